@@ -1,0 +1,177 @@
+//! What can be wrong with a section.
+
+use core::fmt;
+
+/// A place in the specification. The numbers are those of version 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Clause {
+    /// 2.1 SFrame Preamble.
+    Preamble,
+    /// 2.1.1 SFrame Magic Number and Endianness.
+    Magic,
+    /// 2.1.2 SFrame Version.
+    Version,
+    /// 2.2 SFrame Header.
+    Header,
+    /// 2.2.1 SFrame ABI/arch Identifier.
+    AbiArch,
+    /// 2.3.1 The SFrame FDE Index (versions 1 and 2: the FDE).
+    FdeIndex,
+    /// 2.3.2 The SFrame FDE Attribute.
+    FdeAttribute,
+    /// 2.3.3.1 The SFrame FDE PC Types.
+    PcType,
+    /// 2.3.3.2 The SFrame FDE Types.
+    FdeType,
+    /// 2.3.3.3 The SFrame FRE Types.
+    FreType,
+    /// 2.4 SFrame FRE.
+    Fre,
+    /// 2.4.1 The SFrame FRE Info Word.
+    FreInfo,
+    /// 3.1 Default FDE Type Interpretation.
+    DefaultFde,
+    /// 3.2 Flexible FDE Type Interpretation.
+    FlexFde,
+}
+
+impl Clause {
+    /// Number and title.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Preamble => "2.1 SFrame Preamble",
+            Self::Magic => "2.1.1 SFrame Magic Number and Endianness",
+            Self::Version => "2.1.2 SFrame Version",
+            Self::Header => "2.2 SFrame Header",
+            Self::AbiArch => "2.2.1 SFrame ABI/arch Identifier",
+            Self::FdeIndex => "2.3.1 The SFrame FDE Index",
+            Self::FdeAttribute => "2.3.2 The SFrame FDE Attribute",
+            Self::PcType => "2.3.3.1 The SFrame FDE PC Types",
+            Self::FdeType => "2.3.3.2 The SFrame FDE Types",
+            Self::FreType => "2.3.3.3 The SFrame FRE Types",
+            Self::Fre => "2.4 SFrame FRE",
+            Self::FreInfo => "2.4.1 The SFrame FRE Info Word",
+            Self::DefaultFde => "3.1 Default FDE Type Interpretation",
+            Self::FlexFde => "3.2 Flexible FDE Type Interpretation",
+        }
+    }
+}
+
+/// A fault in a section: what it is, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What is wrong.
+    pub kind: ErrorKind,
+    /// Where, in bytes from the start of the section.
+    pub offset: usize,
+}
+
+/// What is wrong with a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The section ends inside a structure.
+    Truncated {
+        /// Bytes the structure needs.
+        needed: usize,
+        /// Bytes that are there.
+        available: usize,
+        /// The clause that describes the structure.
+        clause: Clause,
+    },
+    /// The first two bytes are the magic number in neither byte order.
+    BadMagic(u16),
+    /// The version is none of 1, 2 and 3.
+    UnknownVersion(u8),
+    /// The ABI identifier is none that the format defines.
+    UnknownAbi(u8),
+    /// The section's byte order is not that of its ABI.
+    WrongByteOrder(crate::Abi),
+    /// A sub-section reaches past the end of the section.
+    SubSectionOutOfBounds {
+        /// Where it would end, in bytes from the start of the section.
+        end: u64,
+        /// The length of the section.
+        len: usize,
+    },
+    /// There is no FDE with this index.
+    NoSuchFde(u32),
+    /// The offset to a function's rows lies outside the FRE sub-section.
+    FreOffsetOutOfBounds(u32),
+    /// The FRE type is none of ADDR1, ADDR2 and ADDR4.
+    UnknownFreType(u8),
+    /// The FDE type is neither default nor flex.
+    UnknownFdeType(u8),
+    /// The PC type is mask, but the size of the repeated block is 0.
+    ZeroRepSize,
+    /// A row's info byte has the reserved data word size 3.
+    UnknownDataWordSize,
+    /// A row has a number of data words that its ABI or FDE type does not allow.
+    BadDataWordCount(u8),
+    /// A flex row's data words are not pairs and padding words, as they have to be.
+    BadFlexWordCount(u8),
+    /// A flex row gives its CFA without a base register.
+    FlexCfaWithoutRegister,
+}
+
+impl ErrorKind {
+    pub(crate) const fn at(self, offset: usize) -> Error {
+        Error { kind: self, offset }
+    }
+}
+
+impl Error {
+    /// The clause of the specification that is broken.
+    #[must_use]
+    pub const fn clause(&self) -> Clause {
+        match self.kind {
+            ErrorKind::Truncated { clause, .. } => clause,
+            ErrorKind::BadMagic(_) | ErrorKind::WrongByteOrder(_) => Clause::Magic,
+            ErrorKind::UnknownVersion(_) => Clause::Version,
+            ErrorKind::UnknownAbi(_) => Clause::AbiArch,
+            ErrorKind::SubSectionOutOfBounds { .. } => Clause::Header,
+            ErrorKind::NoSuchFde(_) | ErrorKind::FreOffsetOutOfBounds(_) => Clause::FdeIndex,
+            ErrorKind::UnknownFreType(_) => Clause::FreType,
+            ErrorKind::UnknownFdeType(_) => Clause::FdeType,
+            ErrorKind::ZeroRepSize => Clause::PcType,
+            ErrorKind::UnknownDataWordSize => Clause::FreInfo,
+            ErrorKind::BadDataWordCount(_) => Clause::DefaultFde,
+            ErrorKind::BadFlexWordCount(_) | ErrorKind::FlexCfaWithoutRegister => Clause::FlexFde,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            ErrorKind::Truncated { needed, available, .. } => {
+                write!(f, "{needed} bytes are needed, {available} are left")?;
+            }
+            ErrorKind::BadMagic(magic) => write!(f, "the magic number is {magic:#06x}, not 0xdee2")?,
+            ErrorKind::UnknownVersion(version) => write!(f, "version {version} is unknown")?,
+            ErrorKind::UnknownAbi(abi) => write!(f, "the ABI identifier {abi} is unknown")?,
+            ErrorKind::WrongByteOrder(abi) => write!(f, "the byte order is not that of {abi}")?,
+            ErrorKind::SubSectionOutOfBounds { end, len } => {
+                write!(f, "a sub-section ends at {end:#x}, the section at {len:#x}")?;
+            }
+            ErrorKind::NoSuchFde(index) => write!(f, "there is no FDE {index}")?,
+            ErrorKind::FreOffsetOutOfBounds(offset) => {
+                write!(f, "the rows' offset {offset:#x} lies outside the FRE sub-section")?;
+            }
+            ErrorKind::UnknownFreType(fre_type) => write!(f, "FRE type {fre_type} is unknown")?,
+            ErrorKind::UnknownFdeType(fde_type) => write!(f, "FDE type {fde_type} is unknown")?,
+            ErrorKind::ZeroRepSize => write!(f, "the repeated block of a mask FDE has size 0")?,
+            ErrorKind::UnknownDataWordSize => write!(f, "data word size 3 is reserved")?,
+            ErrorKind::BadDataWordCount(count) => write!(f, "{count} data words are not allowed here")?,
+            ErrorKind::BadFlexWordCount(count) => {
+                write!(f, "{count} data words do not make whole flex rules")?;
+            }
+            ErrorKind::FlexCfaWithoutRegister => write!(f, "a flex CFA rule has no base register")?,
+        }
+        write!(f, " (at offset {:#x}; {})", self.offset, self.clause().title())
+    }
+}
+
+impl core::error::Error for Error {}

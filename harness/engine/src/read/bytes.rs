@@ -1,0 +1,65 @@
+//! Numbers at offsets of a section, in the section's byte order.
+
+use crate::abi::ByteOrder;
+use crate::error::{Clause, Error, ErrorKind};
+
+/// A section's bytes with their order. Every read is checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes<'a> {
+    data: &'a [u8],
+    order: ByteOrder,
+}
+
+impl<'a> Bytes<'a> {
+    pub(crate) const fn new(data: &'a [u8], order: ByteOrder) -> Self {
+        Self { data, order }
+    }
+
+    pub(crate) const fn len(self) -> usize {
+        self.data.len()
+    }
+
+    /// The first `end` bytes; offsets stay what they are.
+    pub(crate) fn until(self, end: usize) -> Self {
+        Self { data: self.data.get(..end).unwrap_or(self.data), order: self.order }
+    }
+
+    fn array<const N: usize>(self, offset: usize, clause: Clause) -> Result<[u8; N], Error> {
+        offset
+            .checked_add(N)
+            .and_then(|end| self.data.get(offset..end))
+            .and_then(|bytes| bytes.try_into().ok())
+            .ok_or_else(|| {
+                let available = self.data.len().saturating_sub(offset);
+                ErrorKind::Truncated { needed: N, available, clause }.at(offset)
+            })
+    }
+
+    pub(crate) fn u8(self, offset: usize, clause: Clause) -> Result<u8, Error> {
+        self.array::<1>(offset, clause).map(|[byte]| byte)
+    }
+
+    pub(crate) fn u16(self, offset: usize, clause: Clause) -> Result<u16, Error> {
+        let bytes = self.array(offset, clause)?;
+        Ok(match self.order {
+            ByteOrder::Little => u16::from_le_bytes(bytes),
+            ByteOrder::Big => u16::from_be_bytes(bytes),
+        })
+    }
+
+    pub(crate) fn u32(self, offset: usize, clause: Clause) -> Result<u32, Error> {
+        let bytes = self.array(offset, clause)?;
+        Ok(match self.order {
+            ByteOrder::Little => u32::from_le_bytes(bytes),
+            ByteOrder::Big => u32::from_be_bytes(bytes),
+        })
+    }
+
+    pub(crate) fn u64(self, offset: usize, clause: Clause) -> Result<u64, Error> {
+        let bytes = self.array(offset, clause)?;
+        Ok(match self.order {
+            ByteOrder::Little => u64::from_le_bytes(bytes),
+            ByteOrder::Big => u64::from_be_bytes(bytes),
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! From an address to its function and row.
+
+use crate::address::LookupAddress;
+use crate::error::Error;
+use crate::read::fde::{Fde, PcType};
+use crate::read::section::Section;
+use crate::rule::{Recovery, Row};
+
+/// What a look-up found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The function.
+    pub fde: Fde,
+    /// Position of the row among the function's rows, from 0. None for the
+    /// row that an outermost FDE stands for, which the section does not store.
+    pub row_index: Option<u32>,
+    /// The row.
+    pub row: Row,
+}
+
+impl Section<'_> {
+    /// The function and row that cover an address. None where no FDE covers
+    /// it, or the FDE has no row for it.
+    ///
+    /// # Errors
+    /// The FDE, or a row up to the one that is sought, is malformed.
+    pub fn lookup(&self, address: impl Into<LookupAddress>) -> Result<Option<Found>, Error> {
+        let address = address.into();
+        match self.lookup_fde(address)? {
+            Some(fde) => self.lookup_row(&fde, address),
+            None => Ok(None),
+        }
+    }
+
+    /// The function that covers an address: by binary search where the section
+    /// says that its FDEs are sorted, else by trying each (2.1.3, 2.3.1).
+    ///
+    /// # Errors
+    /// The FDE is malformed.
+    pub fn lookup_fde(&self, address: impl Into<LookupAddress>) -> Result<Option<Fde>, Error> {
+        let address = address.into().get();
+        let count = self.header().num_fdes;
+        if !self.header().flags.sorted() {
+            for index in 0..count {
+                let range = self.fde_range(index)?;
+                if address.wrapping_sub(range.start) < u64::from(range.size) {
+                    return self.fde(index).map(Some);
+                }
+            }
+            return Ok(None);
+        }
+        // First index whose function starts behind the address.
+        let (mut low, mut high) = (0, count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.fde_range(middle)?.start <= address {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        // Functions of size 0 exist and share their start with the next one,
+        // so the function may stand some places further up.
+        let mut last_start = None;
+        for index in (0..low).rev() {
+            let range = self.fde_range(index)?;
+            if address.wrapping_sub(range.start) < u64::from(range.size) {
+                return self.fde(index).map(Some);
+            }
+            if range.size != 0 && last_start.is_some_and(|start| start != range.start) {
+                break;
+            }
+            if range.size != 0 {
+                last_start = Some(range.start);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The row of a function for an address that the function covers.
+    ///
+    /// # Errors
+    /// A row up to the one that is sought is malformed.
+    pub fn lookup_row(&self, fde: &Fde, address: impl Into<LookupAddress>) -> Result<Option<Found>, Error> {
+        let address = address.into().get();
+        if fde.outermost {
+            let row = Row {
+                start: 0,
+                end: fde.size,
+                cfa: None,
+                ra: Recovery::Undefined,
+                fp: Recovery::Undefined,
+                mangled_ra: false,
+            };
+            return Ok(Some(Found { fde: *fde, row_index: None, row }));
+        }
+        let mut found = None;
+        for (index, row) in (0..).zip(self.rows(fde)) {
+            let row = row?;
+            if row_covers(fde, &row, address) {
+                found = Some(Found { fde: *fde, row_index: Some(index), row });
+            } else if !row_start_is_mask(fde) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether row starts are masks themselves, so that rows further on can cover
+/// an address that this one does not.
+fn row_start_is_mask(fde: &Fde) -> bool {
+    fde.pc_type == PcType::Mask && fde.rep_size.is_none()
+}
+
+/// Whether a row's start is at or before an address (2.3.3.1). Of such rows
+/// the last one counts.
+fn row_covers(fde: &Fde, row: &Row, address: u64) -> bool {
+    let offset = address.wrapping_sub(fde.start);
+    let start = u64::from(row.start);
+    match (fde.pc_type, fde.rep_size) {
+        (PcType::Inc, _) => offset >= start,
+        (PcType::Mask, Some(rep_size)) => {
+            // Relative to the function, as real files mean it; the text says PC % rep_size.
+            offset.checked_rem(u64::from(rep_size)).is_some_and(|offset| offset >= start)
+        }
+        // Version 1 has no block size; the row's start itself is the mask (version 1, 1.3.2).
+        (PcType::Mask, None) => address & start >= start,
+    }
+}

@@ -1,0 +1,14 @@
+//! From bytes to functions and rows. One file per structure of the format.
+
+mod bytes;
+mod fde;
+mod fre;
+mod header;
+mod lookup;
+mod section;
+
+pub use fde::{Fde, FdeType, FreType, PauthKey, PcType};
+pub use fre::{DataWordSize, Rows};
+pub use header::{Flags, Header, Version};
+pub use lookup::Found;
+pub use section::{Fdes, Section};

@@ -1,0 +1,105 @@
+//! The section as a whole: its extent, and its FDEs in order.
+
+use core::ops::Range;
+
+use crate::error::{Error, ErrorKind};
+use crate::read::bytes::Bytes;
+use crate::read::fde::Fde;
+use crate::read::header::Header;
+
+/// An SFrame section: borrowed bytes and the address at which they are loaded.
+#[derive(Clone, Debug)]
+pub struct Section<'a> {
+    pub(crate) bytes: Bytes<'a>,
+    address: u64,
+    header: Header,
+    fdes: Range<usize>,
+    fres: Range<usize>,
+}
+
+impl<'a> Section<'a> {
+    /// Reads the header and checks that both sub-sections lie within the bytes.
+    /// More bytes than the header accounts for are allowed: linkers pad.
+    ///
+    /// `address` is where the section is loaded; start addresses are relative
+    /// to it or to fields within it (2.3.1).
+    ///
+    /// # Errors
+    /// A malformed header (see [`Header::parse`]) or a sub-section that
+    /// reaches past the end.
+    pub fn parse(data: &'a [u8], address: u64) -> Result<Self, Error> {
+        let header = Header::parse(data)?;
+        let fdes_len = u64::from(header.num_fdes) * header.version.fde_size() as u64;
+        let fdes = sub_section(data, &header, header.fdeoff, fdes_len, 20)?;
+        let fres = sub_section(data, &header, header.freoff, u64::from(header.fre_len), 24)?;
+        let bytes = Bytes::new(data, header.abi.byte_order());
+        Ok(Self { bytes, address, header, fdes, fres })
+    }
+
+    /// The header.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The address at which the section is loaded.
+    #[must_use]
+    pub const fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// All FDEs, in the order of the section.
+    #[must_use]
+    pub const fn fdes(&self) -> Fdes<'_, 'a> {
+        Fdes { section: self, next: 0 }
+    }
+
+    /// Offset of an FDE from the start of the section.
+    pub(crate) fn fde_offset(&self, index: u32) -> Result<usize, Error> {
+        if index < self.header.num_fdes {
+            Ok(self.fdes.start + index as usize * self.header.version.fde_size())
+        } else {
+            Err(ErrorKind::NoSuchFde(index).at(self.fdes.start))
+        }
+    }
+
+    /// The FRE sub-section, in bytes from the start of the section.
+    pub(crate) const fn fre_range(&self) -> &Range<usize> {
+        &self.fres
+    }
+}
+
+/// Where a sub-section lies, in bytes from the start of the section.
+fn sub_section(
+    data: &[u8],
+    header: &Header,
+    offset: u32,
+    len: u64,
+    field: usize,
+) -> Result<Range<usize>, Error> {
+    let start = header.end() as u64 + u64::from(offset);
+    let end = start + len;
+    match (usize::try_from(start), usize::try_from(end)) {
+        (Ok(start), Ok(end)) if end <= data.len() => Ok(start..end),
+        _ => Err(ErrorKind::SubSectionOutOfBounds { end, len: data.len() }.at(field)),
+    }
+}
+
+/// The FDEs of a section. A faulty entry is an error item; the next ones follow.
+#[derive(Clone, Debug)]
+pub struct Fdes<'s, 'a> {
+    section: &'s Section<'a>,
+    next: u32,
+}
+
+impl Iterator for Fdes<'_, '_> {
+    type Item = Result<Fde, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next >= self.section.header.num_fdes {
+            return None;
+        }
+        self.next += 1;
+        Some(self.section.fde(self.next - 1))
+    }
+}

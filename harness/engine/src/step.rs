@@ -1,0 +1,337 @@
+//! From a frame to its caller's (appendix A, and what real tracers need beyond it).
+
+use core::fmt;
+
+use crate::abi::{Abi, DwarfRegister};
+use crate::address::{InstructionPointer, Pc, ReturnAddress};
+use crate::error::Error;
+use crate::read::{Found, Section};
+use crate::rule::{Base, Recovery, RecoveryRule};
+
+/// The registers of the topmost frame.
+pub trait Registers {
+    /// The value of a register, or none if it is not known.
+    fn register(&self, register: DwarfRegister) -> Option<u64>;
+}
+
+impl<F: Fn(DwarfRegister) -> Option<u64>> Registers for F {
+    fn register(&self, register: DwarfRegister) -> Option<u64> {
+        self(register)
+    }
+}
+
+/// The memory of the traced program.
+pub trait Memory {
+    /// The 8 bytes at an address as a number in the program's byte order, or
+    /// none if they can't be read.
+    fn read_u64(&self, address: u64) -> Option<u64>;
+}
+
+impl<F: Fn(u64) -> Option<u64>> Memory for F {
+    fn read_u64(&self, address: u64) -> Option<u64> {
+        self(address)
+    }
+}
+
+/// The bits of a code address that pointer authentication may use (AArch64).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauthMask(u64);
+
+impl PauthMask {
+    /// No bits: nothing is stripped.
+    pub const NONE: Self = Self(0);
+
+    /// The mask for virtual addresses of a number of bits, without top-byte ignore.
+    #[must_use]
+    pub const fn for_address_bits(bits: u32) -> Self {
+        Self(if bits >= 64 { 0 } else { u64::MAX << bits })
+    }
+
+    /// The address without its authentication code. Bit 55 tells which half
+    /// of the address space it lies in; the mangled bits take its value.
+    #[must_use]
+    pub const fn strip(self, address: u64) -> u64 {
+        if address & (1 << 55) == 0 { address & !self.0 } else { address | self.0 }
+    }
+}
+
+/// A frame of the call stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where the frame executes, or will go on.
+    pub pc: Pc,
+    /// The stack pointer in this frame.
+    pub sp: u64,
+    /// The frame pointer register in this frame.
+    pub fp: u64,
+}
+
+impl Frame {
+    /// The topmost frame, from the registers of the CPU.
+    #[must_use]
+    pub const fn topmost(pc: InstructionPointer, sp: u64, fp: u64) -> Self {
+        Self { pc: Pc::Instruction(pc), sp, fp }
+    }
+}
+
+/// The three values that SFrame tracks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tracked {
+    /// Canonical frame address.
+    Cfa,
+    /// Return address.
+    Ra,
+    /// Frame pointer.
+    Fp,
+}
+
+impl fmt::Display for Tracked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cfa => "CFA",
+            Self::Ra => "RA",
+            Self::Fp => "FP",
+        })
+    }
+}
+
+/// Why a walk can't go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StepError {
+    /// No FDE covers the PC.
+    NoFde,
+    /// The PC's FDE has no row for it.
+    NoRow,
+    /// The section is malformed where the PC's rules are.
+    Malformed(Error),
+    /// A rule loads from memory that can't be read.
+    Unreadable {
+        /// What was to be recovered.
+        tracked: Tracked,
+        /// Where it was to be read.
+        address: u64,
+    },
+    /// A rule needs a register other than SP and FP, and the frame is not the
+    /// topmost: its callee may have changed that register (appendix A).
+    UnsafeRegister {
+        /// What was to be recovered.
+        tracked: Tracked,
+        /// The register that the rule names.
+        register: DwarfRegister,
+    },
+    /// A rule needs a register of the topmost frame whose value is not known.
+    UnknownRegister {
+        /// What was to be recovered.
+        tracked: Tracked,
+        /// The register that the rule names.
+        register: DwarfRegister,
+    },
+    /// RA is still in its register, which only holds in the topmost frame
+    /// (3.1.3 says so for s390x; it is as true for AArch64).
+    RaNotSaved,
+    /// The CFA is not a multiple of 8.
+    MisalignedCfa {
+        /// The CFA.
+        cfa: u64,
+    },
+    /// The caller's stack pointer would not lie further towards the stack's base.
+    NoProgress {
+        /// The CFA.
+        cfa: u64,
+        /// The stack pointer of the frame.
+        sp: u64,
+    },
+}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoFde => f.write_str("no FDE covers the PC"),
+            Self::NoRow => f.write_str("the FDE has no row for the PC"),
+            Self::Malformed(error) => error.fmt(f),
+            Self::Unreadable { tracked, address } => {
+                write!(f, "{tracked} was to be read at {address:#x}, which can't be read")
+            }
+            Self::UnsafeRegister { tracked, register } => {
+                write!(f, "{tracked} depends on {register}, which is known in the topmost frame only")
+            }
+            Self::UnknownRegister { tracked, register } => {
+                write!(f, "{tracked} depends on {register}, whose value is not known")
+            }
+            Self::RaNotSaved => f.write_str("RA is not saved in a frame that is not the topmost"),
+            Self::MisalignedCfa { cfa } => write!(f, "the CFA {cfa:#x} is not a multiple of 8"),
+            Self::NoProgress { cfa, sp } => {
+                write!(f, "the CFA {cfa:#x} is no progress from SP {sp:#x}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for StepError {}
+
+impl From<Error> for StepError {
+    fn from(error: Error) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+/// What the rules of one frame say of its caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The CFA of the frame.
+    pub cfa: u64,
+    /// The caller's stack pointer.
+    pub sp: u64,
+    /// Where the caller goes on. Without its authentication code.
+    pub ra: Result<u64, StepError>,
+    /// The caller's frame pointer register.
+    pub fp: Result<u64, StepError>,
+    /// Whether the frame was a signal's, so the caller was interrupted at `ra`.
+    pub interrupted: bool,
+}
+
+impl Caller {
+    /// The caller's frame.
+    ///
+    /// # Errors
+    /// RA or FP could not be recovered.
+    pub fn frame(&self) -> Result<Frame, StepError> {
+        let ra = self.ra?;
+        let pc = if self.interrupted {
+            Pc::Instruction(InstructionPointer(ra))
+        } else {
+            Pc::Return(ReturnAddress(ra))
+        };
+        Ok(Frame { pc, sp: self.sp, fp: self.fp? })
+    }
+}
+
+/// The outcome of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The frame has this caller.
+    Caller(Caller),
+    /// The section says that the frame has none.
+    Outermost,
+}
+
+/// Everything that rules are evaluated with.
+struct Evaluation<'e, R, M> {
+    abi: Abi,
+    frame: &'e Frame,
+    registers: Option<&'e R>,
+    memory: &'e M,
+}
+
+impl<R: Registers, M: Memory> Evaluation<'_, R, M> {
+    fn register(&self, register: DwarfRegister, tracked: Tracked) -> Result<u64, StepError> {
+        if register == self.abi.sp() {
+            return Ok(self.frame.sp);
+        }
+        if register == self.abi.fp() {
+            return Ok(self.frame.fp);
+        }
+        match self.registers {
+            Some(registers) => {
+                registers.register(register).ok_or(StepError::UnknownRegister { tracked, register })
+            }
+            None => Err(StepError::UnsafeRegister { tracked, register }),
+        }
+    }
+
+    fn rule(&self, rule: &RecoveryRule, cfa: u64, tracked: Tracked) -> Result<u64, StepError> {
+        let base = match rule.base {
+            Base::Cfa => cfa,
+            Base::Sp => self.frame.sp,
+            Base::Fp => self.frame.fp,
+            Base::Register(register) => self.register(register, tracked)?,
+        };
+        let value = base.wrapping_add_signed(rule.offset);
+        if rule.dereference {
+            self.memory.read_u64(value).ok_or(StepError::Unreadable { tracked, address: value })
+        } else {
+            Ok(value)
+        }
+    }
+
+    fn ra(&self, recovery: Recovery, cfa: u64) -> Result<u64, StepError> {
+        match (recovery, self.abi.ra()) {
+            (Recovery::Rule(rule), _) => self.rule(&rule, cfa, Tracked::Ra),
+            (Recovery::Unchanged, Some(register)) if self.registers.is_some() => {
+                self.register(register, Tracked::Ra)
+            }
+            (Recovery::Unchanged | Recovery::Undefined, _) => Err(StepError::RaNotSaved),
+        }
+    }
+
+    fn fp(&self, recovery: Recovery, cfa: u64) -> Result<u64, StepError> {
+        match recovery {
+            Recovery::Rule(rule) => self.rule(&rule, cfa, Tracked::Fp),
+            Recovery::Unchanged | Recovery::Undefined => Ok(self.frame.fp),
+        }
+    }
+}
+
+impl Found {
+    /// Evaluates the row's rules for a frame.
+    ///
+    /// `registers` are those of the CPU, and given for the topmost frame only:
+    /// further down only SP and FP are known.
+    ///
+    /// # Errors
+    /// The CFA can't be computed, is misaligned, or is no progress. RA and FP
+    /// have errors of their own within the result.
+    pub fn apply<R: Registers, M: Memory>(
+        &self,
+        abi: Abi,
+        frame: &Frame,
+        registers: Option<&R>,
+        memory: &M,
+        pauth: PauthMask,
+    ) -> Result<Step, StepError> {
+        let Some(cfa_rule) = self.row.cfa else {
+            return Ok(Step::Outermost);
+        };
+        let evaluation = Evaluation { abi, frame, registers, memory };
+        let cfa = evaluation.rule(&cfa_rule, 0, Tracked::Cfa)?;
+        if cfa % 8 != 0 {
+            return Err(StepError::MisalignedCfa { cfa });
+        }
+        let sp = abi.sp_from_cfa(cfa);
+        // A function that has not moved SP yet, or not at all, has its
+        // caller's SP. Only a frame that executes, or was interrupted, can be
+        // there. A signal may have switched stacks.
+        let progress = match frame.pc {
+            Pc::Instruction(_) => sp >= frame.sp,
+            Pc::Return(_) => sp > frame.sp,
+        };
+        if !progress && !self.fde.signal {
+            return Err(StepError::NoProgress { cfa, sp: frame.sp });
+        }
+        let ra =
+            evaluation.ra(self.row.ra, cfa).map(|ra| if self.row.mangled_ra { pauth.strip(ra) } else { ra });
+        let fp = evaluation.fp(self.row.fp, cfa);
+        Ok(Step::Caller(Caller { cfa, sp, ra, fp, interrupted: self.fde.signal }))
+    }
+}
+
+impl Section<'_> {
+    /// One step of a walk: looks a frame's PC up and evaluates its rules.
+    ///
+    /// `registers` are those of the CPU, and given for the topmost frame only.
+    ///
+    /// # Errors
+    /// No rules for the PC, malformed rules, or rules that can't be evaluated.
+    pub fn step<R: Registers, M: Memory>(
+        &self,
+        frame: &Frame,
+        registers: Option<&R>,
+        memory: &M,
+        pauth: PauthMask,
+    ) -> Result<Step, StepError> {
+        let fde = self.lookup_fde(frame.pc)?.ok_or(StepError::NoFde)?;
+        let found = self.lookup_row(&fde, frame.pc)?.ok_or(StepError::NoRow)?;
+        found.apply(self.header().abi, frame, registers, memory, pauth)
+    }
+}
