@@ -1,0 +1,100 @@
+//! The CPUs: what differs between the ABIs, each in a file of the same shape.
+
+mod aarch64;
+mod amd64;
+mod s390x;
+
+use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
+
+pub use aarch64::{AARCH64, AARCH64_BE};
+pub use amd64::AMD64;
+pub use s390x::S390X;
+
+/// Every CPU.
+pub(crate) static ALL: [&Cpu; 4] = [&AMD64, &AARCH64, &AARCH64_BE, &S390X];
+
+/// How an instruction can move control, as far as the call stack is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// To the next instruction, or to a place that it names itself.
+    Other,
+    /// To a callee, with a return address left behind.
+    Call,
+    /// To an address from a register or from memory. Returns are among these,
+    /// and every ABI has several forms of them.
+    Indirect,
+    /// To itself, for ever. Programs without a system call to end with do so.
+    SelfJump,
+}
+
+/// Where a call leaves its return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// On the stack, at SP.
+    Stack,
+    /// In a register, by Unicorn's number.
+    Register(i32),
+}
+
+/// Registers and numbers of the Linux system calls that the machine knows.
+#[derive(Debug)]
+pub(crate) struct SystemCalls {
+    pub(crate) number: i32,
+    pub(crate) arguments: [i32; 3],
+    pub(crate) result: i32,
+    pub(crate) write: u64,
+    pub(crate) exit: u64,
+    pub(crate) exit_group: u64,
+    /// How far behind the PC the next instruction lies while the system call
+    /// is handled: Unicorn leaves s390x on the `svc`, the others behind theirs.
+    pub(crate) pc_behind: u64,
+}
+
+/// One ABI's CPU. The registers are numbers of Unicorn's.
+#[derive(Debug)]
+pub struct Cpu {
+    /// The ABI's name: `amd64`, `aarch64`, `aarch64_be` or `s390x`.
+    pub name: &'static str,
+    /// Whether data is big endian. Instructions of `aarch64_be` are little endian all the same.
+    pub big_endian: bool,
+    /// Bits of a virtual address; pointer authentication uses those above.
+    pub address_bits: u32,
+    pub(crate) elf_machine: u16,
+    pub(crate) arch: Arch,
+    pub(crate) mode: Mode,
+    pub(crate) model: Option<i32>,
+    pub(crate) pc: i32,
+    pub(crate) sp: i32,
+    pub(crate) fp: i32,
+    pub(crate) link: Link,
+    /// By DWARF number.
+    pub(crate) registers: &'static [i32],
+    /// Registers that the start-up contract leaves undefined, with FP and the
+    /// link register. They are poisoned.
+    pub(crate) poisoned: &'static [i32],
+    /// The CFA of a callee, in bytes above SP at the call.
+    pub(crate) cfa_above_sp: u64,
+    /// Instructions start at multiples of this.
+    pub(crate) alignment: u64,
+    /// No instruction is longer, in bytes.
+    pub(crate) longest: usize,
+    pub(crate) system_calls: SystemCalls,
+    pub(crate) control: fn(&[u8]) -> Control,
+    /// Puts the CPU into the state that user code expects.
+    pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
+    pub(crate) set_thread_pointer: fn(&mut Unicorn<'_, ()>, u64) -> Result<(), uc_error>,
+}
+
+impl Cpu {
+    /// How an instruction can move control. `code` starts with it.
+    #[must_use]
+    pub fn control(&self, code: &[u8]) -> Control {
+        (self.control)(code)
+    }
+
+    /// The CPU of an ABI name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<&'static Self> {
+        ALL.into_iter().find(|cpu| cpu.name == name)
+    }
+}

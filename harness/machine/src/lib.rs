@@ -1,0 +1,29 @@
+//! Runs ELF executables of four ABIs under Unicorn and records the call stack
+//! that they really have.
+//!
+//! The way from file to truth:
+//!
+//! 1. [`Image::parse`] reads the program headers and refuses what no loader
+//!    should map.
+//! 2. [`Machine::new`] maps the image, a stack and thread storage, and puts
+//!    the CPU where Linux would have it at the first instruction.
+//! 3. [`Machine::run`] executes the program and calls an [`Observer`] before
+//!    each instruction, with registers, memory and the [`CallStack`].
+//!
+//! The call stack comes from executed calls and returns alone. This crate
+//! reads neither symbols, nor debug information, nor unwind tables: what they
+//! say is to be judged by it.
+
+mod address_space;
+mod cpu;
+mod image;
+mod machine;
+mod process;
+mod witness;
+
+pub use address_space::{AddressSpace, MapError, Permissions};
+pub use cpu::{AARCH64, AARCH64_BE, AMD64, Control, Cpu, S390X};
+pub use image::{Image, LoadError, Segment};
+pub use machine::{Broken, End, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
+pub use process::Pattern;
+pub use witness::{CallStack, Record};

@@ -1,0 +1,520 @@
+//! The machine: an image, a CPU, and the loop that runs them.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use unicorn_engine::{HookType, MemType, Unicorn, X86Insn, uc_error};
+
+use crate::address_space::{AddressSpace, MapError};
+use crate::cpu::{Control, Cpu, Link};
+use crate::image::Image;
+use crate::process::{self, Pattern, ProcessError};
+use crate::witness::{CallStack, Witness};
+
+/// How a program is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Arguments behind `argv[0]`.
+    pub arguments: Vec<String>,
+    /// What uninitialised registers and stack hold.
+    pub pattern: Pattern,
+    /// The program is broken if it executes more instructions than this.
+    pub budget: u64,
+    /// Size of the stack, in bytes.
+    pub stack_size: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { arguments: Vec::new(), pattern: Pattern::First, budget: 50_000_000, stack_size: 8 << 20 }
+    }
+}
+
+/// A machine could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// Its memory could not be mapped.
+    #[error(transparent)]
+    Map(#[from] MapError),
+    /// The arguments do not fit onto the stack.
+    #[error("{0}")]
+    Stack(String),
+    /// The emulator refused to be set up.
+    #[error("Unicorn can't be set up for {cpu}: {error:?}")]
+    Unicorn {
+        /// The CPU.
+        cpu: &'static str,
+        /// What Unicorn says.
+        error: uc_error,
+    },
+}
+
+impl From<ProcessError> for MachineError {
+    fn from(error: ProcessError) -> Self {
+        match error {
+            ProcessError::Map(error) => Self::Map(error),
+            ProcessError::StackTooSmall(_) => Self::Stack(error.to_string()),
+        }
+    }
+}
+
+/// Why a run is worth nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// The instruction budget is spent.
+    Budget(u64),
+    /// Memory that is not mapped, or not for this use.
+    Fault {
+        /// Read, write or fetch.
+        access: &'static str,
+        /// The memory's address.
+        address: u64,
+        /// The instruction.
+        pc: u64,
+    },
+    /// A CPU exception other than a system call: a trap, or an instruction
+    /// that the emulated CPU does not have.
+    Exception {
+        /// Unicorn's number, if it gave one.
+        number: Option<u32>,
+        /// The instruction.
+        pc: u64,
+        /// The bytes there.
+        code: Vec<u8>,
+    },
+    /// A system call that the machine does not have.
+    SystemCall {
+        /// Its number in the program's ABI.
+        number: u64,
+        /// The instruction.
+        pc: u64,
+    },
+    /// The CPU stopped by itself.
+    Halted {
+        /// The instruction.
+        pc: u64,
+    },
+    /// The emulator failed.
+    Unicorn(String),
+    /// The harness failed within a hook.
+    Harness(String),
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget(budget) => write!(f, "the budget of {budget} instructions is spent"),
+            Self::Fault { access, address, pc } => {
+                write!(f, "the instruction at {pc:#x} can't {access} {address:#x}")
+            }
+            Self::Exception { number, pc, code } => {
+                write!(f, "the instruction at {pc:#x} (")?;
+                for byte in code {
+                    write!(f, "{byte:02x}")?;
+                }
+                f.write_str(") traps, or is not emulated")?;
+                match number {
+                    Some(number) => write!(f, " (exception {number})"),
+                    None => Ok(()),
+                }
+            }
+            Self::SystemCall { number, pc } => write!(f, "unknown system call {number} at {pc:#x}"),
+            Self::Halted { pc } => write!(f, "the CPU halted at {pc:#x}"),
+            Self::Unicorn(error) => write!(f, "Unicorn: {error}"),
+            Self::Harness(error) => write!(f, "the harness failed: {error}"),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By `exit` or `exit_group`, with this status.
+    Exit(u8),
+    /// By a jump to itself at this address.
+    SelfJump(u64),
+    /// The observer asked for it.
+    Stopped,
+    /// Otherwise. What was observed so far stands, but the program has not
+    /// shown what it was run for.
+    Broken(Broken),
+}
+
+/// What a run leaves.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// Instructions that started.
+    pub instructions: u64,
+    /// What the program wrote to its standard output and error.
+    pub output: Vec<u8>,
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Execute the instruction.
+    Continue,
+    /// End the run before it.
+    Stop,
+}
+
+/// The state of the machine before an instruction executes.
+pub struct Moment<'m> {
+    /// Address of the instruction.
+    pub pc: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer register.
+    pub fp: u64,
+    /// The calls that have not returned.
+    pub call_stack: &'m CallStack,
+    /// Memory.
+    pub memory: &'m AddressSpace,
+    cpu: &'static Cpu,
+    read_register: &'m dyn Fn(i32) -> Option<u64>,
+}
+
+impl Moment<'_> {
+    /// The value of a register by its DWARF number, or none if the number is
+    /// unknown.
+    #[must_use]
+    pub fn register(&self, dwarf: u32) -> Option<u64> {
+        let register = self.cpu.registers.get(usize::try_from(dwarf).ok()?)?;
+        (self.read_register)(*register)
+    }
+}
+
+/// Looks at the machine before each instruction.
+pub trait Observer {
+    /// Called before the instruction at `moment.pc` executes.
+    fn instruction(&mut self, moment: &Moment<'_>) -> Flow;
+}
+
+impl<F: FnMut(&Moment<'_>) -> Flow> Observer for F {
+    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+        self(moment)
+    }
+}
+
+/// A loaded program.
+#[derive(Debug)]
+pub struct Machine {
+    cpu: &'static Cpu,
+    entry: u64,
+    sp: u64,
+    pattern: Pattern,
+    budget: u64,
+    space: AddressSpace,
+}
+
+impl Machine {
+    /// Maps an image and lays out its first stack.
+    ///
+    /// # Errors
+    /// Memory that the host does not have, or arguments that do not fit.
+    pub fn new(image: &Image<'_>, options: &Options) -> Result<Self, MachineError> {
+        let (space, sp) = process::create(image, &options.arguments, options.stack_size, options.pattern)?;
+        Ok(Self {
+            cpu: image.cpu,
+            entry: image.entry,
+            sp,
+            pattern: options.pattern,
+            budget: options.budget,
+            space,
+        })
+    }
+
+    /// Runs the program to its end and shows the observer each instruction.
+    ///
+    /// # Errors
+    /// The emulator refuses to be set up. What goes wrong later is an
+    /// [`End::Broken`], with all that was observed before it.
+    pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome, MachineError> {
+        let cpu = self.cpu;
+        let failed = |error| MachineError::Unicorn { cpu: cpu.name, error };
+        let entry = self.entry;
+        let (sp, pattern) = (self.sp, self.pattern);
+        // The state outlives the emulator, which has pointers into its memory.
+        let run = RefCell::new(Run::new(self, observer));
+        let mut unicorn = set_up(&run, cpu).map_err(failed)?;
+        process::set_registers(&mut unicorn, cpu, sp, pattern).map_err(failed)?;
+
+        let result = unicorn.emu_start(entry, NOWHERE, 0, 0);
+        let pc = unicorn.reg_read(cpu.pc).unwrap_or_default();
+        drop(unicorn);
+        let mut run = run.into_inner();
+        match result {
+            Ok(()) => run.end(End::Broken(Broken::Halted { pc })),
+            Err(uc_error::INSN_INVALID | uc_error::EXCEPTION) => run.exception(None),
+            Err(error) => run.end(End::Broken(Broken::Unicorn(format!("{error:?}")))),
+        }
+        let end = run.end.unwrap_or(End::Broken(Broken::Halted { pc }));
+        Ok(Outcome { end, instructions: run.instructions, output: run.output })
+    }
+}
+
+/// An address at which nothing is ever mapped; emulation has no end address.
+const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
+/// Longer output is cut.
+const OUTPUT_LIMIT: usize = 1 << 20;
+
+/// What changes while the program runs.
+struct Run<'o> {
+    cpu: &'static Cpu,
+    space: AddressSpace,
+    budget: u64,
+    observer: &'o mut dyn Observer,
+    witness: Witness,
+    controls: ControlCache,
+    instructions: u64,
+    last_pc: u64,
+    output: Vec<u8>,
+    end: Option<End>,
+}
+
+/// Installs memory and hooks. The hooks come first of all that runs: a hook
+/// that is added after code was translated misses that code.
+fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result<Unicorn<'a, ()>, uc_error> {
+    let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
+    if let Some(model) = cpu.model {
+        unicorn.ctl_set_cpu_model(model)?;
+    }
+    run.borrow().space.install(&mut unicorn)?;
+    unicorn.add_code_hook(1, 0, move |unicorn, pc, _| {
+        hook(run, unicorn, |run, unicorn| run.instruction(unicorn, pc));
+    })?;
+    unicorn.add_mem_hook(HookType::MEM_INVALID, 1, 0, move |unicorn, access, address, _, _| {
+        hook(run, unicorn, |run, _| run.fault(access, address));
+        false
+    })?;
+    unicorn.add_insn_invalid_hook(move |unicorn| {
+        hook(run, unicorn, |run, _| run.exception(None));
+        false
+    })?;
+    if cpu.arch == unicorn_engine::Arch::X86 {
+        unicorn.add_insn_sys_hook(X86Insn::SYSCALL, 1, 0, move |unicorn| {
+            hook(run, unicorn, |run, unicorn| run.system_call(unicorn));
+        })?;
+    }
+    unicorn.add_intr_hook(move |unicorn, number| {
+        // On aarch64 and s390x, exception 2 is the supervisor call.
+        let is_call = cpu.arch != unicorn_engine::Arch::X86 && number == 2;
+        hook(
+            run,
+            unicorn,
+            |run, unicorn| {
+                if is_call { run.system_call(unicorn) } else { run.exception(Some(number)) }
+            },
+        );
+    })?;
+    Ok(unicorn)
+}
+
+/// Runs a hook's work. Panics must not leave it, since the emulator's frames
+/// lie between here and anybody who could catch them.
+fn hook(
+    run: &RefCell<Run<'_>>,
+    unicorn: &mut Unicorn<'_, ()>,
+    work: impl FnOnce(&mut Run<'_>, &mut Unicorn<'_, ()>),
+) {
+    let Ok(mut run) = run.try_borrow_mut() else {
+        let _ = unicorn.emu_stop();
+        return;
+    };
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&mut run, unicorn))) {
+        let message = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic without a message");
+        run.end = Some(End::Broken(Broken::Harness(message.to_owned())));
+    }
+    if run.end.is_some() {
+        let _ = unicorn.emu_stop();
+    }
+}
+
+impl<'o> Run<'o> {
+    fn new(machine: Machine, observer: &'o mut dyn Observer) -> Self {
+        Self {
+            cpu: machine.cpu,
+            space: machine.space,
+            budget: machine.budget,
+            observer,
+            witness: Witness::new(machine.cpu),
+            controls: ControlCache::default(),
+            instructions: 0,
+            last_pc: machine.entry,
+            output: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// Ends the run, unless it has ended already: the first reason counts.
+    fn end(&mut self, end: End) {
+        self.end.get_or_insert(end);
+    }
+
+    fn instruction(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64) {
+        if self.end.is_some() {
+            return;
+        }
+        if self.instructions >= self.budget {
+            return self.end(End::Broken(Broken::Budget(self.budget)));
+        }
+        self.instructions += 1;
+        self.last_pc = pc;
+        let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
+            return self.end(End::Broken(Broken::Unicorn("registers can't be read".into())));
+        };
+        if self.witness.was_call() {
+            let return_address = match self.cpu.link {
+                Link::Stack => self.space.read_u64(sp),
+                Link::Register(link) => unicorn.reg_read(link).ok(),
+            };
+            let Some(return_address) = return_address else {
+                let error = "a call left no return address".into();
+                return self.end(End::Broken(Broken::Harness(error)));
+            };
+            self.witness.enter(pc, return_address);
+        }
+        let control = self.controls.get(self.cpu, &self.space, pc);
+        self.witness.follow(pc, sp, fp, control);
+        let read_register = |register: i32| unicorn.reg_read(register).ok();
+        let moment = Moment {
+            pc,
+            sp,
+            fp,
+            call_stack: self.witness.stack(),
+            memory: &self.space,
+            cpu: self.cpu,
+            read_register: &read_register,
+        };
+        let flow = self.observer.instruction(&moment);
+        if flow == Flow::Stop {
+            self.end(End::Stopped);
+        } else if control == Control::SelfJump {
+            self.end(End::SelfJump(pc));
+        }
+    }
+
+    fn fault(&mut self, access: MemType, address: u64) {
+        let access = match access {
+            MemType::WRITE | MemType::WRITE_UNMAPPED | MemType::WRITE_PROT => "write",
+            MemType::FETCH | MemType::FETCH_UNMAPPED | MemType::FETCH_PROT => "fetch",
+            _ => "read",
+        };
+        let pc = self.last_pc;
+        self.end(End::Broken(Broken::Fault { access, address, pc }));
+    }
+
+    fn exception(&mut self, number: Option<u32>) {
+        let pc = self.last_pc;
+        let code = self.code_at(pc);
+        self.end(End::Broken(Broken::Exception { number, pc, code }));
+    }
+
+    /// The bytes of the instruction at an address, and on amd64 some behind it.
+    fn code_at(&self, pc: u64) -> Vec<u8> {
+        let mut code = vec![0; self.cpu.longest];
+        while !code.is_empty() && !self.space.read(pc, &mut code) {
+            code.pop();
+        }
+        code
+    }
+
+    fn system_call(&mut self, unicorn: &mut Unicorn<'_, ()>) {
+        let calls = &self.cpu.system_calls;
+        let read = |register: i32| unicorn.reg_read(register).unwrap_or_default();
+        let number = read(calls.number);
+        let arguments = calls.arguments.map(read);
+        // s390x may name the call in the instruction itself: svc 1 to 255.
+        let mut code = [0; 2];
+        let immediate = calls.pc_behind > 0 && self.space.read(self.last_pc, &mut code) && code[1] != 0;
+        let number = if immediate { u64::from(code[1]) } else { number };
+
+        if number == calls.exit || number == calls.exit_group {
+            return self.end(End::Exit(arguments[0].to_le_bytes()[0]));
+        }
+        if number != calls.write {
+            let pc = self.last_pc;
+            return self.end(End::Broken(Broken::SystemCall { number, pc }));
+        }
+        let result = self.write(arguments);
+        let mut done = unicorn.reg_write(calls.result, result);
+        if calls.pc_behind > 0 {
+            done = done.and(unicorn.reg_write(self.cpu.pc, self.last_pc + calls.pc_behind));
+        }
+        if let Err(error) = done {
+            self.end(End::Broken(Broken::Unicorn(format!("{error:?}"))));
+        }
+    }
+
+    /// write(2), to standard output and error only.
+    fn write(&mut self, [descriptor, buffer, len]: [u64; 3]) -> u64 {
+        const EBADF: u64 = 9;
+        const EFAULT: u64 = 14;
+        if !matches!(descriptor, 1 | 2) {
+            return EBADF.wrapping_neg();
+        }
+        // A partial write is what Linux would also do with a huge length.
+        let len = len.min(0x1_0000);
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
+        if !self.space.read(buffer, &mut bytes) {
+            return EFAULT.wrapping_neg();
+        }
+        let room = OUTPUT_LIMIT.saturating_sub(self.output.len());
+        self.output.extend(bytes.iter().take(room));
+        len
+    }
+}
+
+/// How each executed instruction moves control, decoded once per address.
+#[derive(Default)]
+struct ControlCache {
+    tables: Vec<ControlTable>,
+}
+
+struct ControlTable {
+    start: u64,
+    end: u64,
+    controls: Vec<Option<Control>>,
+}
+
+impl ControlCache {
+    fn get(&mut self, cpu: &Cpu, space: &AddressSpace, pc: u64) -> Control {
+        let index = match self.tables.iter().position(|table| (table.start..table.end).contains(&pc)) {
+            Some(index) => index,
+            None => match space.executable(pc) {
+                Some((range, false)) => {
+                    let len = usize::try_from((range.end - range.start) / cpu.alignment).unwrap_or(0);
+                    let controls = vec![None; len];
+                    self.tables.push(ControlTable { start: range.start, end: range.end, controls });
+                    self.tables.len() - 1
+                }
+                // Code that the program can change is decoded each time.
+                _ => return decode(cpu, space, pc),
+            },
+        };
+        let table = &mut self.tables[index];
+        let slot = usize::try_from((pc - table.start) / cpu.alignment)
+            .ok()
+            .and_then(|slot| table.controls.get_mut(slot));
+        match slot {
+            Some(slot) => *slot.get_or_insert_with(|| decode(cpu, space, pc)),
+            None => decode(cpu, space, pc),
+        }
+    }
+}
+
+fn decode(cpu: &Cpu, space: &AddressSpace, pc: u64) -> Control {
+    let mut code = [0; 16];
+    // Near the end of a region the instruction is shorter than the longest.
+    (1..=cpu.longest)
+        .rev()
+        .find(|len| space.read(pc, &mut code[..*len]))
+        .map_or(Control::Other, |len| cpu.control(&code[..len]))
+}
