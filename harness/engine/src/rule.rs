@@ -13,8 +13,7 @@ pub enum Base {
     Sp,
     /// The frame pointer of the frame.
     Fp,
-    /// A register by its DWARF number. It may be SP or FP: flex rules name
-    /// those by number too.
+    /// Another register, by its DWARF number.
     Register(DwarfRegister),
 }
 

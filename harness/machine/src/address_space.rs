@@ -90,7 +90,7 @@ impl AddressSpace {
     pub(crate) fn map(&mut self, start: u64, len: u64, permissions: Permissions) -> Result<(), MapError> {
         let end = start.wrapping_add(len);
         let overlaps = |region: &Region| start < region.start + region.len && region.start < end;
-        let odd = start % PAGE != 0 || len % PAGE != 0 || end <= start;
+        let odd = !start.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE) || end <= start;
         if odd || self.regions.iter().any(overlaps) {
             return Err(MapError::Overlap { start, end });
         }

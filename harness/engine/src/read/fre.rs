@@ -161,16 +161,17 @@ impl Fre<'_> {
     /// two branches the wrong way round; real files agree with the text.
     fn flex_rules(&self, header: &Header) -> Result<Rules, Error> {
         let mut next = 0;
-        let cfa = match self.flex_rule(&mut next)? {
+        let abi = header.abi;
+        let cfa = match self.flex_rule(abi, &mut next)? {
             Some(rule) if rule.base != Base::Cfa => RecoveryRule {
                 // Stored adjusted and scaled on s390x, as in default rows.
-                offset: header.abi.decode_cfa_offset(self.words.signed(1)?),
+                offset: abi.decode_cfa_offset(self.words.signed(1)?),
                 ..rule
             },
             _ => return Err(ErrorKind::FlexCfaWithoutRegister.at(self.info_at)),
         };
-        let ra = self.flex_rule(&mut next)?.map(Recovery::Rule);
-        let fp = self.flex_rule(&mut next)?.map(Recovery::Rule);
+        let ra = self.flex_rule(abi, &mut next)?.map(Recovery::Rule);
+        let fp = self.flex_rule(abi, &mut next)?.map(Recovery::Rule);
         if next < self.words.count {
             return Err(ErrorKind::BadFlexWordCount(self.words.count).at(self.info_at));
         }
@@ -182,7 +183,7 @@ impl Fre<'_> {
     }
 
     /// The rule at word `next`, or none where the words end or a padding word stands.
-    fn flex_rule(&self, next: &mut u8) -> Result<Option<RecoveryRule>, Error> {
+    fn flex_rule(&self, abi: Abi, next: &mut u8) -> Result<Option<RecoveryRule>, Error> {
         if *next >= self.words.count {
             return Ok(None);
         }
@@ -196,7 +197,12 @@ impl Fre<'_> {
         }
         let offset = i64::from(self.words.signed(*next)?);
         *next += 1;
-        let base = if control & 1 == 0 { Base::Cfa } else { Base::Register(DwarfRegister(control >> 3)) };
+        let base = match DwarfRegister(control >> 3) {
+            _ if control & 1 == 0 => Base::Cfa,
+            register if register == abi.sp() => Base::Sp,
+            register if register == abi.fp() => Base::Fp,
+            register => Base::Register(register),
+        };
         Ok(Some(RecoveryRule { base, offset, dereference: control & 2 != 0 }))
     }
 }
