@@ -26,9 +26,9 @@ impl<'a> Build<'a> {
         let mut functions = BTreeMap::new();
         let mut variables = BTreeMap::new();
         for symbol in &elf.syms {
-            let start = symbol.st_value + image.bias;
+            let start = symbol.st_value.wrapping_add(image.bias);
             if symbol.is_function() {
-                functions.insert(start, start..start + symbol.st_size);
+                functions.insert(start, start..start.wrapping_add(symbol.st_size));
             } else if let Some(name) = elf.strtab.get_at(symbol.st_name) {
                 variables.insert(name, start);
             }
