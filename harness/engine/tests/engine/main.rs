@@ -1,0 +1,6 @@
+//! Tests of the engine on sections that are put together field by field.
+
+mod builder;
+mod malformed;
+mod read;
+mod step;
