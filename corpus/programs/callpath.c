@@ -99,6 +99,7 @@ int main(void)
     sum = factorial(10);
     sum += loop(28);
     sum += apply(loop, 8);
+    sum += loop(0);
     LEAVE();
     return bench_check(sum + call_depth, 0x503c801e);
 }

@@ -11,7 +11,7 @@
 
 NOIPA unsigned leaf(const volatile unsigned *words)
 {
-    return (uintptr_t)words % 64 == 0 ? words[0] * 3 : 0xdead;
+    return words[0] * 3 + (uintptr_t)words % 64;
 }
 
 NOIPA unsigned aligned(unsigned x)

@@ -32,7 +32,7 @@ NOIPA unsigned exits(unsigned x, unsigned y)
         return 1;
     a = leaf(x);
     BARRIER();
-    if (a % 3 == 0) {
+    if (a % 5 == 0) {
         BARRIER();
         return a;
     }
@@ -54,5 +54,5 @@ int main(void)
         sum = sum * 31 + exits(i, i % 4);
         sum += guarded(i);
     }
-    return bench_check(sum, 0x038831e7);
+    return bench_check(sum, 0x736849c6);
 }

@@ -60,11 +60,14 @@ int main(void)
     unsigned sum = 0;
 
     for (unsigned i = 0; i < 8; i++) {
+        sum = sum * 31 + sum_of(0);
         sum = sum * 31 + sum_of(3, i, 2, 3);
         sum = sum * 31 + sum_of(12, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, i);
+        sum = sum * 31 + mixed("");
+        sum = sum * 31 + mixed("s", "");
         sum = sum * 31 + mixed("udlsuu", i, 2.25, (uint64_t)i << 17, "text", 5, 6);
         sum = sum * 31 + mixed("dddddddddddu", 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0,
                                i * 0.5, 9);
     }
-    return bench_check(sum, 0xbe8ba77c);
+    return bench_check(sum, 0x3aeadbb4);
 }

@@ -1,4 +1,5 @@
-/* What programs may use: there is no C library below them.  */
+/* What programs may use: there is no C library below them.  Each function is in
+   the file of its name, and only in the builds that need it.  */
 
 #ifndef RUNTIME_H
 #define RUNTIME_H
@@ -26,11 +27,8 @@ void *memmove(void *target, const void *source, size_t size);
 void *memset(void *target, int value, size_t size);
 int memcmp(const void *left, const void *right, size_t size);
 
-/* Writes to a file descriptor; returns what the kernel returns.  */
-long bench_write(int descriptor, const void *bytes, size_t size);
-
 /* The exit status of a program that computed GOT and should have computed
-   WANT: 0 if they are equal; otherwise 1, and both go to standard error.  */
+   WANT: 0 if they are equal, otherwise 1.  */
 int bench_check(unsigned got, unsigned want);
 
 /* Ends the process at once.  */

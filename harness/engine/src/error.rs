@@ -6,12 +6,18 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Clause {
+    /// 1.1 Overview.
+    Overview,
+    /// 1.3 Changes from Version 1 to Version 2.
+    ChangesV2,
     /// 2.1 SFrame Preamble.
     Preamble,
     /// 2.1.1 SFrame Magic Number and Endianness.
     Magic,
     /// 2.1.2 SFrame Version.
     Version,
+    /// 2.1.3 SFrame Flags.
+    Flags,
     /// 2.2 SFrame Header.
     Header,
     /// 2.2.1 SFrame ABI/arch Identifier.
@@ -20,6 +26,8 @@ pub enum Clause {
     FdeIndex,
     /// 2.3.2 The SFrame FDE Attribute.
     FdeAttribute,
+    /// 2.3.3 The SFrame FDE Info Bytes.
+    FdeInfo,
     /// 2.3.3.1 The SFrame FDE PC Types.
     PcType,
     /// 2.3.3.2 The SFrame FDE Types.
@@ -32,6 +40,10 @@ pub enum Clause {
     FreInfo,
     /// 3.1 Default FDE Type Interpretation.
     DefaultFde,
+    /// 3.1.2 AArch64.
+    Aarch64,
+    /// 3.1.3 s390x.
+    S390x,
     /// 3.2 Flexible FDE Type Interpretation.
     FlexFde,
 }
@@ -41,19 +53,25 @@ impl Clause {
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
+            Self::Overview => "1.1 Overview",
+            Self::ChangesV2 => "1.3 Changes from Version 1 to Version 2",
             Self::Preamble => "2.1 SFrame Preamble",
             Self::Magic => "2.1.1 SFrame Magic Number and Endianness",
             Self::Version => "2.1.2 SFrame Version",
+            Self::Flags => "2.1.3 SFrame Flags",
             Self::Header => "2.2 SFrame Header",
             Self::AbiArch => "2.2.1 SFrame ABI/arch Identifier",
             Self::FdeIndex => "2.3.1 The SFrame FDE Index",
             Self::FdeAttribute => "2.3.2 The SFrame FDE Attribute",
+            Self::FdeInfo => "2.3.3 The SFrame FDE Info Bytes",
             Self::PcType => "2.3.3.1 The SFrame FDE PC Types",
             Self::FdeType => "2.3.3.2 The SFrame FDE Types",
             Self::FreType => "2.3.3.3 The SFrame FRE Types",
             Self::Fre => "2.4 SFrame FRE",
             Self::FreInfo => "2.4.1 The SFrame FRE Info Word",
             Self::DefaultFde => "3.1 Default FDE Type Interpretation",
+            Self::Aarch64 => "3.1.2 AArch64",
+            Self::S390x => "3.1.3 s390x",
             Self::FlexFde => "3.2 Flexible FDE Type Interpretation",
         }
     }
@@ -112,6 +130,9 @@ pub enum ErrorKind {
     BadDataWordCount(u8),
     /// A flex row's data words are not pairs and padding words, as they have to be.
     BadFlexWordCount(u8),
+    /// Functions share rows: together they have more bytes of rows than the
+    /// FRE sub-section.
+    SharedRows,
     /// A flex row gives its CFA without a base register.
     FlexCfaWithoutRegister,
 }
@@ -137,6 +158,7 @@ impl Error {
             ErrorKind::UnknownFdeType(_) => Clause::FdeType,
             ErrorKind::ZeroRepSize => Clause::PcType,
             ErrorKind::UnknownDataWordSize => Clause::FreInfo,
+            ErrorKind::SharedRows => Clause::Fre,
             ErrorKind::BadDataWordCount(_) => Clause::DefaultFde,
             ErrorKind::BadFlexWordCount(_) | ErrorKind::FlexCfaWithoutRegister => Clause::FlexFde,
         }
@@ -168,6 +190,7 @@ impl fmt::Display for Error {
             ErrorKind::BadFlexWordCount(count) => {
                 write!(f, "{count} data words do not make whole flex rules")?;
             }
+            ErrorKind::SharedRows => write!(f, "functions share rows")?,
             ErrorKind::FlexCfaWithoutRegister => write!(f, "a flex CFA rule has no base register")?,
         }
         write!(f, " (at offset {:#x}; {})", self.offset, self.clause().title())

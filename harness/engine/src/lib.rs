@@ -44,6 +44,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
 mod abi;
 mod address;
 pub mod constants;
@@ -51,12 +54,15 @@ mod error;
 mod read;
 mod rule;
 mod step;
+#[cfg(feature = "alloc")]
+pub mod write;
 
 pub use abi::{Abi, ByteOrder, DwarfRegister};
 pub use address::{InstructionPointer, LookupAddress, Pc, ReturnAddress};
 pub use error::{Clause, Error, ErrorKind};
 pub use read::{
-    DataWordSize, Fde, FdeType, Fdes, Flags, Found, FreType, Header, PauthKey, PcType, Rows, Section, Version,
+    DataWordSize, Fde, FdeType, Fdes, Flags, Found, Fre, FreType, Fres, Header, PauthKey, PcType, Rows,
+    Section, Version,
 };
 pub use rule::{Base, Recovery, RecoveryRule, Row};
 pub use step::{Caller, Frame, Memory, PauthMask, Registers, Step, StepError, Tracked};

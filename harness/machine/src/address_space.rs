@@ -11,6 +11,7 @@ use unicorn_engine::{Prot, Unicorn, uc_error};
 
 /// Pages are of this size on every ABI here.
 pub(crate) const PAGE: u64 = 4096;
+const PAGE_LEN: usize = 4096;
 
 /// What a program may do with a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -189,6 +190,22 @@ impl AddressSpace {
     pub(crate) fn write_u64(&self, address: u64, value: u64) -> bool {
         let bytes = if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
         self.write(address, &bytes)
+    }
+
+    /// Stores a number at each multiple of 8 from an address on, by page: the
+    /// whole stack is filled before each run. False where not all of it is
+    /// mapped in one region.
+    #[must_use]
+    pub(crate) fn fill(&self, start: u64, pages: u64, value: impl Fn(u64) -> u64) -> bool {
+        (0..pages).map(|page| start + page * PAGE).all(|page| {
+            let mut bytes = [0; PAGE_LEN];
+            let (words, _) = bytes.as_chunks_mut::<8>();
+            for (word, address) in words.iter_mut().zip((page..).step_by(8)) {
+                let value = value(address);
+                *word = if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+            }
+            self.write(page, &bytes)
+        })
     }
 
     /// The executable region around an address: its bounds, and whether the

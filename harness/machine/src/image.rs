@@ -159,7 +159,12 @@ fn program_headers(bytes: &[u8], header: &Header, cpu: &Cpu) -> Result<Vec<Progr
         .map_err(|error| malformed(error.to_string()))
 }
 
+/// The bytes of a segment in the file. One without any may name an offset
+/// behind the end: GNU ld does so for segments that hold .bss only.
 fn file_range(bytes: &[u8], header: &ProgramHeader) -> Result<Range<usize>, LoadError> {
+    if header.p_filesz == 0 {
+        return Ok(0..0);
+    }
     let start = usize::try_from(header.p_offset).ok();
     let end = header.p_offset.checked_add(header.p_filesz).and_then(|end| usize::try_from(end).ok());
     match (start, end) {

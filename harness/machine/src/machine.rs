@@ -271,6 +271,7 @@ struct Run<'o> {
     controls: ControlCache,
     instructions: u64,
     last_pc: u64,
+    last_size: u32,
     output: Vec<u8>,
     end: Option<End>,
 }
@@ -283,8 +284,8 @@ fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result<Unicorn<'a
         unicorn.ctl_set_cpu_model(model)?;
     }
     run.borrow().space.install(&mut unicorn)?;
-    unicorn.add_code_hook(1, 0, move |unicorn, pc, _| {
-        hook(run, unicorn, |run, unicorn| run.instruction(unicorn, pc));
+    unicorn.add_code_hook(1, 0, move |unicorn, pc, size| {
+        hook(run, unicorn, |run, unicorn| run.instruction(unicorn, pc, size));
     })?;
     unicorn.add_mem_hook(HookType::MEM_INVALID, 1, 0, move |unicorn, access, address, _, _| {
         hook(run, unicorn, |run, _| run.fault(access, address));
@@ -348,6 +349,7 @@ impl<'o> Run<'o> {
             controls: ControlCache::default(),
             instructions: 0,
             last_pc: machine.entry,
+            last_size: 0,
             output: Vec::new(),
             end: None,
         }
@@ -358,7 +360,7 @@ impl<'o> Run<'o> {
         self.end.get_or_insert(end);
     }
 
-    fn instruction(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64) {
+    fn instruction(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, size: u32) {
         if self.end.is_some() {
             return;
         }
@@ -366,7 +368,7 @@ impl<'o> Run<'o> {
             return self.end(End::Broken(Broken::Budget(self.budget)));
         }
         self.instructions += 1;
-        self.last_pc = pc;
+        (self.last_pc, self.last_size) = (pc, size);
         let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
             return self.end(End::Broken(Broken::Unicorn("registers can't be read".into())));
         };
@@ -417,9 +419,12 @@ impl<'o> Run<'o> {
         self.end(End::Broken(Broken::Exception { number, pc, code }));
     }
 
-    /// The bytes of the instruction at an address, and on amd64 some behind it.
+    /// The bytes of the last instruction. Where the emulator can't decode it,
+    /// as many as the longest one has.
     fn code_at(&self, pc: u64) -> Vec<u8> {
-        let mut code = vec![0; self.cpu.longest];
+        let known = usize::try_from(self.last_size).unwrap_or(0);
+        let len = if (1..=self.cpu.longest).contains(&known) { known } else { self.cpu.longest };
+        let mut code = vec![0; len];
         while !code.is_empty() && !self.space.read(pc, &mut code) {
             code.pop();
         }

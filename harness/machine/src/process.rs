@@ -72,10 +72,7 @@ pub(crate) fn create(
     space.map(bottom, stack_size, Permissions::READ_WRITE)?;
     space.map(THREAD_STORAGE, PAGE, Permissions::READ_WRITE)?;
     // The regions were just mapped, and these addresses lie within them.
-    let mut stored = true;
-    for address in (bottom..STACK_TOP).step_by(8) {
-        stored &= space.write_u64(address, pattern.stack(address));
-    }
+    let mut stored = space.fill(bottom, stack_size / PAGE, |address| pattern.stack(address));
     stored &= space.write_u64(THREAD_POINTER, THREAD_POINTER);
     stored &= space.write_u64(THREAD_POINTER + STACK_GUARD, CANARY);
     let sp = initial_stack(&space, image, arguments).filter(|sp| *sp >= bottom && stored);

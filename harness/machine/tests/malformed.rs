@@ -63,6 +63,16 @@ fn each_fault_has_its_message() {
     }
 }
 
+/// GNU ld 2.47 writes such headers for segments that hold .bss only.
+#[test]
+fn a_segment_without_bytes_may_name_any_place_in_the_file() {
+    let mut file = changed(load_field(8), &u64::MAX.to_le_bytes());
+    assert!(error(&file).contains("reaches past the end of the file"));
+    let size = load_field(32);
+    file[size..size + 8].fill(0);
+    Image::parse(&file).expect("a loadable image");
+}
+
 #[test]
 fn a_single_segment_without_end_is_too_large() {
     let mut file = changed(load_field(40), &(1_u64 << 33).to_le_bytes());

@@ -24,6 +24,11 @@ impl<'a> Bytes<'a> {
         Self { data: self.data.get(..end).unwrap_or(self.data), order: self.order }
     }
 
+    /// Part of the bytes; none where it reaches past the end.
+    pub(crate) fn slice(self, range: core::ops::Range<usize>) -> &'a [u8] {
+        self.data.get(range).unwrap_or_default()
+    }
+
     fn array<const N: usize>(self, offset: usize, clause: Clause) -> Result<[u8; N], Error> {
         offset
             .checked_add(N)

@@ -1,5 +1,7 @@
 //! Frame row entries (2.4) and their interpretation (3).
 
+use core::fmt;
+
 use crate::abi::{Abi, DwarfRegister};
 use crate::constants::{
     SFRAME_BASE_REG_FP, SFRAME_FRE_DATAWORD_1B, SFRAME_FRE_DATAWORD_2B, SFRAME_FRE_DATAWORD_4B,
@@ -67,14 +69,86 @@ impl DataWords<'_> {
     }
 }
 
-/// One frame row entry as it is stored.
-struct Fre<'a> {
+/// A frame row entry as it is stored, not yet interpreted (2.4).
+#[derive(Clone, Copy)]
+pub struct Fre<'a> {
     start: u32,
+    info: u8,
     info_at: usize,
     base: Base,
     mangled_ra: bool,
     words: DataWords<'a>,
+    offset: usize,
     end: usize,
+}
+
+impl Fre<'_> {
+    /// Where it lies, in bytes from the start of the section.
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.end - self.offset
+    }
+
+    /// The start of the row, in bytes from the start of the function or of
+    /// the repeated block.
+    #[must_use]
+    pub const fn start(&self) -> u32 {
+        self.start
+    }
+
+    /// The info byte with all its bits (2.4.1).
+    #[must_use]
+    pub const fn info(&self) -> u8 {
+        self.info
+    }
+
+    /// What default rows base the CFA on: SP or FP, by the info byte.
+    #[must_use]
+    pub const fn base(&self) -> Base {
+        self.base
+    }
+
+    /// Whether the return address carries an authentication code (AArch64).
+    #[must_use]
+    pub const fn mangled_ra(&self) -> bool {
+        self.mangled_ra
+    }
+
+    /// Width of the data words.
+    #[must_use]
+    pub const fn data_word_size(&self) -> DataWordSize {
+        self.words.size
+    }
+
+    /// The data words as signed numbers, in their order. Control words of
+    /// flex rows are unsigned; see [`Fre::control_word`].
+    pub fn data_words(&self) -> impl ExactSizeIterator<Item = i32> + '_ {
+        (0..self.words.count).map(|index| self.words.signed(index).unwrap_or_default())
+    }
+
+    /// The data word at a position, as the unsigned number that control
+    /// words of flex rows are (3.2).
+    #[must_use]
+    pub fn control_word(&self, index: u8) -> Option<u32> {
+        (index < self.words.count).then(|| self.words.unsigned(index).ok()).flatten()
+    }
+}
+
+impl fmt::Debug for Fre<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fre")
+            .field("offset", &self.offset)
+            .field("start", &self.start)
+            .field("info", &self.info)
+            .field("words", &self.words.count)
+            .finish_non_exhaustive()
+    }
 }
 
 fn read_start(bytes: Bytes<'_>, offset: usize, fre_type: FreType) -> Result<u32, Error> {
@@ -105,9 +179,11 @@ fn read_fre(bytes: Bytes<'_>, offset: usize, fre_type: FreType) -> Result<Fre<'_
     }
     Ok(Fre {
         start,
+        info,
         info_at,
         base: if info & 1 == SFRAME_BASE_REG_FP { Base::Fp } else { Base::Sp },
         mangled_ra: info & 0x80 != 0,
+        offset,
         end: words.offset + needed,
         words,
     })
@@ -248,13 +324,10 @@ pub struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// First offset past the last row: the size of the repeated block of a
-    /// mask FDE (version 1 does not tell it), or of the function.
-    fn last_end(&self) -> u32 {
-        match (self.fde.pc_type, self.fde.rep_size) {
-            (PcType::Mask, Some(rep_size)) => u32::from(rep_size),
-            _ => self.fde.size,
-        }
+    /// Where the next row starts, in bytes from the start of the section.
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.offset
     }
 
     fn read(&mut self) -> Result<Row, Error> {
@@ -264,7 +337,7 @@ impl Rows<'_> {
         let end = if self.left > 0 {
             read_start(self.bytes, self.offset, self.fde.fre_type)?
         } else {
-            self.last_end()
+            self.fde.rows_end()
         };
         let (cfa, ra, fp) = fre.rules(&self.header, self.fde.fde_type)?;
         Ok(Row { start: fre.start, end, cfa, ra, fp, mangled_ra: fre.mangled_ra })
@@ -286,7 +359,64 @@ impl Iterator for Rows<'_> {
     }
 }
 
+/// The frame row entries of a function as they are stored, in the order of
+/// the section. Ends after the first error.
+#[derive(Clone, Debug)]
+pub struct Fres<'a> {
+    bytes: Bytes<'a>,
+    fre_type: FreType,
+    offset: usize,
+    left: u32,
+}
+
+impl<'a> Iterator for Fres<'a> {
+    type Item = Result<Fre<'a>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let fre = read_fre(self.bytes, self.offset, self.fre_type);
+        match &fre {
+            Ok(fre) => self.offset = fre.end,
+            Err(_) => self.left = 0,
+        }
+        Some(fre)
+    }
+}
+
+impl Fde {
+    /// First offset past the last row: the size of the repeated block of a
+    /// mask FDE (version 1 does not tell it), or of the function.
+    #[must_use]
+    pub fn rows_end(&self) -> u32 {
+        match (self.pc_type, self.rep_size) {
+            (PcType::Mask, Some(rep_size)) => u32::from(rep_size),
+            _ => self.size,
+        }
+    }
+}
+
 impl<'a> Section<'a> {
+    /// The frame row entries of a function, as they are stored.
+    #[must_use]
+    pub fn fres(&self, fde: &Fde) -> Fres<'a> {
+        Fres {
+            bytes: self.bytes.until(self.fre_range().end),
+            fre_type: fde.fre_type,
+            offset: fde.rows_offset,
+            left: fde.num_rows,
+        }
+    }
+
+    /// The row that a frame row entry of a function stands for. `end` is the
+    /// start of the next one, or [`Fde::rows_end`].
+    ///
+    /// # Errors
+    /// The data words do not make the rules that the ABI and the FDE type ask for.
+    pub fn row(&self, fde: &Fde, fre: &Fre<'_>, end: u32) -> Result<Row, Error> {
+        let (cfa, ra, fp) = fre.rules(self.header(), fde.fde_type)?;
+        Ok(Row { start: fre.start, end, cfa, ra, fp, mangled_ra: fre.mangled_ra })
+    }
+
     /// The rows of a function.
     #[must_use]
     pub fn rows(&self, fde: &Fde) -> Rows<'a> {

@@ -33,7 +33,7 @@ impl Version {
         }
     }
 
-    const fn from_number(number: u8) -> Option<Self> {
+    pub(crate) const fn from_number(number: u8) -> Option<Self> {
         match number {
             SFRAME_VERSION_1 => Some(Self::V1),
             SFRAME_VERSION_2 => Some(Self::V2),

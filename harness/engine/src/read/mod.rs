@@ -7,8 +7,9 @@ mod header;
 mod lookup;
 mod section;
 
+pub(crate) use bytes::Bytes;
 pub use fde::{Fde, FdeType, FreType, PauthKey, PcType};
-pub use fre::{DataWordSize, Rows};
+pub use fre::{DataWordSize, Fre, Fres, Rows};
 pub use header::{Flags, Header, Version};
 pub use lookup::Found;
 pub use section::{Fdes, Section};

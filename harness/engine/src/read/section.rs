@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use crate::constants::HEADER_SIZE;
 use crate::error::{Error, ErrorKind};
 use crate::read::bytes::Bytes;
 use crate::read::fde::Fde;
@@ -40,6 +41,12 @@ impl<'a> Section<'a> {
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// The auxiliary header, whose meaning the ABI defines (2.2).
+    #[must_use]
+    pub fn auxiliary_header(&self) -> &'a [u8] {
+        self.bytes.slice(HEADER_SIZE..self.header.end())
     }
 
     /// The address at which the section is loaded.

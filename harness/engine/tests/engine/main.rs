@@ -4,3 +4,4 @@ mod builder;
 mod malformed;
 mod read;
 mod step;
+mod write;

@@ -90,7 +90,7 @@ fn control(code: &[u8]) -> Control {
     }
 }
 
-/// Long mode with SSE and AVX is what Unicorn starts in.
+/// Unicorn starts in long mode with SSE. It has no 256-bit AVX to be enabled.
 fn prepare(_: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     Ok(())
 }

@@ -1,0 +1,151 @@
+//! From one version or byte order to another.
+
+use alloc::vec::Vec;
+
+use super::error::{WriteError, WriteErrorKind};
+use super::section::{Function, Section};
+use crate::abi::{Abi, ByteOrder};
+use crate::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FRAME_POINTER};
+use crate::read::{FdeType, Flags, PcType, Version};
+use crate::rule::{Base, Recovery, Row};
+
+/// What to convert to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Version of the format.
+    pub version: Version,
+    /// Order of the bytes. It is the ABI's, so only AArch64 has a choice.
+    pub byte_order: ByteOrder,
+}
+
+/// A function that the target can't express.
+///
+/// It is left out whole: without one of its rows, the row before would cover
+/// what it does not describe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Address of the function.
+    pub start: u64,
+    /// Why, with function and row of the section that was converted.
+    pub error: WriteError,
+}
+
+/// A converted section, and what could not be carried over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// The section.
+    pub section: Section,
+    /// The functions that are not in it.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Section {
+    /// Converts to another version or byte order.
+    ///
+    /// # Errors
+    /// There is no such ABI, or the version does not know it.
+    pub fn convert(&self, target: Target) -> Result<Conversion, WriteError> {
+        let abi = with_byte_order(self.abi, target.byte_order)
+            .ok_or(WriteErrorKind::NoSuchByteOrder(self.abi).of_section())?;
+        let mut flags = self.flags.0;
+        match target.version {
+            Version::V1 => flags &= !SFRAME_F_FDE_FUNC_START_PCREL,
+            Version::V2 => {}
+            Version::V3 => flags &= !SFRAME_F_FRAME_POINTER,
+        }
+        let mut section =
+            Self { version: target.version, abi, flags: Flags(flags), functions: Vec::new(), ..self.clone() };
+        // Whether the target can say it is the writer's to know: each function
+        // is written alone, close to its own address.
+        section.write(0)?;
+        let mut kept: Vec<(u32, Function)> = Vec::new();
+        let mut left_out = Vec::new();
+        for (index, function) in self.functions.iter().enumerate() {
+            let converted = convert_function(function, self.version, abi, target.version)
+                .map_err(|kind| kind.of_function(index))
+                .and_then(|converted| {
+                    section.functions = Vec::from([Function { rows_position: 0, ..converted }]);
+                    section.write(function.start)
+                });
+            match converted {
+                Ok(_) => {
+                    kept.extend(section.functions.drain(..).map(|kept| (function.rows_position, kept)));
+                }
+                Err(error) => {
+                    let error = WriteError { function: Some(index), ..error };
+                    left_out.push(LeftOut { start: function.start, error });
+                }
+            }
+        }
+        let mut order: Vec<usize> = (0..kept.len()).collect();
+        order.sort_by_key(|index| kept[*index].0);
+        section.functions = kept.into_iter().map(|(_, function)| function).collect();
+        for (position, index) in (0..).zip(order) {
+            section.functions[index].rows_position = position;
+        }
+        Ok(Conversion { section, left_out })
+    }
+}
+
+const fn with_byte_order(abi: Abi, order: ByteOrder) -> Option<Abi> {
+    match (abi, order) {
+        (Abi::Aarch64 | Abi::Aarch64Be, ByteOrder::Little) => Some(Abi::Aarch64),
+        (Abi::Aarch64 | Abi::Aarch64Be, ByteOrder::Big) => Some(Abi::Aarch64Be),
+        (Abi::Amd64, ByteOrder::Little) | (Abi::S390x, ByteOrder::Big) => Some(abi),
+        _ => None,
+    }
+}
+
+/// The function in the target's terms, where they differ. What it still can't
+/// express, the writer refuses.
+fn convert_function(
+    function: &Function,
+    from: Version,
+    abi: Abi,
+    to: Version,
+) -> Result<Function, WriteErrorKind> {
+    let mut function = function.clone();
+    if function.rows.is_empty() {
+        convert_without_rows(&mut function, from, to)?;
+    }
+    if to != Version::V3 {
+        // There is one type only. Rows that fit it may go there.
+        function.fde_type = FdeType::Default;
+    } else if abi == Abi::S390x && function.rows.iter().any(is_saved_in_register) {
+        // What version 2 says by odd words, version 3 says by flex FDEs.
+        function.fde_type = FdeType::Flex;
+    }
+    if to == Version::V1 && function.pc_type == PcType::Inc {
+        function.rep_size = None;
+    }
+    Ok(function)
+}
+
+/// An FDE without rows marks an outermost frame in version 3, and says nothing
+/// in the others. Version 2 has a row for such a frame.
+fn convert_without_rows(function: &mut Function, from: Version, to: Version) -> Result<(), WriteErrorKind> {
+    let is_marker = from == Version::V3 && function.fde_type == FdeType::Default;
+    match (is_marker, to) {
+        (true, Version::V1) => Err(WriteErrorKind::OutermostNotInVersion(to)),
+        (true, Version::V2) => {
+            function.rows.push(Row {
+                start: 0,
+                end: function.size,
+                cfa: None,
+                ra: Recovery::Undefined,
+                fp: Recovery::Undefined,
+                mangled_ra: false,
+            });
+            Ok(())
+        }
+        (false, Version::V3) if from != to => Err(WriteErrorKind::NoRowsInVersion(to)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether RA or FP is in a register rather than in memory.
+fn is_saved_in_register(row: &Row) -> bool {
+    [row.ra, row.fp].iter().any(
+        |recovery| matches!(recovery, Recovery::Rule(rule) if rule.base != Base::Cfa || !rule.dereference),
+    )
+}

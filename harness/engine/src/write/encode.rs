@@ -1,0 +1,398 @@
+//! Bytes, field by field as the specification lists them.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::error::{WriteError, WriteErrorKind};
+use super::section::{Function, Section};
+use crate::abi::{Abi, ByteOrder, DwarfRegister};
+use crate::constants::{
+    HEADER_SIZE, SFRAME_BASE_REG_FP, SFRAME_BASE_REG_SP, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED,
+    SFRAME_F_FRAME_POINTER, SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_MAGIC, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT,
+    SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR,
+};
+use crate::read::{FdeType, FreType, PauthKey, PcType, Version};
+use crate::rule::{Base, Recovery, RecoveryRule, Row};
+
+/// Numbers in a byte order.
+struct Output {
+    order: ByteOrder,
+    bytes: Vec<u8>,
+}
+
+impl Output {
+    /// The low `width` bytes of a number.
+    fn put(&mut self, width: usize, value: i64) {
+        match self.order {
+            ByteOrder::Little => self.bytes.extend(&value.to_le_bytes()[..width]),
+            ByteOrder::Big => self.bytes.extend(&value.to_be_bytes()[8 - width..]),
+        }
+    }
+
+    fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    fn u32(&mut self, value: usize) -> Result<(), WriteErrorKind> {
+        let value = u32::try_from(value).map_err(|_| WriteErrorKind::SectionTooLong)?;
+        self.put(4, value.into());
+        Ok(())
+    }
+}
+
+impl Section {
+    /// Writes the section for an address.
+    ///
+    /// Data words get the smallest width that holds all of a row's, and a flex
+    /// row ends with the last rule that is not the default, as GNU as writes them.
+    ///
+    /// # Errors
+    /// What the version can't express, with function and row.
+    pub fn write(&self, address: u64) -> Result<Vec<u8>, WriteError> {
+        self.check_header().map_err(WriteErrorKind::of_section)?;
+        let order = self.abi.byte_order();
+        let mut fres = Output { order, bytes: Vec::new() };
+        let mut offsets = vec![0; self.functions.len()];
+        for index in self.rows_order()? {
+            offsets[index] = fres.bytes.len();
+            self.write_rows(index, &mut fres)?;
+        }
+
+        let mut output = Output { order, bytes: Vec::new() };
+        self.write_header(fres.bytes.len(), &mut output).map_err(WriteErrorKind::of_section)?;
+        for (index, (function, offset)) in self.functions.iter().zip(offsets).enumerate() {
+            let result = self.write_fde(function, offset, address, &mut output);
+            result.map_err(|kind| kind.of_function(index))?;
+        }
+        output.bytes.extend(fres.bytes);
+        Ok(output.bytes)
+    }
+
+    fn check_header(&self) -> Result<(), WriteErrorKind> {
+        if self.version == Version::V1 && self.abi == Abi::S390x {
+            return Err(WriteErrorKind::AbiNotInVersion(self.abi, self.version));
+        }
+        let known = match self.version {
+            Version::V1 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER,
+            Version::V2 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER | SFRAME_F_FDE_FUNC_START_PCREL,
+            Version::V3 => SFRAME_F_FDE_SORTED | SFRAME_F_FDE_FUNC_START_PCREL,
+        };
+        if self.flags.0 & !known != 0 {
+            return Err(WriteErrorKind::FlagNotInVersion(self.flags.0 & !known, self.version));
+        }
+        if self.fixed_fp_offset == Some(0) || self.fixed_ra_offset == Some(0) {
+            return Err(WriteErrorKind::ZeroFixedOffset);
+        }
+        Ok(())
+    }
+
+    /// The functions in the order of their rows.
+    fn rows_order(&self) -> Result<Vec<usize>, WriteError> {
+        let mut order = vec![None; self.functions.len()];
+        for (index, function) in self.functions.iter().enumerate() {
+            let position = function.rows_position;
+            let slot = usize::try_from(position).ok().and_then(|position| order.get_mut(position));
+            match slot {
+                Some(slot) if slot.is_none() => *slot = Some(index),
+                _ => return Err(WriteErrorKind::BadRowsPosition(position).of_function(index)),
+            }
+        }
+        Ok(order.into_iter().flatten().collect())
+    }
+
+    fn write_header(&self, fre_len: usize, output: &mut Output) -> Result<(), WriteErrorKind> {
+        let auxhdr_len = u8::try_from(self.auxiliary.len())
+            .map_err(|_| WriteErrorKind::AuxiliaryHeaderTooLong(self.auxiliary.len()))?;
+        output.put(2, SFRAME_MAGIC.into());
+        output.u8(self.version.number());
+        output.u8(self.flags.0);
+        output.u8(self.abi.id());
+        output.u8(self.fixed_fp_offset.unwrap_or(0).cast_unsigned());
+        output.u8(self.fixed_ra_offset.unwrap_or(0).cast_unsigned());
+        output.u8(auxhdr_len);
+        output.u32(self.functions.len())?;
+        output.u32(self.functions.iter().map(|function| function.rows.len()).sum())?;
+        output.u32(fre_len)?;
+        output.u32(0)?; // sfh_fdeoff
+        output.u32(self.functions.len() * self.version.fde_size())?; // sfh_freoff
+        debug_assert_eq!(output.bytes.len(), HEADER_SIZE);
+        output.bytes.extend(&self.auxiliary);
+        Ok(())
+    }
+
+    fn write_fde(
+        &self,
+        function: &Function,
+        offset: usize,
+        address: u64,
+        output: &mut Output,
+    ) -> Result<(), WriteErrorKind> {
+        let is_pcrel = self.flags.func_start_pcrel();
+        let origin = if is_pcrel { address.wrapping_add(output.bytes.len() as u64) } else { address };
+        let start = function.start.wrapping_sub(origin).cast_signed();
+        let size = i64::from(function.size);
+        if self.version == Version::V3 {
+            output.put(8, start);
+            output.put(4, size);
+            return output.u32(offset);
+        }
+        if i32::try_from(start).is_err() {
+            return Err(WriteErrorKind::StartOutOfReach(function.start));
+        }
+        output.put(4, start);
+        output.put(4, size);
+        output.u32(offset)?;
+        output.u32(function.rows.len())?;
+        output.u8(info(function));
+        if self.version == Version::V2 {
+            output.u8(function.rep_size.unwrap_or(0));
+            output.put(2, 0); // sfde_func_padding2
+        }
+        Ok(())
+    }
+
+    /// The function's rows, and before them its attribute in version 3.
+    fn write_rows(&self, index: usize, output: &mut Output) -> Result<(), WriteError> {
+        let function = &self.functions[index];
+        self.check_function(function).map_err(|kind| kind.of_function(index))?;
+        if self.version == Version::V3 {
+            let count = u16::try_from(function.rows.len())
+                .map_err(|_| WriteErrorKind::TooManyRows(function.rows.len()).of_function(index))?;
+            output.put(2, count.into());
+            output.u8(info(function));
+            output.u8(match function.fde_type {
+                FdeType::Default => 0,
+                FdeType::Flex => 1,
+            });
+            output.u8(function.rep_size.unwrap_or(0));
+        }
+        let width = fre_type(function).width();
+        for (position, row) in function.rows.iter().enumerate() {
+            let fault = |kind: WriteErrorKind| kind.of_row(index, position);
+            if width < 4 && row.start >> (8 * width) != 0 {
+                return Err(fault(WriteErrorKind::StartTooLarge(row.start)));
+            }
+            output.put(width, row.start.into());
+            self.write_row(function, row, output).map_err(fault)?;
+        }
+        Ok(())
+    }
+
+    fn check_function(&self, function: &Function) -> Result<(), WriteErrorKind> {
+        let version = self.version;
+        let is_mask = function.pc_type == PcType::Mask;
+        match version {
+            Version::V1 if is_mask && function.rep_size.is_some() => {
+                return Err(WriteErrorKind::RepSizeMismatch(version));
+            }
+            Version::V2 | Version::V3 if is_mask && matches!(function.rep_size, None | Some(0)) => {
+                return Err(WriteErrorKind::RepSizeMismatch(version));
+            }
+            _ => {}
+        }
+        if version == Version::V3 {
+            return Ok(());
+        }
+        if function.signal {
+            return Err(WriteErrorKind::SignalNotInVersion(version));
+        }
+        if function.fde_type == FdeType::Flex {
+            return Err(WriteErrorKind::FlexNotInVersion(version));
+        }
+        Ok(())
+    }
+
+    fn write_row(&self, function: &Function, row: &Row, output: &mut Output) -> Result<(), WriteErrorKind> {
+        let words = match (row.cfa, function.fde_type) {
+            (None, _) if self.version == Version::V1 => {
+                return Err(WriteErrorKind::UndefinedRaNotInVersion);
+            }
+            (None, _) => Vec::new(),
+            (Some(cfa), FdeType::Default) => self.default_words(&cfa, row)?,
+            (Some(cfa), FdeType::Flex) => self.flex_words(&cfa, row)?,
+        };
+        let (size, width) = word_size(&words)?;
+        // A default row names its base here; rows without one leave the bit clear.
+        let base = match (row.cfa, function.fde_type) {
+            (Some(RecoveryRule { base: Base::Sp, .. }), FdeType::Default) => SFRAME_BASE_REG_SP,
+            _ => SFRAME_BASE_REG_FP,
+        };
+        // At most 6 words: three pairs.
+        let count = u8::try_from(words.len()).unwrap_or(u8::MAX);
+        output.u8(u8::from(row.mangled_ra) << 7 | size << 5 | count << 1 | base);
+        for word in words {
+            output.put(width, word.value());
+        }
+        Ok(())
+    }
+
+    /// 3.1: CFA offset, RA offset where RA is not fixed, FP offset.
+    fn default_words(&self, cfa: &RecoveryRule, row: &Row) -> Result<Vec<Word>, WriteErrorKind> {
+        let mut words = Vec::new();
+        if cfa.dereference || !matches!(cfa.base, Base::Sp | Base::Fp) {
+            return Err(WriteErrorKind::CfaNotInDefault);
+        }
+        words.push(Word::Signed(self.encode_cfa_offset(cfa.offset)?));
+
+        let fp_is_default = self.is_default(row.fp, self.fixed_fp_offset);
+        let ra_is_default = self.is_default(row.ra, self.fixed_ra_offset);
+        match (self.fixed_ra_offset, row.ra) {
+            (Some(_), _) if !ra_is_default => return Err(WriteErrorKind::RaNotInDefault),
+            (Some(_), _) => {}
+            (None, Recovery::Unchanged) if fp_is_default => {}
+            // Only s390x has a word for an RA that is where it was.
+            (None, Recovery::Unchanged) if self.abi == Abi::S390x => {
+                words.push(Word::Signed(SFRAME_FRE_RA_OFFSET_INVALID.into()));
+            }
+            (None, _) => {
+                let word = self.saved_word(row.ra).ok_or(WriteErrorKind::RaNotInDefault)?;
+                let is_padding = self.abi == Abi::S390x && word == i64::from(SFRAME_FRE_RA_OFFSET_INVALID);
+                if is_padding {
+                    return Err(WriteErrorKind::RaNotInDefault);
+                }
+                words.push(Word::Signed(word));
+            }
+        }
+        if !fp_is_default {
+            let word = self.saved_word(row.fp).ok_or(WriteErrorKind::FpNotInDefault)?;
+            words.push(Word::Signed(word));
+        }
+        Ok(words)
+    }
+
+    /// Whether a row needs no words for a value: it is where the header, or
+    /// the ABI, says that it is.
+    fn is_default(&self, recovery: Recovery, fixed: Option<i8>) -> bool {
+        match (recovery, fixed) {
+            (Recovery::Unchanged, None) => true,
+            (Recovery::Rule(rule), Some(fixed)) => {
+                rule.base == Base::Cfa && rule.dereference && rule.offset == i64::from(fixed)
+            }
+            _ => false,
+        }
+    }
+
+    /// The word of a default row for a saved value: its offset from the CFA, or
+    /// a register on s390x in version 2 (errata 1, `OFFSET_ENCODE_REGNUM`).
+    fn saved_word(&self, recovery: Recovery) -> Option<i64> {
+        let has_registers = self.abi == Abi::S390x && self.version == Version::V2;
+        match recovery {
+            Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => {
+                (!has_registers || offset % 2 == 0).then_some(offset)
+            }
+            Recovery::Rule(RecoveryRule { base, offset: 0, dereference: false }) if has_registers => {
+                let register = self.register(base)?;
+                Some(i64::from(register.0) << 1 | 1)
+            }
+            _ => None,
+        }
+    }
+
+    fn register(&self, base: Base) -> Option<DwarfRegister> {
+        match base {
+            Base::Cfa => None,
+            Base::Sp => Some(self.abi.sp()),
+            Base::Fp => Some(self.abi.fp()),
+            Base::Register(register) => Some(register),
+        }
+    }
+
+    /// 3.2: pairs of control word and offset, a 0 for a pair that is not needed.
+    fn flex_words(&self, cfa: &RecoveryRule, row: &Row) -> Result<Vec<Word>, WriteErrorKind> {
+        let mut words = Vec::new();
+        if cfa.base == Base::Cfa {
+            return Err(WriteErrorKind::RuleNotInFlex);
+        }
+        words.push(self.control_word(cfa)?);
+        words.push(Word::Signed(self.encode_cfa_offset(cfa.offset)?));
+        for (recovery, fixed) in [(row.ra, self.fixed_ra_offset), (row.fp, self.fixed_fp_offset)] {
+            match recovery {
+                _ if self.is_default(recovery, fixed) => words.push(Word::Unsigned(0)),
+                Recovery::Rule(rule) => {
+                    words.push(self.control_word(&rule)?);
+                    words.push(Word::Signed(rule.offset));
+                }
+                Recovery::Unchanged | Recovery::Undefined => return Err(WriteErrorKind::RuleNotInFlex),
+            }
+        }
+        while words.last() == Some(&Word::Unsigned(0)) {
+            words.pop();
+        }
+        Ok(words)
+    }
+
+    fn control_word(&self, rule: &RecoveryRule) -> Result<Word, WriteErrorKind> {
+        let register = self.register(rule.base);
+        let number = register.map_or(0, |register| u64::from(register.0));
+        let control = number << 3 | u64::from(rule.dereference) << 1 | u64::from(register.is_some());
+        // A control word of 0 is padding: RA = CFA + 0 can't be written.
+        match u32::try_from(control) {
+            Ok(control) if control != 0 => Ok(Word::Unsigned(control)),
+            _ => Err(WriteErrorKind::RuleNotInFlex),
+        }
+    }
+
+    /// 3.1.3: adjusted and scaled on s390x.
+    fn encode_cfa_offset(&self, offset: i64) -> Result<i64, WriteErrorKind> {
+        if self.abi != Abi::S390x {
+            return Ok(offset);
+        }
+        offset
+            .checked_add(SFRAME_S390X_CFA_OFFSET_ADJUSTMENT)
+            .filter(|offset| offset % SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR == 0)
+            .map(|offset| offset / SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR)
+            .ok_or(WriteErrorKind::OffsetNotEncodable(offset))
+    }
+}
+
+/// A data word, which is one of two kinds of number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Signed(i64),
+    Unsigned(u32),
+}
+
+impl Word {
+    fn value(self) -> i64 {
+        match self {
+            Self::Signed(value) => value,
+            Self::Unsigned(value) => value.into(),
+        }
+    }
+
+    /// Whether a word of some bytes holds it.
+    fn fits(self, width: u32) -> bool {
+        let (low, high) = match self {
+            Self::Signed(_) => (-(1_i64 << (8 * width - 1)), (1_i64 << (8 * width - 1)) - 1),
+            Self::Unsigned(_) => (0, (1_i64 << (8 * width)) - 1),
+        };
+        (low..=high).contains(&self.value())
+    }
+}
+
+/// The code and the width of the smallest data words that hold a row's (2.4.1).
+fn word_size(words: &[Word]) -> Result<(u8, usize), WriteErrorKind> {
+    for (code, width) in [(0, 1), (1, 2), (2, 4)] {
+        if words.iter().all(|word| word.fits(width)) {
+            return Ok((code, width as usize));
+        }
+    }
+    let large = words.iter().find(|word| !word.fits(4)).map_or(0, |word| word.value());
+    Err(WriteErrorKind::OffsetNotEncodable(large))
+}
+
+fn fre_type(function: &Function) -> FreType {
+    function.fre_type.unwrap_or(Function::usual_fre_type(function.size))
+}
+
+/// The first info byte of an FDE (2.3.3).
+fn info(function: &Function) -> u8 {
+    let fre_type = match fre_type(function) {
+        FreType::Addr1 => 0,
+        FreType::Addr2 => 1,
+        FreType::Addr4 => 2,
+    };
+    let mask = u8::from(function.pc_type == PcType::Mask);
+    let key_b = u8::from(function.pauth_key == PauthKey::B);
+    u8::from(function.signal) << 7 | key_b << 5 | mask << 4 | fre_type
+}

@@ -1,0 +1,29 @@
+//! From functions and rows to bytes. Needs the feature `alloc`.
+//!
+//! [`Section`] owns what a section says, in the types that reading has too.
+//! [`Section::from_read`] takes it from bytes, [`Section::write`] makes bytes of it
+//! in any version, and [`Section::convert`] goes from one version or byte order
+//! to another as far as the target can express it.
+//!
+//! ```
+//! use sframe_engine::{Section, write};
+//! # let bytes = [
+//! #     0xe2, 0xde, 2, 1, 3, 0, 0xf8, 0, 1, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0,
+//! #     0x00, 0xf0, 0xff, 0xff, 4, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0x03, 8,
+//! # ];
+//! let section = Section::parse(&bytes, 0x2000)?;
+//! let mut owned = write::Section::from_read(&section)?;
+//! assert_eq!(owned.write(0x2000).unwrap(), bytes);
+//! owned.functions[0].size = 16;
+//! assert_ne!(owned.write(0x2000).unwrap(), bytes);
+//! # Ok::<(), sframe_engine::Error>(())
+//! ```
+
+mod convert;
+mod encode;
+mod error;
+mod section;
+
+pub use convert::{Conversion, LeftOut, Target};
+pub use error::{WriteError, WriteErrorKind};
+pub use section::{Function, Section};

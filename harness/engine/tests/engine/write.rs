@@ -1,0 +1,314 @@
+//! Writing: what each version can't express is refused by name, and widths
+//! are the smallest that fit.
+
+use sframe_engine::write::{Function, Section, Target, WriteError, WriteErrorKind};
+use sframe_engine::{Abi, Base, ByteOrder, DwarfRegister, FdeType, Flags, FreType, PauthKey, PcType};
+use sframe_engine::{Recovery, RecoveryRule, Row, Version};
+
+const VERSIONS: [Version; 3] = [Version::V1, Version::V2, Version::V3];
+
+fn rule(base: Base, offset: i64, dereference: bool) -> RecoveryRule {
+    RecoveryRule { base, offset, dereference }
+}
+
+fn at_cfa(offset: i64) -> Recovery {
+    Recovery::Rule(rule(Base::Cfa, offset, true))
+}
+
+/// A row of the ABI's first instruction, whose CFA lies `offset` bytes above SP.
+fn row(abi: Abi, start: u32, offset: i64) -> Row {
+    Row {
+        start,
+        end: 0,
+        cfa: Some(rule(Base::Sp, offset, false)),
+        ra: if abi == Abi::Amd64 { at_cfa(-8) } else { Recovery::Unchanged },
+        fp: Recovery::Unchanged,
+        mangled_ra: false,
+    }
+}
+
+fn function(rows: &[Row]) -> Function {
+    Function {
+        start: 0x1000,
+        size: 0x40,
+        fre_type: None,
+        pc_type: PcType::Inc,
+        fde_type: FdeType::Default,
+        pauth_key: PauthKey::A,
+        signal: false,
+        rep_size: Some(0),
+        rows_position: 0,
+        rows: rows.to_vec(),
+    }
+}
+
+fn section(version: Version, abi: Abi, functions: &[Function]) -> Section {
+    let mut functions = functions.to_vec();
+    if version == Version::V1 {
+        functions.iter_mut().for_each(|function| function.rep_size = None);
+    }
+    Section {
+        version,
+        flags: Flags(1),
+        abi,
+        fixed_fp_offset: None,
+        fixed_ra_offset: (abi == Abi::Amd64).then_some(-8),
+        auxiliary: Vec::new(),
+        functions,
+    }
+}
+
+fn refusal(section: &Section) -> WriteError {
+    section.write(0x8000).expect_err("the version can't express this")
+}
+
+/// What is written reads back as it was.
+fn survives(section: &Section) -> Section {
+    let bytes = section.write(0x8000).expect("a section");
+    let read = sframe_engine::Section::parse(&bytes, 0x8000).expect("a sound section");
+    Section::from_read(&read).expect("sound rows")
+}
+
+#[test]
+fn what_is_written_reads_back_in_every_version_and_abi() {
+    for version in VERSIONS {
+        for abi in Abi::ALL {
+            if version == Version::V1 && abi == Abi::S390x {
+                continue;
+            }
+            let first = row(abi, 0, 160);
+            let mut second = row(abi, 4, 320);
+            second.fp = at_cfa(-72);
+            if abi != Abi::Amd64 {
+                second.ra = at_cfa(-48);
+            }
+            let mut one = function(&[first, second]);
+            one.pauth_key = PauthKey::B;
+            let two = Function { start: 0x2000, size: 0x100, rows_position: 1, ..function(&[first]) };
+            let mut section = section(version, abi, &[one, two]);
+            section.auxiliary = vec![7, 8];
+            let again = survives(&section);
+            assert_eq!(again.functions.len(), 2);
+            for (again, function) in again.functions.iter().zip(&section.functions) {
+                let rules =
+                    |function: &Function| function.rows.iter().map(ToString::to_string).collect::<Vec<_>>();
+                assert_eq!(rules(again), rules(function), "{version} {abi}");
+                assert_eq!((again.start, again.size), (function.start, function.size));
+                assert_eq!(again.pauth_key, function.pauth_key);
+            }
+            assert_eq!(again.auxiliary, [7, 8]);
+        }
+    }
+}
+
+/// 2.4.1: one width for all words of a row, the smallest that holds them.
+#[test]
+fn data_words_are_as_wide_as_the_widest_needs() {
+    for (offset, width) in
+        [(127, 1), (128, 2), (-128, 1), (-129, 2), (32767, 2), (32768, 4), (-32768, 2), (-32769, 4)]
+    {
+        let bytes = section(Version::V2, Abi::Amd64, &[function(&[row(Abi::Amd64, 0, offset)])])
+            .write(0x8000)
+            .expect("a section");
+        // Header, FDE, and a row of start, info and one word.
+        assert_eq!(bytes.len(), 28 + 20 + 2 + width, "{offset}");
+    }
+}
+
+/// GNU as goes by the size of the function, whatever its rows.
+#[test]
+fn row_starts_are_as_wide_as_the_size_of_the_function_needs() {
+    for (size, fre_type) in [
+        (0, FreType::Addr1),
+        (0xff, FreType::Addr1),
+        (0x100, FreType::Addr2),
+        (0xffff, FreType::Addr2),
+        (0x1_0000, FreType::Addr4),
+    ] {
+        assert_eq!(Function::usual_fre_type(size), fre_type);
+        let one = Function { size, ..function(&[row(Abi::Amd64, 0, 8)]) };
+        let bytes = section(Version::V3, Abi::Amd64, &[one]).write(0x8000).expect("a section");
+        assert_eq!(bytes.len(), 28 + 16 + 5 + fre_type.width() + 2);
+    }
+}
+
+#[test]
+fn each_thing_that_a_version_cannot_express_is_refused_by_name() {
+    let amd64 = |function: Function| move |version| section(version, Abi::Amd64, &[function.clone()]);
+    let plain = || function(&[row(Abi::Amd64, 0, 8)]);
+    let one_row = |change: fn(&mut Row)| {
+        let mut row = row(Abi::Amd64, 0, 8);
+        change(&mut row);
+        function(&[row])
+    };
+    use WriteErrorKind as Kind;
+    let check = |section: Section, kind: Kind| {
+        let error = refusal(&section);
+        assert_eq!(error.kind, kind, "{error}");
+        assert!(!error.to_string().is_empty());
+    };
+
+    let s390x = section(Version::V1, Abi::S390x, &[]);
+    check(s390x, Kind::AbiNotInVersion(Abi::S390x, Version::V1));
+    for (version, flag) in [(Version::V1, 4), (Version::V2, 8), (Version::V3, 2)] {
+        let mut section = amd64(plain())(version);
+        section.flags = Flags(1 | flag);
+        check(section, Kind::FlagNotInVersion(flag, version));
+    }
+    let mut long = amd64(plain())(Version::V2);
+    long.auxiliary = vec![0; 256];
+    check(long, Kind::AuxiliaryHeaderTooLong(256));
+    let twice = [plain(), plain()];
+    check(section(Version::V2, Abi::Amd64, &twice), Kind::BadRowsPosition(0));
+    let mut zero = amd64(plain())(Version::V2);
+    zero.fixed_ra_offset = Some(0);
+    check(zero, Kind::ZeroFixedOffset);
+
+    let far = Function { start: 0x1_0000_0000, ..plain() };
+    check(amd64(far.clone())(Version::V1), Kind::StartOutOfReach(far.start));
+    check(amd64(far.clone())(Version::V2), Kind::StartOutOfReach(far.start));
+    assert!(amd64(far)(Version::V3).write(0x8000).is_ok());
+
+    let many = Function { rows: vec![row(Abi::Amd64, 0, 8); 0x1_0000], ..plain() };
+    check(amd64(many.clone())(Version::V3), Kind::TooManyRows(0x1_0000));
+    assert!(amd64(many)(Version::V2).write(0x8000).is_ok());
+
+    let signal = Function { signal: true, ..plain() };
+    let flex = Function { fde_type: FdeType::Flex, ..plain() };
+    for version in [Version::V1, Version::V2] {
+        check(amd64(signal.clone())(version), Kind::SignalNotInVersion(version));
+        check(amd64(flex.clone())(version), Kind::FlexNotInVersion(version));
+    }
+    assert!(amd64(signal)(Version::V3).write(0x8000).is_ok());
+    assert!(amd64(flex)(Version::V3).write(0x8000).is_ok());
+
+    let mask = Function { pc_type: PcType::Mask, rep_size: Some(0), ..plain() };
+    for version in [Version::V2, Version::V3] {
+        check(amd64(mask.clone())(version), Kind::RepSizeMismatch(version));
+    }
+    let mut mask = section(Version::V1, Abi::Amd64, &[mask]);
+    assert!(mask.write(0x8000).is_ok());
+    mask.functions[0].rep_size = Some(16);
+    check(mask, Kind::RepSizeMismatch(Version::V1));
+
+    let undefined =
+        one_row(|row| (row.cfa, row.ra, row.fp) = (None, Recovery::Undefined, Recovery::Undefined));
+    check(amd64(undefined.clone())(Version::V1), Kind::UndefinedRaNotInVersion);
+    assert!(amd64(undefined)(Version::V2).write(0x8000).is_ok());
+
+    let late = Function { fre_type: Some(FreType::Addr1), ..function(&[row(Abi::Amd64, 0x100, 8)]) };
+    check(amd64(late)(Version::V2), Kind::StartTooLarge(0x100));
+    for offset in [1 << 31, -(1 << 31) - 1] {
+        let mut far = function(&[row(Abi::Amd64, 0, offset)]);
+        check(amd64(far.clone())(Version::V2), Kind::OffsetNotEncodable(offset));
+        far.rows[0] = row(Abi::S390x, 0, offset & !7);
+        // Scaled, it fits.
+        let scaled = section(Version::V3, Abi::S390x, &[far.clone()]);
+        assert_eq!(survives(&scaled).functions[0].rows[0].cfa, far.rows[0].cfa);
+        far.rows[0] = row(Abi::S390x, 0, (offset & !7) + 4);
+        check(section(Version::V3, Abi::S390x, &[far]), Kind::OffsetNotEncodable((offset & !7) + 4));
+    }
+    let other_base = one_row(|row| row.cfa = Some(rule(Base::Register(DwarfRegister(10)), 0, false)));
+    check(amd64(other_base)(Version::V3), Kind::CfaNotInDefault);
+    let loaded = one_row(|row| row.cfa = Some(rule(Base::Fp, -8, true)));
+    check(amd64(loaded)(Version::V3), Kind::CfaNotInDefault);
+    check(amd64(one_row(|row| row.ra = at_cfa(-16)))(Version::V3), Kind::RaNotInDefault);
+    check(amd64(one_row(|row| row.ra = Recovery::Unchanged))(Version::V3), Kind::RaNotInDefault);
+    let in_register =
+        one_row(|row| row.fp = Recovery::Rule(rule(Base::Register(DwarfRegister(3)), 0, false)));
+    check(amd64(in_register)(Version::V3), Kind::FpNotInDefault);
+    // AArch64 has no word for an RA that is where it was, s390x has 0.
+    let mut only_fp = row(Abi::Aarch64, 0, 160);
+    only_fp.fp = at_cfa(-16);
+    check(section(Version::V3, Abi::Aarch64, &[function(&[only_fp])]), Kind::RaNotInDefault);
+    assert!(section(Version::V3, Abi::S390x, &[function(&[only_fp])]).write(0x8000).is_ok());
+    // A saved RA at CFA+0 would be read as not saved.
+    let mut ra_at_0 = row(Abi::S390x, 0, 160);
+    ra_at_0.ra = at_cfa(0);
+    check(section(Version::V3, Abi::S390x, &[function(&[ra_at_0])]), Kind::RaNotInDefault);
+    // 3.2: RA = CFA + 0 has the control word that is padding.
+    let mut padding = flex_function();
+    padding.rows[0].ra = Recovery::Rule(rule(Base::Cfa, 0, false));
+    check(section(Version::V3, Abi::Amd64, &[padding]), Kind::RuleNotInFlex);
+    let mut on_cfa = flex_function();
+    on_cfa.rows[0].cfa = Some(rule(Base::Cfa, 16, false));
+    check(section(Version::V3, Abi::Amd64, &[on_cfa]), Kind::RuleNotInFlex);
+}
+
+fn flex_function() -> Function {
+    let mut row = row(Abi::Amd64, 0, 0);
+    row.cfa = Some(rule(Base::Fp, -8, true));
+    row.fp = Recovery::Rule(rule(Base::Fp, 0, true));
+    Function { fde_type: FdeType::Flex, ..function(&[row]) }
+}
+
+#[test]
+fn flex_rows_read_back_and_end_with_the_last_rule_that_is_needed() {
+    let section = section(Version::V3, Abi::Amd64, &[flex_function()]);
+    let bytes = section.write(0x8000).expect("a section");
+    // CFA pair, padding for RA, FP pair.
+    assert_eq!(bytes.len(), 28 + 16 + 5 + 2 + 5);
+    let again = survives(&section);
+    assert_eq!(again.functions[0].rows[0].to_string(), "CFA = *(FP-8), RA = *(CFA-8), FP = *(FP)");
+}
+
+/// Version 2 says by odd words what version 3 says by flex FDEs.
+#[test]
+fn registers_of_s390x_go_from_version_2_to_3_and_back() {
+    let mut saved = row(Abi::S390x, 0, 160);
+    saved.ra = Recovery::Rule(rule(Base::Register(DwarfRegister(16)), 0, false));
+    saved.fp = Recovery::Rule(rule(Base::Register(DwarfRegister(17)), 0, false));
+    let v2 = section(Version::V2, Abi::S390x, &[function(&[saved])]);
+    let big = |version| Target { version, byte_order: ByteOrder::Big };
+    let v3 = v2.convert(big(Version::V3)).expect("an ABI of version 3");
+    assert!(v3.left_out.is_empty());
+    assert_eq!(v3.section.functions[0].fde_type, FdeType::Flex);
+    assert_eq!(survives(&v3.section).functions[0].rows[0].to_string(), saved.to_string());
+    let back = v3.section.convert(big(Version::V2)).expect("an ABI of version 2");
+    assert_eq!((back.section, back.left_out), (v2, vec![]));
+}
+
+#[test]
+fn what_cannot_be_carried_over_is_left_out_and_listed() {
+    let plain = function(&[row(Abi::Amd64, 0, 8)]);
+    let mut drap = flex_function();
+    (drap.start, drap.rows_position) = (0x2000, 1);
+    let outermost = Function { start: 0x3000, rows_position: 2, ..function(&[]) };
+    let v3 = section(Version::V3, Abi::Amd64, &[plain, drap, outermost]);
+    let little = |version| Target { version, byte_order: ByteOrder::Little };
+    let v2 = v3.convert(little(Version::V2)).expect("an ABI of version 2");
+    assert_eq!(v2.section.functions.iter().map(|kept| kept.start).collect::<Vec<_>>(), [0x1000, 0x3000]);
+    // Version 2 marks the outermost frame by a row.
+    assert!(v2.section.functions[1].rows[0].is_outermost());
+    assert_eq!(v2.left_out.len(), 1);
+    let gone = v2.left_out[0];
+    assert_eq!((gone.start, gone.error.function, gone.error.row), (0x2000, Some(1), Some(0)));
+    assert_eq!(gone.error.kind, WriteErrorKind::CfaNotInDefault);
+    let v1 = v3.convert(little(Version::V1)).expect("an ABI of version 1");
+    assert_eq!(v1.left_out.len(), 2);
+    let wrong_order = Target { version: Version::V3, byte_order: ByteOrder::Big };
+    assert_eq!(
+        v3.convert(wrong_order).map_err(|error| error.kind),
+        Err(WriteErrorKind::NoSuchByteOrder(Abi::Amd64))
+    );
+}
+
+/// An FDE without rows says nothing in version 2, and much in version 3.
+#[test]
+fn a_function_without_rows_does_not_become_outermost() {
+    let v2 = section(Version::V2, Abi::Amd64, &[function(&[])]);
+    let target = Target { version: Version::V3, byte_order: ByteOrder::Little };
+    let v3 = v2.convert(target).expect("an ABI of version 3");
+    assert!(v3.section.functions.is_empty());
+    assert_eq!(v3.left_out[0].error.kind, WriteErrorKind::NoRowsInVersion(Version::V3));
+}
+
+#[test]
+fn byte_orders_of_aarch64_are_turned_into_each_other() {
+    let little = section(Version::V3, Abi::Aarch64, &[function(&[row(Abi::Aarch64, 0, 16)])]);
+    let target = |byte_order| Target { version: Version::V3, byte_order };
+    let big = little.convert(target(ByteOrder::Big)).expect("an ABI").section;
+    assert_eq!(big.abi, Abi::Aarch64Be);
+    assert_eq!(big.write(0).expect("a section")[..2], [0xde, 0xe2]);
+    assert_eq!(big.convert(target(ByteOrder::Little)).expect("an ABI").section, little);
+}

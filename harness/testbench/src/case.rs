@@ -1,0 +1,529 @@
+//! A case: one spec on one build, and what comes of it.
+
+use std::path::Path;
+
+use serde::Serialize;
+use sframe_machine::{Broken, End as RunEnd, Options};
+
+use crate::compare::WalkEnd;
+use crate::corpus::Build;
+use crate::examine::{Arrival, Breakpoint, Examination, WalkEnds, examine};
+use crate::finding::{Address, Finding, FindingRow};
+use crate::spec::{Abi, BuildFacts, End, Known, Location, RowOffset, Spec, Stop, Sweep, Verdict};
+use crate::target::Target;
+use crate::unwind::{SframeUnwinder, Unwinder};
+use crate::yaml::{Source, suggest};
+
+/// Makes the unwinder under test for a file.
+pub type MakeUnwinder = dyn for<'a> Fn(&Target<'a>) -> Box<dyn Unwinder + 'a> + Sync;
+
+/// The engine of this project, as the unwinder under test.
+#[must_use]
+pub fn sframe_unwinder<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    Box::new(SframeUnwinder::new(target.section.clone(), target.image.cpu.address_bits))
+}
+
+/// What a case comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// All is as it should be.
+    Agree,
+    /// All findings are known, and all known findings are there.
+    Known,
+    /// There is a finding that nobody has explained.
+    Unexpected,
+    /// The bench could not do its work.
+    Broken,
+    /// The spec says not to run it, and why.
+    Skipped,
+}
+
+/// A known finding that was seen again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SeenKnown {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// The function, if the spec names one.
+    pub function: Option<String>,
+    /// The row, if the spec names one: its start in the function.
+    pub row: Option<Address>,
+    /// The spec's explanation.
+    pub reason: String,
+    /// Number of findings that it explains.
+    pub findings: u64,
+}
+
+/// What a case has shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct CaseReport {
+    /// Spec and build: `<spec>/<toolchain>/<abi>/<variant>`.
+    pub id: String,
+    /// The program.
+    pub program: String,
+    /// The ABI.
+    pub abi: String,
+    /// The toolchain.
+    pub toolchain: String,
+    /// The set of compiler flags.
+    pub variant: String,
+    /// Version of the section.
+    pub sframe_version: u8,
+    /// The build's name in the corpus.
+    pub build: String,
+    /// What it comes to.
+    pub outcome: Outcome,
+    /// Why it is broken or skipped.
+    pub reason: Option<String>,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// Comparisons without a disagreement.
+    pub agree: u64,
+    /// Frames compared.
+    pub frames: u64,
+    /// Stops of the spec that were reached.
+    pub stops: u64,
+    /// The deepest call stack, in frames.
+    pub max_depth: usize,
+    /// How the walks ended.
+    pub walk_ends: WalkEnds,
+    /// Rows that cover at least one byte.
+    pub rows_total: u64,
+    /// Rows that the topmost frame used.
+    pub rows_exercised: u64,
+    /// Rows that a caller's frame used.
+    pub rows_exercised_as_caller: u64,
+    /// What is wrong and not known.
+    pub findings: Vec<Finding>,
+    /// What is wrong and known.
+    pub known: Vec<SeenKnown>,
+}
+
+/// A spec and a build that it applies to.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'c> {
+    /// The spec.
+    pub spec: &'c Spec,
+    /// Its text, for errors that point into it.
+    pub source: &'c Source,
+    /// The build.
+    pub build: &'c Build,
+    /// The build's ABI.
+    pub abi: Abi,
+}
+
+impl Case<'_> {
+    /// What selectors look at.
+    #[must_use]
+    pub fn facts(&self) -> BuildFacts<'_> {
+        BuildFacts {
+            toolchain: &self.build.toolchain,
+            abi: self.abi,
+            variant: &self.build.variant,
+            sframe_version: self.build.sframe_version,
+        }
+    }
+
+    /// `<spec>/<toolchain>/<abi>/<variant>`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let Build { toolchain, abi, variant, .. } = self.build;
+        format!("{}/{toolchain}/{abi}/{variant}", spec_name(self.source))
+    }
+
+    /// Runs the case. Whatever goes wrong is in the report.
+    #[must_use]
+    pub fn run(&self, corpus: &Path, options: &Options, make_unwinder: &MakeUnwinder) -> CaseReport {
+        let mut report = self.empty_report();
+        if let Some(skip) = self.spec.skip_for(&self.facts()) {
+            report.outcome = Outcome::Skipped;
+            report.reason = Some(skip.reason.clone());
+            return report;
+        }
+        if let Err(reason) = self.examine(corpus, options, make_unwinder, &mut report) {
+            report.outcome = Outcome::Broken;
+            report.reason = Some(reason);
+        }
+        report
+    }
+
+    fn empty_report(&self) -> CaseReport {
+        CaseReport {
+            id: self.id(),
+            program: self.build.program.clone(),
+            abi: self.build.abi.clone(),
+            toolchain: self.build.toolchain.clone(),
+            variant: self.build.variant.clone(),
+            sframe_version: self.build.sframe_version,
+            build: self.build.id.clone(),
+            outcome: Outcome::Agree,
+            reason: None,
+            instructions: 0,
+            comparisons: 0,
+            agree: 0,
+            frames: 0,
+            stops: 0,
+            max_depth: 0,
+            walk_ends: WalkEnds::default(),
+            rows_total: 0,
+            rows_exercised: 0,
+            rows_exercised_as_caller: 0,
+            findings: Vec::new(),
+            known: Vec::new(),
+        }
+    }
+
+    /// The call stack at each stop that was reached, by the stop's position in
+    /// the spec.
+    ///
+    /// # Errors
+    /// Why the case is broken; a stop that is not reached is among the reasons.
+    pub fn arrivals(
+        &self,
+        corpus: &Path,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+    ) -> Result<Vec<(usize, Vec<String>)>, String> {
+        let bytes = self.build.read(corpus).map_err(|error| with_causes(&error))?;
+        let target = self.open(&bytes)?;
+        let (stops, examination) = self.execute(&target, options, make_unwinder)?;
+        if let Some(reason) = broken_reason(&examination, &target, self.spec.exit_status) {
+            return Err(reason);
+        }
+        stops
+            .iter()
+            .zip(examination.arrivals)
+            .map(|((index, stop), (hits, arrival))| match arrival {
+                Some(arrival) => Ok((*index, arrival.frames)),
+                None => Err(format!("{} was reached {hits} times, not {}", stop.at, stop.hit)),
+            })
+            .collect()
+    }
+
+    fn open<'a>(&self, bytes: &'a [u8]) -> Result<Target<'a>, String> {
+        let target = Target::open(bytes).map_err(|error| with_causes(&error))?;
+        let version = target.section.header().version.number();
+        if version == self.build.sframe_version {
+            return Ok(target);
+        }
+        let manifest = self.build.sframe_version;
+        Err(format!("the section is of version {version}, the manifest says {manifest}"))
+    }
+
+    /// Runs the program with the spec's stops.
+    fn execute(
+        &self,
+        target: &Target<'_>,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+    ) -> Result<Run<'_>, String> {
+        let stops: Vec<(usize, &Stop)> = self.spec.stops_for(&self.facts()).collect();
+        let breakpoints = stops
+            .iter()
+            .map(|(index, stop)| {
+                let pc = resolve(&stop.at, target).map_err(|(message, help)| {
+                    let span = self.source.span(&["stops", &index.to_string(), "at"]);
+                    let message = format!("{message} in {}", self.build.id);
+                    self.source.error_at(span, message, help).to_string()
+                })?;
+                Ok(Breakpoint { pc, hit: stop.hit.get() })
+            })
+            .collect::<Result<Vec<_>, String>>()?;
+        let options = Options { arguments: self.spec.args.clone(), ..options.clone() };
+        let mut unwinder = make_unwinder(target);
+        let examination =
+            examine(target, &mut *unwinder, &breakpoints, &options).map_err(|error| with_causes(&error))?;
+        Ok((stops, examination))
+    }
+
+    /// Fills the report; an error is why the case is broken.
+    fn examine(
+        &self,
+        corpus: &Path,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+        report: &mut CaseReport,
+    ) -> Result<(), String> {
+        let bytes = self.build.read(corpus).map_err(|error| with_causes(&error))?;
+        let target = self.open(&bytes)?;
+        let (stops, examination) = self.execute(&target, options, make_unwinder)?;
+        let broken = broken_reason(&examination, &target, self.spec.exit_status);
+        record(&examination, report);
+        let mut findings = examination.findings;
+        if broken.is_none() {
+            for ((_, stop), arrival) in stops.iter().zip(&examination.arrivals) {
+                findings.extend(judge_stop(stop, arrival));
+            }
+            if let Some(sweep) = self.spec.sweep_for(&self.facts()) {
+                findings.extend(judge_sweep(sweep, report, examination.coverage.instructions_covered));
+            }
+        }
+        self.settle(findings, broken.is_none(), report);
+        broken.map_or(Ok(()), Err)
+    }
+
+    /// Tells known findings from others. Whatever should have been seen again
+    /// and was not is a finding too, unless the run broke before its end.
+    fn settle(&self, findings: Vec<Finding>, complete: bool, report: &mut CaseReport) {
+        let facts = self.facts();
+        let expected: Vec<Expected<'_>> =
+            self.spec.known_for(&facts).flat_map(|(_, known)| Expected::all_of(known)).collect();
+        let mut seen = vec![0; expected.len()];
+        let places: Vec<(Option<String>, Verdict)> =
+            findings.iter().map(|finding| (finding.function.clone(), finding.verdict)).collect();
+        for finding in findings {
+            match expected.iter().position(|expected| expected.explains(&finding)) {
+                Some(index) => seen[index] += 1,
+                None => report.findings.push(finding),
+            }
+        }
+        for (expected, findings) in expected.iter().zip(seen) {
+            if findings > 0 {
+                report.known.push(SeenKnown {
+                    verdict: expected.known.verdict,
+                    function: expected.known.function.clone(),
+                    row: expected.row.map(|row| Address(row.0)),
+                    reason: expected.known.reason.clone(),
+                    findings,
+                });
+            } else if complete {
+                report.findings.push(expected.missed(&places));
+            }
+        }
+        report.outcome = match (report.findings.is_empty(), report.known.is_empty()) {
+            (true, true) => Outcome::Agree,
+            (true, false) => Outcome::Known,
+            (false, _) => Outcome::Unexpected,
+        };
+    }
+}
+
+/// A spec's stops for a build, by their positions in the spec, and what the run has shown.
+type Run<'s> = (Vec<(usize, &'s Stop)>, Examination);
+
+/// The name of a spec: its file's, without the extension.
+#[must_use]
+pub fn spec_name(source: &Source) -> &str {
+    source.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or("spec")
+}
+
+/// An error with all that led to it, in a line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        // Some errors repeat their cause in their own message.
+        if !text.ends_with(&message) {
+            text += &format!(": {message}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The loaded address of a location, or what is wrong with it and what may
+/// have been meant.
+fn resolve(at: &Location, target: &Target<'_>) -> Result<u64, (String, Option<String>)> {
+    let symbols = &target.subject.symbols;
+    let address = match at {
+        Location::Symbol { name, offset } => {
+            let addresses = symbols.addresses_of(name);
+            let [address] = addresses[..] else {
+                if !addresses.is_empty() {
+                    return Err((format!("there are {} functions `{name}`", addresses.len()), None));
+                }
+                let close = suggest::closest(name, symbols.names());
+                let help = close.map(|close| format!("did you mean `{close}`?"));
+                return Err((format!("there is no symbol `{name}`"), help));
+            };
+            address.wrapping_add(*offset)
+        }
+        Location::Line { file, line } => {
+            let lines = target.subject.lines();
+            lines
+                .map_err(|error| (error.to_string(), None))?
+                .address_of(file, line.get())
+                .ok_or_else(|| (format!("no instruction belongs to `{file}:{line}`"), None))?
+        }
+    };
+    Ok(address.wrapping_add(target.image.bias))
+}
+
+/// Why a run is worth nothing, if it is. Addresses are given without load bias.
+#[must_use]
+pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status: u8) -> Option<String> {
+    let at = |pc: u64| target.place(pc).to_string();
+    match &examination.end {
+        RunEnd::Exit(status) if *status != exit_status => {
+            Some(format!("the program's exit status is {status}, not {exit_status}"))
+        }
+        RunEnd::Exit(_) | RunEnd::SelfJump(_) if examination.comparisons == 0 => {
+            Some("nothing was compared".to_owned())
+        }
+        RunEnd::Exit(_) | RunEnd::SelfJump(_) => None,
+        RunEnd::Stopped => Some("the run was stopped".to_owned()),
+        RunEnd::Broken(broken) => Some(match broken {
+            Broken::Fault { pc, .. }
+            | Broken::Exception { pc, .. }
+            | Broken::SystemCall { pc, .. }
+            | Broken::Halted { pc } => format!("{broken}, in {}", at(*pc)),
+            _ => broken.to_string(),
+        }),
+    }
+}
+
+fn record(examination: &Examination, report: &mut CaseReport) {
+    report.instructions = examination.instructions;
+    report.comparisons = examination.comparisons;
+    report.agree = examination.agree;
+    report.frames = examination.frames;
+    report.stops = examination.arrivals.iter().filter(|(_, arrival)| arrival.is_some()).count() as u64;
+    report.max_depth = examination.max_depth;
+    report.walk_ends = examination.walk_ends;
+    report.rows_total = examination.coverage.rows_total;
+    report.rows_exercised = examination.coverage.rows_exercised;
+    report.rows_exercised_as_caller = examination.coverage.rows_exercised_as_caller;
+}
+
+fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
+    let Some(arrival) = arrival else {
+        return vec![Finding::of_spec(
+            Verdict::NotReached,
+            format!("arrival {} at {}", stop.hit, stop.at),
+            format!("{hits} arrivals"),
+            format!("{} was reached {hits} times, and arrival {} was to be looked at", stop.at, stop.hit),
+        )];
+    };
+    let mut findings = Vec::new();
+    if let Some(frames) = &stop.frames
+        && *frames != arrival.frames
+    {
+        findings.push(Finding::of_spec(
+            Verdict::UnexpectedFrames,
+            frames.join(" < "),
+            arrival.frames.join(" < "),
+            format!(
+                "at {} the call stack is [{}], and the spec expects [{}]",
+                stop.at,
+                arrival.frames.join(", "),
+                frames.join(", ")
+            ),
+        ));
+    }
+    findings.extend(judge_end(stop, arrival));
+    findings
+}
+
+/// A stop wants a whole backtrace: to the entry function, and ending there.
+fn judge_end(stop: &Stop, arrival: &Arrival) -> Option<Finding> {
+    let (verdict, got) = match (arrival.end, stop.end) {
+        // The disagreement is a finding already.
+        (WalkEnd::Disagreed, _) => return None,
+        (WalkEnd::Outermost, None | Some(End::Outermost))
+        | (WalkEnd::Unmarked, None | Some(End::Unmarked))
+        | (WalkEnd::NoFde { .. }, Some(End::NoFde)) => return None,
+        (WalkEnd::NoFde { frame }, _) => {
+            let function = arrival.frames.get(frame).map_or("?", String::as_str);
+            (Verdict::NoFde, format!("no FDE for frame {frame}, {function}"))
+        }
+        (WalkEnd::Outermost, _) => (Verdict::WrongEnd, End::Outermost.to_string()),
+        (WalkEnd::Unmarked, _) => (Verdict::WrongEnd, End::Unmarked.to_string()),
+    };
+    let expected = stop.end.map_or_else(|| "a whole backtrace".to_owned(), |end| end.to_string());
+    let message = format!("at {} the backtrace ends: {got}; expected: {expected}", stop.at);
+    Some(Finding::of_spec(verdict, expected, got, message))
+}
+
+fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut floor = |holds: bool, what: &str, expected: String, got: String| {
+        if !holds {
+            let message = format!("the sweep is too small: {what} {got}, at least {expected} expected");
+            findings.push(Finding::of_spec(Verdict::NotReached, expected, got, message));
+        }
+    };
+    let share = |part: u64, whole: u64| format!("{part} of {whole}");
+    floor(
+        report.comparisons >= sweep.min_instructions,
+        "instructions compared:",
+        sweep.min_instructions.to_string(),
+        report.comparisons.to_string(),
+    );
+    if let Some(rows) = sweep.rows {
+        floor(
+            rows.is_reached_by(report.rows_exercised, report.rows_total),
+            "rows exercised:",
+            rows.to_string(),
+            share(report.rows_exercised, report.rows_total),
+        );
+    }
+    if let Some(share_covered) = sweep.covered {
+        floor(
+            share_covered.is_reached_by(covered, report.instructions),
+            "instructions with an FDE:",
+            share_covered.to_string(),
+            share(covered, report.instructions),
+        );
+    }
+    let min_depth = sweep.min_depth.get();
+    floor(
+        report.max_depth as u64 >= u64::from(min_depth),
+        "frames of the deepest call stack:",
+        min_depth.to_string(),
+        report.max_depth.to_string(),
+    );
+    findings
+}
+
+/// One thing that a `known` entry says will be found: each of its rows has to be.
+struct Expected<'k> {
+    known: &'k Known,
+    row: Option<RowOffset>,
+}
+
+impl<'k> Expected<'k> {
+    fn all_of(known: &'k Known) -> Vec<Self> {
+        match &known.row {
+            None => vec![Self { known, row: None }],
+            Some(rows) => rows.iter().map(|row| Self { known, row: Some(*row) }).collect(),
+        }
+    }
+
+    fn explains(&self, finding: &Finding) -> bool {
+        let row_start = |row: &FindingRow| row.start.0;
+        let Known { verdict, function, .. } = self.known;
+        *verdict == finding.verdict
+            && function.as_ref().is_none_or(|function| finding.function.as_ref() == Some(function))
+            && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
+    }
+
+    /// A finding that was not seen: gone, or changed into something else.
+    fn missed(&self, seen: &[(Option<String>, Verdict)]) -> Finding {
+        let function = self.known.function.as_deref();
+        let mut expected = self.known.verdict.to_string();
+        if let Some(function) = function {
+            expected += &format!(" in {function}");
+        }
+        if let Some(row) = self.row {
+            expected += &format!(", row +{row}");
+        }
+        let other = seen.iter().find(|(at, _)| function.is_some() && at.as_deref() == function);
+        match other {
+            Some((_, verdict)) => Finding::of_spec(
+                Verdict::ChangedFailure,
+                expected.clone(),
+                verdict.to_string(),
+                format!("the known {expected} was not seen, but there is {verdict}: it has changed"),
+            ),
+            None => Finding::of_spec(
+                Verdict::UnexpectedPass,
+                expected.clone(),
+                "no such finding".to_owned(),
+                format!("the known {expected} was not seen; if it is mended, remove the entry"),
+            ),
+        }
+    }
+}

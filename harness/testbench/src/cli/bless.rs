@@ -1,0 +1,86 @@
+//! `bless`: the call stacks of a run into specs.
+//!
+//! What is written is the truth, never what the unwinder under test says.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sframe_testbench::case::{Case, sframe_unwinder, spec_name};
+use sframe_testbench::runner::{Filter, Suite};
+use sframe_testbench::spec::bless;
+
+use super::exit::{Failure, Status};
+use super::{Folders, MachineOptions, print, write_file};
+
+#[derive(Args)]
+pub(crate) struct Bless {
+    #[command(flatten)]
+    folders: Folders,
+    #[command(flatten)]
+    machine: MachineOptions,
+    /// The specs to bless, by name.
+    #[arg(required = true, value_name = "GLOB")]
+    patterns: Vec<glob::Pattern>,
+    /// Show the difference and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Bless {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        if std::env::var_os("CI").is_some() && !self.dry_run {
+            return Err(Failure::unusable(
+                "error: specs are not blessed under CI (the variable CI is set): a person has to look at them",
+            ));
+        }
+        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let filter = Filter { specs: self.patterns.clone(), ..Filter::default() };
+        let cases = suite.cases(&filter)?;
+        let mut edits: Vec<(PathBuf, String, String)> = Vec::new();
+        for (_, source) in suite.specs() {
+            let cases: Vec<&Case<'_>> =
+                cases.iter().filter(|case| case.source.path() == source.path()).collect();
+            if cases.is_empty() {
+                continue;
+            }
+            let frames = self.frames(&suite, &cases)?;
+            let text = bless::set_frames(source, &frames)?;
+            edits.push((source.path().to_owned(), source.text().to_owned(), text));
+        }
+        for (path, old, new) in edits.iter().filter(|(_, old, new)| old != new) {
+            print(&bless::diff(path, old, new))?;
+            if !self.dry_run {
+                write_file(path, new)?;
+            }
+        }
+        Ok(Status::AsExpected)
+    }
+
+    /// The frames of each stop, which must be the same in every build.
+    fn frames(&self, suite: &Suite, cases: &[&Case<'_>]) -> Result<Vec<(usize, Vec<String>)>, Failure> {
+        let mut blessed: Vec<(usize, Vec<String>, String)> = Vec::new();
+        for case in cases {
+            let arrivals = case
+                .arrivals(suite.corpus(), &self.machine.options(), &sframe_unwinder)
+                .map_err(|reason| Failure::broken(format!("error: {}: {reason}", case.id())))?;
+            for (stop, frames) in arrivals {
+                match blessed.iter().find(|(known, ..)| *known == stop) {
+                    None => blessed.push((stop, frames, case.id())),
+                    Some((_, known, first)) if *known != frames => {
+                        return Err(Failure::unusable(format!(
+                            "error: {}: stop {} has different call stacks, so one list of frames can't fit; \
+                             split it with `where`\n  {first}: [{}]\n  {}: [{}]",
+                            spec_name(case.source),
+                            stop + 1,
+                            known.join(", "),
+                            case.id(),
+                            frames.join(", ")
+                        )));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(blessed.into_iter().map(|(stop, frames, _)| (stop, frames)).collect())
+    }
+}

@@ -1,0 +1,54 @@
+//! `check`: one executable, without a spec.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sframe_testbench::case::{broken_reason, sframe_unwinder};
+use sframe_testbench::examine::examine;
+use sframe_testbench::report::{CheckReport, check_summary};
+use sframe_testbench::target::Target;
+
+use super::exit::{Failure, Status};
+use super::{MachineOptions, print, print_json, status};
+
+#[derive(Args)]
+pub(crate) struct Check {
+    /// A static or static-PIE executable for amd64, aarch64, aarch64_be or s390x.
+    file: PathBuf,
+    /// Arguments for the program.
+    #[arg(last = true)]
+    arguments: Vec<String>,
+    #[command(flatten)]
+    machine: MachineOptions,
+    /// The exit status that the program should end with.
+    #[arg(long, value_name = "STATUS", default_value_t = 0)]
+    exit_status: u8,
+    /// Print the report as JSON instead of the summary.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Check {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let name = self.file.display().to_string();
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
+        let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
+        let target = Target::open(&bytes).map_err(|error| unusable(&error))?;
+        let mut options = self.machine.options();
+        options.arguments.clone_from(&self.arguments);
+        let mut unwinder = sframe_unwinder(&target);
+        let examination = examine(&target, &mut *unwinder, &[], &options)
+            .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
+        drop(unwinder);
+        let broken = broken_reason(&examination, &target, self.exit_status);
+        let report = CheckReport::new(name, &target, examination, broken);
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&check_summary(&report))?;
+        }
+        // Where no instruction has an FDE, nothing of the section was looked at.
+        let compared = report.summary.instructions_covered > 0;
+        Ok(status(!report.findings.is_empty(), report.broken.is_some(), compared))
+    }
+}

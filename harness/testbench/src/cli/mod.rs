@@ -1,0 +1,140 @@
+//! The command line: one file for each subcommand.
+
+mod bless;
+mod check;
+mod convert;
+mod dump;
+mod exit;
+mod rebuild;
+mod run;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sframe_machine::{Options, Pattern};
+
+use exit::{Failure, Status};
+
+/// Proves stack unwinding with SFrame right, or shows where it is wrong.
+#[derive(Parser)]
+#[command(
+    name = "sframe-testbench",
+    version,
+    after_help = "Exit status: 0 all as expected; 1 a finding; 2 unusable arguments or input; \
+                  3 nothing was compared; 4 the bench could not do its work."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run specs on the corpus.
+    Run(run::Run),
+    /// Run one executable and compare at every instruction; no spec needed.
+    Check(check::Check),
+    /// Print a section in full, as objdump --sframe does or as JSON.
+    Dump(dump::Dump),
+    /// Write a section in another version or byte order.
+    Convert(convert::Convert),
+    /// Write the call stacks of a run into specs.
+    Bless(bless::Bless),
+    /// Compile the corpus again with the reference toolchains.
+    Rebuild(rebuild::Rebuild),
+}
+
+/// Where corpus and specs lie.
+#[derive(Args)]
+struct Folders {
+    /// The corpus.
+    #[arg(long, value_name = "DIR", default_value = "corpus")]
+    corpus: PathBuf,
+    /// The specs.
+    #[arg(long, value_name = "DIR", default_value = "specs")]
+    specs: PathBuf,
+}
+
+/// How programs are started.
+#[derive(Args)]
+struct MachineOptions {
+    /// A program that executes more instructions is broken.
+    #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().budget,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    budget: u64,
+    /// What uninitialised registers and stack hold. Verdicts must not depend on it.
+    #[arg(long, value_enum, default_value_t = PatternName::First)]
+    pattern: PatternName,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PatternName {
+    First,
+    Second,
+}
+
+impl MachineOptions {
+    fn options(&self) -> Options {
+        let pattern = match self.pattern {
+            PatternName::First => Pattern::First,
+            PatternName::Second => Pattern::Second,
+        };
+        Options { budget: self.budget, pattern, ..Options::default() }
+    }
+}
+
+pub(crate) fn main() -> ExitCode {
+    // clap ends the process with status 2 where the arguments are unusable.
+    let arguments = Arguments::parse();
+    let result = match &arguments.command {
+        Command::Run(command) => command.execute(),
+        Command::Check(command) => command.execute(),
+        Command::Dump(command) => command.execute(),
+        Command::Convert(command) => command.execute(),
+        Command::Bless(command) => command.execute(),
+        Command::Rebuild(command) => command.execute(),
+    };
+    result.unwrap_or_else(|failure| failure.report()).into()
+}
+
+/// Sets the number of threads; 0 is one for each processor.
+fn set_jobs(jobs: usize) -> Result<(), Failure> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs)
+        .build_global()
+        .map_err(|error| Failure::broken(format!("no threads: {error}")))
+}
+
+/// Writes text to standard output. A reader that has gone away is no error.
+fn print(text: &str) -> Result<(), Failure> {
+    use std::io::Write as _;
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::broken(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document)
+        .map_err(|error| Failure::broken(format!("the report can't be written as JSON: {error}")))?;
+    print(&(text + "\n"))
+}
+
+/// Replaces a file.
+fn write_file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|error| Failure::broken(format!("{} can't be written: {error}", path.display())))
+}
+
+/// The status that a run or check ends with.
+const fn status(findings: bool, broken: bool, compared: bool) -> Status {
+    match (findings, broken, compared) {
+        (_, true, _) => Status::Broken,
+        (true, ..) => Status::Finding,
+        (_, _, false) => Status::NothingCompared,
+        _ => Status::AsExpected,
+    }
+}

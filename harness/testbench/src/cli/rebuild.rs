@@ -1,0 +1,57 @@
+//! `rebuild`: the corpus from its sources.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sframe_testbench::corpus;
+
+use super::exit::{Failure, Status};
+use super::print;
+
+#[derive(Args)]
+pub(crate) struct Rebuild {
+    /// The corpus.
+    #[arg(long, value_name = "DIR", default_value = "corpus")]
+    corpus: PathBuf,
+    /// One root folder for each toolchain, as ci/toolchains makes them.
+    #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
+    toolchains: PathBuf,
+    /// Only builds with this text in their names.
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Write nothing; tell what would differ.
+    #[arg(long)]
+    check: bool,
+    /// How many compilers to run at once; 0 for one per processor.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+}
+
+impl Rebuild {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let report = corpus::rebuild(&corpus::Rebuild {
+            corpus_dir: self.corpus.clone(),
+            toolchains_dir: self.toolchains.clone(),
+            only: self.only.clone(),
+            check: self.check,
+            jobs: self.jobs,
+        })
+        .map_err(|error| {
+            Failure::broken(format!("error: {}", sframe_testbench::runner::SuiteError::from(error)))
+        })?;
+        for warning in &report.warnings {
+            eprintln!("{}: {}", warning.id, warning.message);
+        }
+        for difference in &report.differences {
+            print(&format!("{:?}: {}\n", difference.change, difference.id).to_lowercase())?;
+        }
+        print(&format!(
+            "{} builds, {} bytes, {} differences\n",
+            report.built,
+            report.bytes,
+            report.differences.len()
+        ))?;
+        let differs = self.check && !report.differences.is_empty();
+        Ok(if differs { Status::Finding } else { Status::AsExpected })
+    }
+}

@@ -1,0 +1,107 @@
+//! `run`: specs on the corpus.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sframe_testbench::case::{CaseReport, Outcome, sframe_unwinder};
+use sframe_testbench::report::{Report, junit, run_summary};
+use sframe_testbench::runner::{Filter, Suite};
+use sframe_testbench::spec::Abi;
+
+use super::exit::{Failure, Status};
+use super::{Folders, MachineOptions, print, print_json, set_jobs, status, write_file};
+
+#[derive(Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    folders: Folders,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    machine: MachineOptions,
+    /// How many cases to run at once; 0 for one per processor.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    jobs: usize,
+    /// Write report.json and junit.xml into this folder.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Print the report as JSON instead of the summary.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which cases to run.
+#[derive(Args)]
+pub(crate) struct Selection {
+    /// Only specs whose name matches this pattern (repeatable).
+    #[arg(long, value_name = "GLOB")]
+    spec: Vec<glob::Pattern>,
+    /// Only this ABI (repeatable).
+    #[arg(long, value_name = "ABI")]
+    abi: Vec<Abi>,
+    /// Only this toolchain (repeatable).
+    #[arg(long, value_name = "NAME")]
+    toolchain: Vec<String>,
+}
+
+impl Selection {
+    pub(crate) fn filter(&self) -> Filter {
+        Filter { specs: self.spec.clone(), abis: self.abi.clone(), toolchains: self.toolchain.clone() }
+    }
+}
+
+impl Run {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        set_jobs(self.jobs)?;
+        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let cases = suite.cases(&self.selection.filter())?;
+        if let Some(folder) = &self.report {
+            // Before the work, so that its result is not lost for this.
+            std::fs::create_dir_all(folder)
+                .map_err(|error| Failure::unusable(format!("error: {}: {error}", folder.display())))?;
+        }
+        let bar = progress_bar(cases.len() as u64);
+        let start = Instant::now();
+        let done = |report: &CaseReport| {
+            if matches!(report.outcome, Outcome::Unexpected | Outcome::Broken) {
+                bar.println(format!("{:?}: {}", report.outcome, report.id).to_lowercase());
+            }
+            bar.inc(1);
+        };
+        let reports = suite.run(&cases, &self.machine.options(), &sframe_unwinder, &done);
+        bar.finish_and_clear();
+        let report = Report::new(reports);
+
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&run_summary(&report, start.elapsed()))?;
+        }
+        if let Some(folder) = &self.report {
+            self.write(&report, folder)?;
+        }
+        let summary = &report.summary;
+        Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
+    }
+
+    fn write(&self, report: &Report, folder: &std::path::Path) -> Result<(), Failure> {
+        let json = serde_json::to_string_pretty(report)
+            .map_err(|error| Failure::broken(format!("report.json: {error}")))?;
+        write_file(&folder.join("report.json"), &(json + "\n"))?;
+        let xml = junit(report).map_err(|error| Failure::broken(format!("junit.xml: {error}")))?;
+        write_file(&folder.join("junit.xml"), &xml)?;
+        if !self.json {
+            print(&format!("report: {}\n", folder.join("report.json").display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A progress bar on standard error where that is a terminal, else none.
+fn progress_bar(len: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} cases, {eta} left")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::stderr()).with_style(style)
+}

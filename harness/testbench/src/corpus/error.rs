@@ -1,0 +1,126 @@
+//! What can go wrong with the corpus.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// A corpus that cannot be used, or cannot be built.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or folder of the corpus cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// What was to be read.
+        path: PathBuf,
+        /// Why that failed.
+        source: std::io::Error,
+    },
+    /// A file or folder cannot be written or removed.
+    #[error("cannot write {}", path.display())]
+    Write {
+        /// What was to be written.
+        path: PathBuf,
+        /// Why that failed.
+        source: std::io::Error,
+    },
+    /// A YAML file that is no manifest, toolchain or program.
+    #[error(transparent)]
+    Yaml(#[from] crate::yaml::Error),
+    /// The manifest cannot be expressed as YAML.
+    #[error("cannot write {}: {message}", path.display())]
+    Encode {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// What the YAML library says.
+        message: String,
+    },
+    /// A file that is well-formed, and wrong.
+    #[error("{}: {message}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A build is not the one that the manifest describes.
+    #[error(
+        "{}: the manifest says that build {build} has sha256 {expected}, but the file has {found}",
+        path.display()
+    )]
+    Checksum {
+        /// The build's id.
+        build: String,
+        /// The file.
+        path: PathBuf,
+        /// The sum in the manifest.
+        expected: String,
+        /// The sum of the file.
+        found: String,
+    },
+    /// A toolchain has not been obtained.
+    #[error(
+        "toolchain {toolchain} is not at {}: run ci/toolchains, or name the folder that has it",
+        path.display()
+    )]
+    NoRoot {
+        /// The toolchain's name.
+        toolchain: String,
+        /// Where its root was expected.
+        path: PathBuf,
+    },
+    /// A command cannot even be started.
+    #[error("cannot start `{command}`")]
+    Start {
+        /// The command.
+        command: String,
+        /// Why that failed.
+        source: std::io::Error,
+    },
+    /// A compiler cannot say which one it is.
+    #[error("toolchain {toolchain}: `{command}` failed: {stderr}")]
+    Tool {
+        /// The toolchain's name.
+        toolchain: String,
+        /// The command.
+        command: String,
+        /// What it wrote to standard error.
+        stderr: String,
+    },
+    /// A build that does not compile or link.
+    #[error("build {build}: `{command}` failed: {stderr}")]
+    Compiler {
+        /// The build's id.
+        build: String,
+        /// The command.
+        command: String,
+        /// What it wrote to standard error.
+        stderr: String,
+    },
+    /// A build in which the bench would have nothing to check.
+    #[error("build {build} has no .sframe section, or an empty one")]
+    NoSframe {
+        /// The build's id.
+        build: String,
+    },
+    /// A compiler wrote something that is no ELF file.
+    #[error("build {build} is no ELF file: {message}")]
+    NotElf {
+        /// The build's id.
+        build: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The filter leaves nothing to build.
+    #[error("no build has `{only}` in its id")]
+    NothingToBuild {
+        /// The filter.
+        only: String,
+    },
+    /// The worker threads cannot be started.
+    #[error("cannot start the worker threads: {message}")]
+    Threads {
+        /// What the thread pool says.
+        message: String,
+    },
+}

@@ -1,0 +1,152 @@
+//! The manifest: where each committed build came from.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::Error;
+
+/// The layout of the manifest that this code reads and writes.
+const SCHEMA: u32 = 1;
+
+/// `corpus/manifest.yaml`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Manifest {
+    /// All builds, sorted by id.
+    pub builds: Vec<Build>,
+}
+
+/// The file as it is written.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    schema: u32,
+    builds: Vec<Build>,
+}
+
+/// One program, compiled by one toolchain for one ABI in one variant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Build {
+    /// `<toolchain>/<abi>/<program>.<variant>`.
+    pub id: String,
+    /// The program's name.
+    pub program: String,
+    /// One of the ABIs' names.
+    pub abi: String,
+    /// The toolchain's name.
+    pub toolchain: String,
+    /// The variant's name.
+    pub variant: String,
+    /// The version of SFrame that the toolchain writes.
+    pub sframe_version: u8,
+    /// The sources, relative to `corpus/programs`.
+    pub sources: Vec<String>,
+    /// What the compiler calls itself.
+    pub compiler: String,
+    /// What the assembler calls itself.
+    pub binutils: String,
+    /// The command, as a shell in `corpus/programs` would run it.
+    pub command: String,
+    /// The SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
+}
+
+impl Manifest {
+    /// Reads the manifest of a corpus.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, has unknown keys, is of another schema, or
+    /// is not sorted by unique ids.
+    pub fn load(corpus_dir: &Path) -> Result<Self, Error> {
+        let path = Self::path(corpus_dir);
+        let document: Document = crate::yaml::read(&path)?;
+
+        if document.schema != SCHEMA {
+            return Err(Error::Invalid {
+                path,
+                message: format!("schema {} is not the one that is known, {SCHEMA}", document.schema),
+            });
+        }
+        for build in &document.builds {
+            let id = build_id(&build.toolchain, &build.abi, &build.program, &build.variant);
+            if build.id != id {
+                return Err(Error::Invalid {
+                    path,
+                    message: format!("build `{}` should have the id `{id}`", build.id),
+                });
+            }
+        }
+        let mut neighbours = document.builds.iter().zip(document.builds.iter().skip(1));
+        if let Some((_, later)) = neighbours.find(|(earlier, later)| earlier.id >= later.id) {
+            return Err(Error::Invalid {
+                path,
+                message: format!("build `{}` is there twice, or not in order", later.id),
+            });
+        }
+        Ok(Self { builds: document.builds })
+    }
+
+    /// Where a corpus keeps its manifest.
+    #[must_use]
+    pub fn path(corpus_dir: &Path) -> PathBuf {
+        corpus_dir.join("manifest.yaml")
+    }
+
+    /// The build of that id.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<&Build> {
+        self.builds
+            .binary_search_by(|build| build.id.as_str().cmp(id))
+            .ok()
+            .and_then(|index| self.builds.get(index))
+    }
+
+    /// The text of the file.
+    pub(super) fn to_text(&self, corpus_dir: &Path) -> Result<String, Error> {
+        let document = Document { schema: SCHEMA, builds: self.builds.clone() };
+        let yaml = serde_yaml::to_string(&document)
+            .map_err(|error| Error::Encode { path: Self::path(corpus_dir), message: error.to_string() })?;
+
+        Ok(format!("# Written by ci/corpus. Do not edit.\n{yaml}"))
+    }
+}
+
+impl Build {
+    /// Where the build's file is.
+    #[must_use]
+    pub fn path(&self, corpus_dir: &Path) -> PathBuf {
+        corpus_dir.join("builds").join(&self.id)
+    }
+
+    /// Reads the build's file, and makes sure that it is the right one.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, or whose SHA-256 is not the manifest's.
+    pub fn read(&self, corpus_dir: &Path) -> Result<Vec<u8>, Error> {
+        let path = self.path(corpus_dir);
+        let bytes = std::fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let found = sha256(&bytes);
+
+        if found == self.sha256 {
+            Ok(bytes)
+        } else {
+            Err(Error::Checksum { build: self.id.clone(), path, expected: self.sha256.clone(), found })
+        }
+    }
+}
+
+/// The id of a build.
+pub(super) fn build_id(toolchain: &str, abi: &str, program: &str, variant: &str) -> String {
+    format!("{toolchain}/{abi}/{program}.{variant}")
+}
+
+/// The SHA-256 of `bytes`, in hexadecimal.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
+}

@@ -1,0 +1,29 @@
+//! The corpus: programs, the toolchains that compile them, and the builds that
+//! come out.
+//!
+//! A *program* is a few sources under `corpus/programs`. A *toolchain* is one
+//! release of compiler, assembler and linker, described under
+//! `corpus/toolchains`. A *build* is one program compiled by one toolchain for
+//! one ABI with the flags of one *variant*: an ELF file under `corpus/builds`,
+//! named `<toolchain>/<abi>/<program>.<variant>`.
+//!
+//! Builds are committed, so that nothing needs a compiler to run the bench.
+//! [`Manifest`] says where each one came from; [`rebuild()`] makes all of them
+//! again, byte for byte.
+
+mod error;
+mod manifest;
+mod program;
+mod rebuild;
+#[cfg(test)]
+mod tests;
+mod toolchain;
+mod variant;
+mod workshop;
+
+pub use error::Error;
+pub use manifest::{Build, Manifest};
+pub use program::{ABIS, Program};
+pub use rebuild::{Change, Difference, Rebuild, RebuildReport, Warning, rebuild};
+pub use toolchain::{AbiTools, Root, Toolchain};
+pub use variant::{VARIANTS, Variant};

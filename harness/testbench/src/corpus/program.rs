@@ -1,0 +1,173 @@
+//! Programs: sources, and how to compile them.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::{Error, VARIANTS, Variant};
+
+/// The ABIs that programs can be compiled for.
+pub const ABIS: [&str; 4] = ["aarch64", "aarch64_be", "amd64", "s390x"];
+
+/// The entry point, with which every program is linked.
+pub(super) const START: &str = "runtime/start.S";
+
+/// One program of the corpus.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Program {
+    /// Its name: that of its sources, without the extension.
+    pub name: String,
+    /// What it is here for, if the settings say so.
+    pub summary: Option<String>,
+    /// Its own sources, relative to `corpus/programs`.
+    pub sources: Vec<String>,
+    /// Compiler flags beyond those of the variant.
+    pub cflags: Vec<String>,
+    /// Linker flags beyond those of the variant.
+    pub ldflags: Vec<String>,
+    /// The ABIs that it is compiled for.
+    pub targets: Vec<String>,
+    /// The variants that it is compiled in.
+    pub variants: Vec<&'static Variant>,
+}
+
+/// The optional `<program>.yaml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Settings {
+    summary: Option<String>,
+    sources: Option<Vec<String>>,
+    cflags: Vec<String>,
+    ldflags: Vec<String>,
+    targets: Option<Vec<String>>,
+    variants: Option<Vec<String>>,
+}
+
+impl Program {
+    /// Finds all programs of a corpus, in the order of their names.
+    ///
+    /// Files of one name belong to one program: `x.c` and `x.S` are its
+    /// sources, unless `x.yaml` names others.
+    ///
+    /// # Errors
+    ///
+    /// A folder that cannot be read, a file that is neither source nor
+    /// settings, and settings that are wrong.
+    pub fn load_all(corpus_dir: &Path) -> Result<Vec<Self>, Error> {
+        let folder = corpus_dir.join("programs");
+        let mut found: BTreeMap<String, (Vec<String>, Option<PathBuf>)> = BTreeMap::new();
+
+        for path in files_of(&folder)? {
+            let extension = path.extension().and_then(OsStr::to_str);
+            let (Some(name), Some(file)) = (stem(&path), path.file_name().and_then(OsStr::to_str)) else {
+                continue;
+            };
+            let entry = found.entry(name.to_owned()).or_default();
+            match extension {
+                Some("c" | "S") => entry.0.push(file.to_owned()),
+                Some("yaml") => entry.1 = Some(path),
+                _ => {
+                    return Err(Error::Invalid {
+                        path,
+                        message: "neither a source (.c, .S) nor settings (.yaml)".to_owned(),
+                    });
+                }
+            }
+        }
+        found
+            .into_iter()
+            .map(|(name, (sources, settings))| Self::new(&folder, name, sources, settings))
+            .collect()
+    }
+
+    fn new(
+        folder: &Path,
+        name: String,
+        own_sources: Vec<String>,
+        settings_path: Option<PathBuf>,
+    ) -> Result<Self, Error> {
+        let settings = match &settings_path {
+            Some(path) => crate::yaml::read(path)?,
+            None => Settings::default(),
+        };
+        let invalid = |message: String| Error::Invalid {
+            path: settings_path.clone().unwrap_or_else(|| folder.join(&name)),
+            message,
+        };
+
+        let sources = settings.sources.unwrap_or(own_sources);
+        if sources.is_empty() {
+            return Err(invalid("the program has no source".to_owned()));
+        }
+        if let Some(source) = sources.iter().find(|&source| !folder.join(source).is_file()) {
+            return Err(invalid(format!("there is no source `{source}`")));
+        }
+
+        let targets = settings.targets.unwrap_or_else(|| ABIS.map(str::to_owned).to_vec());
+        if let Some(abi) = targets.iter().find(|abi| !ABIS.contains(&abi.as_str())) {
+            return Err(invalid(format!("unknown target `{abi}`; there are {}", ABIS.join(", "))));
+        }
+
+        let variants = match settings.variants {
+            None => VARIANTS.iter().filter(|variant| variant.by_default).collect(),
+            Some(names) => names
+                .iter()
+                .map(|name| {
+                    Variant::named(name).ok_or_else(|| {
+                        let known: Vec<_> = VARIANTS.iter().map(|variant| variant.name).collect();
+                        invalid(format!("unknown variant `{name}`; there are {}", known.join(", ")))
+                    })
+                })
+                .collect::<Result<_, _>>()?,
+        };
+
+        Ok(Self {
+            name,
+            summary: settings.summary,
+            sources,
+            cflags: settings.cflags,
+            ldflags: settings.ldflags,
+            targets,
+            variants,
+        })
+    }
+}
+
+/// The functions of the runtime, and the source of each: `runtime/<function>.c`
+/// or `.S`, relative to `programs_dir`.
+pub(super) fn runtime_functions(programs_dir: &Path) -> Result<BTreeMap<String, String>, Error> {
+    let mut functions = BTreeMap::new();
+
+    for path in files_of(&programs_dir.join("runtime"))? {
+        let Ok(source) = path.strip_prefix(programs_dir) else { continue };
+        if let (Some("c" | "S"), Some(function), Some(source)) =
+            (path.extension().and_then(OsStr::to_str), stem(&path), source.to_str())
+        {
+            functions.insert(function.to_owned(), source.to_owned());
+        }
+    }
+    Ok(functions)
+}
+
+/// The files directly inside a folder, sorted.
+pub(super) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let read = |source| Error::Read { path: folder.to_path_buf(), source };
+    let mut files = Vec::new();
+
+    for entry in std::fs::read_dir(folder).map_err(read)? {
+        let path = entry.map_err(read)?.path();
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// A file's name without the extension.
+pub(super) fn stem(path: &Path) -> Option<&str> {
+    path.file_stem().and_then(OsStr::to_str)
+}

@@ -1,0 +1,325 @@
+//! Making all builds again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSection};
+use rayon::prelude::*;
+
+use super::manifest::{build_id, sha256};
+use super::workshop::{Order, Versions, Workshop, write_error};
+use super::{Build, Error, Manifest, Program, Toolchain, Variant};
+
+/// What to rebuild, and where.
+#[derive(Debug, Clone)]
+pub struct Rebuild {
+    /// The corpus: `programs`, `toolchains`, `builds` and `manifest.yaml`.
+    pub corpus_dir: PathBuf,
+    /// Holds one root per toolchain, named like it.
+    pub toolchains_dir: PathBuf,
+    /// Only the builds with this text in their ids.
+    pub only: Option<String>,
+    /// Write nothing, only compare.
+    pub check: bool,
+    /// How many compilers to run at once; 0 for one per processor.
+    pub jobs: usize,
+}
+
+/// What [`rebuild`] did.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RebuildReport {
+    /// The number of builds that were made.
+    pub built: usize,
+    /// The size of all of them together, in bytes.
+    pub bytes: u64,
+    /// What is not as it was, sorted by id. When only comparing: what is not as
+    /// it should be.
+    pub differences: Vec<Difference>,
+    /// What compilers, assemblers and linkers complained about, sorted by id.
+    pub warnings: Vec<Warning>,
+}
+
+/// A build that is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The build's id.
+    pub id: String,
+    /// What happened to it.
+    pub change: Change,
+}
+
+/// What happened to a build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Change {
+    /// It was not there.
+    Added,
+    /// Its bytes are different.
+    Bytes,
+    /// Its bytes are the same, but not what the manifest says about it.
+    Entry,
+    /// Nothing makes it any more.
+    Removed,
+}
+
+/// A complaint that did not keep a build from being made.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Warning {
+    /// The build's id.
+    pub id: String,
+    /// The complaint, without the names of temporary files.
+    pub message: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let change = match self.change {
+            Change::Added => "was not there",
+            Change::Bytes => "has other bytes",
+            Change::Entry => "has another entry in the manifest",
+            Change::Removed => "is made by nothing any more",
+        };
+
+        write!(out, "{} {change}", self.id)
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.id, self.message)
+    }
+}
+
+/// One build to make.
+struct Job<'a> {
+    id: String,
+    workshop: &'a Workshop,
+    abi: &'a str,
+    program: &'a Program,
+    variant: &'static Variant,
+}
+
+/// One build that was made.
+struct Made {
+    build: Build,
+    bytes: Vec<u8>,
+    warnings: Vec<Warning>,
+}
+
+/// Compiles every program with every toolchain, and writes the builds and the
+/// manifest, or compares them with what is there.
+///
+/// Files under `builds` that nothing makes any more are removed, unless the
+/// filter excludes them or this only compares.
+///
+/// # Errors
+///
+/// A corpus that is wrong, a toolchain that is not there, and the first build
+/// that does not compile or has no `.sframe`.
+pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
+    let corpus_dir = &options.corpus_dir;
+    let programs = Program::load_all(corpus_dir)?;
+    let wanted = |id: &str| options.only.as_ref().is_none_or(|only| id.contains(only));
+
+    let mut workshops = Vec::new();
+    for toolchain in Toolchain::load_all(corpus_dir)? {
+        if ids(&toolchain, &programs).any(|(id, ..)| wanted(&id)) {
+            workshops.push(Workshop::open(toolchain, corpus_dir, &options.toolchains_dir)?);
+        }
+    }
+    let jobs: Vec<Job<'_>> = workshops
+        .iter()
+        .flat_map(|workshop| {
+            ids(workshop.toolchain(), &programs).map(move |(id, abi, program, variant)| Job {
+                id,
+                workshop,
+                abi,
+                program,
+                variant,
+            })
+        })
+        .filter(|job| wanted(&job.id))
+        .collect();
+    if jobs.is_empty() {
+        return Err(Error::NothingToBuild { only: options.only.clone().unwrap_or_default() });
+    }
+
+    let versions = versions(&jobs)?;
+    let threads = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs)
+        .build()
+        .map_err(|error| Error::Threads { message: error.to_string() })?;
+    let mut made: Vec<Made> =
+        threads.install(|| jobs.par_iter().map(|job| make(job, &versions)).collect::<Result<_, _>>())?;
+    made.sort_by(|a, b| a.build.id.cmp(&b.build.id));
+
+    finish(options, made, &wanted)
+}
+
+/// The ids of everything that a toolchain builds.
+fn ids<'a>(
+    toolchain: &'a Toolchain,
+    programs: &'a [Program],
+) -> impl Iterator<Item = (String, &'a str, &'a Program, &'static Variant)> {
+    programs.iter().flat_map(move |program| {
+        toolchain.abis_of(program).flat_map(move |(abi, _)| {
+            program.variants.iter().map(move |&variant| {
+                let id = build_id(&toolchain.name, abi, &program.name, variant.name);
+                (id, abi, program, variant)
+            })
+        })
+    })
+}
+
+/// Asks each compiler once which one it is.
+fn versions(jobs: &[Job<'_>]) -> Result<BTreeMap<(String, String), Versions>, Error> {
+    let mut versions = BTreeMap::new();
+
+    for job in jobs {
+        let toolchain = job.workshop.toolchain();
+        let key = (toolchain.name.clone(), job.abi.to_owned());
+        if let (false, Some(tools)) = (versions.contains_key(&key), toolchain.abis.get(job.abi)) {
+            versions.insert(key, job.workshop.versions(tools)?);
+        }
+    }
+    Ok(versions)
+}
+
+fn make(job: &Job<'_>, versions: &BTreeMap<(String, String), Versions>) -> Result<Made, Error> {
+    let toolchain = job.workshop.toolchain();
+    let key = (toolchain.name.clone(), job.abi.to_owned());
+    let (Some(tools), Some(versions)) = (toolchain.abis.get(job.abi), versions.get(&key)) else {
+        return Err(Error::NothingToBuild { only: job.id.clone() });
+    };
+    let product =
+        job.workshop.compile(&Order { id: &job.id, tools, program: job.program, variant: job.variant })?;
+
+    demand_sframe(&job.id, &product.bytes)?;
+    Ok(Made {
+        build: Build {
+            id: job.id.clone(),
+            program: job.program.name.clone(),
+            abi: job.abi.to_owned(),
+            toolchain: toolchain.name.clone(),
+            variant: job.variant.name.to_owned(),
+            sframe_version: toolchain.sframe_version,
+            sources: product.sources,
+            compiler: versions.compiler.clone(),
+            binutils: versions.binutils.clone(),
+            command: product.command,
+            sha256: sha256(&product.bytes),
+        },
+        bytes: product.bytes,
+        warnings: product
+            .warnings
+            .into_iter()
+            .map(|message| Warning { id: job.id.clone(), message })
+            .collect(),
+    })
+}
+
+/// Refuses a build without unwind data: checking it would prove nothing.
+fn demand_sframe(id: &str, bytes: &[u8]) -> Result<(), Error> {
+    let file = object::File::parse(bytes)
+        .map_err(|error| Error::NotElf { build: id.to_owned(), message: error.to_string() })?;
+
+    match file.section_by_name(".sframe") {
+        Some(section) if section.size() > 0 => Ok(()),
+        _ => Err(Error::NoSframe { build: id.to_owned() }),
+    }
+}
+
+/// Compares what was made with what is there, and writes it if that is wanted.
+fn finish(options: &Rebuild, made: Vec<Made>, wanted: &dyn Fn(&str) -> bool) -> Result<RebuildReport, Error> {
+    let corpus_dir = &options.corpus_dir;
+    let old =
+        if Manifest::path(corpus_dir).exists() { Manifest::load(corpus_dir)? } else { Manifest::default() };
+    let mut report = RebuildReport { built: made.len(), ..RebuildReport::default() };
+    let mut differ = |id: &str, change| {
+        report.differences.push(Difference { id: id.to_owned(), change });
+    };
+
+    let new: BTreeSet<&str> = made.iter().map(|made| made.build.id.as_str()).collect();
+    let mut stale: BTreeSet<String> = ids_on_disk(&corpus_dir.join("builds"))?;
+    stale.extend(old.builds.iter().map(|build| build.id.clone()));
+    stale.retain(|id| wanted(id) && !new.contains(id.as_str()));
+    for id in &stale {
+        differ(id, Change::Removed);
+    }
+    for Made { build, bytes, .. } in &made {
+        let path = build.path(corpus_dir);
+        let entry = old.get(&build.id);
+        if !path.exists() || entry.is_none() {
+            differ(&build.id, Change::Added);
+        } else if std::fs::read(&path).map_err(|source| Error::Read { path, source })? != *bytes {
+            differ(&build.id, Change::Bytes);
+        } else if entry != Some(build) {
+            differ(&build.id, Change::Entry);
+        }
+    }
+    report.differences.sort();
+
+    if !options.check {
+        write(corpus_dir, &old, &made, &stale)?;
+    }
+    for made in made {
+        report.bytes += made.bytes.len() as u64;
+        report.warnings.extend(made.warnings);
+    }
+    Ok(report)
+}
+
+/// Writes builds and manifest; entries of other builds stay as they are.
+fn write(corpus_dir: &Path, old: &Manifest, made: &[Made], stale: &BTreeSet<String>) -> Result<(), Error> {
+    let mut builds: BTreeMap<&str, &Build> = old
+        .builds
+        .iter()
+        .filter(|build| !stale.contains(&build.id))
+        .map(|build| (build.id.as_str(), build))
+        .collect();
+
+    for id in stale {
+        let path = corpus_dir.join("builds").join(id);
+        if path.exists() {
+            std::fs::remove_file(&path).map_err(write_error(&path))?;
+        }
+    }
+    for Made { build, bytes, .. } in made {
+        let path = build.path(corpus_dir);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(write_error(folder))?;
+        }
+        std::fs::write(&path, bytes).map_err(write_error(&path))?;
+        builds.insert(&build.id, build);
+    }
+
+    let manifest = Manifest { builds: builds.into_values().cloned().collect() };
+    let path = Manifest::path(corpus_dir);
+    std::fs::write(&path, manifest.to_text(corpus_dir)?).map_err(write_error(&path))
+}
+
+/// The ids of all files under `builds`.
+fn ids_on_disk(builds: &Path) -> Result<BTreeSet<String>, Error> {
+    let mut ids = BTreeSet::new();
+    let mut folders = vec![builds.to_path_buf()];
+
+    while let Some(folder) = folders.pop() {
+        if !folder.exists() {
+            continue;
+        }
+        let read_error = |source| Error::Read { path: folder.clone(), source };
+        for entry in std::fs::read_dir(&folder).map_err(read_error)? {
+            let path = entry.map_err(read_error)?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Some(id) = path.strip_prefix(builds).ok().and_then(Path::to_str) {
+                ids.insert(id.to_owned());
+            }
+        }
+    }
+    Ok(ids)
+}

@@ -1,0 +1,79 @@
+//! How programs are compiled: the flags that all builds share, and those that
+//! tell the variants apart.
+
+/// Flags of every build, in front of everything else.
+///
+/// Line numbers are kept so that a stop can be named `file.c:42`; they and the
+/// symbols are all the debug information that the bench needs.
+pub(super) const COMMON: &[&str] = &[
+    "-std=gnu11",
+    "-Wall",
+    "-Wextra",
+    "-g1",
+    "-gno-record-gcc-switches",
+    "-ffreestanding",
+    "-fno-stack-protector",
+    "-fno-ident",
+    "-fasynchronous-unwind-tables",
+];
+
+/// Linker flags of every build: no library, nothing that differs from run to
+/// run, and no padding to large pages.
+pub(super) const LINK: &[&str] =
+    &["-nostdlib", "-Wl,--build-id=none", "-Wl,-z,max-page-size=4096", "-Wl,-z,noseparate-code"];
+
+/// One way to compile a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Variant {
+    /// The last part of the build's id, such as `O2-fp`.
+    pub name: &'static str,
+    /// What the variant is for.
+    pub summary: &'static str,
+    /// Compiler and linker flags.
+    pub flags: &'static [&'static str],
+    /// Whether programs that do not list their variants are built this way.
+    pub by_default: bool,
+}
+
+/// All variants.
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "O0",
+        summary: "not optimised: every function has a frame pointer",
+        flags: &["-O0", "-static", "-no-pie", "-fno-pie"],
+        by_default: true,
+    },
+    Variant {
+        name: "O2",
+        summary: "optimised, without frame pointers",
+        flags: &["-O2", "-fomit-frame-pointer", "-static", "-no-pie", "-fno-pie"],
+        by_default: true,
+    },
+    Variant {
+        name: "O2-fp",
+        summary: "optimised, with frame pointers",
+        flags: &["-O2", "-fno-omit-frame-pointer", "-static", "-no-pie", "-fno-pie"],
+        by_default: true,
+    },
+    Variant {
+        name: "O2-pie",
+        summary: "optimised, position-independent; the runtime relocates it",
+        flags: &["-O2", "-fpie", "-static-pie", "-Wl,--no-dynamic-linker"],
+        by_default: true,
+    },
+    Variant {
+        name: "O2-shared",
+        summary: "optimised, a shared object with an entry point, whose calls go through its PLT",
+        flags: &["-O2", "-fPIC", "-shared", "-Wl,-e,_start", "-Wl,-z,lazy"],
+        by_default: false,
+    },
+];
+
+impl Variant {
+    /// The variant of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Variant> {
+        VARIANTS.iter().find(|variant| variant.name == name)
+    }
+}

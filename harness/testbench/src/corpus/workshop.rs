@@ -1,0 +1,285 @@
+//! The place where one toolchain works: its root, a scratch folder in it with a
+//! copy of the sources, and the commands that run there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use object::{Object, ObjectSymbol};
+use tempfile::TempDir;
+
+use super::program::{START, runtime_functions};
+use super::toolchain::AbiTools;
+use super::variant::{COMMON, LINK};
+use super::{Error, Program, Toolchain, Variant};
+
+/// The folder below a root in which scratch folders are made.
+const SCRATCH: &str = "build";
+
+/// One toolchain, ready to compile.
+pub(super) struct Workshop {
+    toolchain: Toolchain,
+    /// The root to change into, if the toolchain has one.
+    root: Option<PathBuf>,
+    /// Holds the sources in `programs` and what comes out in `out`.
+    scratch: TempDir,
+    /// The scratch folder as seen from inside the root.
+    inside: PathBuf,
+    /// The functions of the runtime, and the source of each.
+    runtime: BTreeMap<String, String>,
+}
+
+/// One build to make: a program, and everything that decides how it is compiled.
+pub(super) struct Order<'a> {
+    pub(super) id: &'a str,
+    pub(super) tools: &'a AbiTools,
+    pub(super) program: &'a Program,
+    pub(super) variant: &'a Variant,
+}
+
+/// What the compiler of one ABI calls itself.
+#[derive(Debug, Clone)]
+pub(super) struct Versions {
+    pub(super) compiler: String,
+    pub(super) binutils: String,
+}
+
+/// What a compiler made.
+pub(super) struct Product {
+    /// The ELF file.
+    pub(super) bytes: Vec<u8>,
+    /// The command, as the manifest has it.
+    pub(super) command: String,
+    /// The sources of the program and of what it uses of the runtime.
+    pub(super) sources: Vec<String>,
+    /// What the compiler, the assembler and the linker complained about.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Workshop {
+    /// Copies the sources of `corpus_dir` to where `toolchain` can see them.
+    pub(super) fn open(
+        toolchain: Toolchain,
+        corpus_dir: &Path,
+        toolchains_dir: &Path,
+    ) -> Result<Self, Error> {
+        let root = match &toolchain.root {
+            None => None,
+            Some(_) => {
+                let path = toolchains_dir.join(&toolchain.name);
+                if !path.join("usr/bin").is_dir() {
+                    return Err(Error::NoRoot { toolchain: toolchain.name, path });
+                }
+                Some(path)
+            }
+        };
+        let parent = match &root {
+            Some(root) => root.join(SCRATCH),
+            None => std::env::temp_dir(),
+        };
+        std::fs::create_dir_all(&parent).map_err(write_error(&parent))?;
+        let scratch =
+            tempfile::Builder::new().prefix("corpus-").tempdir_in(&parent).map_err(write_error(&parent))?;
+        let inside = match (&root, scratch.path().file_name()) {
+            (Some(_), Some(name)) => Path::new("/").join(SCRATCH).join(name),
+            _ => scratch.path().to_path_buf(),
+        };
+
+        copy_tree(&corpus_dir.join("programs"), &scratch.path().join("programs"))?;
+        let out = scratch.path().join("out");
+        std::fs::create_dir(&out).map_err(write_error(&out))?;
+        let runtime = runtime_functions(&scratch.path().join("programs"))?;
+        Ok(Self { toolchain, root, scratch, inside, runtime })
+    }
+
+    pub(super) fn toolchain(&self) -> &Toolchain {
+        &self.toolchain
+    }
+
+    /// Asks the compiler and the assembler of one ABI which ones they are.
+    pub(super) fn versions(&self, tools: &AbiTools) -> Result<Versions, Error> {
+        let assembler = self.first_line(&[&tools.compiler, "-print-prog-name=as"])?;
+
+        Ok(Versions {
+            compiler: self.first_line(&[&tools.compiler, "--version"])?,
+            binutils: self.first_line(&[&assembler, "--version"])?,
+        })
+    }
+
+    /// Compiles one build.
+    pub(super) fn compile(&self, order: &Order<'_>) -> Result<Product, Error> {
+        let sources = self.sources(order)?;
+        // For the manifest: the same wherever it ran.
+        let name = format!("{}.{}", order.program.name, order.variant.name);
+        let command = self.command(order, "$PWD", &["-o", &name], &sources).join(" ");
+
+        let (bytes, stderr) = self.make(order, &command, &[], &sources)?;
+        Ok(Product { bytes, command, sources, warnings: warnings(&stderr) })
+    }
+
+    /// The sources that one build needs: its own, the entry point, and of the
+    /// runtime the functions that these use, or those functions use in turn.
+    ///
+    /// Only the compiler knows: it calls `memcpy` where no source does. A
+    /// function that nothing calls would be one that no run ever exercises.
+    fn sources(&self, order: &Order<'_>) -> Result<Vec<String>, Error> {
+        let mut sources = order.program.sources.clone();
+        sources.push(START.to_owned());
+        let given = sources.len();
+        let mut seen = 0;
+
+        while let Some(source) = sources.get(seen).cloned() {
+            for function in self.undefined(order, source)? {
+                if let Some(needed) = self.runtime.get(&function) {
+                    if !sources.contains(needed) {
+                        sources.push(needed.clone());
+                    }
+                }
+            }
+            seen += 1;
+        }
+        if let Some(runtime) = sources.get_mut(given..) {
+            runtime.sort();
+        }
+        Ok(sources)
+    }
+
+    /// The symbols that one source uses and does not define.
+    fn undefined(&self, order: &Order<'_>, source: String) -> Result<BTreeSet<String>, Error> {
+        let sources = [source];
+        let command = self.command(order, "$PWD", &["-c"], &sources).join(" ");
+        let (bytes, _) = self.make(order, &command, &["-c"], &sources)?;
+        let file = object::File::parse(bytes.as_slice())
+            .map_err(|error| Error::NotElf { build: order.id.to_owned(), message: error.to_string() })?;
+
+        let undefined = file.symbols().filter(|symbol| symbol.is_undefined());
+        Ok(undefined.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect())
+    }
+
+    /// Compiles `sources` into one file, and returns it with what the tools
+    /// said. `command` is for the error message.
+    fn make(
+        &self,
+        order: &Order<'_>,
+        command: &str,
+        flags: &[&str],
+        sources: &[String],
+    ) -> Result<(Vec<u8>, String), Error> {
+        let name = order.id.replace('/', "-");
+        let output = format!("../out/{name}");
+        let mut flags = flags.to_vec();
+        flags.extend(["-o", &output]);
+        let programs = self.inside.join("programs").display().to_string();
+
+        let result = self.run(&self.command(order, &programs, &flags, sources))?;
+        let stderr = String::from_utf8_lossy(&result.stderr).into_owned();
+        if !result.status.success() {
+            let stderr = stderr.trim().to_owned();
+            return Err(Error::Compiler { build: order.id.to_owned(), command: command.to_owned(), stderr });
+        }
+        let path = self.scratch.path().join("out").join(name);
+        let bytes = std::fs::read(&path).map_err(|source| Error::Read { path, source })?;
+        Ok((bytes, stderr))
+    }
+
+    /// A whole command. `here` is the folder that is to be hidden from the
+    /// debug information.
+    fn command(&self, order: &Order<'_>, here: &str, flags: &[&str], sources: &[String]) -> Vec<String> {
+        let Order { tools, program, variant, .. } = order;
+        let mut arguments = vec![tools.compiler.clone()];
+        let mut add = |more: &[&str]| arguments.extend(more.iter().map(|&flag| flag.to_owned()));
+
+        add(COMMON);
+        add(&[&format!("-ffile-prefix-map={here}=.")]);
+        add(variant.flags);
+        add(LINK);
+        for flags in [&self.toolchain.flags, &tools.flags, &program.cflags, &program.ldflags] {
+            arguments.extend(flags.iter().cloned());
+        }
+        arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
+        arguments.extend(sources.iter().cloned());
+        arguments
+    }
+
+    /// Runs a command in the copy of `programs`, inside the root.
+    fn run(&self, arguments: &[String]) -> Result<Output, Error> {
+        let programs = self.inside.join("programs");
+        let mut command = match &self.root {
+            Some(root) => {
+                let mut command = Command::new("chroot");
+                command.arg(root);
+                command.args(["/usr/bin/env", "-i", "-C"]);
+                command.arg(&programs);
+                command.args(["LC_ALL=C", "SOURCE_DATE_EPOCH=0", "PATH=/usr/bin:/bin"]);
+                command.args(arguments);
+                command
+            }
+            None => {
+                let mut words = arguments.iter();
+                let mut command = Command::new(words.next().map_or("", String::as_str));
+                command.args(words);
+                command.current_dir(&programs);
+                command.envs([("LC_ALL", "C"), ("SOURCE_DATE_EPOCH", "0")]);
+                command
+            }
+        };
+
+        command.output().map_err(|source| Error::Start {
+            command: command.get_program().to_string_lossy().into_owned(),
+            source,
+        })
+    }
+
+    /// The first line that a command prints.
+    fn first_line(&self, words: &[&str]) -> Result<String, Error> {
+        let arguments: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        let output = self.run(&arguments)?;
+        let line = String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .next()
+            .map(|line| line.trim().to_owned())
+            .filter(|line| !line.is_empty());
+
+        match line {
+            Some(line) if output.status.success() => Ok(line),
+            _ => Err(Error::Tool {
+                toolchain: self.toolchain.name.clone(),
+                command: arguments.join(" "),
+                stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            }),
+        }
+    }
+}
+
+/// What tools complained about, without the names of temporary files.
+fn warnings(stderr: &str) -> Vec<String> {
+    stderr
+        .lines()
+        .filter(|line| !line.ends_with(": Assembler messages:"))
+        .map(|line| match line.split_once(": Warning: ") {
+            Some((_, message)) => message.to_owned(),
+            None => line.trim().to_owned(),
+        })
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
+    let read_error = |source| Error::Read { path: from.to_path_buf(), source };
+
+    std::fs::create_dir(to).map_err(write_error(to))?;
+    for entry in std::fs::read_dir(from).map_err(read_error)? {
+        let entry = entry.map_err(read_error)?;
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), &target).map_err(write_error(&target))?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn write_error(path: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |source| Error::Write { path: path.to_path_buf(), source }
+}

@@ -1,0 +1,169 @@
+//! Everything that a section holds, decoded.
+
+use sframe_engine::constants::{HEADER_SIZE, V3_FDE_ATTR_SIZE};
+use sframe_engine::{Error, Fde, Fre, Header, Row, Section, Version};
+
+/// Rows that a dump holds at most beyond one for each byte of the section.
+/// Malformed sections can name the same rows in many functions.
+const SPARE_ROWS: usize = 1 << 16;
+
+/// A section, decoded as far as it can be.
+#[derive(Clone, Debug)]
+pub struct Dump<'a> {
+    /// The header.
+    pub header: Header,
+    /// The section's bytes.
+    pub data: &'a [u8],
+    /// The address at which they are loaded.
+    pub address: u64,
+    /// The functions, in the order of the section. None where the
+    /// sub-sections do not lie within the section.
+    pub functions: Option<Vec<Function<'a>>>,
+    /// What is wrong, in the order of the section's FDEs.
+    pub errors: Vec<Error>,
+    /// Whether rows are left out, because so many functions share their rows
+    /// that there are far more of them than the section has bytes.
+    pub too_many_rows: bool,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub struct Function<'a> {
+    /// Its position in the FDE sub-section.
+    pub index: u32,
+    /// Offset of its FDE, or FDE index entry, from the start of the section.
+    pub offset: usize,
+    /// The bytes of its FDE, or FDE index entry.
+    pub bytes: &'a [u8],
+    /// The offset and bytes of its FDE attribute (version 3).
+    pub attribute: Option<(usize, &'a [u8])>,
+    /// The FDE, or why it can't be read.
+    pub fde: Result<Fde, Error>,
+    /// Its rows, as far as they can be found.
+    pub rows: Vec<FunctionRow<'a>>,
+    /// Why not all rows can be found.
+    pub end: Option<Error>,
+}
+
+/// A row of a function.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionRow<'a> {
+    /// As it is stored.
+    pub fre: Fre<'a>,
+    /// First offset behind the row: the start of the next one, or the end of
+    /// the function or of the repeated block.
+    pub end: u32,
+    /// What it means, or why it means nothing.
+    pub row: Result<Row, Error>,
+}
+
+impl<'a> Dump<'a> {
+    /// Decodes a section.
+    ///
+    /// # Errors
+    /// The preamble or the header can't be read, so nothing can.
+    pub fn decode(data: &'a [u8], address: u64) -> Result<Self, Error> {
+        let header = Header::parse(data)?;
+        let mut dump =
+            Self { header, data, address, functions: None, errors: Vec::new(), too_many_rows: false };
+        match Section::parse(data, address) {
+            Ok(section) => dump.functions = Some(dump.decode_functions(&section)),
+            Err(error) => dump.errors.push(error),
+        }
+        Ok(dump)
+    }
+
+    /// The auxiliary header.
+    #[must_use]
+    pub fn auxiliary_header(&self) -> &'a [u8] {
+        slice(self.data, HEADER_SIZE, self.header.auxhdr_len.into())
+    }
+
+    fn decode_functions(&mut self, section: &Section<'a>) -> Vec<Function<'a>> {
+        let first = self.header.end().saturating_add(self.header.fdeoff as usize);
+        let fde_size = self.header.version.fde_size();
+        let mut left = self.data.len().saturating_add(SPARE_ROWS);
+        let mut functions = Vec::new();
+        for (index, fde) in (0..).zip(section.fdes()) {
+            let offset = (index as usize).saturating_mul(fde_size).saturating_add(first);
+            let function = self.function(section, index, offset, fde, &mut left);
+            let faults = function.rows.iter().filter_map(|row| row.row.err());
+            self.errors.extend(function.fde.err().into_iter().chain(faults).chain(function.end));
+            functions.push(function);
+            if left == 0 {
+                self.too_many_rows = true;
+                break;
+            }
+        }
+        functions
+    }
+
+    fn function(
+        &self,
+        section: &Section<'a>,
+        index: u32,
+        offset: usize,
+        fde: Result<Fde, Error>,
+        left: &mut usize,
+    ) -> Function<'a> {
+        let mut function = Function {
+            index,
+            offset,
+            bytes: slice(self.data, offset, self.header.version.fde_size()),
+            attribute: None,
+            fde,
+            rows: Vec::new(),
+            end: None,
+        };
+        let Ok(fde) = fde else { return function };
+        if self.header.version == Version::V3 {
+            let at = fde.rows_offset.saturating_sub(V3_FDE_ATTR_SIZE);
+            function.attribute = Some((at, slice(self.data, at, V3_FDE_ATTR_SIZE)));
+        }
+        let mut fres: Vec<Fre<'a>> = Vec::new();
+        for fre in section.fres(&fde) {
+            match fre {
+                Ok(fre) if *left > 0 => {
+                    *left -= 1;
+                    fres.push(fre);
+                }
+                Ok(_) => break,
+                Err(error) => function.end = Some(error),
+            }
+        }
+        function.rows = fres
+            .iter()
+            .enumerate()
+            .map(|(index, fre)| {
+                let end = fres.get(index + 1).map_or_else(|| fde.rows_end(), Fre::start);
+                FunctionRow { fre: *fre, end, row: section.row(&fde, fre, end) }
+            })
+            .collect();
+        function
+    }
+}
+
+impl Function<'_> {
+    /// The info byte: FRE type, PC type, pauth key, signal bit (2.3.3).
+    #[must_use]
+    pub fn info(&self) -> u8 {
+        match self.attribute {
+            Some((_, bytes)) => bytes.get(2),
+            None => self.bytes.get(16),
+        }
+        .copied()
+        .unwrap_or_default()
+    }
+
+    /// The second info byte: FDE type (version 3).
+    #[must_use]
+    pub fn info2(&self) -> Option<u8> {
+        self.attribute.and_then(|(_, bytes)| bytes.get(3).copied())
+    }
+}
+
+/// `len` bytes from an offset; fewer where there are no more.
+fn slice(data: &[u8], offset: usize, len: usize) -> &[u8] {
+    let rest = data.get(offset..).unwrap_or_default();
+    rest.get(..len).unwrap_or(rest)
+}

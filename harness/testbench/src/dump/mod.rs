@@ -1,0 +1,55 @@
+//! A section in full: as text, character for character as `objdump --sframe`
+//! prints it, and as a JSON document that loses nothing of it.
+//!
+//! ```text
+//! file -> Input -> Dump -+-> text
+//!                        +-> Document (JSON)
+//! ```
+//!
+//! # The text
+//!
+//! Versions 2 and 3 print as binutils 2.47 prints them, version 1 as binutils
+//! 2.40 does; later binutils refuse version 1. Each row shows the PC, the CFA,
+//! FP and RA:
+//!
+//! | column | reads | means |
+//! |---|---|---|
+//! | CFA | `sp+16`, `r10+0` | register and offset |
+//! | | `(fp-8)` | what is stored there |
+//! | FP, RA | `c-16` | saved at CFA-16. Flex rows print the same where the value **is** CFA-16: the text hides the dereference bit of rules on the CFA |
+//! | | `(fp+0)`, `r14+0`, `r14` | register and offset, stored there or the value itself; a register (s390x, version 2) |
+//! | | `u` | the row has no rule: unchanged, or at the header's fixed offset |
+//! | RA | `f` | at the header's fixed offset |
+//! | | `U` | a padding word stands for the rule; the value is not undefined |
+//! | | `[s]` | the return address is mangled |
+//!
+//! `RA undefined` alone marks an outermost frame; so does, in version 3, a
+//! function without rows. `[m]` behind STARTPC says that row starts are
+//! offsets into a repeated block, `attr = "S"` a signal frame, `"F"` flex rows.
+//!
+//! The text shows CFA offsets of s390x cut to 32 bits, as objdump does. It
+//! leaves objdump's ways only where it would be wrong about sections that no
+//! assembler or linker writes: objdump forgets a distance between header and
+//! FDE sub-section (`sfh_fdeoff`) in the addresses of functions, and it stops
+//! at unknown flags, auxiliary headers of big-endian sections and trailing
+//! bytes that are not 0.
+//!
+//! # Malformed sections
+//!
+//! What can be decoded is in the dump; [`Dump::errors`] says what is wrong, at
+//! which offset, and which clause it breaks. Rows that are whole, but whose
+//! data words make no rules, are printed as objdump prints them, and are
+//! errors all the same.
+
+mod content;
+mod input;
+mod json;
+mod text;
+
+pub use content::{Dump, Function, FunctionRow};
+pub use input::{FileFormat, Input, InputError, RelocationTarget};
+pub use json::{
+    AddressDocument, Document, ErrorDocument, FieldsDocument, FunctionDocument, HexDocument, PlaceDocument,
+    RowDocument, RuleDocument, UnclaimedDocument,
+};
+pub use text::text;

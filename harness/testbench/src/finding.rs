@@ -1,0 +1,232 @@
+//! Findings: disagreements, gathered by place and made readable.
+
+use rustc_hash::FxHashMap;
+use serde::{Serialize, Serializer};
+use sframe_engine::{
+    Base, InstructionPointer, LookupAddress, Recovery, RecoveryRule, ReturnAddress, Row, StepError,
+};
+
+use crate::compare::{Disagreement, Value};
+use crate::spec::Verdict;
+use crate::target::Target;
+use crate::unwind::End;
+
+/// An address in reports: a string such as `0x401000`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address(pub u64);
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// The row that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FindingRow {
+    /// Start of the row, in bytes from the start of the function.
+    pub start: Address,
+    /// Its rules as equations.
+    pub rules: String,
+}
+
+impl FindingRow {
+    pub(crate) fn new(row: &Row) -> Self {
+        Self { start: Address(row.start.into()), rules: row.to_string() }
+    }
+}
+
+/// Who is to blame for a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Blame {
+    /// Not known: the finding does not tell, and no other witness was asked.
+    Unknown,
+}
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What kind.
+    pub verdict: Verdict,
+    /// PC of the frame whose rules are wrong, without the load bias.
+    pub pc: Option<Address>,
+    /// The function there.
+    pub function: Option<String>,
+    /// The frame, 0 for the topmost. The smallest, where there are several.
+    pub frame: Option<usize>,
+    /// How often it was seen.
+    pub hits: u64,
+    /// The row that gave the value.
+    pub row: Option<FindingRow>,
+    /// What the call stack, or the spec, says.
+    pub expected: String,
+    /// What the unwinder, or the run, says.
+    pub got: String,
+    /// Who is to blame.
+    pub blame: Blame,
+    /// All of it in a sentence.
+    pub message: String,
+}
+
+impl Finding {
+    /// A finding that is about a spec's expectation, not about a row.
+    #[must_use]
+    pub fn of_spec(verdict: Verdict, expected: String, got: String, message: String) -> Self {
+        Self {
+            verdict,
+            pc: None,
+            function: None,
+            frame: None,
+            hits: 1,
+            row: None,
+            expected,
+            got,
+            blame: Blame::Unknown,
+            message,
+        }
+    }
+}
+
+/// One finding for each verdict, frame and PC; the first disagreement of each
+/// stands for the others.
+#[derive(Debug, Default)]
+pub struct Findings {
+    seen: FxHashMap<(Verdict, usize, u64), usize>,
+    found: Vec<Found>,
+    /// The last wrong FP, for what follows from it in the same walk.
+    last_wrong_fp: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Found {
+    disagreement: Disagreement,
+    hits: u64,
+    /// The first disagreement that a wrong FP led to.
+    consequence: Option<Disagreement>,
+}
+
+impl Findings {
+    /// Takes note of a disagreement. One that follows from a wrong FP is not
+    /// a finding of its own: the row that reads the FP is right.
+    pub fn add(&mut self, disagreement: Disagreement, target: &Target<'_>) {
+        let Disagreement { verdict, frame, pc, after_wrong_fp, .. } = disagreement;
+        if after_wrong_fp.is_some()
+            && reads_fp(&disagreement, target)
+            && let Some(cause) = self.last_wrong_fp
+        {
+            self.found[cause].consequence.get_or_insert(disagreement);
+            return;
+        }
+        let index = *self.seen.entry((verdict, frame, pc)).or_insert_with(|| {
+            self.found.push(Found { disagreement, hits: 0, consequence: None });
+            self.found.len() - 1
+        });
+        self.found[index].hits += 1;
+        if verdict == Verdict::WrongFp {
+            self.last_wrong_fp = Some(index);
+        }
+    }
+
+    /// The findings in the order in which they were first seen.
+    #[must_use]
+    pub fn into_findings(self, target: &Target<'_>) -> Vec<Finding> {
+        self.found.iter().map(|found| describe(found, target)).collect()
+    }
+}
+
+fn lookup_address(disagreement: &Disagreement) -> LookupAddress {
+    if disagreement.frame == 0 {
+        InstructionPointer(disagreement.pc).into()
+    } else {
+        ReturnAddress(disagreement.pc).into()
+    }
+}
+
+/// Whether the row of a disagreement computes the CFA or RA from FP.
+fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
+    let Ok(Some(found)) = target.section.lookup(lookup_address(disagreement)) else {
+        return false;
+    };
+    let is_fp = |rule: &RecoveryRule| rule.base == Base::Fp;
+    let of_ra = match &found.row.ra {
+        Recovery::Rule(rule) => is_fp(rule),
+        Recovery::Unchanged | Recovery::Undefined => false,
+    };
+    found.row.cfa.as_ref().is_some_and(is_fp) || of_ra
+}
+
+fn describe(found: &Found, target: &Target<'_>) -> Finding {
+    let Disagreement { verdict, frame, pc, expected, got, .. } = found.disagreement;
+    let lookup = lookup_address(&found.disagreement);
+    let place = target.place(lookup.get());
+    let row = target
+        .section
+        .lookup(lookup)
+        .ok()
+        .flatten()
+        .map(|found| FindingRow { start: Address(found.row.start.into()), rules: found.row.to_string() });
+    let bias = target.image.bias;
+    let (expected, got) = (value(expected, bias), value(got, bias));
+    let mut message = format!("{place}");
+    if frame > 0 {
+        message += &format!(" (frame {frame})");
+    }
+    message += ": ";
+    message += &match verdict {
+        Verdict::WrongCfa => format!("CFA is {got}, the call stack has {expected}"),
+        Verdict::WrongRa => format!("RA is {got}, the call stack has {expected}"),
+        Verdict::WrongFp => format!("the caller's FP is {got}, the call stack has {expected}"),
+        Verdict::BadMemory => format!("CFA depends on {got}; the call stack has {expected}"),
+        Verdict::ExtraFrames => format!("the backtrace has {got}, the call stack {expected}"),
+        _ => format!("{got}; the call stack has {expected}"),
+    };
+    if let Some(row) = &row {
+        message += &format!("; row +{}: {}", row.start, row.rules);
+    }
+    message += &match (verdict, &found.consequence) {
+        (Verdict::WrongFp, None) => "; no rule reads it further out".to_owned(),
+        (Verdict::WrongFp, Some(later)) => {
+            let reader = target.place(lookup_address(later).get());
+            format!("; {reader} (frame {}) reads it, and the walk goes wrong there", later.frame)
+        }
+        _ => String::new(),
+    };
+    Finding {
+        verdict,
+        pc: Some(Address(pc.wrapping_sub(bias))),
+        function: place.function.map(str::to_owned),
+        frame: Some(frame),
+        hits: found.hits,
+        row,
+        expected,
+        got,
+        blame: Blame::Unknown,
+        message,
+    }
+}
+
+/// A value for people. Addresses within the image are given without its bias;
+/// others, such as those of the stack, as they are.
+fn value(value: Value, bias: u64) -> String {
+    let unbiased = |address: u64| match address.checked_sub(bias) {
+        Some(offset) if offset < 1 << 36 => offset,
+        _ => address,
+    };
+    match value {
+        Value::Word(word) => format!("{:#x}", unbiased(word)),
+        Value::Unreadable(address) => format!("unreadable memory at {:#x}", unbiased(address)),
+        Value::Frames(1) => "1 frame".to_owned(),
+        Value::Frames(count) => format!("{count} frames"),
+        Value::End(End::Outermost) => "an outermost frame".to_owned(),
+        Value::End(End::Failed(StepError::NoFde)) => "no FDE".to_owned(),
+        Value::End(End::Failed(error)) => error.to_string(),
+        Value::End(End::TooDeep) => "a walk without end".to_owned(),
+    }
+}

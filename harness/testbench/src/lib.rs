@@ -1,0 +1,29 @@
+//! The SFrame test bench: programs run under emulation, and at every
+//! instruction an unwinder's backtrace is compared with the call stack that
+//! the CPU really has.
+//!
+//! Data flows one way:
+//!
+//! ```text
+//! corpus ELF -> target -> examine -+-> call stack --------+
+//!                                  +-> unwind (unwinders) +-> compare -> finding -> case -> report
+//! spec YAML  -> spec ------------------> stops, frames ---+
+//! ```
+
+pub mod case;
+pub mod compare;
+pub mod corpus;
+mod coverage;
+pub mod dump;
+pub mod examine;
+pub mod finding;
+pub mod lines;
+pub mod report;
+pub mod runner;
+pub mod spec;
+pub mod subject;
+pub mod target;
+pub mod unwind;
+pub mod yaml;
+
+pub use coverage::{Coverage, UnexercisedRow};

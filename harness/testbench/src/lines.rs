@@ -1,0 +1,85 @@
+//! Line tables: from `file.c:42` to an address.
+
+use std::borrow::Cow;
+
+use gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object, ObjectSection};
+
+/// Why there is no line table.
+#[derive(Debug, thiserror::Error)]
+pub enum LinesError {
+    /// The file has no line information.
+    #[error("the file has no line table (compile it with -g1)")]
+    None,
+    /// The debug sections are malformed.
+    #[error("the line table can't be read: {0}")]
+    Malformed(#[from] gimli::Error),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Row {
+    address: u64,
+    line: u64,
+    file: String,
+}
+
+/// Which instruction each line starts with.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    /// Sorted by address.
+    rows: Vec<Row>,
+}
+
+impl Lines {
+    pub(crate) fn read(elf: &ElfFile64<'_, Endianness>) -> Result<Self, LinesError> {
+        let endian = match elf.endian() {
+            Endianness::Little => RunTimeEndian::Little,
+            Endianness::Big => RunTimeEndian::Big,
+        };
+        let load = |id: SectionId| -> Result<Cow<'_, [u8]>, gimli::Error> {
+            let section = elf.section_by_name(id.name());
+            Ok(section.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default())
+        };
+        let sections = gimli::DwarfSections::load(load)?;
+        let dwarf = sections.borrow(|data| EndianSlice::new(data, endian));
+        let mut rows = Vec::new();
+        let mut units = dwarf.units();
+        while let Some(header) = units.next()? {
+            let unit = dwarf.unit(header)?;
+            if let Some(program) = unit.line_program.clone() {
+                read_program(&dwarf, &unit, program, &mut rows)?;
+            }
+        }
+        rows.sort();
+        if rows.is_empty() { Err(LinesError::None) } else { Ok(Self { rows }) }
+    }
+
+    /// The first instruction of a line, by the file's name without its folder.
+    #[must_use]
+    pub fn address_of(&self, file: &str, line: u32) -> Option<u64> {
+        let is_it = |row: &&Row| row.line == u64::from(line) && row.file == file;
+        self.rows.iter().find(is_it).map(|row| row.address)
+    }
+}
+
+type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
+
+fn read_program<'a>(
+    dwarf: &Dwarf<Slice<'a>>,
+    unit: &gimli::Unit<Slice<'a>>,
+    program: gimli::IncompleteLineProgram<Slice<'a>>,
+    rows: &mut Vec<Row>,
+) -> Result<(), gimli::Error> {
+    let mut program = program.rows();
+    while let Some((header, row)) = program.next_row()? {
+        let (Some(line), true, false) = (row.line(), row.is_stmt(), row.end_sequence()) else {
+            continue;
+        };
+        let Some(file) = row.file(header) else { continue };
+        let path = dwarf.attr_string(unit, file.path_name())?.to_string_lossy();
+        let file = path.rsplit('/').next().unwrap_or_default().to_owned();
+        rows.push(Row { address: row.address(), line: line.get(), file });
+    }
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! The command line of the SFrame test bench.
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,0 +1,184 @@
+//! The documents that other programs read.
+//!
+//! Keys are only ever added. Addresses are strings, counts are numbers.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::case::{CaseReport, Outcome};
+use crate::coverage::UnexercisedRow;
+use crate::examine::{Examination, WalkEnds};
+use crate::finding::Finding;
+use crate::target::Target;
+
+/// The number of this form of the documents.
+pub const SCHEMA: u32 = 1;
+
+/// `report.json`: what a run of specs has shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// All cases together.
+    pub summary: ReportSummary,
+    /// Each case.
+    pub cases: Vec<CaseReport>,
+}
+
+/// All cases together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ReportSummary {
+    /// Number of cases.
+    pub cases: u64,
+    /// Cases in which all is as it should be.
+    pub agree: u64,
+    /// Cases all of whose findings are known.
+    pub known: u64,
+    /// Cases with findings that nobody has explained.
+    pub unexpected: u64,
+    /// Cases in which the bench could not do its work.
+    pub broken: u64,
+    /// Cases that their spec says not to run.
+    pub skipped: u64,
+    /// Stops reached.
+    pub stops: u64,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Frames compared.
+    pub frames: u64,
+    /// Rows that cover at least one byte.
+    pub rows_total: u64,
+    /// Rows that a topmost frame used.
+    pub rows_exercised: u64,
+    /// How the walks ended.
+    pub walk_ends: WalkEnds,
+    /// Number of cases by ABI.
+    pub abis: BTreeMap<String, u64>,
+    /// Number of cases by version of the section.
+    pub sframe_versions: BTreeMap<String, u64>,
+    /// Number of cases by toolchain.
+    pub toolchains: BTreeMap<String, u64>,
+}
+
+impl Report {
+    /// The document of a run.
+    #[must_use]
+    pub fn new(cases: Vec<CaseReport>) -> Self {
+        let mut summary = ReportSummary::default();
+        for case in &cases {
+            summary.add(case);
+        }
+        Self { schema: SCHEMA, summary, cases }
+    }
+}
+
+impl ReportSummary {
+    fn add(&mut self, case: &CaseReport) {
+        self.cases += 1;
+        *match case.outcome {
+            Outcome::Agree => &mut self.agree,
+            Outcome::Known => &mut self.known,
+            Outcome::Unexpected => &mut self.unexpected,
+            Outcome::Broken => &mut self.broken,
+            Outcome::Skipped => &mut self.skipped,
+        } += 1;
+        self.stops += case.stops;
+        self.comparisons += case.comparisons;
+        self.instructions += case.instructions;
+        self.frames += case.frames;
+        self.rows_total += case.rows_total;
+        self.rows_exercised += case.rows_exercised;
+        self.walk_ends.add(&case.walk_ends);
+        *self.abis.entry(case.abi.clone()).or_default() += 1;
+        *self.sframe_versions.entry(case.sframe_version.to_string()).or_default() += 1;
+        *self.toolchains.entry(case.toolchain.clone()).or_default() += 1;
+    }
+}
+
+/// `check --json`: what a check of one file has shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckReport {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The file, as it was named.
+    pub file: String,
+    /// Its ABI.
+    pub abi: String,
+    /// Version of its section.
+    pub sframe_version: u8,
+    /// Why the check is broken, if it is.
+    pub broken: Option<String>,
+    /// The run in numbers.
+    pub summary: CheckSummary,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// Rows that the topmost frame has never used.
+    pub unexercised: Vec<UnexercisedRow>,
+}
+
+/// A check in numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckSummary {
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// Comparisons without a disagreement.
+    pub agree: u64,
+    /// Frames compared.
+    pub frames: u64,
+    /// The deepest call stack, in frames.
+    pub max_depth: usize,
+    /// Rows that cover at least one byte.
+    pub rows_total: u64,
+    /// Rows that the topmost frame used.
+    pub rows_exercised: u64,
+    /// Rows that a caller's frame used.
+    pub rows_exercised_as_caller: u64,
+    /// Executed instructions whose PC has an FDE.
+    pub instructions_covered: u64,
+    /// Executed instructions without an FDE, by function.
+    pub uncovered: BTreeMap<String, u64>,
+    /// How the walks ended.
+    pub walk_ends: WalkEnds,
+    /// Number of findings by verdict.
+    pub verdicts: BTreeMap<String, u64>,
+}
+
+impl CheckReport {
+    /// The document of a check. `broken` is why the run is worth nothing beyond its findings.
+    #[must_use]
+    pub fn new(file: String, target: &Target<'_>, examination: Examination, broken: Option<String>) -> Self {
+        let mut verdicts = BTreeMap::new();
+        for finding in &examination.findings {
+            *verdicts.entry(finding.verdict.to_string()).or_default() += 1;
+        }
+        let coverage = examination.coverage;
+        Self {
+            schema: SCHEMA,
+            file,
+            abi: target.image.cpu.name.to_owned(),
+            sframe_version: target.section.header().version.number(),
+            broken,
+            summary: CheckSummary {
+                instructions: examination.instructions,
+                comparisons: examination.comparisons,
+                agree: examination.agree,
+                frames: examination.frames,
+                max_depth: examination.max_depth,
+                rows_total: coverage.rows_total,
+                rows_exercised: coverage.rows_exercised,
+                rows_exercised_as_caller: coverage.rows_exercised_as_caller,
+                instructions_covered: coverage.instructions_covered,
+                uncovered: coverage.uncovered,
+                walk_ends: examination.walk_ends,
+                verdicts,
+            },
+            findings: examination.findings,
+            unexercised: coverage.unexercised,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Reports: what a run or a check has shown, for people and for machines.
+
+mod document;
+mod junit;
+mod summary;
+
+pub use document::{CheckReport, CheckSummary, Report, ReportSummary, SCHEMA};
+pub use junit::junit;
+pub use summary::{check_summary, run_summary};

@@ -1,0 +1,177 @@
+//! Summaries for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::{CheckReport, Report};
+use crate::case::{CaseReport, Outcome};
+use crate::finding::Finding;
+
+/// So many findings of a case are shown; the report has all of them.
+const SHOWN: usize = 8;
+
+/// What a run has shown: findings first, then the numbers.
+#[must_use]
+pub fn run_summary(report: &Report, elapsed: Duration) -> String {
+    let mut text = String::new();
+    for case in &report.cases {
+        match case.outcome {
+            Outcome::Broken => {
+                let _ =
+                    writeln!(text, "broken      {}\n    {}", case.id, case.reason.as_deref().unwrap_or(""));
+                show_findings(&mut text, &case.findings);
+            }
+            Outcome::Unexpected => {
+                let _ = writeln!(text, "unexpected  {}", case.id);
+                show_findings(&mut text, &case.findings);
+            }
+            Outcome::Agree | Outcome::Known | Outcome::Skipped => {}
+        }
+    }
+    show_known(&mut text, &report.cases);
+    show_skipped(&mut text, &report.cases);
+    show_table(&mut text, &report.cases);
+
+    let summary = &report.summary;
+    let seconds = elapsed.as_secs_f64();
+    let _ = writeln!(
+        text,
+        "{} cases: {} agree, {} known, {} unexpected, {} broken, {} skipped",
+        summary.cases, summary.agree, summary.known, summary.unexpected, summary.broken, summary.skipped
+    );
+    let _ = writeln!(
+        text,
+        "{} instructions executed, {} compared, {} frames; {} stops; {} of {} rows exercised",
+        grouped(summary.instructions),
+        grouped(summary.comparisons),
+        grouped(summary.frames),
+        summary.stops,
+        grouped(summary.rows_exercised),
+        grouped(summary.rows_total)
+    );
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = summary.instructions as f64 / seconds.max(1e-6) / 1e6;
+    let _ = writeln!(text, "{seconds:.1} s, {rate:.2} million instructions per second");
+    text
+}
+
+/// What a check has shown.
+#[must_use]
+pub fn check_summary(report: &CheckReport) -> String {
+    let mut text = String::new();
+    let summary = &report.summary;
+    let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
+    show_findings(&mut text, &report.findings);
+    for (function, instructions) in &summary.uncovered {
+        let _ = writeln!(text, "    no FDE      {function}: {instructions} instructions");
+    }
+    if let Some(reason) = &report.broken {
+        let _ = writeln!(text, "    broken      {reason}");
+    }
+    let _ = writeln!(
+        text,
+        "{} instructions executed, {} compared, {} agree; {} frames, at most {} deep",
+        grouped(summary.instructions),
+        grouped(summary.comparisons),
+        grouped(summary.agree),
+        grouped(summary.frames),
+        summary.max_depth
+    );
+    let ends = summary.walk_ends;
+    let _ = writeln!(
+        text,
+        "walks ended: {} outermost, {} unmarked, {} without FDE, {} in disagreement",
+        grouped(ends.outermost),
+        grouped(ends.unmarked),
+        grouped(ends.no_fde),
+        grouped(ends.disagreed)
+    );
+    let _ = writeln!(
+        text,
+        "{} of {} rows exercised, {} as a caller's; {} findings",
+        summary.rows_exercised,
+        summary.rows_total,
+        summary.rows_exercised_as_caller,
+        report.findings.len()
+    );
+    text
+}
+
+/// Findings of one row are one line: a wrong row is wrong at each of its PCs.
+fn show_findings(text: &mut String, findings: &[Finding]) {
+    let mut groups: Vec<(&Finding, usize, u64)> = Vec::new();
+    for finding in findings {
+        let place = |finding: &Finding| (finding.verdict, finding.function.clone(), finding.row.clone());
+        let same = |first: &Finding| finding.row.is_some() && place(first) == place(finding);
+        match groups.iter_mut().find(|(first, ..)| same(first)) {
+            Some((_, places, hits)) => {
+                *places += 1;
+                *hits += finding.hits;
+            }
+            None => groups.push((finding, 1, finding.hits)),
+        }
+    }
+    for (first, places, hits) in groups.iter().take(SHOWN) {
+        let _ = write!(text, "    {:<11} {}", first.verdict, first.message);
+        let _ = match (places, hits) {
+            (1, 1) => writeln!(text),
+            (1, hits) => writeln!(text, " ({hits} times)"),
+            (places, hits) => {
+                writeln!(text, " (and at {} more places of this row; {hits} times)", places - 1)
+            }
+        };
+    }
+    if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let _ = writeln!(text, "    and {more} more rows or findings");
+    }
+}
+
+/// Each known fault once, with the number of cases that show it.
+fn show_known(text: &mut String, cases: &[CaseReport]) {
+    let mut known: BTreeMap<(&str, &str), (BTreeSet<&str>, String)> = BTreeMap::new();
+    for case in cases {
+        for seen in &case.known {
+            let entry = known.entry((&case.program, &seen.reason)).or_default();
+            entry.0.insert(&case.id);
+            entry.1 = seen.verdict.to_string();
+        }
+    }
+    for ((program, reason), (cases, verdict)) in known {
+        let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "known       {program}: {verdict} in {} cases: {reason}", cases.len());
+    }
+}
+
+fn show_skipped(text: &mut String, cases: &[CaseReport]) {
+    for case in cases.iter().filter(|case| case.outcome == Outcome::Skipped) {
+        let _ = writeln!(text, "skipped     {}: {}", case.id, case.reason.as_deref().unwrap_or(""));
+    }
+}
+
+/// Cases and instructions by toolchain and ABI.
+fn show_table(text: &mut String, cases: &[CaseReport]) {
+    let mut table: BTreeMap<(&str, u8, &str), (u64, u64)> = BTreeMap::new();
+    for case in cases {
+        let row = table.entry((&case.toolchain, case.sframe_version, &case.abi)).or_default();
+        row.0 += 1;
+        row.1 += case.comparisons;
+    }
+    let _ = writeln!(text, "toolchain   version  abi          cases  comparisons");
+    for ((toolchain, version, abi), (cases, comparisons)) in table {
+        let _ = writeln!(text, "{toolchain:<12}{version:<9}{abi:<12}{cases:>6}{:>13}", grouped(comparisons));
+    }
+}
+
+/// A number with its thousands set off.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,162 @@
+//! Many cases: which ones, and running them side by side.
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use sframe_machine::Options;
+
+use crate::case::{Case, CaseReport, MakeUnwinder, spec_name, with_causes};
+use crate::corpus::Manifest;
+use crate::spec::{Abi, Spec, load_dir};
+use crate::yaml::Source;
+
+/// Specs and corpus, as they lie in the repository.
+#[derive(Debug)]
+pub struct Suite {
+    corpus: PathBuf,
+    manifest: Manifest,
+    specs: Vec<(Spec, Source)>,
+}
+
+/// Which cases to run. An empty list restricts nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Patterns of spec names.
+    pub specs: Vec<glob::Pattern>,
+    /// ABIs.
+    pub abis: Vec<Abi>,
+    /// Names of toolchains.
+    pub toolchains: Vec<String>,
+}
+
+impl Filter {
+    /// Whether everything is run.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.specs.is_empty() && self.abis.is_empty() && self.toolchains.is_empty()
+    }
+}
+
+/// Why a suite can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// The corpus's manifest can't be read.
+    #[error("{}", with_causes(.0))]
+    Corpus(#[from] crate::corpus::Error),
+    /// Specs are not right. Each error points into its file.
+    #[error("{} of the specs can't be used", .0.len())]
+    Specs(Vec<crate::yaml::Error>),
+    /// A filter names what is not there.
+    #[error("{0}")]
+    Filter(String),
+}
+
+impl Suite {
+    /// Opens specs and corpus.
+    ///
+    /// # Errors
+    /// The manifest or a spec can't be read, or a spec names a program of
+    /// which there is no build.
+    pub fn open(corpus: &Path, specs: &Path) -> Result<Self, SuiteError> {
+        let manifest = Manifest::load(corpus)?;
+        let specs = load_dir(specs).map_err(SuiteError::Specs)?;
+        let suite = Self { corpus: corpus.to_owned(), manifest, specs };
+        let idle: Vec<_> = suite.specs.iter().filter_map(|(spec, source)| suite.idle(spec, source)).collect();
+        if idle.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(idle)) }
+    }
+
+    /// An error for a spec that applies to no build.
+    fn idle(&self, spec: &Spec, source: &Source) -> Option<crate::yaml::Error> {
+        if !self.cases_of(spec, source).is_empty() {
+            return None;
+        }
+        let programs = self.manifest.builds.iter().map(|build| build.program.as_str());
+        let close = crate::yaml::suggest::closest(&spec.program, programs);
+        let help = close.map(|close| format!("did you mean `{close}`?"));
+        let message = format!("the corpus has no build of `{}` that this spec applies to", spec.program);
+        Some(source.error_at(source.span(&["program"]), message, help))
+    }
+
+    /// The corpus's manifest.
+    #[must_use]
+    pub const fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The specs with their texts.
+    #[must_use]
+    pub fn specs(&self) -> &[(Spec, Source)] {
+        &self.specs
+    }
+
+    /// The folder of the corpus.
+    #[must_use]
+    pub fn corpus(&self) -> &Path {
+        &self.corpus
+    }
+
+    fn cases_of<'s>(&'s self, spec: &'s Spec, source: &'s Source) -> Vec<Case<'s>> {
+        let mut cases = Vec::new();
+        for build in self.manifest.builds.iter().filter(|build| build.program == spec.program) {
+            if let Ok(abi) = build.abi.parse() {
+                let case = Case { spec, source, build, abi };
+                if spec.applies_to(&case.facts()) {
+                    cases.push(case);
+                }
+            }
+        }
+        cases
+    }
+
+    /// The cases that a filter lets through, by spec and build.
+    ///
+    /// # Errors
+    /// The filter names a spec, ABI or toolchain that is not there.
+    pub fn cases(&self, filter: &Filter) -> Result<Vec<Case<'_>>, SuiteError> {
+        for pattern in &filter.specs {
+            if !self.specs.iter().any(|(_, source)| pattern.matches(spec_name(source))) {
+                return Err(SuiteError::Filter(format!("no spec matches `{pattern}`")));
+            }
+        }
+        for toolchain in &filter.toolchains {
+            if !self.manifest.builds.iter().any(|build| build.toolchain == *toolchain) {
+                let names = self.manifest.builds.iter().map(|build| build.toolchain.as_str());
+                let help = crate::yaml::suggest::closest(toolchain, names)
+                    .map_or_else(String::new, |close| format!("; did you mean `{close}`?"));
+                return Err(SuiteError::Filter(format!("no build is by the toolchain `{toolchain}`{help}")));
+            }
+        }
+        let listed = |list: &[String], name: &str| list.is_empty() || list.iter().any(|item| item == name);
+        Ok(self
+            .specs
+            .iter()
+            .filter(|(_, source)| {
+                filter.specs.is_empty()
+                    || filter.specs.iter().any(|pattern| pattern.matches(spec_name(source)))
+            })
+            .flat_map(|(spec, source)| self.cases_of(spec, source))
+            .filter(|case| filter.abis.is_empty() || filter.abis.contains(&case.abi))
+            .filter(|case| listed(&filter.toolchains, &case.build.toolchain))
+            .collect())
+    }
+
+    /// Runs cases on as many threads as rayon has. `done` is called after
+    /// each, in no order; the reports come in the order of the cases.
+    #[must_use]
+    pub fn run(
+        &self,
+        cases: &[Case<'_>],
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+        done: &(dyn Fn(&CaseReport) + Sync),
+    ) -> Vec<CaseReport> {
+        cases
+            .par_iter()
+            .map(|case| {
+                let report = case.run(&self.corpus, options, make_unwinder);
+                done(&report);
+                report
+            })
+            .collect()
+    }
+}

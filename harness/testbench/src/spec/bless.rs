@@ -1,0 +1,250 @@
+//! New frames into the text of a spec, and not a byte elsewhere.
+
+use std::ops::Range;
+use std::path::Path;
+
+use similar::TextDiff;
+
+use super::{Spec, Stop};
+use crate::yaml::{Error, Source};
+
+/// Lines are wrapped so that none is longer, where names allow it.
+const WIDTH: usize = 100;
+
+/// Puts new `frames` into stops, each given by its index in `stops`.
+///
+/// A list in brackets stays one, a list with dashes stays one; where a stop has
+/// no frames yet, they go below its `at` and `hit`. All else is kept, byte for
+/// byte; frames that are as given already are not touched.
+///
+/// # Errors
+///
+/// A source that is no spec; no such stop; a list that cannot be replaced
+/// without loss: with comments inside, or shared through an alias.
+pub fn set_frames(source: &Source, edits: &[(usize, Vec<String>)]) -> Result<String, Error> {
+    let mut wanted = Spec::from_source(source)?;
+    let mut changes = Vec::new();
+    for (number, (index, frames)) in edits.iter().enumerate() {
+        let Some(stop) = wanted.stops.get_mut(*index) else {
+            let message = format!("there is no stop {index} to put frames into");
+            return Err(source.error_at(source.key_span(&["stops"]), message, None::<&str>));
+        };
+        let at = index.to_string();
+        if edits[..number].iter().any(|(earlier, _)| earlier == index) {
+            let message = "two edits are about this stop";
+            return Err(source.error_at(source.span(&["stops", &at]), message, None::<&str>));
+        }
+        if stop.frames.as_ref() == Some(frames) {
+            continue;
+        }
+        let editor = Editor { source, at: &at };
+        changes.push(match stop.frames {
+            Some(_) => editor.replace(stop, frames)?,
+            None => editor.insert(frames)?,
+        });
+        stop.frames = Some(frames.clone());
+    }
+    let blessed = apply(source.text(), changes);
+    verify(source, &blessed, &wanted)?;
+    Ok(blessed)
+}
+
+/// The difference between two texts of a spec, as a unified diff; empty where
+/// there is none.
+pub fn diff(path: &Path, old: &str, new: &str) -> String {
+    let name = path.display().to_string();
+    TextDiff::from_lines(old, new)
+        .unified_diff()
+        .context_radius(3)
+        .header(&name, &format!("{name} (blessed)"))
+        .to_string()
+}
+
+/// Text that takes the place of a range.
+struct Change {
+    range: Range<usize>,
+    text: String,
+}
+
+fn apply(text: &str, mut changes: Vec<Change>) -> String {
+    changes.sort_by_key(|change| change.range.start);
+    let mut out = text.to_owned();
+    for change in changes.iter().rev() {
+        out.replace_range(change.range.clone(), &change.text);
+    }
+    out
+}
+
+/// Reads the result back: it must be the same spec but for the frames.
+fn verify(source: &Source, blessed: &str, wanted: &Spec) -> Result<(), Error> {
+    let read = Spec::from_source(&Source::new(source.path(), blessed))?;
+    if read == *wanted {
+        return Ok(());
+    }
+    let first = read.stops.iter().zip(&wanted.stops).position(|(read, wanted)| read != wanted);
+    let at = first.unwrap_or_default().to_string();
+    Err(cannot(source, source.span(&["stops", &at])))
+}
+
+fn cannot(source: &Source, span: Range<usize>) -> Error {
+    let message = "these frames cannot be edited without changing something else";
+    source.error_at(span, message, Some("edit them by hand"))
+}
+
+/// Edits one stop.
+struct Editor<'a> {
+    source: &'a Source,
+    at: &'a str,
+}
+
+impl Editor<'_> {
+    /// Replaces a list that is there.
+    fn replace(&self, stop: &Stop, frames: &[String]) -> Result<Change, Error> {
+        let text = self.source.text();
+        let key = self.source.key_span(&["stops", self.at, "frames"]);
+        let list = self.source.span(&["stops", self.at, "frames"]);
+        let last = stop.frames.as_ref().map_or(0, Vec::len).saturating_sub(1).to_string();
+        let last = self.source.span(&["stops", self.at, "frames", &last]);
+        let between = text.get(key.end..list.start).unwrap_or("?");
+        if !between.trim_start().starts_with(':') || last.start < list.start {
+            return Err(cannot(self.source, key));
+        }
+        if between[between.find(':').map_or(0, |colon| colon + 1)..].contains(['&', '*', '!']) {
+            return Err(cannot(self.source, key));
+        }
+        let end = match text.as_bytes().get(list.start) {
+            Some(b'[') => self.closing_bracket(last.end)?,
+            Some(b'-') => last.end,
+            _ => return Err(cannot(self.source, key)),
+        };
+        let range = list.start..end;
+        self.refuse_comments(stop, range.clone())?;
+        let text = match text.as_bytes().get(list.start) {
+            Some(b'[') => {
+                flow(frames, self.column(list.start), self.column(key.start) + 2, self.newline(key.start))
+            }
+            _ => {
+                let indent = " ".repeat(self.column(list.start));
+                let separator = format!("{}{indent}- ", self.newline(key.start));
+                let items: Vec<String> = frames.iter().map(|name| scalar(name)).collect();
+                format!("- {}", items.join(&separator))
+            }
+        };
+        Ok(Change { range, text })
+    }
+
+    /// Adds a list below `at` and `hit`, or behind them in a stop in braces.
+    fn insert(&self, frames: &[String]) -> Result<Change, Error> {
+        let text = self.source.text();
+        let stop = self.source.span(&["stops", self.at]);
+        let key = self.source.key_span(&["stops", self.at, "at"]);
+        let value = ["at", "hit"]
+            .into_iter()
+            .filter(|key| self.source.has(&["stops", self.at, key]))
+            .map(|key| self.source.span(&["stops", self.at, key]))
+            .max_by_key(|span| span.start)
+            .unwrap_or_else(|| stop.clone());
+        let newline = self.newline(key.start);
+        if text.as_bytes().get(stop.start) == Some(&b'{') {
+            let column = self.column(value.end) + ", frames: ".len();
+            let list = flow(frames, column, self.column(stop.start) + 2, newline);
+            return Ok(Change { range: value.end..value.end, text: format!(", frames: {list}") });
+        }
+        let indent = self.column(key.start);
+        let list = flow(frames, indent + "frames: ".len(), indent + 2, newline);
+        let line = format!("{}frames: {list}{newline}", " ".repeat(indent));
+        let (at, line) = match text.get(value.end..).and_then(|rest| rest.find('\n')) {
+            Some(length) => (value.end + length + 1, line),
+            None => (text.len(), format!("{newline}{line}")),
+        };
+        Ok(Change { range: at..at, text: line })
+    }
+
+    /// The end of a list in brackets, from the end of its last element.
+    fn closing_bracket(&self, mut at: usize) -> Result<usize, Error> {
+        let text = self.source.text();
+        while let Some(rest) = text.get(at..) {
+            match rest.chars().next() {
+                Some(']') => return Ok(at + 1),
+                Some('#') => at += rest.find('\n').unwrap_or(rest.len()),
+                Some(c) if c == ',' || c.is_whitespace() => at += c.len_utf8(),
+                _ => break,
+            }
+        }
+        Err(cannot(self.source, self.source.key_span(&["stops", self.at, "frames"])))
+    }
+
+    /// A comment among the frames would be lost.
+    fn refuse_comments(&self, stop: &Stop, list: Range<usize>) -> Result<(), Error> {
+        let text = self.source.text();
+        let mut from = list.start;
+        for index in 0..=stop.frames.as_ref().map_or(0, Vec::len) {
+            let item = self.source.span(&["stops", self.at, "frames", &index.to_string()]);
+            // Past the last, the span is that of the list, which begins earlier.
+            let to = if item.start >= from { item.start } else { list.end };
+            if let Some(comment) = text.get(from..to).and_then(|gap| gap.find('#')) {
+                let message = "this comment would be lost with the frames around it";
+                let help = Some("move it above `frames`");
+                return Err(self.source.error_at(from + comment..to, message, help));
+            }
+            from = item.end.max(from);
+        }
+        Ok(())
+    }
+
+    /// How far from the beginning of its line a position is, in characters.
+    fn column(&self, at: usize) -> usize {
+        let before = &self.source.text()[..at];
+        let line = before.rfind('\n').map_or(0, |newline| newline + 1);
+        before[line..].trim_start_matches('\u{feff}').chars().count()
+    }
+
+    /// How the line at a position ends.
+    fn newline(&self, at: usize) -> &'static str {
+        let rest = &self.source.text()[at..];
+        let line = rest.split_inclusive('\n').next().unwrap_or_default();
+        if line.ends_with("\r\n") { "\r\n" } else { "\n" }
+    }
+}
+
+/// `[a, b, c]`, on several lines if it would be too long for one. It begins in
+/// `column`; further lines are indented by `indent`.
+fn flow(frames: &[String], column: usize, indent: usize, newline: &str) -> String {
+    let mut out = String::from("[");
+    let mut width = column + 1;
+    for (index, name) in frames.iter().enumerate() {
+        let last = index + 1 == frames.len();
+        let name = scalar(name) + if last { "]" } else { "," };
+        let length = name.chars().count();
+        if index > 0 && width + 1 + length > WIDTH {
+            out += newline;
+            out += &" ".repeat(indent);
+            width = indent;
+        } else if index > 0 {
+            out.push(' ');
+            width += 1;
+        }
+        out += &name;
+        width += length;
+    }
+    out
+}
+
+/// A name as YAML: as it is, or in quotes if it could be read as anything else.
+fn scalar(name: &str) -> String {
+    let mut chars = name.chars();
+    let plain = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || "_.$@+-".contains(c));
+    let reserved = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
+    if plain && !reserved.contains(&name.to_ascii_lowercase().as_str()) {
+        return name.to_owned();
+    }
+    if name.chars().any(char::is_control) {
+        // Every string of JSON is one of YAML, and names all characters.
+        return serde_json::Value::from(name).to_string();
+    }
+    format!("'{}'", name.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! What a spec must fulfil beyond what its types can express.
+
+use super::{Abi, Selector, Spec, Targets};
+use crate::yaml::{Error, Source};
+
+/// A reason shorter than this many characters explains nothing.
+const MIN_REASON: usize = 20;
+
+/// All mistakes in a spec, in the order of the keys.
+pub(super) fn check(spec: &Spec, source: &Source) -> Vec<Error> {
+    let mut check = Check { spec, source, errors: Vec::new() };
+    check.head();
+    check.stops();
+    check.sweep();
+    check.known();
+    check.skip();
+    check.errors
+}
+
+struct Check<'a> {
+    spec: &'a Spec,
+    source: &'a Source,
+    errors: Vec<Error>,
+}
+
+impl Check<'_> {
+    /// A mistake in the value at a path.
+    fn wrong(&mut self, path: &[&str], message: impl Into<String>, help: &str) {
+        self.wrong_at(self.source.span(path), message, help);
+    }
+
+    /// A mistake that is best shown at a key.
+    fn wrong_key(&mut self, path: &[&str], message: impl Into<String>, help: &str) {
+        self.wrong_at(self.source.key_span(path), message, help);
+    }
+
+    fn wrong_at(&mut self, span: std::ops::Range<usize>, message: impl Into<String>, help: &str) {
+        self.errors.push(self.source.error_at(span, message, Some(help)));
+    }
+
+    fn head(&mut self) {
+        let spec = self.spec;
+        let named = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+        if spec.program.is_empty() || !spec.program.chars().all(named) {
+            let help = "letters, digits, `_`, `-` and `.`, as the folder of programs has it";
+            self.wrong(&["program"], "this names no program", help);
+        }
+        if spec.summary.trim().is_empty() {
+            let help = "say what is special about the program";
+            self.wrong(&["summary"], "the summary is empty", help);
+        }
+        self.names("clauses", &spec.clauses);
+        if let Some(toolchains) = &spec.toolchains {
+            if toolchains.is_empty() {
+                let help = "leave the key out to mean all toolchains";
+                self.wrong(&["toolchains"], "the spec is about no toolchain", help);
+            }
+            self.names("toolchains", toolchains);
+        }
+        if let Targets::Only(abis) = &spec.targets {
+            if abis.is_empty() {
+                let help = "name ABIs, or write `all`";
+                self.wrong(&["targets"], "the spec is about no ABI", help);
+            }
+            let names: Vec<String> = abis.iter().map(Abi::to_string).collect();
+            self.names("targets", &names);
+        }
+        for (index, argument) in spec.args.iter().enumerate() {
+            if argument.contains('\0') {
+                let help = "a zero byte ends an argument";
+                self.wrong(&["args", &index.to_string()], "no program can be given this", help);
+            }
+        }
+        if spec.stops.is_empty() && spec.sweep.is_none() {
+            let help = "give `stops`, or `sweep` with a floor";
+            self.wrong_key(&["program"], "the spec demands nothing", help);
+        }
+    }
+
+    /// A list of names: none may be empty or appear twice.
+    fn names(&mut self, key: &str, names: &[String]) {
+        for (index, name) in names.iter().enumerate() {
+            let at = index.to_string();
+            if name.trim().is_empty() {
+                self.wrong(&[key, &at], "this name is empty", "remove it");
+            } else if names[..index].contains(name) {
+                self.wrong(&[key, &at], format!("`{name}` is listed twice"), "remove one");
+            }
+        }
+    }
+
+    fn stops(&mut self) {
+        let stops = &self.spec.stops;
+        let identity = |index: usize| {
+            let stop = &stops[index];
+            (&stop.at, stop.hit, stop.selector.as_ref().map(Selector::normalised))
+        };
+        for (index, stop) in stops.iter().enumerate() {
+            let at = index.to_string();
+            if let Some(selector) = &stop.selector {
+                self.selector(&["stops", &at, "where"], selector);
+            }
+            if let Some(frames) = &stop.frames {
+                if frames.is_empty() {
+                    let message = "no stack is without frames";
+                    self.wrong(&["stops", &at, "frames"], message, "leave the key out, or bless");
+                }
+                for (frame, name) in frames.iter().enumerate() {
+                    if name.trim().is_empty() {
+                        let path = ["stops", &at, "frames", &frame.to_string()];
+                        self.wrong(&path, "this name is empty", "name the function");
+                    }
+                }
+            }
+            if (0..index).any(|earlier| identity(earlier) == identity(index)) {
+                let help = "another arrival is another `hit`";
+                self.wrong(&["stops", &at, "at"], "an earlier stop is the same", help);
+            }
+        }
+    }
+
+    fn sweep(&mut self) {
+        let Some(sweep) = &self.spec.sweep else {
+            return;
+        };
+        if sweep.is_empty() {
+            self.wrong(&["sweep"], "the list is empty", "leave the key out, or give a floor");
+        }
+        let alone = self.source.has(&["sweep"]) && !self.source.has(&["sweep", "0"]);
+        let mut all_are_taken = false;
+        for (index, floors) in sweep.iter().enumerate() {
+            let at = index.to_string();
+            let path: Vec<&str> = if alone { vec!["sweep"] } else { vec!["sweep", &at] };
+            let nothing = floors.min_instructions == 0
+                && floors.rows.is_none()
+                && floors.covered.is_none()
+                && floors.min_depth.get() == 1;
+            if nothing {
+                let help = "give `min_instructions`, `rows`, `covered` or `min_depth`";
+                self.wrong(&path, "a sweep without a floor", help);
+            }
+            if all_are_taken {
+                let help = "the first that is about a build holds; put those with `where` first";
+                self.wrong(&path, "an earlier entry is about every build already", help);
+            }
+            match &floors.selector {
+                Some(selector) => {
+                    let path: Vec<&str> = path.iter().copied().chain(["where"]).collect();
+                    self.selector(&path, selector);
+                }
+                None => all_are_taken = true,
+            }
+        }
+    }
+
+    fn known(&mut self) {
+        let all = &self.spec.known;
+        let identity = |index: usize| {
+            let known = &all[index];
+            (known.selector.normalised(), known.verdict, &known.function, &known.row)
+        };
+        for (index, known) in all.iter().enumerate() {
+            let at = index.to_string();
+            self.selector(&["known", &at, "where"], &known.selector);
+            if let Some(why) = known.verdict.not_knowable() {
+                let message = format!("`{}` cannot be a known failure", known.verdict);
+                self.wrong(&["known", &at, "verdict"], message, why);
+            }
+            if known.function.as_ref().is_some_and(|name| name.trim().is_empty()) {
+                let help = "leave the key out to mean any function";
+                self.wrong(&["known", &at, "function"], "this name is empty", help);
+            }
+            if known.row.is_some() && known.function.is_none() {
+                let help = "a row is counted from the beginning of a function: give `function`";
+                self.wrong_key(&["known", &at, "row"], "a row of which function?", help);
+            }
+            self.reason(&["known", &at, "reason"], &known.reason);
+            if (0..index).any(|earlier| identity(earlier) == identity(index)) {
+                self.wrong(&["known", &at], "an earlier entry says the same", "remove one");
+            }
+        }
+    }
+
+    fn skip(&mut self) {
+        let all = &self.spec.skip;
+        for (index, skip) in all.iter().enumerate() {
+            let at = index.to_string();
+            self.selector(&["skip", &at, "where"], &skip.selector);
+            self.reason(&["skip", &at, "reason"], &skip.reason);
+            let same = |other: &super::Skip| other.selector.normalised() == skip.selector.normalised();
+            if all[..index].iter().any(same) {
+                self.wrong(&["skip", &at], "an earlier entry says the same", "remove one");
+            }
+        }
+    }
+
+    fn reason(&mut self, path: &[&str], reason: &str) {
+        if reason.trim().chars().count() < MIN_REASON {
+            let message = format!("a reason has at least {MIN_REASON} characters");
+            let help = "say what is wrong, whose fault it is, and where it is reported";
+            self.wrong(path, message, help);
+        }
+    }
+
+    /// A selector must name something, and nothing that the spec excludes.
+    fn selector(&mut self, path: &[&str], selector: &Selector) {
+        let spec = self.spec;
+        if selector.is_empty() {
+            let help = "give `toolchain`, `abi`, `variant` or `sframe_version`";
+            self.wrong_key(path, "this selects nothing in particular", help);
+        }
+        let names = |name: &String| name.trim().is_empty().then(|| "this name is empty".to_owned());
+        self.values(path, "toolchain", selector.toolchain.as_ref(), |name| {
+            names(name).or_else(|| {
+                let allowed = spec.toolchains.as_ref()?;
+                (!allowed.contains(name)).then(|| format!("`{name}` is not among `toolchains`"))
+            })
+        });
+        self.values(path, "abi", selector.abi.as_ref(), |&abi| {
+            (!spec.targets.contains(abi)).then(|| format!("`{abi}` is not among `targets`"))
+        });
+        self.values(path, "variant", selector.variant.as_ref(), names);
+        self.values(path, "sframe_version", selector.sframe_version.as_ref(), |version| {
+            (!(1..=3).contains(version)).then(|| format!("there is no SFrame version {version}"))
+        });
+    }
+
+    /// The values of one key of a selector, and what is wrong with each.
+    fn values<T>(
+        &mut self,
+        path: &[&str],
+        key: &str,
+        values: Option<&super::OneOrMany<T>>,
+        wrong: impl Fn(&T) -> Option<String>,
+    ) {
+        let Some(values) = values else {
+            return;
+        };
+        let path: Vec<&str> = path.iter().copied().chain([key]).collect();
+        if values.is_empty() {
+            self.wrong(&path, "the list is empty", "leave the key out to mean any");
+        }
+        for (index, value) in values.iter().enumerate() {
+            if let Some(message) = wrong(value) {
+                let index = index.to_string();
+                // A value that stands alone has no index; the nearest is the value.
+                let path: Vec<&str> = path.iter().copied().chain([index.as_str()]).collect();
+                self.wrong(&path, message, "this entry can never apply");
+            }
+        }
+    }
+}

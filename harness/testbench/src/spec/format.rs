@@ -1,0 +1,251 @@
+//! The keys of a spec file.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::num::NonZeroU32;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::de::{list, present};
+use super::{Abi, BuildFacts, End, Location, OneOrMany, Percent, RowOffset, Selector, Verdict};
+
+/// A spec of the SFrame test bench: what must be true of one program.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a spec, which is a mapping")]
+pub struct Spec {
+    /// The program of the corpus that this spec is about. Several specs may be
+    /// about the same program.
+    pub program: String,
+    /// What is special about the program, in a sentence or two.
+    pub summary: String,
+    /// IDs of the clauses of the SFrame specification that the program is here
+    /// to prove.
+    #[serde(default, deserialize_with = "list")]
+    pub clauses: Vec<String>,
+    /// The ABIs that the spec is about: `all`, or a list.
+    #[serde(default)]
+    pub targets: Targets,
+    /// The toolchains whose builds the spec is about. Without this key: all
+    /// that built the program.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Vec<String>", length(min = 1))]
+    pub toolchains: Option<Vec<String>>,
+    /// Arguments after the program's name; argc is one more than there are.
+    #[serde(default, deserialize_with = "list")]
+    pub args: Vec<String>,
+    /// The exit status that the program must end with.
+    #[serde(default)]
+    pub exit_status: u8,
+    /// Where to stop and compare the whole stack with an expected one.
+    #[serde(default, deserialize_with = "list")]
+    pub stops: Vec<Stop>,
+    /// What the comparison at every executed instruction must have seen, so
+    /// that it does not pass by seeing nothing: one mapping, or a list of them
+    /// of which the first that is about a build holds. The sweep is done
+    /// without this key too.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "OneOrMany<Sweep>")]
+    pub sweep: Option<OneOrMany<Sweep>>,
+    /// Failures that are known. Each must happen, exactly as it says.
+    #[serde(default, deserialize_with = "list")]
+    pub known: Vec<Known>,
+    /// Builds that are not to be run. Each is counted in the report.
+    #[serde(default, deserialize_with = "list")]
+    pub skip: Vec<Skip>,
+}
+
+/// The ABIs that a spec is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Targets {
+    /// Every ABI that the program was built for.
+    #[default]
+    All,
+    /// These.
+    Only(Vec<Abi>),
+}
+
+/// A PC and an arrival there at which stacks are compared.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a stop, which is a mapping with `at`")]
+pub struct Stop {
+    /// The place: `symbol`, `symbol+0x1c` or `file.c:42`. The stacks are
+    /// compared before the instruction there executes.
+    pub at: Location,
+    /// Which arrival at the place is meant, counted from 1.
+    #[serde(default = "one")]
+    pub hit: NonZeroU32,
+    /// The builds that the stop is for. Without this key: all.
+    #[serde(default, rename = "where", deserialize_with = "present")]
+    #[schemars(with = "Selector")]
+    pub selector: Option<Selector>,
+    /// The functions on the stack, from the topmost to the outermost frame.
+    /// Without this key, only the call stack and the backtrace are compared
+    /// with one another.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Vec<String>", length(min = 1))]
+    pub frames: Option<Vec<String>>,
+    /// How the backtrace must end. Without this key: `outermost` or, where the
+    /// section cannot mark the outermost frame, `unmarked`.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "End")]
+    pub end: Option<End>,
+}
+
+/// What a sweep must have seen at least.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "the floors of a sweep, which are a mapping")]
+pub struct Sweep {
+    /// The builds that these floors are for. Without this key: all.
+    #[serde(default, rename = "where", deserialize_with = "present")]
+    #[schemars(with = "Selector")]
+    pub selector: Option<Selector>,
+    /// How many instructions must have been executed.
+    #[serde(default)]
+    pub min_instructions: u64,
+    /// Which part of the program's rows must have been exercised.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Percent")]
+    pub rows: Option<Percent>,
+    /// Which part of the executed instructions must have an FDE.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Percent")]
+    pub covered: Option<Percent>,
+    /// How many frames the deepest call stack must have had.
+    #[serde(default = "one")]
+    pub min_depth: NonZeroU32,
+}
+
+/// A failure that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a known failure, which is a mapping")]
+pub struct Known {
+    /// The builds in which it happens.
+    #[serde(rename = "where")]
+    pub selector: Selector,
+    /// The verdict it has.
+    pub verdict: Verdict,
+    /// The function in which it happens. Without this key: any.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "String", length(min = 1))]
+    pub function: Option<String>,
+    /// The row with which it happens: the offset of the row's start from the
+    /// beginning of the function. Each row of a list must be found. Without
+    /// this key: any row of the function.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "OneOrMany<RowOffset>")]
+    pub row: Option<OneOrMany<RowOffset>>,
+    /// What is wrong, whose fault it is, and where it is reported.
+    #[schemars(length(min = 20))]
+    pub reason: String,
+}
+
+/// Builds that are not to be run.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a skip, which is a mapping with `where` and `reason`")]
+pub struct Skip {
+    /// The builds.
+    #[serde(rename = "where")]
+    pub selector: Selector,
+    /// Why they cannot be run.
+    #[schemars(length(min = 20))]
+    pub reason: String,
+}
+
+const fn one() -> NonZeroU32 {
+    NonZeroU32::MIN
+}
+
+impl Spec {
+    /// Whether the spec is about a build of its program. A build that is
+    /// skipped is among them: it is counted.
+    pub fn applies_to(&self, build: &BuildFacts<'_>) -> bool {
+        self.targets.contains(build.abi)
+            && self.toolchains.as_ref().is_none_or(|names| names.iter().any(|name| name == build.toolchain))
+    }
+
+    /// The floors of the sweep of a build: the first that are about it.
+    pub fn sweep_for(&self, build: &BuildFacts<'_>) -> Option<&Sweep> {
+        self.sweep.iter().flatten().find(|sweep| selected(sweep.selector.as_ref(), build))
+    }
+
+    /// The stops of a build, each with its index in `stops`.
+    pub fn stops_for(&self, build: &BuildFacts<'_>) -> impl Iterator<Item = (usize, &Stop)> {
+        self.stops.iter().enumerate().filter(move |(_, stop)| selected(stop.selector.as_ref(), build))
+    }
+
+    /// The known failures of a build, each with its index in `known`.
+    pub fn known_for(&self, build: &BuildFacts<'_>) -> impl Iterator<Item = (usize, &Known)> {
+        self.known.iter().enumerate().filter(move |(_, known)| known.selector.matches(build))
+    }
+
+    /// Why a build is skipped; `None` when it is to be run.
+    pub fn skip_for(&self, build: &BuildFacts<'_>) -> Option<&Skip> {
+        self.skip.iter().find(|skip| skip.selector.matches(build))
+    }
+}
+
+fn selected(selector: Option<&Selector>, build: &BuildFacts<'_>) -> bool {
+    selector.is_none_or(|selector| selector.matches(build))
+}
+
+impl Targets {
+    /// Whether the ABI is one of them.
+    pub fn contains(&self, abi: Abi) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(abis) => abis.contains(&abi),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Targets {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TargetsVisitor)
+    }
+}
+
+struct TargetsVisitor;
+
+impl<'de> Visitor<'de> for TargetsVisitor {
+    type Value = Targets;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`all` or a list of ABIs")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Targets, E> {
+        if text == "all" {
+            return Ok(Targets::All);
+        }
+        // One ABI alone is a mistake in form; anything else, one in spelling.
+        match text.parse::<Abi>() {
+            Ok(abi) => Err(E::custom(format!("one ABI is a list too: write `[{abi}]`"))),
+            Err(_) => Err(E::custom(format!("`{text}` is neither `all` nor a list of ABIs"))),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Targets, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Targets::Only)
+    }
+}
+
+impl JsonSchema for Targets {
+    fn schema_name() -> Cow<'static, str> {
+        "Targets".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let abi = generator.subschema_for::<Abi>();
+        json_schema!({
+            "description": "The ABIs that a spec is about: `all`, or a list.",
+            "anyOf": [
+                { "const": "all" },
+                { "type": "array", "items": abi, "minItems": 1, "uniqueItems": true },
+            ],
+            "default": "all",
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! From files to checked specs.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Spec, check::check};
+use crate::yaml::{Error, Source};
+
+/// A YAML file among the specs which is none: the clause catalogue.
+const CLAUSES: &str = "clauses.yaml";
+
+impl Spec {
+    /// Reads and checks a spec file.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake, pointing at its line. [`load_dir`] gives all.
+    pub fn load(path: &Path) -> Result<(Self, Source), Error> {
+        let source = Source::read(path)?;
+        Ok((Self::from_source(&source)?, source))
+    }
+
+    /// Parses and checks a spec.
+    ///
+    /// # Errors
+    ///
+    /// The first mistake, pointing at its line.
+    pub fn from_source(source: &Source) -> Result<Self, Error> {
+        let spec = source.parse()?;
+        match check(&spec, source).into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(spec),
+        }
+    }
+}
+
+/// Reads and checks all specs of a folder, in the order of their file names:
+/// every `*.yaml` but the clause catalogue.
+///
+/// # Errors
+///
+/// Every mistake of every file; a folder without specs.
+pub fn load_dir(dir: &Path) -> Result<Vec<(Spec, Source)>, Vec<Error>> {
+    let mut specs = Vec::new();
+    let mut errors = Vec::new();
+    for path in spec_files(dir).map_err(|error| vec![error])? {
+        match load_all(&path) {
+            Ok(spec) => specs.push(spec),
+            Err(mistakes) => errors.extend(mistakes),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    if specs.is_empty() {
+        let help = Some("specs are files named *.yaml".into());
+        return Err(vec![Error::of_file(dir, "holds no specs".into(), help)]);
+    }
+    Ok(specs)
+}
+
+fn load_all(path: &Path) -> Result<(Spec, Source), Vec<Error>> {
+    let source = Source::read(path).map_err(|error| vec![error])?;
+    let spec = source.parse().map_err(|error| vec![error])?;
+    let mistakes = check(&spec, &source);
+    if mistakes.is_empty() { Ok((spec, source)) } else { Err(mistakes) }
+}
+
+fn spec_files(dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let unreadable = |error: io::Error| Error::of_file(dir, format!("cannot be read: {error}"), None);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        // Editors leave hidden files beside those they edit.
+        if name.starts_with('.') || name == CLAUSES || path.is_dir() {
+            continue;
+        }
+        if name.ends_with(".yml") {
+            let help = Some("a spec would be ignored under this name".into());
+            return Err(Error::of_file(&path, "must be named *.yaml".into(), help));
+        }
+        if name.ends_with(".yaml") && !name.ends_with(".schema.yaml") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

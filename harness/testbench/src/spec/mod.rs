@@ -1,0 +1,46 @@
+//! Specs: what must be true of a program, written by people in YAML.
+//!
+//! `specs/README.md` is the manual of the format. The types here are the
+//! format: every key is a field, documented at the field, and the JSON Schema
+//! that editors use is generated from them.
+//!
+//! | file | what |
+//! |---|---|
+//! | `format.rs` | the keys of a spec file |
+//! | `abi.rs`, `end.rs`, `verdict.rs` | the names that may be used in it |
+//! | `location.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
+//! | `selector.rs` | which builds an entry is about |
+//! | `check.rs` | what the types cannot express: errors that point at the line |
+//! | `load.rs` | from files to checked specs |
+//! | `bless.rs` | new frames into the text of a spec |
+//! | `schema.rs` | the JSON Schema |
+
+mod abi;
+pub mod bless;
+mod check;
+mod de;
+mod end;
+mod format;
+mod load;
+mod location;
+mod named;
+mod one_or_many;
+mod percent;
+mod row;
+pub mod schema;
+mod selector;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+pub use abi::Abi;
+pub use end::End;
+pub use format::{Known, Skip, Spec, Stop, Sweep, Targets};
+pub use load::load_dir;
+pub use location::{InvalidLocation, Location};
+pub use named::UnknownName;
+pub use one_or_many::OneOrMany;
+pub use percent::{InvalidPercent, Percent};
+pub use row::{InvalidRow, RowOffset};
+pub use selector::{BuildFacts, Selector};
+pub use verdict::Verdict;

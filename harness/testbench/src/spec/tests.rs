@@ -1,0 +1,441 @@
+//! Tests of reading specs.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::yaml::{Error, Source};
+
+const HEAD: &str = "program: p\nsummary: s\n";
+
+fn read(text: &str) -> Result<Spec, Error> {
+    Spec::from_source(&Source::new(Path::new("p.yaml"), text))
+}
+
+/// Reads a spec of which the first two lines are given.
+fn body(body: &str) -> Result<Spec, Error> {
+    read(&format!("{HEAD}{body}"))
+}
+
+/// The error of a spec whose own lines begin at line 3.
+fn refused(text: &str) -> Error {
+    body(text).expect_err("must be refused")
+}
+
+#[track_caller]
+fn assert_refused(text: &str, position: (usize, usize), message: &str) {
+    let error = refused(text);
+    assert_eq!(error.position(), Some(position), "{error}");
+    assert!(error.message().contains(message), "{error}");
+    assert!(error.render(false).contains(&format!("p.yaml:{}:{}", position.0, position.1)));
+}
+
+const FULL: &str = "\
+# yaml-language-server: $schema=spec.schema.json
+program: recursion
+summary: Direct recursion.
+clauses: [v3-default-fde]
+targets: [amd64, s390x]
+toolchains: [gnu-2.40, gnu-2.47]
+args: [-x, '3']
+exit_status: 7
+stops:
+  - at: leaf
+    hit: 3
+    where: {abi: [amd64, s390x], sframe_version: 3}
+    frames: [leaf, descend, main, _start]
+    end: outermost
+  - at: recursion.c:42
+sweep:
+  - where: {variant: O0}
+    min_instructions: 500
+    rows: 99.5%
+    covered: 100%
+    min_depth: 5
+  - min_instructions: 400
+known:
+  - where: {toolchain: gnu-2.40, abi: s390x}
+    verdict: wrong-ra
+    function: leaf
+    row: 0x1c
+    reason: >-
+      The assembler forgets the RA. Reported to its
+      authors.
+skip:
+  - where: {variant: fancy}
+    reason: The compiler refuses this program.
+";
+
+fn facts(toolchain: &'static str, abi: Abi, variant: &'static str) -> BuildFacts<'static> {
+    BuildFacts { toolchain, abi, variant, sframe_version: 3 }
+}
+
+#[test]
+fn a_full_spec_is_understood() {
+    let spec = read(FULL).unwrap();
+    assert_eq!(spec.targets, Targets::Only(vec![Abi::Amd64, Abi::S390x]));
+    assert_eq!(spec.args, ["-x", "3"]);
+    assert_eq!(spec.exit_status, 7);
+    assert_eq!(spec.stops[0].hit.get(), 3);
+    assert_eq!(spec.stops[0].end, Some(End::Outermost));
+    assert_eq!(spec.stops[1].hit.get(), 1);
+    assert_eq!(spec.stops[1].frames, None);
+    assert_eq!(spec.known[0].verdict, Verdict::WrongRa);
+    assert_eq!(spec.known[0].row, Some(vec![RowOffset(28)].into()));
+    assert!(spec.known[0].reason.ends_with("Reported to its authors."));
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let spec = body("stops: [{at: main}]\n").unwrap();
+    assert_eq!(spec.targets, Targets::All);
+    assert_eq!((spec.toolchains, spec.sweep), (None, None));
+    assert_eq!((spec.args.len(), spec.exit_status), (0, 0));
+}
+
+#[test]
+fn entries_are_chosen_by_build() {
+    let spec = read(FULL).unwrap();
+    let build = facts("gnu-2.40", Abi::S390x, "O0");
+    assert!(spec.applies_to(&build));
+    assert!(!spec.applies_to(&facts("gnu-2.40", Abi::Aarch64, "O0")));
+    assert!(!spec.applies_to(&facts("gnu-2.41", Abi::S390x, "O0")));
+    assert_eq!(spec.sweep_for(&build).unwrap().min_depth.get(), 5);
+    let other = facts("gnu-2.47", Abi::Amd64, "O2");
+    assert_eq!(spec.sweep_for(&other).unwrap().min_instructions, 400);
+    assert_eq!(spec.known_for(&build).count(), 1);
+    assert_eq!(spec.known_for(&other).count(), 0);
+    let old = BuildFacts { sframe_version: 2, ..other };
+    let stops: Vec<usize> = spec.stops_for(&old).map(|(index, _)| index).collect();
+    assert_eq!(stops, [1]);
+    assert!(spec.skip_for(&other).is_none());
+    assert!(spec.skip_for(&facts("gnu-2.47", Abi::Amd64, "fancy")).is_some());
+}
+
+#[test]
+fn a_spec_in_braces_is_the_same() {
+    let text = "{program: p, summary: s, targets: all, stops: [{at: leaf+0x4, hit: 2}],\n \
+                sweep: {rows: 100%, min_depth: 2}}\n";
+    let spec = read(text).unwrap();
+    assert_eq!(spec.stops[0].at.to_string(), "leaf+0x4");
+    assert_eq!(spec.sweep.unwrap().len(), 1);
+    let error = read(&text.replace("hit: 2", "hit: 0")).unwrap_err();
+    assert_eq!(error.position(), Some((1, 68)), "{error}");
+}
+
+#[test]
+fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
+    let windows = format!("\u{feff}{}", FULL.replace('\n', "\r\n"));
+    assert_eq!(read(&windows).unwrap(), read(FULL).unwrap());
+    let error = read(&windows.replace("wrong-ra", "agree")).unwrap_err();
+    assert_eq!(error.position(), Some((25, 14)));
+}
+
+#[test]
+fn an_unknown_key_is_shown_with_its_line() {
+    let error = refused("stosp: [{at: main}]\n");
+    assert_eq!(error.position(), Some((3, 1)));
+    assert_eq!(error.message(), "unknown key `stosp`; did you mean `stops`?");
+    let shown = error.render(false);
+    assert!(shown.contains("p.yaml:3:1"), "{shown}");
+    assert!(shown.contains("3 | stosp: [{at: main}]"), "{shown}");
+}
+
+#[test]
+fn unknown_keys_are_found_at_every_depth() {
+    let stop = "stops:\n  - at: main\n    were: {abi: amd64}\n";
+    assert_refused(stop, (5, 5), "did you mean `where`?");
+    assert_refused("sweep: {row: 100%}\n", (3, 9), "did you mean `rows`?");
+    assert_refused("sweep:\n- rows: 1%\n- row: 100%\n", (5, 3), "did you mean `rows`?");
+    let stop = "stops: [{at: main, where: {abis: amd64}}]\n";
+    assert_refused(stop, (3, 28), "did you mean `abi`?");
+    assert_refused("known:\n- reson: x\n", (4, 3), "did you mean `reason`?");
+    assert_refused("skip: [{row: 1}]\n", (3, 9), "unknown key `row`");
+}
+
+#[test]
+fn a_misspelt_abi_is_answered_with_the_right_one() {
+    assert_refused("targets: [amd64, arch64]\n", (3, 18), "did you mean `aarch64`?");
+    assert_refused("targets: [aarch64-be]\n", (3, 11), "did you mean `aarch64_be`?");
+    let alone = "stops: [{at: main, where: {abi: s390}}]\n";
+    assert_refused(alone, (3, 33), "unknown name `s390`; did you mean `s390x`?");
+    assert_refused("targets: amd64\n", (3, 10), "write `[amd64]`");
+    assert_refused("targets: some\n", (3, 10), "neither `all` nor a list");
+}
+
+#[test]
+fn values_of_the_wrong_type_are_refused() {
+    assert_refused("stops: main\n", (3, 8), "expected a list");
+    assert_refused("stops: [main]\n", (3, 9), "expected a stop, which is a mapping with `at`");
+    assert_refused("exit_status: 256\n", (3, 14), "expected a whole number, 0 to 255");
+    assert_refused("exit_status: ok\n", (3, 14), "expected a whole number, 0 to 255");
+    assert_refused("stops: [{at: main, hit: 0}]\n", (3, 25), "1 or more");
+    assert_refused("stops: [{at: main, hit: -1}]\n", (3, 25), "1 or more");
+    assert_refused("stops: [{at: [main]}]\n", (3, 14), "expected a location");
+    assert_refused("stops: [{at: main, end: nowhere}]\n", (3, 25), "unknown name `nowhere`");
+    assert_refused("stops: [{at: main, where: amd64}]\n", (3, 27), "expected a mapping with");
+    assert_refused("sweep: 100%\n", (3, 8), "expected the floors of a sweep");
+    let version = "stops: [{at: main, where: {toolchain: 2.40}}]\n";
+    assert_refused(version, (3, 39), "expected a string");
+}
+
+#[test]
+fn a_key_without_a_value_is_refused() {
+    for key in ["toolchains", "stops", "sweep", "known", "skip", "targets", "args", "exit_status"] {
+        let error = refused(&format!("{key}:\n"));
+        assert_eq!(error.position().map(|(line, _)| line), Some(3), "{key}: {error}");
+    }
+    for key in ["where", "frames", "end", "hit"] {
+        let error = refused(&format!("stops:\n  - at: main\n    {key}:\n"));
+        assert_eq!(error.position().map(|(line, _)| line), Some(5), "{key}: {error}");
+    }
+    let error = read("program:\nsummary: s\nstops: [{at: main}]\n").unwrap_err();
+    assert_eq!(error.position().map(|(line, _)| line), Some(1), "{error}");
+}
+
+#[test]
+fn a_location_that_is_none_says_why() {
+    assert_refused("stops:\n- at: 'a.c:x'\n", (4, 7), "must be a line number");
+    assert_refused("stops:\n- at: leaf+ten\n", (4, 7), "must be an offset");
+}
+
+#[test]
+fn percentages_end_at_a_hundred() {
+    assert_refused("sweep: {rows: 101%}\n", (3, 15), "`101%` is more than 100%");
+    assert_refused("sweep: {rows: '90'}\n", (3, 15), "write `90%`");
+    assert_refused("sweep: {rows: 90}\n", (3, 15), "a percentage with its sign");
+}
+
+#[test]
+fn a_spec_that_demands_nothing_is_refused() {
+    let error = read("program: p\nsummary: s\ntargets: all\n").unwrap_err();
+    assert_eq!(error.message(), "the spec demands nothing");
+    assert_eq!(body("stops: []\n").unwrap_err().message(), "the spec demands nothing");
+    assert_refused("sweep: {}\n", (3, 8), "a sweep without a floor");
+    assert_refused("sweep: []\n", (3, 8), "the list is empty");
+}
+
+#[test]
+fn an_entry_of_the_sweep_that_never_holds_is_refused() {
+    assert_refused("sweep:\n- rows: 1%\n- rows: 2%\n", (5, 3), "about every build already");
+}
+
+#[test]
+fn names_may_be_neither_empty_nor_twice() {
+    assert_refused("clauses: [a, b, a]\n", (3, 17), "`a` is listed twice");
+    assert_refused("toolchains: ['']\n", (3, 14), "this name is empty");
+    assert_refused("toolchains: []\n", (3, 13), "about no toolchain");
+    assert_refused("targets: []\n", (3, 10), "about no ABI");
+    assert_refused("targets: [amd64, amd64]\n", (3, 18), "`amd64` is listed twice");
+    let error = read("program: ../p\nsummary: s\nstops: [{at: main}]\n").unwrap_err();
+    assert_eq!(error.position(), Some((1, 10)));
+    let error = read("program: p\nsummary: ' '\nstops: [{at: main}]\n").unwrap_err();
+    assert_eq!(error.position(), Some((2, 10)));
+}
+
+#[test]
+fn frames_may_not_be_empty() {
+    assert_refused("stops:\n- at: main\n  frames: []\n", (5, 11), "no stack is without frames");
+    assert_refused("stops:\n- at: main\n  frames: [main, '']\n", (5, 18), "this name is empty");
+}
+
+#[test]
+fn the_same_stop_twice_is_refused() {
+    let twice = "stops:\n- {at: f+4, where: {abi: [amd64, s390x]}}\n\
+                 - {at: f+0x4, where: {abi: [s390x, amd64]}, hit: 1}\n";
+    assert_refused(twice, (5, 8), "an earlier stop is the same");
+    assert!(body("stops: [{at: f}, {at: f, hit: 2}, {at: f, where: {abi: amd64}}]").is_ok());
+}
+
+fn known(entry: &str) -> String {
+    format!("stops: [{{at: main}}]\nknown:\n  - {entry}\n")
+}
+
+const REASON: &str = "the assembler is wrong, reported";
+
+#[test]
+fn success_is_no_known_failure() {
+    for verdict in ["agree", "broken", "unexpected-pass", "changed-failure"] {
+        let entry = format!("{{where: {{abi: amd64}}, verdict: {verdict}, reason: '{REASON}'}}");
+        let expected = format!("`{verdict}` cannot be a known failure");
+        assert_refused(&known(&entry), (5, 36), &expected);
+    }
+    assert_refused(
+        &known("{where: {abi: amd64}, verdict: wrong-pc, reason: x}"),
+        (5, 36),
+        "unknown name `wrong-pc`; did you mean `wrong-",
+    );
+}
+
+#[test]
+fn a_known_failure_needs_a_reason() {
+    for reason in ["''", "bug", "'                         '"] {
+        let entry = format!("{{where: {{abi: amd64}}, verdict: wrong-ra, reason: {reason}}}");
+        assert_refused(&known(&entry), (5, 54), "at least 20 characters");
+    }
+    let error = refused(&known("{where: {abi: amd64}, verdict: wrong-ra}"));
+    assert!(error.message().contains("missing key `reason`"), "{error}");
+}
+
+#[test]
+fn a_known_row_needs_its_function() {
+    let entry = format!("{{where: {{abi: amd64}}, verdict: wrong-ra, row: 4, reason: '{REASON}'}}");
+    assert_refused(&known(&entry), (5, 46), "a row of which function?");
+}
+
+#[test]
+fn the_same_known_failure_twice_is_refused() {
+    let one = format!("verdict: wrong-ra, function: f, row: 0x10, reason: '{REASON}'");
+    let text = format!(
+        "{}  - {{where: {{abi: [amd64]}}, {one}}}\n",
+        known(&format!("{{where: {{abi: amd64}}, {one}}}")),
+    );
+    assert_refused(&text, (6, 5), "an earlier entry says the same");
+    assert!(body(&text.replacen("0x10", "0x14", 1)).is_ok());
+}
+
+#[test]
+fn the_same_skip_twice_is_refused() {
+    let one = format!("  - {{where: {{abi: amd64}}, reason: '{REASON}'}}\n");
+    let text = format!("stops: [{{at: main}}]\nskip:\n{one}{one}");
+    assert_refused(&text, (6, 5), "an earlier entry says the same");
+}
+
+#[test]
+fn a_selector_must_select_something_possible() {
+    let stop = |selector: &str| format!("stops: [{{at: main, where: {selector}}}]\n");
+    assert_refused(&stop("{}"), (3, 20), "selects nothing in particular");
+    assert_refused(&stop("{abi: []}"), (3, 33), "the list is empty");
+    assert_refused(&stop("{variant: ''}"), (3, 37), "this name is empty");
+    assert_refused(&stop("{sframe_version: [3, 4]}"), (3, 48), "no SFrame version 4");
+    let text = stop("{abi: s390x}") + "targets: [amd64]\n";
+    assert_refused(&text, (3, 33), "`s390x` is not among `targets`");
+    let text = stop("{toolchain: [b, c]}") + "toolchains: [a, b]\n";
+    assert_refused(&text, (3, 43), "`c` is not among `toolchains`");
+    let sweep = "sweep: {where: {sframe_version: 9}, rows: 1%}\n";
+    assert_refused(sweep, (3, 33), "no SFrame version 9");
+}
+
+#[test]
+fn all_specs_of_a_folder_are_read_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("b.yaml", &format!("{HEAD}stops: [{{at: b}}]\n"));
+    write("a.yaml", &format!("{HEAD}stops: [{{at: a}}]\n"));
+    write("clauses.yaml", "- no spec\n");
+    write("spec.schema.json", "{}");
+    write("README.md", "");
+    let specs = load_dir(folder.path()).unwrap();
+    let read: Vec<String> = specs.iter().map(|(spec, _)| spec.stops[0].at.to_string()).collect();
+    assert_eq!(read, ["a", "b"]);
+    let (spec, source) = Spec::load(&folder.path().join("b.yaml")).unwrap();
+    assert_eq!((&spec, &source), (&specs[1].0, &specs[1].1));
+}
+
+#[test]
+fn all_mistakes_of_a_folder_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("a.yaml", &format!("{HEAD}stops: [{{at: a, frames: []}}]\nsweep: []\n"));
+    write("b.yaml", "");
+    write("c.yaml", &format!("{HEAD}stops: [{{at: a}}]\n"));
+    let errors = load_dir(folder.path()).unwrap_err();
+    let told: Vec<&str> = errors.iter().map(Error::message).collect();
+    assert_eq!(told, ["no stack is without frames", "the list is empty", "the file is empty"]);
+}
+
+#[test]
+fn a_folder_without_specs_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let errors = load_dir(folder.path()).unwrap_err();
+    assert!(errors[0].to_string().contains("holds no specs"));
+    assert!(load_dir(&folder.path().join("absent")).is_err());
+    fs::write(folder.path().join("a.yml"), "").unwrap();
+    let errors = load_dir(folder.path()).unwrap_err();
+    assert!(errors[0].to_string().contains("must be named *.yaml"));
+}
+
+#[test]
+fn names_are_read_as_they_are_printed() {
+    for &verdict in Verdict::ALL {
+        assert_eq!(verdict.to_string().parse(), Ok(verdict));
+        assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.as_str());
+    }
+    for &end in End::ALL {
+        assert_eq!(end.to_string().parse(), Ok(end));
+    }
+    let error = "wrong_cfa".parse::<Verdict>().unwrap_err().to_string();
+    assert!(error.starts_with("unknown verdict `wrong_cfa`; did you mean `wrong-cfa`?"), "{error}");
+    let error = "aarch64be".parse::<Abi>().unwrap_err().to_string();
+    assert!(error.contains("did you mean `aarch64_be`?"), "{error}");
+}
+
+#[test]
+fn no_damage_to_a_spec_makes_the_reader_fail_otherwise_than_with_an_error() {
+    let junk = [
+        "", "\t", "\n", "[", "]", "{", "}", ":", ": ", "- ", "'", "\"", "#", "&a ", "*a ", "!", "|", "é", "0",
+    ];
+    for at in (0..FULL.len()).step_by(3) {
+        for junk in junk {
+            let mut text = FULL.to_owned();
+            text.replace_range(at..at + 1, junk);
+            let source = Source::new(Path::new("p.yaml"), &text);
+            match Spec::from_source(&source) {
+                Ok(_) => {
+                    let edit = [(0, vec!["a".to_owned(), "b".to_owned()])];
+                    if let Err(error) = bless::set_frames(&source, &edit) {
+                        assert!(error.position().is_some());
+                    }
+                }
+                Err(error) => assert!(error.render(false).contains("p.yaml"), "{text}"),
+            }
+        }
+    }
+}
+
+/// The YAML blocks of the manual: the words after the fence, and the text.
+fn blocks(manual: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for line in manual.lines() {
+        match (line.strip_prefix("```"), open.take()) {
+            (Some(_), Some(block)) => blocks.push(block),
+            (Some(words), None) => open = Some((words.to_owned(), String::new())),
+            (None, Some((words, text))) => open = Some((words, text + line + "\n")),
+            (None, None) => {}
+        }
+    }
+    assert_eq!(open, None, "a block is not closed");
+    blocks
+}
+
+#[test]
+fn the_manual_is_true() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/README.md");
+    let manual = fs::read_to_string(path).expect("the manual");
+    let (mut right, mut wrong) = (0, 0);
+    let mut last_error = None;
+    for (words, text) in blocks(&manual) {
+        let spec = Spec::from_source(&Source::new(Path::new("specs/recursion.yaml"), &text));
+        match words.as_str() {
+            "yaml" => {
+                right += 1;
+                if let Err(error) = spec {
+                    panic!("an example of the manual is wrong:\n{}", error.render(false));
+                }
+            }
+            "yaml,error" => {
+                wrong += 1;
+                let error = spec.expect_err("an example of a mistake is none");
+                last_error = Some(error.render(false));
+            }
+            // What follows a mistake is the answer to it.
+            "text,error" => {
+                let error = last_error.take().expect("a mistake before its answer");
+                assert_eq!(error.trim_end(), text.trim_end());
+            }
+            _ => {}
+        }
+    }
+    assert!(right >= 5 && wrong >= 3, "{right} examples, {wrong} mistakes");
+}

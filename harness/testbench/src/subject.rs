@@ -1,0 +1,181 @@
+//! The file under test, as a linker sees it: its `.sframe` section and its
+//! function symbols.
+//!
+//! The machine loads the same file by its program headers alone. Names are
+//! for people; no verdict depends on them but those of stops, which name
+//! functions.
+
+use object::elf::{
+    PT_GNU_SFRAME, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
+
+use crate::lines::{Lines, LinesError};
+
+/// Why a file can't be a subject.
+#[derive(Debug, thiserror::Error)]
+pub enum SubjectError {
+    /// `object` can't read it.
+    #[error("the section and symbol tables can't be read: {0}")]
+    Object(#[from] object::Error),
+    /// The section's header and the file disagree.
+    #[error("the .sframe section lies outside the file")]
+    SectionOutsideFile,
+}
+
+/// A section's bytes, and the address at which they are loaded, without load bias.
+#[derive(Clone, Copy, Debug)]
+pub struct SectionBytes<'a> {
+    /// The bytes.
+    pub data: &'a [u8],
+    /// The address.
+    pub address: u64,
+}
+
+/// The file under test.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// The `.sframe` section, if there is one.
+    pub sframe: Option<SectionBytes<'a>>,
+    /// Function symbols.
+    pub symbols: Symbols,
+    elf: ElfFile64<'a, Endianness>,
+}
+
+impl<'a> Subject<'a> {
+    /// Reads sections and symbols.
+    ///
+    /// # Errors
+    /// The tables are malformed. A file without symbols or without `.sframe`
+    /// is not an error here.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, SubjectError> {
+        let elf = ElfFile64::<Endianness>::parse(bytes)?;
+        Ok(Self { sframe: find_sframe(&elf, bytes)?, symbols: Symbols::read(&elf), elf })
+    }
+
+    /// The line tables. They are read at each call: few specs need them.
+    ///
+    /// # Errors
+    /// There are none, or they are malformed.
+    pub fn lines(&self) -> Result<Lines, LinesError> {
+        Lines::read(&self.elf)
+    }
+}
+
+/// By type, by name, or by segment where the section table is stripped.
+fn find_sframe<'a>(
+    elf: &ElfFile64<'a, Endianness>,
+    bytes: &'a [u8],
+) -> Result<Option<SectionBytes<'a>>, SubjectError> {
+    let endian = elf.endian();
+    let is_sframe = |section: &object::read::elf::ElfSection64<'a, '_, Endianness>| {
+        let kind = section.elf_section_header().sh_type(endian);
+        kind == SHT_GNU_SFRAME || (kind != SHT_NOBITS && section.name_bytes() == Ok(b".sframe"))
+    };
+    if let Some(section) = elf.sections().find(is_sframe) {
+        let data = section.data().map_err(|_| SubjectError::SectionOutsideFile)?;
+        return Ok(Some(SectionBytes { data, address: section.address() }));
+    }
+    for header in elf.elf_header().program_headers(endian, bytes)? {
+        if header.p_type(endian) == PT_GNU_SFRAME {
+            let data = header.data(endian, bytes).map_err(|()| SubjectError::SectionOutsideFile)?;
+            return Ok(Some(SectionBytes { data, address: header.p_vaddr(endian) }));
+        }
+    }
+    Ok(None)
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Symbol {
+    address: u64,
+    /// First address behind the function.
+    end: u64,
+    name: String,
+}
+
+/// Function symbols, to name addresses by.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    /// Sorted by address; one symbol for each address.
+    symbols: Vec<Symbol>,
+}
+
+impl Symbols {
+    pub(crate) fn read(elf: &ElfFile64<'_, Endianness>) -> Self {
+        let endian = elf.endian();
+        let in_code = |section: Option<SectionIndex>| {
+            section
+                .and_then(|index| elf.section_by_index(index).ok())
+                .is_some_and(|section| section.kind() == SectionKind::Text)
+        };
+        let mut found: Vec<(u64, u8, u64, String)> = Vec::new();
+        for symbol in elf.symbols() {
+            let raw = symbol.elf_symbol();
+            let kind = raw.st_type();
+            let is_code = matches!(kind, STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE);
+            if !is_code || raw.st_shndx(endian) == SHN_UNDEF || !in_code(symbol.section_index()) {
+                continue;
+            }
+            let Ok(name) = symbol.name() else { continue };
+            // Mapping symbols ($x, $d) mark kinds of content, not functions.
+            if name.is_empty() || name.starts_with('$') {
+                continue;
+            }
+            // Of several symbols at one address the most telling comes first.
+            let rank = u8::from(kind == STT_NOTYPE) * 2 + u8::from(raw.st_bind() == STB_LOCAL);
+            found.push((symbol.address(), rank, symbol.size(), name.to_owned()));
+        }
+        found.sort();
+        found.dedup_by_key(|(address, ..)| *address);
+        let symbols = found
+            .iter()
+            .enumerate()
+            .map(|(index, (address, _, size, name))| {
+                // A symbol without a size reaches to the next one.
+                let next = found.get(index + 1).map_or(u64::MAX, |(next, ..)| *next);
+                let end = if *size == 0 { next } else { address.saturating_add(*size) };
+                Symbol { address: *address, end, name: name.clone() }
+            })
+            .collect();
+        Self { symbols }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.symbols.is_empty()
+    }
+
+    /// The function that an address lies in, and the offset into it in bytes.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<(&str, u64)> {
+        let next = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let symbol = self.symbols.get(next.checked_sub(1)?)?;
+        (address < symbol.end).then(|| (plain(&symbol.name), address - symbol.address))
+    }
+
+    /// The addresses of the functions of a name: those with exactly this
+    /// name, or else the clones that a compiler has made of it.
+    #[must_use]
+    pub fn addresses_of(&self, name: &str) -> Vec<u64> {
+        let all = |is_it: &dyn Fn(&Symbol) -> bool| -> Vec<u64> {
+            self.symbols.iter().filter(|symbol| is_it(symbol)).map(|symbol| symbol.address).collect()
+        };
+        let exact = all(&|symbol| symbol.name == name);
+        if exact.is_empty() { all(&|symbol| plain(&symbol.name) == name) } else { exact }
+    }
+
+    /// All names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.symbols.iter().map(|symbol| plain(&symbol.name))
+    }
+}
+
+/// The name without what compilers append to clones: `f.constprop.0` is `f`.
+fn plain(name: &str) -> &str {
+    match name.find('.') {
+        None | Some(0) => name,
+        Some(dot) => &name[..dot],
+    }
+}

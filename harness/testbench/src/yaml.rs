@@ -1,0 +1,63 @@
+//! Reading YAML: the only module that knows which YAML library is used.
+//!
+//! What it adds to the library:
+//!
+//! * every error points into the file: path, line, column, the line itself;
+//! * a misspelt key or name is answered with what was probably meant;
+//! * a key that appears twice is an error wherever it appears, also where
+//!   Serde would let the last one win;
+//! * [`Source::span`] finds where a value was written, so that a check which
+//!   runs long after parsing can still point at the line that is wrong.
+//!
+//! ```
+//! # use std::path::Path;
+//! # use serde::Deserialize;
+//! #[derive(Debug, Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct Item {
+//!     #[expect(dead_code, reason = "an example")]
+//!     name: String,
+//! }
+//!
+//! let error = sframe_testbench::yaml::from_str::<Item>(Path::new("item.yaml"), "nam: x\n")
+//!     .unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "item.yaml:1:1: unknown key `nam`; did you mean `name`? (allowed here: `name`)",
+//! );
+//! ```
+
+mod error;
+mod locate;
+mod parse;
+mod source;
+pub mod suggest;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+pub use error::Error;
+pub use source::Source;
+
+/// Parses `text`; `path` is only what errors call it.
+///
+/// # Errors
+///
+/// Anything that is not one YAML document of the shape of `T`.
+pub fn from_str<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error> {
+    Source::new(path, text).parse()
+}
+
+/// Reads and parses one file.
+///
+/// # Errors
+///
+/// As [`from_str`], and a file that cannot be read, is larger than
+/// [`Source::MAX_BYTES`] or is not UTF-8.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    Source::read(path)?.parse()
+}

@@ -1,0 +1,127 @@
+//! The text of a YAML file, and errors that point into it.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::locate::{self, Aim};
+use super::{Error, parse};
+
+/// The byte-order mark that some editors put first. It belongs to the file,
+/// not to the YAML in it.
+const BOM: char = '\u{feff}';
+
+/// A YAML file as it was read. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    path: PathBuf,
+    text: Arc<str>,
+}
+
+impl Source {
+    /// The largest file that is read, in bytes. Specs have a few hundred lines;
+    /// what is larger is the wrong file, and YAML parsers take quadratic time
+    /// on some inputs.
+    pub const MAX_BYTES: usize = 4 << 20;
+
+    /// A source with this text; `path` is only what errors call it.
+    pub fn new(path: &Path, text: &str) -> Self {
+        Self { path: path.to_path_buf(), text: text.into() }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, is larger than [`Source::MAX_BYTES`] or is
+    /// not UTF-8.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|file| file.take(Self::MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
+            .map_err(|error| Error::of_file(path, format!("cannot be read: {error}"), None))?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self { path: path.to_path_buf(), text: text.into() }),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let message = format!("is not UTF-8 text: byte {at} begins no character");
+                Err(Error::of_file(path, message, Some("save the file as UTF-8".into())))
+            }
+        }
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The text, byte for byte.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Parses the text.
+    ///
+    /// # Errors
+    ///
+    /// Anything that is not one YAML document of the shape of `T`.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        parse::parse(self)
+    }
+
+    /// The byte range of the value at a path of keys and indices, say
+    /// `["stops", "0", "at"]`.
+    ///
+    /// A scalar's range is all of it, with its quotes; a list's or mapping's is
+    /// its first line from where it begins. Where there is no such value, it is
+    /// the range of the nearest enclosing one that there is, at worst the
+    /// beginning of the file.
+    pub fn span(&self, path: &[&str]) -> Range<usize> {
+        self.locate(path, Aim::Value)
+    }
+
+    /// As [`Source::span`], but the range of the key which the path ends with.
+    pub fn key_span(&self, path: &[&str]) -> Range<usize> {
+        self.locate(path, Aim::Key)
+    }
+
+    /// Whether there is a value at exactly this path.
+    pub fn has(&self, path: &[&str]) -> bool {
+        locate::locate(self.body(), path, Aim::Value).is_some()
+    }
+
+    /// An error at a byte range of the text, for checks that run after parsing.
+    /// Pass `None::<&str>` for no help.
+    pub fn error_at(
+        &self,
+        span: Range<usize>,
+        message: impl Into<String>,
+        help: Option<impl Into<String>>,
+    ) -> Error {
+        let bom = self.bom();
+        // The text that is shown has no mark either: it would shift the caret.
+        let text = if bom == 0 { Arc::clone(&self.text) } else { self.body().into() };
+        let span = span.start.saturating_sub(bom)..span.end.saturating_sub(bom);
+        Error::at(&self.path, text, span, message.into(), help.map(Into::into))
+    }
+
+    fn locate(&self, path: &[&str], aim: Aim) -> Range<usize> {
+        let bom = self.bom();
+        let found = locate::locate_nearest(self.body(), path, aim);
+        found.start + bom..found.end + bom
+    }
+
+    /// The text that is YAML: all but the byte-order mark.
+    pub(super) fn body(&self) -> &str {
+        self.text.strip_prefix(BOM).unwrap_or(&self.text)
+    }
+
+    /// Length of the byte-order mark: what to add to positions in the body.
+    pub(super) fn bom(&self) -> usize {
+        self.text.len() - self.body().len()
+    }
+}

@@ -1,0 +1,33 @@
+//! "Did you mean ...?"
+
+/// The candidate that `given` was probably meant to be, if any is close.
+///
+/// ```
+/// use sframe_testbench::yaml::suggest::closest;
+///
+/// assert_eq!(closest("stosp", ["stops", "sweep"]), Some("stops"));
+/// assert_eq!(closest("AArch64", ["amd64", "aarch64"]), Some("aarch64"));
+/// assert_eq!(closest("mips", ["amd64", "aarch64"]), None);
+/// ```
+pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let given = normalised(given);
+    // One typing mistake in every three characters is still recognisable.
+    let limit = given.chars().count().div_ceil(3);
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&given, &normalised(candidate)), candidate))
+        .filter(|&(distance, _)| distance <= limit)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Case and the kind of separator are not what a name is recognised by.
+fn normalised(name: &str) -> String {
+    name.to_lowercase().replace(['_', ' '], "-")
+}
+
+/// `` `a`, `b`, `c` ``
+pub(crate) fn quoted_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}

@@ -1,0 +1,324 @@
+//! The command line: exit statuses, documents, and errors that point at their cause.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use sframe_testbench::target::Target;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs the bench in the repository, without the variable CI.
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(repository())
+        .env_remove("CI")
+        .args(arguments)
+        .output()
+        .expect("the bench runs")
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().expect("no signal")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("one JSON document on standard output")
+}
+
+fn build(id: &str) -> String {
+    repository().join("corpus/builds").join(id).display().to_string()
+}
+
+/// Writes a changed build into a folder.
+fn changed(folder: &Path, id: &str, change: impl FnOnce(&mut Vec<u8>, usize)) -> String {
+    let mut bytes = std::fs::read(build(id)).expect("a build");
+    let section = {
+        let target = Target::open(&bytes).expect("a target");
+        target.subject.sframe.expect("a section").data.as_ptr() as usize - bytes.as_ptr() as usize
+    };
+    change(&mut bytes, section);
+    let path = folder.join("changed");
+    std::fs::write(&path, bytes).expect("a file");
+    path.display().to_string()
+}
+
+#[test]
+fn check_of_a_sound_file_ends_with_0_and_numbers() {
+    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+        let output = bench(&["check", "--json", &build(&format!("gnu-2.47/{abi}/recursion.O2-pie"))]);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        let report = json(&output);
+        assert_eq!((&report["schema"], &report["abi"]), (&1.into(), &abi.into()));
+        assert_eq!(report["sframe_version"], 3);
+        let summary = &report["summary"];
+        assert_eq!(summary["instructions"], summary["comparisons"]);
+        assert_eq!(summary["agree"], summary["comparisons"]);
+        assert!(summary["rows_exercised"].as_u64() > Some(5));
+        assert!(summary["rows_total"].as_u64() >= summary["rows_exercised"].as_u64());
+        assert!(report["findings"].as_array().is_some_and(Vec::is_empty));
+    }
+}
+
+#[test]
+fn check_of_a_wrong_row_ends_with_1_and_says_all_about_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // The first function's first row: its CFA offset follows start and info.
+    let file = changed(folder.path(), "gnu-2.44/amd64/recursion.O2", |bytes, section| {
+        let table = section + 28;
+        let count = u32::from_le_bytes(bytes[section + 8..section + 12].try_into().expect("4 bytes"));
+        bytes[table + usize::try_from(count).expect("few") * 20 + 2] += 16;
+    });
+    let output = bench(&["check", "--json", &file]);
+    assert_eq!(status(&output), 1, "{}", text(&output.stderr));
+    let report = json(&output);
+    let finding = &report["findings"][0];
+    assert_eq!(finding["verdict"], "wrong-cfa");
+    for key in ["pc", "function", "frame", "hits", "row", "expected", "got", "blame", "message"] {
+        assert!(!finding[key].is_null(), "{key}: {finding}");
+    }
+    assert!(finding["pc"].as_str().is_some_and(|pc| pc.starts_with("0x")));
+    assert_eq!(report["summary"]["verdicts"]["wrong-cfa"], report["findings"].as_array().map_or(0, Vec::len));
+    let summary = text(&bench(&["check", &file]).stdout);
+    assert!(summary.contains("wrong-cfa") && summary.contains("row +0x0: CFA = SP+24"), "{summary}");
+}
+
+#[test]
+fn unusable_input_ends_with_2_and_one_clear_message() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\n").expect("a file");
+    let script = script.display().to_string();
+    let version = changed(folder.path(), "gnu-2.44/amd64/leaf.O2", |bytes, section| bytes[section + 2] = 9);
+    let missing = folder.path().join("missing").display().to_string();
+    for (file, message) in [
+        (script.as_str(), "does not start with the ELF magic number"),
+        (version.as_str(), "version 9 is unknown (at offset 0x2; 2.1.2 SFrame Version)"),
+        (missing.as_str(), "No such file"),
+        ("/", "directory"),
+    ] {
+        let output = bench(&["check", file]);
+        assert_eq!(status(&output), 2, "{file}");
+        let error = text(&output.stderr);
+        assert!(error.contains(message) && error.contains(file), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        assert!(output.stdout.is_empty());
+    }
+    for arguments in [
+        &["check"][..],
+        &["no-such-command"],
+        &["run", "--abi", "arm64"],
+        &["run", "--spec", "no-such-spec"],
+        &["run", "--toolchain", "gnu-2.4"],
+        &["run", "--corpus", "no-such-folder"],
+        &["run", "--specs", "no-such-folder"],
+        &["run", "--budget", "0"],
+    ] {
+        let output = bench(arguments);
+        assert_eq!(status(&output), 2, "{arguments:?}: {}", text(&output.stderr));
+        assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_section_without_fdes_ends_with_3() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = changed(folder.path(), "gnu-2.44/amd64/leaf.O2", |bytes, section| {
+        bytes[section + 8..section + 12].fill(0)
+    });
+    let output = bench(&["check", "--json", &file]);
+    assert_eq!(status(&output), 3, "{}", text(&output.stdout));
+    let summary = &json(&output)["summary"];
+    assert!(summary["uncovered"]["main"].as_u64() > Some(0), "{summary}");
+}
+
+#[test]
+fn a_broken_run_ends_with_4_and_keeps_what_it_has_shown() {
+    let output = bench(&["check", "--json", "--budget", "50", &build("gnu-2.44/amd64/leaf.O2")]);
+    assert_eq!(status(&output), 4);
+    let report = json(&output);
+    assert_eq!(report["summary"]["comparisons"], 50);
+    assert!(report["broken"].as_str().is_some_and(|reason| reason.contains("budget of 50")));
+    // The program ends, but not as it was said to.
+    let output = bench(&["check", "--exit-status", "3", &build("gnu-2.44/amd64/leaf.O2")]);
+    assert_eq!(status(&output), 4);
+    assert!(text(&output.stdout).contains("exit status is 0, not 3"));
+}
+
+#[test]
+fn run_writes_its_reports_and_their_numbers_add_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let reports = folder.path().join("new/report");
+    let path = reports.display().to_string();
+    let arguments =
+        ["run", "--spec", "recurs*", "--spec", "leaf", "--abi", "amd64", "--report", &path, "--jobs", "2"];
+    let output = bench(&arguments);
+    assert_eq!(status(&output), 0, "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(text(&output.stdout).contains("0 unexpected, 0 broken"));
+    assert!(output.stderr.is_empty(), "no progress bar in a pipe: {}", text(&output.stderr));
+
+    let report = std::fs::read_to_string(reports.join("report.json")).expect("report.json");
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let summary = &report["summary"];
+    let cases = report["cases"].as_array().expect("cases");
+    assert_eq!(summary["cases"], cases.len());
+    assert_eq!(summary["instructions"], summary["comparisons"]);
+    for key in ["agree", "known", "unexpected", "broken", "skipped", "stops", "rows_total", "rows_exercised"]
+    {
+        assert!(summary[key].is_u64(), "{key}");
+    }
+    let comparisons: u64 = cases.iter().filter_map(|case| case["comparisons"].as_u64()).sum();
+    assert_eq!(summary["comparisons"], comparisons);
+    for case in cases {
+        assert_eq!(case["abi"], "amd64");
+        for key in ["id", "program", "toolchain", "sframe_version", "build", "outcome", "findings"] {
+            assert!(!case[key].is_null(), "{key}");
+        }
+    }
+    let junit = std::fs::read_to_string(reports.join("junit.xml")).expect("junit.xml");
+    assert!(
+        junit.contains(&format!("tests=\"{}\"", cases.len())) && junit.contains("failures=\"0\""),
+        "{junit}"
+    );
+
+    // The same whatever the number of threads.
+    let mut again = arguments.to_vec();
+    again.truncate(7);
+    again.extend(["--json", "--jobs", "1"]);
+    assert_eq!(json(&bench(&again)), report);
+}
+
+#[test]
+fn convert_writes_a_section_and_lists_what_the_version_cannot_express() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (v2, v1, back) = (file("v2"), file("v1"), file("back"));
+    let original = build("gnu-2.44/aarch64/recursion.O2");
+    let convert = |from: &str, arguments: &[&str], to: &str| {
+        bench(&[&["convert", from, "--output", to, "--json"], arguments].concat())
+    };
+    let output = convert(&original, &["--to", "2", "--byte-order", "big"], &v2);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_eq!(report["functions"], report["carried_over"]);
+    assert_eq!(std::fs::read(&v2).expect("a section")[..3], [0xde, 0xe2, 2]);
+    assert_eq!(status(&convert(&v2, &["--to", "1", "--byte-order", "little"], &v1)), 0);
+    assert_eq!(status(&convert(&v1, &["--to", "2"], &back)), 0);
+
+    let output = convert(&build("gnu-2.47/amd64/realign.O2"), &["--to", "2"], &v2);
+    assert_eq!(status(&output), 1);
+    let left_out = &json(&output)["left_out"];
+    assert!(left_out[0]["start"].as_str().is_some_and(|start| start.starts_with("0x")), "{left_out}");
+    assert!(left_out[0]["reason"].as_str().is_some_and(|reason| reason.contains("CFA rule")), "{left_out}");
+    for arguments in [&["--to", "4"][..], &["--to", "2", "--byte-order", "big"]] {
+        let output = convert(&build("gnu-2.44/amd64/leaf.O2"), arguments, &v2);
+        assert_eq!(status(&output), 2, "{arguments:?}");
+    }
+}
+
+fn write_spec(folder: &Path, text: &str) -> String {
+    std::fs::write(folder.join("spec.yaml"), text).expect("a spec");
+    folder.display().to_string()
+}
+
+#[test]
+fn a_mistake_in_a_spec_is_shown_with_its_line_and_what_was_meant() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (text_of_spec, expected) in [
+        (
+            "program: leaf\nsummary: A test's.\nstps: []\n",
+            ["spec.yaml:3:1", "did you mean `stops`?", "stps: []"],
+        ),
+        (
+            "program: laef\nsummary: A test's.\nsweep: {min_instructions: 1}\n",
+            ["spec.yaml:1:10", "did you mean `leaf`?", "program: laef"],
+        ),
+        (
+            "program: leaf\nsummary: A test's.\ntargets: [amd46]\nsweep: {min_instructions: 1}\n",
+            ["spec.yaml:3:", "amd64", "targets: [amd46]"],
+        ),
+    ] {
+        let output = bench(&["run", "--specs", &write_spec(folder.path(), text_of_spec)]);
+        assert_eq!(status(&output), 2);
+        let error = text(&output.stderr);
+        for part in expected {
+            assert!(error.contains(part), "{part:?} is not in:\n{error}");
+        }
+    }
+}
+
+#[test]
+fn run_of_a_wrong_spec_ends_with_1_and_of_an_unknown_symbol_with_4() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let head = "program: leaf\nsummary: A test's.\ntargets: [amd64]\ntoolchains: [gnu-2.44]\n";
+    let specs = write_spec(folder.path(), &format!("{head}stops: [{{at: leaf, frames: [main]}}]\n"));
+    let output = bench(&["run", "--specs", &specs]);
+    assert_eq!(status(&output), 1);
+    assert!(text(&output.stdout).contains("unexpected-frames"), "{}", text(&output.stdout));
+    let specs = write_spec(folder.path(), &format!("{head}stops: [{{at: laef}}]\n"));
+    let output = bench(&["run", "--specs", &specs]);
+    assert_eq!(status(&output), 4);
+    assert!(text(&output.stdout).contains("did you mean `leaf`?"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn bless_writes_the_call_stack_but_not_under_ci() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text_of_spec = "# A comment.\nprogram: recursion\nsummary: A test's.\ntargets: [amd64]\nstops:\n  - at: leaf # here\n    hit: 1\n";
+    let specs = write_spec(folder.path(), text_of_spec);
+    let file = folder.path().join("spec.yaml");
+    let refused = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(repository())
+        .env("CI", "true")
+        .args(["bless", "--specs", &specs, "spec"])
+        .output()
+        .expect("the bench runs");
+    assert_eq!(status(&refused), 2);
+    assert_eq!(std::fs::read_to_string(&file).expect("the spec"), text_of_spec);
+
+    let output = bench(&["bless", "--specs", &specs, "spec"]);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("+    frames:"), "the difference is shown");
+    let blessed = std::fs::read_to_string(&file).expect("the spec");
+    assert!(
+        blessed.contains("leaf, descend,") && blessed.contains("# A comment.") && blessed.contains("# here")
+    );
+    assert_eq!(status(&bench(&["run", "--specs", &specs])), 0);
+    assert!(bench(&["bless", "--specs", &specs, "spec"]).stdout.is_empty(), "nothing is left to change");
+}
+
+/// Where builds differ, one list can't be right.
+#[test]
+fn bless_refuses_a_stop_whose_call_stack_differs_between_builds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text_of_spec = "program: recursion\nsummary: A test's.\nstops: [{at: _start+0x8}]\n";
+    let specs = write_spec(folder.path(), text_of_spec);
+    let output = bench(&["bless", "--specs", &specs, "spec"]);
+    assert_ne!(status(&output), 0);
+    assert_eq!(std::fs::read_to_string(folder.path().join("spec.yaml")).expect("the spec"), text_of_spec);
+}
+
+/// No byte of the section makes the bench panic.
+#[test]
+fn any_byte_of_a_section_may_be_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = "gnu-2.47/amd64/leaf.O2";
+    let original = std::fs::read(build(id)).expect("a build");
+    let target = Target::open(&original).expect("a target");
+    let len = target.subject.sframe.expect("a section").data.len();
+    let mut statuses = std::collections::BTreeMap::new();
+    for offset in (0..len).step_by(7) {
+        let file = changed(folder.path(), id, |bytes, section| bytes[section + offset] ^= 0xff);
+        let output = bench(&["check", "--json", "--budget", "20000", &file]);
+        *statuses.entry(status(&output)).or_insert(0) += 1;
+        assert!(!text(&output.stderr).contains("panicked"), "{offset:#x}");
+    }
+    assert!(statuses.keys().all(|status| (0..=4).contains(status)), "{statuses:?}");
+    assert!(statuses.get(&1) > Some(&3), "{statuses:?}");
+}

@@ -1,0 +1,21 @@
+//! What the tests share.
+
+use std::path::{Path, PathBuf};
+
+use sframe_testbench::runner::Suite;
+
+/// The top of the repository.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The committed specs and corpus.
+pub(crate) fn suite() -> Suite {
+    let repository = repository();
+    Suite::open(&repository.join("corpus"), &repository.join("specs")).unwrap_or_else(|error| {
+        if let sframe_testbench::runner::SuiteError::Specs(errors) = &error {
+            errors.iter().for_each(|error| eprintln!("{}", error.render(false)));
+        }
+        panic!("{error}")
+    })
+}

@@ -1,0 +1,403 @@
+//! The suite proves itself: unwinders, sections and specs that are wrong on
+//! purpose must fail, and with the verdict that fits.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use sframe_engine::{DwarfRegister, Fde, InstructionPointer, LookupAddress, PauthMask, Pc, PcType};
+use sframe_engine::{ReturnAddress, Step, StepError};
+use sframe_machine::{Options, Pattern};
+use sframe_testbench::case::{CaseReport, MakeUnwinder, Outcome, sframe_unwinder};
+use sframe_testbench::examine::{Examination, examine};
+use sframe_testbench::runner::{Filter, Suite};
+use sframe_testbench::spec::Verdict;
+use sframe_testbench::target::Target;
+use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
+
+/// The bytes of a build.
+fn build(id: &str) -> Vec<u8> {
+    let path = common::repository().join("corpus/builds").join(id);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn check(bytes: &[u8], make: &MakeUnwinder) -> Examination {
+    let target = Target::open(bytes).expect("a target");
+    let mut unwinder = make(&target);
+    examine(&target, &mut *unwinder, &[], &Options::default()).expect("a machine")
+}
+
+fn verdicts(examination: &Examination) -> BTreeSet<String> {
+    examination.findings.iter().map(|finding| finding.verdict.to_string()).collect()
+}
+
+/// The real engine, with its answer changed.
+struct Changed<'a> {
+    inner: Box<dyn Unwinder + 'a>,
+    change: fn(&mut Backtrace),
+}
+
+impl Unwinder for Changed<'_> {
+    fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
+        self.inner.unwind(viewpoint, backtrace);
+        (self.change)(backtrace);
+    }
+}
+
+fn adds_8_to_the_cfa<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let change = |backtrace: &mut Backtrace| {
+        for frame in &mut backtrace.frames {
+            frame.cfa = frame.cfa.map(|cfa| cfa + 8);
+        }
+    };
+    Box::new(Changed { inner: sframe_unwinder(target), change })
+}
+
+fn skips_the_last_frame<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let change = |backtrace: &mut Backtrace| {
+        if backtrace.frames.len() > 1 {
+            backtrace.frames.pop();
+        }
+    };
+    Box::new(Changed { inner: sframe_unwinder(target), change })
+}
+
+fn claims_no_fde<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let change = |backtrace: &mut Backtrace| {
+        if backtrace.frames.len() > 3 {
+            backtrace.frames.truncate(2);
+            backtrace.end = End::Failed(StepError::NoFde);
+        }
+    };
+    Box::new(Changed { inner: sframe_unwinder(target), change })
+}
+
+fn answers_nothing<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let change = |backtrace: &mut Backtrace| backtrace.frames.clear();
+    Box::new(Changed { inner: sframe_unwinder(target), change })
+}
+
+fn invents_a_frame<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let change = |backtrace: &mut Backtrace| {
+        for _ in 0..2 {
+            backtrace.frames.push(Frame { pc: 0x1234, cfa: Some(8), fp: Ok(0) });
+        }
+        backtrace.end = End::Outermost;
+    };
+    Box::new(Changed { inner: sframe_unwinder(target), change })
+}
+
+/// A walk with the engine's parts, put together wrongly.
+struct Wrong<'a> {
+    section: sframe_engine::Section<'a>,
+    address: fn(Pc) -> LookupAddress,
+    fde: fn(Fde) -> Fde,
+}
+
+impl Unwinder for Wrong<'_> {
+    fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
+        let abi = self.section.header().abi;
+        let registers = |register: DwarfRegister| viewpoint.register(register.0);
+        let memory = |address: u64| viewpoint.memory.read_u64(address);
+        let (pc, sp, fp) = (InstructionPointer(viewpoint.pc), viewpoint.sp, viewpoint.fp);
+        let mut frame = sframe_engine::Frame::topmost(pc, sp, fp);
+        let mut topmost = Some(&registers);
+        backtrace.end = loop {
+            let address = (self.address)(frame.pc);
+            let step = || {
+                let fde = self.section.lookup_fde(address)?.ok_or(StepError::NoFde)?;
+                let fde = (self.fde)(fde);
+                let found = self.section.lookup_row(&fde, address)?.ok_or(StepError::NoRow)?;
+                found.apply(abi, &frame, topmost, &memory, PauthMask::for_address_bits(39))
+            };
+            let step = step();
+            topmost = None;
+            let cfa = match &step {
+                Ok(Step::Caller(caller)) => Some(caller.cfa),
+                _ => None,
+            };
+            backtrace.frames.push(Frame { pc: frame.pc.get(), cfa, fp: Ok(frame.fp) });
+            match step.and_then(|step| match step {
+                Step::Caller(caller) => caller.frame().map(Some),
+                Step::Outermost => Ok(None),
+            }) {
+                Ok(Some(caller)) => frame = caller,
+                Ok(None) => break End::Outermost,
+                Err(error) => break End::Failed(error),
+            }
+        };
+    }
+}
+
+fn put_together_rightly<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    Box::new(Wrong { section: target.section.clone(), address: Into::into, fde: |fde| fde })
+}
+
+fn forgets_the_minus_one<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let address = |pc: Pc| InstructionPointer(pc.get()).into();
+    Box::new(Wrong { section: target.section.clone(), address, fde: |fde| fde })
+}
+
+fn always_subtracts_one<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let address = |pc: Pc| ReturnAddress(pc.get()).into();
+    Box::new(Wrong { section: target.section.clone(), address, fde: |fde| fde })
+}
+
+fn ignores_the_mask<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let fde = |fde: Fde| Fde { pc_type: PcType::Inc, ..fde };
+    Box::new(Wrong { section: target.section.clone(), address: Into::into, fde })
+}
+
+#[test]
+fn the_walk_that_the_wrong_ones_are_made_of_is_right() {
+    for name in
+        ["gnu-2.40/aarch64/noreturn_call.O2", "gnu-2.47/amd64/plt.O2-shared", "gnu-2.44/amd64/recursion.O0"]
+    {
+        let examination = check(&build(name), &put_together_rightly);
+        assert!(examination.findings.is_empty(), "{name}: {:?}", verdicts(&examination));
+        assert!(examination.agree > 1000, "{name}");
+    }
+}
+
+#[test]
+fn an_engine_that_adds_8_to_the_cfa_is_wrong_about_the_cfa() {
+    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+        let examination = check(&build(&format!("gnu-2.47/{abi}/recursion.O2")), &adds_8_to_the_cfa);
+        assert_eq!(verdicts(&examination), BTreeSet::from(["wrong-cfa".to_owned()]), "{abi}");
+        assert!(examination.findings.iter().all(|finding| finding.frame == Some(0)), "{abi}");
+    }
+}
+
+#[test]
+fn an_engine_that_skips_the_last_frame_truncates() {
+    let examination = check(&build("gnu-2.47/amd64/recursion.O2"), &skips_the_last_frame);
+    assert_eq!(verdicts(&examination), BTreeSet::from(["truncated".to_owned()]));
+    assert!(examination.agree < examination.comparisons / 10);
+}
+
+/// To say that there is no FDE is no way out: the bench looks for itself.
+#[test]
+fn an_engine_that_stops_early_and_claims_that_an_fde_is_missing_truncates() {
+    let examination = check(&build("gnu-2.44/amd64/recursion.O2"), &claims_no_fde);
+    assert_eq!(verdicts(&examination), BTreeSet::from(["truncated".to_owned()]));
+}
+
+#[test]
+fn an_engine_that_answers_nothing_truncates() {
+    let examination = check(&build("gnu-2.44/amd64/leaf.O2"), &answers_nothing);
+    assert_eq!(verdicts(&examination), BTreeSet::from(["truncated".to_owned()]));
+    assert_eq!(examination.agree, 0);
+}
+
+#[test]
+fn an_engine_that_goes_on_behind_the_entry_function_has_extra_frames() {
+    let examination = check(&build("gnu-2.47/amd64/leaf.O2"), &invents_a_frame);
+    assert_eq!(verdicts(&examination), BTreeSet::from(["extra-frames".to_owned()]));
+}
+
+/// The return address of a call that never returns lies in the next function.
+#[test]
+fn an_engine_that_forgets_ra_minus_1_finds_the_wrong_row_for_a_call_at_the_end() {
+    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+        let bytes = build(&format!("gnu-2.47/{abi}/noreturn_call.O2"));
+        let examination = check(&bytes, &forgets_the_minus_one);
+        let callers: Vec<_> = examination.findings.iter().filter(|finding| finding.frame > Some(0)).collect();
+        assert!(!callers.is_empty(), "{abi}: only whole-stack walks can notice, and they must");
+        assert_eq!(callers.len(), examination.findings.len(), "{abi}: topmost frames are looked up rightly");
+    }
+}
+
+#[test]
+fn an_engine_that_subtracts_1_in_the_topmost_frame_too_is_wrong_where_rows_start() {
+    let examination = check(&build("gnu-2.47/amd64/recursion.O2"), &always_subtracts_one);
+    assert!(verdicts(&examination).contains("wrong-cfa"), "{:?}", verdicts(&examination));
+}
+
+#[test]
+fn an_engine_that_ignores_the_mask_type_is_wrong_within_the_plt() {
+    for name in
+        ["gnu-2.40/amd64/plt.O2-shared", "gnu-2.44/amd64/plt.O2-shared", "gnu-2.47/amd64/plt.O2-shared"]
+    {
+        let examination = check(&build(name), &ignores_the_mask);
+        assert!(verdicts(&examination).contains("wrong-cfa"), "{name}: {:?}", verdicts(&examination));
+    }
+}
+
+/// Where a section lies in the file.
+fn section_offset(bytes: &[u8]) -> usize {
+    let target = Target::open(bytes).expect("a target");
+    let section = target.subject.sframe.expect("a section").data;
+    section.as_ptr() as usize - bytes.as_ptr() as usize
+}
+
+/// Adds 8 to the CFA offset of the row that covers a function's start.
+fn patch_first_row(bytes: &mut [u8], function: &str) {
+    let offset = {
+        let target = Target::open(bytes).expect("a target");
+        let address = target.subject.symbols.addresses_of(function)[0];
+        let pc = InstructionPointer(address + target.image.bias);
+        let fde = target.section.lookup_fde(pc).expect("a sound section").expect("an FDE");
+        // Start offset, info byte, then the first data word: one byte each.
+        fde.rows_offset + fde.fre_type.width() + 1
+    };
+    bytes[section_offset(bytes) + offset] += 8;
+}
+
+#[test]
+fn a_section_with_one_row_patched_is_found_with_function_pc_row_expected_and_got() {
+    let mut bytes = build("gnu-2.44/amd64/recursion.O2");
+    patch_first_row(&mut bytes, "leaf");
+    let examination = check(&bytes, &sframe_unwinder);
+    assert_eq!(verdicts(&examination), BTreeSet::from(["wrong-cfa".to_owned()]));
+    let target = Target::open(&bytes).expect("a target");
+    let address = target.subject.symbols.addresses_of("leaf")[0];
+    for finding in &examination.findings {
+        assert_eq!(finding.function.as_deref(), Some("leaf"));
+        let row = finding.row.as_ref().expect("the row");
+        assert_eq!(row.start.0, 0);
+        assert!(row.rules.contains("CFA = SP+16"), "{}", row.rules);
+        let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).expect("a number");
+        assert_eq!(number(&finding.got), number(&finding.expected) + 8);
+        assert!(finding.hits > 0);
+    }
+    assert_eq!(examination.findings[0].pc.expect("the pc").0, address);
+}
+
+#[test]
+fn a_section_whose_fdes_are_gone_leaves_nothing_compared() {
+    let mut bytes = build("gnu-2.44/amd64/leaf.O2");
+    let offset = section_offset(&bytes);
+    bytes[offset + 8..offset + 12].fill(0); // sfh_num_fdes
+    let examination = check(&bytes, &sframe_unwinder);
+    assert_eq!(examination.coverage.instructions_covered, 0);
+    assert_eq!(examination.walk_ends.no_fde, examination.instructions);
+}
+
+/// Runs a spec that a test has written on builds of the corpus.
+fn run_spec(name: &str, text: &str) -> Vec<CaseReport> {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join(name), text).expect("a file");
+    let suite = Suite::open(&common::repository().join("corpus"), folder.path()).expect("a suite");
+    let cases = suite.cases(&Filter::default()).expect("cases");
+    suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ())
+}
+
+fn spec(rest: &str) -> String {
+    format!(
+        "program: recursion\nsummary: A spec that a test has written.\n\
+         toolchains: [gnu-2.44]\ntargets: [amd64]\n{rest}\n"
+    )
+}
+
+fn only_verdict(reports: &[CaseReport]) -> Verdict {
+    let verdicts: BTreeSet<_> =
+        reports.iter().flat_map(|report| &report.findings).map(|finding| finding.verdict).collect();
+    assert!(reports.iter().all(|report| report.outcome == Outcome::Unexpected));
+    assert_eq!(verdicts.len(), 1, "{verdicts:?}");
+    verdicts.into_iter().next().expect("a verdict")
+}
+
+#[test]
+fn a_spec_with_a_wrong_frame_has_unexpected_frames() {
+    let reports = run_spec("s.yaml", &spec("stops: [{at: leaf, frames: [leaf, descend, main, _start]}]"));
+    assert_eq!(only_verdict(&reports), Verdict::UnexpectedFrames);
+}
+
+#[test]
+fn a_spec_with_a_wrong_end_is_told_so() {
+    let reports = run_spec("s.yaml", &spec("stops: [{at: leaf, end: outermost}]"));
+    assert_eq!(only_verdict(&reports), Verdict::WrongEnd);
+}
+
+#[test]
+fn a_stop_that_is_never_reached_is_a_finding() {
+    let reports = run_spec("s.yaml", &spec("stops: [{at: leaf, hit: 1000000}]"));
+    assert_eq!(only_verdict(&reports), Verdict::NotReached);
+}
+
+#[test]
+fn a_sweep_below_its_floors_is_a_finding() {
+    for (program, floor) in [
+        ("recursion", "min_instructions: 100000000"),
+        ("recursion", "min_depth: 5000"),
+        // Rows of lazy binding are there and never run.
+        ("plt", "rows: 100%"),
+    ] {
+        let text = spec(&format!("sweep: {{{floor}}}")).replace("recursion", program);
+        let reports = run_spec("s.yaml", &text);
+        assert_eq!(only_verdict(&reports), Verdict::NotReached, "{floor}");
+    }
+}
+
+#[test]
+fn a_spec_that_names_no_symbol_is_broken_and_told_the_line_and_what_was_meant() {
+    let reports = run_spec("s.yaml", &spec("stops:\n  - at: laef"));
+    for report in &reports {
+        assert_eq!(report.outcome, Outcome::Broken);
+        let reason = report.reason.as_deref().unwrap_or("");
+        assert!(reason.contains("s.yaml:6:9") && reason.contains("did you mean `leaf`"), "{reason}");
+    }
+    assert!(!reports.is_empty());
+}
+
+#[test]
+fn a_known_entry_that_matches_nothing_is_an_unexpected_pass() {
+    let known = "known: [{where: {abi: amd64}, verdict: wrong-ra, function: leaf, reason: this row is said to be wrong}]";
+    let reports = run_spec("s.yaml", &spec(&format!("stops: [{{at: leaf}}]\n{known}")));
+    assert_eq!(only_verdict(&reports), Verdict::UnexpectedPass);
+}
+
+#[test]
+fn a_program_whose_budget_is_spent_is_broken_even_where_a_failure_is_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let known = "known: [{where: {abi: amd64}, verdict: wrong-ra, function: leaf, reason: this row is said to be wrong}]";
+    std::fs::write(folder.path().join("s.yaml"), spec(&format!("stops: [{{at: leaf}}]\n{known}")))
+        .expect("a file");
+    let suite = Suite::open(&common::repository().join("corpus"), folder.path()).expect("a suite");
+    let cases = suite.cases(&Filter::default()).expect("cases");
+    let options = Options { budget: 100, ..Options::default() };
+    for report in suite.run(&cases, &options, &sframe_unwinder, &|_| ()) {
+        assert_eq!(report.outcome, Outcome::Broken);
+        assert!(report.reason.is_some_and(|reason| reason.contains("budget of 100")));
+        assert_eq!(report.comparisons, 100, "what was compared before stands");
+    }
+}
+
+#[test]
+fn a_build_that_is_not_the_manifests_is_broken() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let corpus = common::repository().join("corpus");
+    let specs = folder.path().join("specs");
+    std::fs::create_dir(&specs).expect("a folder");
+    std::fs::write(specs.join("s.yaml"), spec("stops: [{at: leaf}]")).expect("a file");
+    std::fs::copy(corpus.join("manifest.yaml"), folder.path().join("manifest.yaml")).expect("a copy");
+    let suite = Suite::open(folder.path(), &specs).expect("a suite");
+    let cases = suite.cases(&Filter::default()).expect("cases");
+    for case in &cases {
+        let path = case.build.path(folder.path());
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).expect("a folder");
+        std::fs::write(path, "not the build").expect("a file");
+    }
+    for report in suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ()) {
+        assert_eq!(report.outcome, Outcome::Broken);
+        assert!(report.reason.is_some_and(|reason| reason.contains("sha256")));
+    }
+}
+
+/// Uninitialised memory must not decide: verdicts with the second pattern are
+/// those with the first.
+#[test]
+fn verdicts_do_not_depend_on_what_uninitialised_memory_holds() {
+    let suite = common::suite();
+    let cases = suite.cases(&Filter::default()).expect("cases");
+    let run = |pattern| {
+        let options = Options { pattern, ..Options::default() };
+        suite.run(&cases, &options, &sframe_unwinder, &|_| ())
+    };
+    let (first, second) = (run(Pattern::First), run(Pattern::Second));
+    for (first, second) in first.iter().zip(&second) {
+        assert_eq!(first.outcome, second.outcome, "{}", first.id);
+        assert_eq!(first.known, second.known, "{}", first.id);
+    }
+}
