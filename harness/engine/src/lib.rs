@@ -51,6 +51,7 @@ mod abi;
 mod address;
 pub mod constants;
 mod error;
+pub mod lint;
 mod read;
 mod rule;
 mod step;

@@ -18,6 +18,7 @@ pub mod dump;
 pub mod examine;
 pub mod finding;
 pub mod lines;
+pub mod lint;
 pub mod report;
 pub mod runner;
 pub mod spec;

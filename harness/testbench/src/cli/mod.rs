@@ -5,6 +5,7 @@ mod check;
 mod convert;
 mod dump;
 mod exit;
+mod lint;
 mod rebuild;
 mod run;
 
@@ -37,6 +38,8 @@ enum Command {
     Check(check::Check),
     /// Print a section in full, as objdump --sframe does or as JSON.
     Dump(dump::Dump),
+    /// Check a section, and the file around it, against the rules of the format.
+    Lint(lint::Lint),
     /// Write a section in another version or byte order.
     Convert(convert::Convert),
     /// Write the call stacks of a run into specs.
@@ -91,6 +94,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(command) => command.execute(),
         Command::Check(command) => command.execute(),
         Command::Dump(command) => command.execute(),
+        Command::Lint(command) => command.execute(),
         Command::Convert(command) => command.execute(),
         Command::Bless(command) => command.execute(),
         Command::Rebuild(command) => command.execute(),

@@ -1,0 +1,272 @@
+//! Every rule about a section, in the order of the IDs.
+//!
+//! Severities follow the text and what real producers write. Where the text
+//! forbids something, it is an error; where it calls bits unused without
+//! demanding that they be 0, and where linkers do something on purpose that
+//! the text does not foresee, it is a warning at most.
+
+use crate::error::Clause;
+use crate::lint::rule::{Rule, Severity, Versions};
+
+macro_rules! rules {
+    ($($constant:ident: $id:literal $name:literal, $severity:ident, $versions:ident, $clause:ident,
+       $summary:literal, $message:literal;)*) => {
+        $(
+            #[doc = $summary]
+            pub static $constant: Rule = Rule {
+                id: $id,
+                name: $name,
+                severity: Severity::$severity,
+                versions: Versions::$versions,
+                clause: Clause::$clause,
+                summary: $summary,
+                message: $message,
+            };
+        )*
+
+        /// All rules about a section.
+        pub static RULES: &[&Rule] = &[$(&$constant),*];
+    };
+}
+
+rules! {
+    // The preamble and the header.
+    MAGIC: "SF101" "magic", Error, ALL, Magic,
+        "A section starts with the magic number 0xdee2 in one of the two byte orders.",
+        "the magic number is {}, not 0xdee2";
+    VERSION: "SF102" "version", Error, ALL, Version,
+        "The version is 1, 2 or 3.",
+        "version {} is unknown";
+    HEADER_TRUNCATED: "SF103" "header-truncated", Error, ALL, Header,
+        "The section holds the whole header, with its auxiliary part.",
+        "the header needs {} bytes, the section has {}";
+    ABI: "SF104" "abi", Error, ALL, AbiArch,
+        "The ABI identifier is one that the format defines.",
+        "the ABI identifier {} is unknown";
+    BYTE_ORDER: "SF105" "byte-order", Error, ALL, Magic,
+        "The section's byte order is that of its ABI.",
+        "the byte order is not that of {}";
+    ABI_TOO_NEW: "SF106" "abi-too-new", Error, V1, AbiArch,
+        "The ABI is one that the section's version knows: s390x came with version 2 errata 1.",
+        "version 1 does not know {}";
+    OBSOLETE: "SF107" "obsolete-version", Warning, V1, ChangesV2,
+        "Version 1 is obsolete and no longer to be written.",
+        "version 1 is obsolete";
+    UNKNOWN_FLAGS: "SF108" "unknown-flags", Error, ALL, Flags,
+        "Flag bits that no version defines are 0.",
+        "flag bits {} have no meaning";
+    FRAME_POINTER_FLAG: "SF109" "frame-pointer-flag", Error, V3, Flags,
+        "The flag for preserved frame pointers is clear: version 3 no longer has it.",
+        "the frame-pointer flag is set, which version 3 does not define";
+    PCREL_FLAG: "SF110" "pcrel-flag", Error, V1, Flags,
+        "The flag for field-relative start addresses is clear: it came with version 2 errata 1.",
+        "the flag for field-relative starts is set, which version 1 does not define";
+    AUXILIARY_HEADER: "SF111" "auxiliary-header", Note, ALL, Header,
+        "An auxiliary header is present; no ABI defines its content so far.",
+        "an auxiliary header of {} bytes is present";
+    FIXED_RA: "SF112" "fixed-ra-offset", Error, ALL, DefaultFde,
+        "The fixed RA offset is -8 on amd64, and 0 (RA is tracked in the rows) on aarch64 and s390x.",
+        "the fixed RA offset is {}, on {} it has to be {}";
+    FIXED_FP: "SF113" "fixed-fp-offset", Warning, ALL, DefaultFde,
+        "The fixed FP offset is 0: all ABIs track FP in the rows.",
+        "the fixed FP offset is {}, so every row that does not track FP loads it from there";
+    OUT_OF_BOUNDS: "SF114" "sub-section-out-of-bounds", Error, ALL, Header,
+        "Both sub-sections lie within the section.",
+        "the {} sub-section ends at {}, the section at {}";
+    SUB_SECTIONS_OVERLAP: "SF115" "sub-sections-overlap", Error, ALL, Header,
+        "The FRE sub-section starts where the FDE sub-section ends or later.",
+        "the FRE sub-section starts at {}, before the end of the FDE sub-section at {}";
+    SUB_SECTION_GAP: "SF116" "sub-section-gap", Warning, ALL, Header,
+        "Header, FDE sub-section and FRE sub-section follow one another without a gap.",
+        "{} bytes before the {} sub-section belong to nothing";
+    FDE_ALIGNMENT: "SF117" "fde-alignment", Warning, V2_V3, FdeIndex,
+        "FDEs lie at multiples of 4 bytes in the section. Natural alignment of version 3's 8-byte field is not asked for: behind a header of 28 bytes in a section aligned to 8 it can't be had.",
+        "the FDE sub-section starts at {}, no multiple of 4";
+    NUM_FRES: "SF118" "num-fres", Error, ALL, Header,
+        "The header's number of FREs is the sum over the FDEs.",
+        "the header counts {} FREs, the FDEs together {}";
+    TRAILING_BYTES: "SF119" "trailing-bytes", Note, ALL, Header,
+        "The section goes on behind its last sub-section; GNU ld leaves such bytes.",
+        "{} bytes follow the FRE sub-section";
+    NO_FDES: "SF120" "no-fdes", Note, ALL, Header,
+        "The section has no FDE, so it describes nothing.",
+        "the section has no FDE";
+
+    // The FDEs.
+    UNSORTED: "SF201" "fdes-unsorted", Error, ALL, Flags,
+        "Where the sorted flag is set, no function starts before that of the previous FDE.",
+        "the function starts at {}, before that of the previous FDE at {}";
+    SORTED_FLAG: "SF202" "sorted-flag-missing", Warning, ALL, FdeIndex,
+        "A linked section has the sorted flag, so that look-ups need not try every FDE.",
+        "the sorted flag is not set: look-ups have to try all {} FDEs";
+    FDES_OVERLAP: "SF203" "fdes-overlap", Warning, ALL, FdeIndex,
+        "No two FDEs cover the same PC; which one a reader takes is not defined.",
+        "the function at {} starts inside that of FDE {}, which ends at {}";
+    FDE_EMPTY: "SF204" "fde-empty", Warning, ALL, FdeIndex,
+        "A function has a size above 0, or its FDE covers nothing.",
+        "the function at {} has size 0";
+    START_NOT_EXECUTABLE: "SF205" "start-not-executable", Error, ALL, FdeIndex,
+        "Functions start in an executable segment.",
+        "the function starts at {}, in no executable segment";
+    END_NOT_EXECUTABLE: "SF206" "end-not-executable", Error, ALL, FdeIndex,
+        "Functions end in the executable segment that they start in.",
+        "the function ends at {}, behind its executable segment, which ends at {}";
+    ROWS_OFFSET: "SF207" "rows-offset", Error, ALL, FdeIndex,
+        "The offset to a function's rows lies within the FRE sub-section.",
+        "the rows' offset {} lies outside the FRE sub-section of {} bytes";
+    ATTRIBUTE_TRUNCATED: "SF208" "attribute-truncated", Error, V3, FdeAttribute,
+        "The FRE sub-section holds the whole FDE attribute.",
+        "the FDE attribute needs 5 bytes, the FRE sub-section has {} left";
+    FRE_TYPE: "SF209" "fre-type", Error, ALL, FreType,
+        "The FRE type is ADDR1, ADDR2 or ADDR4.",
+        "FRE type {} is unknown";
+    FDE_TYPE: "SF210" "fde-type", Error, V3, FdeType,
+        "The FDE type is default or flex.",
+        "FDE type {} is unknown";
+    INFO_BITS: "SF211" "fde-info-unused", Warning, ALL, FdeInfo,
+        "Unused bits of the FDE info byte are 0.",
+        "unused bits {} of the FDE info byte are set";
+    INFO2_BITS: "SF212" "fde-info2-unused", Warning, V3, FdeInfo,
+        "Unused bits of the second FDE info byte are 0.",
+        "unused bits {} of the second FDE info byte are set";
+    PAUTH_KEY: "SF213" "pauth-key", Warning, ALL, FdeInfo,
+        "The bit for pauth key B is set on aarch64 only.",
+        "the bit for pauth key B is set, which {} does not use";
+    PAUTH_KEY_V1: "SF214" "pauth-key-v1", Note, V1, FdeInfo,
+        "Pauth key B is marked in version 1, whose text does not define the bit; GNU as 2.40 sets it.",
+        "the bit for pauth key B is set, which the text of version 1 does not define";
+    PADDING: "SF215" "padding", Warning, V2, FdeIndex,
+        "The padding at the end of an FDE is 0.",
+        "the padding holds {}";
+    REP_SIZE_ZERO: "SF216" "rep-size-zero", Error, V2_V3, PcType,
+        "The repeated block of a mask FDE has a size above 0.",
+        "the PC type is mask, but the repeated block has size 0";
+    REP_SIZE_UNUSED: "SF217" "rep-size-unused", Warning, V2_V3, PcType,
+        "An inc FDE has no repeated block: its block size is 0.",
+        "the PC type is inc, but the repeated block has size {}";
+    REP_SIZE_REMAINDER: "SF218" "rep-size-remainder", Warning, V2_V3, PcType,
+        "The size of a mask FDE is a multiple of its repeated block.",
+        "the function's size {} is no multiple of its repeated block of {} bytes";
+    MASK_START: "SF219" "mask-start", Note, V2_V3, PcType,
+        "A mask FDE does not start at a multiple of its block size: the text's PC % size and the offset % size that tools write differ.",
+        "the function at {} does not start at a multiple of its repeated block of {} bytes";
+    NO_ROWS: "SF220" "fde-without-rows", Warning, V1_V2, FdeIndex,
+        "An FDE has rows; before version 3 one without them says nothing.",
+        "the FDE has no rows";
+    OUTERMOST: "SF221" "outermost-fde", Note, V3, FdeType,
+        "A default FDE without rows marks an outermost frame.",
+        "the FDE marks an outermost frame";
+    SIGNAL: "SF222" "signal-frame", Note, V3, FdeInfo,
+        "An FDE marks a signal frame: the frame below was interrupted, not called.",
+        "the FDE marks a signal frame";
+    FLEX_NO_ROWS: "SF223" "flex-without-rows", Warning, V3, FdeType,
+        "A flex FDE has rows: only default FDEs without rows have a meaning.",
+        "the flex FDE has no rows";
+    ROWS_OVERLAP: "SF224" "rows-overlap", Warning, ALL, FdeIndex,
+        "Each function has row data of its own.",
+        "the row data at {} starts inside that of FDE {}, which ends at {}";
+    ROWS_UNUSED: "SF225" "rows-unused", Warning, ALL, FdeIndex,
+        "All of the FRE sub-section belongs to some FDE.",
+        "{} bytes at {} of the section belong to no FDE";
+    ROWS_UNCHECKED: "SF226" "rows-unchecked", Warning, ALL, FdeIndex,
+        "Not all rows were checked: FDEs share row data so often that it would take too long.",
+        "from this FDE on rows were not checked: so many FDEs share row data";
+    FRE_TYPE_WIDE: "SF227" "fre-type-wide", Note, ALL, FreType,
+        "Row starts are stored wider than both the function's size and its last row need.",
+        "row starts take {} bytes, {} would do";
+    FRE_TYPE_NARROW: "SF228" "fre-type-narrow", Note, ALL, FreType,
+        "Row starts are too narrow to point at every PC of the function; LLVM chooses the width by the last row.",
+        "row starts of {} bytes can't reach the end of the function of {} bytes";
+
+    // The rows.
+    ROW_TRUNCATED: "SF301" "row-truncated", Error, ALL, Fre,
+        "The FRE sub-section holds all of a function's rows.",
+        "the FRE sub-section ends inside the row, the first of {} that are left";
+    WORD_SIZE: "SF302" "data-word-size", Error, ALL, FreInfo,
+        "Data words are 1, 2 or 4 bytes wide.",
+        "data word size 3 is reserved";
+    FIRST_ROW: "SF303" "first-row-start", Warning, ALL, Fre,
+        "A function's first row starts at offset 0, or PCs before it have no row.",
+        "the first row starts at {}";
+    ROWS_UNORDERED: "SF304" "rows-unordered", Error, ALL, Fre,
+        "Rows are in the order of their starts.",
+        "the row starts at {}, before the previous one at {}";
+    ROWS_EQUAL_START: "SF305" "rows-equal-start", Warning, ALL, Fre,
+        "No two rows start at one PC: the earlier one covers nothing.",
+        "the row starts at {}, as the previous one does";
+    ROWS_EQUAL: "SF306" "rows-equal", Note, ALL, Fre,
+        "A row says the same as the row before it.",
+        "the row at {} says what the previous row says";
+    ROW_OUTSIDE: "SF307" "row-outside-function", Warning, ALL, Fre,
+        "Rows start before the end of their function, or of its repeated block.",
+        "the row starts at {}, the {} ends at {}";
+    WORD_COUNT: "SF308" "data-word-count", Error, ALL, DefaultFde,
+        "A default row has as many data words as its ABI allows: 1-2 on amd64, 1-3 elsewhere; from version 2 errata 2 on also 0.",
+        "{} data words are not allowed on {}";
+    TWO_WORDS: "SF309" "aarch64-two-words", Warning, ALL, Aarch64,
+        "A default row has 1 or 3 data words on aarch64, whose frame record saves RA and FP together.",
+        "the row has 2 data words: RA is saved and FP is not";
+    RA_UNDEFINED: "SF310" "ra-undefined", Note, V2_V3, FreInfo,
+        "A row without data words says that RA is undefined: an outermost frame.",
+        "RA is undefined: the row marks an outermost frame";
+    MANGLED_RA: "SF311" "mangled-ra", Warning, ALL, FreInfo,
+        "The bit for a mangled RA is set on aarch64 only.",
+        "the bit for a mangled RA is set, which {} does not use";
+    WIDE_WORDS: "SF312" "wide-data-words", Note, ALL, FreInfo,
+        "Data words are wider than their values need.",
+        "data words take {} bytes, {} would do";
+    CFA_BELOW_SP: "SF313" "cfa-below-stack", Warning, ALL, DefaultFde,
+        "A CFA based on SP is not below what the ABI's calls leave on the stack: SP + 8 on amd64, SP on aarch64, SP + 160 on s390x.",
+        "the CFA is SP{}, on {} it is at least SP+{}";
+    SLOT_ABOVE_CFA: "SF314" "slot-above-cfa", Warning, ALL, DefaultFde,
+        "RA and FP are saved below the CFA: what lies above is the caller's.",
+        "{} is saved at CFA+{}, in the caller's frame";
+    SLOTS_OVERLAP: "SF315" "slots-overlap", Warning, ALL, DefaultFde,
+        "The stack slots of RA and FP do not overlap.",
+        "RA is saved at CFA{} and FP at CFA{}: the slots overlap";
+    SLOT_BELOW_SP: "SF316" "slot-below-sp", Note, ALL, DefaultFde,
+        "A value is loaded from below SP, where a signal handler may have overwritten it; common right behind a pop.",
+        "{} is loaded from SP{}";
+    SLOT_ALIGNMENT: "SF317" "s390x-slot-alignment", Warning, V2_V3, S390x,
+        "RA and FP are saved at multiples of 8 on s390x. In version 3 an odd offset is a register as version 2 wrote it, which is gone.",
+        "{} is saved at CFA{}, no multiple of 8";
+    S390X_REGISTER: "SF318" "s390x-register", Error, V2, ChangesV2,
+        "A register in place of a stack slot is r0-r15 or f0-f15 (0-31).",
+        "{} is said to be in register {}, which s390x does not have";
+    RA_PADDING: "SF319" "ra-padding", Note, V2_V3, S390x,
+        "FP is saved while RA is unchanged, which is valid in the topmost frame only.",
+        "FP is saved while RA is unchanged";
+    NEEDLESS_PADDING: "SF320" "needless-padding", Warning, V2_V3, S390x,
+        "A padding word for RA stands only where FP follows.",
+        "the row ends in a padding word for {}";
+    CFA_RANGE: "SF321" "cfa-offset-range", Warning, V2_V3, S390x,
+        "A scaled CFA offset stays within 32 bits.",
+        "the CFA offset {} does not fit 32 bits";
+    TOPMOST_ONLY: "SF322" "topmost-only", Note, V2_V3, FlexFde,
+        "A rule uses another register than SP and FP, so it holds in the topmost frame only.",
+        "{} is based on register {}, known in the topmost frame only";
+    FLEX_WORDS: "SF323" "flex-word-count", Error, V3, FlexFde,
+        "The data words of a flex row are pairs and padding words for CFA, RA and FP.",
+        "{} data words do not make whole flex rules";
+    FLEX_CFA: "SF324" "flex-cfa-register", Error, V3, FlexFde,
+        "A flex CFA has a base register.",
+        "the CFA rule has no base register (control word {})";
+    FLEX_UNUSED: "SF325" "flex-control-unused", Warning, V3, FlexFde,
+        "Bit 2 of a flex control word is 0.",
+        "bit 2 of the control word {} for {} is set";
+    FLEX_REGISTER: "SF326" "flex-register", Error, V3, FlexFde,
+        "The base register of a flex rule is one that the ABI numbers.",
+        "{} is based on register {}, which {} does not have";
+    FLEX_IDLE_REGISTER: "SF327" "flex-idle-register", Warning, V3, FlexFde,
+        "A flex rule based on the CFA names no register: the number has no effect.",
+        "{} is based on the CFA, but names register {}";
+    FLEX_RA_ADDRESS: "SF328" "flex-ra-address", Warning, V3, FlexFde,
+        "A flex RA based on CFA or SP is loaded from the stack: no return address lies there.",
+        "RA is the stack address {}{} itself";
+    FLEX_NEEDLESS: "SF329" "flex-needless", Note, V3, FlexFde,
+        "Every row of a flex FDE could be told by a default FDE, in less space.",
+        "all {} rows of the flex FDE could be default rows";
+    FLEX_PADDING: "SF330" "flex-padding", Warning, V3, FlexFde,
+        "A padding word in a flex row stands only where a pair follows.",
+        "the row ends in a padding word for {}";
+}

@@ -1,0 +1,196 @@
+//! The preamble and the header (2.1, 2.2).
+
+use core::ops::Range;
+
+use crate::abi::{Abi, ByteOrder};
+use crate::constants::{
+    HEADER_SIZE, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_MAGIC,
+};
+use crate::error::{Clause, Error};
+use crate::lint::catalogue as rules;
+use crate::lint::finding::Value;
+use crate::lint::section::{Place, Reporter};
+use crate::read::{Bytes, Flags, Version};
+
+/// What the header says, as far as it can be made sense of.
+pub(super) struct Layout<'a> {
+    pub(super) bytes: Bytes<'a>,
+    pub(super) version: Version,
+    pub(super) flags: Flags,
+    /// None where the identifier is unknown; what depends on it is not checked.
+    pub(super) abi: Option<Abi>,
+    pub(super) num_fres: u32,
+    /// The FDEs that lie within the section.
+    pub(super) num_fdes: u32,
+    /// Where they start.
+    pub(super) fdes_at: usize,
+    /// The part of the FRE sub-section that lies within the section.
+    pub(super) fres: Range<usize>,
+}
+
+impl Layout<'_> {
+    /// Whether start addresses are relative to their own field.
+    pub(super) fn start_is_pcrel(&self) -> bool {
+        self.version != Version::V1 && self.flags.func_start_pcrel()
+    }
+
+    pub(super) fn is_aarch64(&self) -> bool {
+        matches!(self.abi, Some(Abi::Aarch64 | Abi::Aarch64Be))
+    }
+}
+
+/// Checks the header. None where nothing behind it can be found.
+pub(super) fn check<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Option<Layout<'a>> {
+    match read(data, out) {
+        Ok(layout) => layout,
+        Err(_) => {
+            out.report(&rules::HEADER_TRUNCATED, Place::at(0), [number(HEADER_SIZE), number(data.len())]);
+            None
+        }
+    }
+}
+
+fn read<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Result<Option<Layout<'a>>, Error> {
+    let magic = Bytes::new(data, ByteOrder::Little).u16(0, Clause::Preamble)?;
+    let order = if magic == SFRAME_MAGIC {
+        ByteOrder::Little
+    } else if magic.swap_bytes() == SFRAME_MAGIC {
+        ByteOrder::Big
+    } else {
+        out.report(&rules::MAGIC, Place::at(0), [Value::Hex(magic.into())]);
+        return Ok(None);
+    };
+    let bytes = Bytes::new(data, order);
+    let version = bytes.u8(2, Clause::Preamble)?;
+    let Some(version) = Version::from_number(version) else {
+        out.report(&rules::VERSION, Place::at(2), [version]);
+        return Ok(None);
+    };
+    // All of the header has to be there before parts of it are judged.
+    bytes.u32(HEADER_SIZE - 4, Clause::Header)?;
+    if version == Version::V1 {
+        out.say(&rules::OBSOLETE, Place::at(2));
+    }
+    let flags = bytes.u8(3, Clause::Preamble)?;
+    check_flags(flags, version, out);
+    let abi = bytes.u8(4, Clause::Header)?;
+    let abi = check_abi(abi, version, order, out);
+    check_fixed_offsets(bytes, abi, out)?;
+
+    let auxhdr_len = bytes.u8(7, Clause::Header)?;
+    let header_end = HEADER_SIZE + usize::from(auxhdr_len);
+    if auxhdr_len != 0 {
+        out.report(&rules::AUXILIARY_HEADER, Place::at(7), [auxhdr_len]);
+        if header_end > data.len() {
+            let values = [number(header_end), number(data.len())];
+            out.report(&rules::HEADER_TRUNCATED, Place::at(7), values);
+        }
+    }
+    let word = |offset: usize| bytes.u32(offset, Clause::Header);
+    let (num_fdes, num_fres, fre_len, fdeoff, freoff) =
+        (word(8)?, word(12)?, word(16)?, word(20)?, word(24)?);
+    if num_fdes == 0 {
+        out.say(&rules::NO_FDES, Place::at(8));
+    }
+
+    let header_end = header_end as u64;
+    let fdes_start = header_end + u64::from(fdeoff);
+    let fdes = fdes_start..fdes_start + u64::from(num_fdes) * version.fde_size() as u64;
+    let fres_start = header_end + u64::from(freoff);
+    let fres = fres_start..fres_start + u64::from(fre_len);
+    check_tiles(header_end, &fdes, &fres, data.len() as u64, out);
+    if version != Version::V1 && num_fdes > 0 && fdes.start % 4 != 0 {
+        out.report(&rules::FDE_ALIGNMENT, Place::at(20), [Value::Hex(fdes.start)]);
+    }
+
+    let within = |offset: u64| usize::try_from(offset).map_or(data.len(), |offset| offset.min(data.len()));
+    let fdes_at = within(fdes.start);
+    let fitting = (data.len() - fdes_at) / version.fde_size();
+    Ok(Some(Layout {
+        bytes,
+        version,
+        flags: Flags(flags),
+        abi,
+        num_fres,
+        num_fdes: u32::try_from(fitting).map_or(num_fdes, |fitting| fitting.min(num_fdes)),
+        fdes_at,
+        fres: within(fres.start)..within(fres.end),
+    }))
+}
+
+fn check_flags(flags: u8, version: Version, out: &mut Reporter<'_>) {
+    let place = Place::at(3);
+    let known = SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER | SFRAME_F_FDE_FUNC_START_PCREL;
+    if flags & !known != 0 {
+        out.report(&rules::UNKNOWN_FLAGS, place, [Value::Hex((flags & !known).into())]);
+    }
+    if version == Version::V3 && flags & SFRAME_F_FRAME_POINTER != 0 {
+        out.say(&rules::FRAME_POINTER_FLAG, place);
+    }
+    if version == Version::V1 && flags & SFRAME_F_FDE_FUNC_START_PCREL != 0 {
+        out.say(&rules::PCREL_FLAG, place);
+    }
+}
+
+fn check_abi(id: u8, version: Version, order: ByteOrder, out: &mut Reporter<'_>) -> Option<Abi> {
+    let abi = Abi::from_id(id);
+    match abi {
+        None => out.report(&rules::ABI, Place::at(4), [id]),
+        Some(abi) => {
+            if abi.byte_order() != order {
+                out.report(&rules::BYTE_ORDER, Place::at(0), [abi.name()]);
+            }
+            if version == Version::V1 && abi == Abi::S390x {
+                out.report(&rules::ABI_TOO_NEW, Place::at(4), [abi.name()]);
+            }
+        }
+    }
+    abi
+}
+
+fn check_fixed_offsets(bytes: Bytes<'_>, abi: Option<Abi>, out: &mut Reporter<'_>) -> Result<(), Error> {
+    let fixed_fp = bytes.u8(5, Clause::Header)?.cast_signed();
+    if fixed_fp != 0 {
+        out.report(&rules::FIXED_FP, Place::at(5), [i64::from(fixed_fp)]);
+    }
+    let fixed_ra = bytes.u8(6, Clause::Header)?.cast_signed();
+    if let Some(abi) = abi {
+        let expected = if abi == Abi::Amd64 { -8 } else { 0 };
+        if fixed_ra != expected {
+            let values =
+                [Value::Number(fixed_ra.into()), Value::Text(abi.name()), Value::Number(expected.into())];
+            out.report(&rules::FIXED_RA, Place::at(6), values);
+        }
+    }
+    Ok(())
+}
+
+/// Whether header, FDEs and FREs follow one another and fill the section.
+fn check_tiles(header_end: u64, fdes: &Range<u64>, fres: &Range<u64>, len: u64, out: &mut Reporter<'_>) {
+    for (name, range, field) in [("FDE", fdes, 20), ("FRE", fres, 24)] {
+        if range.end > len {
+            let values = [Value::Text(name), Value::Hex(range.end), Value::Hex(len)];
+            out.report(&rules::OUT_OF_BOUNDS, Place::at(field), values);
+        }
+    }
+    if fdes.start > header_end {
+        let gap = Value::Number((fdes.start - header_end).cast_signed());
+        out.report(&rules::SUB_SECTION_GAP, Place::at(20), [gap, Value::Text("FDE")]);
+    }
+    if fres.start < fdes.end {
+        let values = [Value::Hex(fres.start), Value::Hex(fdes.end)];
+        out.report(&rules::SUB_SECTIONS_OVERLAP, Place::at(24), values);
+    } else if fres.start > fdes.end {
+        let gap = Value::Number((fres.start - fdes.end).cast_signed());
+        out.report(&rules::SUB_SECTION_GAP, Place::at(24), [gap, Value::Text("FRE")]);
+    }
+    let end = fres.end.max(fdes.end);
+    if end < len {
+        let place = Place::at(usize::try_from(end).unwrap_or(usize::MAX));
+        out.report(&rules::TRAILING_BYTES, place, [Value::Number((len - end).cast_signed())]);
+    }
+}
+
+fn number(value: usize) -> Value {
+    Value::Number(i64::try_from(value).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,130 @@
+//! What a rule is.
+
+use core::fmt;
+
+use crate::error::Clause;
+use crate::read::Version;
+
+/// How much it matters that a rule is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// A fact that a reader of the report may want to know.
+    Note,
+    /// The format allows it, but it is unwise, or means something only by luck.
+    Warning,
+    /// It breaks the format.
+    Error,
+}
+
+impl Severity {
+    /// `error`, `warning` or `note`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The versions that a rule applies to: from the first to the last, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// The oldest one.
+    pub first: Version,
+    /// The newest one.
+    pub last: Version,
+}
+
+impl Versions {
+    /// Versions 1 to 3.
+    pub const ALL: Self = Self { first: Version::V1, last: Version::V3 };
+    /// Version 1.
+    pub const V1: Self = Self { first: Version::V1, last: Version::V1 };
+    /// Versions 1 and 2.
+    pub const V1_V2: Self = Self { first: Version::V1, last: Version::V2 };
+    /// Version 2.
+    pub const V2: Self = Self { first: Version::V2, last: Version::V2 };
+    /// Versions 2 and 3.
+    pub const V2_V3: Self = Self { first: Version::V2, last: Version::V3 };
+    /// Version 3.
+    pub const V3: Self = Self { first: Version::V3, last: Version::V3 };
+
+    /// Whether a version is one of them.
+    #[must_use]
+    pub fn contains(self, version: Version) -> bool {
+        self.first <= version && version <= self.last
+    }
+}
+
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.last {
+            write!(f, "{}", self.first)
+        } else {
+            write!(f, "{}-{}", self.first, self.last)
+        }
+    }
+}
+
+/// A rule of the format.
+///
+/// The ID never changes and is never given to another rule: suppressions and
+/// reports of other tools hold it. Its first digit tells the structure: 1 the
+/// header, 2 the FDEs, 3 the rows, 4 the ELF file around the section. The
+/// name is for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Such as `SF101`.
+    pub id: &'static str,
+    /// In kebab case.
+    pub name: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The versions it applies to.
+    pub versions: Versions,
+    /// Where the specification says so.
+    pub clause: Clause,
+    /// What the rule demands or, for a note, what it points out: one sentence.
+    pub summary: &'static str,
+    /// What a finding says; each `{}` stands for a value.
+    pub message: &'static str,
+}
+
+impl Rule {
+    /// The message with values in its places.
+    #[must_use]
+    pub const fn sentence<'a>(&self, values: &'a [&'a dyn fmt::Display]) -> Sentence<'a> {
+        Sentence { template: self.message, values }
+    }
+}
+
+/// A message with values in its places. Displays as the sentence.
+#[derive(Clone, Copy)]
+pub struct Sentence<'a> {
+    template: &'static str,
+    values: &'a [&'a dyn fmt::Display],
+}
+
+impl fmt::Display for Sentence<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut values = self.values.iter();
+        let mut parts = self.template.split("{}");
+        f.write_str(parts.next().unwrap_or_default())?;
+        for part in parts {
+            match values.next() {
+                Some(value) => value.fmt(f)?,
+                None => f.write_str("?")?,
+            }
+            f.write_str(part)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! `lint`: the format's rules on one file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sframe_testbench::lint::lint_file;
+
+use super::exit::{Failure, Status};
+use super::{print, print_json};
+
+#[derive(Args)]
+pub(crate) struct Lint {
+    /// An ELF file, linked or relocatable, or a file with the bytes of a section.
+    file: PathBuf,
+    /// Print the report as JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Lint {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let name = self.file.display().to_string();
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
+        let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
+        let report = lint_file(&bytes, &name).map_err(|error| unusable(&error))?;
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text())?;
+        }
+        Ok(if report.summary.errors > 0 { Status::Finding } else { Status::AsExpected })
+    }
+}

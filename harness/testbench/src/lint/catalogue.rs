@@ -1,0 +1,64 @@
+//! The rules on the ELF file around a section, in the order of the IDs.
+
+use sframe_engine::Clause;
+use sframe_engine::lint::{Rule, Severity, Versions};
+
+macro_rules! rules {
+    ($($constant:ident: $id:literal $name:literal, $severity:ident, $versions:ident, $clause:ident,
+       $summary:literal, $message:literal;)*) => {
+        $(
+            #[doc = $summary]
+            pub static $constant: Rule = Rule {
+                id: $id,
+                name: $name,
+                severity: Severity::$severity,
+                versions: Versions::$versions,
+                clause: Clause::$clause,
+                summary: $summary,
+                message: $message,
+            };
+        )*
+
+        /// All rules about ELF files.
+        pub static ELF_RULES: &[&Rule] = &[$(&$constant),*];
+    };
+}
+
+rules! {
+    EMPTY_SECTION: "SF401" "empty-section", Error, ALL, Header,
+        "The section has a header; GNU ld leaves an empty section where it can't merge its inputs.",
+        "the .sframe section has 0 bytes";
+    ABI_MISMATCH: "SF402" "abi-mismatch", Error, ALL, AbiArch,
+        "The section is for the machine and byte order of its file.",
+        "the section is for {}, the file for {}";
+    SECTION_TYPE: "SF403" "section-type", Warning, V2_V3, ChangesV2,
+        "From version 2 errata 1 on the section has the type SHT_GNU_SFRAME.",
+        "the section has the type {}, not SHT_GNU_SFRAME";
+    SECTION_TYPE_OLD: "SF404" "section-type-old", Note, V1_V2, ChangesV2,
+        "The section has a type of its time: the text names SHT_GNU_SFRAME since version 2 errata 1 only.",
+        "the section has the type {}";
+    NOT_LOADED: "SF405" "not-loaded", Error, ALL, Overview,
+        "The section is loaded: it has SHF_ALLOC and, in a linked file, lies in a loaded segment.",
+        "the section is not loaded: {}";
+    SEVERAL_SECTIONS: "SF406" "several-sections", Warning, ALL, Overview,
+        "A linked file has one .sframe section; a loader finds one only.",
+        "the file has {} .sframe sections";
+    NO_SEGMENT: "SF407" "no-segment", Warning, ALL, Overview,
+        "A linked file has a PT_GNU_SFRAME segment, by which a loader finds the section; lld writes none.",
+        "the file has no PT_GNU_SFRAME segment";
+    SEGMENT_MISMATCH: "SF408" "segment-mismatch", Error, ALL, Overview,
+        "The PT_GNU_SFRAME segment starts where the section starts, and holds all of it.",
+        "PT_GNU_SFRAME is {}, the section {}";
+    SEGMENT_LONGER: "SF409" "segment-longer", Warning, ALL, Overview,
+        "The PT_GNU_SFRAME segment ends where the section ends; GNU ld writes it longer.",
+        "PT_GNU_SFRAME is {} bytes longer than the section of {} bytes";
+    ALIGNMENT: "SF410" "section-alignment", Warning, ALL, Header,
+        "The section is aligned to 4 bytes, so that the header's fields are at their natural boundaries.",
+        "the section lies at {}, no multiple of 4";
+    UNCOVERED: "SF411" "uncovered-function", Note, ALL, FdeIndex,
+        "A function symbol's code has an FDE; functions without one end a trace.",
+        "{} at {} has no FDE";
+    PARTLY_COVERED: "SF412" "partly-covered-function", Note, ALL, FdeIndex,
+        "A function symbol's code has FDEs from its start to its end.",
+        "{} at {} has no FDE from {} on";
+}

@@ -1,0 +1,151 @@
+//! What the linter found in a file.
+
+use serde::Serialize;
+use sframe_engine::lint::{Rule, Severity};
+
+/// A place where a rule is broken, or where what it points out is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The rule's ID.
+    pub rule: &'static str,
+    /// The rule's name.
+    pub name: &'static str,
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    /// Where, in bytes from the start of the section.
+    pub offset: usize,
+    /// The FDE, by its position from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fde: Option<u32>,
+    /// The row, by its position among its function's rows from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<u32>,
+    /// The function, where a symbol names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// The clause of the specification, by number (of version 3) and title.
+    pub clause: &'static str,
+    /// What is there, in one sentence.
+    pub message: String,
+    #[serde(skip)]
+    pub(super) severity_rank: Severity,
+}
+
+impl Finding {
+    pub(super) fn new(rule: &'static Rule, offset: usize, message: String) -> Self {
+        Self {
+            rule: rule.id,
+            name: rule.name,
+            severity: rule.severity.name(),
+            offset,
+            fde: None,
+            row: None,
+            function: None,
+            clause: rule.clause.title(),
+            message,
+            severity_rank: rule.severity,
+        }
+    }
+
+    /// How much it matters.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        self.severity_rank
+    }
+}
+
+/// How many findings there are of each severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Findings that break the format.
+    pub errors: usize,
+    /// Findings that are legal but unwise.
+    pub warnings: usize,
+    /// Facts.
+    pub notes: usize,
+}
+
+/// What the linter found in a file: what `lint --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct LintReport {
+    /// Version of this document's format.
+    pub schema: u32,
+    /// The file.
+    pub file: String,
+    /// The ABI that the section is for, if its header can be read.
+    pub abi: Option<&'static str>,
+    /// The version of the section, if its header can be read.
+    pub sframe_version: Option<u8>,
+    /// How many findings there are.
+    pub summary: Summary,
+    /// The findings, in the order of the sections and their bytes.
+    pub findings: Vec<Finding>,
+}
+
+/// Places shown for each rule in the text; all are counted.
+const SHOWN: usize = 3;
+/// The same for errors.
+const SHOWN_ERRORS: usize = 10;
+
+impl LintReport {
+    /// The report as text: one paragraph for each rule, the gravest first.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let what = match (self.sframe_version, self.abi) {
+            (Some(version), Some(abi)) => format!(" (version {version}, {abi})"),
+            _ => String::new(),
+        };
+        let Summary { errors, warnings, notes } = self.summary;
+        let counted = |count: usize, name: &str| match count {
+            1 => format!("1 {name}"),
+            count => format!("{count} {name}s"),
+        };
+        let mut text = format!(
+            "{}{what}: {}, {}, {}\n",
+            self.file,
+            counted(errors, "error"),
+            counted(warnings, "warning"),
+            counted(notes, "note")
+        );
+        let mut rules: Vec<(Severity, &str)> =
+            self.findings.iter().map(|finding| (finding.severity_rank, finding.rule)).collect();
+        rules.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        rules.dedup();
+        for (severity, rule) in rules {
+            let findings: Vec<&Finding> =
+                self.findings.iter().filter(|finding| finding.rule == rule).collect();
+            let Some(first) = findings.first() else { continue };
+            let times =
+                if findings.len() == 1 { String::new() } else { format!(", {} times", findings.len()) };
+            text += &format!("\n{} {} {} ({}){times}\n", first.severity, rule, first.name, first.clause);
+            let shown = if severity == Severity::Error { SHOWN_ERRORS } else { SHOWN };
+            for finding in findings.iter().take(shown) {
+                text += &format!("    {}{}\n", finding.place(), finding.message);
+            }
+            if findings.len() > shown {
+                text += &format!("    and {} more\n", findings.len() - shown);
+            }
+        }
+        text
+    }
+}
+
+impl Finding {
+    fn place(&self) -> String {
+        // What concerns the whole file has no place in the section.
+        if self.rule.starts_with("SF4") {
+            return String::new();
+        }
+        let mut place = format!("at {:#x}", self.offset);
+        if let Some(fde) = self.fde {
+            place += &format!(", FDE {fde}");
+        }
+        if let Some(function) = &self.function {
+            place += &format!(" ({function})");
+        }
+        if let Some(row) = self.row {
+            place += &format!(", row {row}");
+        }
+        place + ": "
+    }
+}

@@ -1,0 +1,259 @@
+//! The linter on files: each rule on ELF files by a file that breaks it, the
+//! whole corpus, the command line, and the page of rules.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use object::{Object as _, ObjectSection as _};
+use serde_json::Value;
+use sframe_testbench::lint::{ELF_RULES, LintReport, all_rules, lint_file, page};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A position-independent amd64 build with a section of version 3.
+const BUILD: &str = "gnu-2.47/amd64/recursion.O2-pie";
+
+fn build(id: &str) -> Vec<u8> {
+    std::fs::read(repository().join("corpus/builds").join(id)).expect("a build")
+}
+
+fn report(bytes: &[u8]) -> LintReport {
+    lint_file(bytes, "file").expect("a file that can be linted")
+}
+
+fn rules(bytes: &[u8]) -> Vec<&'static str> {
+    let mut rules: Vec<_> = report(bytes).findings.iter().map(|finding| finding.rule).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    rules
+}
+
+/// A little-endian file whose parts can be changed.
+struct Elf(Vec<u8>);
+
+impl Elf {
+    fn number(&self, offset: usize, width: usize) -> usize {
+        let mut bytes = [0; 8];
+        bytes[..width].copy_from_slice(&self.0[offset..offset + width]);
+        usize::from_le_bytes(bytes)
+    }
+
+    fn put(mut self, offset: usize, bytes: &[u8]) -> Vec<u8> {
+        self.0[offset..offset + bytes.len()].copy_from_slice(bytes);
+        self.0
+    }
+
+    /// Where the header of a section is.
+    fn section_header(&self, name: &str) -> usize {
+        let file = object::File::parse(&*self.0).expect("an ELF file");
+        let index = file.section_by_name(name).expect("a section").index().0;
+        self.number(0x28, 8) + index * 64
+    }
+
+    /// Where the PT_GNU_SFRAME program header is.
+    fn program_header(&self) -> usize {
+        let first = self.number(0x20, 8);
+        let headers = (0..self.number(0x38, 2)).map(|index| first + index * 56);
+        headers.into_iter().find(|at| self.number(*at, 4) == 0x6474_e554).expect("PT_GNU_SFRAME")
+    }
+
+    /// Where the .sframe section is.
+    fn sframe(&self) -> usize {
+        self.number(self.section_header(".sframe") + 0x18, 8)
+    }
+}
+
+fn elf() -> Elf {
+    Elf(build(BUILD))
+}
+
+fn in_section_header(field: usize, bytes: &[u8]) -> Vec<u8> {
+    let at = elf().section_header(".sframe") + field;
+    elf().put(at, bytes)
+}
+
+#[test]
+fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
+    let sh_addr = elf().number(elf().section_header(".sframe") + 0x10, 8);
+    let fde_size = elf().sframe() + 28 + 8;
+    let changed = [
+        ("SF401", in_section_header(0x20, &[0; 8])),
+        ("SF402", elf().put(0x12, &[183, 0])),
+        ("SF403", in_section_header(4, &[1, 0, 0, 0])),
+        ("SF405", in_section_header(8, &[0; 8])),
+        ("SF406", {
+            let at = elf().section_header(".eh_frame") + 4;
+            elf().put(at, &0x6fff_fff4_u32.to_le_bytes())
+        }),
+        ("SF407", {
+            let at = elf().program_header();
+            elf().put(at, &[0; 4])
+        }),
+        ("SF408", {
+            let at = elf().program_header() + 0x10;
+            elf().put(at, &(sh_addr as u64 + 8).to_le_bytes())
+        }),
+        ("SF410", in_section_header(0x10, &(sh_addr as u64 + 1).to_le_bytes())),
+        ("SF411", elf().put(fde_size, &[0; 4])),
+        ("SF412", elf().put(fde_size, &[1, 0, 0, 0])),
+    ];
+    // What GNU ld does itself.
+    let as_is = [("SF404", build("gnu-2.44/amd64/recursion.O2-pie")), ("SF409", build(BUILD))];
+    let sound = rules(&build(BUILD));
+    for (rule, _) in &changed {
+        assert!(!sound.contains(rule), "{rule}");
+    }
+    for (rule, bytes) in changed.iter().chain(&as_is) {
+        let found = rules(bytes);
+        assert!(found.contains(rule), "{rule} is not in {found:?}");
+    }
+    for rule in ELF_RULES {
+        let exercised = changed.iter().chain(&as_is).any(|(id, _)| *id == rule.id);
+        assert!(exercised, "no file breaks {} {}", rule.id, rule.name);
+    }
+}
+
+#[test]
+fn ids_and_names_of_rules_are_unique() {
+    let mut names: Vec<&str> = all_rules().flat_map(|rule| [rule.id, rule.name]).collect();
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+/// Relocatable files have no segments and no final addresses.
+#[test]
+fn rules_that_need_linked_addresses_are_off_in_relocatable_files() {
+    let found = rules(&elf().put(0x10, &[1, 0]));
+    for rule in ["SF202", "SF203", "SF205", "SF407", "SF408", "SF409", "SF411"] {
+        assert!(!found.contains(&rule), "{rule}");
+    }
+    let two = Elf(in_section_header(4, &[1, 0, 0, 0])).put(0x10, &[1, 0]);
+    assert!(rules(&two).contains(&"SF403"), "rules on the section itself stay");
+}
+
+fn builds(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { builds(&path, found) } else { found.push(path) }
+    }
+}
+
+/// Whatever a released toolchain wrote keeps to the format.
+#[test]
+fn no_build_of_the_corpus_breaks_the_format() {
+    let mut paths = Vec::new();
+    builds(&repository().join("corpus/builds"), &mut paths);
+    assert!(paths.len() > 500, "only {} builds", paths.len());
+    let mut versions = [0; 3];
+    for path in paths {
+        let bytes = std::fs::read(&path).expect("a build");
+        let report = lint_file(&bytes, &path.display().to_string()).expect("a file that can be linted");
+        assert_eq!(report.summary.errors, 0, "{}", report.text());
+        versions[usize::from(report.sframe_version.expect("a version")) - 1] += 1;
+    }
+    assert!(versions.iter().all(|count| *count > 50), "{versions:?}");
+}
+
+/// Nothing in the file's own structures makes the linter panic.
+#[test]
+fn any_file_can_be_linted() {
+    let original = build(BUILD);
+    let section = elf().sframe();
+    let headers = elf().number(0x28, 8);
+    let places = (0..0x40).chain(0x40..0x200).chain(section..section + 60).chain(headers..original.len());
+    for offset in places {
+        for value in [0, 1, 0x7f, 0xff] {
+            let mut bytes = original.clone();
+            bytes[offset] = value;
+            let _ = lint_file(&bytes, "file").map(|report| report.text());
+        }
+    }
+    for len in (0..original.len()).step_by(61) {
+        let _ = lint_file(&original[..len], "file").map(|report| report.text());
+    }
+}
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(repository())
+        .args(arguments)
+        .output()
+        .expect("the bench runs")
+}
+
+fn status(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+#[test]
+fn the_command_ends_with_0_1_or_2() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path.display().to_string()
+    };
+    let sound = bench(&["lint", &format!("corpus/builds/{BUILD}")]);
+    assert_eq!(status(&sound), Some(0));
+    assert!(String::from_utf8_lossy(&sound.stdout).contains("(version 3, amd64): 0 errors, "));
+
+    let at = elf().sframe();
+    let faulty = path("faulty", &elf().put(at + 3, &[0x85]));
+    let output = bench(&["lint", "--json", &faulty]);
+    assert_eq!(status(&output), Some(1));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let errors = document["findings"].as_array().expect("findings").iter();
+    let errors: Vec<_> = errors.filter(|finding| finding["severity"] == "error").collect();
+    assert_eq!(errors.len(), 1, "{document}");
+    assert_eq!((&errors[0]["rule"], &errors[0]["offset"]), (&"SF108".into(), &3.into()));
+    assert_eq!(errors[0]["clause"], "2.1.3 SFrame Flags");
+    assert_eq!(errors[0]["message"], "flag bits 0x80 have no meaning");
+
+    for (name, bytes) in [("text", &b"no section"[..]), ("nothing", b""), ("elf", &elf().0[..0x30])] {
+        let output = bench(&["lint", &path(name, bytes)]);
+        assert_eq!(status(&output), Some(2), "{name}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "one clear message");
+    }
+    assert_eq!(status(&bench(&["lint", "no/such/file"])), Some(2));
+}
+
+#[test]
+fn the_bytes_of_a_section_can_be_linted_without_a_file_around_them() {
+    let bytes = build(BUILD);
+    let data = object::File::parse(&*bytes).expect("an ELF file");
+    let data = data.section_by_name(".sframe").expect("a section").data().expect("its bytes").to_vec();
+    let report = report(&data);
+    assert_eq!((report.sframe_version, report.abi, report.summary.errors), (Some(3), Some("amd64"), 0));
+}
+
+/// Many equal notes are counted.
+#[test]
+fn the_text_is_short() {
+    let mut bytes = build(BUILD);
+    let at = elf().sframe();
+    let fdes = elf().number(at + 8, 4);
+    for fde in 0..fdes {
+        bytes[at + 28 + fde * 16 + 8..][..4].fill(0);
+    }
+    let text = report(&bytes).text();
+    assert!(text.contains(&format!("fde-empty (2.3.1 The SFrame FDE Index), {fdes} times")), "{text}");
+    assert!(text.contains(&format!("and {} more", fdes - 3)), "{text}");
+}
+
+const COMMAND: &str = "UPDATE_LINTS=1 cargo test -p sframe-testbench lints_page";
+
+#[test]
+fn the_lints_page_is_current() {
+    let path = repository().join("specs/lints.md");
+    let current = page();
+    assert!(current.contains(COMMAND));
+    if std::env::var_os("UPDATE_LINTS").is_some_and(|value| value == "1") {
+        std::fs::write(&path, &current).expect("the page is written");
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == current, "specs/lints.md is outdated; rewrite it: {COMMAND}");
+}
