@@ -249,7 +249,11 @@ impl Case<'_> {
         let bytes = self.build.read(corpus).map_err(|error| with_causes(&error))?;
         let target = self.open(&bytes)?;
         let (stops, examination) = self.execute(&target, options, make_unwinder)?;
-        let broken = broken_reason(&examination, &target, self.spec.exit_status);
+        let broken = broken_reason(&examination, &target, self.spec.exit_status).or_else(|| {
+            // Every walk ended where it began: the section was never asked anything.
+            let nothing = examination.coverage.instructions_covered == 0;
+            nothing.then(|| "nothing was compared: no executed instruction has an FDE".to_owned())
+        });
         record(&examination, report);
         let mut findings = examination.findings;
         if broken.is_none() {

@@ -7,7 +7,7 @@ use sframe_machine::Options;
 
 use crate::case::{Case, CaseReport, MakeUnwinder, spec_name, with_causes};
 use crate::corpus::Manifest;
-use crate::spec::{Abi, Spec, load_dir};
+use crate::spec::{Abi, Selector, Spec, load_dir};
 use crate::yaml::Source;
 
 /// Specs and corpus, as they lie in the repository.
@@ -61,20 +61,47 @@ impl Suite {
         let manifest = Manifest::load(corpus)?;
         let specs = load_dir(specs).map_err(SuiteError::Specs)?;
         let suite = Self { corpus: corpus.to_owned(), manifest, specs };
-        let idle: Vec<_> = suite.specs.iter().filter_map(|(spec, source)| suite.idle(spec, source)).collect();
+        let idle: Vec<_> = suite.specs.iter().flat_map(|(spec, source)| suite.idle(spec, source)).collect();
         if idle.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(idle)) }
     }
 
-    /// An error for a spec that applies to no build.
-    fn idle(&self, spec: &Spec, source: &Source) -> Option<crate::yaml::Error> {
-        if !self.cases_of(spec, source).is_empty() {
-            return None;
+    /// Errors for what applies to no build: the spec, or one of its entries. It
+    /// would never be looked at, and so never fail.
+    fn idle(&self, spec: &Spec, source: &Source) -> Vec<crate::yaml::Error> {
+        let cases = self.cases_of(spec, source);
+        if cases.is_empty() {
+            let programs = self.manifest.builds.iter().map(|build| build.program.as_str());
+            let close = crate::yaml::suggest::closest(&spec.program, programs);
+            let help = close.map(|close| format!("did you mean `{close}`?"));
+            let message = format!("the corpus has no build of `{}` that this spec applies to", spec.program);
+            return vec![source.error_at(source.span(&["program"]), message, help)];
         }
-        let programs = self.manifest.builds.iter().map(|build| build.program.as_str());
-        let close = crate::yaml::suggest::closest(&spec.program, programs);
-        let help = close.map(|close| format!("did you mean `{close}`?"));
-        let message = format!("the corpus has no build of `{}` that this spec applies to", spec.program);
-        Some(source.error_at(source.span(&["program"]), message, help))
+        let sweeps = spec.sweep.iter().flatten().map(|sweep| sweep.selector.as_ref());
+        let lists: [(&str, Vec<Option<&Selector>>); 4] = [
+            ("stops", spec.stops.iter().map(|stop| stop.selector.as_ref()).collect()),
+            ("sweep", sweeps.collect()),
+            ("known", spec.known.iter().map(|known| Some(&known.selector)).collect()),
+            ("skip", spec.skip.iter().map(|skip| Some(&skip.selector)).collect()),
+        ];
+        let mut errors = Vec::new();
+        for (key, selectors) in lists {
+            for (index, selector) in selectors.into_iter().enumerate() {
+                let selects = |selector: &Selector| cases.iter().any(|case| selector.matches(&case.facts()));
+                if selector.is_none_or(selects) {
+                    continue;
+                }
+                // A sweep may be one mapping, which has no positions.
+                let index = index.to_string();
+                let span = if source.has(&[key, "where"]) {
+                    source.span(&[key, "where"])
+                } else {
+                    source.span(&[key, &index, "where"])
+                };
+                let message = format!("the corpus has no build of `{}` that this selects", spec.program);
+                errors.push(source.error_at(span, message, None::<&str>));
+            }
+        }
+        errors
     }
 
     /// The corpus's manifest.

@@ -10,11 +10,13 @@ use sframe_engine::{DwarfRegister, Fde, InstructionPointer, LookupAddress, Pauth
 use sframe_engine::{ReturnAddress, Step, StepError};
 use sframe_machine::{Options, Pattern};
 use sframe_testbench::case::{CaseReport, MakeUnwinder, Outcome, sframe_unwinder};
+use sframe_testbench::corpus::Manifest;
 use sframe_testbench::examine::{Examination, examine};
-use sframe_testbench::runner::{Filter, Suite};
+use sframe_testbench::runner::{Filter, Suite, SuiteError};
 use sframe_testbench::spec::Verdict;
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
+use sha2::{Digest, Sha256};
 
 /// The bytes of a build.
 fn build(id: &str) -> Vec<u8> {
@@ -382,6 +384,58 @@ fn a_build_that_is_not_the_manifests_is_broken() {
     for report in suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ()) {
         assert_eq!(report.outcome, Outcome::Broken);
         assert!(report.reason.is_some_and(|reason| reason.contains("sha256")));
+    }
+}
+
+/// A corpus of one build, changed, under a manifest that says so.
+fn corpus_of_one(folder: &Path, id: &str, bytes: &[u8]) {
+    let manifest = Manifest::load(&common::repository().join("corpus")).expect("the manifest");
+    let mut one = manifest.get(id).expect("the build").clone();
+    one.sha256 = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = one.path(folder);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(path, bytes).expect("a file");
+    let text = serde_json::json!({"schema": 1, "builds": [one]}).to_string();
+    std::fs::write(folder.join("manifest.yaml"), text).expect("a manifest");
+}
+
+#[test]
+fn a_sweep_that_ran_without_asking_the_section_anything_is_broken() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = "gnu-2.44/amd64/recursion.O2";
+    let mut bytes = build(id);
+    let offset = section_offset(&bytes);
+    bytes[offset + 8..offset + 12].fill(0); // sfh_num_fdes
+    corpus_of_one(folder.path(), id, &bytes);
+    let specs = folder.path().join("specs");
+    std::fs::create_dir(&specs).expect("a folder");
+    std::fs::write(specs.join("s.yaml"), spec("sweep: {min_instructions: 1}")).expect("a file");
+    let suite = Suite::open(folder.path(), &specs).expect("a suite");
+    let cases = suite.cases(&Filter::default()).expect("cases");
+    let reports = suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ());
+    assert_eq!(reports.len(), 1);
+    assert_eq!(reports[0].outcome, Outcome::Broken);
+    assert!(reports[0].reason.as_deref().is_some_and(|reason| reason.contains("nothing was compared")));
+}
+
+/// An entry that selects no build would never be looked at.
+#[test]
+fn an_entry_that_selects_no_build_is_an_error_that_points_at_it() {
+    let known = "known: [{where: {variant: O7}, verdict: wrong-ra, function: leaf, reason: this row is said to be wrong}]";
+    for (entries, line) in [
+        (format!("stops:\n  - at: leaf\n{known}"), "s.yaml:7:"),
+        ("stops:\n  - {at: leaf, where: {variant: O7}}".to_owned(), "s.yaml:6:"),
+        ("sweep: {where: {variant: O7}, min_instructions: 1}".to_owned(), "s.yaml:5:"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("s.yaml"), spec(&entries)).expect("a file");
+        match Suite::open(&common::repository().join("corpus"), folder.path()) {
+            Err(SuiteError::Specs(errors)) => {
+                let error = errors[0].to_string();
+                assert!(error.contains(line) && error.contains("no build"), "{error}");
+            }
+            other => panic!("{entries}: {:?}", other.map(|_| ())),
+        }
     }
 }
 

@@ -1,0 +1,239 @@
+//! No input hurts the engine: the sections of real files, cut everywhere and
+//! changed everywhere, are values or typed errors.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
+
+use rayon::prelude::*;
+use sframe_engine::{
+    ByteOrder, Error, Frame, InstructionPointer, PauthMask, ReturnAddress, Section, StepError, write,
+};
+use sframe_testbench::subject::Subject;
+
+/// The header up to the auxiliary header, in bytes.
+const HEADER_SIZE: usize = 28;
+
+/// The section of a build.
+struct Sample {
+    toolchain: String,
+    abi: String,
+    version: u8,
+    address: u64,
+    data: Vec<u8>,
+}
+
+fn samples() -> Vec<Sample> {
+    let suite = common::suite();
+    suite
+        .manifest()
+        .builds
+        .par_iter()
+        .map(|build| {
+            let bytes = build.read(suite.corpus()).expect("a build");
+            let subject = Subject::parse(&bytes).expect("an ELF file");
+            let sframe = subject.sframe.expect("a section");
+            Sample {
+                toolchain: build.toolchain.clone(),
+                abi: build.abi.clone(),
+                version: build.sframe_version,
+                address: sframe.address,
+                data: sframe.data.to_vec(),
+            }
+        })
+        .collect()
+}
+
+/// What came of a number of inputs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    inputs: usize,
+    values: usize,
+    errors: usize,
+}
+
+impl Tally {
+    fn count(&mut self, outcome: Result<(), Error>) {
+        self.inputs += 1;
+        match outcome {
+            Ok(()) => self.values += 1,
+            Err(_) => self.errors += 1,
+        }
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.inputs += other.inputs;
+        self.values += other.values;
+        self.errors += other.errors;
+    }
+}
+
+impl std::iter::Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
+        tallies.fold(Self::default(), |mut sum, tally| {
+            sum += tally;
+            sum
+        })
+    }
+}
+
+/// An error says where it is, within the input, and what clause is broken.
+fn is_told(error: Error, data: &[u8]) -> Error {
+    let text = error.to_string();
+    assert!(error.offset <= data.len() && text.contains(error.clause().title()), "{text}");
+    error
+}
+
+/// Reads all, looks up and steps at a few PCs, takes over and writes. The
+/// first error of reading is the outcome.
+fn ask(data: &[u8], address: u64) -> Result<(), Error> {
+    let section = Section::parse(data, address).map_err(|error| is_told(error, data))?;
+    let mut outcome = Ok(());
+    let mut pcs = vec![0, u64::MAX];
+    // Functions that share their rows would take long.
+    let mut rows_left = data.len();
+    for fde in section.fdes() {
+        let fde = match fde {
+            Ok(fde) => fde,
+            Err(error) => {
+                outcome = outcome.and(Err(is_told(error, data)));
+                continue;
+            }
+        };
+        if pcs.len() < 8 {
+            pcs.extend([fde.start, fde.start.wrapping_add(u64::from(fde.size) / 2)]);
+        }
+        for row in section.rows(&fde).take(rows_left) {
+            rows_left -= 1;
+            if let Err(error) = row {
+                outcome = outcome.and(Err(is_told(error, data)));
+            }
+        }
+    }
+
+    let registers = |_| Some(0x7000);
+    let memory = |address: u64| (address % 16 == 0).then_some(address);
+    for pc in pcs {
+        let pc = InstructionPointer(pc);
+        let found = section.lookup(pc).map_err(|error| is_told(error, data));
+        assert_eq!(found, section.lookup(ReturnAddress(pc.0.wrapping_add(1))));
+        let frame = Frame::topmost(pc, 0x7000, 0x7100);
+        let step = section.step(&frame, Some(&registers), &memory, PauthMask::for_address_bits(39));
+        // Stepping is looking up and applying: the two agree on what is found.
+        match found {
+            Err(error) => assert_eq!(step, Err(StepError::Malformed(error))),
+            Ok(None) => assert!(matches!(step, Err(StepError::NoFde | StepError::NoRow))),
+            Ok(Some(_)) => {}
+        }
+    }
+
+    match write::Section::from_read(&section) {
+        Ok(owned) => match owned.write(address) {
+            Ok(bytes) => assert!(Section::parse(&bytes, address).is_ok()),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        },
+        Err(error) => drop(is_told(error, data)),
+    }
+    outcome
+}
+
+/// The first `len` bytes, with a header that owns up to as much of the two
+/// sub-sections as there is: so the fault is not found in the header already.
+fn cut_with_its_header(sample: &Sample, section: &Section<'_>, len: usize) -> Vec<u8> {
+    let header = section.header();
+    let mut data = sample.data[..len].to_vec();
+    let mut put = |at: usize, value: usize| {
+        let value = u32::try_from(value).expect("small");
+        data[at..at + 4].copy_from_slice(&match header.abi.byte_order() {
+            ByteOrder::Little => value.to_le_bytes(),
+            ByteOrder::Big => value.to_be_bytes(),
+        });
+    };
+    let fres_at = header.end() + header.freoff as usize;
+    if len >= fres_at {
+        put(16, (header.fre_len as usize).min(len - fres_at));
+    } else {
+        put(8, (len - header.end()) / header.version.fde_size());
+        put(16, 0);
+        put(24, 0);
+    }
+    data
+}
+
+#[test]
+fn every_section_cut_at_every_byte_is_a_value_or_a_typed_error() {
+    let samples = samples();
+    let total: usize = samples.iter().map(|sample| sample.data.len()).sum();
+    let (plain, owned_up): (Vec<_>, Vec<_>) = samples
+        .par_iter()
+        .map(|sample| {
+            let section = Section::parse(&sample.data, sample.address).expect("a sound section");
+            assert_eq!(ask(&sample.data, sample.address), Ok(()));
+            let (mut plain, mut owned_up) = (Tally::default(), Tally::default());
+            for len in 0..sample.data.len() {
+                plain.count(ask(&sample.data[..len], sample.address));
+                if len >= HEADER_SIZE {
+                    owned_up.count(ask(&cut_with_its_header(sample, &section, len), sample.address));
+                }
+            }
+            (plain, owned_up)
+        })
+        .unzip();
+    let (plain, owned_up): (Tally, Tally) = (plain.into_iter().sum(), owned_up.into_iter().sum());
+
+    assert!(samples.len() >= 644 && total >= 200_000, "{} sections of {total} bytes", samples.len());
+    assert_eq!(plain.inputs, total);
+    // Only what a linker has appended can be missed.
+    assert!(plain.errors > total - total / 100, "{plain:?}");
+    assert_eq!(owned_up.inputs, total - samples.len() * HEADER_SIZE);
+    assert!(owned_up.errors > owned_up.inputs / 2 && owned_up.values > 100, "{owned_up:?}");
+}
+
+/// Two sections of each toolchain and ABI: the smallest and the largest.
+fn spread(samples: &[Sample]) -> Vec<&Sample> {
+    let mut kinds: BTreeMap<_, Vec<&Sample>> = BTreeMap::new();
+    for sample in samples {
+        kinds.entry((&sample.toolchain, &sample.abi)).or_default().push(sample);
+    }
+    let mut spread = Vec::new();
+    for mut kind in kinds.into_values() {
+        kind.sort_by_key(|sample| sample.data.len());
+        spread.extend(kind.first().into_iter().chain(kind.last()));
+    }
+    spread
+}
+
+#[test]
+fn every_bit_of_a_spread_of_sections_may_be_wrong() {
+    let samples = samples();
+    let spread = spread(&samples);
+    let (tally, bytes) = spread
+        .par_iter()
+        .map(|sample| {
+            let mut tally = Tally::default();
+            let mut data = sample.data.clone();
+            for at in 0..data.len() {
+                let byte = data[at];
+                for wrong in (0..8).map(|bit| byte ^ 1 << bit).chain([0xff]) {
+                    data[at] = wrong;
+                    tally.count(ask(&data, sample.address));
+                }
+                data[at] = byte;
+            }
+            (tally, data.len())
+        })
+        .reduce(Default::default, |(mut sum, bytes), (tally, len)| {
+            sum += tally;
+            (sum, bytes + len)
+        });
+
+    let versions: BTreeSet<_> = spread.iter().map(|sample| sample.version).collect();
+    let abis: BTreeSet<_> = spread.iter().map(|sample| &sample.abi).collect();
+    let toolchains: BTreeSet<_> = spread.iter().map(|sample| &sample.toolchain).collect();
+    assert!(spread.len() >= 20 && toolchains.len() >= 3 && abis.len() == 4 && versions.len() == 3);
+    assert_eq!(tally.inputs, bytes * 9);
+    assert!(tally.inputs >= 60_000 && tally.values > 10_000 && tally.errors > 5_000, "{tally:?}");
+}
