@@ -15,15 +15,21 @@
 //! say is to be judged by it.
 
 mod address_space;
+mod control_cache;
 mod cpu;
 mod image;
 mod machine;
+mod observer;
+mod outcome;
 mod process;
+mod system_call;
 mod witness;
 
 pub use address_space::{AddressSpace, MapError, Permissions};
 pub use cpu::{AARCH64, AARCH64_BE, AMD64, Control, Cpu, S390X};
 pub use image::{Image, LoadError, Segment};
-pub use machine::{Broken, End, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
+pub use machine::{Machine, MachineError, Options};
+pub use observer::{Flow, Moment, Observer};
+pub use outcome::{Broken, End, Outcome};
 pub use process::Pattern;
 pub use witness::{CallStack, Record};

@@ -1,16 +1,18 @@
 //! The machine: an image, a CPU, and the loop that runs them.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use unicorn_engine::{HookType, MemType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, MapError};
+use crate::control_cache::ControlCache;
 use crate::cpu::{Control, Cpu, Link};
 use crate::image::Image;
+use crate::observer::{Flow, Moment, Observer};
+use crate::outcome::{Broken, End, Outcome};
 use crate::process::{self, Pattern, ProcessError};
-use crate::witness::{CallStack, Witness};
+use crate::witness::Witness;
 
 /// How a program is started.
 #[derive(Clone, Debug)]
@@ -56,146 +58,6 @@ impl From<ProcessError> for MachineError {
             ProcessError::Map(error) => Self::Map(error),
             ProcessError::StackTooSmall(_) => Self::Stack(error.to_string()),
         }
-    }
-}
-
-/// Why a run is worth nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Broken {
-    /// The instruction budget is spent.
-    Budget(u64),
-    /// Memory that is not mapped, or not for this use.
-    Fault {
-        /// Read, write or fetch.
-        access: &'static str,
-        /// The memory's address.
-        address: u64,
-        /// The instruction.
-        pc: u64,
-    },
-    /// A CPU exception other than a system call: a trap, or an instruction
-    /// that the emulated CPU does not have.
-    Exception {
-        /// Unicorn's number, if it gave one.
-        number: Option<u32>,
-        /// The instruction.
-        pc: u64,
-        /// The bytes there.
-        code: Vec<u8>,
-    },
-    /// A system call that the machine does not have.
-    SystemCall {
-        /// Its number in the program's ABI.
-        number: u64,
-        /// The instruction.
-        pc: u64,
-    },
-    /// The CPU stopped by itself.
-    Halted {
-        /// The instruction.
-        pc: u64,
-    },
-    /// The emulator failed.
-    Unicorn(String),
-    /// The harness failed within a hook.
-    Harness(String),
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Budget(budget) => write!(f, "the budget of {budget} instructions is spent"),
-            Self::Fault { access, address, pc } => {
-                write!(f, "the instruction at {pc:#x} can't {access} {address:#x}")
-            }
-            Self::Exception { number, pc, code } => {
-                write!(f, "the instruction at {pc:#x} (")?;
-                for byte in code {
-                    write!(f, "{byte:02x}")?;
-                }
-                f.write_str(") traps, or is not emulated")?;
-                match number {
-                    Some(number) => write!(f, " (exception {number})"),
-                    None => Ok(()),
-                }
-            }
-            Self::SystemCall { number, pc } => write!(f, "unknown system call {number} at {pc:#x}"),
-            Self::Halted { pc } => write!(f, "the CPU halted at {pc:#x}"),
-            Self::Unicorn(error) => write!(f, "Unicorn: {error}"),
-            Self::Harness(error) => write!(f, "the harness failed: {error}"),
-        }
-    }
-}
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// By `exit` or `exit_group`, with this status.
-    Exit(u8),
-    /// By a jump to itself at this address.
-    SelfJump(u64),
-    /// The observer asked for it.
-    Stopped,
-    /// Otherwise. What was observed so far stands, but the program has not
-    /// shown what it was run for.
-    Broken(Broken),
-}
-
-/// What a run leaves.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// How it ended.
-    pub end: End,
-    /// Instructions that started.
-    pub instructions: u64,
-    /// What the program wrote to its standard output and error.
-    pub output: Vec<u8>,
-}
-
-/// Whether to go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// Execute the instruction.
-    Continue,
-    /// End the run before it.
-    Stop,
-}
-
-/// The state of the machine before an instruction executes.
-pub struct Moment<'m> {
-    /// Address of the instruction.
-    pub pc: u64,
-    /// The stack pointer.
-    pub sp: u64,
-    /// The frame pointer register.
-    pub fp: u64,
-    /// The calls that have not returned.
-    pub call_stack: &'m CallStack,
-    /// Memory.
-    pub memory: &'m AddressSpace,
-    cpu: &'static Cpu,
-    read_register: &'m dyn Fn(i32) -> Option<u64>,
-}
-
-impl Moment<'_> {
-    /// The value of a register by its DWARF number, or none if the number is
-    /// unknown.
-    #[must_use]
-    pub fn register(&self, dwarf: u32) -> Option<u64> {
-        let register = self.cpu.registers.get(usize::try_from(dwarf).ok()?)?;
-        (self.read_register)(*register)
-    }
-}
-
-/// Looks at the machine before each instruction.
-pub trait Observer {
-    /// Called before the instruction at `moment.pc` executes.
-    fn instruction(&mut self, moment: &Moment<'_>) -> Flow;
-}
-
-impl<F: FnMut(&Moment<'_>) -> Flow> Observer for F {
-    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
-        self(moment)
     }
 }
 
@@ -258,21 +120,20 @@ impl Machine {
 
 /// An address at which nothing is ever mapped; emulation has no end address.
 const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
-/// Longer output is cut.
-const OUTPUT_LIMIT: usize = 1 << 20;
 
 /// What changes while the program runs.
-struct Run<'o> {
-    cpu: &'static Cpu,
-    space: AddressSpace,
+pub(crate) struct Run<'o> {
+    pub(crate) cpu: &'static Cpu,
+    pub(crate) space: AddressSpace,
     budget: u64,
     observer: &'o mut dyn Observer,
     witness: Witness,
     controls: ControlCache,
     instructions: u64,
-    last_pc: u64,
+    /// The instruction that has started last.
+    pub(crate) last_pc: u64,
     last_size: u32,
-    output: Vec<u8>,
+    pub(crate) output: Vec<u8>,
     end: Option<End>,
 }
 
@@ -356,7 +217,7 @@ impl<'o> Run<'o> {
     }
 
     /// Ends the run, unless it has ended already: the first reason counts.
-    fn end(&mut self, end: End) {
+    pub(crate) fn end(&mut self, end: End) {
         self.end.get_or_insert(end);
     }
 
@@ -430,96 +291,4 @@ impl<'o> Run<'o> {
         }
         code
     }
-
-    fn system_call(&mut self, unicorn: &mut Unicorn<'_, ()>) {
-        let calls = &self.cpu.system_calls;
-        let read = |register: i32| unicorn.reg_read(register).unwrap_or_default();
-        let number = read(calls.number);
-        let arguments = calls.arguments.map(read);
-        // s390x may name the call in the instruction itself: svc 1 to 255.
-        let mut code = [0; 2];
-        let immediate = calls.pc_behind > 0 && self.space.read(self.last_pc, &mut code) && code[1] != 0;
-        let number = if immediate { u64::from(code[1]) } else { number };
-
-        if number == calls.exit || number == calls.exit_group {
-            return self.end(End::Exit(arguments[0].to_le_bytes()[0]));
-        }
-        if number != calls.write {
-            let pc = self.last_pc;
-            return self.end(End::Broken(Broken::SystemCall { number, pc }));
-        }
-        let result = self.write(arguments);
-        let mut done = unicorn.reg_write(calls.result, result);
-        if calls.pc_behind > 0 {
-            done = done.and(unicorn.reg_write(self.cpu.pc, self.last_pc + calls.pc_behind));
-        }
-        if let Err(error) = done {
-            self.end(End::Broken(Broken::Unicorn(format!("{error:?}"))));
-        }
-    }
-
-    /// write(2), to standard output and error only.
-    fn write(&mut self, [descriptor, buffer, len]: [u64; 3]) -> u64 {
-        const EBADF: u64 = 9;
-        const EFAULT: u64 = 14;
-        if !matches!(descriptor, 1 | 2) {
-            return EBADF.wrapping_neg();
-        }
-        // A partial write is what Linux would also do with a huge length.
-        let len = len.min(0x1_0000);
-        let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
-        if !self.space.read(buffer, &mut bytes) {
-            return EFAULT.wrapping_neg();
-        }
-        let room = OUTPUT_LIMIT.saturating_sub(self.output.len());
-        self.output.extend(bytes.iter().take(room));
-        len
-    }
-}
-
-/// How each executed instruction moves control, decoded once per address.
-#[derive(Default)]
-struct ControlCache {
-    tables: Vec<ControlTable>,
-}
-
-struct ControlTable {
-    start: u64,
-    end: u64,
-    controls: Vec<Option<Control>>,
-}
-
-impl ControlCache {
-    fn get(&mut self, cpu: &Cpu, space: &AddressSpace, pc: u64) -> Control {
-        let index = match self.tables.iter().position(|table| (table.start..table.end).contains(&pc)) {
-            Some(index) => index,
-            None => match space.executable(pc) {
-                Some((range, false)) => {
-                    let len = usize::try_from((range.end - range.start) / cpu.alignment).unwrap_or(0);
-                    let controls = vec![None; len];
-                    self.tables.push(ControlTable { start: range.start, end: range.end, controls });
-                    self.tables.len() - 1
-                }
-                // Code that the program can change is decoded each time.
-                _ => return decode(cpu, space, pc),
-            },
-        };
-        let table = &mut self.tables[index];
-        let slot = usize::try_from((pc - table.start) / cpu.alignment)
-            .ok()
-            .and_then(|slot| table.controls.get_mut(slot));
-        match slot {
-            Some(slot) => *slot.get_or_insert_with(|| decode(cpu, space, pc)),
-            None => decode(cpu, space, pc),
-        }
-    }
-}
-
-fn decode(cpu: &Cpu, space: &AddressSpace, pc: u64) -> Control {
-    let mut code = [0; 16];
-    // Near the end of a region the instruction is shorter than the longest.
-    (1..=cpu.longest)
-        .rev()
-        .find(|len| space.read(pc, &mut code[..*len]))
-        .map_or(Control::Other, |len| cpu.control(&code[..len]))
 }

@@ -5,11 +5,11 @@ use std::path::Path;
 use serde::Serialize;
 use sframe_machine::{Broken, End as RunEnd, Options};
 
-use crate::compare::WalkEnd;
 use crate::corpus::Build;
-use crate::examine::{Arrival, Breakpoint, Examination, WalkEnds, examine};
-use crate::finding::{Address, Finding, FindingRow};
-use crate::spec::{Abi, BuildFacts, End, Known, Location, RowOffset, Spec, Stop, Sweep, Verdict};
+use crate::examine::{Breakpoint, Examination, WalkEnds, examine};
+use crate::finding::{Address, Finding};
+use crate::judge::{Expected, judge_stop, judge_sweep};
+use crate::spec::{Abi, BuildFacts, Location, Spec, Stop, Verdict};
 use crate::target::Target;
 use crate::unwind::{SframeUnwinder, Unwinder};
 use crate::yaml::{Source, suggest};
@@ -390,144 +390,4 @@ fn record(examination: &Examination, report: &mut CaseReport) {
     report.rows_total = examination.coverage.rows_total;
     report.rows_exercised = examination.coverage.rows_exercised;
     report.rows_exercised_as_caller = examination.coverage.rows_exercised_as_caller;
-}
-
-fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
-    let Some(arrival) = arrival else {
-        return vec![Finding::of_spec(
-            Verdict::NotReached,
-            format!("arrival {} at {}", stop.hit, stop.at),
-            format!("{hits} arrivals"),
-            format!("{} was reached {hits} times, and arrival {} was to be looked at", stop.at, stop.hit),
-        )];
-    };
-    let mut findings = Vec::new();
-    if let Some(frames) = &stop.frames
-        && *frames != arrival.frames
-    {
-        findings.push(Finding::of_spec(
-            Verdict::UnexpectedFrames,
-            frames.join(" < "),
-            arrival.frames.join(" < "),
-            format!(
-                "at {} the call stack is [{}], and the spec expects [{}]",
-                stop.at,
-                arrival.frames.join(", "),
-                frames.join(", ")
-            ),
-        ));
-    }
-    findings.extend(judge_end(stop, arrival));
-    findings
-}
-
-/// A stop wants a whole backtrace: to the entry function, and ending there.
-fn judge_end(stop: &Stop, arrival: &Arrival) -> Option<Finding> {
-    let (verdict, got) = match (arrival.end, stop.end) {
-        // The disagreement is a finding already.
-        (WalkEnd::Disagreed, _) => return None,
-        (WalkEnd::Outermost, None | Some(End::Outermost))
-        | (WalkEnd::Unmarked, None | Some(End::Unmarked))
-        | (WalkEnd::NoFde { .. }, Some(End::NoFde)) => return None,
-        (WalkEnd::NoFde { frame }, _) => {
-            let function = arrival.frames.get(frame).map_or("?", String::as_str);
-            (Verdict::NoFde, format!("no FDE for frame {frame}, {function}"))
-        }
-        (WalkEnd::Outermost, _) => (Verdict::WrongEnd, End::Outermost.to_string()),
-        (WalkEnd::Unmarked, _) => (Verdict::WrongEnd, End::Unmarked.to_string()),
-    };
-    let expected = stop.end.map_or_else(|| "a whole backtrace".to_owned(), |end| end.to_string());
-    let message = format!("at {} the backtrace ends: {got}; expected: {expected}", stop.at);
-    Some(Finding::of_spec(verdict, expected, got, message))
-}
-
-fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut floor = |holds: bool, what: &str, expected: String, got: String| {
-        if !holds {
-            let message = format!("the sweep is too small: {what} {got}, at least {expected} expected");
-            findings.push(Finding::of_spec(Verdict::NotReached, expected, got, message));
-        }
-    };
-    let share = |part: u64, whole: u64| format!("{part} of {whole}");
-    floor(
-        report.comparisons >= sweep.min_instructions,
-        "instructions compared:",
-        sweep.min_instructions.to_string(),
-        report.comparisons.to_string(),
-    );
-    if let Some(rows) = sweep.rows {
-        floor(
-            rows.is_reached_by(report.rows_exercised, report.rows_total),
-            "rows exercised:",
-            rows.to_string(),
-            share(report.rows_exercised, report.rows_total),
-        );
-    }
-    if let Some(share_covered) = sweep.covered {
-        floor(
-            share_covered.is_reached_by(covered, report.instructions),
-            "instructions with an FDE:",
-            share_covered.to_string(),
-            share(covered, report.instructions),
-        );
-    }
-    let min_depth = sweep.min_depth.get();
-    floor(
-        report.max_depth as u64 >= u64::from(min_depth),
-        "frames of the deepest call stack:",
-        min_depth.to_string(),
-        report.max_depth.to_string(),
-    );
-    findings
-}
-
-/// One thing that a `known` entry says will be found: each of its rows has to be.
-struct Expected<'k> {
-    known: &'k Known,
-    row: Option<RowOffset>,
-}
-
-impl<'k> Expected<'k> {
-    fn all_of(known: &'k Known) -> Vec<Self> {
-        match &known.row {
-            None => vec![Self { known, row: None }],
-            Some(rows) => rows.iter().map(|row| Self { known, row: Some(*row) }).collect(),
-        }
-    }
-
-    fn explains(&self, finding: &Finding) -> bool {
-        let row_start = |row: &FindingRow| row.start.0;
-        let Known { verdict, function, .. } = self.known;
-        *verdict == finding.verdict
-            && function.as_ref().is_none_or(|function| finding.function.as_ref() == Some(function))
-            && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
-    }
-
-    /// A finding that was not seen: gone, or changed into something else.
-    fn missed(&self, seen: &[(Option<String>, Verdict)]) -> Finding {
-        let function = self.known.function.as_deref();
-        let mut expected = self.known.verdict.to_string();
-        if let Some(function) = function {
-            expected += &format!(" in {function}");
-        }
-        if let Some(row) = self.row {
-            expected += &format!(", row +{row}");
-        }
-        let other = seen.iter().find(|(at, _)| function.is_some() && at.as_deref() == function);
-        match other {
-            Some((_, verdict)) => Finding::of_spec(
-                Verdict::ChangedFailure,
-                expected.clone(),
-                verdict.to_string(),
-                format!("the known {expected} was not seen, but there is {verdict}: it has changed"),
-            ),
-            None => Finding::of_spec(
-                Verdict::UnexpectedPass,
-                expected.clone(),
-                "no such finding".to_owned(),
-                format!("the known {expected} was not seen; if it is mended, remove the entry"),
-            ),
-        }
-    }
 }

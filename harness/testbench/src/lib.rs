@@ -17,6 +17,7 @@ mod coverage;
 pub mod dump;
 pub mod examine;
 pub mod finding;
+mod judge;
 pub mod lines;
 pub mod lint;
 pub mod report;

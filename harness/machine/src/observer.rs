@@ -1,0 +1,52 @@
+//! What looks at the machine before each instruction, and what it sees.
+
+use crate::address_space::AddressSpace;
+use crate::cpu::Cpu;
+use crate::witness::CallStack;
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Execute the instruction.
+    Continue,
+    /// End the run before it.
+    Stop,
+}
+
+/// The state of the machine before an instruction executes.
+pub struct Moment<'m> {
+    /// Address of the instruction.
+    pub pc: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer register.
+    pub fp: u64,
+    /// The calls that have not returned.
+    pub call_stack: &'m CallStack,
+    /// Memory.
+    pub memory: &'m AddressSpace,
+    pub(crate) cpu: &'static Cpu,
+    pub(crate) read_register: &'m dyn Fn(i32) -> Option<u64>,
+}
+
+impl Moment<'_> {
+    /// The value of a register by its DWARF number, or none if the number is
+    /// unknown.
+    #[must_use]
+    pub fn register(&self, dwarf: u32) -> Option<u64> {
+        let register = self.cpu.registers.get(usize::try_from(dwarf).ok()?)?;
+        (self.read_register)(*register)
+    }
+}
+
+/// Looks at the machine before each instruction.
+pub trait Observer {
+    /// Called before the instruction at `moment.pc` executes.
+    fn instruction(&mut self, moment: &Moment<'_>) -> Flow;
+}
+
+impl<F: FnMut(&Moment<'_>) -> Flow> Observer for F {
+    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+        self(moment)
+    }
+}

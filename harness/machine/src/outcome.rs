@@ -1,0 +1,96 @@
+//! How runs end, and what they leave.
+
+use std::fmt;
+
+/// Why a run is worth nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// The instruction budget is spent.
+    Budget(u64),
+    /// Memory that is not mapped, or not for this use.
+    Fault {
+        /// Read, write or fetch.
+        access: &'static str,
+        /// The memory's address.
+        address: u64,
+        /// The instruction.
+        pc: u64,
+    },
+    /// A CPU exception other than a system call: a trap, or an instruction
+    /// that the emulated CPU does not have.
+    Exception {
+        /// Unicorn's number, if it gave one.
+        number: Option<u32>,
+        /// The instruction.
+        pc: u64,
+        /// The bytes there.
+        code: Vec<u8>,
+    },
+    /// A system call that the machine does not have.
+    SystemCall {
+        /// Its number in the program's ABI.
+        number: u64,
+        /// The instruction.
+        pc: u64,
+    },
+    /// The CPU stopped by itself.
+    Halted {
+        /// The instruction.
+        pc: u64,
+    },
+    /// The emulator failed.
+    Unicorn(String),
+    /// The harness failed within a hook.
+    Harness(String),
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Budget(budget) => write!(f, "the budget of {budget} instructions is spent"),
+            Self::Fault { access, address, pc } => {
+                write!(f, "the instruction at {pc:#x} can't {access} {address:#x}")
+            }
+            Self::Exception { number, pc, code } => {
+                write!(f, "the instruction at {pc:#x} (")?;
+                for byte in code {
+                    write!(f, "{byte:02x}")?;
+                }
+                f.write_str(") traps, or is not emulated")?;
+                match number {
+                    Some(number) => write!(f, " (exception {number})"),
+                    None => Ok(()),
+                }
+            }
+            Self::SystemCall { number, pc } => write!(f, "unknown system call {number} at {pc:#x}"),
+            Self::Halted { pc } => write!(f, "the CPU halted at {pc:#x}"),
+            Self::Unicorn(error) => write!(f, "Unicorn: {error}"),
+            Self::Harness(error) => write!(f, "the harness failed: {error}"),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By `exit` or `exit_group`, with this status.
+    Exit(u8),
+    /// By a jump to itself at this address.
+    SelfJump(u64),
+    /// The observer asked for it.
+    Stopped,
+    /// Otherwise. What was observed so far stands, but the program has not
+    /// shown what it was run for.
+    Broken(Broken),
+}
+
+/// What a run leaves.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// Instructions that started.
+    pub instructions: u64,
+    /// What the program wrote to its standard output and error.
+    pub output: Vec<u8>,
+}
