@@ -149,6 +149,11 @@ impl Case<'_> {
         report
     }
 
+    /// The report of a case that could not be run to its end.
+    pub(crate) fn broken(&self, reason: String) -> CaseReport {
+        CaseReport { outcome: Outcome::Broken, reason: Some(reason), ..self.empty_report() }
+    }
+
     fn empty_report(&self) -> CaseReport {
         CaseReport {
             id: self.id(),

@@ -1,5 +1,7 @@
 //! Many cases: which ones, and running them side by side.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -180,10 +182,19 @@ impl Suite {
         cases
             .par_iter()
             .map(|case| {
-                let report = case.run(&self.corpus, options, make_unwinder);
+                // An unwinder under test may be anybody's. If it panics, this
+                // case is broken, and the others go on.
+                let run = || case.run(&self.corpus, options, make_unwinder);
+                let report = catch_unwind(AssertUnwindSafe(run))
+                    .unwrap_or_else(|panic| case.broken(format!("panicked: {}", panic_message(&*panic))));
                 done(&report);
                 report
             })
             .collect()
     }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }

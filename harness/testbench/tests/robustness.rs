@@ -115,7 +115,7 @@ fn ask(data: &[u8], address: u64) -> Result<(), Error> {
     }
 
     let registers = |_| Some(0x7000);
-    let memory = |address: u64| (address % 16 == 0).then_some(address);
+    let memory = |address: u64| address.is_multiple_of(16).then_some(address);
     for pc in pcs {
         let pc = InstructionPointer(pc);
         let found = section.lookup(pc).map_err(|error| is_told(error, data));

@@ -387,6 +387,26 @@ fn a_build_that_is_not_the_manifests_is_broken() {
     }
 }
 
+/// Makes an unwinder, or panics for one version of the format.
+fn panics_on_version_2<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    assert_ne!(target.section.header().version.number(), 2, "on purpose");
+    sframe_unwinder(target)
+}
+
+#[test]
+fn an_unwinder_that_panics_breaks_its_case_and_no_other() {
+    let suite = common::suite();
+    let filter = Filter { specs: vec!["leaf".parse().expect("a pattern")], ..Filter::default() };
+    let cases = suite.cases(&filter).expect("cases");
+    let reports = suite.run(&cases, &Options::default(), &panics_on_version_2, &|_| ());
+    assert_eq!(reports.len(), cases.len());
+    for report in reports {
+        let is_broken = report.outcome == Outcome::Broken;
+        assert_eq!(is_broken, report.sframe_version == 2, "{}", report.id);
+        assert!(!is_broken || report.reason.is_some_and(|reason| reason.contains("on purpose")));
+    }
+}
+
 /// A corpus of one build, changed, under a manifest that says so.
 fn corpus_of_one(folder: &Path, id: &str, bytes: &[u8]) {
     let manifest = Manifest::load(&common::repository().join("corpus")).expect("the manifest");

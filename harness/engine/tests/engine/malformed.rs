@@ -30,7 +30,7 @@ fn ask_everything(bytes: &[u8]) -> Result<(), Error> {
         let _ = section.lookup(InstructionPointer(pc));
         let frame = sframe_engine::Frame::topmost(InstructionPointer(pc), 0x7000, 0x7100);
         let registers = |_| Some(u64::MAX);
-        let memory = |address: u64| (address % 16 == 0).then_some(address);
+        let memory = |address: u64| address.is_multiple_of(16).then_some(address);
         let _ = section.step(&frame, Some(&registers), &memory, PauthMask::for_address_bits(39));
     }
     result

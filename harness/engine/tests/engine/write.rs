@@ -134,7 +134,8 @@ fn row_starts_are_as_wide_as_the_size_of_the_function_needs() {
 
 #[test]
 fn each_thing_that_a_version_cannot_express_is_refused_by_name() {
-    let amd64 = |function: Function| move |version| section(version, Abi::Amd64, &[function.clone()]);
+    let amd64 =
+        |function: Function| move |version| section(version, Abi::Amd64, std::slice::from_ref(&function));
     let plain = || function(&[row(Abi::Amd64, 0, 8)]);
     let one_row = |change: fn(&mut Row)| {
         let mut row = row(Abi::Amd64, 0, 8);

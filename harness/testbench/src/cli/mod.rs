@@ -102,6 +102,14 @@ pub(crate) fn main() -> ExitCode {
     result.unwrap_or_else(|failure| failure.report()).into()
 }
 
+/// A number of threads that a machine may have.
+fn parse_jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(jobs) if jobs <= 1024 => Ok(jobs),
+        _ => Err("a number from 0 to 1024 is expected".to_owned()),
+    }
+}
+
 /// Sets the number of threads; 0 is one for each processor.
 fn set_jobs(jobs: usize) -> Result<(), Failure> {
     rayon::ThreadPoolBuilder::new()

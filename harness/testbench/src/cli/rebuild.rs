@@ -23,7 +23,7 @@ pub(crate) struct Rebuild {
     #[arg(long)]
     check: bool,
     /// How many compilers to run at once; 0 for one per processor.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
     jobs: usize,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     machine: MachineOptions,
     /// How many cases to run at once; 0 for one per processor.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
     jobs: usize,
     /// Write report.json and junit.xml into this folder.
     #[arg(long, value_name = "DIR")]

@@ -130,10 +130,10 @@ impl Workshop {
 
         while let Some(source) = sources.get(seen).cloned() {
             for function in self.undefined(order, source)? {
-                if let Some(needed) = self.runtime.get(&function) {
-                    if !sources.contains(needed) {
-                        sources.push(needed.clone());
-                    }
+                if let Some(needed) = self.runtime.get(&function)
+                    && !sources.contains(needed)
+                {
+                    sources.push(needed.clone());
                 }
             }
             seen += 1;
