@@ -99,41 +99,41 @@ pub enum ErrorKind {
         /// The clause that describes the structure.
         clause: Clause,
     },
-    /// The first two bytes are the magic number in neither byte order.
+    /// The first two bytes are the magic number in neither byte order (2.1.1).
     BadMagic(u16),
-    /// The version is none of 1, 2 and 3.
+    /// The version is none of 1, 2 and 3 (2.1.2).
     UnknownVersion(u8),
-    /// The ABI identifier is none that the format defines.
+    /// The ABI identifier is none that the format defines (2.2.1).
     UnknownAbi(u8),
-    /// The section's byte order is not that of its ABI.
+    /// The section's byte order is not that of its ABI (2.1.1).
     WrongByteOrder(crate::Abi),
-    /// A sub-section reaches past the end of the section.
+    /// A sub-section reaches past the end of the section (2.2).
     SubSectionOutOfBounds {
         /// Where it would end, in bytes from the start of the section.
         end: u64,
         /// The length of the section.
         len: usize,
     },
-    /// There is no FDE with this index.
+    /// There is no FDE with this index (2.3.1).
     NoSuchFde(u32),
-    /// The offset to a function's rows lies outside the FRE sub-section.
+    /// The offset to a function's rows lies outside the FRE sub-section (2.3.1).
     FreOffsetOutOfBounds(u32),
-    /// The FRE type is none of ADDR1, ADDR2 and ADDR4.
+    /// The FRE type is none of ADDR1, ADDR2 and ADDR4 (2.3.3.3).
     UnknownFreType(u8),
-    /// The FDE type is neither default nor flex.
+    /// The FDE type is neither default nor flex (2.3.3.2).
     UnknownFdeType(u8),
-    /// The PC type is mask, but the size of the repeated block is 0.
+    /// The PC type is mask, but the size of the repeated block is 0 (2.3.3.1).
     ZeroRepSize,
-    /// A row's info byte has the reserved data word size 3.
+    /// A row's info byte has the reserved data word size 3 (2.4.1).
     UnknownDataWordSize,
-    /// A row has a number of data words that its ABI or FDE type does not allow.
+    /// A row has a number of data words that its ABI or FDE type does not allow (3.1).
     BadDataWordCount(u8),
-    /// A flex row's data words are not pairs and padding words, as they have to be.
+    /// A flex row's data words are not pairs and padding words, as they have to be (3.2).
     BadFlexWordCount(u8),
     /// Functions share rows: together they have more bytes of rows than the
-    /// FRE sub-section.
+    /// FRE sub-section (2.4).
     SharedRows,
-    /// A flex row gives its CFA without a base register.
+    /// A flex row gives its CFA without a base register (3.2).
     FlexCfaWithoutRegister,
 }
 

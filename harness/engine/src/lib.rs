@@ -67,3 +67,8 @@ pub use read::{
 };
 pub use rule::{Base, Recovery, RecoveryRule, Row};
 pub use step::{Caller, Frame, Memory, PauthMask, Registers, Step, StepError, Tracked};
+
+/// The examples of the front page are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct FrontPage;

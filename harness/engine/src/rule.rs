@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::abi::DwarfRegister;
 
-/// What a recovery rule adds its offset to.
+/// What a recovery rule adds its offset to (3.1, 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
     /// The CFA of the frame.
@@ -28,7 +28,7 @@ impl fmt::Display for Base {
     }
 }
 
-/// How to compute one value: `base + offset`, or what is stored there.
+/// How to compute one value: `base + offset`, or what is stored there (3.1, 3.2).
 ///
 /// Displays as its equation, such as `SP+16` or `*(CFA-8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,10 +53,10 @@ impl fmt::Display for RecoveryRule {
     }
 }
 
-/// How to find the caller's value of a register.
+/// How to find the caller's value of a register (3.1, 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recovery {
-    /// There is no such value. For RA: this is an outermost frame.
+    /// There is no such value. For RA: this is an outermost frame (2.4.1).
     Undefined,
     /// The register still holds it.
     Unchanged,
@@ -74,7 +74,7 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// A frame row entry with the range of PCs that it covers.
+/// A frame row entry with the range of PCs that it covers (2.4).
 ///
 /// Displays as its equations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,12 +92,12 @@ pub struct Row {
     pub ra: Recovery,
     /// The caller's frame pointer.
     pub fp: Recovery,
-    /// Whether the return address carries an authentication code (AArch64).
+    /// Whether the return address carries an authentication code (AArch64; 2.4.1).
     pub mangled_ra: bool,
 }
 
 impl Row {
-    /// Whether the row marks an outermost frame: its return address is undefined.
+    /// Whether the row marks an outermost frame: its return address is undefined (2.4.1).
     #[must_use]
     pub const fn is_outermost(&self) -> bool {
         matches!(self.ra, Recovery::Undefined)

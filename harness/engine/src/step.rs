@@ -33,7 +33,7 @@ impl<F: Fn(u64) -> Option<u64>> Memory for F {
     }
 }
 
-/// The bits of a code address that pointer authentication may use (AArch64).
+/// The bits of a code address that pointer authentication may use (AArch64; 3.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PauthMask(u64);
 
@@ -74,7 +74,7 @@ impl Frame {
     }
 }
 
-/// The three values that SFrame tracks.
+/// The three values that SFrame tracks (1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tracked {
     /// Canonical frame address.
@@ -176,7 +176,7 @@ impl From<Error> for StepError {
     }
 }
 
-/// What the rules of one frame say of its caller.
+/// What the rules of one frame say of its caller (appendix A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The CFA of the frame.
@@ -212,7 +212,7 @@ impl Caller {
 pub enum Step {
     /// The frame has this caller.
     Caller(Caller),
-    /// The section says that the frame has none.
+    /// The section says that the frame has none (2.3.3.2, 2.4.1).
     Outermost,
 }
 
@@ -274,7 +274,7 @@ impl<R: Registers, M: Memory> Evaluation<'_, R, M> {
 }
 
 impl Found {
-    /// Evaluates the row's rules for a frame.
+    /// Evaluates the row's rules for a frame (appendix A).
     ///
     /// `registers` are those of the CPU, and given for the topmost frame only:
     /// further down only SP and FP are known.
@@ -317,7 +317,7 @@ impl Found {
 }
 
 impl Section<'_> {
-    /// One step of a walk: looks a frame's PC up and evaluates its rules.
+    /// One step of a walk: looks a frame's PC up and evaluates its rules (appendix A).
     ///
     /// `registers` are those of the CPU, and given for the topmost frame only.
     ///

@@ -59,7 +59,7 @@ pub enum PauthKey {
     B,
 }
 
-/// A function descriptor entry, whatever the version.
+/// A function descriptor entry, whatever the version (2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fde {
     /// Position in the FDE sub-section, from 0.
@@ -80,12 +80,12 @@ pub struct Fde {
     pub fde_type: FdeType,
     /// The key that signs return addresses. Meaningful on AArch64 only.
     pub pauth_key: PauthKey,
-    /// Whether this is the frame of a signal handler's return (version 3).
+    /// Whether this is the frame of a signal handler's return (version 3; 2.3.3).
     /// The frame below it was interrupted, not called.
     pub signal: bool,
     /// Size of the repeated block of a mask FDE, in bytes. Version 1 has none.
     pub rep_size: Option<u8>,
-    /// Whether this marks an outermost frame: version 3, default type, no rows.
+    /// Whether this marks an outermost frame: version 3, default type, no rows (2.3.3.2).
     pub outermost: bool,
 }
 
@@ -127,7 +127,7 @@ impl Section<'_> {
         Ok(FdeRange { start: origin.wrapping_add_signed(relative), size })
     }
 
-    /// Reads the FDE at a position of the FDE sub-section.
+    /// Reads the FDE at a position of the FDE sub-section (2.3.1, 2.3.2).
     ///
     /// # Errors
     /// No such FDE, rows outside the FRE sub-section, or an unknown type.
@@ -151,10 +151,13 @@ impl Section<'_> {
 
         let (rows_offset, num_rows, info_at, info2, rep_size) = match attribute {
             Some(clause) => {
-                let bytes = self.bytes.until(self.fre_range().end);
-                let num_rows = u32::from(bytes.u16(data, clause)?);
-                let info2 = bytes.u8(data + 3, clause)?;
-                let rep_size = bytes.u8(data + 4, clause)?;
+                let (needed, available) = (V3_FDE_ATTR_SIZE, self.fre_range().end - data);
+                if available < needed {
+                    return Err(ErrorKind::Truncated { needed, available, clause }.at(data));
+                }
+                let num_rows = u32::from(self.bytes.u16(data, clause)?);
+                let info2 = self.bytes.u8(data + 3, clause)?;
+                let rep_size = self.bytes.u8(data + 4, clause)?;
                 (data + V3_FDE_ATTR_SIZE, num_rows, data + 2, info2, Some(rep_size))
             }
             None => {

@@ -313,7 +313,7 @@ fn saved(header: &Header, word: i32) -> Recovery {
     }
 }
 
-/// The rows of a function, in the order of the section. Ends after the first error.
+/// The rows of a function (2.4), in the order of the section. Ends after the first error.
 #[derive(Clone, Debug)]
 pub struct Rows<'a> {
     bytes: Bytes<'a>,
@@ -334,11 +334,12 @@ impl Rows<'_> {
         let fre = read_fre(self.bytes, self.offset, self.fde.fre_type)?;
         self.offset = fre.end;
         self.left -= 1;
-        let end = if self.left > 0 {
-            read_start(self.bytes, self.offset, self.fde.fre_type)?
-        } else {
-            self.fde.rows_end()
+        // Where the next row is cut, this one is whole: the error is the next one's.
+        let end = match self.left {
+            0 => None,
+            _ => read_start(self.bytes, self.offset, self.fde.fre_type).ok(),
         };
+        let end = end.unwrap_or_else(|| self.fde.rows_end());
         let (cfa, ra, fp) = fre.rules(&self.header, self.fde.fde_type)?;
         Ok(Row { start: fre.start, end, cfa, ra, fp, mangled_ra: fre.mangled_ra })
     }
@@ -407,7 +408,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The row that a frame row entry of a function stands for. `end` is the
+    /// The row that a frame row entry of a function stands for (3). `end` is the
     /// start of the next one, or [`Fde::rows_end`].
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl Version {
         }
     }
 
-    /// Size of one entry of the FDE sub-section, in bytes.
+    /// Size of one entry of the FDE sub-section, in bytes (2.3).
     #[must_use]
     pub const fn fde_size(self) -> usize {
         match self {
@@ -134,7 +134,10 @@ impl Header {
             return Err(ErrorKind::Truncated { needed: HEADER_SIZE, available: data.len(), clause }.at(0));
         }
         let abi = bytes.u8(4, Clause::Header)?;
-        let abi = Abi::from_id(abi).ok_or(ErrorKind::UnknownAbi(abi).at(4))?;
+        // s390x came with errata 1 of version 2 (1.3).
+        let abi = Abi::from_id(abi)
+            .filter(|abi| *abi != Abi::S390x || version != Version::V1)
+            .ok_or(ErrorKind::UnknownAbi(abi).at(4))?;
         if abi.byte_order() != order {
             return Err(ErrorKind::WrongByteOrder(abi).at(0));
         }
@@ -159,13 +162,13 @@ impl Header {
     }
 
     /// End of the header with its auxiliary part, in bytes from the start of
-    /// the section. The offsets of both sub-sections count from here.
+    /// the section (2.2). The offsets of both sub-sections count from here.
     #[must_use]
     pub const fn end(&self) -> usize {
         HEADER_SIZE + self.auxhdr_len as usize
     }
 
-    /// Whether start addresses are relative to their own field. Version 1
+    /// Whether start addresses are relative to their own field (2.1.3). Version 1
     /// does not know the flag; its bit means nothing there.
     #[must_use]
     pub const fn start_is_pcrel(&self) -> bool {

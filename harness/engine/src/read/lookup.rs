@@ -77,7 +77,7 @@ impl Section<'_> {
         Ok(None)
     }
 
-    /// The row of a function for an address that the function covers.
+    /// The row of a function for an address that the function covers (2.3.3.1).
     ///
     /// # Errors
     /// A row up to the one that is sought is malformed.
@@ -86,7 +86,7 @@ impl Section<'_> {
         if fde.outermost {
             let row = Row {
                 start: 0,
-                end: fde.size,
+                end: fde.rows_end(),
                 cfa: None,
                 ra: Recovery::Undefined,
                 fp: Recovery::Undefined,

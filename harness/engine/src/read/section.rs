@@ -55,7 +55,7 @@ impl<'a> Section<'a> {
         self.address
     }
 
-    /// All FDEs, in the order of the section.
+    /// All FDEs, in the order of the section (2.3).
     #[must_use]
     pub const fn fdes(&self) -> Fdes<'_, 'a> {
         Fdes { section: self, next: 0 }

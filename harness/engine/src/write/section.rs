@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::read::{self, FdeType, Flags, FreType, PauthKey, PcType, Version};
 use crate::rule::Row;
 
-/// A section that can be changed and written.
+/// A section that can be changed and written (2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// Version of the format.
@@ -26,7 +26,7 @@ pub struct Section {
     pub functions: Vec<Function>,
 }
 
-/// A function with its rows.
+/// A function with its rows (2.3, 2.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Address of the function.
@@ -86,7 +86,8 @@ impl Section {
                 return Err(ErrorKind::SharedRows.at(fde.rows_offset));
             }
             let usual = Function::usual_fre_type(fde.size);
-            offsets.push((fde.rows_offset, functions.len()));
+            // A function without rows has the place of the one that follows it.
+            offsets.push((fde.rows_offset, rows.len(), functions.len()));
             functions.push(Function {
                 start: fde.start,
                 size: fde.size,
@@ -101,7 +102,7 @@ impl Section {
             });
         }
         offsets.sort_unstable();
-        for (position, (_, function)) in (0..).zip(offsets) {
+        for (position, (.., function)) in (0..).zip(offsets) {
             functions[function].rows_position = position;
         }
         Ok(Self {

@@ -185,3 +185,23 @@ fn any_byte_may_hold_any_value() {
     }
     assert!(errors > 10_000 && values > 10_000, "{errors} errors, {values} values");
 }
+
+/// s390x came with errata 1 of version 2.
+#[test]
+fn version_1_knows_no_s390x() {
+    let bytes =
+        Builder::new(Version::V1, Abi::S390x, &[function(0x1000, 4, &[fre(0, true, 1, &[0])])]).bytes();
+    let error = error(&bytes);
+    assert_eq!((error.kind, error.offset), (ErrorKind::UnknownAbi(4), 4));
+}
+
+/// The error is that of the row that is cut, not of the whole one before it.
+#[test]
+fn a_row_before_a_cut_one_is_read() {
+    let functions = [function(0x1000, 16, &[fre(0, true, 1, &[8]), fre(4, true, 1, &[16])])];
+    let mut bytes = Builder::new(Version::V2, Abi::Amd64, &functions).bytes();
+    bytes[16] = 3; // sfh_fre_len: the first row
+    let section = Section::parse(&bytes, ADDRESS).expect("a sound header");
+    let rows: Vec<_> = section.rows(&section.fde(0).expect("an FDE")).map(|row| row.is_ok()).collect();
+    assert_eq!(rows, [true, false]);
+}

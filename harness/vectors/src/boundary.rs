@@ -1,0 +1,49 @@
+//! The questions that no vector may forget.
+
+use std::collections::BTreeSet;
+
+use crate::expect::{Fde, Row};
+use crate::names::PcType;
+
+/// A PC to be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Question {
+    /// The PC.
+    pub pc: u64,
+    /// Whether it is a return address.
+    pub return_address: bool,
+}
+
+/// The boundary PCs of functions: around the start and the end of each one and
+/// of its rows, and both ends as return addresses. The rows of a mask FDE have
+/// boundaries in the first and in the last block. Faulty FDEs, and FDEs with a
+/// faulty row, have none: which of their PCs have an answer is the reader's affair.
+#[must_use]
+pub fn boundaries(fdes: &[Fde]) -> BTreeSet<Question> {
+    let mut questions = BTreeSet::new();
+    for fde in fdes {
+        let (Some(start), Some(size)) = (fde.start, fde.size) else { continue };
+        if fde.rows.iter().any(|row| matches!(row, Row::Reject(_))) {
+            continue;
+        }
+        let (start, end) = (start.0, start.0.wrapping_add(size.into()));
+        let mut pcs = vec![start.wrapping_sub(1), start, end.wrapping_sub(1), end];
+        let last_block = match (fde.pc_type, fde.rep_size) {
+            (PcType::Mask, rep_size @ 1..) => {
+                let rep_size = u32::from(rep_size);
+                u64::from(size.saturating_sub(1) / rep_size * rep_size)
+            }
+            _ => 0,
+        };
+        for row in &fde.rows {
+            let Row::Rules(row) = row else { continue };
+            for block in [0, last_block] {
+                let pc = start.wrapping_add(block).wrapping_add(row.start.into());
+                pcs.extend([pc.wrapping_sub(1), pc, pc.wrapping_add(1)]);
+            }
+        }
+        questions.extend(pcs.into_iter().map(|pc| Question { pc, return_address: false }));
+        questions.extend([start, end].map(|pc| Question { pc, return_address: true }));
+    }
+    questions
+}

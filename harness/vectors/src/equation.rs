@@ -1,0 +1,142 @@
+//! Recovery rules as equations: `SP+16`, `*(CFA-8)`, `unchanged`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, de};
+
+/// What an offset is added to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Base {
+    /// `CFA`.
+    Cfa,
+    /// `SP`.
+    Sp,
+    /// `FP`.
+    Fp,
+    /// `r` and a DWARF register number. Never that of SP or FP.
+    Register(u32),
+}
+
+/// The right-hand side of a rule: `base`, `base+offset`, or one of them in
+/// `*( )` where the value is loaded from there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Equation {
+    /// What the offset is added to.
+    pub base: Base,
+    /// In bytes.
+    pub offset: i64,
+    /// Whether the value is loaded from the address.
+    pub dereference: bool,
+}
+
+/// How RA or FP is recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Recovery {
+    /// `undefined`: there is no caller.
+    Undefined,
+    /// `unchanged`: it is still in its register.
+    Unchanged,
+    /// An equation.
+    Rule(Equation),
+}
+
+/// A text that is no equation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no equation such as SP+16, *(CFA-8), r10 or unchanged")]
+pub struct EquationError(String);
+
+impl FromStr for Equation {
+    type Err = EquationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text).ok_or_else(|| EquationError(text.into()))
+    }
+}
+
+fn parse(text: &str) -> Option<Equation> {
+    let inner = text.strip_prefix("*(").map(|rest| rest.strip_suffix(')'));
+    let (dereference, sum) = match inner {
+        Some(inner) => (true, inner?),
+        None => (false, text),
+    };
+    let split = sum.find(['+', '-']).unwrap_or(sum.len());
+    let (base, offset) = sum.split_at(split);
+    let base = match base {
+        "CFA" => Base::Cfa,
+        "SP" => Base::Sp,
+        "FP" => Base::Fp,
+        _ => Base::Register(base.strip_prefix('r')?.parse().ok()?),
+    };
+    let offset = if offset.is_empty() { 0 } else { offset.parse().ok().filter(|offset| *offset != 0)? };
+    Some(Equation { base, offset, dereference })
+}
+
+impl FromStr for Recovery {
+    type Err = EquationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "undefined" => Ok(Self::Undefined),
+            "unchanged" => Ok(Self::Unchanged),
+            _ => text.parse().map(Self::Rule),
+        }
+    }
+}
+
+impl fmt::Display for Equation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let base = match self.base {
+            Base::Cfa => "CFA".into(),
+            Base::Sp => "SP".into(),
+            Base::Fp => "FP".into(),
+            Base::Register(number) => format!("r{number}"),
+        };
+        let offset = if self.offset == 0 { String::new() } else { format!("{:+}", self.offset) };
+        if self.dereference { write!(f, "*({base}{offset})") } else { write!(f, "{base}{offset}") }
+    }
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Undefined => f.write_str("undefined"),
+            Self::Unchanged => f.write_str("unchanged"),
+            Self::Rule(equation) => equation.fmt(f),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Equation {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Recovery {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equations_print_as_they_are_written() {
+        for text in ["SP", "SP+16", "FP-8", "r10", "r16+4", "*(CFA-8)", "*(CFA)", "*(r12+8)", "CFA-24"] {
+            assert_eq!(text.parse::<Equation>().map(|equation| equation.to_string()), Ok(text.into()));
+        }
+        for text in ["unchanged", "undefined", "*(CFA-16)"] {
+            assert_eq!(text.parse::<Recovery>().map(|recovery| recovery.to_string()), Ok(text.into()));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_equations() {
+        for text in ["", "SP+", "SP+0", "SP 16", "sp+16", "*(CFA-8", "*CFA", "r", "rbp+8", "SP+16+8", "x29"] {
+            assert!(text.parse::<Equation>().is_err(), "{text}");
+        }
+    }
+}

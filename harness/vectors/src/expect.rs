@@ -1,0 +1,208 @@
+//! What a reader must answer.
+
+use serde::Deserialize;
+
+use crate::equation::{Equation, Recovery};
+use crate::names::{Abi, FdeType, FreType, PauthKey, PcType, RejectKind};
+use crate::number::Address;
+
+/// A rejection.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reject {
+    /// Why.
+    pub kind: RejectKind,
+    /// Where, in bytes from the start of the section. Left out where readers
+    /// may well differ.
+    pub offset: Option<usize>,
+}
+
+/// The header as a reader must see it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// The version.
+    pub version: u8,
+    /// The ABI.
+    pub abi: Abi,
+    /// All bits of the flags.
+    pub flags: u8,
+    /// The fixed FP offset; 0 if there is none.
+    pub fixed_fp: i8,
+    /// The fixed RA offset; 0 if there is none.
+    pub fixed_ra: i8,
+    /// Length of the auxiliary header.
+    pub aux_len: u8,
+    /// Number of FDEs.
+    pub num_fdes: u32,
+    /// Number of FREs.
+    pub num_fres: u32,
+    /// Length of the FRE sub-section.
+    pub fre_len: u32,
+    /// Offset of the FDE sub-section.
+    pub fdeoff: u32,
+    /// Offset of the FRE sub-section.
+    pub freoff: u32,
+}
+
+/// An FDE as a reader must see it. What is left out is the first of its
+/// values, 0 or false.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fde {
+    /// A fault of the FDE; then there is nothing else.
+    pub reject: Option<Reject>,
+    /// Address of the function.
+    pub start: Option<Address>,
+    /// Its size.
+    pub size: Option<u32>,
+    /// Width of row starts.
+    #[serde(default)]
+    pub fre_type: FreType,
+    /// How PCs are compared with row starts.
+    #[serde(default)]
+    pub pc_type: PcType,
+    /// How data words are read.
+    #[serde(default)]
+    pub fde_type: FdeType,
+    /// The pointer authentication key.
+    #[serde(default)]
+    pub pauth_key: PauthKey,
+    /// Whether it is a signal frame.
+    #[serde(default)]
+    pub signal: bool,
+    /// Size of the block; 0 in version 1.
+    #[serde(default)]
+    pub rep_size: u8,
+    /// Whether the whole function is an outermost frame.
+    #[serde(default)]
+    pub outermost: bool,
+    /// The rows. The last one may be faulty, and ends them.
+    #[serde(default)]
+    pub rows: Vec<Row>,
+}
+
+/// A row as a reader must see it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "WrittenRow")]
+pub enum Row {
+    /// A sound row.
+    Rules(Rules),
+    /// A faulty one.
+    Reject(Reject),
+}
+
+/// A sound row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Its start.
+    pub start: u32,
+    /// The CFA. None where RA is undefined.
+    pub cfa: Option<Equation>,
+    /// RA.
+    pub ra: Recovery,
+    /// FP. None where RA is undefined.
+    pub fp: Option<Recovery>,
+    /// Whether RA is mangled.
+    pub mangled: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRow {
+    reject: Option<Reject>,
+    start: Option<u32>,
+    cfa: Option<Equation>,
+    ra: Option<Recovery>,
+    fp: Option<Recovery>,
+    #[serde(default)]
+    mangled: bool,
+}
+
+impl TryFrom<WrittenRow> for Row {
+    type Error = &'static str;
+
+    fn try_from(row: WrittenRow) -> Result<Self, Self::Error> {
+        let WrittenRow { reject, start, cfa, ra, fp, mangled } = row;
+        match (reject, start, cfa, ra, fp) {
+            (Some(reject), None, None, None, None) if !mangled => Ok(Self::Reject(reject)),
+            (None, Some(start), None, Some(ra @ Recovery::Undefined), None) => {
+                Ok(Self::Rules(Rules { start, cfa, ra, fp, mangled }))
+            }
+            (None, Some(_), _, Some(Recovery::Undefined), _) => {
+                Err("a row whose ra is undefined has neither cfa nor fp")
+            }
+            (None, Some(start), Some(_), Some(ra), Some(_)) => {
+                Ok(Self::Rules(Rules { start, cfa, ra, fp, mangled }))
+            }
+            _ => Err("a row has start, cfa, ra and fp, or else nothing but reject"),
+        }
+    }
+}
+
+/// A question, and its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "WrittenLookup")]
+pub struct Lookup {
+    /// The PC.
+    pub pc: Address,
+    /// Whether the PC is a return address, which is looked up by the byte before it.
+    pub return_address: bool,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// What a look-up must find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// `fde: none`.
+    NoFde,
+    /// `row: none`: this FDE, and no row.
+    NoRow(usize),
+    /// `row: outermost`: this FDE, which marks an outermost frame and has no rows.
+    Outermost(usize),
+    /// This FDE and this row of it, counted from 0.
+    Row(usize, usize),
+    /// The FDE, or a row that had to be read, is faulty.
+    Reject(Reject),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum IndexOrWord {
+    Index(usize),
+    Word(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLookup {
+    pc: Address,
+    #[serde(default)]
+    return_address: bool,
+    fde: Option<IndexOrWord>,
+    row: Option<IndexOrWord>,
+    reject: Option<Reject>,
+}
+
+impl TryFrom<WrittenLookup> for Lookup {
+    type Error = String;
+
+    fn try_from(lookup: WrittenLookup) -> Result<Self, Self::Error> {
+        use IndexOrWord::{Index, Word};
+        let WrittenLookup { pc, return_address, fde, row, reject } = lookup;
+        let answer = match (fde, row, reject) {
+            (None, None, Some(reject)) => Answer::Reject(reject),
+            (Some(Word(word)), None, None) if word == "none" => Answer::NoFde,
+            (Some(Index(fde)), Some(Index(row)), None) => Answer::Row(fde, row),
+            (Some(Index(fde)), Some(Word(word)), None) if word == "none" => Answer::NoRow(fde),
+            (Some(Index(fde)), Some(Word(word)), None) if word == "outermost" => Answer::Outermost(fde),
+            _ => {
+                return Err(format!(
+                    "the look-up of {pc} needs `fde: none`, or fde and row (an index, none or outermost), or reject"
+                ));
+            }
+        };
+        Ok(Self { pc, return_address, answer })
+    }
+}

@@ -1,0 +1,278 @@
+//! From files to checked vectors.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::Deserialize;
+
+use crate::boundary::{Question, boundaries};
+use crate::catalogue::Catalogue;
+use crate::expect::{Answer, Fde, Header, Lookup, Reject};
+use crate::number::{Address, Hex};
+use crate::section::SectionSource;
+use crate::step::Step;
+
+/// The catalogue, which lies among the vectors.
+const CATALOGUE: &str = "clauses.yaml";
+
+/// All vectors of a folder.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// The names that they use.
+    pub catalogue: Catalogue,
+    /// The vectors, in the order of their IDs.
+    pub vectors: Vec<Vector>,
+}
+
+/// A section and what a reader must answer.
+#[derive(Clone, Debug)]
+pub struct Vector {
+    /// Folder and name: `flex/amd64-drap`.
+    pub id: String,
+    /// What it shows.
+    pub summary: String,
+    /// The clauses that it proves, with their versions.
+    pub clauses: Vec<String>,
+    /// The readings that its answers depend on.
+    pub readings: Vec<String>,
+    /// Where the section is loaded.
+    pub address: u64,
+    /// The section.
+    pub bytes: Vec<u8>,
+    /// The same, field by field.
+    pub section: Option<SectionSource>,
+    /// Why it can't be opened.
+    pub reject: Option<Reject>,
+    /// Otherwise, its header.
+    pub header: Option<Header>,
+    /// Its functions, in the order of the section.
+    pub fdes: Vec<Fde>,
+    /// Look-ups.
+    pub lookups: Vec<Lookup>,
+    /// Steps.
+    pub steps: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenVector {
+    name: String,
+    summary: String,
+    clauses: Vec<String>,
+    #[serde(default)]
+    readings: Vec<String>,
+    address: Address,
+    section: Option<SectionSource>,
+    bytes: Option<Hex>,
+    reject: Option<Reject>,
+    header: Option<Header>,
+    #[serde(default)]
+    fdes: Vec<Fde>,
+    #[serde(default)]
+    lookups: Vec<Lookup>,
+    #[serde(default)]
+    steps: Vec<Step>,
+}
+
+/// A file that can't be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {message}", path.display())]
+pub struct Error {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Error {
+    fn new(path: &Path, message: impl Into<String>) -> Self {
+        Self { path: path.into(), message: message.into() }
+    }
+}
+
+impl Suite {
+    /// Reads and checks `clauses.yaml` and every `<group>/<name>.yaml`.
+    ///
+    /// # Errors
+    /// The mistakes of every file; a folder without vectors.
+    pub fn load(dir: &Path) -> Result<Self, Vec<Error>> {
+        let catalogue_path = dir.join(CATALOGUE);
+        let catalogue: Catalogue = read(&catalogue_path)
+            .and_then(|text| {
+                serde_yaml::from_str(&text).map_err(|error| Error::new(&catalogue_path, error.to_string()))
+            })
+            .map_err(|error| vec![error])?;
+        let files = files(dir).map_err(|error| vec![Error::new(dir, format!("cannot be read: {error}"))])?;
+        let (mut vectors, mut errors) = (Vec::new(), Vec::new());
+        for path in files {
+            match read(&path).map_err(|error| vec![error]).and_then(|text| load(&path, &text, &catalogue)) {
+                Ok(vector) => vectors.push(vector),
+                Err(mistakes) => errors.extend(mistakes),
+            }
+        }
+        if vectors.is_empty() && errors.is_empty() {
+            errors.push(Error::new(dir, "holds no vectors; they are files named <group>/<name>.yaml"));
+        }
+        vectors.sort_by(|one, other| one.id.cmp(&other.id));
+        if errors.is_empty() { Ok(Self { catalogue, vectors }) } else { Err(errors) }
+    }
+}
+
+impl Vector {
+    /// Reads one vector from the text of its file; `path` gives its ID.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Self, Vec<Error>> {
+        load(path, text, catalogue)
+    }
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|error| Error::new(path, format!("cannot be read: {error}")))
+}
+
+fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for group in fs::read_dir(dir)? {
+        let group = group?.path();
+        if group.is_dir() {
+            for file in fs::read_dir(group)? {
+                let file = file?.path();
+                if file.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+                    files.push(file);
+                }
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Error>> {
+    let written: WrittenVector =
+        serde_yaml::from_str(text).map_err(|error| vec![Error::new(path, error.to_string())])?;
+    let mut mistakes = Vec::new();
+    let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+    if path.extension().is_none_or(|extension| extension != "yaml") {
+        mistakes.push("must be named *.yaml".into());
+    }
+    if part(path.file_stem()) != written.name {
+        mistakes.push(format!("its name is `{}`, which is not that of the file", written.name));
+    }
+    check_names(&written, catalogue, &mut mistakes);
+    let encoded = written.section.as_ref().map(|section| section.encode(written.address.0));
+    let bytes = match (encoded, written.bytes) {
+        (Some(Err(error)), _) => {
+            mistakes.push(error.to_string());
+            Vec::new()
+        }
+        (Some(Ok(encoded)), Some(bytes)) if encoded != bytes.0 => {
+            let at = encoded.iter().zip(&bytes.0).take_while(|(one, other)| one == other).count();
+            mistakes.push(format!("section and bytes differ from offset {at} on"));
+            encoded
+        }
+        (Some(Ok(encoded)), _) => encoded,
+        (None, Some(bytes)) => bytes.0,
+        (None, None) => {
+            mistakes.push("needs section or bytes".into());
+            Vec::new()
+        }
+    };
+    let vector = Vector {
+        id: format!("{}/{}", part(path.parent().and_then(Path::file_name)), written.name),
+        summary: written.summary,
+        clauses: written.clauses,
+        readings: written.readings,
+        address: written.address.0,
+        bytes,
+        section: written.section,
+        reject: written.reject,
+        header: written.header,
+        fdes: written.fdes,
+        lookups: written.lookups,
+        steps: written.steps,
+    };
+    check_answers(&vector, &mut mistakes);
+    if mistakes.is_empty() {
+        return Ok(vector);
+    }
+    Err(mistakes.into_iter().map(|message| Error::new(path, message)).collect())
+}
+
+/// Clauses and readings are of the catalogue, and clauses of the section's version.
+fn check_names(vector: &WrittenVector, catalogue: &Catalogue, mistakes: &mut Vec<String>) {
+    let known: BTreeSet<_> = catalogue.clause_names().collect();
+    let version = vector.section.as_ref().map(|section| section.version);
+    let version = version.or(vector.header.as_ref().map(|header| header.version));
+    if vector.clauses.is_empty() {
+        mistakes.push("names no clause".into());
+    }
+    for clause in &vector.clauses {
+        if !known.contains(clause) {
+            mistakes.push(format!("{CATALOGUE} has no clause `{clause}`"));
+        } else if version.is_some_and(|version| !clause.starts_with(&format!("v{version}-"))) {
+            mistakes.push(format!("the clause `{clause}` is not of the section's version"));
+        }
+    }
+    for reading in &vector.readings {
+        if !catalogue.readings.iter().any(|entry| entry.name == *reading) {
+            mistakes.push(format!("{CATALOGUE} has no reading `{reading}`"));
+        }
+    }
+}
+
+/// The answers fit one another, and no boundary is forgotten.
+fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
+    if vector.reject.is_some() {
+        let nothing_else = vector.header.is_none()
+            && vector.fdes.is_empty()
+            && vector.lookups.is_empty()
+            && vector.steps.is_empty();
+        if !nothing_else {
+            mistakes.push("a section that can't be opened has no other answers than reject".into());
+        }
+        return;
+    }
+    let Some(header) = &vector.header else {
+        mistakes.push("needs reject or header".into());
+        return;
+    };
+    if header.num_fdes as usize != vector.fdes.len() {
+        mistakes.push(format!("has {} FDEs, and answers for {}", header.num_fdes, vector.fdes.len()));
+    }
+    for (index, fde) in vector.fdes.iter().enumerate() {
+        let whole = fde.start.is_some() && fde.size.is_some();
+        if fde.reject.is_some() == whole {
+            mistakes.push(format!("FDE {index} needs start and size, or else reject"));
+        }
+    }
+    for lookup in &vector.lookups {
+        let exists = match lookup.answer {
+            Answer::NoFde | Answer::Reject(_) => true,
+            Answer::NoRow(fde) | Answer::Outermost(fde) => fde < vector.fdes.len(),
+            Answer::Row(fde, row) => vector.fdes.get(fde).is_some_and(|fde| row < fde.rows.len()),
+        };
+        if !exists {
+            mistakes
+                .push(format!("the look-up of {} answers with what the section does not have", lookup.pc));
+        }
+    }
+    let mut asked = BTreeSet::new();
+    for lookup in &vector.lookups {
+        let question = Question { pc: lookup.pc.0, return_address: lookup.return_address };
+        if !asked.insert(question) {
+            mistakes.push(format!("asks twice for {}", lookup.pc));
+        }
+    }
+    for Question { pc, return_address } in boundaries(&vector.fdes).difference(&asked) {
+        let kind = if *return_address { " as a return address" } else { "" };
+        mistakes.push(format!("forgets to look up the boundary {pc:#x}{kind}"));
+    }
+    for (index, step) in vector.steps.iter().enumerate() {
+        if step.caller.is_some() == step.end.is_some() {
+            mistakes.push(format!("step {index} needs either caller or end"));
+        }
+    }
+}

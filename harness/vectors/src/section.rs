@@ -1,0 +1,160 @@
+//! The structured form of a section: its fields by name.
+
+use serde::Deserialize;
+
+use crate::names::{Abi, BaseRegister, ByteOrder, FdeType, Flag, FreType, PauthKey, PcType};
+use crate::number::{Address, Hex};
+
+/// A section, field by field. What is left out is 0, or follows from the rest.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SectionSource {
+    /// 1, 2 or 3: the layout.
+    pub version: u8,
+    /// The ABI, which also gives the byte order.
+    pub abi: Abi,
+    /// Another byte order than the ABI's, which makes the section wrong.
+    pub byte_order: Option<ByteOrder>,
+    /// The flags of the preamble.
+    #[serde(default)]
+    pub flags: Vec<Flag>,
+    /// The fixed FP offset.
+    #[serde(default)]
+    pub fixed_fp: i8,
+    /// The fixed RA offset.
+    #[serde(default)]
+    pub fixed_ra: i8,
+    /// The auxiliary header.
+    #[serde(default)]
+    pub aux: Hex,
+    /// Bytes between the header and the first FDE.
+    #[serde(default)]
+    pub fde_gap: Hex,
+    /// Bytes between the last FDE and the FRE sub-section.
+    #[serde(default)]
+    pub fre_gap: Hex,
+    /// The functions, in the order of the FDE sub-section.
+    #[serde(default)]
+    pub fdes: Vec<FdeSource>,
+    /// The order in which the functions' rows are stored, by FDE index. That
+    /// of the FDEs if left out.
+    pub row_order: Option<Vec<usize>>,
+    /// Header fields that are to hold something else.
+    #[serde(default)]
+    pub header: RawHeader,
+    /// Bytes behind the FRE sub-section.
+    #[serde(default)]
+    pub trailing: Hex,
+    /// Cuts the section to this many bytes, in the end.
+    pub keep: Option<usize>,
+}
+
+/// One function with its rows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FdeSource {
+    /// Its address. The encoder stores it relative to the section, or to the
+    /// field where the flag `pcrel` is set (not in version 1).
+    pub start: Address,
+    /// Its size in bytes.
+    pub size: u32,
+    /// Width of the row starts.
+    #[serde(default)]
+    pub fre_type: FreType,
+    /// How PCs are compared with row starts.
+    #[serde(default)]
+    pub pc_type: PcType,
+    /// How data words are read; stored in version 3.
+    #[serde(default)]
+    pub fde_type: FdeType,
+    /// The pointer authentication key.
+    #[serde(default)]
+    pub pauth_key: PauthKey,
+    /// The signal bit.
+    #[serde(default)]
+    pub signal: bool,
+    /// Size of the repeated block; stored in versions 2 and 3.
+    #[serde(default)]
+    pub rep_size: u8,
+    /// Fields that are to hold something else.
+    #[serde(default)]
+    pub raw: RawFde,
+    /// The rows.
+    #[serde(default)]
+    pub rows: Vec<RowSource>,
+}
+
+/// One row.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowSource {
+    /// Its start.
+    pub start: u32,
+    /// The base register bit.
+    pub base: BaseRegister,
+    /// Width of the data words in bytes: 1, 2 or 4.
+    #[serde(default = "one")]
+    pub width: u8,
+    /// The data words as they are stored, signed or unsigned.
+    pub words: Vec<i64>,
+    /// The bit that says that RA is mangled.
+    #[serde(default)]
+    pub mangled: bool,
+    /// Fields that are to hold something else.
+    #[serde(default)]
+    pub raw: RawRow,
+}
+
+const fn one() -> u8 {
+    1
+}
+
+/// Header fields with values of their own.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawHeader {
+    /// `sfp_magic`.
+    pub magic: Option<u16>,
+    /// `sfp_version`.
+    pub version: Option<u8>,
+    /// `sfp_flags`.
+    pub flags: Option<u8>,
+    /// `sfh_abi_arch`.
+    pub abi: Option<u8>,
+    /// `sfh_auxhdr_len`.
+    pub aux_len: Option<u8>,
+    /// `sfh_num_fdes`.
+    pub num_fdes: Option<u32>,
+    /// `sfh_num_fres`.
+    pub num_fres: Option<u32>,
+    /// `sfh_fre_len`.
+    pub fre_len: Option<u32>,
+    /// `sfh_fdeoff`.
+    pub fdeoff: Option<u32>,
+    /// `sfh_freoff`.
+    pub freoff: Option<u32>,
+}
+
+/// FDE fields with values of their own.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawFde {
+    /// The offset to the rows, from the start of the FRE sub-section.
+    pub fre_offset: Option<u32>,
+    /// The number of rows.
+    pub num_fres: Option<u32>,
+    /// The info byte; the first one in version 3.
+    pub info: Option<u8>,
+    /// The second info byte of version 3.
+    pub info2: Option<u8>,
+    /// The padding of version 2.
+    pub padding: Option<u16>,
+}
+
+/// Row fields with values of their own.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RawRow {
+    /// The info byte.
+    pub info: Option<u8>,
+}

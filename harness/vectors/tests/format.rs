@@ -1,0 +1,116 @@
+//! The format: what loads, what doesn't and why, and the bytes of sections.
+
+use std::path::Path;
+
+use sframe_vectors::{Catalogue, Suite, Vector, boundaries};
+
+const FOLDER: &str = "../../corpus/vectors";
+
+fn suite() -> Suite {
+    Suite::load(Path::new(FOLDER)).unwrap_or_else(|errors| panic!("{errors:#?}"))
+}
+
+fn text(id: &str) -> String {
+    std::fs::read_to_string(format!("{FOLDER}/{id}.yaml")).expect("a vector")
+}
+
+/// The mistakes in a vector after a replacement in its text.
+fn mistakes(catalogue: &Catalogue, id: &str, from: &str, to: &str) -> String {
+    let text = text(id);
+    assert!(text.contains(from), "{id} has no `{from}`");
+    let path = format!("{id}.yaml");
+    let errors = Vector::parse(Path::new(&path), &text.replacen(from, to, 1), catalogue);
+    let errors = errors.expect_err("a mistake");
+    assert!(errors.iter().all(|error| error.to_string().starts_with(&path)), "{errors:?}");
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn mistakes_are_named_with_their_file() {
+    let catalogue = suite().catalogue;
+    let id = "default/v3-amd64";
+    for (from, to, expected) in [
+        ("name: v3-amd64", "name: other", "its name is `other`"),
+        ("v3-cfa-sp", "v3-nothing", "no clause `v3-nothing`"),
+        ("v3-cfa-sp", "v2-cfa-sp", "not of the section's version"),
+        ("address:", "readings: [nothing]\naddress:", "no reading `nothing`"),
+        ("section:", "sections:", "unknown field `sections`"),
+        ("size: 32", "size: 33", "section and bytes differ from offset"),
+        ("  fixed_ra: -8\n  fdes", "  fixed_ra: -800\n  fdes", "fixed_ra"),
+        ("words: [8]", "words: [256]", "data word 256 does not fit 1 bytes"),
+        ("cfa: \"SP+8\"", "cfa: \"rsp+8\"", "`rsp+8` is no equation"),
+        ("ra: \"*(CFA-8)\", fp: unchanged}", "fp: unchanged}", "a row has start, cfa, ra and fp"),
+        ("ra: \"*(CFA-8)\"", "ra: undefined", "neither cfa nor fp"),
+        ("fde: none", "fde: nowhere", "needs `fde: none`"),
+        ("fde: 0, row: 0", "fde: 0, row: 77", "answers with what the section does not have"),
+        ("pc: \"0x1001\", fde", "pc: \"0x1000\", fde", "asks twice for 0x1000"),
+        ("\"0x1001\", fde", "\"0x5000\", fde", "forgets to look up the boundary 0x1001"),
+        (
+            "\"0x1020\", return_address: true",
+            "\"0x5000\", return_address: true",
+            "0x1020 as a return address",
+        ),
+        ("pc: \"0x1000\"", "pc: \"4096\"", "is no address"),
+        ("num_fdes: 1", "num_fdes: 2", "has 2 FDEs, and answers for 1"),
+        ("header:\n", "reject: {kind: bad-magic}\nheader:\n", "no other answers than reject"),
+        ("    caller:", "    end: {kind: no-fde}\n    caller:", "either caller or end"),
+    ] {
+        let mistakes = mistakes(&catalogue, id, from, to);
+        assert!(mistakes.contains(expected), "{from} -> {to}: {mistakes}");
+    }
+    let unknown = mistakes(&catalogue, "step/v3-amd64", "{kind: no-fde}", "{kind: no-fde, cfa: \"0x1\"}");
+    assert!(unknown.contains("unknown field `cfa`"), "{unknown}");
+}
+
+#[test]
+fn a_folder_without_vectors_is_an_error() {
+    let errors = Suite::load(Path::new("src")).expect_err("no vectors");
+    assert!(errors[0].to_string().contains("clauses.yaml: cannot be read"), "{errors:?}");
+}
+
+/// The committed bytes and the encoder were written apart from one another.
+#[test]
+fn sections_encode_to_the_bytes_beside_them() {
+    let suite = suite();
+    let mut both = 0;
+    for vector in &suite.vectors {
+        let Some(section) = &vector.section else { continue };
+        assert_eq!(section.encode(vector.address).as_ref(), Ok(&vector.bytes), "{}", vector.id);
+        both += usize::from(text(&vector.id).contains("\nbytes: "));
+    }
+    assert!(both >= 600, "{both} vectors with section and bytes");
+}
+
+#[test]
+fn boundaries_are_those_of_functions_and_rows() {
+    let suite = suite();
+    let vector = suite.vectors.iter().find(|vector| vector.id == "mask/v3-amd64-16-of-64").expect("a vector");
+    let questions: Vec<_> = boundaries(&vector.fdes[..1])
+        .into_iter()
+        .filter(|question| !question.return_address)
+        .map(|question| question.pc)
+        .collect();
+    let rows = [0xfff, 0x1000, 0x1001, 0x100a, 0x100b, 0x100c];
+    let last_block = [0x102f, 0x1030, 0x1031, 0x103a, 0x103b, 0x103c, 0x103f, 0x1040];
+    assert_eq!(questions, [&rows[..], &last_block].concat());
+}
+
+/// The manual names every group and every kind of rejection.
+#[test]
+fn the_manual_is_complete() {
+    let manual = std::fs::read_to_string(format!("{FOLDER}/README.md")).expect("a manual");
+    for vector in suite().vectors {
+        let group = vector.id.split('/').next().expect("a group");
+        assert!(manual.contains(&format!("| {group} ")), "the group {group}");
+    }
+    for word in sframe_vectors::RejectKind::ALL.map(|kind| format!("{kind:?}")) {
+        let mut kebab = String::new();
+        for letter in word.chars() {
+            if letter.is_uppercase() && !kebab.is_empty() {
+                kebab.push('-');
+            }
+            kebab.extend(letter.to_lowercase());
+        }
+        assert!(manual.contains(&format!("| `{kebab}`")), "the rejection {kebab}");
+    }
+}
