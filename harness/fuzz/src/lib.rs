@@ -2,42 +2,88 @@
 //!
 //! Each property is a function that panics where it is broken. They are run
 //! on generated input by `cargo test`, and by libFuzzer through
-//! `fuzz_targets/`.
+//! `fuzz_targets/` (see `ci/fuzz`). [`PROPERTIES`] has all of them by the name
+//! of their fuzz target.
+//!
+//! What the engine costs on any input, in steps and in memory, is measured in
+//! `tests/cost.rs`.
+
+use std::cell::Cell;
 
 use sframe_engine::write::{self, Target};
 use sframe_engine::{
-    ByteOrder, DwarfRegister, Frame, InstructionPointer, PauthMask, Pc, ReturnAddress, Section, Step, Version,
+    Abi, Base, ByteOrder, DwarfRegister, Error, Fde, Frame, InstructionPointer, PauthMask, Pc, Recovery,
+    RecoveryRule, ReturnAddress, Row, Section, Step, Version,
 };
+
+/// A property: panics if it does not hold for the input.
+pub type Property = fn(&[u8]);
+
+/// All properties, each with the name of its fuzz target.
+pub const PROPERTIES: [(&str, Property); 5] =
+    [("read", read), ("look_up", look_up), ("step", step), ("write", write), ("convert", convert)];
+
+/// Bytes of machine state that stand before the section in the input of [`step`].
+pub const STATE_SIZE: usize = 32;
 
 /// Where sections are loaded.
 const ADDRESS: u64 = 0x10_0000;
 
 fn parse(data: &[u8]) -> Option<Section<'_>> {
-    Section::parse(data, ADDRESS).ok()
+    match Section::parse(data, ADDRESS) {
+        Ok(section) => Some(section),
+        Err(error) => {
+            assert_is_told(&error, data);
+            None
+        }
+    }
 }
 
-/// Everything can be read, or is a typed error; and no more is read than is there.
+/// An error has a place within the input, and a sentence for people.
+fn assert_is_told(error: &Error, data: &[u8]) {
+    assert!(error.offset <= data.len() && !error.clause().title().is_empty(), "{error}");
+    assert!(error.to_string().contains(error.clause().title()), "{error}");
+}
+
+/// Everything can be read, or is a typed error; and no more is read than is
+/// there. Stored entries and rows are the same, one by one.
 pub fn read(data: &[u8]) {
     let Some(section) = parse(data) else { return };
-    for fde in section.fdes() {
+    let header = *section.header();
+    assert!(section.auxiliary_header().len() == usize::from(header.auxhdr_len));
+    let fdes = section.fdes().enumerate();
+    let mut count = 0;
+    for (index, fde) in fdes {
+        count += 1;
         let fde = match fde {
             Ok(fde) => fde,
             Err(error) => {
-                assert!(error.offset <= data.len() && !error.to_string().is_empty());
+                assert_is_told(&error, data);
                 continue;
             }
         };
+        assert_eq!(fde.index as usize, index);
+        let mut entries = section.fres(&fde);
         let mut rows: usize = 0;
         for row in section.rows(&fde) {
             rows += 1;
+            let entry = entries.next().expect("as many entries as rows");
             match row {
-                Ok(row) => assert!(!row.to_string().is_empty()),
-                Err(error) => assert!(error.offset <= data.len() && !error.to_string().is_empty()),
+                Ok(row) => {
+                    assert!(!row.to_string().is_empty());
+                    let entry = entry.expect("a row has an entry");
+                    assert_eq!(section.row(&fde, &entry, row.end), Ok(row));
+                    assert!(entry.offset() + entry.size() <= data.len());
+                }
+                Err(error) => assert_is_told(&error, data),
             }
         }
         // A row takes at least two bytes; one more may be a row that is cut.
         assert!(rows <= data.len() / 2 + 1, "{rows} rows in {} bytes", data.len());
     }
+    assert_eq!(count, header.num_fdes as usize);
+    assert!(count <= data.len() / header.version.fde_size());
+    section.fde(header.num_fdes).expect_err("there is none behind the last");
 }
 
 /// Addresses at which something may change: around each function's bounds and rows.
@@ -54,14 +100,38 @@ fn boundaries(section: &Section<'_>) -> Vec<u64> {
     addresses
 }
 
+/// The functions, if they can all be read, and lie in order where the section
+/// says so: then a binary search must find what a scan finds.
+fn searchable(section: &Section<'_>) -> Option<Vec<Fde>> {
+    let fdes = section.fdes().collect::<Result<Vec<_>, _>>().ok()?;
+    let ends: Option<Vec<_>> = fdes.iter().map(|fde| fde.start.checked_add(fde.size.into())).collect();
+    // One that goes past the last address covers the first ones too.
+    let ends = ends?;
+    let in_order = ends.iter().zip(fdes.iter().skip(1)).all(|(end, next)| *end <= next.start);
+    (in_order || !section.header().flags.sorted()).then_some(fdes)
+}
+
 /// What is found covers the address, and is one of the function's rows. A
-/// return address is looked up as the address before it.
+/// return address is looked up as the address before it. A search finds the
+/// function that trying each one finds.
 pub fn look_up(data: &[u8]) {
     let Some(section) = parse(data) else { return };
+    let fdes = searchable(&section);
     for address in boundaries(&section) {
+        if let Some(fdes) = &fdes {
+            let scanned = fdes.iter().find(|fde| fde.contains(address));
+            assert_eq!(section.lookup_fde(InstructionPointer(address)), Ok(scanned.copied()));
+        }
         let found = section.lookup(InstructionPointer(address));
         assert_eq!(found, section.lookup(ReturnAddress(address.wrapping_add(1))));
-        let Ok(Some(found)) = found else { continue };
+        let found = match found {
+            Ok(Some(found)) => found,
+            Ok(None) => continue,
+            Err(error) => {
+                assert_is_told(&error, data);
+                continue;
+            }
+        };
         assert!(found.fde.contains(address));
         match found.row_index {
             None => assert!(found.fde.outermost && found.row.is_outermost()),
@@ -73,19 +143,27 @@ pub fn look_up(data: &[u8]) {
     }
 }
 
-/// A step is a value or a named reason; a caller's frame lies further out.
+/// A step is a value or a named reason; a caller's frame lies further out. It
+/// asks for no more than one value and one register for each of CFA, RA and FP.
 pub fn step(data: &[u8]) {
     // The first bytes are the machine's state, the others the section.
-    let Some((state, data)) = data.split_at_checked(32) else { return };
+    let Some((state, data)) = data.split_at_checked(STATE_SIZE) else { return };
     let Some(section) = parse(data) else { return };
     let word = |index: usize| {
         let bytes = state[index * 8..index * 8 + 8].try_into().unwrap_or_default();
         u64::from_le_bytes(bytes)
     };
     let (sp, fp, salt) = (word(0), word(1), word(2));
-    let registers = |register: DwarfRegister| (register.0 < 32).then(|| salt.wrapping_mul(register.0.into()));
-    let memory = |address: u64| (address % 3 != salt % 3).then(|| address.rotate_left(7) ^ salt);
-    let mask = PauthMask::for_address_bits(39);
+    let (loads, reads) = (Cell::new(0), Cell::new(0));
+    let registers = |register: DwarfRegister| {
+        reads.set(reads.get() + 1);
+        (register.0 < 32).then(|| salt.wrapping_mul(register.0.into()))
+    };
+    let memory = |address: u64| {
+        loads.set(loads.get() + 1);
+        (address % 3 != salt % 3).then(|| address.rotate_left(7) ^ salt)
+    };
+    let mask = PauthMask::for_address_bits(u32::from(state[24]));
     for address in boundaries(&section) {
         for topmost in [true, false] {
             let pc = if topmost {
@@ -94,24 +172,50 @@ pub fn step(data: &[u8]) {
                 Pc::Return(ReturnAddress(address))
             };
             let frame = Frame { pc, sp, fp };
+            loads.set(0);
+            reads.set(0);
             match section.step(&frame, topmost.then_some(&registers), &memory, mask) {
                 Ok(Step::Caller(caller)) => {
                     let is_signal = caller.interrupted;
                     assert!(is_signal || caller.sp > sp || (topmost && caller.sp == sp));
                     assert_eq!(caller.cfa % 8, 0);
+                    assert_eq!(caller.frame().is_ok(), caller.ra.is_ok() && caller.fp.is_ok());
                 }
                 Ok(Step::Outermost) => {}
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
+            assert!(loads.get() <= 3 && reads.get() <= if topmost { 3 } else { 0 });
         }
     }
 }
 
+/// What a section says, without what is not kept by writing: the ends of rows,
+/// which are the starts of the next, and the places among the others' rows of
+/// functions that have none.
+fn said(mut section: write::Section) -> write::Section {
+    let mut order: Vec<usize> = (0..section.functions.len()).collect();
+    order.sort_by_key(|index| section.functions[*index].rows_position);
+    let mut position = 0;
+    for index in order {
+        let function = &mut section.functions[index];
+        function.rows_position = position;
+        position += u32::from(!function.rows.is_empty());
+        if function.rows.is_empty() {
+            function.rows_position = 0;
+        }
+        function.rows.iter_mut().for_each(|row| row.end = 0);
+    }
+    section
+}
+
 /// What was read can be written, unless it is refused by name, and reads back
-/// as it was; written again it is the same.
+/// as it was; written again it is the same. It does not grow.
 pub fn write(data: &[u8]) {
     let Some(section) = parse(data) else { return };
-    let Ok(owned) = write::Section::from_read(&section) else { return };
+    let owned = match write::Section::from_read(&section) {
+        Ok(owned) => owned,
+        Err(error) => return assert_is_told(&error, data),
+    };
     let rows: usize = owned.functions.iter().map(|function| function.rows.len()).sum();
     assert!(rows <= data.len() / 2, "{rows} rows kept of {} bytes", data.len());
     let bytes = match owned.write(ADDRESS) {
@@ -121,18 +225,35 @@ pub fn write(data: &[u8]) {
             return;
         }
     };
+    // The two sub-sections, and what is within each, may overlap in the input.
+    assert!(bytes.len() <= 3 * data.len(), "{} bytes from {}", bytes.len(), data.len());
     let again = Section::parse(&bytes, ADDRESS).expect("a written header is sound");
     let again = write::Section::from_read(&again).expect("written rows are sound");
     assert_eq!(again.write(ADDRESS).as_ref(), Ok(&bytes));
-    let without_ends = |mut section: write::Section| {
-        // The end of a row is the start of the next; both are kept by writing.
-        section
-            .functions
-            .iter_mut()
-            .for_each(|function| function.rows.iter_mut().for_each(|row| row.end = 0));
-        section
+    assert_eq!(said(again), said(owned));
+}
+
+/// What is said of an address, whatever the version: the same rule can have
+/// two forms, as SP and as the register that SP is.
+fn says(section: &Section<'_>, address: u64) -> Option<Row> {
+    let abi = section.header().abi;
+    let mut row = section.lookup(InstructionPointer(address)).expect("written rows are sound")?.row;
+    row.cfa = row.cfa.map(|rule| plain(abi, rule));
+    for recovery in [&mut row.ra, &mut row.fp] {
+        if let Recovery::Rule(rule) = recovery {
+            *rule = plain(abi, *rule);
+        }
+    }
+    Some(row)
+}
+
+fn plain(abi: Abi, mut rule: RecoveryRule) -> RecoveryRule {
+    rule.base = match rule.base {
+        Base::Register(register) if register == abi.sp() => Base::Sp,
+        Base::Register(register) if register == abi.fp() => Base::Fp,
+        base => base,
     };
-    assert_eq!(without_ends(again), without_ends(owned));
+    rule
 }
 
 /// A conversion can be written, and answers each look-up as before but for the
@@ -140,18 +261,28 @@ pub fn write(data: &[u8]) {
 pub fn convert(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let Ok(owned) = write::Section::from_read(&section) else { return };
+    let addresses = boundaries(&section);
     for version in [Version::V1, Version::V2, Version::V3] {
         for byte_order in [ByteOrder::Little, ByteOrder::Big] {
             let Ok(conversion) = owned.convert(Target { version, byte_order }) else { continue };
             let kept = conversion.section.functions.len();
             assert_eq!(kept + conversion.left_out.len(), owned.functions.len());
-            match conversion.section.write(ADDRESS) {
-                Ok(bytes) => {
-                    let converted = Section::parse(&bytes, ADDRESS).expect("a written header is sound");
-                    write::Section::from_read(&converted).expect("written rows are sound");
+            let bytes = match conversion.section.write(ADDRESS) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    // Each function was in reach of itself, maybe not of the section.
+                    assert!(!error.to_string().is_empty());
+                    continue;
                 }
-                // Each function was in reach of itself, maybe not of the section.
-                Err(error) => assert!(!error.to_string().is_empty()),
+            };
+            let converted = Section::parse(&bytes, ADDRESS).expect("a written header is sound");
+            write::Section::from_read(&converted).expect("written rows are sound");
+            assert_eq!(converted.header().version, version);
+            // Where one is left out, another that overlaps it may answer.
+            if conversion.left_out.is_empty() {
+                for address in &addresses {
+                    assert_eq!(says(&converted, *address), says(&section, *address), "{address:#x}");
+                }
             }
         }
     }

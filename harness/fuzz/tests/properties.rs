@@ -35,7 +35,7 @@ fn section(version: u8, abi: u8, functions: usize, rows: &[(u8, u8, Vec<u8>)], f
             table.extend(number(4, 0x40));
             table.extend(number(4, offset));
             fres.extend(number(2, rows.len() as u64));
-            fres.extend([flags & 0xb0, index as u8 & 1, 16]);
+            fres.extend([flags & 0xb0, u8::from(index % 2 == 1), 16]);
         } else {
             for value in [start, 0x40, offset, rows.len() as u64] {
                 table.extend(number(4, value));
@@ -124,24 +124,22 @@ fn generated_sections_are_mostly_sound() {
     assert!(written > 100, "{written} of 500");
 }
 
-/// Inputs that once broke a property.
+/// Inputs that once broke a property, and what libFuzzer has kept for the code
+/// that it reaches.
 #[test]
-fn regressions_stay_mended() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
-    for entry in std::fs::read_dir(folder).expect("the folder") {
-        let path = entry.expect("an entry").path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            continue;
-        }
-        let data = std::fs::read(path).expect("a file");
-        for property in [
-            sframe_fuzz::read,
-            sframe_fuzz::look_up,
-            sframe_fuzz::step,
-            sframe_fuzz::write,
-            sframe_fuzz::convert,
-        ] {
-            property(&data);
-        }
+fn regressions_stay_mended_and_kept_inputs_hold() {
+    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let inputs = |folder: &str| {
+        let entries = std::fs::read_dir(package.join(folder)).expect("the folder");
+        entries
+            .map(|entry| entry.expect("an entry").path())
+            .filter(|path| path.is_file() && path.extension().is_none_or(|extension| extension != "md"))
+            .map(|path| std::fs::read(path).expect("a file"))
+            .collect::<Vec<_>>()
+    };
+    for (target, property) in sframe_fuzz::PROPERTIES {
+        let kept = inputs(&format!("corpus/{target}"));
+        assert!(kept.len() >= 20, "{} inputs kept for {target}", kept.len());
+        kept.iter().chain(&inputs("regressions")).for_each(|data| property(data));
     }
 }
