@@ -63,9 +63,21 @@ pub const VARIANTS: &[Variant] = &[
         by_default: true,
     },
     Variant {
+        name: "O0-shared",
+        summary: "as O0, but a shared object with an entry point, whose calls go through its PLT",
+        flags: &["-O0", "-fPIC", "-shared", "-Wl,-e,_start", "-Wl,-z,lazy"],
+        by_default: false,
+    },
+    Variant {
         name: "O2-shared",
         summary: "optimised, a shared object with an entry point, whose calls go through its PLT",
         flags: &["-O2", "-fPIC", "-shared", "-Wl,-e,_start", "-Wl,-z,lazy"],
+        by_default: false,
+    },
+    Variant {
+        name: "O2-fp-shared",
+        summary: "the same with frame pointers",
+        flags: &["-O2", "-fno-omit-frame-pointer", "-fPIC", "-shared", "-Wl,-e,_start", "-Wl,-z,lazy"],
         by_default: false,
     },
 ];
