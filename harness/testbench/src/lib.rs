@@ -8,6 +8,7 @@
 //! corpus ELF -> target -> examine -+-> call stack --------+
 //!                                  +-> unwind (unwinders) +-> compare -> finding -> case -> report
 //! spec YAML  -> spec ------------------> stops, frames ---+
+//! any file   -> input -> dump, convert
 //! ```
 
 pub mod case;
@@ -17,6 +18,7 @@ mod coverage;
 pub mod dump;
 pub mod examine;
 pub mod finding;
+pub mod input;
 mod judge;
 pub mod lines;
 pub mod lint;

@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 
 use rstest::rstest;
 use serde_json::Value;
-use sframe_testbench::dump::{Document, Dump, FileFormat, Input, text};
+use sframe_testbench::dump::{Document, Dump, text};
+use sframe_testbench::input::{FileFormat, Input};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use sframe_engine::write::{self, Target};
 use sframe_engine::{ByteOrder, Section, Version};
-use sframe_testbench::dump::Input;
 use sframe_testbench::finding::Address;
+use sframe_testbench::input::Input;
 
 use super::exit::{Failure, Status};
 use super::{print, print_json};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use sframe_testbench::dump::{self, Document, Input};
+use sframe_testbench::dump::{self, Document};
+use sframe_testbench::input::Input;
 
 use super::exit::{Failure, Status};
 use super::{print, print_json};

@@ -109,8 +109,8 @@ impl Manifest {
     /// The text of the file.
     pub(super) fn to_text(&self, corpus_dir: &Path) -> Result<String, Error> {
         let document = Document { schema: SCHEMA, builds: self.builds.clone() };
-        let yaml = serde_yaml::to_string(&document)
-            .map_err(|error| Error::Encode { path: Self::path(corpus_dir), message: error.to_string() })?;
+        let yaml = crate::yaml::to_string(&document)
+            .map_err(|message| Error::Encode { path: Self::path(corpus_dir), message })?;
 
         Ok(format!("# Written by ci/corpus. Do not edit.\n{yaml}"))
     }

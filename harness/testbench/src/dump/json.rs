@@ -9,8 +9,8 @@ use sframe_engine::{
 };
 
 use super::content::{Dump, Function, FunctionRow};
-use super::input::{FileFormat, Input, RelocationTarget};
 use super::text::flag_names;
+use crate::input::{FileFormat, Input, RelocationTarget};
 
 /// An address; a string such as "0x401000".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,12 +42,10 @@
 //! errors all the same.
 
 mod content;
-mod input;
 mod json;
 mod text;
 
 pub use content::{Dump, Function, FunctionRow};
-pub use input::{FileFormat, Input, InputError, RelocationTarget};
 pub use json::{
     AddressDocument, Document, ErrorDocument, FieldsDocument, FunctionDocument, HexDocument, PlaceDocument,
     RowDocument, RuleDocument, UnclaimedDocument,

@@ -9,7 +9,7 @@ use sframe_engine::constants::{
 use sframe_engine::{Abi, Base, DwarfRegister, Fde, FdeType, Fre, Header, PauthKey, PcType, Version};
 
 use super::content::{Dump, Function};
-use super::input::FileFormat;
+use crate::input::FileFormat;
 
 /// The text of a dump, with objdump's first lines: the name of the file, as
 /// it was given, and its format.

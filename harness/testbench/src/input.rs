@@ -1,5 +1,5 @@
-//! The bytes to dump: the `.sframe` section of an ELF file, or a file that is
-//! a section itself.
+//! The section of a file: the `.sframe` section of an ELF file, relocated where it
+//! has to be, or a file that is a section itself.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -61,3 +61,11 @@ pub fn from_str<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     Source::read(path)?.parse()
 }
+
+/// The value as YAML.
+///
+/// # Errors
+/// It can't be expressed; the message says what of it.
+pub(crate) fn to_string<T: serde::Serialize>(value: &T) -> Result<String, String> {
+    serde_yaml::to_string(value).map_err(|error| error.to_string())
+}
