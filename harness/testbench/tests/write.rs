@@ -67,7 +67,7 @@ fn a_conversion_says_the_same_but_of_the_functions_that_it_lists() {
                 assert_eq!(converted.header().version, version, "{name}");
                 let gone = |answer: &String| {
                     conversion.left_out.iter().any(|gone| {
-                        let function = &owned.functions[gone.error.function.expect("the function")];
+                        let function = &owned.functions[gone.function];
                         let end = function.start + u64::from(function.size);
                         let pc = answer.split(' ').next().expect("a PC").trim_start_matches("0x");
                         let pc = u64::from_str_radix(pc, 16).expect("a PC");
@@ -78,7 +78,9 @@ fn a_conversion_says_the_same_but_of_the_functions_that_it_lists() {
                 assert_eq!(says(&converted), expected, "{name} to {version}");
                 whole += u32::from(conversion.left_out.is_empty());
                 for gone in conversion.left_out {
-                    *left_out.entry(format!("{:?}", gone.error.kind)).or_insert(0) += 1;
+                    for error in gone.errors {
+                        *left_out.entry(format!("{:?}", error.kind)).or_insert(0) += 1;
+                    }
                 }
             }
         }

@@ -22,12 +22,15 @@ pub struct Target {
 ///
 /// It is left out whole: without one of its rows, the row before would cover
 /// what it does not describe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Address of the function.
     pub start: u64,
-    /// Why, with function and row of the section that was converted.
-    pub error: WriteError,
+    /// Position of the function in the section that was converted.
+    pub function: usize,
+    /// Why: each row that can't be expressed, or what of the function itself
+    /// can't. Never empty.
+    pub errors: Vec<WriteError>,
 }
 
 /// A converted section, and what could not be carried over.
@@ -61,20 +64,16 @@ impl Section {
         let mut kept: Vec<(u32, Function)> = Vec::new();
         let mut left_out = Vec::new();
         for (index, function) in self.functions.iter().enumerate() {
-            let converted = convert_function(function, self.version, abi, target.version)
-                .map_err(|kind| kind.of_function(index))
-                .and_then(|converted| {
-                    section.functions = Vec::from([Function { rows_position: 0, ..converted }]);
-                    section.write(function.start)
-                });
-            match converted {
-                Ok(_) => {
-                    kept.extend(section.functions.drain(..).map(|kept| (function.rows_position, kept)));
-                }
-                Err(error) => {
-                    let error = WriteError { function: Some(index), ..error };
-                    left_out.push(LeftOut { start: function.start, error });
-                }
+            let errors = match convert_function(function, self.version, abi, target.version) {
+                Ok(converted) => section.refusals(&converted),
+                Err(kind) => Vec::from([kind.of_function(index)]),
+            };
+            if errors.is_empty() {
+                kept.extend(section.functions.drain(..).map(|kept| (function.rows_position, kept)));
+            } else {
+                let of_function = |error| WriteError { function: Some(index), ..error };
+                let errors = errors.into_iter().map(of_function).collect();
+                left_out.push(LeftOut { start: function.start, function: index, errors });
             }
         }
         let mut order: Vec<usize> = (0..kept.len()).collect();
@@ -84,6 +83,20 @@ impl Section {
             section.functions[index].rows_position = position;
         }
         Ok(Conversion { section, left_out })
+    }
+}
+
+impl Section {
+    /// What of a function the section's version can't express. Where it can
+    /// express all, the function becomes the section's only one.
+    fn refusals(&mut self, function: &Function) -> Vec<WriteError> {
+        self.functions = Vec::from([Function { rows_position: 0, ..function.clone() }]);
+        match self.write(function.start) {
+            Ok(_) => Vec::new(),
+            // Each such row is named, not only the first.
+            Err(error) if error.row.is_some() => self.row_errors(function),
+            Err(error) => Vec::from([error]),
+        }
     }
 }
 

@@ -166,16 +166,23 @@ impl Section {
             });
             output.u8(function.rep_size.unwrap_or(0));
         }
-        let width = fre_type(function).width();
         for (position, row) in function.rows.iter().enumerate() {
-            let fault = |kind: WriteErrorKind| kind.of_row(index, position);
-            if width < 4 && row.start >> (8 * width) != 0 {
-                return Err(fault(WriteErrorKind::StartTooLarge(row.start)));
-            }
-            output.put(width, row.start.into());
-            self.write_row(function, row, output).map_err(fault)?;
+            self.write_row(function, row, output).map_err(|kind| kind.of_row(index, position))?;
         }
         Ok(())
+    }
+
+    /// All rows of a function that can't be expressed. The function is taken
+    /// for the first one.
+    pub(super) fn row_errors(&self, function: &Function) -> Vec<WriteError> {
+        let mut output = Output { order: self.abi.byte_order(), bytes: Vec::new() };
+        let mut errors = Vec::new();
+        for (position, row) in function.rows.iter().enumerate() {
+            output.bytes.clear();
+            let result = self.write_row(function, row, &mut output);
+            errors.extend(result.err().map(|kind| kind.of_row(0, position)));
+        }
+        errors
     }
 
     fn check_function(&self, function: &Function) -> Result<(), WriteErrorKind> {
@@ -203,6 +210,11 @@ impl Section {
     }
 
     fn write_row(&self, function: &Function, row: &Row, output: &mut Output) -> Result<(), WriteErrorKind> {
+        let width = fre_type(function).width();
+        if width < 4 && row.start >> (8 * width) != 0 {
+            return Err(WriteErrorKind::StartTooLarge(row.start));
+        }
+        output.put(width, row.start.into());
         let words = match (row.cfa, function.fde_type) {
             (None, _) if self.version == Version::V1 => {
                 return Err(WriteErrorKind::UndefinedRaNotInVersion);

@@ -274,6 +274,8 @@ fn what_cannot_be_carried_over_is_left_out_and_listed() {
     let plain = function(&[row(Abi::Amd64, 0, 8)]);
     let mut drap = flex_function();
     (drap.start, drap.rows_position) = (0x2000, 1);
+    drap.rows.push(row(Abi::Amd64, 4, 8));
+    drap.rows.push(Row { start: 8, ..drap.rows[0] });
     let outermost = Function { start: 0x3000, rows_position: 2, ..function(&[]) };
     let v3 = section(Version::V3, Abi::Amd64, &[plain, drap, outermost]);
     let little = |version| Target { version, byte_order: ByteOrder::Little };
@@ -282,9 +284,12 @@ fn what_cannot_be_carried_over_is_left_out_and_listed() {
     // Version 2 marks the outermost frame by a row.
     assert!(v2.section.functions[1].rows[0].is_outermost());
     assert_eq!(v2.left_out.len(), 1);
-    let gone = v2.left_out[0];
-    assert_eq!((gone.start, gone.error.function, gone.error.row), (0x2000, Some(1), Some(0)));
-    assert_eq!(gone.error.kind, WriteErrorKind::CfaNotInDefault);
+    let gone = &v2.left_out[0];
+    assert_eq!((gone.start, gone.function), (0x2000, 1));
+    // Both rows that stand against it, and not the one between them.
+    let rows: Vec<_> = gone.errors.iter().map(|error| (error.function, error.row, error.kind)).collect();
+    let kind = WriteErrorKind::CfaNotInDefault;
+    assert_eq!(rows, [(Some(1), Some(0), kind), (Some(1), Some(2), kind)]);
     let v1 = v3.convert(little(Version::V1)).expect("an ABI of version 1");
     assert_eq!(v1.left_out.len(), 2);
     let wrong_order = Target { version: Version::V3, byte_order: ByteOrder::Big };
@@ -301,7 +306,7 @@ fn a_function_without_rows_does_not_become_outermost() {
     let target = Target { version: Version::V3, byte_order: ByteOrder::Little };
     let v3 = v2.convert(target).expect("an ABI of version 3");
     assert!(v3.section.functions.is_empty());
-    assert_eq!(v3.left_out[0].error.kind, WriteErrorKind::NoRowsInVersion(Version::V3));
+    assert_eq!(v3.left_out[0].errors[0].kind, WriteErrorKind::NoRowsInVersion(Version::V3));
 }
 
 #[test]

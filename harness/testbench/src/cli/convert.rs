@@ -16,7 +16,7 @@ use super::{print, print_json};
 #[derive(Args)]
 #[command(
     after_help = "Exit status: 0 everything was carried over; 1 some functions could not be expressed and \
-                        were left out: each is listed with its first such row; 2 nothing can be converted."
+                        were left out: each row that stands against it is listed; 2 nothing can be converted."
 )]
 pub(crate) struct Convert {
     /// A 64-bit ELF file, or a file that is a section itself.
@@ -90,10 +90,11 @@ impl Convert {
             left_out: conversion
                 .left_out
                 .iter()
-                .map(|left_out| LeftOut {
-                    start: Address(left_out.start),
-                    row: left_out.error.row,
-                    reason: left_out.error.kind.to_string(),
+                .flat_map(|left_out| left_out.errors.iter().map(|error| (left_out.start, error)))
+                .map(|(start, error)| LeftOut {
+                    start: Address(start),
+                    row: error.row,
+                    reason: error.kind.to_string(),
                 })
                 .collect(),
         };
