@@ -141,12 +141,6 @@ impl Symbols {
         Self { symbols }
     }
 
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.symbols.is_empty()
-    }
-
     /// The function that an address lies in, and the offset into it in bytes.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<(&str, u64)> {
