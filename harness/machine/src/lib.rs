@@ -15,21 +15,27 @@
 //! say is to be judged by it.
 
 mod address_space;
-mod control_cache;
+mod call_stack;
+mod control_flow;
 mod cpu;
+mod effect_cache;
 mod image;
 mod machine;
 mod observer;
 mod outcome;
 mod process;
+mod signal;
 mod system_call;
 mod witness;
 
 pub use address_space::{AddressSpace, MapError, Permissions};
+pub use call_stack::{Bottom, CallStack, Record};
+pub use control_flow::ControlFlow;
 pub use cpu::{AARCH64, AARCH64_BE, AMD64, Control, Cpu, S390X};
 pub use image::{Image, LoadError, Segment};
 pub use machine::{Machine, MachineError, Options};
 pub use observer::{Flow, Moment, Observer};
 pub use outcome::{Broken, End, Outcome};
 pub use process::Pattern;
-pub use witness::{CallStack, Record};
+#[doc(hidden)]
+pub use witness::WitnessFaults;

@@ -1,18 +1,20 @@
 //! The machine: an image, a CPU, and the loop that runs them.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use unicorn_engine::{HookType, MemType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, MapError};
-use crate::control_cache::ControlCache;
-use crate::cpu::{Control, Cpu, Link};
+use crate::cpu::{Control, Cpu, Link, Source, StackPointer};
+use crate::effect_cache::{EffectCache, with_code};
 use crate::image::Image;
 use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End, Outcome};
 use crate::process::{self, Pattern, ProcessError};
-use crate::witness::Witness;
+use crate::signal::{Pause, Signals};
+use crate::witness::{Movement, Witness, WitnessFaults};
 
 /// How a program is started.
 #[derive(Clone, Debug)]
@@ -25,11 +27,20 @@ pub struct Options {
     pub budget: u64,
     /// Size of the stack, in bytes.
     pub stack_size: u64,
+    /// Faults of the witness, to see that they are noticed.
+    #[doc(hidden)]
+    pub witness_faults: WitnessFaults,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { arguments: Vec::new(), pattern: Pattern::First, budget: 50_000_000, stack_size: 8 << 20 }
+        Self {
+            arguments: Vec::new(),
+            pattern: Pattern::First,
+            budget: 50_000_000,
+            stack_size: 8 << 20,
+            witness_faults: WitnessFaults::default(),
+        }
     }
 }
 
@@ -69,6 +80,9 @@ pub struct Machine {
     sp: u64,
     pattern: Pattern,
     budget: u64,
+    /// The first stack.
+    stack: Range<u64>,
+    witness_faults: WitnessFaults,
     space: AddressSpace,
 }
 
@@ -85,6 +99,8 @@ impl Machine {
             sp,
             pattern: options.pattern,
             budget: options.budget,
+            stack: process::STACK_TOP - options.stack_size..process::STACK_TOP,
+            witness_faults: options.witness_faults,
             space,
         })
     }
@@ -104,7 +120,16 @@ impl Machine {
         let mut unicorn = set_up(&run, cpu).map_err(failed)?;
         process::set_registers(&mut unicorn, cpu, sp, pattern).map_err(failed)?;
 
-        let result = unicorn.emu_start(entry, NOWHERE, 0, 0);
+        let mut start = entry;
+        let result = loop {
+            let result = unicorn.emu_start(start, NOWHERE, 0, 0);
+            let mut run = run.borrow_mut();
+            let Some(pause) = run.pause.take() else { break result };
+            match run.resume(&mut unicorn, pause) {
+                Some(pc) => start = pc,
+                None => break result,
+            }
+        };
         let pc = unicorn.reg_read(cpu.pc).unwrap_or_default();
         drop(unicorn);
         let mut run = run.into_inner();
@@ -114,7 +139,8 @@ impl Machine {
             Err(error) => run.end(End::Broken(Broken::Unicorn(format!("{error:?}")))),
         }
         let end = run.end.unwrap_or(End::Broken(Broken::Halted { pc }));
-        Ok(Outcome { end, instructions: run.instructions, output: run.output })
+        let control_flow = *run.witness.control_flow();
+        Ok(Outcome { end, instructions: run.instructions, control_flow, output: run.output })
     }
 }
 
@@ -127,8 +153,12 @@ pub(crate) struct Run<'o> {
     pub(crate) space: AddressSpace,
     budget: u64,
     observer: &'o mut dyn Observer,
-    witness: Witness,
-    controls: ControlCache,
+    pub(crate) witness: Witness,
+    effects: EffectCache,
+    trail: Trail,
+    pub(crate) signals: Signals,
+    /// What the emulator is being stopped for.
+    pub(crate) pause: Option<Pause>,
     instructions: u64,
     /// The instruction that has started last.
     pub(crate) last_pc: u64,
@@ -194,8 +224,30 @@ fn hook(
             .unwrap_or("a panic without a message");
         run.end = Some(End::Broken(Broken::Harness(message.to_owned())));
     }
-    if run.end.is_some() {
+    if run.end.is_some() || run.pause.is_some() {
         let _ = unicorn.emu_stop();
+    }
+}
+
+/// The instructions behind the last transfer of control, as far back as values
+/// are traced.
+#[derive(Debug, Default)]
+struct Trail {
+    pcs: [u64; Self::LIMIT],
+    len: usize,
+}
+
+impl Trail {
+    const LIMIT: usize = 16;
+
+    fn push(&mut self, pc: u64) {
+        self.pcs[self.len % Self::LIMIT] = pc;
+        self.len += 1;
+    }
+
+    fn newest_first(&self) -> impl Iterator<Item = u64> {
+        let oldest = self.len.saturating_sub(Self::LIMIT);
+        (oldest..self.len).rev().map(|index| self.pcs[index % Self::LIMIT])
     }
 }
 
@@ -206,8 +258,11 @@ impl<'o> Run<'o> {
             space: machine.space,
             budget: machine.budget,
             observer,
-            witness: Witness::new(machine.cpu),
-            controls: ControlCache::default(),
+            witness: Witness::new(machine.cpu, machine.stack, machine.sp, machine.witness_faults),
+            effects: EffectCache::default(),
+            trail: Trail::default(),
+            signals: Signals::default(),
+            pause: None,
             instructions: 0,
             last_pc: machine.entry,
             last_size: 0,
@@ -222,7 +277,7 @@ impl<'o> Run<'o> {
     }
 
     fn instruction(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, size: u32) {
-        if self.end.is_some() {
+        if self.end.is_some() || self.pause.is_some() {
             return;
         }
         if self.instructions >= self.budget {
@@ -244,24 +299,73 @@ impl<'o> Run<'o> {
             };
             self.witness.enter(pc, return_address);
         }
-        let control = self.controls.get(self.cpu, &self.space, pc);
-        self.witness.follow(pc, sp, fp, control);
+        let effect = self.effects.get(self.cpu, &self.space, pc);
+        let movement = self.movement(effect.stack_pointer);
+        if effect.control == Control::Other {
+            self.trail.push(pc);
+        } else {
+            self.trail.len = 0;
+        }
+        self.witness.follow(pc, sp, fp, effect.control, movement);
+        if self.signals_wait() {
+            self.deliver_pending();
+            return;
+        }
         let read_register = |register: i32| unicorn.reg_read(register).ok();
         let moment = Moment {
             pc,
             sp,
             fp,
-            call_stack: self.witness.stack(),
+            call_stack: self.witness.call_stack(),
             memory: &self.space,
             cpu: self.cpu,
             read_register: &read_register,
         };
         let flow = self.observer.instruction(&moment);
-        if flow == Flow::Stop {
-            self.end(End::Stopped);
-        } else if control == Control::SelfJump {
-            self.end(End::SelfJump(pc));
+        match flow {
+            Flow::Stop => self.end(End::Stopped),
+            Flow::Signal(signal) => {
+                self.raise(signal.into());
+                self.deliver_pending();
+            }
+            Flow::Continue if effect.control == Control::SelfJump => self.end(End::SelfJump(pc)),
+            Flow::Continue => {}
         }
+    }
+
+    /// Where the new value of SP comes from: through other registers, as far
+    /// as the trail shows.
+    fn movement(&self, stack_pointer: StackPointer) -> Movement {
+        let mut register = match stack_pointer {
+            StackPointer::Relative => return Movement::Relative,
+            StackPointer::Frame => return Movement::Frame,
+            StackPointer::Loaded => return Movement::Foreign,
+            StackPointer::Copied(register) => register,
+        };
+        for pc in self.trail.newest_first() {
+            match with_code(self.cpu, &self.space, pc, |code| (self.cpu.source)(code, register)) {
+                Source::Itself => {}
+                Source::Stack => return Movement::Relative,
+                Source::Register(other) => register = other,
+                Source::Elsewhere => break,
+            }
+        }
+        Movement::Foreign
+    }
+
+    /// Stores bytes on behalf of the kernel.
+    pub(crate) fn store(&mut self, address: u64, bytes: &[u8]) -> bool {
+        self.space.write(address, bytes)
+    }
+
+    pub(crate) fn store_u64(&mut self, address: u64, value: u64) -> bool {
+        let bytes = if self.cpu.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+        self.store(address, &bytes)
+    }
+
+    pub(crate) fn store_u32(&mut self, address: u64, value: u32) -> bool {
+        let bytes = if self.cpu.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+        self.store(address, &bytes)
     }
 
     fn fault(&mut self, access: MemType, address: u64) {

@@ -1,8 +1,8 @@
 //! What looks at the machine before each instruction, and what it sees.
 
 use crate::address_space::AddressSpace;
+use crate::call_stack::CallStack;
 use crate::cpu::Cpu;
-use crate::witness::CallStack;
 
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,9 @@ pub enum Flow {
     Continue,
     /// End the run before it.
     Stop,
+    /// Send this signal to the program, which gets it before the instruction
+    /// unless it blocks it. The instruction will be seen again behind the handler.
+    Signal(u8),
 }
 
 /// The state of the machine before an instruction executes.

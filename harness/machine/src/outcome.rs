@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::control_flow::ControlFlow;
+
 /// Why a run is worth nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
@@ -33,6 +35,15 @@ pub enum Broken {
         /// The instruction.
         pc: u64,
     },
+    /// A signal that can't be delivered.
+    Signal {
+        /// Its number.
+        number: u64,
+        /// The instruction before which it was to be delivered.
+        pc: u64,
+        /// What keeps it from being delivered.
+        why: &'static str,
+    },
     /// The CPU stopped by itself.
     Halted {
         /// The instruction.
@@ -63,6 +74,9 @@ impl fmt::Display for Broken {
                 }
             }
             Self::SystemCall { number, pc } => write!(f, "unknown system call {number} at {pc:#x}"),
+            Self::Signal { number, pc, why } => {
+                write!(f, "signal {number} can't be delivered at {pc:#x}: {why}")
+            }
             Self::Halted { pc } => write!(f, "the CPU halted at {pc:#x}"),
             Self::Unicorn(error) => write!(f, "Unicorn: {error}"),
             Self::Harness(error) => write!(f, "the harness failed: {error}"),
@@ -91,6 +105,8 @@ pub struct Outcome {
     pub end: End,
     /// Instructions that started.
     pub instructions: u64,
+    /// How control has moved.
+    pub control_flow: ControlFlow,
     /// What the program wrote to its standard output and error.
     pub output: Vec<u8>,
 }

@@ -1,12 +1,33 @@
-//! The Linux system calls that programs may make: exit, exit_group and write.
+//! The Linux system calls that programs may make.
 
 use unicorn_engine::Unicorn;
 
 use crate::machine::Run;
 use crate::outcome::{Broken, End};
+use crate::signal::Pause;
 
 /// Longer output is cut.
 const OUTPUT_LIMIT: usize = 1 << 20;
+
+/// The system calls that the machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SystemCall {
+    Write,
+    Exit,
+    ExitGroup,
+    SignalAction,
+    SignalMask,
+    SignalReturn,
+    AlternateStack,
+    Kill,
+    KillThread,
+    KillThreadOfGroup,
+    ProcessId,
+    ThreadId,
+}
+
+/// The number of the process, and of its only thread.
+const PROCESS: u64 = 1000;
 
 impl Run<'_> {
     /// Does the system call that the program makes. It ends the run where
@@ -20,15 +41,29 @@ impl Run<'_> {
         let mut code = [0; 2];
         let immediate = calls.pc_behind > 0 && self.space.read(self.last_pc, &mut code) && code[1] != 0;
         let number = if immediate { u64::from(code[1]) } else { number };
+        let sp = read(self.cpu.sp);
 
-        if number == calls.exit || number == calls.exit_group {
-            return self.end(End::Exit(arguments[0].to_le_bytes()[0]));
-        }
-        if number != calls.write {
-            let pc = self.last_pc;
-            return self.end(End::Broken(Broken::SystemCall { number, pc }));
-        }
-        let result = self.write(arguments);
+        let call = calls.numbers.iter().find(|(known, _)| *known == number).map(|(_, call)| *call);
+        let result = match call {
+            Some(SystemCall::Exit | SystemCall::ExitGroup) => {
+                return self.end(End::Exit(arguments[0].to_le_bytes()[0]));
+            }
+            Some(SystemCall::SignalReturn) => {
+                self.pause = Some(Pause::SignalReturn);
+                return;
+            }
+            Some(SystemCall::Write) => self.write(arguments),
+            Some(SystemCall::SignalAction) => self.signal_action(arguments),
+            Some(SystemCall::SignalMask) => self.signal_mask(arguments),
+            Some(SystemCall::AlternateStack) => self.alternate_stack(sp, arguments),
+            Some(SystemCall::Kill | SystemCall::KillThread) => self.kill(arguments[0], arguments[1]),
+            Some(SystemCall::KillThreadOfGroup) => self.kill(arguments[1], arguments[2]),
+            Some(SystemCall::ProcessId | SystemCall::ThreadId) => PROCESS,
+            None => {
+                let pc = self.last_pc;
+                return self.end(End::Broken(Broken::SystemCall { number, pc }));
+            }
+        };
         let mut done = unicorn.reg_write(calls.result, result);
         if calls.pc_behind > 0 {
             done = done.and(unicorn.reg_write(self.cpu.pc, self.last_pc + calls.pc_behind));
@@ -36,6 +71,20 @@ impl Run<'_> {
         if let Err(error) = done {
             self.end(End::Broken(Broken::Unicorn(format!("{error:?}"))));
         }
+    }
+
+    /// kill(2), tkill(2) and tgkill(2), to the program itself only.
+    fn kill(&mut self, process: u64, signal: u64) -> u64 {
+        const ESRCH: u64 = 3;
+        const EINVAL: u64 = 22;
+        if process != PROCESS {
+            return ESRCH.wrapping_neg();
+        }
+        if signal > 64 {
+            return EINVAL.wrapping_neg();
+        }
+        self.raise(signal);
+        0
     }
 
     /// write(2), to standard output and error only.

@@ -3,7 +3,10 @@
 use goblin::elf::header::EM_AARCH64;
 use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM64CP, Unicorn, uc_error};
 
-use super::{Control, Cpu, Link, SystemCalls};
+use crate::signal::{Chain, SignalFrame};
+use crate::system_call::SystemCall;
+
+use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls};
 
 /// aarch64, little endian.
 pub static AARCH64: Cpu = cpu("aarch64", false, Mode::LITTLE_ENDIAN);
@@ -37,12 +40,26 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
             number: R::X8 as i32,
             arguments: [R::X0 as i32, R::X1 as i32, R::X2 as i32],
             result: R::X0 as i32,
-            write: 64,
-            exit: 93,
-            exit_group: 94,
+            numbers: &[
+                (64, SystemCall::Write),
+                (93, SystemCall::Exit),
+                (94, SystemCall::ExitGroup),
+                (134, SystemCall::SignalAction),
+                (135, SystemCall::SignalMask),
+                (139, SystemCall::SignalReturn),
+                (132, SystemCall::AlternateStack),
+                (129, SystemCall::Kill),
+                (130, SystemCall::KillThread),
+                (131, SystemCall::KillThreadOfGroup),
+                (172, SystemCall::ProcessId),
+                (178, SystemCall::ThreadId),
+            ],
             pc_behind: 0,
         },
+        signal_frame: &SIGNAL_FRAME,
         control,
+        stack_pointer,
+        source,
         prepare,
         set_thread_pointer,
     }
@@ -84,6 +101,55 @@ const REGISTERS: [i32; 32] = [
     R::SP as i32,
 ];
 
+/// `struct rt_sigframe` of Linux, and the frame record above it.
+static SIGNAL_FRAME: SignalFrame = SignalFrame {
+    len: 4688,
+    red_zone: 0,
+    above: 16,
+    alignment: 0,
+    info: 0,
+    context: 128,
+    mask: 168,
+    registers: &[
+        (312, R::X0 as i32),
+        (320, R::X1 as i32),
+        (328, R::X2 as i32),
+        (336, R::X3 as i32),
+        (344, R::X4 as i32),
+        (352, R::X5 as i32),
+        (360, R::X6 as i32),
+        (368, R::X7 as i32),
+        (376, R::X8 as i32),
+        (384, R::X9 as i32),
+        (392, R::X10 as i32),
+        (400, R::X11 as i32),
+        (408, R::X12 as i32),
+        (416, R::X13 as i32),
+        (424, R::X14 as i32),
+        (432, R::X15 as i32),
+        (440, R::X16 as i32),
+        (448, R::X17 as i32),
+        (456, R::X18 as i32),
+        (464, R::X19 as i32),
+        (472, R::X20 as i32),
+        (480, R::X21 as i32),
+        (488, R::X22 as i32),
+        (496, R::X23 as i32),
+        (504, R::X24 as i32),
+        (512, R::X25 as i32),
+        (520, R::X26 as i32),
+        (528, R::X27 as i32),
+        (536, R::X28 as i32),
+        (544, R::X29 as i32),
+        (552, R::X30 as i32),
+        (560, R::SP as i32),
+        (568, R::PC as i32),
+        (576, R::PSTATE as i32),
+    ],
+    restorer_sp: 0,
+    chain: Chain::FrameRecord,
+};
+
 /// Arm ARM C4.1.65, branches: `bl`, and the register branches with their
 /// authenticated forms. Instructions are little endian in either mode.
 fn control(code: &[u8]) -> Control {
@@ -101,10 +167,71 @@ fn control(code: &[u8]) -> Control {
         return Control::Other;
     }
     match (word >> 21) & 0xf {
-        0b0001 | 0b1001 => Control::Call,              // blr, blraa, blrab
-        0b0000 | 0b0010 | 0b1000 => Control::Indirect, // br, ret, retaa, braa
+        0b0001 | 0b1001 => Control::Call,     // blr, blraa, blrab
+        0b0000 | 0b1000 => Control::Indirect, // br, braa, brab
+        0b0010 => Control::Return,            // ret, retaa, retab
         _ => Control::Other,
     }
+}
+
+const SP: u8 = 31;
+const FP: u8 = 29;
+
+/// An instruction that adds to, subtracts from or masks a register (Arm ARM
+/// C4.1.92 and C4.1.93): where the result goes, and where it comes from.
+/// Register 31 is SP in both places.
+fn arithmetic(word: u32) -> Option<(u8, u8)> {
+    let [to, from] = [word, word >> 5].map(|field| (field & 0x1f) as u8);
+    match word >> 23 {
+        // add and sub, 64 bits, immediate.
+        0b1_0010_0010 | 0b1_1010_0010 => Some((to, from)),
+        // add and sub, 64 bits, extended register.
+        0b1_0001_0110 | 0b1_1001_0110 if word >> 21 & 0b11 == 0b01 => Some((to, from)),
+        // and, orr and eor, 64 bits, immediate; there register 31 is zero as a source.
+        0b1_0010_0100 | 0b1_0110_0100 | 0b1_1010_0100 if from != 31 => Some((to, from)),
+        _ => None,
+    }
+}
+
+fn word_of(code: &[u8]) -> u32 {
+    code.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// SP is never loaded from memory.
+fn stack_pointer(code: &[u8]) -> StackPointer {
+    match arithmetic(word_of(code)) {
+        Some((SP, FP)) => StackPointer::Frame,
+        Some((SP, from)) if from != SP => StackPointer::Copied(from),
+        _ => StackPointer::Relative,
+    }
+}
+
+fn source(code: &[u8], register: u8) -> Source {
+    let word = word_of(code);
+    let [to, second, from] = [word, word >> 10, word >> 16].map(|field| (field & 0x1f) as u8);
+    if let Some((to, from)) = arithmetic(word) {
+        return match from {
+            _ if to != register || from == register => Source::Itself,
+            SP | FP => Source::Stack,
+            _ => Source::Register(from),
+        };
+    }
+    // mov: orr with the zero register, shifted register.
+    if word & 0xffe0_ffe0 == 0xaa00_03e0 && to == register {
+        return if from == FP { Source::Stack } else { Source::Register(from) };
+    }
+    // add and sub, 64 bits, shifted register.
+    if matches!(word >> 24, 0x8b | 0xcb) && to == register {
+        let first = (word >> 5 & 0x1f) as u8;
+        return if first == register { Source::Itself } else { Source::Register(first) };
+    }
+    // Loads; those of pairs have a second target.
+    let is_load = word & 0x0a00_0000 == 0x0800_0000 && word & 1 << 22 != 0;
+    let is_pair = word & 0x3a00_0000 == 0x2800_0000;
+    if is_load && (to == register || (is_pair && second == register)) {
+        return Source::Elsewhere;
+    }
+    Source::Itself
 }
 
 /// Lets user code sign return addresses: keys A and B, with real keys, and
@@ -156,10 +283,10 @@ mod tests {
             (0xd63f_0060, Control::Call),     // blr x3
             (0xd63f_0860, Control::Call),     // blraaz x3
             (0xd73f_0862, Control::Call),     // blraa x3, x2
-            (0xd65f_03c0, Control::Indirect), // ret
-            (0xd65f_0120, Control::Indirect), // ret x9
-            (0xd65f_0bff, Control::Indirect), // retaa
-            (0xd65f_0fff, Control::Indirect), // retab
+            (0xd65f_03c0, Control::Return),   // ret
+            (0xd65f_0120, Control::Return),   // ret x9
+            (0xd65f_0bff, Control::Return),   // retaa
+            (0xd65f_0fff, Control::Return),   // retab
             (0xd61f_0200, Control::Indirect), // br x16
             (0xd71f_0a11, Control::Indirect), // braa x16, x17
             (0x1400_0000, Control::SelfJump), // b .
@@ -170,5 +297,42 @@ mod tests {
             assert_eq!(control(&word.to_le_bytes()), expected, "{word:#010x}");
         }
         assert_eq!(control(&[]), Control::Other);
+    }
+
+    #[test]
+    fn new_values_of_the_stack_pointer_are_told_by_their_source() {
+        use StackPointer::{Copied, Frame, Relative};
+        for (word, expected) in [
+            (0x9100_013f_u32, Copied(9)), // mov sp, x9
+            (0x9100_83bf, Frame),         // add sp, x29, #32
+            (0x9100_03bf, Frame),         // mov sp, x29
+            (0xd100_83ff, Relative),      // sub sp, sp, #32
+            (0x9100_83ff, Relative),      // add sp, sp, #32
+            (0xcb20_63ff, Relative),      // sub sp, sp, x0
+            (0x927a_e53f, Copied(9)),     // and sp, x9, #-64
+            (0x9100_03fd, Relative),      // mov x29, sp
+            (0xa9bf_7bfd, Relative),      // stp x29, x30, [sp, #-16]!
+            (0xf100_003f, Relative),      // cmp x1, #0
+            (0, Relative),
+        ] {
+            assert_eq!(stack_pointer(&word.to_le_bytes()), expected, "{word:#010x}");
+        }
+        assert_eq!(stack_pointer(&[]), Relative);
+    }
+
+    #[test]
+    fn values_are_traced_to_where_they_come_from() {
+        for (word, register, expected) in [
+            (0xd101_c3e9_u32, 9, Source::Stack), // sub x9, sp, #112
+            (0x9100_03e1, 1, Source::Stack),     // mov x1, sp
+            (0x9100_03e1, 2, Source::Itself),
+            (0xaa01_03e2, 2, Source::Register(1)), // mov x2, x1
+            (0xcb00_0029, 9, Source::Register(1)), // sub x9, x1, x0
+            (0xf940_0029, 9, Source::Elsewhere),   // ldr x9, [x1]
+            (0xa940_2c2a, 11, Source::Elsewhere),  // ldp x10, x11, [x1]
+            (0xf900_0029, 9, Source::Itself),      // str x9, [x1]
+        ] {
+            assert_eq!(source(&word.to_le_bytes(), register), expected, "{word:#010x}");
+        }
     }
 }

@@ -3,7 +3,10 @@
 use goblin::elf::header::EM_X86_64;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
-use super::{Control, Cpu, Link, SystemCalls};
+use crate::signal::{Chain, SignalFrame};
+use crate::system_call::SystemCall;
+
+use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls};
 
 /// amd64, as the System V psABI uses it.
 pub static AMD64: Cpu = Cpu {
@@ -61,32 +64,171 @@ pub static AMD64: Cpu = Cpu {
         number: R::RAX as i32,
         arguments: [R::RDI as i32, R::RSI as i32, R::RDX as i32],
         result: R::RAX as i32,
-        write: 1,
-        exit: 60,
-        exit_group: 231,
+        numbers: &[
+            (1, SystemCall::Write),
+            (60, SystemCall::Exit),
+            (231, SystemCall::ExitGroup),
+            (13, SystemCall::SignalAction),
+            (14, SystemCall::SignalMask),
+            (15, SystemCall::SignalReturn),
+            (131, SystemCall::AlternateStack),
+            (62, SystemCall::Kill),
+            (200, SystemCall::KillThread),
+            (234, SystemCall::KillThreadOfGroup),
+            (39, SystemCall::ProcessId),
+            (186, SystemCall::ThreadId),
+        ],
         pc_behind: 0,
     },
+    signal_frame: &SIGNAL_FRAME,
     control,
+    stack_pointer,
+    source,
     prepare,
     set_thread_pointer,
 };
 
-/// Intel SDM volume 2: calls, returns and jumps behind any prefixes.
+/// `struct rt_sigframe` of Linux, and 512 bytes of floating-point state above it.
+static SIGNAL_FRAME: SignalFrame = SignalFrame {
+    len: 440,
+    red_zone: 128,
+    above: 512,
+    alignment: 8,
+    info: 312,
+    context: 8,
+    mask: 304,
+    registers: &[
+        (48, R::R8 as i32),
+        (56, R::R9 as i32),
+        (64, R::R10 as i32),
+        (72, R::R11 as i32),
+        (80, R::R12 as i32),
+        (88, R::R13 as i32),
+        (96, R::R14 as i32),
+        (104, R::R15 as i32),
+        (112, R::RDI as i32),
+        (120, R::RSI as i32),
+        (128, R::RBP as i32),
+        (136, R::RBX as i32),
+        (144, R::RDX as i32),
+        (152, R::RAX as i32),
+        (160, R::RCX as i32),
+        (168, R::RSP as i32),
+        (176, R::RIP as i32),
+        (184, R::RFLAGS as i32),
+    ],
+    // The handler's return has taken the restorer's address off.
+    restorer_sp: 8,
+    chain: Chain::ReturnAddress,
+};
+
+/// An instruction's REX prefix, and what follows all prefixes (Intel SDM volume 2, 2.1 and 2.2).
+fn without_prefixes(code: &[u8]) -> (u8, &[u8]) {
+    let is_legacy = |byte: &&u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
+    let rest = code.get(code.iter().take_while(is_legacy).count()..).unwrap_or_default();
+    match rest {
+        [rex @ 0x40..=0x4f, rest @ ..] => (*rex, rest),
+        _ => (0, rest),
+    }
+}
+
+/// Calls, returns and jumps.
 fn control(code: &[u8]) -> Control {
-    let is_prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
-    let prefixes = code.iter().take_while(|byte| is_prefix(byte)).count();
-    match code.get(prefixes..).unwrap_or_default() {
+    let (_, opcode) = without_prefixes(code);
+    let plain = opcode.len() == code.len();
+    match opcode {
         [0xe8, ..] => Control::Call,
         // ret, ret imm16, and the far forms.
-        [0xc2 | 0xc3 | 0xca | 0xcb, ..] => Control::Indirect,
+        [0xc2 | 0xc3 | 0xca | 0xcb, ..] => Control::Return,
         [0xff, modrm, ..] => match (modrm >> 3) & 7 {
             2 | 3 => Control::Call,
             4 | 5 => Control::Indirect,
             _ => Control::Other,
         },
-        [0xeb, 0xfe, ..] if prefixes == 0 => Control::SelfJump,
-        [0xe9, 0xfb, 0xff, 0xff, 0xff, ..] if prefixes == 0 => Control::SelfJump,
+        [0xeb, 0xfe, ..] if plain => Control::SelfJump,
+        [0xe9, 0xfb, 0xff, 0xff, 0xff, ..] if plain => Control::SelfJump,
         _ => Control::Other,
+    }
+}
+
+const SP: u8 = 4;
+const FP: u8 = 5;
+
+/// The operands behind an opcode: its ModRM and SIB bytes.
+struct Operands {
+    /// The register operand.
+    reg: u8,
+    /// The other operand.
+    rm: Operand,
+}
+
+enum Operand {
+    Register(u8),
+    /// Memory at an address with this base register, if it has one.
+    Memory(Option<u8>),
+}
+
+/// Intel SDM volume 2, 2.1.3 and 2.2.1.
+fn operands(rex: u8, bytes: &[u8]) -> Option<Operands> {
+    let [modrm, rest @ ..] = bytes else { return None };
+    let (r, b) = ((rex & 4) << 1, (rex & 1) << 3);
+    let (mode, low) = (modrm >> 6, modrm & 7);
+    let rm = match (mode, low, rest) {
+        (3, ..) => Operand::Register(low | b),
+        (0, 5, _) => Operand::Memory(None),
+        (_, 4, [sib, ..]) if mode == 0 && sib & 7 == 5 => Operand::Memory(None),
+        (_, 4, [sib, ..]) => Operand::Memory(Some(sib & 7 | b)),
+        _ => Operand::Memory(Some(low | b)),
+    };
+    Some(Operands { reg: (modrm >> 3) & 7 | r, rm })
+}
+
+fn stack_pointer(code: &[u8]) -> StackPointer {
+    let copied = |register| match register {
+        SP => StackPointer::Relative,
+        FP => StackPointer::Frame,
+        _ => StackPointer::Copied(register),
+    };
+    let loaded =
+        |base| if matches!(base, Some(SP | FP)) { StackPointer::Frame } else { StackPointer::Loaded };
+    let (rex, opcode) = without_prefixes(code);
+    let (number, rest) = match opcode {
+        [0xc9, ..] => return StackPointer::Frame,                     // leave
+        [0x5c, ..] if rex & 1 == 0 => return StackPointer::Frame,     // pop %rsp
+        [0x94, ..] if rex & 1 == 0 => return StackPointer::Copied(0), // xchg %rax,%rsp
+        [0xbc, ..] if rex & 1 == 0 => return StackPointer::Loaded,    // movabs $imm,%rsp
+        [0xc7, 0xc4, ..] if rex & 1 == 0 => return StackPointer::Loaded, // mov $imm,%rsp
+        [0x0f, 0x40..=0x4f, rest @ ..] => (0x8b, rest),               // cmov
+        [number, rest @ ..] => (*number, rest),
+        [] => return StackPointer::Relative,
+    };
+    match (number, operands(rex, rest)) {
+        (0x8b, Some(Operands { reg: SP, rm: Operand::Register(from) })) => copied(from),
+        (0x8b, Some(Operands { reg: SP, rm: Operand::Memory(base) })) => loaded(base),
+        (0x8d, Some(Operands { reg: SP, rm: Operand::Memory(Some(base)) })) => copied(base), // lea
+        (0x8d, Some(Operands { reg: SP, .. })) => StackPointer::Loaded,
+        (0x89, Some(Operands { reg, rm: Operand::Register(SP) })) => copied(reg),
+        (0x87, Some(Operands { reg: SP, rm: Operand::Register(from) })) => copied(from), // xchg
+        (0x87, Some(Operands { reg, rm: Operand::Register(SP) })) => copied(reg),
+        (0x87, Some(Operands { reg: SP, rm: Operand::Memory(base) })) => loaded(base),
+        _ => StackPointer::Relative,
+    }
+}
+
+fn source(code: &[u8], register: u8) -> Source {
+    let from = |other| if matches!(other, SP | FP) { Source::Stack } else { Source::Register(other) };
+    let (rex, opcode) = without_prefixes(code);
+    let [number, rest @ ..] = opcode else { return Source::Itself };
+    match (number, operands(rex, rest)) {
+        // pop, and mov from the instruction.
+        (0x58..=0x5f | 0xb8..=0xbf, _) if number & 7 | (rex & 1) << 3 == register => Source::Elsewhere,
+        (0x89, Some(Operands { reg, rm: Operand::Register(to) })) if to == register => from(reg),
+        (0x8b | 0x8d, Some(Operands { reg, rm })) if reg == register => match (number, rm) {
+            (0x8b, Operand::Register(other)) | (0x8d, Operand::Memory(Some(other))) => from(other),
+            _ => Source::Elsewhere,
+        },
+        (0xc7, Some(Operands { rm: Operand::Register(to), .. })) if to == register => Source::Elsewhere,
+        _ => Source::Itself,
     }
 }
 
@@ -112,10 +254,10 @@ mod tests {
             (&[0xff, 0x15, 0, 0, 0, 0], Control::Call),           // call *GOT(%rip)
             (&[0x3e, 0xff, 0xd0], Control::Call),                 // notrack call *%rax
             (&[0x67, 0xe8, 0, 0, 0, 0], Control::Call),           // addr32 call, a relaxed GOT call
-            (&[0xc3], Control::Indirect),                         // ret
-            (&[0xf3, 0xc3], Control::Indirect),                   // rep ret
-            (&[0xf2, 0xc3], Control::Indirect),                   // bnd ret
-            (&[0xc2, 8, 0], Control::Indirect),                   // ret $8
+            (&[0xc3], Control::Return),                           // ret
+            (&[0xf3, 0xc3], Control::Return),                     // rep ret
+            (&[0xf2, 0xc3], Control::Return),                     // bnd ret
+            (&[0xc2, 8, 0], Control::Return),                     // ret $8
             (&[0xff, 0xe1], Control::Indirect),                   // jmp *%rcx
             (&[0xf2, 0xff, 0x25, 0, 0, 0, 0], Control::Indirect), // bnd jmp *GOT(%rip)
             (&[0xeb, 0xfe], Control::SelfJump),                   // jmp .
@@ -128,6 +270,54 @@ mod tests {
             (&[], Control::Other),
         ] {
             assert_eq!(control(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn new_values_of_the_stack_pointer_are_told_by_their_source() {
+        use StackPointer::{Copied, Frame, Loaded, Relative};
+        for (code, expected) in [
+            (&[0x48, 0x89, 0xf4][..], Copied(6)),      // mov %rsi,%rsp
+            (&[0x4c, 0x89, 0xcc], Copied(9)),          // mov %r9,%rsp
+            (&[0x49, 0x89, 0xe4], Relative),           // mov %rsp,%r12
+            (&[0x48, 0x89, 0xec], Frame),              // mov %rbp,%rsp
+            (&[0x48, 0x8b, 0x26], Loaded),             // mov (%rsi),%rsp
+            (&[0x48, 0x8b, 0x67, 0x30], Loaded),       // mov 48(%rdi),%rsp
+            (&[0x48, 0x8b, 0x24, 0x24], Frame),        // mov (%rsp),%rsp
+            (&[0x48, 0x8b, 0x65, 0xf8], Frame),        // mov -8(%rbp),%rsp
+            (&[0x48, 0x8d, 0x65, 0xf8], Frame),        // lea -8(%rbp),%rsp
+            (&[0x48, 0x8d, 0x64, 0x24, 8], Relative),  // lea 8(%rsp),%rsp
+            (&[0x49, 0x8d, 0x62, 0xf8], Copied(10)),   // lea -8(%r10),%rsp
+            (&[0x48, 0x8d, 0x25, 0, 0, 0, 0], Loaded), // lea stack(%rip),%rsp
+            (&[0x48, 0xc7, 0xc4, 0, 0, 1, 0], Loaded), // mov $0x10000,%rsp
+            (&[0x48, 0x87, 0xe6], Copied(6)),          // xchg %rsp,%rsi
+            (&[0x48, 0x94], Copied(0)),                // xchg %rax,%rsp
+            (&[0x5c], Frame),                          // pop %rsp
+            (&[0x41, 0x5c], Relative),                 // pop %r12
+            (&[0xc9], Frame),                          // leave
+            (&[0x48, 0x83, 0xe4, 0xe0], Relative),     // and $-32,%rsp
+            (&[0x48, 0x29, 0xc4], Relative),           // sub %rax,%rsp
+            (&[0x48, 0x83, 0xec, 0x18], Relative),     // sub $24,%rsp
+            (&[0xc3], Relative),
+            (&[], Relative),
+        ] {
+            assert_eq!(stack_pointer(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn values_are_traced_to_where_they_come_from() {
+        for (code, register, expected) in [
+            (&[0x48, 0x89, 0xe0][..], 0, Source::Stack),      // mov %rsp,%rax
+            (&[0x48, 0x8d, 0x44, 0x24, 8], 0, Source::Stack), // lea 8(%rsp),%rax
+            (&[0x48, 0x89, 0xf8], 0, Source::Register(7)),    // mov %rdi,%rax
+            (&[0x48, 0x89, 0xf8], 7, Source::Itself),
+            (&[0x48, 0x29, 0xc8], 0, Source::Itself), // sub %rcx,%rax
+            (&[0x48, 0x8b, 0x07], 0, Source::Elsewhere), // mov (%rdi),%rax
+            (&[0x41, 0x5a], 10, Source::Elsewhere),   // pop %r10
+            (&[], 0, Source::Itself),
+        ] {
+            assert_eq!(source(code, register), expected, "{code:02x?}");
         }
     }
 }

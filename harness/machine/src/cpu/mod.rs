@@ -6,6 +6,9 @@ mod s390x;
 
 use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
 
+use crate::signal::SignalFrame;
+use crate::system_call::SystemCall;
+
 pub use aarch64::{AARCH64, AARCH64_BE};
 pub use amd64::AMD64;
 pub use s390x::S390X;
@@ -20,11 +23,53 @@ pub enum Control {
     Other,
     /// To a callee, with a return address left behind.
     Call,
-    /// To an address from a register or from memory. Returns are among these,
-    /// and every ABI has several forms of them.
+    /// To an address from a register or from memory. Every ABI has several
+    /// forms of returns, and some of them are among these.
     Indirect,
+    /// The same, by an instruction that is meant to return.
+    Return,
     /// To itself, for ever. Programs without a system call to end with do so.
     SelfJump,
+}
+
+impl Control {
+    /// Whether it takes the address from a register or from memory.
+    pub(crate) const fn is_indirect(self) -> bool {
+        matches!(self, Self::Indirect | Self::Return)
+    }
+}
+
+/// Where an instruction takes the new value of SP from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StackPointer {
+    /// From SP itself, or it leaves SP as it is.
+    Relative,
+    /// From FP, or from memory that SP or FP points to.
+    Frame,
+    /// From memory or from the instruction itself.
+    Loaded,
+    /// From another register, by its number in instructions.
+    Copied(u8),
+}
+
+/// Where an instruction takes the new value of a register from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// It leaves the register as it is, or changes it by some amount.
+    Itself,
+    /// From SP or FP.
+    Stack,
+    /// From another register, by its number in instructions.
+    Register(u8),
+    /// From elsewhere.
+    Elsewhere,
+}
+
+/// What an instruction can do to control and to SP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Effect {
+    pub(crate) control: Control,
+    pub(crate) stack_pointer: StackPointer,
 }
 
 /// Where a call leaves its return address.
@@ -42,9 +87,7 @@ pub(crate) struct SystemCalls {
     pub(crate) number: i32,
     pub(crate) arguments: [i32; 3],
     pub(crate) result: i32,
-    pub(crate) write: u64,
-    pub(crate) exit: u64,
-    pub(crate) exit_group: u64,
+    pub(crate) numbers: &'static [(u64, SystemCall)],
     /// How far behind the PC the next instruction lies while the system call
     /// is handled: Unicorn leaves s390x on the `svc`, the others behind theirs.
     pub(crate) pc_behind: u64,
@@ -79,7 +122,12 @@ pub struct Cpu {
     /// No instruction is longer, in bytes.
     pub(crate) longest: usize,
     pub(crate) system_calls: SystemCalls,
+    pub(crate) signal_frame: &'static SignalFrame,
     pub(crate) control: fn(&[u8]) -> Control,
+    pub(crate) stack_pointer: fn(&[u8]) -> StackPointer,
+    /// Where an instruction takes the new value of a register from, for the
+    /// instructions by which compilers compute new values of SP.
+    pub(crate) source: fn(&[u8], u8) -> Source,
     /// Puts the CPU into the state that user code expects.
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
     pub(crate) set_thread_pointer: fn(&mut Unicorn<'_, ()>, u64) -> Result<(), uc_error>,
@@ -90,6 +138,10 @@ impl Cpu {
     #[must_use]
     pub fn control(&self, code: &[u8]) -> Control {
         (self.control)(code)
+    }
+
+    pub(crate) fn effect(&self, code: &[u8]) -> Effect {
+        Effect { control: (self.control)(code), stack_pointer: (self.stack_pointer)(code) }
     }
 
     /// The CPU of an ABI name.

@@ -3,7 +3,10 @@
 use goblin::elf::header::EM_S390;
 use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 
-use super::{Control, Cpu, Link, SystemCalls};
+use crate::signal::{Chain, SignalFrame};
+use crate::system_call::SystemCall;
+
+use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls};
 
 /// s390x, as the ELF ABI supplement uses it.
 pub static S390X: Cpu = Cpu {
@@ -27,12 +30,26 @@ pub static S390X: Cpu = Cpu {
         number: R::R1 as i32,
         arguments: [R::R2 as i32, R::R3 as i32, R::R4 as i32],
         result: R::R2 as i32,
-        write: 4,
-        exit: 1,
-        exit_group: 248,
+        numbers: &[
+            (4, SystemCall::Write),
+            (1, SystemCall::Exit),
+            (248, SystemCall::ExitGroup),
+            (174, SystemCall::SignalAction),
+            (175, SystemCall::SignalMask),
+            (173, SystemCall::SignalReturn),
+            (186, SystemCall::AlternateStack),
+            (37, SystemCall::Kill),
+            (237, SystemCall::KillThread),
+            (241, SystemCall::KillThreadOfGroup),
+            (20, SystemCall::ProcessId),
+            (236, SystemCall::ThreadId),
+        ],
         pc_behind: 2,
     },
+    signal_frame: &SIGNAL_FRAME,
     control,
+    stack_pointer,
+    source,
     prepare,
     set_thread_pointer,
 };
@@ -90,6 +107,39 @@ static POISONED: [i32; 31] = {
     poisoned
 };
 
+/// `struct rt_sigframe` of Linux, with the vector registers.
+static SIGNAL_FRAME: SignalFrame = SignalFrame {
+    len: 1320,
+    red_zone: 0,
+    above: 0,
+    alignment: 0,
+    info: 168,
+    context: 296,
+    mask: 680,
+    registers: &[
+        (336, R::PSWM as i32),
+        (344, R::PC as i32),
+        (352, R::R0 as i32),
+        (360, R::R1 as i32),
+        (368, R::R2 as i32),
+        (376, R::R3 as i32),
+        (384, R::R4 as i32),
+        (392, R::R5 as i32),
+        (400, R::R6 as i32),
+        (408, R::R7 as i32),
+        (416, R::R8 as i32),
+        (424, R::R9 as i32),
+        (432, R::R10 as i32),
+        (440, R::R11 as i32),
+        (448, R::R12 as i32),
+        (456, R::R13 as i32),
+        (464, R::R14 as i32),
+        (472, R::R15 as i32),
+    ],
+    restorer_sp: 0,
+    chain: Chain::Backchain,
+};
+
 /// z/Architecture Principles of Operation, chapters 5 and 7.
 fn control(code: &[u8]) -> Control {
     let [first, second, rest @ ..] = code else {
@@ -104,6 +154,7 @@ fn control(code: &[u8]) -> Control {
         (0x0c, _) => call(low != 0),             // bassm
         (0x4d | 0x45, _) => call(true),          // bas, bal
         (0xa7, 0x5) | (0xc0, 0x5) => call(true), // bras, brasl
+        (0x07, 14) if high != 0 => Control::Return, // bcr to the link register
         (0x07, _) if high != 0 && low != 0 => Control::Indirect, // bcr
         (0x06, _) if low != 0 => Control::Indirect, // bctr
         (0x0b, _) if low != 0 => Control::Indirect, // bsm
@@ -123,6 +174,69 @@ fn control(code: &[u8]) -> Control {
         (0xe3, _) if matches!(rest.get(3), Some(0x46 | 0x47)) => Control::Indirect,
         (0xeb, _) if matches!(rest.get(3), Some(0x44 | 0x45)) => Control::Indirect,
         _ => Control::Other,
+    }
+}
+
+const SP: u8 = 15;
+const FP: u8 = 11;
+
+/// What an instruction puts into a register, for those by which addresses are
+/// moved and computed (Principles of Operation, chapters 7 and 20).
+fn source(code: &[u8], register: u8) -> Source {
+    let from = |base: u8| match base {
+        _ if base == register => Source::Itself,
+        SP | FP => Source::Stack,
+        0 => Source::Elsewhere,
+        _ => Source::Register(base),
+    };
+    let nibbles = |index: usize| code.get(index).map_or((0, 0), |byte| (byte >> 4, byte & 0xf));
+    let (first, second) = nibbles(1);
+    let base = nibbles(2).0;
+    let last = code.get(5).copied().unwrap_or_default();
+    match (code, last) {
+        // lgr: the operands are in the last byte.
+        ([0xb9, 0x04, ..], _) if nibbles(3).0 == register => from(nibbles(3).1),
+        // agrk and sgrk.
+        ([0xb9, 0xe8 | 0xe9, ..], _) if nibbles(3).0 == register => {
+            if [nibbles(3).1, base].contains(&SP) {
+                from(SP)
+            } else {
+                from(nibbles(3).1)
+            }
+        }
+        // aghik.
+        ([0xec, ..], 0xd9) if first == register => from(second),
+        // la and lay; the index may be the address as well as the base.
+        ([0x41, ..], _) | ([0xe3, ..], 0x71) if first == register => {
+            if [second, base].contains(&register) {
+                Source::Itself
+            } else {
+                from(base.max(second))
+            }
+        }
+        // lg, larl, lgdr.
+        ([0xe3, ..], 0x04) if first == register => Source::Elsewhere,
+        ([0xc0, ..], _) if first == register && second == 0 => Source::Elsewhere,
+        ([0xb3, 0xcd, ..], _) if nibbles(3).0 == register => Source::Elsewhere,
+        // lmg, whose registers wrap.
+        ([0xeb, ..], 0x04) if register.wrapping_sub(first) & 0xf <= second.wrapping_sub(first) & 0xf => {
+            Source::Elsewhere
+        }
+        _ => Source::Itself,
+    }
+}
+
+fn stack_pointer(code: &[u8]) -> StackPointer {
+    let base = code.get(2).map_or(0, |byte| byte >> 4);
+    match (source(code, SP), code) {
+        (Source::Itself, _) => StackPointer::Relative,
+        (Source::Stack, _) => StackPointer::Frame,
+        (Source::Register(register), _) => StackPointer::Copied(register),
+        // From memory of the frame, and from a floating-point register: the
+        // value of the caller that the function has put there.
+        (Source::Elsewhere, [0xe3 | 0xeb, ..]) if matches!(base, SP | FP) => StackPointer::Frame,
+        (Source::Elsewhere, [0xb3, ..]) => StackPointer::Frame,
+        (Source::Elsewhere, _) => StackPointer::Loaded,
     }
 }
 
@@ -156,9 +270,9 @@ mod tests {
             (&[0x0d, 0xe0], Control::Other),                         // basr %r14,0 fetches the PC
             (&[0xa7, 0xd5, 0, 8], Control::Other),                   // bras %r13 over literals
             (&[0xc0, 0x05, 0, 0, 0, 8], Control::Other),             // brasl %r0,__fentry__
-            (&[0x07, 0xfe], Control::Indirect),                      // br %r14
+            (&[0x07, 0xfe], Control::Return),                        // br %r14
             (&[0x07, 0xf1], Control::Indirect),                      // br %r1
-            (&[0x07, 0x8e], Control::Indirect),                      // ber %r14
+            (&[0x07, 0x8e], Control::Return),                        // ber %r14
             (&[0x07, 0x07], Control::Other),                         // nopr %r7
             (&[0x07, 0xf0], Control::Other),                         // bcr 15,0 is a fence
             (&[0x47, 0xf0, 0xe0, 0], Control::Indirect),             // b 0(%r14)
@@ -174,6 +288,49 @@ mod tests {
             (&[], Control::Other),
         ] {
             assert_eq!(control(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn new_values_of_the_stack_pointer_are_told_by_their_source() {
+        use StackPointer::{Copied, Frame, Loaded, Relative};
+        for (code, expected) in [
+            (&[0xb9, 0x04, 0x00, 0xf3][..], Copied(3)),        // lgr %r15,%r3
+            (&[0xb9, 0x04, 0x00, 0xfb], Frame),                // lgr %r15,%r11
+            (&[0xb9, 0x04, 0x00, 0x1f], Relative),             // lgr %r1,%r15
+            (&[0xe3, 0xf0, 0x30, 0x00, 0x00, 0x04], Loaded),   // lg %r15,0(%r3)
+            (&[0xe3, 0xf0, 0xb1, 0x18, 0x00, 0x04], Frame),    // lg %r15,280(%r11)
+            (&[0xeb, 0x6f, 0xf0, 0xd0, 0x00, 0x04], Frame),    // lmg %r6,%r15,208(%r15)
+            (&[0xeb, 0x6f, 0x20, 0x00, 0x00, 0x04], Loaded),   // lmg %r6,%r15,0(%r2)
+            (&[0xeb, 0x6e, 0x20, 0x00, 0x00, 0x04], Relative), // lmg %r6,%r14,0(%r2)
+            (&[0xeb, 0x6f, 0xf0, 0x30, 0x00, 0x24], Relative), // stmg %r6,%r15,48(%r15)
+            (&[0xe3, 0xf0, 0xff, 0x58, 0xff, 0x71], Relative), // lay %r15,-168(%r15)
+            (&[0x41, 0xf0, 0xb0, 0xa0], Frame),                // la %r15,160(%r11)
+            (&[0x41, 0xf0, 0x10, 0x00], Copied(1)),            // la %r15,0(%r1)
+            (&[0xa7, 0xfb, 0xff, 0x60], Relative),             // aghi %r15,-160
+            (&[0xb9, 0xe9, 0x10, 0xff], Relative),             // sgrk %r15,%r15,%r1
+            (&[0xb3, 0xcd, 0x00, 0xf0], Frame),                // lgdr %r15,%f0
+            (&[0xc0, 0xf0, 0, 0, 0, 8], Loaded),               // larl %r15,stack
+            (&[0x07, 0xfe], Relative),
+            (&[], Relative),
+        ] {
+            assert_eq!(stack_pointer(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn values_are_traced_to_where_they_come_from() {
+        for (code, register, expected) in [
+            (&[0xb9, 0x04, 0x00, 0x1f][..], 1, Source::Stack), // lgr %r1,%r15
+            (&[0x41, 0x10, 0xf0, 0xa0], 1, Source::Stack),     // la %r1,160(%r15)
+            (&[0x41, 0x11, 0x00, 0x08], 1, Source::Itself),    // la %r1,8(%r1)
+            (&[0xb9, 0xe9, 0x20, 0x1f], 1, Source::Stack),     // sgrk %r1,%r15,%r2
+            (&[0xec, 0x1f, 0xff, 0x60, 0x00, 0xd9], 1, Source::Stack), // aghik %r1,%r15,-160
+            (&[0xb9, 0x04, 0x00, 0x12], 1, Source::Register(2)), // lgr %r1,%r2
+            (&[0xe3, 0x10, 0x20, 0x00, 0x00, 0x04], 1, Source::Elsewhere), // lg %r1,0(%r2)
+            (&[0xe3, 0x10, 0x20, 0x00, 0x00, 0x24], 1, Source::Itself), // stg %r1,0(%r2)
+        ] {
+            assert_eq!(source(code, register), expected, "{code:02x?}");
         }
     }
 }

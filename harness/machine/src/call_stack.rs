@@ -1,0 +1,77 @@
+//! The truth that the witness keeps: the calls that have not returned.
+
+/// A call that has not returned, or a signal whose handler has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Where the caller goes on.
+    pub return_address: u64,
+    /// Canonical frame address of the callee: SP at the call, and 160 more on s390x.
+    pub cfa: u64,
+    /// The caller's SP at the call.
+    pub caller_sp: u64,
+    /// The caller's frame pointer register at the call.
+    pub caller_fp: u64,
+    /// First instruction of the callee.
+    pub callee: u64,
+    /// Whether the caller did not call: a signal interrupted it before the
+    /// instruction at `return_address`, and the callee is the signal's
+    /// restorer, which will make it go on there.
+    pub interrupted: bool,
+}
+
+/// What lies below the oldest record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bottom {
+    /// The function that the program started in. Nobody called it.
+    Entry,
+    /// The first function of a context that the program has made itself, a
+    /// coroutine's for instance. Nobody called it; what it would return to is
+    /// what the program put there.
+    Context,
+}
+
+/// The calls that have not returned, the oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallStack {
+    pub(crate) records: Vec<Record>,
+    pub(crate) bottom: Bottom,
+    pub(crate) settled: bool,
+}
+
+impl CallStack {
+    pub(crate) const fn new(bottom: Bottom) -> Self {
+        Self { records: Vec::new(), bottom, settled: true }
+    }
+
+    /// The calls, the oldest first.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Number of frames: one for each call, and the one at the bottom.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.records.len() + 1
+    }
+
+    /// The calls from the innermost frame outwards.
+    pub fn innermost_first(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().rev()
+    }
+
+    /// What lies below the oldest record.
+    #[must_use]
+    pub const fn bottom(&self) -> Bottom {
+        self.bottom
+    }
+
+    /// Whether the callers of the topmost frame are known. They are not while
+    /// SP points into fresh memory and the next call or indirect branch has
+    /// yet to show what that means: the frame has moved there, or a new
+    /// context is about to begin.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
+        self.settled
+    }
+}

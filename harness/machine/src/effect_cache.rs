@@ -1,0 +1,56 @@
+//! What executed instructions do to control and stack, decoded once.
+
+use crate::address_space::AddressSpace;
+use crate::cpu::{Cpu, Effect};
+
+/// The effect of each executed instruction, decoded once per address.
+#[derive(Debug, Default)]
+pub(crate) struct EffectCache {
+    tables: Vec<EffectTable>,
+}
+
+#[derive(Debug)]
+struct EffectTable {
+    start: u64,
+    end: u64,
+    effects: Vec<Option<Effect>>,
+}
+
+impl EffectCache {
+    /// The effect of the instruction at an address.
+    pub(crate) fn get(&mut self, cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
+        let index = match self.tables.iter().position(|table| (table.start..table.end).contains(&pc)) {
+            Some(index) => index,
+            None => match space.executable(pc) {
+                Some((range, false)) => {
+                    let len = usize::try_from((range.end - range.start) / cpu.alignment).unwrap_or(0);
+                    let effects = vec![None; len];
+                    self.tables.push(EffectTable { start: range.start, end: range.end, effects });
+                    self.tables.len() - 1
+                }
+                // Code that the program can change is decoded each time.
+                _ => return decode(cpu, space, pc),
+            },
+        };
+        let table = &mut self.tables[index];
+        let slot = usize::try_from((pc - table.start) / cpu.alignment)
+            .ok()
+            .and_then(|slot| table.effects.get_mut(slot));
+        match slot {
+            Some(slot) => *slot.get_or_insert_with(|| decode(cpu, space, pc)),
+            None => decode(cpu, space, pc),
+        }
+    }
+}
+
+fn decode(cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
+    with_code(cpu, space, pc, |code| cpu.effect(code))
+}
+
+/// Shows the bytes of the instruction at an address; behind it more may follow.
+pub(crate) fn with_code<T>(cpu: &Cpu, space: &AddressSpace, pc: u64, look: impl FnOnce(&[u8]) -> T) -> T {
+    let mut code = [0; 16];
+    // Near the end of a region the instruction is shorter than the longest.
+    let len = (1..=cpu.longest).rev().find(|len| space.read(pc, &mut code[..*len])).unwrap_or(0);
+    look(&code[..len])
+}
