@@ -79,9 +79,10 @@ impl Suite {
             return vec![source.error_at(source.span(&["program"]), message, help)];
         }
         let sweeps = spec.sweep.iter().flatten().map(|sweep| sweep.selector.as_ref());
-        let lists: [(&str, Vec<Option<&Selector>>); 4] = [
+        let lists: [(&str, Vec<Option<&Selector>>); 5] = [
             ("stops", spec.stops.iter().map(|stop| stop.selector.as_ref()).collect()),
             ("sweep", sweeps.collect()),
+            ("signals", spec.signals.iter().map(|signal| signal.selector.as_ref()).collect()),
             ("known", spec.known.iter().map(|known| Some(&known.selector)).collect()),
             ("skip", spec.skip.iter().map(|skip| Some(&skip.selector)).collect()),
         ];

@@ -12,6 +12,8 @@ pub(super) fn check(spec: &Spec, source: &Source) -> Vec<Error> {
     check.head();
     check.stops();
     check.sweep();
+    check.signals();
+    check.distrust();
     check.known();
     check.skip();
     check.errors
@@ -71,8 +73,8 @@ impl Check<'_> {
                 self.wrong(&["args", &index.to_string()], "no program can be given this", help);
             }
         }
-        if spec.stops.is_empty() && spec.sweep.is_none() {
-            let help = "give `stops`, or `sweep` with a floor";
+        if spec.stops.is_empty() && spec.sweep.is_none() && spec.signals.is_empty() {
+            let help = "give `stops`, `signals`, or `sweep` with a floor";
             self.wrong_key(&["program"], "the spec demands nothing", help);
         }
     }
@@ -134,9 +136,10 @@ impl Check<'_> {
             let nothing = floors.min_instructions == 0
                 && floors.rows.is_none()
                 && floors.covered.is_none()
-                && floors.min_depth.get() == 1;
+                && floors.min_depth.get() == 1
+                && floors.control_flow.is_empty();
             if nothing {
-                let help = "give `min_instructions`, `rows`, `covered` or `min_depth`";
+                let help = "give `min_instructions`, `rows`, `covered`, `min_depth` or `control_flow`";
                 self.wrong(&path, "a sweep without a floor", help);
             }
             if all_are_taken {
@@ -149,6 +152,49 @@ impl Check<'_> {
                     self.selector(&path, selector);
                 }
                 None => all_are_taken = true,
+            }
+        }
+    }
+
+    fn signals(&mut self) {
+        for (index, signal) in self.spec.signals.iter().enumerate() {
+            let at = index.to_string();
+            let path = ["signals", &at];
+            match (&signal.during, &signal.at) {
+                (Some(_), Some(_)) => {
+                    let help = "give `during` for a whole function, or `at` for one place";
+                    self.wrong(&path, "delivered in two places", help);
+                }
+                (None, None) => {
+                    let help = "give `during: FUNCTION`, or `at: PLACE`";
+                    self.wrong(&path, "delivered nowhere", help);
+                }
+                (Some(function), None) if function.trim().is_empty() => {
+                    self.wrong(&["signals", &at, "during"], "this name is empty", "name the function");
+                }
+                _ => {}
+            }
+            if !(1..=64).contains(&signal.signal) {
+                let message = format!("there is no signal {}", signal.signal);
+                self.wrong(&["signals", &at, "signal"], message, "signals have the numbers 1 to 64");
+            }
+            if signal.complete == super::Percent::ALL && !signal.ends.is_empty() {
+                let help = "give `complete` with the part that is whole";
+                self.wrong(&["signals", &at, "ends"], "every backtrace has to be whole", help);
+            }
+            if let Some(selector) = &signal.selector {
+                self.selector(&["signals", &at, "where"], selector);
+            }
+        }
+    }
+
+    fn distrust(&mut self) {
+        let all = &self.spec.distrust;
+        for (index, distrust) in all.iter().enumerate() {
+            let at = index.to_string();
+            self.reason(&["distrust", &at, "reason"], &distrust.reason);
+            if all[..index].iter().any(|other| other.trace == distrust.trace) {
+                self.wrong(&["distrust", &at], "an earlier entry says the same", "remove one");
             }
         }
     }

@@ -13,5 +13,12 @@ named! {
         Unmarked = "unmarked",
         /// A frame has no FDE, and the backtrace is right up to it.
         NoFde = "no-fde",
+        /// At the first function of a context that the program has made itself,
+        /// which is not marked. What lies behind it is the program's doing.
+        Context = "context",
+        /// A frame that a signal has interrupted keeps its return address, or
+        /// what its CFA depends on, in a register. Only SP and FP are known
+        /// behind the signal's frame, so that the format can't say more.
+        InRegister = "in-register",
     }
 }

@@ -1,6 +1,7 @@
 //! The keys of a spec file.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
 
@@ -10,7 +11,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::de::{list, present};
-use super::{Abi, BuildFacts, End, Location, OneOrMany, Percent, RowOffset, Selector, Verdict};
+use super::{Abi, BuildFacts, End, Feature, Location, OneOrMany, Percent, RowOffset, Selector, Trace, Verdict};
 
 /// A spec of the SFrame test bench: what must be true of one program.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -49,6 +50,12 @@ pub struct Spec {
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "OneOrMany<Sweep>")]
     pub sweep: Option<OneOrMany<Sweep>>,
+    /// Signals that are delivered to the program, each in a run of its own.
+    #[serde(default, deserialize_with = "list")]
+    pub signals: Vec<Signal>,
+    /// Traces of its calls that the program falsifies.
+    #[serde(default, deserialize_with = "list")]
+    pub distrust: Vec<Distrust>,
     /// Failures that are known. Each must happen, exactly as it says.
     #[serde(default, deserialize_with = "list")]
     pub known: Vec<Known>,
@@ -116,6 +123,82 @@ pub struct Sweep {
     /// How many frames the deepest call stack must have had.
     #[serde(default = "one")]
     pub min_depth: NonZeroU32,
+    /// How often control must have moved in which way.
+    #[serde(default)]
+    pub control_flow: BTreeMap<Feature, u64>,
+}
+
+/// Signals, each delivered in a run of its own. The stacks are compared at
+/// every instruction from the handler's first one to the return from it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a mapping with `during` or `at`")]
+pub struct Signal {
+    /// A function: a signal is delivered before each of its instructions that
+    /// the program executes.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "String", length(min = 1))]
+    pub during: Option<String>,
+    /// A place: the signal is delivered before the instruction there.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Location")]
+    pub at: Option<Location>,
+    /// The signal's number.
+    #[serde(default = "sigusr1")]
+    #[schemars(range(min = 1, max = 64))]
+    pub signal: u8,
+    /// At how many arrivals at an instruction it is delivered, from the first one on.
+    #[serde(default = "one")]
+    pub hits: NonZeroU32,
+    /// The builds that the signals are for. Without this key: all.
+    #[serde(default, rename = "where", deserialize_with = "present")]
+    #[schemars(with = "Selector")]
+    pub selector: Option<Selector>,
+    /// How many signals must have been delivered.
+    #[serde(default = "one")]
+    pub min_deliveries: NonZeroU32,
+    /// For which part of them every backtrace must have been whole: through the
+    /// signal's frame and the interrupted function to the entry function.
+    #[serde(default = "all")]
+    pub complete: Percent,
+    /// How the backtraces that are not whole may end.
+    #[serde(default, deserialize_with = "list")]
+    pub ends: Vec<End>,
+}
+
+/// A trace that the call stack is not to be compared with.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a mapping with `trace` and `reason`")]
+pub struct Distrust {
+    /// The trace.
+    pub trace: Trace,
+    /// What the program does to it.
+    #[schemars(length(min = 20))]
+    pub reason: String,
+}
+
+/// Where a signal is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignalPlace<'s> {
+    /// Before every instruction of a function.
+    During(&'s str),
+    /// Before one instruction.
+    At(&'s Location),
+}
+
+impl Signal {
+    /// Where it is delivered; none in a spec that has not been checked.
+    pub fn place(&self) -> Option<SignalPlace<'_>> {
+        self.during.as_deref().map(SignalPlace::During).or(self.at.as_ref().map(SignalPlace::At))
+    }
+}
+
+impl std::fmt::Display for SignalPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::During(function) => write!(f, "during {function}"),
+            Self::At(location) => write!(f, "at {location}"),
+        }
+    }
 }
 
 /// A failure that is known.
@@ -154,6 +237,14 @@ pub struct Skip {
     pub reason: String,
 }
 
+const fn sigusr1() -> u8 {
+    10
+}
+
+const fn all() -> Percent {
+    Percent::ALL
+}
+
 const fn one() -> NonZeroU32 {
     NonZeroU32::MIN
 }
@@ -174,6 +265,11 @@ impl Spec {
     /// The stops of a build, each with its index in `stops`.
     pub fn stops_for(&self, build: &BuildFacts<'_>) -> impl Iterator<Item = (usize, &Stop)> {
         self.stops.iter().enumerate().filter(move |(_, stop)| selected(stop.selector.as_ref(), build))
+    }
+
+    /// The signals for a build.
+    pub fn signals_for(&self, build: &BuildFacts<'_>) -> impl Iterator<Item = &Signal> {
+        self.signals.iter().filter(move |signal| selected(signal.selector.as_ref(), build))
     }
 
     /// The known failures of a build, each with its index in `known`.

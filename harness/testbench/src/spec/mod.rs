@@ -7,7 +7,7 @@
 //! | file | what |
 //! |---|---|
 //! | `format.rs` | the keys of a spec file |
-//! | `abi.rs`, `end.rs`, `verdict.rs` | the names that may be used in it |
+//! | `abi.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
 //! | `location.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
 //! | `selector.rs` | which builds an entry is about |
 //! | `check.rs` | what the types cannot express: errors that point at the line |
@@ -20,6 +20,7 @@ pub mod bless;
 mod check;
 mod de;
 mod end;
+mod feature;
 mod format;
 mod load;
 mod location;
@@ -31,11 +32,13 @@ pub mod schema;
 mod selector;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod verdict;
 
 pub use abi::Abi;
 pub use end::End;
-pub use format::{Known, Skip, Spec, Stop, Sweep, Targets};
+pub use feature::Feature;
+pub use format::{Distrust, Known, Signal, SignalPlace, Skip, Spec, Stop, Sweep, Targets};
 pub use load::load_dir;
 pub use location::{InvalidLocation, Location};
 pub use named::UnknownName;
@@ -43,4 +46,5 @@ pub use one_or_many::OneOrMany;
 pub use percent::{InvalidPercent, Percent};
 pub use row::{InvalidRow, RowOffset};
 pub use selector::{BuildFacts, Selector};
+pub use trace::Trace;
 pub use verdict::Verdict;

@@ -1,0 +1,331 @@
+//! The witness against others: what the program itself leaves of its calls.
+//!
+//! The call stack judges unwind data, so it must not be believed on its own
+//! word. Wherever a program leaves another trace of its calls, the two are
+//! compared at every instruction. A difference says nothing of the subject: the
+//! case is broken.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_engine::PauthMask;
+use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
+
+use crate::spec::Trace;
+use crate::target::Target;
+
+/// The traces that a program leaves, as far as its file does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traces {
+    /// Calls leave their return addresses on the stack: on amd64.
+    pub return_addresses: bool,
+    /// Every function that calls another one has a frame record.
+    pub frame_pointers: bool,
+    /// Every function that calls another one has a backchain.
+    pub backchain: bool,
+    /// The path that the program records is true.
+    pub recorded_path: bool,
+}
+
+impl Traces {
+    /// No trace: nothing is compared.
+    pub const NONE: Self =
+        Self { return_addresses: false, frame_pointers: false, backchain: false, recorded_path: false };
+
+    /// The traces that a program leaves, by its ABI, its sources and the
+    /// compiler's command.
+    #[must_use]
+    pub fn of_build(abi: &str, sources: &[String], command: &str) -> Self {
+        let flag = |flag: &str| command.split_whitespace().any(|word| word == flag);
+        let is_c = |source: &String| source.ends_with(".c") || source == "runtime/start.S";
+        let all_c = sources.iter().all(is_c);
+        Self {
+            return_addresses: abi == "amd64",
+            frame_pointers: all_c && flag("-O0") && abi != "s390x",
+            backchain: all_c && flag("-mbackchain") && abi == "s390x",
+            recorded_path: true,
+        }
+    }
+
+    /// Without one of them.
+    #[must_use]
+    pub const fn without(mut self, trace: Trace) -> Self {
+        match trace {
+            Trace::ReturnAddresses => self.return_addresses = false,
+            Trace::FramePointers => self.frame_pointers = false,
+            Trace::Backchain => self.backchain = false,
+            Trace::RecordedPath => self.recorded_path = false,
+        }
+        self
+    }
+}
+
+/// How often the call stack was compared with which trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceCounts([u64; Trace::ALL.len()]);
+
+impl TraceCounts {
+    /// The comparisons with a trace.
+    #[must_use]
+    pub const fn of(&self, trace: Trace) -> u64 {
+        self.0[trace as usize]
+    }
+
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Self) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
+        }
+    }
+
+    const fn count(&mut self, trace: Trace) {
+        self.0[trace as usize] += 1;
+    }
+}
+
+/// Compares the call stack with the traces.
+#[derive(Debug)]
+pub(crate) struct CrossCheck {
+    traces: Traces,
+    pauth: PauthMask,
+    path: Option<RecordedPath>,
+    /// So many of the oldest records agree with what lies on the stack.
+    checked: usize,
+    /// The words that they were compared with, and the record of each.
+    watched: FxHashMap<u64, usize>,
+    counts: TraceCounts,
+}
+
+/// What lies at an address is not what the call stack says.
+struct Mismatch {
+    trace: Trace,
+    record: usize,
+    address: u64,
+    expected: u64,
+}
+
+impl CrossCheck {
+    pub(crate) fn new(target: &Target<'_>, traces: Traces) -> Self {
+        let pointer = target.address_of_object("bench_path").filter(|_| traces.recorded_path);
+        Self {
+            traces,
+            pauth: PauthMask::for_address_bits(target.image.cpu.address_bits),
+            path: pointer.map(RecordedPath::new),
+            checked: 0,
+            watched: FxHashMap::default(),
+            counts: TraceCounts::default(),
+        }
+    }
+
+    pub(crate) const fn counts(&self) -> TraceCounts {
+        self.counts
+    }
+
+    /// Bytes have been stored: the records that depend on them are compared again.
+    pub(crate) fn wrote(&mut self, address: u64, len: u64) {
+        if self.watched.is_empty() {
+            return;
+        }
+        let last = address.saturating_add(len.saturating_sub(1)) & !7;
+        for word in (address & !7..=last).step_by(8) {
+            if let Some(record) = self.watched.get(&word) {
+                self.checked = self.checked.min(*record);
+            }
+        }
+    }
+
+    /// Compares before an instruction executes.
+    ///
+    /// # Errors
+    /// A trace says something else than the call stack.
+    pub(crate) fn instruction(&mut self, moment: &Moment<'_>) -> Result<(), String> {
+        let records = moment.call_stack.records();
+        // The innermost record's callee is still arranging its frame.
+        let inner = records.len().saturating_sub(1);
+        self.checked = self.checked.min(moment.call_stack.kept()).min(inner);
+        while self.checked < inner {
+            let (record, next) = (&records[self.checked], &records[self.checked + 1]);
+            self.compare(record, next, self.checked, moment.memory)
+                .map_err(|mismatch| mismatch.describe(moment))?;
+            self.checked += 1;
+        }
+        if self.traces.frame_pointers
+            && moment.call_stack.is_settled()
+            && let Some(top) = records.last()
+            && moment.fp != top.caller_fp
+        {
+            self.frame_record(top, moment.fp, inner, moment.memory)
+                .map_err(|mismatch| mismatch.describe(moment))?;
+        }
+        match &mut self.path {
+            Some(path) => path.compare(moment, &mut self.counts),
+            None => Ok(()),
+        }
+    }
+
+    /// Compares a record with what its callee, which has made the next call,
+    /// has left on the stack.
+    fn compare(
+        &mut self,
+        record: &Record,
+        next: &Record,
+        index: usize,
+        memory: &AddressSpace,
+    ) -> Result<(), Mismatch> {
+        if self.traces.return_addresses && !record.interrupted {
+            let slot = record.cfa.wrapping_sub(8);
+            self.word(Trace::ReturnAddresses, index, slot, record.return_address, memory)?;
+        }
+        // Where a signal came between, it may have come before the frame was made.
+        if self.traces.backchain && !next.interrupted {
+            self.word(Trace::Backchain, index, next.caller_sp, record.caller_sp, memory)?;
+        }
+        if self.traces.frame_pointers && !record.interrupted && !next.interrupted {
+            self.frame_record(record, next.caller_fp, index, memory)?;
+        }
+        Ok(())
+    }
+
+    fn frame_record(
+        &mut self,
+        record: &Record,
+        fp: u64,
+        index: usize,
+        memory: &AddressSpace,
+    ) -> Result<(), Mismatch> {
+        if record.interrupted {
+            return Ok(());
+        }
+        self.word(Trace::FramePointers, index, fp, record.caller_fp, memory)?;
+        self.word(Trace::FramePointers, index, fp.wrapping_add(8), record.return_address, memory)
+    }
+
+    fn word(
+        &mut self,
+        trace: Trace,
+        record: usize,
+        address: u64,
+        expected: u64,
+        memory: &AddressSpace,
+    ) -> Result<(), Mismatch> {
+        self.counts.count(trace);
+        for word in [address & !7, address.wrapping_add(7) & !7] {
+            self.watched.insert(word, record);
+        }
+        let found = memory.read_u64(address);
+        if found.is_some_and(|found| found == expected || self.pauth.strip(found) == expected) {
+            Ok(())
+        } else {
+            Err(Mismatch { trace, record, address, expected })
+        }
+    }
+}
+
+impl Mismatch {
+    fn describe(&self, moment: &Moment<'_>) -> String {
+        let Self { trace, record, address, expected } = self;
+        let found = match moment.memory.read_u64(*address) {
+            Some(found) => format!("{found:#x}"),
+            None => "nothing".to_owned(),
+        };
+        let frame = moment.call_stack.records().len() - record;
+        format!(
+            "the call stack and the trace `{trace}` disagree at {:#x}: for frame {frame} there should be \
+             {expected:#x} at {address:#x}, and there is {found}",
+            moment.pc
+        )
+    }
+}
+
+/// The path that a program records of itself.
+///
+/// `bench_path` points to a number of functions and the functions, all of 64
+/// bits, or is null while the program can't tell.
+#[derive(Debug)]
+struct RecordedPath {
+    pointer: u64,
+    /// The functions that record themselves, as far as they have done so.
+    functions: FxHashSet<u64>,
+    /// Those of the call stack, the oldest first, and whether each may not have
+    /// recorded itself yet.
+    active: Vec<(u64, bool)>,
+    recorded: Vec<u64>,
+}
+
+impl RecordedPath {
+    /// Longer paths, and deeper call stacks, are not compared.
+    const LIMIT: usize = 256;
+
+    fn new(pointer: u64) -> Self {
+        Self { pointer, functions: FxHashSet::default(), active: Vec::new(), recorded: Vec::new() }
+    }
+
+    fn compare(&mut self, moment: &Moment<'_>, counts: &mut TraceCounts) -> Result<(), String> {
+        let Some(path) = moment.memory.read_u64(self.pointer).filter(|path| *path != 0) else {
+            return Ok(());
+        };
+        let depth = moment.memory.read_u64(path).and_then(|depth| usize::try_from(depth).ok());
+        let depth = depth.filter(|depth| *depth <= Self::LIMIT);
+        let Some(depth) = depth.filter(|_| moment.call_stack.depth() <= Self::LIMIT) else {
+            return Ok(());
+        };
+        self.recorded.clear();
+        let words = (1..=depth as u64).map_while(|index| moment.memory.read_u64(path + index * 8));
+        self.recorded.extend(words);
+        self.functions.extend(&self.recorded);
+        self.list_active(moment.call_stack);
+        counts.count(Trace::RecordedPath);
+        if self.agrees(moment.call_stack.bottom()) {
+            return Ok(());
+        }
+        let hex = |addresses: &mut dyn Iterator<Item = u64>| -> String {
+            addresses.map(|address| format!("{address:#x}")).collect::<Vec<_>>().join(", ")
+        };
+        Err(format!(
+            "the call stack and the trace `{}` disagree at {:#x}: the program has recorded [{}], and on the \
+             call stack are [{}]",
+            Trace::RecordedPath,
+            moment.pc,
+            hex(&mut self.recorded.iter().copied()),
+            hex(&mut self.active.iter().map(|(function, _)| *function)),
+        ))
+    }
+
+    fn list_active(&mut self, call_stack: &CallStack) {
+        self.active.clear();
+        // The innermost of them, and the innermost when a signal came, may be
+        // on their way into the list or out of it.
+        let innermost = |active: &mut Vec<(u64, bool)>| {
+            if let Some((_, on_the_way)) = active.last_mut() {
+                *on_the_way = true;
+            }
+        };
+        for record in call_stack.records() {
+            if record.interrupted {
+                innermost(&mut self.active);
+            }
+            if self.functions.contains(&record.callee) {
+                self.active.push((record.callee, false));
+            }
+        }
+        innermost(&mut self.active);
+    }
+
+    /// Whether the recorded path is the active one, but for what may not be recorded.
+    fn agrees(&self, bottom: Bottom) -> bool {
+        // Nobody has called the first function of a context.
+        let recorded = match (bottom, self.recorded.split_first()) {
+            (Bottom::Context, Some((first, rest)))
+                if self.active.first().is_none_or(|(function, _)| function != first) =>
+            {
+                rest
+            }
+            _ => &self.recorded,
+        };
+        let mut recorded = recorded.iter().peekable();
+        for (function, on_the_way) in &self.active {
+            if recorded.next_if_eq(&function).is_none() && !on_the_way {
+                return false;
+            }
+        }
+        recorded.next().is_none()
+    }
+}

@@ -1,0 +1,35 @@
+//! The ways in which control moves.
+
+use super::named::named;
+
+named! {
+    /// A way in which control moves, as reports count it and specs demand it.
+    pub enum Feature, "control-flow feature" {
+        /// Calls.
+        Calls = "calls",
+        /// Returns to where the caller goes on.
+        Returns = "returns",
+        /// Jumps to another function that leave the call stack as it is.
+        TailCalls = "tail-calls",
+        /// Return instructions that lead elsewhere than to the caller.
+        ComputedReturns = "computed-returns",
+        /// Calls to the next instruction, by which code finds its own address.
+        PcFetches = "pc-fetches",
+        /// Frames that end without returning.
+        FramesGivenUp = "frames-given-up",
+        /// Jumps into a frame that give up those above it.
+        NonlocalExits = "nonlocal-exits",
+        /// Frames that go on with SP on another stack.
+        StackMoves = "stack-moves",
+        /// Contexts that begin on a stack of their own.
+        ContextsBegun = "contexts-begun",
+        /// Switches to a context that had been left before.
+        ContextsResumed = "contexts-resumed",
+        /// Signals delivered.
+        Signals = "signals",
+        /// Those of them whose handler runs on an alternate stack.
+        AlternateStacks = "alternate-stacks",
+        /// Returns from a handler to the interrupted instruction.
+        SignalReturns = "signal-returns",
+    }
+}
