@@ -66,7 +66,7 @@ pub use read::{
     Section, Version,
 };
 pub use rule::{Base, Recovery, RecoveryRule, Row};
-pub use step::{Caller, Frame, Memory, PauthMask, Registers, Step, StepError, Tracked};
+pub use step::{Caller, Frame, Mangled, Memory, PauthMask, Registers, Step, StepError, Tracked};
 
 /// The examples of the front page are tests too.
 #[cfg(doctest)]

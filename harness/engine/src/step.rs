@@ -5,7 +5,7 @@ use core::fmt;
 use crate::abi::{Abi, DwarfRegister};
 use crate::address::{InstructionPointer, Pc, ReturnAddress};
 use crate::error::Error;
-use crate::read::{Found, Section};
+use crate::read::{Found, PauthKey, Section};
 use crate::rule::{Base, Recovery, RecoveryRule};
 
 /// The registers of the topmost frame.
@@ -187,8 +187,20 @@ pub struct Caller {
     pub ra: Result<u64, StepError>,
     /// The caller's frame pointer register.
     pub fp: Result<u64, StepError>,
+    /// What the section says of the authentication code that `ra` had where it
+    /// was found. None where it says that there is none.
+    pub mangled: Option<Mangled>,
     /// Whether the frame was a signal's, so the caller was interrupted at `ra`.
     pub interrupted: bool,
+}
+
+/// A return address that the section says is mangled (AArch64; 2.4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mangled {
+    /// The value as found, with its authentication code.
+    pub value: u64,
+    /// The key that it is signed with (2.3.2).
+    pub key: PauthKey,
 }
 
 impl Caller {
@@ -309,10 +321,12 @@ impl Found {
         if !progress && !self.fde.signal {
             return Err(StepError::NoProgress { cfa, sp: frame.sp });
         }
-        let ra =
-            evaluation.ra(self.row.ra, cfa).map(|ra| if self.row.mangled_ra { pauth.strip(ra) } else { ra });
+        let found = evaluation.ra(self.row.ra, cfa);
+        let mangled = found.ok().filter(|_| self.row.mangled_ra);
+        let mangled = mangled.map(|value| Mangled { value, key: self.fde.pauth_key });
+        let ra = found.map(|ra| if self.row.mangled_ra { pauth.strip(ra) } else { ra });
         let fp = evaluation.fp(self.row.fp, cfa);
-        Ok(Step::Caller(Caller { cfa, sp, ra, fp, interrupted: self.fde.signal }))
+        Ok(Step::Caller(Caller { cfa, sp, ra, fp, mangled, interrupted: self.fde.signal }))
     }
 }
 

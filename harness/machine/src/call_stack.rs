@@ -1,5 +1,7 @@
 //! The truth that the witness keeps: the calls that have not returned.
 
+use crate::cpu::AuthenticationKey;
+
 /// A call that has not returned, or a signal whose handler has not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -17,6 +19,17 @@ pub struct Record {
     /// instruction at `return_address`, and the callee is the signal's
     /// restorer, which will make it go on there.
     pub interrupted: bool,
+    /// How the callee has signed the return address, if it has.
+    pub signature: Option<Signature>,
+}
+
+/// A return address that pointer authentication has signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The key.
+    pub key: AuthenticationKey,
+    /// The address with its authentication code.
+    pub signed: u64,
 }
 
 /// What lies below the oldest record.

@@ -29,9 +29,9 @@ mod system_call;
 mod witness;
 
 pub use address_space::{AddressSpace, MapError, Permissions};
-pub use call_stack::{Bottom, CallStack, Record};
+pub use call_stack::{Bottom, CallStack, Record, Signature};
 pub use control_flow::ControlFlow;
-pub use cpu::{AARCH64, AARCH64_BE, AMD64, Control, Cpu, S390X};
+pub use cpu::{AARCH64, AARCH64_BE, AMD64, AuthenticationKey, Control, Cpu, S390X};
 pub use image::{Image, LoadError, Segment};
 pub use machine::{Machine, MachineError, Options};
 pub use observer::{Flow, Moment, Observer};

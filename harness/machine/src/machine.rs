@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use unicorn_engine::{HookType, MemType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, MapError};
-use crate::cpu::{Control, Cpu, Link, Source, StackPointer};
+use crate::call_stack::Signature;
+use crate::cpu::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer};
 use crate::effect_cache::{EffectCache, with_code};
 use crate::image::Image;
 use crate::observer::{Flow, Moment, Observer};
@@ -157,6 +158,8 @@ pub(crate) struct Run<'o> {
     effects: EffectCache,
     trail: Trail,
     pub(crate) signals: Signals,
+    /// The key with which the last instruction has signed the link register.
+    pub(crate) signing: Option<AuthenticationKey>,
     /// What the emulator is being stopped for.
     pub(crate) pause: Option<Pause>,
     instructions: u64,
@@ -262,6 +265,7 @@ impl<'o> Run<'o> {
             effects: EffectCache::default(),
             trail: Trail::default(),
             signals: Signals::default(),
+            signing: None,
             pause: None,
             instructions: 0,
             last_pc: machine.entry,
@@ -299,7 +303,13 @@ impl<'o> Run<'o> {
             };
             self.witness.enter(pc, return_address);
         }
+        if let (Some(key), Link::Register(link)) = (self.signing.take(), self.cpu.link)
+            && let Ok(signed) = unicorn.reg_read(link)
+        {
+            self.witness.sign(Signature { key, signed });
+        }
         let effect = self.effects.get(self.cpu, &self.space, pc);
+        self.signing = effect.signs;
         let movement = self.movement(effect.stack_pointer);
         if effect.control == Control::Other {
             self.trail.push(pc);

@@ -122,6 +122,8 @@ impl Run<'_> {
 
     /// Does what the emulator was stopped for; returns where it goes on.
     pub(crate) fn resume(&mut self, unicorn: &mut Unicorn<'_, ()>, pause: Pause) -> Option<u64> {
+        // The last instruction has not executed, or what it did is undone.
+        self.signing = None;
         let result = match pause {
             Pause::Signal(signal) => self.deliver(unicorn, signal),
             Pause::SignalReturn => self.signal_return(unicorn),

@@ -27,7 +27,7 @@
 
 use std::ops::Range;
 
-use crate::call_stack::{Bottom, CallStack, Record};
+use crate::call_stack::{Bottom, CallStack, Record, Signature};
 use crate::control_flow::ControlFlow;
 use crate::cpu::{Control, Cpu, Link};
 
@@ -215,7 +215,15 @@ impl Witness {
             caller_fp: fp,
             callee,
             interrupted: false,
+            signature: None,
         });
+    }
+
+    /// The last instruction has signed the link register.
+    pub(crate) fn sign(&mut self, signature: Signature) {
+        if let Some(record) = self.current.call_stack.records.last_mut() {
+            record.signature = Some(signature);
+        }
     }
 
     fn push(&mut self, record: Record) {
@@ -436,6 +444,7 @@ impl Witness {
                 caller_fp: interrupted.fp,
                 callee: *restorer,
                 interrupted: true,
+                signature: None,
             });
         }
         if let Some(alternate) = alternate {
@@ -454,6 +463,7 @@ impl Witness {
             caller_fp: handler.fp,
             callee: handler.pc,
             interrupted: false,
+            signature: None,
         });
         self.continue_at(handler);
     }
@@ -692,6 +702,7 @@ mod tests {
             caller_fp: 7,
             callee: 0x100,
             interrupted: false,
+            signature: None,
         };
         assert_eq!(witness.call_stack().records(), [expected]);
     }

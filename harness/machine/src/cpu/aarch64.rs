@@ -6,7 +6,7 @@ use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM6
 use crate::signal::{Chain, SignalFrame};
 use crate::system_call::SystemCall;
 
-use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls};
+use super::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer, SystemCalls};
 
 /// aarch64, little endian.
 pub static AARCH64: Cpu = cpu("aarch64", false, Mode::LITTLE_ENDIAN);
@@ -59,6 +59,7 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
         signal_frame: &SIGNAL_FRAME,
         control,
         stack_pointer,
+        signs,
         source,
         prepare,
         set_thread_pointer,
@@ -234,6 +235,17 @@ fn source(code: &[u8], register: u8) -> Source {
     Source::Itself
 }
 
+/// Arm ARM C6.2: pacia and pacib on x30, and their forms among the hints.
+fn signs(code: &[u8]) -> Option<AuthenticationKey> {
+    match word_of(code) {
+        0xd503_233f | 0xd503_231f | 0xdac1_23fe => Some(AuthenticationKey::A), // paciasp, paciaz, paciza
+        0xd503_237f | 0xd503_235f | 0xdac1_27fe => Some(AuthenticationKey::B), // pacibsp, pacibz, pacizb
+        word if word & 0xffff_fc1f == 0xdac1_001e => Some(AuthenticationKey::A), // pacia x30, xn
+        word if word & 0xffff_fc1f == 0xdac1_041e => Some(AuthenticationKey::B), // pacib x30, xn
+        _ => None,
+    }
+}
+
 /// Lets user code sign return addresses: keys A and B, with real keys, and
 /// authentication codes in the bits above the virtual address.
 fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
@@ -318,6 +330,22 @@ mod tests {
             assert_eq!(stack_pointer(&word.to_le_bytes()), expected, "{word:#010x}");
         }
         assert_eq!(stack_pointer(&[]), Relative);
+    }
+
+    #[test]
+    fn instructions_that_sign_the_return_address_are_known_with_their_keys() {
+        use AuthenticationKey::{A, B};
+        for (word, expected) in [
+            (0xd503_233f_u32, Some(A)), // paciasp
+            (0xd503_237f, Some(B)),     // pacibsp
+            (0xdac1_03fe, Some(A)),     // pacia x30, sp
+            (0xdac1_07fe, Some(B)),     // pacib x30, sp
+            (0xdac1_03e0, None),        // pacia x0, sp
+            (0xd503_23bf, None),        // autiasp
+            (0xd503_201f, None),        // nop
+        ] {
+            assert_eq!(signs(&word.to_le_bytes()), expected, "{word:#010x}");
+        }
     }
 
     #[test]

@@ -83,6 +83,7 @@ pub static AMD64: Cpu = Cpu {
     signal_frame: &SIGNAL_FRAME,
     control,
     stack_pointer,
+    signs: |_| None,
     source,
     prepare,
     set_thread_pointer,

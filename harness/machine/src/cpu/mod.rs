@@ -65,11 +65,22 @@ pub(crate) enum Source {
     Elsewhere,
 }
 
-/// What an instruction can do to control and to SP.
+/// A key of aarch64's pointer authentication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AuthenticationKey {
+    /// APIAKey.
+    A,
+    /// APIBKey.
+    B,
+}
+
+/// What an instruction can do to control, to SP and to the return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) control: Control,
     pub(crate) stack_pointer: StackPointer,
+    /// The key with which it signs the link register.
+    pub(crate) signs: Option<AuthenticationKey>,
 }
 
 /// Where a call leaves its return address.
@@ -125,6 +136,8 @@ pub struct Cpu {
     pub(crate) signal_frame: &'static SignalFrame,
     pub(crate) control: fn(&[u8]) -> Control,
     pub(crate) stack_pointer: fn(&[u8]) -> StackPointer,
+    /// The key with which an instruction signs the link register.
+    pub(crate) signs: fn(&[u8]) -> Option<AuthenticationKey>,
     /// Where an instruction takes the new value of a register from, for the
     /// instructions by which compilers compute new values of SP.
     pub(crate) source: fn(&[u8], u8) -> Source,
@@ -141,7 +154,11 @@ impl Cpu {
     }
 
     pub(crate) fn effect(&self, code: &[u8]) -> Effect {
-        Effect { control: (self.control)(code), stack_pointer: (self.stack_pointer)(code) }
+        Effect {
+            control: (self.control)(code),
+            stack_pointer: (self.stack_pointer)(code),
+            signs: (self.signs)(code),
+        }
     }
 
     /// The CPU of an ABI name.

@@ -49,6 +49,7 @@ pub static S390X: Cpu = Cpu {
     signal_frame: &SIGNAL_FRAME,
     control,
     stack_pointer,
+    signs: |_| None,
     source,
     prepare,
     set_thread_pointer,

@@ -11,7 +11,9 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::de::{list, present};
-use super::{Abi, BuildFacts, End, Feature, Location, OneOrMany, Percent, RowOffset, Selector, Trace, Verdict};
+use super::{
+    Abi, BuildFacts, End, Feature, Location, OneOrMany, Percent, RowOffset, Selector, Trace, Verdict,
+};
 
 /// A spec of the SFrame test bench: what must be true of one program.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
