@@ -25,7 +25,10 @@
 //! A limit: a new stack that lies within a frame of the current one, as a local
 //! array does, can't be told from the frame itself by SP alone.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+use rustc_hash::FxHashSet;
 
 use crate::call_stack::{Bottom, CallStack, Record, Signature};
 use crate::control_flow::ControlFlow;
@@ -138,6 +141,26 @@ enum Target {
     Parked(usize, usize),
 }
 
+/// First instructions of functions, as calls have shown them.
+#[derive(Debug, Default)]
+struct Callees {
+    all: FxHashSet<u64>,
+    sorted: BTreeSet<u64>,
+}
+
+impl Callees {
+    fn insert(&mut self, callee: u64) {
+        if self.all.insert(callee) {
+            self.sorted.insert(callee);
+        }
+    }
+
+    /// The function that an address lies in, as far as is known.
+    fn at(&self, pc: u64) -> Option<u64> {
+        self.sorted.range(..=pc).next_back().copied()
+    }
+}
+
 /// Follows the program and keeps its [`CallStack`].
 #[derive(Debug)]
 pub(crate) struct Witness {
@@ -153,9 +176,11 @@ pub(crate) struct Witness {
     parked: Vec<Context>,
     /// SP in fresh memory, until it is known what that means.
     unsettled: Option<Unsettled>,
-    /// Whether frames were given up since the last indirect branch, or SP was
-    /// loaded with its value at the innermost call.
-    restored: bool,
+    /// SP when it was last loaded, or when frames were given up, since the last
+    /// indirect branch.
+    restored: Option<u64>,
+    /// First instructions of all callees so far.
+    callees: Callees,
     control_flow: ControlFlow,
 }
 
@@ -173,7 +198,8 @@ impl Witness {
             },
             parked: Vec::new(),
             unsettled: None,
-            restored: false,
+            restored: None,
+            callees: Callees::default(),
             control_flow: ControlFlow::default(),
         }
     }
@@ -208,6 +234,7 @@ impl Witness {
             self.current.call_stack.settled = true;
         }
         self.control_flow.calls += 1;
+        self.callees.insert(callee);
         self.push(Record {
             return_address,
             cfa: sp.wrapping_add(self.cfa_above_sp),
@@ -240,7 +267,7 @@ impl Witness {
             self.give_up(sp);
         }
         if self.previous.control.is_indirect() {
-            self.arrive(pc, sp);
+            self.arrive(pc, sp, fp);
         }
         self.previous = Previous { control, movement, sp, fp };
     }
@@ -262,15 +289,14 @@ impl Witness {
         }
         let lost = before - self.current.call_stack.records.len();
         self.control_flow.frames_given_up += lost as u64;
-        let at_call = self.top().is_some_and(|top| sp == top.caller_sp);
-        if lost > 0 || (self.previous.movement == Movement::Foreign && at_call) {
-            self.restored = true;
+        if lost > 0 || self.previous.movement == Movement::Foreign {
+            self.restored = Some(sp);
         }
     }
 
     /// An indirect branch has led to `pc`.
-    fn arrive(&mut self, pc: u64, sp: u64) {
-        let restored = std::mem::take(&mut self.restored);
+    fn arrive(&mut self, pc: u64, sp: u64, fp: u64) {
+        let restored = self.restored.take() == Some(sp);
         let is_return = self.previous.control == Control::Return;
         if self.unsettled.is_some() {
             self.control_flow.contexts_begun += 1;
@@ -287,16 +313,41 @@ impl Witness {
                 return;
             }
             self.control_flow.frames_given_up += 1;
-            self.control_flow.nonlocal_exits += 1;
+            self.current.call_stack.records.pop();
+            return self.land(pc, fp);
+        } else if restored {
+            return self.land(pc, fp);
         } else {
-            self.control_flow.nonlocal_exits += u64::from(restored);
-            self.control_flow.computed_returns += u64::from(is_return && !restored);
+            self.control_flow.computed_returns += u64::from(is_return);
             let leaves = sp.wrapping_add(if self.links_on_stack { 8 } else { 0 }) == top.caller_sp;
             if !(self.faults.misses_tail_calls && leaves) {
                 return;
             }
         }
         self.current.call_stack.records.pop();
+    }
+
+    /// Control has come by a restored context, with SP not higher than at the
+    /// innermost call that is left: to the innermost frame, or to one further
+    /// out. The functions that were called tell which; of several frames of one
+    /// function, FP does.
+    fn land(&mut self, pc: u64, fp: u64) {
+        self.control_flow.nonlocal_exits += 1;
+        let Some(function) = self.callees.at(pc) else { return };
+        let first = self.current.stacks.last().map_or(0, |stack| stack.first);
+        let records = &mut self.current.call_stack.records;
+        if records.last().is_some_and(|innermost| innermost.callee == function) {
+            return;
+        }
+        // A frame by the number of records below it.
+        let mut frames =
+            (first + 1..records.len()).rev().filter(|frame| records[frame - 1].callee == function);
+        let nearest = frames.clone().next();
+        let same_fp = frames.find(|frame| records[*frame].caller_fp == fp);
+        if let Some(frame) = same_fp.or(nearest) {
+            self.control_flow.frames_given_up += (records.len() - frame) as u64;
+            records.truncate(frame);
+        }
     }
 
     /// A context begins in the memory that SP has gone to.
@@ -629,6 +680,24 @@ mod tests {
         // On amd64 the return address is gone from the stack.
         let pop = (0x100, 0x1078, Other, Relative);
         assert_eq!(run(&AMD64, &[call, pop, branch, (0x50, 0x1080, Other, Relative)])[3], NONE);
+    }
+
+    #[test]
+    fn a_jump_into_the_middle_of_a_frame_ends_the_calls_that_it_has_made() {
+        let frame = |pc, sp, control, movement| (pc, sp, control, movement);
+        let stacks = run(
+            &AARCH64,
+            &[
+                frame(0x10, 0x1080, Call, Relative),
+                frame(0x100, 0x1040, Call, Relative), // the frame with the pad
+                frame(0x200, 0x1020, Call, Relative),
+                frame(0x300, 0x1000, Other, Foreign), // mov sp, x9
+                frame(0x304, 0x1030, Indirect, Relative),
+                frame(0x140, 0x1030, Other, Relative), // the pad
+            ],
+        );
+        assert_eq!(stacks[4], [0x100, 0x200], "SP is lower than at the call");
+        assert_eq!(stacks[5], [0x100]);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! The witness against programs that record their own call path.
 //!
-//! `callpath` pushes each function's address into a global array when it is
-//! entered and pops it before it returns. No unwind data is read here.
+//! `callpath` pushes each function's address into an array when it is entered
+//! and pops it before it returns. No unwind data is read here.
+
+mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use common::builds_of;
 use goblin::elf::Elf;
 use sframe_machine::{End, Flow, Image, Machine, Moment, Options};
 
@@ -15,8 +18,7 @@ struct Build<'a> {
     path: PathBuf,
     image: Image<'a>,
     functions: BTreeMap<u64, Range<u64>>,
-    call_depth: u64,
-    call_path: u64,
+    bench_path: u64,
 }
 
 impl<'a> Build<'a> {
@@ -33,8 +35,8 @@ impl<'a> Build<'a> {
                 variables.insert(name, start);
             }
         }
-        let (call_depth, call_path) = (variables["call_depth"], variables["call_path"]);
-        Self { path, image, functions, call_depth, call_path }
+        let bench_path = variables["bench_path"];
+        Self { path, image, functions, bench_path }
     }
 
     /// The function that contains an address.
@@ -45,13 +47,11 @@ impl<'a> Build<'a> {
 
     /// The call path that the program has recorded, `main` first.
     fn recorded(&self, moment: &Moment<'_>) -> Vec<u64> {
-        let mut depth = [0; 4];
-        assert!(moment.memory.read(self.call_depth, &mut depth));
-        let depth =
-            if self.image.cpu.big_endian { u32::from_be_bytes(depth) } else { u32::from_le_bytes(depth) };
-        (0..u64::from(depth))
-            .map(|index| moment.memory.read_u64(self.call_path + index * 8).expect("the array"))
-            .collect()
+        let read = |address| moment.memory.read_u64(address).expect("the path");
+        match read(self.bench_path) {
+            0 => Vec::new(),
+            path => (1..=read(path)).map(|index| read(path + index * 8)).collect(),
+        }
     }
 
     fn run(&self, mut observer: impl FnMut(&Moment<'_>)) {
@@ -70,22 +70,6 @@ impl<'a> Build<'a> {
         self.run(|moment| functions.extend(self.recorded(moment)));
         functions
     }
-}
-
-fn builds_of(program: &str) -> Vec<PathBuf> {
-    let builds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds");
-    let folders = |path: &Path| {
-        let entries = std::fs::read_dir(path).expect("a folder");
-        entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<_>>()
-    };
-    let mut found: Vec<_> = folders(&builds)
-        .iter()
-        .flat_map(|toolchain| folders(toolchain))
-        .flat_map(|abi| folders(&abi))
-        .filter(|path| path.file_stem().is_some_and(|stem| stem == program))
-        .collect();
-    found.sort();
-    found
 }
 
 /// At every instruction. A function that has not yet recorded itself, or has
