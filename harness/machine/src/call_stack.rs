@@ -46,14 +46,48 @@ pub enum Bottom {
 /// The calls that have not returned, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallStack {
-    pub(crate) records: Vec<Record>,
+    records: Vec<Record>,
+    kept: usize,
     pub(crate) bottom: Bottom,
     pub(crate) settled: bool,
 }
 
 impl CallStack {
-    pub(crate) const fn new(bottom: Bottom) -> Self {
-        Self { records: Vec::new(), bottom, settled: true }
+    pub(crate) const fn new(bottom: Bottom, records: Vec<Record>) -> Self {
+        Self { records, kept: 0, bottom, settled: true }
+    }
+
+    pub(crate) fn push(&mut self, record: Record) {
+        self.records.push(record);
+    }
+
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.records.truncate(len);
+        self.kept = self.kept.min(self.records.len());
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.truncate(self.records.len().saturating_sub(1));
+    }
+
+    /// Takes off the records from a position on.
+    pub(crate) fn split_off(&mut self, at: usize) -> Vec<Record> {
+        self.kept = self.kept.min(at);
+        self.records.split_off(at)
+    }
+
+    pub(crate) fn innermost_mut(&mut self) -> Option<&mut Record> {
+        self.records.last_mut()
+    }
+
+    /// The observer has seen the call stack: [`Self::kept`] counts anew.
+    pub(crate) const fn seen(&mut self) {
+        self.kept = self.records.len();
+    }
+
+    /// Another call stack was the current one in between.
+    pub(crate) const fn resumed(&mut self) {
+        self.kept = 0;
     }
 
     /// The calls, the oldest first.
@@ -66,6 +100,13 @@ impl CallStack {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.records.len() + 1
+    }
+
+    /// How many of the oldest calls have been there, the same, at every moment
+    /// since the one before.
+    #[must_use]
+    pub const fn kept(&self) -> usize {
+        self.kept
     }
 
     /// The calls from the innermost frame outwards.

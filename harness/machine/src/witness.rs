@@ -211,7 +211,7 @@ impl Witness {
             faults,
             previous: Previous { control: Control::Other, movement: Movement::Relative, sp, fp: 0 },
             current: Context {
-                call_stack: CallStack::new(Bottom::Entry),
+                call_stack: CallStack::new(Bottom::Entry, Vec::new()),
                 stacks: vec![Stack::new(0, sp, sp)],
             },
             parked: Vec::new(),
@@ -225,6 +225,11 @@ impl Witness {
 
     pub(crate) const fn call_stack(&self) -> &CallStack {
         &self.current.call_stack
+    }
+
+    /// The observer has seen the call stack.
+    pub(crate) const fn seen(&mut self) {
+        self.current.call_stack.seen();
     }
 
     pub(crate) const fn control_flow(&self) -> &ControlFlow {
@@ -244,7 +249,7 @@ impl Witness {
         if let Some(Unsettled { left, entered }) = self.unsettled.take() {
             // The frame goes on, on another stack.
             self.control_flow.stack_moves += 1;
-            let first = self.current.call_stack.records.len();
+            let first = self.current.call_stack.records().len();
             self.current.leave_stack(left);
             self.current.stacks.push(Stack::new(first, entered, sp));
             self.current.call_stack.settled = true;
@@ -300,13 +305,13 @@ impl Witness {
 
     /// The last instruction has signed the link register.
     pub(crate) fn sign(&mut self, signature: Signature) {
-        if let Some(record) = self.current.call_stack.records.last_mut() {
+        if let Some(record) = self.current.call_stack.innermost_mut() {
             record.signature = Some(signature);
         }
     }
 
     fn push(&mut self, record: Record) {
-        self.current.call_stack.records.push(record);
+        self.current.call_stack.push(record);
     }
 
     /// Takes note of the next instruction, before it executes. Calls that the
@@ -328,7 +333,7 @@ impl Witness {
     /// The innermost record on the current stack, and SP at that call.
     fn top(&self) -> Option<&Record> {
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
-        self.current.call_stack.records.get(first..)?.last()
+        self.current.call_stack.records().get(first..)?.last()
     }
 
     /// Ends the calls that SP has left behind.
@@ -336,11 +341,11 @@ impl Witness {
         if self.faults.misses_nonlocal_exits {
             return;
         }
-        let before = self.current.call_stack.records.len();
+        let before = self.current.call_stack.records().len();
         while self.top().is_some_and(|top| sp > top.caller_sp) {
-            self.current.call_stack.records.pop();
+            self.current.call_stack.pop();
         }
-        let lost = before - self.current.call_stack.records.len();
+        let lost = before - self.current.call_stack.records().len();
         self.control_flow.frames_given_up += lost as u64;
         if lost > 0 || self.previous.movement == Movement::Foreign {
             self.restored = Some(sp);
@@ -366,7 +371,7 @@ impl Witness {
                 return;
             }
             self.control_flow.frames_given_up += 1;
-            self.current.call_stack.records.pop();
+            self.current.call_stack.pop();
             return self.land(pc, fp);
         } else if restored {
             return self.land(pc, fp);
@@ -377,7 +382,7 @@ impl Witness {
                 return;
             }
         }
-        self.current.call_stack.records.pop();
+        self.current.call_stack.pop();
     }
 
     /// Control has come by a restored context, with SP not higher than at the
@@ -388,7 +393,7 @@ impl Witness {
         self.control_flow.nonlocal_exits += 1;
         let Some(function) = self.callees.at(pc) else { return };
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
-        let records = &mut self.current.call_stack.records;
+        let records = self.current.call_stack.records();
         if records.last().is_some_and(|innermost| innermost.callee == function) {
             return;
         }
@@ -399,7 +404,7 @@ impl Witness {
         let same_fp = frames.find(|frame| records[*frame].caller_fp == fp);
         if let Some(frame) = same_fp.or(nearest) {
             self.control_flow.frames_given_up += (records.len() - frame) as u64;
-            records.truncate(frame);
+            self.current.call_stack.truncate(frame);
         }
     }
 
@@ -407,8 +412,10 @@ impl Witness {
     fn begin_context(&mut self, sp: u64) {
         let Some(Unsettled { left, entered }) = self.unsettled.take() else { return };
         self.current.leave_stack(left);
-        let fresh =
-            Context { call_stack: CallStack::new(Bottom::Context), stacks: vec![Stack::new(0, entered, sp)] };
+        let fresh = Context {
+            call_stack: CallStack::new(Bottom::Context, Vec::new()),
+            stacks: vec![Stack::new(0, entered, sp)],
+        };
         let old = std::mem::replace(&mut self.current, fresh);
         self.park(old);
     }
@@ -499,7 +506,7 @@ impl Witness {
                 // The context leaves its upper stacks. Who comes back to them
                 // finds their frames, but not those of the callers.
                 let keep = self.current.stacks[index + 1].first;
-                let records = self.current.call_stack.records.split_off(keep);
+                let records = self.current.call_stack.split_off(keep);
                 let mut stacks = self.current.stacks.split_off(index + 1);
                 if records.is_empty() {
                     return;
@@ -507,8 +514,7 @@ impl Witness {
                 for stack in &mut stacks {
                     stack.first -= keep;
                 }
-                let mut call_stack = CallStack::new(Bottom::Context);
-                call_stack.records = records;
+                let call_stack = CallStack::new(Bottom::Context, records);
                 let mut left = Context { call_stack, stacks };
                 left.leave_stack(before);
                 self.park(left);
@@ -523,9 +529,10 @@ impl Witness {
                 }
                 let left = std::mem::replace(&mut self.current, resumed);
                 self.park(left);
+                self.current.call_stack.resumed();
                 self.control_flow.contexts_resumed += 1;
                 if let Some(above) = self.current.stacks.get(index + 1) {
-                    self.current.call_stack.records.truncate(above.first);
+                    self.current.call_stack.truncate(above.first);
                     self.current.stacks.truncate(index + 1);
                 }
             }
@@ -556,7 +563,7 @@ impl Witness {
             self.control_flow.alternate_stacks += 1;
             self.forget(alternate.clone());
             self.current.leave_stack(interrupted.sp);
-            let first = self.current.call_stack.records.len();
+            let first = self.current.call_stack.records().len();
             self.current.stacks.push(Stack::new(first, alternate.end, handler.sp));
         }
         // As if the restorer had called the handler.
@@ -576,15 +583,16 @@ impl Witness {
     /// The restorer has asked for the state before a signal, and now the
     /// program goes on there.
     pub(crate) fn signal_return(&mut self, at: &Place) {
-        let records = &mut self.current.call_stack.records;
-        let Some(record) = records.pop_if(|record| record.interrupted) else {
+        let call_stack = &mut self.current.call_stack;
+        let Some(record) = call_stack.records().last().copied().filter(|record| record.interrupted) else {
             // Not from where a signal was delivered: a way to load registers.
             self.previous.control = Control::Indirect;
             self.previous.movement = Movement::Foreign;
             return;
         };
         self.control_flow.signal_returns += 1;
-        let depth = records.len();
+        call_stack.pop();
+        let depth = call_stack.records().len();
         while self.current.stacks.len() > 1 && self.current.stacks.last().is_some_and(|s| s.first > depth) {
             self.current.stacks.pop();
         }
@@ -845,6 +853,31 @@ mod tests {
             signature: None,
         };
         assert_eq!(witness.call_stack().records(), [expected]);
+    }
+
+    #[test]
+    fn calls_are_kept_as_long_as_they_are_the_same_since_the_moment_before() {
+        let mut runner = Runner::new(&AMD64, 0x1_1080);
+        let mut kept = |runner: &mut Runner, step| {
+            runner.step(step);
+            let call_stack = runner.witness.call_stack();
+            let result = (call_stack.kept(), call_stack.records().len());
+            runner.witness.seen();
+            result
+        };
+        assert_eq!(kept(&mut runner, (0x10, 0x1_1080, Call, Relative)), (0, 0));
+        assert_eq!(kept(&mut runner, (0x100, 0x1_1078, Call, Relative)), (0, 1));
+        assert_eq!(kept(&mut runner, (0x200, 0x1_1070, Return, Relative)), (1, 2));
+        assert_eq!(kept(&mut runner, (0x104, 0x1_1078, Call, Relative)), (1, 1));
+        // A call ends and another one begins before the observer looks.
+        runner.steps(&[(0x200, 0x1_1070, Return, Relative), (0x104, 0x1_1078, Call, Relative)]);
+        assert_eq!(kept(&mut runner, (0x200, 0x1_1070, Return, Relative)), (1, 2));
+        let mut runner = Runner::new(&AMD64, 0x1_1080);
+        start_coroutine(&mut runner);
+        runner.witness.seen();
+        runner.step((0x800, 0x4ff0, Other, Foreign));
+        runner.witness.seen();
+        assert_eq!(kept(&mut runner, (0x804, 0x1_1078, Return, Relative)), (0, 1), "main's, resumed");
     }
 
     /// main calls a switch at 0x100, which loads SP and returns into a
