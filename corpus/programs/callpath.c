@@ -1,32 +1,16 @@
-/* A program that keeps its own call path, so that a call stack can be checked
-   without any unwind data: at every instruction between ENTER and LEAVE of a
-   function, call_path[0] to call_path[call_depth - 1] are the functions that
-   are active, main first.  */
+/* A program of which every function records itself, and nothing else goes on:
+   recursion, calls through pointers, and the same function at several depths.  */
 
-#include "runtime/runtime.h"
+#include "runtime/path.h"
 
 typedef unsigned Function(unsigned);
 
-volatile unsigned call_depth;
-const void *volatile call_path[64];
-
-#define ENTER(function)                                                        \
-    do {                                                                       \
-        call_path[call_depth] = (const void *)(function);                      \
-        call_depth = call_depth + 1;                                           \
-    } while (0)
-#define LEAVE()                                                                \
-    do {                                                                       \
-        BARRIER();                                                             \
-        call_depth = call_depth - 1;                                           \
-    } while (0)
-
-int main(void);
+static struct bench_path path;
 
 NOIPA unsigned mark(unsigned x)
 {
     ENTER(mark);
-    x = x * 5 + call_depth;
+    x = x * 5 + (unsigned)path.depth;
     LEAVE();
     return x;
 }
@@ -95,11 +79,12 @@ int main(void)
 {
     unsigned sum;
 
+    bench_path = &path;
     ENTER(main);
     sum = factorial(10);
     sum += loop(28);
     sum += apply(loop, 8);
     sum += loop(0);
     LEAVE();
-    return bench_check(sum + call_depth, 0x503c801e);
+    return bench_check(sum + (unsigned)path.depth, 0x503c801e);
 }

@@ -4,7 +4,14 @@
 #include "runtime/runtime.h"
 
 #define KEY_B __attribute__((target("branch-protection=pac-ret+leaf+b-key")))
+#define NOT_LEAVES __attribute__((target("branch-protection=pac-ret")))
 #define UNSIGNED __attribute__((target("branch-protection=none")))
+
+unsigned sign_and_save(unsigned x);
+unsigned sign_with_b(unsigned x);
+unsigned sign_late(unsigned x);
+unsigned sign_twice(unsigned x);
+unsigned sign_with_zero(unsigned x);
 
 NOIPA unsigned leaf(unsigned x)
 {
@@ -50,6 +57,45 @@ NOIPA unsigned descend(unsigned levels, unsigned x)
     return below * 5 + levels;
 }
 
+/* Signed only where the return address is saved: this one is not.  */
+NOIPA NOT_LEAVES unsigned leaf_of_others(unsigned x)
+{
+    return x * 11 + 4;
+}
+
+NOIPA NOT_LEAVES unsigned not_a_leaf(unsigned x)
+{
+    unsigned y = leaf_of_others(x);
+
+    BARRIER();
+    return y + x;
+}
+
+/* The signed address stays where it is, and SP does not.  */
+NOIPA unsigned with_alloca(unsigned x)
+{
+    unsigned sum = 0;
+
+    for (unsigned turn = 1; turn <= x; turn++) {
+        volatile unsigned *words = __builtin_alloca(turn * 16);
+
+        words[turn] = not_a_leaf(turn);
+        sum = sum * 3 + words[turn];
+    }
+    BARRIER();
+    return sum;
+}
+
+NOIPA KEY_B unsigned with_alloca_b(unsigned x)
+{
+    volatile unsigned *words = __builtin_alloca((x + 1) * 8);
+
+    words[x] = with_alloca(x);
+    words[x] += leaf_b(x);
+    BARRIER();
+    return words[x];
+}
+
 int main(void)
 {
     unsigned sum = 0;
@@ -58,5 +104,13 @@ int main(void)
         sum = sum * 31 + descend(i, i);
         sum += descend_b(i, i);
     }
-    return bench_check(sum, 0x883a908e);
+    for (unsigned i = 0; i < 6; i++) {
+        sum = sum * 31 + with_alloca_b(i);
+        sum += sign_and_save(i);
+        sum = sum * 31 + sign_with_b(i);
+        sum += sign_late(i);
+        sum = sum * 31 + sign_twice(i);
+        sum += sign_with_zero(i);
+    }
+    return bench_check(sum, 0x4a4c61c0);
 }

@@ -1,14 +1,14 @@
 //! The machine: an image, a CPU, and the loop that runs them.
 
 use std::cell::RefCell;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use unicorn_engine::{HookType, MemType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, MapError};
 use crate::call_stack::Signature;
-use crate::cpu::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer};
+use crate::cpu::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer, Unreported};
 use crate::effect_cache::{EffectCache, with_code};
 use crate::image::Image;
 use crate::observer::{Flow, Moment, Observer};
@@ -31,6 +31,11 @@ pub struct Options {
     /// Faults of the witness, to see that they are noticed.
     #[doc(hidden)]
     pub witness_faults: WitnessFaults,
+}
+
+impl Options {
+    /// Sizes of the stack that a program may have any use for, in bytes.
+    pub const STACK_SIZES: RangeInclusive<u64> = 64 << 10..=1 << 30;
 }
 
 impl Default for Options {
@@ -154,6 +159,8 @@ pub(crate) struct Run<'o> {
     pub(crate) space: AddressSpace,
     budget: u64,
     observer: &'o mut dyn Observer,
+    /// Whether the observer wants to know of stores.
+    reports_stores: bool,
     pub(crate) witness: Witness,
     effects: EffectCache,
     trail: Trail,
@@ -181,6 +188,12 @@ fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result<Unicorn<'a
     unicorn.add_code_hook(1, 0, move |unicorn, pc, size| {
         hook(run, unicorn, |run, unicorn| run.instruction(unicorn, pc, size));
     })?;
+    if run.borrow().reports_stores {
+        unicorn.add_mem_hook(HookType::MEM_WRITE, 1, 0, move |unicorn, _, address, len, _| {
+            hook(run, unicorn, |run, _| run.stored(address, len as u64));
+            true
+        })?;
+    }
     unicorn.add_mem_hook(HookType::MEM_INVALID, 1, 0, move |unicorn, access, address, _, _| {
         hook(run, unicorn, |run, _| run.fault(access, address));
         false
@@ -260,6 +273,7 @@ impl<'o> Run<'o> {
             cpu: machine.cpu,
             space: machine.space,
             budget: machine.budget,
+            reports_stores: observer.wants_stores(),
             observer,
             witness: Witness::new(machine.cpu, machine.stack, machine.sp, machine.witness_faults),
             effects: EffectCache::default(),
@@ -301,7 +315,9 @@ impl<'o> Run<'o> {
                 let error = "a call left no return address".into();
                 return self.end(End::Broken(Broken::Harness(error)));
             };
-            self.witness.enter(pc, return_address);
+            let fetches_pc = pc == return_address
+                && with_code(self.cpu, &self.space, pc, |code| (self.cpu.fetches_pc)(code));
+            self.witness.enter(pc, return_address, fetches_pc);
         }
         if let (Some(key), Link::Register(link)) = (self.signing.take(), self.cpu.link)
             && let Ok(signed) = unicorn.reg_read(link)
@@ -332,6 +348,10 @@ impl<'o> Run<'o> {
             read_register: &read_register,
         };
         let flow = self.observer.instruction(&moment);
+        self.witness.seen();
+        if effect.stores_unreported && self.reports_stores {
+            self.store_unreported(pc, &read_register);
+        }
         match flow {
             Flow::Stop => self.end(End::Stopped),
             Flow::Signal(signal) => {
@@ -365,7 +385,11 @@ impl<'o> Run<'o> {
 
     /// Stores bytes on behalf of the kernel.
     pub(crate) fn store(&mut self, address: u64, bytes: &[u8]) -> bool {
-        self.space.write(address, bytes)
+        let stored = self.space.write(address, bytes);
+        if stored {
+            self.stored(address, bytes.len() as u64);
+        }
+        stored
     }
 
     pub(crate) fn store_u64(&mut self, address: u64, value: u64) -> bool {
@@ -376,6 +400,31 @@ impl<'o> Run<'o> {
     pub(crate) fn store_u32(&mut self, address: u64, value: u32) -> bool {
         let bytes = if self.cpu.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
         self.store(address, &bytes)
+    }
+
+    /// Reports a store. Each change of the program's memory has to come here.
+    pub(crate) fn stored(&mut self, address: u64, len: u64) {
+        if self.reports_stores {
+            self.observer.store(address, len);
+        }
+    }
+
+    /// Reports the stores of the instruction at `pc` that Unicorn will not report.
+    fn store_unreported(&mut self, pc: u64, register: &dyn Fn(i32) -> Option<u64>) {
+        let decode = |pc| with_code(self.cpu, &self.space, pc, |code| (self.cpu.unreported)(code));
+        let unreported = match decode(pc) {
+            Unreported::Target(offset) => decode(pc.wrapping_add_signed(offset)),
+            other => other,
+        };
+        match unreported {
+            Unreported::Nothing => {}
+            Unreported::Bytes { base, alignment, displacement, len } => {
+                let base = base.and_then(register).unwrap_or_default();
+                self.stored((base - base % alignment).wrapping_add(displacement), len);
+            }
+            // The target of an `exrl` is none itself.
+            Unreported::Anything | Unreported::Target(_) => self.stored(0, u64::MAX),
+        }
     }
 
     fn fault(&mut self, access: MemType, address: u64) {

@@ -46,6 +46,23 @@ impl Moment<'_> {
 pub trait Observer {
     /// Called before the instruction at `moment.pc` executes.
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow;
+
+    /// Whether [`Self::store`] is to be called. Asked once, before the run;
+    /// a run whose stores are reported takes longer.
+    fn wants_stores(&self) -> bool {
+        false
+    }
+
+    /// Called for each store, by the program or by the machine for it, with
+    /// address and length in bytes. All that an instruction stores is
+    /// reported between its [`Self::instruction`] and the next one.
+    ///
+    /// Nothing else changes memory, but not all that is reported does: the
+    /// value may be the same, and of some instructions only bounds of what
+    /// they store are known.
+    fn store(&mut self, address: u64, len: u64) {
+        let _ = (address, len);
+    }
 }
 
 impl<F: FnMut(&Moment<'_>) -> Flow> Observer for F {

@@ -4,9 +4,9 @@
 //! the instruction before could do to control and to SP. It knows nothing of
 //! symbols, debug information or unwind tables, so its call stack can judge them.
 //!
-//! - A call puts a record on the call stack. If it leads to its own return
-//!   address, it is one only if SP grows down soon, as in a function that does not
-//!   return to the one before it: otherwise the PC is fetched like that.
+//! - A call puts a record on the call stack, unless it leads to its own return
+//!   address and the instruction there is no function's first: that is how the PC
+//!   is fetched, and nobody returns from there.
 //! - An indirect branch to a record's return address, with SP as it was at the
 //!   call, is the return. ABIs return by more than one instruction, and
 //!   conditionally too.
@@ -104,11 +104,6 @@ struct Stack {
     left: u64,
 }
 
-impl Doubtful {
-    /// Functions may begin with some instructions that leave SP alone.
-    const PATIENCE: u8 = 3;
-}
-
 impl Stack {
     /// A stack that SP has come to with the value `entered`, and whose first
     /// frame begins with `sp`.
@@ -136,16 +131,6 @@ struct Unsettled {
     left: u64,
     /// SP behind.
     entered: u64,
-}
-
-/// A call that has led to its own return address.
-#[derive(Clone, Copy, Debug)]
-struct Doubtful {
-    record: Record,
-    /// SP behind the call.
-    sp: u64,
-    /// So many more instructions may show what it is.
-    patience: u8,
 }
 
 /// Where SP has gone.
@@ -190,8 +175,6 @@ pub(crate) struct Witness {
     current: Context,
     /// Contexts that may go on later.
     parked: Vec<Context>,
-    /// A call to its own return address, until it is known what that means.
-    doubtful: Option<Doubtful>,
     /// SP in fresh memory, until it is known what that means.
     unsettled: Option<Unsettled>,
     /// SP when it was last loaded, or when frames were given up, since the last
@@ -215,7 +198,6 @@ impl Witness {
                 stacks: vec![Stack::new(0, sp, sp)],
             },
             parked: Vec::new(),
-            doubtful: None,
             unsettled: None,
             restored: None,
             callees: Callees::default(),
@@ -242,10 +224,14 @@ impl Witness {
         self.previous.control == Control::Call
     }
 
-    /// Records the call that the last instruction made.
-    pub(crate) fn enter(&mut self, callee: u64, return_address: u64) {
+    /// Records the call that the last instruction made. `fetches_pc` tells
+    /// what the first instruction of the callee does with the return address.
+    pub(crate) fn enter(&mut self, callee: u64, return_address: u64, fetches_pc: bool) {
+        if callee == return_address && fetches_pc && !self.faults.misses_pc_fetches {
+            self.control_flow.pc_fetches += 1;
+            return;
+        }
         let Previous { sp, fp, .. } = self.previous;
-        self.settle_call_now(sp);
         if let Some(Unsettled { left, entered }) = self.unsettled.take() {
             // The frame goes on, on another stack.
             self.control_flow.stack_moves += 1;
@@ -254,7 +240,9 @@ impl Witness {
             self.current.stacks.push(Stack::new(first, entered, sp));
             self.current.call_stack.settled = true;
         }
-        let record = Record {
+        self.control_flow.calls += 1;
+        self.callees.insert(callee);
+        self.push(Record {
             return_address,
             cfa: sp.wrapping_add(self.cfa_above_sp),
             caller_sp: sp,
@@ -262,45 +250,7 @@ impl Witness {
             callee,
             interrupted: false,
             signature: None,
-        };
-        if callee == return_address && !self.faults.misses_pc_fetches {
-            let sp = sp.wrapping_sub(if self.links_on_stack { 8 } else { 0 });
-            self.doubtful = Some(Doubtful { record, sp, patience: Doubtful::PATIENCE });
-            self.current.call_stack.settled = false;
-        } else {
-            self.call(record);
-        }
-    }
-
-    fn call(&mut self, record: Record) {
-        self.control_flow.calls += 1;
-        self.callees.insert(record.callee);
-        self.push(record);
-    }
-
-    /// Tells whether a doubtful call is one, without waiting for more.
-    fn settle_call_now(&mut self, sp: u64) {
-        if let Some(doubtful) = &mut self.doubtful {
-            doubtful.patience = 0;
-            self.settle_call(sp);
-        }
-    }
-
-    /// Tells whether a doubtful call is one.
-    fn settle_call(&mut self, sp: u64) {
-        let Some(doubtful) = &mut self.doubtful else { return };
-        let Doubtful { record, sp: at_call, .. } = *doubtful;
-        if sp == at_call && doubtful.patience > 0 && self.previous.control != Control::Return {
-            doubtful.patience -= 1;
-            return;
-        }
-        self.doubtful = None;
-        self.current.call_stack.settled = self.unsettled.is_none();
-        if sp < at_call {
-            self.call(record);
-        } else {
-            self.control_flow.pc_fetches += 1;
-        }
+        });
     }
 
     /// The last instruction has signed the link register.
@@ -317,7 +267,6 @@ impl Witness {
     /// Takes note of the next instruction, before it executes. Calls that the
     /// last one has ended are taken off the call stack.
     pub(crate) fn follow(&mut self, pc: u64, sp: u64, fp: u64, control: Control, movement: Movement) {
-        self.settle_call(sp);
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }
@@ -542,7 +491,6 @@ impl Witness {
     /// A signal is delivered before the instruction that was followed last.
     pub(crate) fn signal(&mut self, delivery: &Delivery) {
         let Delivery { interrupted, restorer, handler, alternate } = delivery;
-        self.settle_call_now(interrupted.sp);
         if self.unsettled.is_some() {
             // It isn't known yet what the interrupted frame is part of.
             self.begin_context(interrupted.sp);
@@ -650,7 +598,7 @@ mod tests {
             if let Some((last, ..)) = self.last.replace(step)
                 && self.witness.was_call()
             {
-                self.witness.enter(pc, last + 4);
+                self.witness.enter(pc, last + 4, control == Other);
             }
             self.witness.follow(pc, sp, 0, control, movement);
             self.callees()
@@ -808,19 +756,10 @@ mod tests {
 
     #[test]
     fn a_call_to_the_function_behind_it_is_a_frame() {
-        let mut runner = Runner::new(&AARCH64, 0x1080);
-        let stacks = runner.steps(&[
-            (0x10, 0x1080, Call, Relative),
-            (0x14, 0x1080, Other, Relative), // paciasp
-        ]);
-        assert_eq!(stacks, [NONE, NONE]);
-        assert!(!runner.witness.call_stack().is_settled());
-        let stacks = runner.steps(&[
-            (0x18, 0x1080, Other, Relative), // stp x29, x30, [sp, #-32]!
-            (0x1c, 0x1060, Other, Relative),
-        ]);
-        assert_eq!(stacks, [vec![], vec![0x14]]);
-        assert!(runner.witness.call_stack().is_settled());
+        let mut witness = Witness::new(&AMD64, MAIN, 0x1080, WitnessFaults::default());
+        witness.follow(0x10, 0x1080, 0, Call, Relative);
+        witness.enter(0x14, 0x14, false);
+        assert_eq!(witness.call_stack().records().len(), 1);
     }
 
     #[test]
@@ -842,7 +781,7 @@ mod tests {
     fn the_cfa_of_s390x_lies_160_bytes_above_sp_at_the_call() {
         let mut witness = Witness::new(&S390X, MAIN, 800, WitnessFaults::default());
         witness.follow(0x10, 800, 7, Call, Relative);
-        witness.enter(0x100, 0x16);
+        witness.enter(0x100, 0x16, false);
         let expected = Record {
             return_address: 0x16,
             cfa: 960,
@@ -858,7 +797,7 @@ mod tests {
     #[test]
     fn calls_are_kept_as_long_as_they_are_the_same_since_the_moment_before() {
         let mut runner = Runner::new(&AMD64, 0x1_1080);
-        let mut kept = |runner: &mut Runner, step| {
+        let kept = |runner: &mut Runner, step| {
             runner.step(step);
             let call_stack = runner.witness.call_stack();
             let result = (call_stack.kept(), call_stack.records().len());

@@ -1,60 +1,11 @@
 //! How runs end, on programs of a few instructions.
 
+#[path = "common/executable.rs"]
+mod executable;
+
+use executable::{CODE, executable};
 use sframe_machine::{AARCH64, AARCH64_BE, AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment};
 use sframe_machine::{Options, Outcome, S390X};
-
-const ADDRESS: u64 = 0x40_0000;
-const CODE: u64 = ADDRESS + 120;
-
-/// An executable of one segment that holds its headers and the code.
-fn executable(cpu: &Cpu, code: &[u8]) -> Vec<u8> {
-    let (order, machine) = match cpu.name {
-        "amd64" => (1, 62_u16),
-        "aarch64" => (1, 183),
-        "aarch64_be" => (2, 183),
-        _ => (2, 22),
-    };
-    let big = order == 2;
-    let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, order, 1];
-    bytes.resize(16, 0);
-    let mut put = |size: usize, value: u64| {
-        let all = value.to_be_bytes();
-        let part = &all[8 - size..];
-        if big {
-            bytes.extend(part);
-        } else {
-            bytes.extend(part.iter().rev());
-        }
-    };
-    for (size, value) in [
-        (2, 2), // ET_EXEC
-        (2, u64::from(machine)),
-        (4, 1),
-        (8, CODE),
-        (8, 64), // program headers
-        (8, 0),
-        (4, 0),
-        (2, 64),
-        (2, 56),
-        (2, 1),
-        (2, 0),
-        (2, 0),
-        (2, 0),
-        // The segment.
-        (4, 1),
-        (4, 7), // readable, writable, executable
-        (8, 0),
-        (8, ADDRESS),
-        (8, ADDRESS),
-        (8, 120 + code.len() as u64),
-        (8, 120 + code.len() as u64),
-        (8, 4096),
-    ] {
-        put(size, value);
-    }
-    bytes.extend(code);
-    bytes
-}
 
 fn run_with(
     cpu: &Cpu,

@@ -1,10 +1,11 @@
 //! Signals, without any unwind data: the program must not notice them.
 
-mod common;
+#[path = "common/builds.rs"]
+mod builds;
 
 use std::collections::BTreeSet;
 
-use common::builds_of;
+use builds::builds_of;
 use sframe_machine::{End, Flow, Image, Machine, Moment, Options, Outcome};
 
 const SIGUSR1: u8 = 10;

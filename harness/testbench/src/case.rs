@@ -236,7 +236,11 @@ impl Case<'_> {
                 Ok(Breakpoint { pc, hit: stop.hit.get() })
             })
             .collect::<Result<Vec<_>, String>>()?;
-        let options = Options { arguments: self.spec.args.clone(), ..options.clone() };
+        let options = Options {
+            arguments: self.spec.args.clone(),
+            stack_size: self.spec.stack_size.unwrap_or(options.stack_size),
+            ..options.clone()
+        };
         let mut unwinder = make_unwinder(target);
         let examination =
             examine(target, &mut *unwinder, &breakpoints, &options).map_err(|error| with_causes(&error))?;

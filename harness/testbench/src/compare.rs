@@ -1,28 +1,108 @@
 //! One backtrace against one call stack.
 
-use std::iter;
-
-use sframe_engine::{StepError, Tracked};
-use sframe_machine::CallStack;
+use sframe_engine::{
+    InstructionPointer, LookupAddress, Mangled, PauthKey, ReturnAddress, StepError, Tracked,
+};
+use sframe_machine::{AuthenticationKey, Bottom, CallStack, Moment, Record};
 
 use crate::spec::Verdict;
-use crate::unwind::{Backtrace, End};
+use crate::unwind::{Backtrace, End, Frame};
+
+/// What is true at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Truth<'m> {
+    /// The PC.
+    pub pc: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The calls that have not returned.
+    pub call_stack: &'m CallStack,
+}
+
+impl<'m> Truth<'m> {
+    pub(crate) const fn of(moment: &Moment<'m>) -> Self {
+        Self { pc: moment.pc, sp: moment.sp, call_stack: moment.call_stack }
+    }
+
+    /// The call that made a frame, 0 for the topmost. The outermost has none.
+    fn call_of(&self, frame: usize) -> Option<&'m Record> {
+        let calls = self.call_stack.records();
+        calls.get(calls.len().checked_sub(frame + 1)?)
+    }
+
+    /// The call that a frame has made; the topmost has made none.
+    fn call_from(&self, frame: usize) -> Option<&'m Record> {
+        self.call_of(frame.checked_sub(1)?)
+    }
+
+    /// Where the rules of a frame are looked up.
+    pub(crate) fn address(&self, frame: usize) -> LookupAddress {
+        match self.call_from(frame) {
+            None => InstructionPointer(self.pc).into(),
+            Some(call) if call.interrupted => InstructionPointer(call.return_address).into(),
+            Some(call) => ReturnAddress(call.return_address).into(),
+        }
+    }
+
+    /// Where frames are looked up, from the topmost one on.
+    pub(crate) fn addresses(self) -> impl Iterator<Item = LookupAddress> {
+        (0..self.call_stack.depth()).map(move |frame| self.address(frame))
+    }
+
+    fn pc_of(&self, frame: usize) -> u64 {
+        self.call_from(frame).map_or(self.pc, |call| call.return_address)
+    }
+}
+
+/// What has to be known of the rules that unwinders use. An unwinder's word is
+/// not enough: one that gives up early would look clean.
+pub trait Rules {
+    /// Whether an FDE covers an address.
+    fn has_fde(&self, address: LookupAddress) -> bool;
+    /// Whether the rules there need a register other than SP and FP.
+    fn need_register(&self, address: LookupAddress) -> bool;
+}
 
 /// How a walk that agrees with the call stack ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkEnd {
-    /// At the entry function, marked as outermost.
+    /// At the entry function or a context's first one, marked as outermost.
     Outermost,
     /// At the entry function, whose section does not mark it: behind it the
     /// unwinder found an address that belongs to nothing, or could not go on.
     Unmarked,
+    /// At the first function of a context that the program has made, which is
+    /// not marked. What is behind it is not judged: the program put it there.
+    Context,
+    /// Nowhere: it is not known yet what the topmost frame is part of.
+    Unsettled,
     /// At a frame without an FDE. The frames above it agree.
     NoFde {
         /// The frame, 0 for the topmost.
         frame: usize,
     },
+    /// At a frame that a signal has interrupted and whose rules need a register
+    /// that is not known behind the signal's frame. The frames above it agree.
+    InRegister {
+        /// The frame.
+        frame: usize,
+    },
+    /// At a frame that goes on on a stack further down in memory. Its rules are
+    /// right, but unwinders refuse to walk in that direction.
+    NoProgress {
+        /// The frame.
+        frame: usize,
+    },
     /// At a disagreement.
     Disagreed,
+}
+
+impl WalkEnd {
+    /// Whether the walk has come to the outermost frame.
+    #[must_use]
+    pub const fn is_whole(self) -> bool {
+        matches!(self, Self::Outermost | Self::Unmarked | Self::Context)
+    }
 }
 
 /// A difference between backtrace and call stack.
@@ -34,6 +114,8 @@ pub struct Disagreement {
     pub frame: usize,
     /// That frame's PC.
     pub pc: u64,
+    /// Where its rules are looked up.
+    pub address: LookupAddress,
     /// What the call stack says.
     pub expected: Value,
     /// What the unwinder says.
@@ -49,130 +131,211 @@ pub enum Value {
     Word(u64),
     /// Memory that can't be read.
     Unreadable(u64),
+    /// A return address, and the key that it is signed with, if it is.
+    Signed(u64, Option<PauthKey>),
     /// So many frames.
     Frames(usize),
     /// An end of the walk.
     End(End),
 }
 
-/// The call stack as frames: PC and FP of each, and its CFA but for the entry
-/// function, which nobody called.
-fn true_frames(pc: u64, fp: u64, call_stack: &CallStack) -> impl Iterator<Item = (u64, u64, Option<u64>)> {
-    let pcs = iter::once(pc).chain(call_stack.innermost_first().map(|record| record.return_address));
-    let fps = iter::once(fp).chain(call_stack.innermost_first().map(|record| record.caller_fp));
-    let cfas = call_stack.innermost_first().map(|record| Some(record.cfa)).chain(iter::once(None));
-    pcs.zip(fps).zip(cfas).map(|((pc, fp), cfa)| (pc, fp, cfa))
+/// A walk that is to be compared.
+pub trait Walked {
+    /// Number of frames.
+    fn count(&self) -> usize;
+    /// A frame, 0 for the topmost.
+    fn frame(&self, index: usize) -> Option<Frame>;
+    /// Why there are no more.
+    fn end(&self) -> End;
 }
 
-/// The PCs of the call stack's frames, from the topmost one on.
-pub fn true_pcs(pc: u64, call_stack: &CallStack) -> impl Iterator<Item = u64> {
-    iter::once(pc).chain(call_stack.innermost_first().map(|record| record.return_address))
+impl Walked for Backtrace {
+    fn count(&self) -> usize {
+        self.frames.len()
+    }
+
+    fn frame(&self, index: usize) -> Option<Frame> {
+        self.frames.get(index).copied()
+    }
+
+    fn end(&self) -> End {
+        self.end
+    }
 }
 
 /// Compares PC, CFA and FP of every frame, from the topmost one on.
-///
-/// `has_fde` tells of a frame's PC and position whether an FDE covers it. An
-/// unwinder's word is not enough: one that gives up early would look clean.
 ///
 /// A wrong CFA or RA ends the comparison, since all behind it follows from
 /// it. A wrong FP does not: where nothing reads it, the walk goes on rightly.
 /// Only the first frame of a run of wrong FPs is reported.
 pub fn compare(
-    pc: u64,
-    fp: u64,
-    call_stack: &CallStack,
-    backtrace: &Backtrace,
-    has_fde: impl Fn(u64, usize) -> bool,
+    truth: &Truth<'_>,
+    walk: &impl Walked,
+    rules: &impl Rules,
+    report: impl FnMut(Disagreement),
+) -> WalkEnd {
+    compare_at(0..truth.call_stack.depth() - 1, truth, walk, rules, report)
+}
+
+/// Compares only some frames, in ascending order, and the end. The others must
+/// be [`unremarkable`].
+pub(crate) fn compare_at(
+    indices: impl Iterator<Item = usize>,
+    truth: &Truth<'_>,
+    walk: &impl Walked,
+    rules: &impl Rules,
     mut report: impl FnMut(Disagreement),
 ) -> WalkEnd {
-    let mut frames = true_frames(pc, fp, call_stack).enumerate().peekable();
+    if !truth.call_stack.is_settled() {
+        return WalkEnd::Unsettled;
+    }
     let mut wrong_fp = None;
-    while let Some((index, (pc, _, true_cfa))) = frames.next() {
-        let Some(frame) = backtrace.frames.get(index) else {
-            // An unwinder that answers without even the topmost frame.
-            report(truncated(index, pc, call_stack, backtrace.end));
-            return WalkEnd::Disagreed;
-        };
+    for index in indices {
         let disagree = |verdict, expected, got| Disagreement {
-            verdict,
-            frame: index,
-            pc,
-            expected,
-            got,
             after_wrong_fp: wrong_fp,
+            ..Disagreement::new(truth, index, verdict, expected, got)
         };
-        let is_last = index + 1 == backtrace.frames.len();
-        let Some(true_cfa) = true_cfa else {
-            return end_at_entry(index, pc, backtrace, has_fde, report);
+        let (Some(frame), Some(call)) = (walk.frame(index), truth.call_of(index)) else {
+            // An unwinder that answers without even the topmost frame.
+            report(truncated(truth, index, walk.end()));
+            return WalkEnd::Disagreed;
         };
         if let Some(cfa) = frame.cfa
-            && cfa != true_cfa
+            && cfa != call.cfa
         {
-            report(disagree(Verdict::WrongCfa, Value::Word(true_cfa), Value::Word(cfa)));
+            report(disagree(Verdict::WrongCfa, Value::Word(call.cfa), Value::Word(cfa)));
             return WalkEnd::Disagreed;
         }
-        let Some((_, (true_ra, true_fp, _))) = frames.peek().copied() else {
+        let Some(caller) = walk.frame(index + 1) else {
+            match end_before_caller(truth, index, frame, call, walk.end(), rules) {
+                Ok(end) => return end,
+                Err(found) => report(Disagreement { after_wrong_fp: wrong_fp, ..found }),
+            }
             return WalkEnd::Disagreed;
         };
-        if is_last {
-            let end = backtrace.end;
-            report(match end {
-                End::Failed(StepError::NoFde) if !has_fde(pc, index) => {
-                    return WalkEnd::NoFde { frame: index };
-                }
-                End::Failed(StepError::Unreadable { tracked: Tracked::Ra, address }) => {
-                    disagree(Verdict::WrongRa, Value::Word(true_ra), Value::Unreadable(address))
-                }
-                End::Failed(StepError::Unreadable { address, .. }) => {
-                    disagree(Verdict::BadMemory, Value::Word(true_cfa), Value::Unreadable(address))
-                }
-                End::Failed(StepError::NoProgress { .. }) => {
-                    disagree(Verdict::NoProgress, Value::Word(true_cfa), Value::End(end))
-                }
-                End::Failed(StepError::Malformed(_)) => {
-                    disagree(Verdict::DecodeError, Value::Word(true_ra), Value::End(end))
-                }
-                _ => Disagreement { after_wrong_fp: wrong_fp, ..truncated(index, pc, call_stack, end) },
-            });
+        if caller.pc != call.return_address {
+            report(disagree(Verdict::WrongRa, Value::Word(call.return_address), Value::Word(caller.pc)));
             return WalkEnd::Disagreed;
         }
-        let caller = &backtrace.frames[index + 1];
-        if caller.pc != true_ra {
-            report(disagree(Verdict::WrongRa, Value::Word(true_ra), Value::Word(caller.pc)));
-            return WalkEnd::Disagreed;
+        if let Some((true_key, mangled)) = wrong_signature(&frame, call) {
+            let signed = |key| Value::Signed(call.return_address, key);
+            report(disagree(Verdict::WrongRa, signed(true_key), signed(Some(mangled.key))));
         }
-        if caller.fp == Ok(true_fp) {
+        if caller.fp == Ok(call.caller_fp) {
             wrong_fp = None;
+        } else if is_interrupted(truth, index) && rules.need_register(truth.address(index)) {
+            return WalkEnd::InRegister { frame: index };
         } else if wrong_fp.is_none() {
             let got = caller.fp.map_or_else(Value::Unreadable, Value::Word);
-            report(disagree(Verdict::WrongFp, Value::Word(true_fp), got));
+            report(disagree(Verdict::WrongFp, Value::Word(call.caller_fp), got));
             wrong_fp = Some(index);
         }
     }
-    WalkEnd::Disagreed
+    end_at_bottom(truth, walk, rules, report)
 }
 
-/// The walk has come to the entry function rightly; now it should end.
-fn end_at_entry(
+/// Whether comparing a frame would report nothing, and change nothing for the
+/// frames behind it: its CFA and its caller's PC are right, and its caller's
+/// FP is as right or wrong as its own.
+pub(crate) fn unremarkable(index: usize, truth: &Truth<'_>, walk: &impl Walked) -> bool {
+    let (Some(frame), Some(caller), Some(call)) =
+        (walk.frame(index), walk.frame(index + 1), truth.call_of(index))
+    else {
+        return false;
+    };
+    // What the topmost frame's FP is, nobody has to find out.
+    let fp_is_right = truth.call_from(index).is_none_or(|inner| frame.fp == Ok(inner.caller_fp));
+    frame.cfa.is_none_or(|cfa| cfa == call.cfa)
+        && caller.pc == call.return_address
+        && wrong_signature(&frame, call).is_none()
+        && (caller.fp == Ok(call.caller_fp)) == fp_is_right
+}
+
+impl Disagreement {
+    fn new(truth: &Truth<'_>, frame: usize, verdict: Verdict, expected: Value, got: Value) -> Self {
+        let (pc, address) = (truth.pc_of(frame), truth.address(frame));
+        Self { verdict, frame, pc, address, expected, got, after_wrong_fp: None }
+    }
+}
+
+fn is_interrupted(truth: &Truth<'_>, frame: usize) -> bool {
+    truth.call_from(frame).is_some_and(|call| call.interrupted)
+}
+
+/// Whether a row claims a signature that the return address does not have, and
+/// which one it has.
+fn wrong_signature(frame: &Frame, call: &Record) -> Option<(Option<PauthKey>, Mangled)> {
+    let mangled = frame.mangled?;
+    if mangled.value == call.return_address {
+        return Some((None, mangled));
+    }
+    let signature = call.signature.filter(|signature| signature.signed == mangled.value)?;
+    let key = match signature.key {
+        AuthenticationKey::A => PauthKey::A,
+        AuthenticationKey::B => PauthKey::B,
+    };
+    (key != mangled.key).then_some((Some(key), mangled))
+}
+
+/// The walk has ended at a frame that has a caller. Where that is nobody's
+/// fault, tells how; otherwise, what is wrong.
+fn end_before_caller(
+    truth: &Truth<'_>,
     index: usize,
-    pc: u64,
-    backtrace: &Backtrace,
-    has_fde: impl Fn(u64, usize) -> bool,
+    frame: Frame,
+    call: &Record,
+    end: End,
+    rules: &impl Rules,
+) -> Result<WalkEnd, Disagreement> {
+    let address = truth.address(index);
+    let disagree = |verdict, expected, got| Err(Disagreement::new(truth, index, verdict, expected, got));
+    match end {
+        End::Failed(StepError::NoFde) if !rules.has_fde(address) => Ok(WalkEnd::NoFde { frame: index }),
+        End::Failed(StepError::RaNotSaved | StepError::UnsafeRegister { .. })
+            if is_interrupted(truth, index) && rules.need_register(address) =>
+        {
+            Ok(WalkEnd::InRegister { frame: index })
+        }
+        End::Failed(StepError::NoProgress { .. }) => {
+            let sp = truth.call_from(index).map_or(truth.sp, |inner| inner.caller_sp);
+            if frame.cfa.is_some() && call.caller_sp < sp {
+                return Ok(WalkEnd::NoProgress { frame: index });
+            }
+            disagree(Verdict::NoProgress, Value::Word(call.cfa), Value::End(end))
+        }
+        End::Failed(StepError::Unreadable { tracked: Tracked::Ra, address }) => {
+            disagree(Verdict::WrongRa, Value::Word(call.return_address), Value::Unreadable(address))
+        }
+        End::Failed(StepError::Unreadable { address, .. }) => {
+            disagree(Verdict::BadMemory, Value::Word(call.cfa), Value::Unreadable(address))
+        }
+        End::Failed(StepError::Malformed(_)) => {
+            disagree(Verdict::DecodeError, Value::Word(call.return_address), Value::End(end))
+        }
+        _ => Err(truncated(truth, index, end)),
+    }
+}
+
+/// The walk has come to the outermost frame rightly; now it should end.
+fn end_at_bottom(
+    truth: &Truth<'_>,
+    walk: &impl Walked,
+    rules: &impl Rules,
     mut report: impl FnMut(Disagreement),
 ) -> WalkEnd {
-    let extra = backtrace.frames.len() - index - 1;
-    let disagree = |verdict, expected, got| Disagreement {
-        verdict,
-        frame: index,
-        pc,
-        expected,
-        got,
-        after_wrong_fp: None,
+    let index = truth.call_stack.depth() - 1;
+    let end = walk.end();
+    let Some(extra) = walk.count().checked_sub(index + 1) else {
+        report(truncated(truth, index, end));
+        return WalkEnd::Disagreed;
     };
-    let end = backtrace.end;
+    let disagree = |verdict, expected, got| Disagreement::new(truth, index, verdict, expected, got);
+    let address = truth.address(index);
+    let covered =
+        || walk.frame(index + 1).is_some_and(|caller| rules.has_fde(ReturnAddress(caller.pc).into()));
     match (extra, end) {
         (0, End::Outermost) => return WalkEnd::Outermost,
-        (0, End::Failed(StepError::NoFde)) if !has_fde(pc, index) => {
+        (0, End::Failed(StepError::NoFde)) if !rules.has_fde(address) => {
             return WalkEnd::NoFde { frame: index };
         }
         (0, End::Failed(StepError::Malformed(_))) => {
@@ -181,26 +344,15 @@ fn end_at_entry(
         (0, End::Failed(StepError::NoFde) | End::TooDeep) => {
             report(disagree(Verdict::WrongEnd, Value::End(End::Outermost), Value::End(end)));
         }
+        _ if truth.call_stack.bottom() == Bottom::Context => return WalkEnd::Context,
         (0, End::Failed(_)) => return WalkEnd::Unmarked,
-        (1, End::Failed(StepError::NoFde)) if !has_fde(backtrace.frames[index + 1].pc, index + 1) => {
-            return WalkEnd::Unmarked;
-        }
-        _ => report(disagree(
-            Verdict::ExtraFrames,
-            Value::Frames(index + 1),
-            Value::Frames(backtrace.frames.len()),
-        )),
+        (1, End::Failed(StepError::NoFde)) if !covered() => return WalkEnd::Unmarked,
+        _ => report(disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count()))),
     }
     WalkEnd::Disagreed
 }
 
-fn truncated(frame: usize, pc: u64, call_stack: &CallStack, end: End) -> Disagreement {
-    Disagreement {
-        verdict: Verdict::Truncated,
-        frame,
-        pc,
-        expected: Value::Frames(call_stack.depth()),
-        got: Value::End(end),
-        after_wrong_fp: None,
-    }
+fn truncated(truth: &Truth<'_>, frame: usize, end: End) -> Disagreement {
+    let expected = Value::Frames(truth.call_stack.depth());
+    Disagreement::new(truth, frame, Verdict::Truncated, expected, Value::End(end))
 }

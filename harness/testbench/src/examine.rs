@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use sframe_engine::{InstructionPointer, ReturnAddress};
 use sframe_machine::{End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options};
 
-use crate::compare::{self, WalkEnd};
+use crate::compare::{self, Truth, WalkEnd, Walked};
 use crate::coverage::{Coverage, Executed};
 use crate::finding::{Finding, Findings};
 use crate::target::Target;
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
+use crate::walk::Walk;
 
 /// A place at which a spec wants to look closely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,16 @@ pub struct WalkEnds {
     pub outermost: u64,
     /// At an entry function that is not marked.
     pub unmarked: u64,
+    /// At the first function of a context that the program has made, which is not marked.
+    pub context: u64,
+    /// Nowhere: the topmost frame's callers were not known yet, and not compared.
+    pub unsettled: u64,
     /// At code without an FDE.
     pub no_fde: u64,
+    /// At an interrupted frame whose rules need a register.
+    pub in_register: u64,
+    /// At a frame that goes on on a stack further down in memory.
+    pub no_progress: u64,
     /// At a disagreement.
     pub disagreed: u64,
 }
@@ -47,13 +55,30 @@ impl WalkEnds {
     pub const fn add(&mut self, other: &Self) {
         self.outermost += other.outermost;
         self.unmarked += other.unmarked;
+        self.context += other.context;
+        self.unsettled += other.unsettled;
         self.no_fde += other.no_fde;
+        self.in_register += other.in_register;
+        self.no_progress += other.no_progress;
         self.disagreed += other.disagreed;
+    }
+
+    const fn count(&mut self, end: WalkEnd) {
+        *match end {
+            WalkEnd::Outermost => &mut self.outermost,
+            WalkEnd::Unmarked => &mut self.unmarked,
+            WalkEnd::Context => &mut self.context,
+            WalkEnd::Unsettled => &mut self.unsettled,
+            WalkEnd::NoFde { .. } => &mut self.no_fde,
+            WalkEnd::InRegister { .. } => &mut self.in_register,
+            WalkEnd::NoProgress { .. } => &mut self.no_progress,
+            WalkEnd::Disagreed => &mut self.disagreed,
+        } += 1;
     }
 }
 
 /// All that a run has shown.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Examination {
     /// How the program ended.
     pub end: RunEnd,
@@ -79,6 +104,9 @@ pub struct Examination {
 }
 
 /// Runs a program and compares at every instruction.
+///
+/// Where the unwinder offers its steps, frames that are as they were are not
+/// walked and compared again. The result is the same.
 ///
 /// # Errors
 /// The machine can't be set up. A program that breaks later is in the result.
@@ -109,6 +137,8 @@ struct Examiner<'e, 'a> {
     target: &'e Target<'a>,
     unwinder: &'e mut dyn Unwinder,
     backtrace: Backtrace,
+    /// The walk, if the unwinder offers its steps.
+    walk: Option<Walk>,
     breakpoints: &'e [Breakpoint],
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
@@ -128,9 +158,11 @@ impl<'e, 'a> Examiner<'e, 'a> {
         for (index, breakpoint) in breakpoints.iter().enumerate() {
             watched.entry(breakpoint.pc).or_default().push(index);
         }
+        let walk = unwinder.stepper().is_some().then(Walk::default);
         Self {
             target,
             unwinder,
+            walk,
             backtrace: Backtrace::default(),
             breakpoints,
             watched,
@@ -145,16 +177,60 @@ impl<'e, 'a> Examiner<'e, 'a> {
         }
     }
 
+    /// Compares the stacks before an instruction.
+    fn compare(&mut self, moment: &Moment<'_>) -> WalkEnd {
+        self.executed.instruction(moment.pc);
+        let depth = moment.call_stack.depth();
+        if depth > self.depth
+            && let Some(call) = moment.call_stack.records().last()
+            && !call.interrupted
+        {
+            self.executed.call(call.return_address);
+        }
+        self.depth = depth;
+        self.max_depth = self.max_depth.max(depth);
+
+        let viewpoint = Viewpoint::new(moment);
+        let walk = match (self.unwinder.stepper(), &mut self.walk) {
+            (Some(stepper), Some(walk)) => walk.update(depth, &viewpoint, stepper).then_some(walk),
+            _ => None,
+        };
+        let mut disagreed = false;
+        let (findings, target) = (&mut self.findings, self.target);
+        let truth = Truth::of(moment);
+        let report = |found| {
+            disagreed = true;
+            findings.add(found, target);
+        };
+        let (end, frames) = match walk {
+            Some(walk) => {
+                let frames = walk.count();
+                (walk.compare(&truth, target, report), frames)
+            }
+            None => {
+                let backtrace = &mut self.backtrace;
+                backtrace.frames.clear();
+                self.unwinder.unwind(&viewpoint, backtrace);
+                (compare::compare(&truth, backtrace, target, report), backtrace.frames.len())
+            }
+        };
+        let end = if disagreed { WalkEnd::Disagreed } else { end };
+        self.walk_ends.count(end);
+        if end != WalkEnd::Unsettled {
+            self.comparisons += 1;
+            self.frames += frames.min(depth) as u64;
+        }
+        end
+    }
+
     fn arrive(&mut self, moment: &Moment<'_>, end: WalkEnd) {
         let Some(watched) = self.watched.get(&moment.pc) else { return };
         for &index in watched {
             let (hits, arrival) = &mut self.arrivals[index];
             *hits = hits.saturating_add(1);
             if *hits == self.breakpoints[index].hit {
-                let frames = compare::true_pcs(moment.pc, moment.call_stack)
-                    .enumerate()
-                    .map(|(index, pc)| self.target.frame_name(pc, index == 0))
-                    .collect();
+                let addresses = Truth::of(moment).addresses();
+                let frames = addresses.map(|address| self.target.frame_name(address.get(), true)).collect();
                 *arrival = Some(Arrival { frames, end });
             }
         }
@@ -163,43 +239,18 @@ impl<'e, 'a> Examiner<'e, 'a> {
 
 impl Observer for Examiner<'_, '_> {
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
-        self.executed.instruction(moment.pc);
-        let depth = moment.call_stack.depth();
-        if depth > self.depth
-            && let Some(call) = moment.call_stack.records().last()
-        {
-            self.executed.call(call.return_address);
-        }
-        self.depth = depth;
-        self.max_depth = self.max_depth.max(depth);
-
-        self.backtrace.frames.clear();
-        self.unwinder.unwind(&Viewpoint::new(moment), &mut self.backtrace);
-        let mut disagreed = false;
-        let (findings, target) = (&mut self.findings, self.target);
-        let has_fde = |pc: u64, frame: usize| {
-            let fde = if frame == 0 {
-                target.section.lookup_fde(InstructionPointer(pc))
-            } else {
-                target.section.lookup_fde(ReturnAddress(pc))
-            };
-            !matches!(fde, Ok(None))
-        };
-        let call_stack = moment.call_stack;
-        let end = compare::compare(moment.pc, moment.fp, call_stack, &self.backtrace, has_fde, |found| {
-            disagreed = true;
-            findings.add(found, target);
-        });
-        self.comparisons += 1;
-        self.frames += self.backtrace.frames.len().min(depth) as u64;
-        match end {
-            _ if disagreed => self.walk_ends.disagreed += 1,
-            WalkEnd::Outermost => self.walk_ends.outermost += 1,
-            WalkEnd::Unmarked => self.walk_ends.unmarked += 1,
-            WalkEnd::NoFde { .. } => self.walk_ends.no_fde += 1,
-            WalkEnd::Disagreed => self.walk_ends.disagreed += 1,
-        }
-        self.arrive(moment, if disagreed { WalkEnd::Disagreed } else { end });
+        let end = self.compare(moment);
+        self.arrive(moment, end);
         Flow::Continue
+    }
+
+    fn wants_stores(&self) -> bool {
+        self.walk.is_some()
+    }
+
+    fn store(&mut self, address: u64, len: u64) {
+        if let Some(walk) = &mut self.walk {
+            walk.stored(address, len);
+        }
     }
 }

@@ -2,9 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
-use sframe_engine::{
-    Base, InstructionPointer, LookupAddress, Recovery, RecoveryRule, ReturnAddress, Row, StepError,
-};
+use sframe_engine::{Base, PauthKey, Recovery, RecoveryRule, Row, StepError};
 
 use crate::compare::{Disagreement, Value};
 use crate::spec::Verdict;
@@ -141,17 +139,9 @@ impl Findings {
     }
 }
 
-fn lookup_address(disagreement: &Disagreement) -> LookupAddress {
-    if disagreement.frame == 0 {
-        InstructionPointer(disagreement.pc).into()
-    } else {
-        ReturnAddress(disagreement.pc).into()
-    }
-}
-
 /// Whether the row of a disagreement computes the CFA or RA from FP.
 fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
-    let Ok(Some(found)) = target.section.lookup(lookup_address(disagreement)) else {
+    let Ok(Some(found)) = target.section.lookup(disagreement.address) else {
         return false;
     };
     let is_fp = |rule: &RecoveryRule| rule.base == Base::Fp;
@@ -163,8 +153,7 @@ fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
 }
 
 fn describe(found: &Found, target: &Target<'_>) -> Finding {
-    let Disagreement { verdict, frame, pc, expected, got, .. } = found.disagreement;
-    let lookup = lookup_address(&found.disagreement);
+    let Disagreement { verdict, frame, pc, address: lookup, expected, got, .. } = found.disagreement;
     let place = target.place(lookup.get());
     let row = target
         .section
@@ -193,7 +182,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     message += &match (verdict, &found.consequence) {
         (Verdict::WrongFp, None) => "; no rule reads it further out".to_owned(),
         (Verdict::WrongFp, Some(later)) => {
-            let reader = target.place(lookup_address(later).get());
+            let reader = target.place(later.address.get());
             format!("; {reader} (frame {}) reads it, and the walk goes wrong there", later.frame)
         }
         _ => String::new(),
@@ -222,6 +211,11 @@ fn value(value: Value, bias: u64) -> String {
     match value {
         Value::Word(word) => format!("{:#x}", unbiased(word)),
         Value::Unreadable(address) => format!("unreadable memory at {:#x}", unbiased(address)),
+        Value::Signed(address, None) => format!("{:#x}, not signed", unbiased(address)),
+        Value::Signed(address, Some(key)) => {
+            let key = if key == PauthKey::A { 'A' } else { 'B' };
+            format!("{:#x}, signed with key {key}", unbiased(address))
+        }
         Value::Frames(1) => "1 frame".to_owned(),
         Value::Frames(count) => format!("{count} frames"),
         Value::End(End::Outermost) => "an outermost frame".to_owned(),

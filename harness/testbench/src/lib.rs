@@ -5,9 +5,9 @@
 //! Data flows one way:
 //!
 //! ```text
-//! corpus ELF -> target -> examine -+-> call stack --------+
-//!                                  +-> unwind (unwinders) +-> compare -> finding -> case -> report
-//! spec YAML  -> spec ------------------> stops, frames ---+
+//! corpus ELF -> target -> examine -+-> call stack --------------+
+//!                                  +-> unwind (unwinders), walk +-> compare -> finding -> case -> report
+//! spec YAML  -> spec ------------------> stops, frames ---------+
 //! any file   -> input -> dump, convert
 //! ```
 
@@ -23,11 +23,13 @@ mod judge;
 pub mod lines;
 pub mod lint;
 pub mod report;
+mod rules;
 pub mod runner;
 pub mod spec;
 pub mod subject;
 pub mod target;
 pub mod unwind;
+mod walk;
 pub mod yaml;
 
 pub use coverage::{Coverage, UnexercisedRow};

@@ -119,6 +119,8 @@ fn unusable_input_ends_with_2_and_one_clear_message() {
         &["run", "--corpus", "no-such-folder"],
         &["run", "--specs", "no-such-folder"],
         &["run", "--budget", "0"],
+        &["check", "--stack-size", "0", "corpus/builds/gnu-2.44/amd64/leaf.O2"],
+        &["check", "--stack-size", "1073741825", "corpus/builds/gnu-2.44/amd64/leaf.O2"],
     ] {
         let output = bench(arguments);
         assert_eq!(status(&output), 2, "{arguments:?}: {}", text(&output.stderr));

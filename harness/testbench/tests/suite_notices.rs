@@ -83,7 +83,7 @@ fn answers_nothing<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
 fn invents_a_frame<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
     let change = |backtrace: &mut Backtrace| {
         for _ in 0..2 {
-            backtrace.frames.push(Frame { pc: 0x1234, cfa: Some(8), fp: Ok(0) });
+            backtrace.frames.push(Frame { pc: 0x1234, cfa: Some(8), fp: Ok(0), mangled: None });
         }
         backtrace.end = End::Outermost;
     };
@@ -119,7 +119,7 @@ impl Unwinder for Wrong<'_> {
                 Ok(Step::Caller(caller)) => Some(caller.cfa),
                 _ => None,
             };
-            backtrace.frames.push(Frame { pc: frame.pc.get(), cfa, fp: Ok(frame.fp) });
+            backtrace.frames.push(Frame { pc: frame.pc.get(), cfa, fp: Ok(frame.fp), mangled: None });
             match step.and_then(|step| match step {
                 Step::Caller(caller) => caller.frame().map(Some),
                 Step::Outermost => Ok(None),

@@ -6,7 +6,7 @@ use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM6
 use crate::signal::{Chain, SignalFrame};
 use crate::system_call::SystemCall;
 
-use super::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer, SystemCalls};
+use super::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer, SystemCalls, Unreported};
 
 /// aarch64, little endian.
 pub static AARCH64: Cpu = cpu("aarch64", false, Mode::LITTLE_ENDIAN);
@@ -58,9 +58,11 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
         },
         signal_frame: &SIGNAL_FRAME,
         control,
+        fetches_pc,
         stack_pointer,
         signs,
         source,
+        unreported,
         prepare,
         set_thread_pointer,
     }
@@ -151,6 +153,19 @@ static SIGNAL_FRAME: SignalFrame = SignalFrame {
     chain: Chain::FrameRecord,
 };
 
+/// Arm ARM C6.2.94: `dc zva` zeroes a block of at most 2 KiB.
+fn unreported(code: &[u8]) -> Unreported {
+    const BLOCK: u64 = 2048;
+    match code {
+        [operand, 0x74, 0x0b, 0xd5, ..] if *operand & 0xe0 == 0x20 => {
+            // x31 is the zero register here.
+            let base = REGISTERS[..31].get(usize::from(operand & 0x1f)).copied();
+            Unreported::Bytes { base, alignment: BLOCK, displacement: 0, len: BLOCK }
+        }
+        _ => Unreported::Nothing,
+    }
+}
+
 /// Arm ARM C4.1.65, branches: `bl`, and the register branches with their
 /// authenticated forms. Instructions are little endian in either mode.
 fn control(code: &[u8]) -> Control {
@@ -196,6 +211,18 @@ fn arithmetic(word: u32) -> Option<(u8, u8)> {
 
 fn word_of(code: &[u8]) -> u32 {
     code.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// Functions begin by signing their return address, at a landing pad, or by
+/// making their frame; code that fetches the PC does not.
+fn fetches_pc(code: &[u8]) -> bool {
+    let word = word_of(code);
+    let is_hint = word & 0xffff_ff3f == 0xd503_241f || signs(code).is_some(); // bti
+    // Stores before SP, with the new address in SP: stp and str.
+    let makes_frame = matches!(word & 0xffc0_03e0, 0xa980_03e0 | 0x6d80_03e0)
+        || word & 0xffe0_0fe0 == 0xf800_0fe0
+        || matches!(arithmetic(word), Some((SP, SP)));
+    !is_hint && !makes_frame
 }
 
 /// SP is never loaded from memory.
@@ -345,6 +372,21 @@ mod tests {
             (0xd503_201f, None),        // nop
         ] {
             assert_eq!(signs(&word.to_le_bytes()), expected, "{word:#010x}");
+        }
+    }
+
+    #[test]
+    fn fetching_the_pc_is_told_from_entering_a_function() {
+        for (word, expected) in [
+            (0xaa1e_03e0_u32, true), // mov x0, x30
+            (0xf940_03c0, true),     // ldr x0, [x30]
+            (0xa9be_7bfd, false),    // stp x29, x30, [sp, #-32]!
+            (0xf81f_0ffe, false),    // str x30, [sp, #-16]!
+            (0xd100_43ff, false),    // sub sp, sp, #16
+            (0xd503_233f, false),    // paciasp
+            (0xd503_245f, false),    // bti c
+        ] {
+            assert_eq!(fetches_pc(&word.to_le_bytes()), expected, "{word:#010x}");
         }
     }
 

@@ -6,7 +6,7 @@ use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 use crate::signal::{Chain, SignalFrame};
 use crate::system_call::SystemCall;
 
-use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls};
+use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls, Unreported};
 
 /// amd64, as the System V psABI uses it.
 pub static AMD64: Cpu = Cpu {
@@ -82,9 +82,11 @@ pub static AMD64: Cpu = Cpu {
     },
     signal_frame: &SIGNAL_FRAME,
     control,
+    fetches_pc,
     stack_pointer,
     signs: |_| None,
     source,
+    unreported: |_| Unreported::Nothing,
     prepare,
     set_thread_pointer,
 };
@@ -182,6 +184,14 @@ fn operands(rex: u8, bytes: &[u8]) -> Option<Operands> {
         _ => Operand::Memory(Some(low | b)),
     };
     Some(Operands { reg: (modrm >> 3) & 7 | r, rm })
+}
+
+/// Functions begin at a landing pad, or by making their frame; code that
+/// fetches the PC does not.
+fn fetches_pc(code: &[u8]) -> bool {
+    let (_, opcode) = without_prefixes(code);
+    // push, sub from %rsp, endbr64.
+    !matches!(opcode, [0x50..=0x57, ..] | [0x81 | 0x83, 0xec, ..] | [0x0f, 0x1e, 0xfa, ..])
 }
 
 fn stack_pointer(code: &[u8]) -> StackPointer {
@@ -303,6 +313,22 @@ mod tests {
             (&[], Relative),
         ] {
             assert_eq!(stack_pointer(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn fetching_the_pc_is_told_from_entering_a_function() {
+        for (code, expected) in [
+            (&[0x58][..], true),                      // pop %rax
+            (&[0x48, 0x8b, 0x04, 0x24], true),        // mov (%rsp),%rax
+            (&[0x89, 0xf8], true),                    // mov %edi,%eax
+            (&[0x55], false),                         // push %rbp
+            (&[0x41, 0x57], false),                   // push %r15
+            (&[0xf3, 0x0f, 0x1e, 0xfa], false),       // endbr64
+            (&[0x48, 0x83, 0xec, 0x08], false),       // sub $8,%rsp
+            (&[0x48, 0x81, 0xec, 0, 1, 0, 0], false), // sub $256,%rsp
+        ] {
+            assert_eq!(fetches_pc(code), expected, "{code:02x?}");
         }
     }
 

@@ -81,6 +81,24 @@ pub(crate) struct Effect {
     pub(crate) stack_pointer: StackPointer,
     /// The key with which it signs the link register.
     pub(crate) signs: Option<AuthenticationKey>,
+    /// Whether it stores what Unicorn does not report.
+    pub(crate) stores_unreported: bool,
+}
+
+/// What an instruction stores without Unicorn's reporting it: some are
+/// emulated by copying in the host's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreported {
+    /// Nothing.
+    Nothing,
+    /// At most `len` bytes from an address on: the value of a register
+    /// (Unicorn's number; none is 0), less what it is past a multiple of
+    /// `alignment`, and the displacement.
+    Bytes { base: Option<i32>, alignment: u64, displacement: u64, len: u64 },
+    /// What the instruction so many bytes further on stores, with another length.
+    Target(i64),
+    /// Anything.
+    Anything,
 }
 
 /// Where a call leaves its return address.
@@ -135,12 +153,16 @@ pub struct Cpu {
     pub(crate) system_calls: SystemCalls,
     pub(crate) signal_frame: &'static SignalFrame,
     pub(crate) control: fn(&[u8]) -> Control,
+    /// Whether an instruction takes the return address of the call before it
+    /// for the PC, rather than being the first one of a function.
+    pub(crate) fetches_pc: fn(&[u8]) -> bool,
     pub(crate) stack_pointer: fn(&[u8]) -> StackPointer,
     /// The key with which an instruction signs the link register.
     pub(crate) signs: fn(&[u8]) -> Option<AuthenticationKey>,
     /// Where an instruction takes the new value of a register from, for the
     /// instructions by which compilers compute new values of SP.
     pub(crate) source: fn(&[u8], u8) -> Source,
+    pub(crate) unreported: fn(&[u8]) -> Unreported,
     /// Puts the CPU into the state that user code expects.
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
     pub(crate) set_thread_pointer: fn(&mut Unicorn<'_, ()>, u64) -> Result<(), uc_error>,
@@ -158,6 +180,7 @@ impl Cpu {
             control: (self.control)(code),
             stack_pointer: (self.stack_pointer)(code),
             signs: (self.signs)(code),
+            stores_unreported: (self.unreported)(code) != Unreported::Nothing,
         }
     }
 

@@ -6,7 +6,7 @@ use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 use crate::signal::{Chain, SignalFrame};
 use crate::system_call::SystemCall;
 
-use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls};
+use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls, Unreported};
 
 /// s390x, as the ELF ABI supplement uses it.
 pub static S390X: Cpu = Cpu {
@@ -48,9 +48,11 @@ pub static S390X: Cpu = Cpu {
     },
     signal_frame: &SIGNAL_FRAME,
     control,
+    fetches_pc,
     stack_pointer,
     signs: |_| None,
     source,
+    unreported,
     prepare,
     set_thread_pointer,
 };
@@ -141,6 +143,41 @@ static SIGNAL_FRAME: SignalFrame = SignalFrame {
     chain: Chain::Backchain,
 };
 
+/// z/Architecture Principles of Operation, chapters 7 and 8: the instructions
+/// that work on bytes in memory.
+fn unreported(code: &[u8]) -> Unreported {
+    match code {
+        // The SS formats: mvn, mvc, mvz, nc, oc, xc, tr, mvcin, mvo and the
+        // packed-decimal ones. The first operand has at most 256 bytes.
+        [
+            0xd1..=0xd4 | 0xd6 | 0xd7 | 0xdc | 0xe1 | 0xe2 | 0xe8 | 0xe9 | 0xea | 0xf0..=0xfd,
+            _,
+            high,
+            low,
+            ..,
+        ] => {
+            let base = match high >> 4 {
+                0 => None,
+                number => Some(REGISTERS[usize::from(number)]),
+            };
+            let displacement = u64::from(high & 0xf) << 8 | u64::from(*low);
+            Unreported::Bytes { base, alignment: 1, displacement, len: 256 }
+        }
+        // exrl; the target is an instruction of its own.
+        [0xc6, second, a, b, c, d, ..] if second & 0xf == 0 => {
+            Unreported::Target(i64::from(i32::from_be_bytes([*a, *b, *c, *d])) * 2)
+        }
+        // ex, mvcl, mvcle, mvcp, mvcs, mvpg, mvst, the cryptographic
+        // instructions and their neighbours, mvcos, mvclu.
+        [0x44 | 0x0e | 0xa8 | 0xda | 0xdb, ..]
+        | [0xb2, 0x54 | 0x55, ..]
+        | [0xb9, 0x20..=0x3f | 0x90..=0x93, ..]
+        | [0xeb, _, _, _, _, 0x8e, ..] => Unreported::Anything,
+        [0xc8, second, ..] if second & 0xf == 0 => Unreported::Anything,
+        _ => Unreported::Nothing,
+    }
+}
+
 /// z/Architecture Principles of Operation, chapters 5 and 7.
 fn control(code: &[u8]) -> Control {
     let [first, second, rest @ ..] = code else {
@@ -225,6 +262,25 @@ fn source(code: &[u8], register: u8) -> Source {
         }
         _ => Source::Itself,
     }
+}
+
+/// Functions begin by saving registers into their caller's frame, or by making
+/// their own; code that fetches the PC does not.
+fn fetches_pc(code: &[u8]) -> bool {
+    let saves = match code {
+        // stmg and stg, to the place that the caller's frame has for the register.
+        [0xeb | 0xe3, registers, high, low, 0, 0x24, ..] => {
+            *high == SP << 4 && u32::from(*low) == 8 * u32::from(registers >> 4)
+        }
+        [0xb3, 0xc1, ..] => true, // ldgr
+        _ => false,
+    };
+    let makes_frame = match code {
+        [0xa7, second, ..] => *second == 0xfb, // aghi %r15
+        [0xe3, second, ..] => second >> 4 == SP && code.get(5) == Some(&0x71), // lay %r15
+        _ => false,
+    };
+    !saves && !makes_frame
 }
 
 fn stack_pointer(code: &[u8]) -> StackPointer {
@@ -316,6 +372,21 @@ mod tests {
             (&[], Relative),
         ] {
             assert_eq!(stack_pointer(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn fetching_the_pc_is_told_from_entering_a_function() {
+        for (code, expected) in [
+            (&[0xb9, 0x04, 0x00, 0x2e][..], true),          // lgr %r2,%r14
+            (&[0xe3, 0x20, 0xe0, 0x00, 0x00, 0x04], true),  // lg %r2,0(%r14)
+            (&[0xeb, 0x6f, 0xf0, 0x30, 0x00, 0x24], false), // stmg %r6,%r15,48(%r15)
+            (&[0xe3, 0xe0, 0xf0, 0x70, 0x00, 0x24], false), // stg %r14,112(%r15)
+            (&[0xb3, 0xc1, 0x00, 0x2e], false),             // ldgr %f2,%r14
+            (&[0xa7, 0xfb, 0xff, 0x60], false),             // aghi %r15,-160
+            (&[0xe3, 0xf0, 0xff, 0x58, 0xff, 0x71], false), // lay %r15,-168(%r15)
+        ] {
+            assert_eq!(fetches_pc(code), expected, "{code:02x?}");
         }
     }
 

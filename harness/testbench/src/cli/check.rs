@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use sframe_machine::Options;
 use sframe_testbench::case::{broken_reason, sframe_unwinder};
 use sframe_testbench::examine::examine;
 use sframe_testbench::report::{CheckReport, check_summary};
@@ -23,6 +24,10 @@ pub(crate) struct Check {
     /// The exit status that the program should end with.
     #[arg(long, value_name = "STATUS", default_value_t = 0)]
     exit_status: u8,
+    /// Size of the program's stack.
+    #[arg(long, value_name = "BYTES", default_value_t = Options::default().stack_size,
+          value_parser = clap::value_parser!(u64).range(Options::STACK_SIZES))]
+    stack_size: u64,
     /// Print the report as JSON instead of the summary.
     #[arg(long)]
     json: bool,
@@ -36,6 +41,7 @@ impl Check {
         let target = Target::open(&bytes).map_err(|error| unusable(&error))?;
         let mut options = self.machine.options();
         options.arguments.clone_from(&self.arguments);
+        options.stack_size = self.stack_size;
         let mut unwinder = sframe_unwinder(&target);
         let examination = examine(&target, &mut *unwinder, &[], &options)
             .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;

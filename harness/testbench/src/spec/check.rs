@@ -1,5 +1,7 @@
 //! What a spec must fulfil beyond what its types can express.
 
+use sframe_machine::Options;
+
 use super::{Abi, Selector, Spec, Targets};
 use crate::yaml::{Error, Source};
 
@@ -72,6 +74,10 @@ impl Check<'_> {
                 let help = "a zero byte ends an argument";
                 self.wrong(&["args", &index.to_string()], "no program can be given this", help);
             }
+        }
+        if spec.stack_size.is_some_and(|size| !Options::STACK_SIZES.contains(&size)) {
+            let help = "in bytes: 64 KiB (65536) to 1 GiB (1073741824)";
+            self.wrong(&["stack_size"], "no stack of this size", help);
         }
         if spec.stops.is_empty() && spec.sweep.is_none() && spec.signals.is_empty() {
             let help = "give `stops`, `signals`, or `sweep` with a floor";

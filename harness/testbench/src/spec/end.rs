@@ -20,5 +20,9 @@ named! {
         /// what its CFA depends on, in a register. Only SP and FP are known
         /// behind the signal's frame, so that the format can't say more.
         InRegister = "in-register",
+        /// A frame has gone on on a stack further down in memory, and the
+        /// unwinder does not walk in that direction. The backtrace is right up
+        /// to it.
+        NoProgress = "no-progress",
     }
 }

@@ -42,6 +42,10 @@ pub struct Spec {
     /// The exit status that the program must end with.
     #[serde(default)]
     pub exit_status: u8,
+    /// Size of the stack in bytes. Without this key: 8 MiB.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "u64", range(min = 65_536, max = 1_073_741_824))]
+    pub stack_size: Option<u64>,
     /// Where to stop and compare the whole stack with an expected one.
     #[serde(default, deserialize_with = "list")]
     pub stops: Vec<Stop>,

@@ -39,6 +39,7 @@ targets: [amd64, s390x]
 toolchains: [gnu-2.40, gnu-2.47]
 args: [-x, '3']
 exit_status: 7
+stack_size: 67108864
 stops:
   - at: leaf
     hit: 3
@@ -76,6 +77,7 @@ fn a_full_spec_is_understood() {
     assert_eq!(spec.targets, Targets::Only(vec![Abi::Amd64, Abi::S390x]));
     assert_eq!(spec.args, ["-x", "3"]);
     assert_eq!(spec.exit_status, 7);
+    assert_eq!(spec.stack_size, Some(64 << 20));
     assert_eq!(spec.stops[0].hit.get(), 3);
     assert_eq!(spec.stops[0].end, Some(End::Outermost));
     assert_eq!(spec.stops[1].hit.get(), 1);
@@ -90,7 +92,7 @@ fn what_is_left_out_has_its_default() {
     let spec = body("stops: [{at: main}]\n").unwrap();
     assert_eq!(spec.targets, Targets::All);
     assert_eq!((spec.toolchains, spec.sweep), (None, None));
-    assert_eq!((spec.args.len(), spec.exit_status), (0, 0));
+    assert_eq!((spec.args.len(), spec.exit_status, spec.stack_size), (0, 0, None));
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
     let windows = format!("\u{feff}{}", FULL.replace('\n', "\r\n"));
     assert_eq!(read(&windows).unwrap(), read(FULL).unwrap());
     let error = read(&windows.replace("wrong-ra", "agree")).unwrap_err();
-    assert_eq!(error.position(), Some((25, 14)));
+    assert_eq!(error.position(), Some((26, 14)));
 }
 
 #[test]
@@ -180,8 +182,26 @@ fn values_of_the_wrong_type_are_refused() {
 }
 
 #[test]
+fn a_stack_of_a_size_that_no_program_needs_is_refused() {
+    for size in ["0", "65535", "1073741825", "18446744073709551615"] {
+        assert_refused(
+            &format!("stack_size: {size}\nstops: [{{at: main}}]\n"),
+            (3, 13),
+            "no stack of this size",
+        );
+    }
+    for size in ["-1", "8M", "1e9", "18446744073709551616"] {
+        assert_refused(&format!("stack_size: {size}\nstops: [{{at: main}}]\n"), (3, 13), "whole number");
+    }
+    assert!(body("stack_size: 65536\nstops: [{at: main}]\n").is_ok());
+    assert!(body("stack_size: 1073741824\nstops: [{at: main}]\n").is_ok());
+}
+
+#[test]
 fn a_key_without_a_value_is_refused() {
-    for key in ["toolchains", "stops", "sweep", "known", "skip", "targets", "args", "exit_status"] {
+    for key in
+        ["toolchains", "stops", "sweep", "known", "skip", "targets", "args", "exit_status", "stack_size"]
+    {
         let error = refused(&format!("{key}:\n"));
         assert_eq!(error.position().map(|(line, _)| line), Some(3), "{key}: {error}");
     }

@@ -1,6 +1,6 @@
 //! What an unwinder is given, and what it answers.
 
-use sframe_engine::StepError;
+use sframe_engine::{InstructionPointer, Mangled, Pc, StepError};
 use sframe_machine::{AddressSpace, Moment};
 
 /// Where an unwinder starts: the registers of the CPU, and memory.
@@ -38,6 +38,10 @@ pub struct Frame {
     /// The frame pointer register in this frame, or the address at which it
     /// was to be read and could not.
     pub fp: Result<u64, u64>,
+    /// What its section says of the signature of its return address, with the
+    /// value as it was found. None where it says that there is none, or where
+    /// the unwinder does not tell.
+    pub mangled: Option<Mangled>,
 }
 
 /// Why a backtrace ends.
@@ -52,7 +56,7 @@ pub enum End {
 }
 
 /// The answer of an unwinder: frames from the topmost one on, and an end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backtrace {
     /// The frames, the topmost first.
     pub frames: Vec<Frame>,
@@ -60,9 +64,10 @@ pub struct Backtrace {
     pub end: End,
 }
 
-impl Default for Backtrace {
+impl Default for End {
+    /// Of an unwinder that knows nothing.
     fn default() -> Self {
-        Self { frames: Vec::new(), end: End::Failed(StepError::NoFde) }
+        Self::Failed(StepError::NoFde)
     }
 }
 
@@ -71,4 +76,73 @@ pub trait Unwinder {
     /// Walks the stack from a viewpoint. `backtrace` is empty; it is handed
     /// over so that its memory can be used again.
     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace);
+
+    /// The unwinder's steps, if its walks are made of steps and nothing else.
+    /// Then a frame that is as it was need not be walked again; otherwise
+    /// every walk is done from one end to the other.
+    fn stepper(&mut self) -> Option<&mut dyn Stepper> {
+        None
+    }
+}
+
+/// All that an unwinder knows of a frame before it steps to the frame's caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Where the frame executes or will go on.
+    pub pc: Pc,
+    /// The stack pointer in this frame.
+    pub sp: u64,
+    /// As in [`Frame`].
+    pub fp: Result<u64, u64>,
+}
+
+impl State {
+    /// The topmost frame's.
+    #[must_use]
+    pub const fn topmost(viewpoint: &Viewpoint<'_>) -> Self {
+        let pc = Pc::Instruction(InstructionPointer(viewpoint.pc));
+        Self { pc, sp: viewpoint.sp, fp: Ok(viewpoint.fp) }
+    }
+
+    /// The frame as part of a backtrace.
+    #[must_use]
+    pub const fn frame(&self, cfa: Option<u64>, mangled: Option<Mangled>) -> Frame {
+        Frame { pc: self.pc.get(), cfa, fp: self.fp, mangled }
+    }
+}
+
+/// The outcome of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stepped {
+    /// The frame's CFA. None where the walk ends before it is known.
+    pub cfa: Option<u64>,
+    /// As in [`Frame`].
+    pub mangled: Option<Mangled>,
+    /// Its caller, or why there is none.
+    pub caller: Result<State, End>,
+}
+
+/// The steps of an unwinder.
+///
+/// A step depends on its arguments alone: with the same state, and the same
+/// in the memory that it read, it comes to the same.
+pub trait Stepper {
+    /// Steps from a frame to its caller. `topmost` is given for the topmost
+    /// frame only: further down no registers but SP and FP are known.
+    /// `memory` reads 8 bytes as a number, and is the only way to do so.
+    fn step(
+        &mut self,
+        state: &State,
+        topmost: Option<&Viewpoint<'_>>,
+        memory: &dyn Fn(u64) -> Option<u64>,
+    ) -> Stepped;
+}
+
+/// An unwinder whose steps nobody sees: every walk is done whole.
+pub struct BlackBox<U>(pub U);
+
+impl<U: Unwinder> Unwinder for BlackBox<U> {
+    fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
+        self.0.unwind(viewpoint, backtrace);
+    }
 }

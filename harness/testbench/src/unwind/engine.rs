@@ -2,13 +2,14 @@
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{
-    DwarfRegister, Found, InstructionPointer, LookupAddress, PauthMask, Pc, Section, Step, StepError,
+    Caller, DwarfRegister, Found, InstructionPointer, LookupAddress, PauthMask, Pc, ReturnAddress, Section,
+    Step, StepError,
 };
 
-use super::{Backtrace, End, Frame, Unwinder, Viewpoint};
+use super::{Backtrace, End, State, Stepped, Stepper, Unwinder, Viewpoint};
 
 /// More frames than this are taken for an endless walk.
-const DEPTH_LIMIT: usize = 1 << 20;
+pub(crate) const DEPTH_LIMIT: usize = 1 << 20;
 
 /// Walks stacks with an SFrame section and the engine of this project.
 pub struct SframeUnwinder<'a> {
@@ -36,50 +37,67 @@ impl<'a> SframeUnwinder<'a> {
 
 impl Unwinder for SframeUnwinder<'_> {
     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
-        let abi = self.section.header().abi;
-        let registers = |register: DwarfRegister| viewpoint.register(register.0);
         let memory = |address: u64| viewpoint.memory.read_u64(address);
-        let mut topmost = Some(&registers);
-        let mut frame =
-            sframe_engine::Frame::topmost(InstructionPointer(viewpoint.pc), viewpoint.sp, viewpoint.fp);
-        let mut fp = Ok(viewpoint.fp);
+        let mut topmost = Some(viewpoint);
+        let mut state = State::topmost(viewpoint);
         backtrace.end = loop {
             if backtrace.frames.len() == DEPTH_LIMIT {
                 break End::TooDeep;
             }
-            let step = self
-                .rules(frame.pc.into())
-                .and_then(|found| found.apply(abi, &frame, topmost.take(), &memory, self.pauth));
-            let cfa = match &step {
-                Ok(Step::Caller(caller)) => Some(caller.cfa),
-                Err(StepError::MisalignedCfa { cfa } | StepError::NoProgress { cfa, .. }) => Some(*cfa),
-                _ => None,
-            };
-            backtrace.frames.push(Frame { pc: frame.pc.get(), cfa, fp });
-            let caller = match step {
-                Ok(Step::Caller(caller)) => caller,
-                Ok(Step::Outermost) => break End::Outermost,
-                Err(error) => break End::Failed(error),
-            };
-            let ra = match caller.ra {
-                Ok(ra) => ra,
-                Err(error) => break End::Failed(error),
-            };
-            // A frame pointer that can't be read does not end the walk: most
-            // callers never use it. It counts as wrong.
-            fp = caller.fp.map_err(|error| match error {
-                StepError::Unreadable { address, .. } => address,
-                _ => 0,
-            });
-            frame = sframe_engine::Frame {
-                pc: if caller.interrupted {
-                    Pc::Instruction(InstructionPointer(ra))
-                } else {
-                    Pc::Return(sframe_engine::ReturnAddress(ra))
-                },
-                sp: caller.sp,
-                fp: fp.unwrap_or_default(),
+            let stepped = self.step(&state, topmost.take(), &memory);
+            backtrace.frames.push(state.frame(stepped.cfa, stepped.mangled));
+            state = match stepped.caller {
+                Ok(caller) => caller,
+                Err(end) => break end,
             };
         };
+    }
+
+    fn stepper(&mut self) -> Option<&mut dyn Stepper> {
+        Some(self)
+    }
+}
+
+impl Stepper for SframeUnwinder<'_> {
+    fn step(
+        &mut self,
+        state: &State,
+        topmost: Option<&Viewpoint<'_>>,
+        memory: &dyn Fn(u64) -> Option<u64>,
+    ) -> Stepped {
+        let abi = self.section.header().abi;
+        let registers = topmost.map(|viewpoint| |register: DwarfRegister| viewpoint.register(register.0));
+        let frame = sframe_engine::Frame { pc: state.pc, sp: state.sp, fp: state.fp.unwrap_or_default() };
+        let step = self
+            .rules(frame.pc.into())
+            .and_then(|found| found.apply(abi, &frame, registers.as_ref(), &memory, self.pauth));
+        let cfa = match &step {
+            Ok(Step::Caller(caller)) => Some(caller.cfa),
+            Err(StepError::MisalignedCfa { cfa } | StepError::NoProgress { cfa, .. }) => Some(*cfa),
+            _ => None,
+        };
+        let mangled = match &step {
+            Ok(Step::Caller(caller)) => caller.mangled,
+            _ => None,
+        };
+        let caller = match step {
+            Ok(Step::Caller(Caller { ra: Err(error), .. })) | Err(error) => Err(End::Failed(error)),
+            Ok(Step::Outermost) => Err(End::Outermost),
+            Ok(Step::Caller(Caller { sp, ra: Ok(ra), fp, interrupted, .. })) => Ok(State {
+                pc: if interrupted {
+                    Pc::Instruction(InstructionPointer(ra))
+                } else {
+                    Pc::Return(ReturnAddress(ra))
+                },
+                sp,
+                // A frame pointer that can't be read does not end the walk:
+                // most callers never use it. It counts as wrong.
+                fp: fp.map_err(|error| match error {
+                    StepError::Unreadable { address, .. } => address,
+                    _ => 0,
+                }),
+            }),
+        };
+        Stepped { cfa, mangled, caller }
     }
 }

@@ -3,5 +3,6 @@
 mod backtrace;
 mod engine;
 
-pub use backtrace::{Backtrace, End, Frame, Unwinder, Viewpoint};
+pub use backtrace::{Backtrace, BlackBox, End, Frame, State, Stepped, Stepper, Unwinder, Viewpoint};
+pub(crate) use engine::DEPTH_LIMIT;
 pub use engine::SframeUnwinder;

@@ -1,0 +1,3 @@
+#include "path.h"
+
+struct bench_path *volatile bench_path;
