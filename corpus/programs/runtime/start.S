@@ -23,7 +23,7 @@ _start:
         .if     marks_outermost
         .cfi_undefined %rip
         .endif
-#ifdef __PIC__
+#if defined(__PIC__) && !defined(DYNAMIC)
         call    runtime_relocate
 #endif
         movq    (%rsp), %rdi            /* argc */
@@ -51,7 +51,7 @@ _start:
         .cfi_offset x29, -16
         .cfi_offset x30, -8
         .endif
-#ifdef __PIC__
+#if defined(__PIC__) && !defined(DYNAMIC)
         bl      runtime_relocate
 #endif
         ldr     x0, [sp, #16]           /* argc */
@@ -73,7 +73,7 @@ _start:
         .endif
         aghi    %r15, -160              /* the callee's register save area */
         .cfi_adjust_cfa_offset 160
-#ifdef __PIC__
+#if defined(__PIC__) && !defined(DYNAMIC)
         brasl   %r14, runtime_relocate
 #endif
         lg      %r2, 160(%r15)          /* argc */

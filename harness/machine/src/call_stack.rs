@@ -120,10 +120,13 @@ impl CallStack {
         self.bottom
     }
 
-    /// Whether the callers of the topmost frame are known. They are not while
-    /// SP points into fresh memory and the next call or indirect branch has
-    /// yet to show what that means: the frame has moved there, or a new
-    /// context is about to begin.
+    /// Whether the callers of the topmost frame are known.
+    ///
+    /// They are not while SP points into fresh memory and the next call or
+    /// indirect branch has yet to show what that means: the frame has moved
+    /// there, or a new context is about to begin. Nor are they between the
+    /// instruction that loads SP from a saved context, which ends the frames
+    /// above it, and the branch into the frame that is left.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.settled

@@ -27,4 +27,10 @@ pub struct ControlFlow {
     pub alternate_stacks: u64,
     /// Returns from a handler to the interrupted instruction.
     pub signal_returns: u64,
+    /// Calls bound when they were first made.
+    pub lazy_bindings: u64,
+    /// Return addresses signed with key A.
+    pub signed_with_key_a: u64,
+    /// Return addresses signed with key B.
+    pub signed_with_key_b: u64,
 }

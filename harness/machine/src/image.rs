@@ -1,14 +1,14 @@
-//! What the loader maps: the program headers of an ELF executable.
+//! What the loader maps: the program headers of an ELF executable or library.
 
 use std::ops::Range;
 
-use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::Header;
 use goblin::elf::header::{EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, ELFDATA2MSB, ET_DYN, ET_EXEC};
-use goblin::elf::program_header::{PF_R, PF_W, PF_X, PT_INTERP, PT_LOAD, PT_PHDR, ProgramHeader};
+use goblin::elf::program_header::{PF_R, PF_W, PF_X, PT_INTERP, PT_LOAD, PT_PHDR, PT_TLS, ProgramHeader};
 
 use crate::address_space::{PAGE, Permissions};
 use crate::cpu::{self, Cpu};
+use crate::dynamic::{self, Dynamic};
 
 /// Images end below this address; stack and thread storage lie above it.
 pub(crate) const IMAGE_LIMIT: u64 = 1 << 37;
@@ -26,9 +26,53 @@ pub enum LoadError {
     /// It is ELF, but not for a machine we have.
     #[error("{0}")]
     Unsupported(String),
-    /// Its program headers contradict themselves or the file.
+    /// Its program headers or dynamic section contradict themselves or the file.
     #[error("{0}")]
     Malformed(String),
+    /// A library can't be loaded.
+    #[error("{name}: {source}")]
+    Library {
+        /// The library.
+        name: String,
+        /// What is wrong with it.
+        source: Box<LoadError>,
+    },
+    /// A library that is needed was not given.
+    #[error("{needed_by} needs the library {name}, which is not there")]
+    MissingLibrary {
+        /// The library's name.
+        name: String,
+        /// The image that needs it.
+        needed_by: String,
+    },
+    /// No image defines a symbol.
+    #[error("{needed_by} needs the symbol {name}, which no image defines")]
+    MissingSymbol {
+        /// The symbol's name.
+        name: String,
+        /// The image that needs it.
+        needed_by: String,
+    },
+    /// Two images would lie at the same addresses.
+    #[error("{first} and {second} overlap at {address:#x}")]
+    Overlap {
+        /// An image.
+        first: String,
+        /// Another.
+        second: String,
+        /// The first address that both want.
+        address: u64,
+    },
+    /// The machine can't apply a relocation.
+    #[error("{image}: the relocation at {address:#x} is of type {name}, which the machine does not have")]
+    Relocation {
+        /// The image.
+        image: String,
+        /// The place that it changes, without load bias.
+        address: u64,
+        /// Its type: name and number.
+        name: String,
+    },
 }
 
 /// A part of the file that is mapped.
@@ -44,34 +88,79 @@ pub struct Segment {
     pub permissions: Permissions,
 }
 
-/// An executable, ready to be mapped.
+/// An executable or a library, ready to be mapped.
 #[derive(Clone, Debug)]
 pub struct Image<'a> {
     /// The CPU it is for.
     pub cpu: &'static Cpu,
-    /// First instruction, with the load bias.
+    /// First instruction, with the load bias. Libraries have none.
     pub entry: u64,
-    /// What is added to the file's addresses; 0 but for position-independent executables.
+    /// What is added to the file's addresses; 0 for executables that are not
+    /// position-independent.
     pub bias: u64,
     /// What is mapped, in the order of addresses.
     pub segments: Vec<Segment>,
+    /// What it asks of a dynamic linker, if it has a dynamic section.
+    pub dynamic: Option<Dynamic>,
+    /// Whether it names an interpreter.
+    pub(crate) interpreter: bool,
+    /// Where its variables of each thread start from, if it has any.
+    pub(crate) thread_storage: Option<ThreadStorage>,
     /// Address of the program headers in memory, where they are mapped.
     pub(crate) phdr: Option<u64>,
     pub(crate) phnum: u16,
     pub(crate) bytes: &'a [u8],
 }
 
-fn malformed(message: impl Into<String>) -> LoadError {
+/// The variables that each thread has of its own (`PT_TLS`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadStorage {
+    /// The first bytes' place in the file; zeroes follow.
+    pub(crate) file: Range<usize>,
+    pub(crate) len: u64,
+    pub(crate) align: u64,
+}
+
+pub(crate) fn malformed(message: impl Into<String>) -> LoadError {
     LoadError::Malformed(message.into())
 }
 
 impl<'a> Image<'a> {
-    /// Reads the ELF header and the program headers.
+    /// Reads the headers and the dynamic section of an executable.
     ///
     /// # Errors
-    /// Not ELF, not a static or static-PIE executable for one of the four
-    /// ABIs, or program headers that no loader should follow.
+    /// Not ELF, not an executable for one of the four ABIs, or headers that
+    /// no loader should follow.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, LoadError> {
+        let mut image = Self::parse_headers(bytes)?;
+        let entry = image.entry.checked_add(image.bias).filter(|entry| {
+            image.segments.iter().any(|s| s.permissions.execute && entry.wrapping_sub(s.address) < s.len)
+        });
+        image.entry = entry.ok_or_else(|| {
+            malformed(format!("the entry point {:#x} lies in no executable segment", image.entry))
+        })?;
+        Ok(image)
+    }
+
+    /// As [`Self::parse`], without a look at the entry point.
+    pub(crate) fn parse_headers(bytes: &'a [u8]) -> Result<Self, LoadError> {
+        Self::read(bytes, |_| PIE_BASE)
+    }
+
+    /// Reads the headers and the dynamic section of a library that is to be
+    /// loaded from `base` on.
+    pub(crate) fn parse_library(bytes: &'a [u8], base: u64) -> Result<Self, LoadError> {
+        // The bias is what is missing from the first segment's address.
+        let image = Self::read(bytes, |first| base.saturating_sub(first & !(PAGE - 1)))?;
+        if image.bias == 0 {
+            return Err(LoadError::Unsupported("this is an executable, not a shared library".into()));
+        }
+        Ok(Self { entry: 0, ..image })
+    }
+
+    /// `bias_of` says where an image goes that can lie anywhere, by the
+    /// address of its first segment. The entry point is left without bias.
+    fn read(bytes: &'a [u8], bias_of: impl Fn(u64) -> u64) -> Result<Self, LoadError> {
         let header = elf_header(bytes)?;
         let cpu = cpu_of(&header)?;
         if !matches!(header.e_type, ET_EXEC | ET_DYN) {
@@ -81,24 +170,10 @@ impl<'a> Image<'a> {
             )));
         }
         let headers = program_headers(bytes, &header, cpu)?;
-        if let Some(interpreter) = headers.iter().find(|header| header.p_type == PT_INTERP) {
-            let name = file_range(bytes, interpreter)?;
-            return Err(LoadError::Unsupported(format!(
-                "the executable is dynamic: it asks for the interpreter {}",
-                String::from_utf8_lossy(&bytes[name]).trim_end_matches('\0')
-            )));
-        }
-        let bias = if header.e_type == ET_DYN { PIE_BASE } else { 0 };
+        let loaded = headers.iter().filter(|header| header.p_type == PT_LOAD && header.p_memsz > 0);
+        let first = loaded.map(|header| header.p_vaddr).min().unwrap_or(0);
+        let bias = if header.e_type == ET_DYN { bias_of(first) } else { 0 };
         let segments = segments(bytes, &headers, bias)?;
-        let entry = header
-            .e_entry
-            .checked_add(bias)
-            .filter(|entry| {
-                segments.iter().any(|s| s.permissions.execute && entry.wrapping_sub(s.address) < s.len)
-            })
-            .ok_or_else(|| {
-                malformed(format!("the entry point {:#x} lies in no executable segment", header.e_entry))
-            })?;
         let phdr = headers
             .iter()
             .find(|header| header.p_type == PT_PHDR)
@@ -108,7 +183,59 @@ impl<'a> Image<'a> {
                 let segment = segments.iter().find(|segment| segment.file.contains(&offset))?;
                 Some(segment.address + (offset - segment.file.start) as u64)
             });
-        Ok(Self { cpu, entry, bias, segments, phdr, phnum: header.e_phnum, bytes })
+        let dynamic = Dynamic::parse(bytes, &headers, &segments, bias, cpu)?;
+        let thread_storage = match headers.iter().find(|header| header.p_type == PT_TLS) {
+            None => None,
+            Some(header) if header.p_memsz > MEMORY_LIMIT || header.p_filesz > header.p_memsz => {
+                return Err(malformed("the thread storage is larger than it can be"));
+            }
+            Some(header) => Some(ThreadStorage {
+                file: file_range(bytes, header)?,
+                len: header.p_memsz,
+                align: header.p_align.clamp(1, PAGE),
+            }),
+        };
+        Ok(Self {
+            cpu,
+            entry: header.e_entry,
+            bias,
+            segments,
+            dynamic,
+            interpreter: headers.iter().any(|header| header.p_type == PT_INTERP),
+            thread_storage,
+            phdr,
+            phnum: header.e_phnum,
+            bytes,
+        })
+    }
+
+    /// The addresses from the first segment's to the end of the last.
+    #[must_use]
+    pub fn range(&self) -> Range<u64> {
+        let start = self.segments.first().map_or(0, |segment| segment.address);
+        let end = self.segments.last().map_or(0, |segment| segment.address + segment.len);
+        start..end
+    }
+
+    /// The file.
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Whether the machine has to do for it what an interpreter does. Static
+    /// executables relocate themselves.
+    pub(crate) fn is_dynamic(&self) -> bool {
+        self.interpreter || self.dynamic.as_ref().is_some_and(|dynamic| !dynamic.needed.is_empty())
+    }
+
+    /// Whether bytes at an address without load bias lie in one segment.
+    pub(crate) fn holds(&self, address: u64, len: u64) -> bool {
+        let address = address.wrapping_add(self.bias);
+        self.segments.iter().any(|segment| {
+            let offset = address.wrapping_sub(segment.address);
+            offset < segment.len && len <= segment.len - offset
+        })
     }
 }
 
@@ -154,8 +281,7 @@ fn program_headers(bytes: &[u8], header: &Header, cpu: &Cpu) -> Result<Vec<Progr
         .ok()
         .filter(|offset| offset.checked_add(count * ENTRY).is_some_and(|end| end <= bytes.len()))
         .ok_or_else(|| malformed("the program headers reach past the end of the file"))?;
-    let endian = if cpu.big_endian { Endian::Big } else { Endian::Little };
-    ProgramHeader::parse(bytes, offset, count, Ctx::new(Container::Big, endian))
+    ProgramHeader::parse(bytes, offset, count, dynamic::context(cpu))
         .map_err(|error| malformed(error.to_string()))
 }
 

@@ -10,16 +10,22 @@
 //! 3. [`Machine::run`] executes the program and calls an [`Observer`] before
 //!    each instruction, with registers, memory and the [`CallStack`].
 //!
+//! A dynamic executable has several images: [`Images::load`] reads them, gives
+//! each its addresses and does the work of a dynamic linker.
+//!
 //! The call stack comes from executed calls and returns alone. This crate
-//! reads neither symbols, nor debug information, nor unwind tables: what they
-//! say is to be judged by it.
+//! reads neither debug information nor unwind tables, and no symbols but to
+//! link: what they say is to be judged by it.
 
 mod address_space;
 mod call_stack;
 mod control_flow;
 mod cpu;
+mod dynamic;
 mod effect_cache;
 mod image;
+mod images;
+mod link;
 mod machine;
 mod observer;
 mod outcome;
@@ -32,7 +38,10 @@ pub use address_space::{AddressSpace, MapError, Permissions};
 pub use call_stack::{Bottom, CallStack, Record, Signature};
 pub use control_flow::ControlFlow;
 pub use cpu::{AARCH64, AARCH64_BE, AMD64, AuthenticationKey, Control, Cpu, S390X};
+pub use dynamic::Dynamic;
 pub use image::{Image, LoadError, Segment};
+pub use images::{Images, Library};
+pub use link::is_linker;
 pub use machine::{Machine, MachineError, Options};
 pub use observer::{Flow, Moment, Observer};
 pub use outcome::{Broken, End, Outcome};

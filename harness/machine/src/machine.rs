@@ -10,7 +10,9 @@ use crate::address_space::{AddressSpace, MapError};
 use crate::call_stack::Signature;
 use crate::cpu::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer, Unreported};
 use crate::effect_cache::{EffectCache, with_code};
-use crate::image::Image;
+use crate::image::{Image, LoadError};
+use crate::images::Images;
+use crate::link::{Plan, lazy, prelude};
 use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End, Outcome};
 use crate::process::{self, Pattern, ProcessError};
@@ -56,6 +58,9 @@ pub enum MachineError {
     /// Its memory could not be mapped.
     #[error(transparent)]
     Map(#[from] MapError),
+    /// The image can't be linked.
+    #[error(transparent)]
+    Load(#[from] LoadError),
     /// The arguments do not fit onto the stack.
     #[error("{0}")]
     Stack(String),
@@ -90,15 +95,26 @@ pub struct Machine {
     stack: Range<u64>,
     witness_faults: WitnessFaults,
     space: AddressSpace,
+    plan: Plan,
 }
 
 impl Machine {
-    /// Maps an image and lays out its first stack.
+    /// Maps an executable that needs no library, and lays out its first stack.
+    ///
+    /// # Errors
+    /// As for [`Self::with_images`]; or it needs a library.
+    pub fn new(image: &Image<'_>, options: &Options) -> Result<Self, MachineError> {
+        Self::with_images(&Images::of(image.clone())?, options)
+    }
+
+    /// Maps an executable with its libraries, links them, and lays out the
+    /// first stack.
     ///
     /// # Errors
     /// Memory that the host does not have, or arguments that do not fit.
-    pub fn new(image: &Image<'_>, options: &Options) -> Result<Self, MachineError> {
-        let (space, sp) = process::create(image, &options.arguments, options.stack_size, options.pattern)?;
+    pub fn with_images(images: &Images<'_>, options: &Options) -> Result<Self, MachineError> {
+        let (space, sp) = process::create(images, &options.arguments, options.stack_size, options.pattern)?;
+        let image = images.executable();
         Ok(Self {
             cpu: image.cpu,
             entry: image.entry,
@@ -108,6 +124,7 @@ impl Machine {
             stack: process::STACK_TOP - options.stack_size..process::STACK_TOP,
             witness_faults: options.witness_faults,
             space,
+            plan: images.plan.clone(),
         })
     }
 
@@ -121,20 +138,17 @@ impl Machine {
         let failed = |error| MachineError::Unicorn { cpu: cpu.name, error };
         let entry = self.entry;
         let (sp, pattern) = (self.sp, self.pattern);
+        let plan = self.plan.clone();
         // The state outlives the emulator, which has pointers into its memory.
         let run = RefCell::new(Run::new(self, observer));
         let mut unicorn = set_up(&run, cpu).map_err(failed)?;
-        process::set_registers(&mut unicorn, cpu, sp, pattern).map_err(failed)?;
-
-        let mut start = entry;
-        let result = loop {
-            let result = unicorn.emu_start(start, NOWHERE, 0, 0);
-            let mut run = run.borrow_mut();
-            let Some(pause) = run.pause.take() else { break result };
-            match run.resume(&mut unicorn, pause) {
-                Some(pc) => start = pc,
-                None => break result,
+        let result = match prelude::run(&plan, &run, &mut unicorn, sp, pattern) {
+            Ok(true) => {
+                process::set_registers(&mut unicorn, cpu, sp, pattern).map_err(failed)?;
+                run.borrow_mut().witness.start_again(sp);
+                execute(&run, &mut unicorn, entry, NOWHERE)
             }
+            other => other.map(|_| ()),
         };
         let pc = unicorn.reg_read(cpu.pc).unwrap_or_default();
         drop(unicorn);
@@ -150,6 +164,25 @@ impl Machine {
     }
 }
 
+/// Runs from an address to another one, with the pauses that signals need.
+pub(crate) fn execute(
+    run: &RefCell<Run<'_>>,
+    unicorn: &mut Unicorn<'_, ()>,
+    start: u64,
+    until: u64,
+) -> Result<(), uc_error> {
+    let mut start = start;
+    loop {
+        let result = unicorn.emu_start(start, until, 0, 0);
+        let mut run = run.borrow_mut();
+        let Some(pause) = run.pause.take() else { return result };
+        match run.resume(unicorn, pause) {
+            Some(pc) => start = pc,
+            None => return result,
+        }
+    }
+}
+
 /// An address at which nothing is ever mapped; emulation has no end address.
 const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
 
@@ -162,6 +195,8 @@ pub(crate) struct Run<'o> {
     /// Whether the observer wants to know of stores.
     reports_stores: bool,
     pub(crate) witness: Witness,
+    /// Calls that are bound when they are first made.
+    slots: lazy::Slots,
     effects: EffectCache,
     trail: Trail,
     pub(crate) signals: Signals,
@@ -276,6 +311,7 @@ impl<'o> Run<'o> {
             reports_stores: observer.wants_stores(),
             observer,
             witness: Witness::new(machine.cpu, machine.stack, machine.sp, machine.witness_faults),
+            slots: machine.plan.slots,
             effects: EffectCache::default(),
             trail: Trail::default(),
             signals: Signals::default(),
@@ -294,8 +330,8 @@ impl<'o> Run<'o> {
         self.end.get_or_insert(end);
     }
 
-    fn instruction(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, size: u32) {
-        if self.end.is_some() || self.pause.is_some() {
+    fn instruction(&mut self, unicorn: &mut Unicorn<'_, ()>, pc: u64, size: u32) {
+        if self.end.is_some() || self.pause.is_some() || prelude::is_own(pc) {
             return;
         }
         if self.instructions >= self.budget {
@@ -306,6 +342,15 @@ impl<'o> Run<'o> {
         let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
             return self.end(End::Broken(Broken::Unicorn("registers can't be read".into())));
         };
+        if lazy::is_resolver(pc) {
+            match self.slots.bind(self.cpu, &self.space, unicorn, sp) {
+                Ok(slot) => {
+                    self.witness.bound();
+                    self.stored(slot, 8);
+                }
+                Err(error) => return self.end(End::Broken(Broken::Linking(error))),
+            }
+        }
         if self.witness.was_call() {
             let return_address = match self.cpu.link {
                 Link::Stack => self.space.read_u64(sp),

@@ -49,6 +49,9 @@ pub enum Broken {
         /// The instruction.
         pc: u64,
     },
+    /// The program can't be linked: a procedure linkage table leaves what no
+    /// call is to be bound by, or what it names can't be read or written.
+    Linking(String),
     /// The emulator failed.
     Unicorn(String),
     /// The harness failed within a hook.
@@ -78,6 +81,7 @@ impl fmt::Display for Broken {
                 write!(f, "signal {number} can't be delivered at {pc:#x}: {why}")
             }
             Self::Halted { pc } => write!(f, "the CPU halted at {pc:#x}"),
+            Self::Linking(error) => write!(f, "the program can't be linked: {error}"),
             Self::Unicorn(error) => write!(f, "Unicorn: {error}"),
             Self::Harness(error) => write!(f, "the harness failed: {error}"),
         }

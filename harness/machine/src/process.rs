@@ -6,13 +6,14 @@ use unicorn_engine::{Unicorn, uc_error};
 use crate::address_space::{AddressSpace, MapError, PAGE, Permissions};
 use crate::cpu::{Cpu, Link};
 use crate::image::{IMAGE_LIMIT, Image};
+use crate::images::Images;
 
 /// The stack ends here; nothing is mapped above it.
 pub(crate) const STACK_TOP: u64 = 0x3f_ffff_0000;
 /// The page of thread storage.
 const THREAD_STORAGE: u64 = IMAGE_LIMIT + 0x10_0000;
 /// Thread pointers point into the middle of the page: ABIs use both sides.
-const THREAD_POINTER: u64 = THREAD_STORAGE + PAGE / 2;
+pub(crate) const THREAD_POINTER: u64 = THREAD_STORAGE + PAGE / 2;
 /// Where amd64 and s390x keep the stack guard, in bytes from the thread pointer.
 const STACK_GUARD: u64 = 0x28;
 const CANARY: u64 = 0x00c0_ffee_0bad_f00d;
@@ -56,21 +57,26 @@ pub(crate) enum ProcessError {
     StackTooSmall(u64),
 }
 
-/// Maps an image with stack and thread storage. Returns the memory and the
-/// first SP.
+/// Maps images with stack and thread storage, and links them. Returns the
+/// memory and the first SP.
 pub(crate) fn create(
-    image: &Image<'_>,
+    images: &Images<'_>,
     arguments: &[String],
     stack_size: u64,
     pattern: Pattern,
 ) -> Result<(AddressSpace, u64), ProcessError> {
+    let image = images.executable();
     let mut space = AddressSpace::new(image.cpu.big_endian);
-    map_image(&mut space, image)?;
+    for (_, image) in images.iter() {
+        map_image(&mut space, image)?;
+    }
 
     let stack_size = stack_size.next_multiple_of(PAGE).max(PAGE);
     let bottom = STACK_TOP - stack_size;
     space.map(bottom, stack_size, Permissions::READ_WRITE)?;
-    space.map(THREAD_STORAGE, PAGE, Permissions::READ_WRITE)?;
+    let thread_storage = images.plan.thread_storage.len.next_multiple_of(PAGE);
+    space.map(THREAD_STORAGE - thread_storage, PAGE + 2 * thread_storage, Permissions::READ_WRITE)?;
+    images.plan.install(image.cpu, &mut space)?;
     // The regions were just mapped, and these addresses lie within them.
     let mut stored = space.fill(bottom, stack_size / PAGE, |address| pattern.stack(address));
     stored &= space.write_u64(THREAD_POINTER, THREAD_POINTER);

@@ -19,8 +19,10 @@ pub(crate) struct SignalFrame {
     pub(crate) red_zone: u64,
     /// Room between frame and stack for what lies outside of the frame.
     pub(crate) above: u64,
-    /// The frame's address, modulo 16.
+    /// The frame's address is a multiple of this,
     pub(crate) alignment: u64,
+    /// and so many bytes.
+    pub(crate) misalignment: u64,
     /// `siginfo_t`.
     pub(crate) info: u64,
     /// `ucontext_t`; `uc_stack` lies 16 bytes further.
@@ -214,8 +216,8 @@ impl Run<'_> {
         let layout = self.cpu.signal_frame;
         let top = alternate.map_or_else(|| interrupted.sp.wrapping_sub(layout.red_zone), |stack| stack.end);
         let room = layout.above + layout.len;
-        let frame =
-            (top.wrapping_sub(room).wrapping_sub(layout.alignment) & !15).wrapping_add(layout.alignment);
+        let lowest = top.wrapping_sub(room).wrapping_sub(layout.misalignment);
+        let frame = (lowest - lowest % layout.alignment).wrapping_add(layout.misalignment);
         let in_alternate = |stack: &Range<u64>| stack.start <= frame;
         if frame > top || !alternate.is_none_or(in_alternate) {
             return Ok(None);

@@ -33,7 +33,7 @@ use rustc_hash::FxHashSet;
 
 use crate::call_stack::{Bottom, CallStack, Record, Signature};
 use crate::control_flow::ControlFlow;
-use crate::cpu::{Control, Cpu, Link};
+use crate::cpu::{AuthenticationKey, Control, Cpu, Link};
 
 /// Where the value that an instruction puts into SP comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,6 +205,23 @@ impl Witness {
         }
     }
 
+    /// A call has been bound.
+    pub(crate) const fn bound(&mut self) {
+        self.control_flow.lazy_bindings += 1;
+    }
+
+    /// Forgets all calls: what runs next was called by nobody.
+    pub(crate) fn start_again(&mut self, sp: u64) {
+        self.previous = Previous { control: Control::Other, movement: Movement::Relative, sp, fp: 0 };
+        self.current = Context {
+            call_stack: CallStack::new(Bottom::Entry, Vec::new()),
+            stacks: vec![Stack::new(0, sp, sp)],
+        };
+        self.parked.clear();
+        self.unsettled = None;
+        self.restored = None;
+    }
+
     pub(crate) const fn call_stack(&self) -> &CallStack {
         &self.current.call_stack
     }
@@ -232,13 +249,13 @@ impl Witness {
             return;
         }
         let Previous { sp, fp, .. } = self.previous;
+        self.current.call_stack.settled = true;
         if let Some(Unsettled { left, entered }) = self.unsettled.take() {
             // The frame goes on, on another stack.
             self.control_flow.stack_moves += 1;
             let first = self.current.call_stack.records().len();
             self.current.leave_stack(left);
             self.current.stacks.push(Stack::new(first, entered, sp));
-            self.current.call_stack.settled = true;
         }
         self.control_flow.calls += 1;
         self.callees.insert(callee);
@@ -255,6 +272,10 @@ impl Witness {
 
     /// The last instruction has signed the link register.
     pub(crate) fn sign(&mut self, signature: Signature) {
+        *match signature.key {
+            AuthenticationKey::A => &mut self.control_flow.signed_with_key_a,
+            AuthenticationKey::B => &mut self.control_flow.signed_with_key_b,
+        } += 1;
         if let Some(record) = self.current.call_stack.innermost_mut() {
             record.signature = Some(signature);
         }
@@ -296,14 +317,20 @@ impl Witness {
         }
         let lost = before - self.current.call_stack.records().len();
         self.control_flow.frames_given_up += lost as u64;
-        if lost > 0 || self.previous.movement == Movement::Foreign {
+        let is_foreign = self.previous.movement == Movement::Foreign;
+        if lost > 0 || is_foreign {
             self.restored = Some(sp);
+        }
+        if is_foreign && (lost > 0 || self.top().is_some_and(|top| sp == top.caller_sp)) {
+            // The frame that loaded SP is gone, and control has not left it yet.
+            self.current.call_stack.settled = false;
         }
     }
 
     /// An indirect branch has led to `pc`.
     fn arrive(&mut self, pc: u64, sp: u64, fp: u64) {
         let restored = self.restored.take() == Some(sp);
+        self.current.call_stack.settled = true;
         let is_return = self.previous.control == Control::Return;
         if self.unsettled.is_some() {
             self.control_flow.contexts_begun += 1;
@@ -452,6 +479,8 @@ impl Witness {
                 if index + 1 == self.current.stacks.len() {
                     return;
                 }
+                // By a restored context the frame that did so is gone too.
+                self.current.call_stack.settled = self.previous.movement != Movement::Foreign;
                 // The context leaves its upper stacks. Who comes back to them
                 // finds their frames, but not those of the callers.
                 let keep = self.current.stacks[index + 1].first;

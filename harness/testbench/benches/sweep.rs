@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use sframe_machine::{AMD64, End, Flow, Image, Machine, Moment, Options};
 use sframe_testbench::case::sframe_unwinder;
-use sframe_testbench::examine::examine;
+use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
 
@@ -47,13 +47,13 @@ fn programs() {
             let target = Target::open(&bytes).expect("a target");
             let mut instructions = 0;
             let set_up = fastest(|| {
-                run(&target.image, &mut |_| Flow::Stop);
+                run(&target.executable().image, &mut |_| Flow::Stop);
             });
-            let witness = fastest(|| instructions = run(&target.image, &mut |_| Flow::Continue));
+            let witness = fastest(|| instructions = run(&target.executable().image, &mut |_| Flow::Continue));
             let compare = fastest(|| {
                 let mut unwinder = sframe_unwinder(&target);
                 let options = Options::default();
-                examine(&target, &mut *unwinder, &[], &options).expect("a machine");
+                examine(&target, &mut *unwinder, &Look::default(), &options).expect("a machine");
             });
             let ratio = |time: Duration| time.as_secs_f64() / witness.as_secs_f64();
             println!(
@@ -83,11 +83,11 @@ fn per_instruction(levels: u32, calls: u32, kept: bool) -> f64 {
         let options = Options { stack_size: 64 << 20, ..Options::default() };
         let mut instructions = 0;
         let time = fastest(|| {
-            let unwinder = SframeUnwinder::new(target.section.clone(), AMD64.address_bits);
+            let unwinder = SframeUnwinder::new(target.sections.clone(), AMD64.address_bits);
             let examination = if kept {
-                examine(&target, &mut { unwinder }, &[], &options)
+                examine(&target, &mut { unwinder }, &Look::default(), &options)
             } else {
-                examine(&target, &mut BlackBox(unwinder), &[], &options)
+                examine(&target, &mut BlackBox(unwinder), &Look::default(), &options)
             };
             let examination = examination.expect("a machine");
             assert_eq!((examination.end, examination.findings.len()), (End::Exit(0), 0));

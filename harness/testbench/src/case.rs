@@ -1,15 +1,20 @@
 //! A case: one spec on one build, and what comes of it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
+use sframe_engine::Section;
 use sframe_machine::{Broken, End as RunEnd, Options};
 
+use crate::control_flow::Features;
 use crate::corpus::Build;
-use crate::examine::{Breakpoint, Examination, WalkEnds, examine};
+use crate::cross_check::{TraceCounts, Traces};
+use crate::examine::{Breakpoint, Deliveries, Examination, Look, Signals, WalkEnds, examine};
+use crate::files::Files;
 use crate::finding::{Address, Finding};
-use crate::judge::{Expected, judge_stop, judge_sweep};
-use crate::spec::{Abi, BuildFacts, Location, Spec, Stop, Verdict};
+use crate::judge::{Expected, judge_signals, judge_stop, judge_sweep};
+use crate::spec::{Abi, BuildFacts, End, Location, Spec, Stop, Verdict};
 use crate::target::Target;
 use crate::unwind::{SframeUnwinder, Unwinder};
 use crate::yaml::{Source, suggest};
@@ -20,7 +25,7 @@ pub type MakeUnwinder = dyn for<'a> Fn(&Target<'a>) -> Box<dyn Unwinder + 'a> + 
 /// The engine of this project, as the unwinder under test.
 #[must_use]
 pub fn sframe_unwinder<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
-    Box::new(SframeUnwinder::new(target.section.clone(), target.image.cpu.address_bits))
+    Box::new(SframeUnwinder::new(target.sections.clone(), target.executable().image.cpu.address_bits))
 }
 
 /// What a case comes to.
@@ -52,6 +57,36 @@ pub struct SeenKnown {
     pub reason: String,
     /// Number of findings that it explains.
     pub findings: u64,
+}
+
+/// Signals, each of which was delivered in a run of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SignalCounts {
+    /// How many.
+    pub delivered: u64,
+    /// Those of which every backtrace was whole.
+    pub complete: u64,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// How the backtraces ended that were not whole, with the number of signals.
+    pub ends: BTreeMap<End, u64>,
+}
+
+impl SignalCounts {
+    fn of(deliveries: &Deliveries) -> Self {
+        let Deliveries { delivered, complete, comparisons, ends, broken: _ } = deliveries;
+        Self { delivered: *delivered, complete: *complete, comparisons: *comparisons, ends: ends.clone() }
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &Self) {
+        self.delivered += other.delivered;
+        self.complete += other.complete;
+        self.comparisons += other.comparisons;
+        for (end, count) in &other.ends {
+            *self.ends.entry(*end).or_default() += count;
+        }
+    }
 }
 
 /// What a case has shown.
@@ -89,6 +124,12 @@ pub struct CaseReport {
     pub max_depth: usize,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
+    /// Signals delivered, each in a run of its own.
+    pub signals: SignalCounts,
+    /// How control has moved, in all runs.
+    pub control_flow: Features,
+    /// How often the call stack was compared with which other trace of the calls.
+    pub traces: TraceCounts,
     /// Rows that cover at least one byte.
     pub rows_total: u64,
     /// Rows that the topmost frame used.
@@ -172,6 +213,9 @@ impl Case<'_> {
             stops: 0,
             max_depth: 0,
             walk_ends: WalkEnds::default(),
+            signals: SignalCounts::default(),
+            control_flow: Features::default(),
+            traces: TraceCounts::default(),
             rows_total: 0,
             rows_exercised: 0,
             rows_exercised_as_caller: 0,
@@ -191,8 +235,8 @@ impl Case<'_> {
         options: &Options,
         make_unwinder: &MakeUnwinder,
     ) -> Result<Vec<(usize, Vec<String>)>, String> {
-        let bytes = self.build.read(corpus).map_err(|error| with_causes(&error))?;
-        let target = self.open(&bytes)?;
+        let files = self.build.files(corpus).map_err(|error| with_causes(&error))?;
+        let target = self.open(&files)?;
         let (stops, examination) = self.execute(&target, options, make_unwinder)?;
         if let Some(reason) = broken_reason(&examination, &target, self.spec.exit_status) {
             return Err(reason);
@@ -207,13 +251,12 @@ impl Case<'_> {
             .collect()
     }
 
-    fn open<'a>(&self, bytes: &'a [u8]) -> Result<Target<'a>, String> {
-        let target = Target::open(bytes).map_err(|error| with_causes(&error))?;
-        let version = target.section.header().version.number();
-        if version == self.build.sframe_version {
-            return Ok(target);
-        }
+    fn open<'a>(&self, files: &'a Files) -> Result<Target<'a>, String> {
+        let target = Target::open_files(files).map_err(|error| with_causes(&error))?;
         let manifest = self.build.sframe_version;
+        let version_of = |section: &Section<'_>| section.header().version.number();
+        let other = target.sections.iter().map(version_of).find(|version| *version != manifest);
+        let Some(version) = other else { return Ok(target) };
         Err(format!("the section is of version {version}, the manifest says {manifest}"))
     }
 
@@ -241,10 +284,50 @@ impl Case<'_> {
             stack_size: self.spec.stack_size.unwrap_or(options.stack_size),
             ..options.clone()
         };
+        let build = self.build;
+        let traces = Traces::of_build(&build.abi, &build.sources, &build.command);
+        let distrusted = self.spec.distrust.iter().map(|distrust| distrust.trace);
+        let look = Look {
+            breakpoints,
+            signals: self.signals(target)?,
+            traces: distrusted.fold(traces, Traces::without),
+            exit_status: self.spec.exit_status,
+        };
         let mut unwinder = make_unwinder(target);
         let examination =
-            examine(target, &mut *unwinder, &breakpoints, &options).map_err(|error| with_causes(&error))?;
+            examine(target, &mut *unwinder, &look, &options).map_err(|error| with_causes(&error))?;
         Ok((stops, examination))
+    }
+
+    /// Where signals are to be delivered.
+    fn signals(&self, target: &Target<'_>) -> Result<Vec<Signals>, String> {
+        let facts = self.facts();
+        let wrong = |index: usize, key: &str, message: &str, help: Option<String>| {
+            let span = self.source.span(&["signals", &index.to_string(), key]);
+            self.source.error_at(span, format!("{message} in {}", self.build.id), help).to_string()
+        };
+        self.spec
+            .signals_for(&facts)
+            .map(|(index, signal)| {
+                let mut ranges = Vec::new();
+                if let Some(location) = &signal.at {
+                    let pc = resolve(location, target)
+                        .map_err(|(message, help)| wrong(index, "at", &message, help))?;
+                    ranges.push(pc..pc + 1);
+                }
+                for function in signal.during.iter().flatten() {
+                    let start = resolve(&Location::function(function), target)
+                        .map_err(|(message, help)| wrong(index, "during", &message, help))?;
+                    let extent = target.extent(start);
+                    ranges.push(
+                        extent.ok_or_else(|| {
+                            wrong(index, "during", &format!("`{function}` has no size"), None)
+                        })?,
+                    );
+                }
+                Ok(Signals { signal: signal.signal, ranges, hits: signal.hits.get() })
+            })
+            .collect()
     }
 
     /// Fills the report; an error is why the case is broken.
@@ -255,8 +338,8 @@ impl Case<'_> {
         make_unwinder: &MakeUnwinder,
         report: &mut CaseReport,
     ) -> Result<(), String> {
-        let bytes = self.build.read(corpus).map_err(|error| with_causes(&error))?;
-        let target = self.open(&bytes)?;
+        let files = self.build.files(corpus).map_err(|error| with_causes(&error))?;
+        let target = self.open(&files)?;
         let (stops, examination) = self.execute(&target, options, make_unwinder)?;
         let broken = broken_reason(&examination, &target, self.spec.exit_status).or_else(|| {
             // Every walk ended where it began: the section was never asked anything.
@@ -268,6 +351,10 @@ impl Case<'_> {
         if broken.is_none() {
             for ((_, stop), arrival) in stops.iter().zip(&examination.arrivals) {
                 findings.extend(judge_stop(stop, arrival));
+            }
+            for ((_, signal), deliveries) in self.spec.signals_for(&self.facts()).zip(&examination.deliveries)
+            {
+                findings.extend(judge_signals(signal, deliveries));
             }
             if let Some(sweep) = self.spec.sweep_for(&self.facts()) {
                 findings.extend(judge_sweep(sweep, report, examination.coverage.instructions_covered));
@@ -340,35 +427,46 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 /// The loaded address of a location, or what is wrong with it and what may
 /// have been meant.
 fn resolve(at: &Location, target: &Target<'_>) -> Result<u64, (String, Option<String>)> {
-    let symbols = &target.subject.symbols;
-    let address = match at {
+    match at {
         Location::Symbol { name, offset } => {
-            let addresses = symbols.addresses_of(name);
+            let addresses = target.addresses_of(name);
             let [address] = addresses[..] else {
                 if !addresses.is_empty() {
                     return Err((format!("there are {} functions `{name}`", addresses.len()), None));
                 }
-                let close = suggest::closest(name, symbols.names());
+                let names = target.modules.iter().flat_map(|module| module.subject.symbols.names());
+                let close = suggest::closest(name, names);
                 let help = close.map(|close| format!("did you mean `{close}`?"));
                 return Err((format!("there is no symbol `{name}`"), help));
             };
-            address.wrapping_add(*offset)
+            Ok(address.wrapping_add(*offset))
         }
         Location::Line { file, line } => {
-            let lines = target.subject.lines();
-            lines
-                .map_err(|error| (error.to_string(), None))?
-                .address_of(file, line.get())
-                .ok_or_else(|| (format!("no instruction belongs to `{file}:{line}`"), None))?
+            let mut without_table = None;
+            for module in &target.modules {
+                match module.subject.lines() {
+                    Ok(lines) => {
+                        if let Some(address) = lines.address_of(file, line.get()) {
+                            return Ok(address.wrapping_add(module.image.bias));
+                        }
+                    }
+                    Err(error) => without_table = Some(error.to_string()),
+                }
+            }
+            let message = format!("no instruction belongs to `{file}:{line}`");
+            Err((without_table.unwrap_or(message), None))
         }
-    };
-    Ok(address.wrapping_add(target.image.bias))
+    }
 }
 
 /// Why a run is worth nothing, if it is. Addresses are given without load bias.
 #[must_use]
 pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status: u8) -> Option<String> {
     let at = |pc: u64| target.place(pc).to_string();
+    let broken_run = || examination.deliveries.iter().find_map(|deliveries| deliveries.broken.clone());
+    if let Some(doubt) = examination.doubt.clone().or_else(broken_run) {
+        return Some(doubt);
+    }
     match &examination.end {
         RunEnd::Exit(status) if *status != exit_status => {
             Some(format!("the program's exit status is {status}, not {exit_status}"))
@@ -396,6 +494,11 @@ fn record(examination: &Examination, report: &mut CaseReport) {
     report.stops = examination.arrivals.iter().filter(|(_, arrival)| arrival.is_some()).count() as u64;
     report.max_depth = examination.max_depth;
     report.walk_ends = examination.walk_ends;
+    for deliveries in &examination.deliveries {
+        report.signals.add(&SignalCounts::of(deliveries));
+    }
+    report.control_flow = examination.features.clone();
+    report.traces = examination.traces;
     report.rows_total = examination.coverage.rows_total;
     report.rows_exercised = examination.coverage.rows_exercised;
     report.rows_exercised_as_caller = examination.coverage.rows_exercised_as_caller;

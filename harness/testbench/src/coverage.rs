@@ -1,10 +1,11 @@
 //! Which rows a run has exercised: agreement says nothing of the others.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
-use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress};
+use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
 
 use crate::finding::FindingRow;
 use crate::target::Target;
@@ -12,8 +13,8 @@ use crate::target::Target;
 /// What a run executed.
 #[derive(Debug, Default)]
 pub(crate) struct Executed {
-    /// How often each instruction ran.
-    instructions: FxHashMap<u64, u64>,
+    /// How often each instruction ran, and whether the stacks were compared there.
+    instructions: FxHashMap<u64, (u64, bool)>,
     /// Return addresses of calls.
     calls: FxHashSet<u64>,
 }
@@ -29,7 +30,8 @@ pub struct Coverage {
     pub rows_exercised_as_caller: u64,
     /// Executed instructions whose PC has an FDE.
     pub instructions_covered: u64,
-    /// Executed instructions without an FDE, by function or address.
+    /// Executed instructions without an FDE, by function or address, or by
+    /// library where that has no section.
     pub uncovered: BTreeMap<String, u64>,
     /// Rows that no topmost frame has used: what agreement says nothing of.
     pub unexercised: Vec<UnexercisedRow>,
@@ -38,6 +40,8 @@ pub struct Coverage {
 /// A row that the topmost frame has never used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnexercisedRow {
+    /// The library; none for the executable.
+    pub image: Option<String>,
     /// The function, or its address where no symbol names it.
     pub function: String,
     /// The row.
@@ -47,30 +51,50 @@ pub struct UnexercisedRow {
 
 impl Executed {
     #[inline]
-    pub(crate) fn instruction(&mut self, pc: u64) {
-        *self.instructions.entry(pc).or_default() += 1;
+    pub(crate) fn instruction(&mut self, pc: u64, compared: bool) {
+        let (count, was_compared) = self.instructions.entry(pc).or_default();
+        *count += 1;
+        *was_compared |= compared;
+    }
+
+    /// Takes note of a comparison in another run than that whose instructions
+    /// are counted.
+    pub(crate) fn compared(&mut self, pc: u64) {
+        self.instructions.entry(pc).or_default().1 = true;
+    }
+
+    /// The instructions in a range that ran, and how often each did.
+    pub(crate) fn within(&self, range: &Range<u64>) -> BTreeMap<u64, u64> {
+        let within = self.instructions.iter().filter(|(pc, _)| range.contains(pc));
+        within.map(|(pc, (count, _))| (*pc, *count)).collect()
     }
 
     pub(crate) fn call(&mut self, return_address: u64) {
         self.calls.insert(return_address);
     }
 
-    /// Rows by function and position.
-    fn row(target: &Target<'_>, address: LookupAddress) -> Option<(u32, u32)> {
-        let found = target.section.lookup(address).ok().flatten()?;
-        Some((found.fde.index, found.row_index?))
+    /// Rows by the section's address, function and position.
+    fn row(target: &Target<'_>, address: LookupAddress) -> Option<(u64, u32, u32)> {
+        let section = target.sections.at(address)?;
+        let found = section.lookup(address).ok().flatten()?;
+        Some((section.address(), found.fde.index, found.row_index?))
     }
 
     pub(crate) fn coverage(&self, target: &Target<'_>) -> Coverage {
         let mut coverage = Coverage::default();
         let mut rows = FxHashSet::default();
-        for (&pc, &count) in &self.instructions {
+        for (&pc, &(count, compared)) in &self.instructions {
             let pc = InstructionPointer(pc);
-            rows.extend(Self::row(target, pc.into()));
-            if target.section.lookup_fde(pc).ok().flatten().is_some() {
+            if compared {
+                rows.extend(Self::row(target, pc.into()));
+            }
+            if count == 0 {
+                continue;
+            }
+            if target.sections.lookup_fde(pc).ok().flatten().is_some() {
                 coverage.instructions_covered += count;
             } else {
-                *coverage.uncovered.entry(target.frame_name(pc.0, true)).or_default() += count;
+                *coverage.uncovered.entry(uncovered_name(target, pc.0)).or_default() += count;
             }
         }
         coverage.count_rows(target, &rows);
@@ -80,21 +104,40 @@ impl Executed {
     }
 }
 
+/// The name of a library that has no section as a whole, or else of a function.
+fn uncovered_name(target: &Target<'_>, pc: u64) -> String {
+    let without_section = target.module_at(pc).filter(|module| module.section.is_none());
+    let library = without_section.and_then(|module| module.name.clone());
+    library.unwrap_or_else(|| target.frame_name(pc, true))
+}
+
 impl Coverage {
     /// Counts the rows that cover something, and those of them that were used.
-    fn count_rows(&mut self, target: &Target<'_>, used: &FxHashSet<(u32, u32)>) {
-        for fde in target.section.fdes().flatten() {
-            for (index, row) in (0..).zip(target.section.rows(&fde).flatten()) {
+    fn count_rows(&mut self, target: &Target<'_>, used: &FxHashSet<(u64, u32, u32)>) {
+        for section in target.sections.iter() {
+            self.count_rows_of(target, section, used);
+        }
+    }
+
+    fn count_rows_of(
+        &mut self,
+        target: &Target<'_>,
+        section: &Section<'_>,
+        used: &FxHashSet<(u64, u32, u32)>,
+    ) {
+        for fde in section.fdes().flatten() {
+            for (index, row) in (0..).zip(section.rows(&fde).flatten()) {
                 let is_behind_the_end = fde.pc_type == PcType::Inc && row.start >= fde.size;
                 if row.is_empty() || is_behind_the_end {
                     continue;
                 }
                 self.rows_total += 1;
-                if used.contains(&(fde.index, index)) {
+                if used.contains(&(section.address(), fde.index, index)) {
                     self.rows_exercised += 1;
                 } else {
                     let function = target.frame_name(fde.start, true);
-                    self.unexercised.push(UnexercisedRow { function, row: FindingRow::new(&row) });
+                    let image = target.place(fde.start).image.map(str::to_owned);
+                    self.unexercised.push(UnexercisedRow { image, function, row: FindingRow::new(&row) });
                 }
             }
         }

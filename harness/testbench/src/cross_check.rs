@@ -5,7 +5,10 @@
 //! compared at every instruction. A difference says nothing of the subject: the
 //! case is broken.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
 use sframe_engine::PauthMask;
 use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
 
@@ -13,7 +16,7 @@ use crate::spec::Trace;
 use crate::target::Target;
 
 /// The traces that a program leaves, as far as its file does not tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traces {
     /// Calls leave their return addresses on the stack: on amd64.
     pub return_addresses: bool,
@@ -26,10 +29,6 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// No trace: nothing is compared.
-    pub const NONE: Self =
-        Self { return_addresses: false, frame_pointers: false, backchain: false, recorded_path: false };
-
     /// The traces that a program leaves, by its ABI, its sources and the
     /// compiler's command.
     #[must_use]
@@ -59,8 +58,16 @@ impl Traces {
 }
 
 /// How often the call stack was compared with which trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "BTreeMap<Trace, u64>")]
 pub struct TraceCounts([u64; Trace::ALL.len()]);
+
+impl From<TraceCounts> for BTreeMap<Trace, u64> {
+    fn from(counts: TraceCounts) -> Self {
+        let counted = Trace::ALL.iter().map(|trace| (*trace, counts.of(*trace)));
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+}
 
 impl TraceCounts {
     /// The comparisons with a trace.
@@ -107,11 +114,20 @@ impl CrossCheck {
         let pointer = target.address_of_object("bench_path").filter(|_| traces.recorded_path);
         Self {
             traces,
-            pauth: PauthMask::for_address_bits(target.image.cpu.address_bits),
+            pauth: PauthMask::for_address_bits(target.executable().image.cpu.address_bits),
             path: pointer.map(RecordedPath::new),
             checked: 0,
             watched: FxHashMap::default(),
             counts: TraceCounts::default(),
+        }
+    }
+
+    /// Another run begins.
+    pub(crate) fn start(&mut self) {
+        self.checked = 0;
+        self.watched.clear();
+        if let Some(path) = &mut self.path {
+            path.functions.clear();
         }
     }
 
@@ -121,14 +137,15 @@ impl CrossCheck {
 
     /// Bytes have been stored: the records that depend on them are compared again.
     pub(crate) fn wrote(&mut self, address: u64, len: u64) {
-        if self.watched.is_empty() {
-            return;
-        }
         let last = address.saturating_add(len.saturating_sub(1)) & !7;
-        for word in (address & !7..=last).step_by(8) {
-            if let Some(record) = self.watched.get(&word) {
-                self.checked = self.checked.min(*record);
-            }
+        let words = address & !7..=last;
+        let Self { watched, checked, .. } = self;
+        let mut touch = |record: usize| *checked = (*checked).min(record);
+        // Either way, no longer than need be: some stores may go anywhere.
+        if len / 8 < watched.len() as u64 {
+            words.step_by(8).filter_map(|word| watched.get(&word)).for_each(|record| touch(*record));
+        } else {
+            watched.iter().filter(|(word, _)| words.contains(word)).for_each(|(_, record)| touch(*record));
         }
     }
 

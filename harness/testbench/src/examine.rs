@@ -1,12 +1,19 @@
-//! One run of one program: every instruction's backtrace against the call stack.
+//! One program: every instruction's backtrace against the call stack.
 
-use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
-use sframe_machine::{End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options};
+use sframe_machine::{End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
 
 use crate::compare::{self, Truth, WalkEnd, Walked};
+use crate::control_flow::Features;
 use crate::coverage::{Coverage, Executed};
+use crate::cross_check::{CrossCheck, TraceCounts, Traces};
 use crate::finding::{Finding, Findings};
+use crate::judge::end_of;
+use crate::spec::{End, Feature};
 use crate::target::Target;
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use crate::walk::Walk;
@@ -77,11 +84,54 @@ impl WalkEnds {
     }
 }
 
-/// All that a run has shown.
+/// Signals to be delivered, each in a run of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signals {
+    /// The signal's number.
+    pub signal: u8,
+    /// The instructions before which it is delivered, with the load bias.
+    pub ranges: Vec<Range<u64>>,
+    /// At how many arrivals at an instruction, from the first one on.
+    pub hits: u32,
+}
+
+/// What signals have shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deliveries {
+    /// Number of signals that were delivered.
+    pub delivered: u64,
+    /// Those of them of which every backtrace was whole: from the handler to
+    /// the outermost frame, through the interrupted instruction.
+    pub complete: u64,
+    /// How the other backtraces ended, with the number of signals each.
+    pub ends: BTreeMap<End, u64>,
+    /// Instructions at which backtrace and call stack were compared.
+    pub comparisons: u64,
+    /// Why they are worth nothing, if they are.
+    pub broken: Option<String>,
+}
+
+/// What is looked at in a program beside every instruction.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// Places at which to look closely.
+    pub breakpoints: Vec<Breakpoint>,
+    /// Signals to deliver.
+    pub signals: Vec<Signals>,
+    /// The traces that the call stack is to be compared with.
+    pub traces: Traces,
+    /// The exit status that runs with signals must end with.
+    pub exit_status: u8,
+}
+
+/// All that has been seen.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Examination {
     /// How the program ended.
     pub end: RunEnd,
+    /// Where the call stack itself is in doubt: another trace of the calls
+    /// says something else.
+    pub doubt: Option<String>,
     /// Instructions executed.
     pub instructions: u64,
     /// Instructions at which backtrace and call stack were compared.
@@ -94,16 +144,24 @@ pub struct Examination {
     pub walk_ends: WalkEnds,
     /// The deepest call stack.
     pub max_depth: usize,
-    /// What was wrong.
+    /// What was wrong, in the runs with signals too.
     pub findings: Vec<Finding>,
     /// What was seen at each breakpoint; none where it was not reached, with
     /// the number of arrivals.
     pub arrivals: Vec<(u32, Option<Arrival>)>,
-    /// Which rows the run has exercised.
+    /// What came of each entry of [`Look::signals`].
+    pub deliveries: Vec<Deliveries>,
+    /// Which rows were exercised, in the runs with signals too.
     pub coverage: Coverage,
+    /// How control has moved, in all runs.
+    pub features: Features,
+    /// How often the call stack was compared with which trace, in all runs.
+    pub traces: TraceCounts,
 }
 
-/// Runs a program and compares at every instruction.
+/// Runs a program and compares at every instruction; and runs it again for
+/// each signal, and compares from the handler's first instruction to the
+/// return from it.
 ///
 /// Where the unwinder offers its steps, frames that are as they were are not
 /// walked and compared again. The result is the same.
@@ -113,33 +171,46 @@ pub struct Examination {
 pub fn examine(
     target: &Target<'_>,
     unwinder: &mut dyn Unwinder,
-    breakpoints: &[Breakpoint],
+    look: &Look,
     options: &Options,
 ) -> Result<Examination, MachineError> {
-    let machine = Machine::new(&target.image, options)?;
-    let mut examiner = Examiner::new(target, unwinder, breakpoints);
-    let outcome = machine.run(&mut examiner)?;
+    let mut examiner = Examiner::new(target, unwinder, look);
+    let outcome = examiner.run(options, None)?;
+    let Examiner { comparisons, frames, walk_ends, max_depth, .. } = examiner;
+    let arrivals = examiner.arrivals.clone();
+    let mut deliveries = Vec::new();
+    if examiner.doubt.is_none() && outcome.end == RunEnd::Exit(look.exit_status) {
+        for signals in &look.signals {
+            deliveries.push(examiner.deliver(signals, options)?);
+        }
+    }
     Ok(Examination {
         end: outcome.end,
+        doubt: examiner.doubt,
         instructions: outcome.instructions,
-        comparisons: examiner.comparisons,
-        agree: examiner.comparisons - examiner.walk_ends.disagreed,
-        frames: examiner.frames,
-        walk_ends: examiner.walk_ends,
-        max_depth: examiner.max_depth,
-        findings: examiner.findings.into_findings(target),
-        arrivals: examiner.arrivals,
+        comparisons,
+        agree: comparisons - walk_ends.disagreed,
+        frames,
+        walk_ends,
+        max_depth,
+        findings: target.stray_fdes().chain(examiner.findings.into_findings(target)).collect(),
+        arrivals,
+        deliveries,
         coverage: examiner.executed.coverage(target),
+        features: examiner.features,
+        traces: examiner.cross_check.counts(),
     })
 }
 
 struct Examiner<'e, 'a> {
     target: &'e Target<'a>,
     unwinder: &'e mut dyn Unwinder,
+    look: &'e Look,
     backtrace: Backtrace,
     /// The walk, if the unwinder offers its steps.
     walk: Option<Walk>,
-    breakpoints: &'e [Breakpoint],
+    cross_check: CrossCheck,
+    doubt: Option<String>,
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
     arrivals: Vec<(u32, Option<Arrival>)>,
@@ -148,38 +219,151 @@ struct Examiner<'e, 'a> {
     walk_ends: WalkEnds,
     max_depth: usize,
     depth: usize,
+    last_pc: u64,
+    /// First instructions of functions.
+    functions: FxHashSet<u64>,
+    features: Features,
     findings: Findings,
     executed: Executed,
+    interruption: Option<Interruption>,
+}
+
+/// A signal on its way.
+#[derive(Debug)]
+struct Interruption {
+    signal: u8,
+    /// The instruction before which it is delivered, and the arrivals there
+    /// until then.
+    pc: u64,
+    arrivals: u32,
+    phase: Phase,
+    /// How backtraces ended that were not whole.
+    ends: BTreeSet<End>,
+    disagreed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The instruction has not been reached often enough.
+    Before,
+    /// The signal has been sent.
+    Sent,
+    /// The handler runs.
+    Handler,
+    /// It has returned, or left otherwise.
+    After,
 }
 
 impl<'e, 'a> Examiner<'e, 'a> {
-    fn new(target: &'e Target<'a>, unwinder: &'e mut dyn Unwinder, breakpoints: &'e [Breakpoint]) -> Self {
+    fn new(target: &'e Target<'a>, unwinder: &'e mut dyn Unwinder, look: &'e Look) -> Self {
         let mut watched: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
-        for (index, breakpoint) in breakpoints.iter().enumerate() {
+        for (index, breakpoint) in look.breakpoints.iter().enumerate() {
             watched.entry(breakpoint.pc).or_default().push(index);
         }
-        let walk = unwinder.stepper().is_some().then(Walk::default);
         Self {
             target,
             unwinder,
-            walk,
+            look,
+            walk: None,
+            cross_check: CrossCheck::new(target, look.traces),
+            doubt: None,
             backtrace: Backtrace::default(),
-            breakpoints,
             watched,
-            arrivals: vec![(0, None); breakpoints.len()],
+            arrivals: vec![(0, None); look.breakpoints.len()],
             comparisons: 0,
             frames: 0,
             walk_ends: WalkEnds::default(),
             max_depth: 0,
             depth: 0,
+            last_pc: 0,
+            functions: target.functions().collect(),
+            features: Features::default(),
             findings: Findings::default(),
             executed: Executed::default(),
+            interruption: None,
         }
+    }
+
+    /// Runs the program once.
+    fn run(
+        &mut self,
+        options: &Options,
+        interruption: Option<Interruption>,
+    ) -> Result<Outcome, MachineError> {
+        self.walk = self.unwinder.stepper().is_some().then(Walk::default);
+        self.cross_check.start();
+        self.depth = 0;
+        self.interruption = interruption;
+        let outcome = Machine::with_images(&self.target.images, options)?.run(self)?;
+        self.features.add(&outcome.control_flow);
+        Ok(outcome)
+    }
+
+    /// Delivers signals.
+    fn deliver(&mut self, signals: &Signals, options: &Options) -> Result<Deliveries, MachineError> {
+        let mut deliveries = Deliveries::default();
+        let before = self.comparisons;
+        let places = signals.ranges.iter().flat_map(|range| self.executed.within(range));
+        for (pc, count) in places.collect::<Vec<_>>() {
+            let hits = u32::try_from(count).unwrap_or(u32::MAX).min(signals.hits);
+            for hit in 1..=hits {
+                let interruption = Interruption {
+                    signal: signals.signal,
+                    pc,
+                    arrivals: hit,
+                    phase: Phase::Before,
+                    ends: BTreeSet::new(),
+                    disagreed: false,
+                };
+                let outcome = self.run(options, Some(interruption))?;
+                let place = self.target.place(pc);
+                let Some(interruption) = self.interruption.take() else { continue };
+                let what_for = format!("signal {} before {place}, arrival {hit}", signals.signal);
+                if interruption.phase != Phase::After {
+                    let state =
+                        if interruption.phase == Phase::Handler { "returned from" } else { "delivered" };
+                    deliveries.broken = Some(format!("{what_for}: it was not {state}, {:?}", outcome.end));
+                } else if outcome.end != RunEnd::Exit(self.look.exit_status) {
+                    deliveries.broken =
+                        Some(format!("{what_for}: the program then ends by {:?}", outcome.end));
+                }
+                if deliveries.broken.is_some() || self.doubt.is_some() {
+                    return Ok(deliveries);
+                }
+                deliveries.delivered += 1;
+                deliveries.complete += u64::from(interruption.ends.is_empty() && !interruption.disagreed);
+                for end in interruption.ends {
+                    *deliveries.ends.entry(end).or_default() += 1;
+                }
+            }
+        }
+        deliveries.comparisons = self.comparisons - before;
+        Ok(deliveries)
+    }
+
+    /// In a run with a signal, whether the stacks are to be compared now.
+    fn follow_signal(&mut self, moment: &Moment<'_>) -> (bool, Flow) {
+        let Some(interruption) = &mut self.interruption else { return (true, Flow::Continue) };
+        let handled = || moment.call_stack.innermost_first().any(|call| call.interrupted);
+        let phase = match interruption.phase {
+            Phase::Before if moment.pc == interruption.pc => {
+                interruption.arrivals -= 1;
+                if interruption.arrivals > 0 {
+                    return (false, Flow::Continue);
+                }
+                interruption.phase = Phase::Sent;
+                return (false, Flow::Signal(interruption.signal));
+            }
+            Phase::Sent if handled() => Phase::Handler,
+            Phase::Handler if !handled() => Phase::After,
+            phase => phase,
+        };
+        interruption.phase = phase;
+        (phase == Phase::Handler, Flow::Continue)
     }
 
     /// Compares the stacks before an instruction.
     fn compare(&mut self, moment: &Moment<'_>) -> WalkEnd {
-        self.executed.instruction(moment.pc);
         let depth = moment.call_stack.depth();
         if depth > self.depth
             && let Some(call) = moment.call_stack.records().last()
@@ -187,7 +371,11 @@ impl<'e, 'a> Examiner<'e, 'a> {
         {
             self.executed.call(call.return_address);
         }
+        if depth == self.depth && self.functions.contains(&moment.pc) && self.is_tail_call(moment) {
+            self.features.count(Feature::TailCalls);
+        }
         self.depth = depth;
+        self.last_pc = moment.pc;
         self.max_depth = self.max_depth.max(depth);
 
         let viewpoint = Viewpoint::new(moment);
@@ -223,12 +411,20 @@ impl<'e, 'a> Examiner<'e, 'a> {
         end
     }
 
+    /// Whether a function has been entered by a jump from another one.
+    fn is_tail_call(&self, moment: &Moment<'_>) -> bool {
+        let stands = moment.call_stack.kept() == moment.call_stack.records().len();
+        let (from, to) = (self.target.place(self.last_pc), self.target.place(moment.pc));
+        let is_stub = |name: &str| name.ends_with("plt") || name.starts_with('[');
+        stands && from.function.is_some_and(|name| !is_stub(name)) && from.function != to.function
+    }
+
     fn arrive(&mut self, moment: &Moment<'_>, end: WalkEnd) {
         let Some(watched) = self.watched.get(&moment.pc) else { return };
         for &index in watched {
             let (hits, arrival) = &mut self.arrivals[index];
             *hits = hits.saturating_add(1);
-            if *hits == self.breakpoints[index].hit {
+            if *hits == self.look.breakpoints[index].hit {
                 let addresses = Truth::of(moment).addresses();
                 let frames = addresses.map(|address| self.target.frame_name(address.get(), true)).collect();
                 *arrival = Some(Arrival { frames, end });
@@ -239,16 +435,37 @@ impl<'e, 'a> Examiner<'e, 'a> {
 
 impl Observer for Examiner<'_, '_> {
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+        let (compares, flow) = self.follow_signal(moment);
+        if !compares {
+            return flow;
+        }
+        if let Err(doubt) = self.cross_check.instruction(moment) {
+            self.doubt = Some(doubt);
+            return Flow::Stop;
+        }
         let end = self.compare(moment);
-        self.arrive(moment, end);
-        Flow::Continue
+        match &mut self.interruption {
+            None => {
+                self.executed.instruction(moment.pc, end != WalkEnd::Unsettled);
+                self.arrive(moment, end);
+            }
+            Some(interruption) => {
+                self.executed.compared(moment.pc);
+                interruption.disagreed |= end == WalkEnd::Disagreed;
+                if !end.is_whole() {
+                    interruption.ends.extend(end_of(end));
+                }
+            }
+        }
+        flow
     }
 
     fn wants_stores(&self) -> bool {
-        self.walk.is_some()
+        true
     }
 
     fn store(&mut self, address: u64, len: u64) {
+        self.cross_check.wrote(address, len);
         if let Some(walk) = &mut self.walk {
             walk.stored(address, len);
         }

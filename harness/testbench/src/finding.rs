@@ -53,8 +53,10 @@ pub enum Blame {
 pub struct Finding {
     /// What kind.
     pub verdict: Verdict,
-    /// PC of the frame whose rules are wrong, without the load bias.
+    /// PC of the frame whose rules are wrong, without its image's load bias.
     pub pc: Option<Address>,
+    /// The library that it lies in; none for the executable.
+    pub image: Option<String>,
     /// The function there.
     pub function: Option<String>,
     /// The frame, 0 for the topmost. The smallest, where there are several.
@@ -80,6 +82,7 @@ impl Finding {
         Self {
             verdict,
             pc: None,
+            image: None,
             function: None,
             frame: None,
             hits: 1,
@@ -141,7 +144,7 @@ impl Findings {
 
 /// Whether the row of a disagreement computes the CFA or RA from FP.
 fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
-    let Ok(Some(found)) = target.section.lookup(disagreement.address) else {
+    let Ok(Some(found)) = target.sections.lookup(disagreement.address) else {
         return false;
     };
     let is_fp = |rule: &RecoveryRule| rule.base == Base::Fp;
@@ -156,13 +159,13 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     let Disagreement { verdict, frame, pc, address: lookup, expected, got, .. } = found.disagreement;
     let place = target.place(lookup.get());
     let row = target
-        .section
+        .sections
         .lookup(lookup)
         .ok()
         .flatten()
         .map(|found| FindingRow { start: Address(found.row.start.into()), rules: found.row.to_string() });
-    let bias = target.image.bias;
-    let (expected, got) = (value(expected, bias), value(got, bias));
+    let bias = target.module_at(lookup.get()).map_or(0, |module| module.image.bias);
+    let (expected, got) = (value(expected, target), value(got, target));
     let mut message = format!("{place}");
     if frame > 0 {
         message += &format!(" (frame {frame})");
@@ -190,6 +193,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     Finding {
         verdict,
         pc: Some(Address(pc.wrapping_sub(bias))),
+        image: place.image.map(str::to_owned),
         function: place.function.map(str::to_owned),
         frame: Some(frame),
         hits: found.hits,
@@ -201,20 +205,21 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     }
 }
 
-/// A value for people. Addresses within the image are given without its bias;
-/// others, such as those of the stack, as they are.
-fn value(value: Value, bias: u64) -> String {
-    let unbiased = |address: u64| match address.checked_sub(bias) {
-        Some(offset) if offset < 1 << 36 => offset,
-        _ => address,
+/// A value for people. Addresses within an image are given without its bias,
+/// and with the name of a library; others, such as those of the stack, as they are.
+fn value(value: Value, target: &Target<'_>) -> String {
+    let address = |loaded: u64| {
+        let place = target.place(loaded);
+        let image = place.image.map_or_else(String::new, |image| format!("{image}: "));
+        format!("{image}{:#x}", place.address)
     };
     match value {
-        Value::Word(word) => format!("{:#x}", unbiased(word)),
-        Value::Unreadable(address) => format!("unreadable memory at {:#x}", unbiased(address)),
-        Value::Signed(address, None) => format!("{:#x}, not signed", unbiased(address)),
-        Value::Signed(address, Some(key)) => {
+        Value::Word(word) => address(word),
+        Value::Unreadable(unreadable) => format!("unreadable memory at {}", address(unreadable)),
+        Value::Signed(signed, None) => format!("{}, not signed", address(signed)),
+        Value::Signed(signed, Some(key)) => {
             let key = if key == PauthKey::A { 'A' } else { 'B' };
-            format!("{:#x}, signed with key {key}", unbiased(address))
+            format!("{}, signed with key {key}", address(signed))
         }
         Value::Frames(1) => "1 frame".to_owned(),
         Value::Frames(count) => format!("{count} frames"),

@@ -2,9 +2,9 @@
 
 use crate::case::CaseReport;
 use crate::compare::WalkEnd;
-use crate::examine::Arrival;
+use crate::examine::{Arrival, Deliveries};
 use crate::finding::{Finding, FindingRow};
-use crate::spec::{End, Known, RowOffset, Stop, Sweep, Verdict};
+use crate::spec::{End, Known, RowOffset, Signal, Stop, Sweep, Verdict};
 
 /// What a stop's expectations come to.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
@@ -70,6 +70,47 @@ fn judge_end(stop: &Stop, arrival: &Arrival) -> Option<Finding> {
     Some(Finding::of_spec(verdict, expected, got, message))
 }
 
+/// What the expectations of signals come to.
+pub(crate) fn judge_signals(signal: &Signal, deliveries: &Deliveries) -> Vec<Finding> {
+    let Deliveries { delivered, complete, .. } = *deliveries;
+    let place = signal.place();
+    let mut findings = Vec::new();
+    let minimum = u64::from(signal.min_deliveries.get());
+    if delivered < minimum {
+        findings.push(Finding::of_spec(
+            Verdict::NotReached,
+            format!("{minimum} signals"),
+            format!("{delivered} signals"),
+            format!("{place}, {delivered} signals were delivered, at least {minimum} expected"),
+        ));
+    }
+    if !signal.complete.is_reached_by(complete, delivered) {
+        let ends: Vec<String> =
+            deliveries.ends.iter().map(|(end, count)| format!("{count} ended {end}")).collect();
+        findings.push(Finding::of_spec(
+            Verdict::NotReached,
+            format!("{} of the signals with whole backtraces", signal.complete),
+            format!("{complete} of {delivered}"),
+            format!(
+                "{place}, backtraces of {complete} of {delivered} signals were whole, and {} expected ({})",
+                signal.complete,
+                ends.join(", ")
+            ),
+        ));
+    }
+    for (end, count) in &deliveries.ends {
+        if !signal.ends.contains(end) {
+            findings.push(Finding::of_spec(
+                Verdict::WrongEnd,
+                "another end".to_owned(),
+                end.to_string(),
+                format!("{place}, backtraces of {count} signals end: {end}; the spec does not expect that"),
+            ));
+        }
+    }
+    findings
+}
+
 /// The floors of a sweep that were not reached.
 pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -109,6 +150,10 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
         min_depth.to_string(),
         report.max_depth.to_string(),
     );
+    for (feature, minimum) in &sweep.control_flow {
+        let count = report.control_flow.of(*feature);
+        floor(count >= *minimum, &format!("{feature}:"), minimum.to_string(), count.to_string());
+    }
     findings
 }
 

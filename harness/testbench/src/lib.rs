@@ -13,18 +13,23 @@
 
 pub mod case;
 pub mod compare;
+pub mod control_flow;
 pub mod corpus;
 mod coverage;
+pub mod cross_check;
 pub mod dump;
 pub mod examine;
+pub mod files;
 pub mod finding;
 pub mod input;
 mod judge;
 pub mod lines;
 pub mod lint;
+mod plt;
 pub mod report;
 mod rules;
 pub mod runner;
+pub mod sections;
 pub mod spec;
 pub mod subject;
 pub mod target;

@@ -5,13 +5,17 @@
 //! for people; no verdict depends on them but those of stops, which name
 //! functions.
 
+use std::ops::Range;
+
 use object::elf::{
     PT_GNU_SFRAME, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+    STT_OBJECT,
 };
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
 
 use crate::lines::{Lines, LinesError};
+use crate::plt;
 
 /// Why a file can't be a subject.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +56,15 @@ impl<'a> Subject<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, SubjectError> {
         let elf = ElfFile64::<Endianness>::parse(bytes)?;
         Ok(Self { sframe: find_sframe(&elf, bytes)?, symbols: Symbols::read(&elf), elf })
+    }
+
+    /// The address of a variable.
+    #[must_use]
+    pub fn address_of_object(&self, name: &str) -> Option<u64> {
+        let is_it = |symbol: &ElfSymbol64<'_, '_, Endianness>| {
+            symbol.elf_symbol().st_type() == STT_OBJECT && symbol.name() == Ok(name)
+        };
+        Some(self.elf.symbols().find(is_it)?.address())
     }
 
     /// The line tables. They are read at each call: few specs need them.
@@ -110,7 +123,8 @@ impl Symbols {
                 .is_some_and(|section| section.kind() == SectionKind::Text)
         };
         let mut found: Vec<(u64, u8, u64, String)> = Vec::new();
-        for symbol in elf.symbols() {
+        // A library that is stripped has the second ones all the same.
+        for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
             let raw = symbol.elf_symbol();
             let kind = raw.st_type();
             let is_code = matches!(kind, STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE);
@@ -123,9 +137,14 @@ impl Symbols {
                 continue;
             }
             // Of several symbols at one address the most telling comes first.
-            let rank = u8::from(kind == STT_NOTYPE) * 2 + u8::from(raw.st_bind() == STB_LOCAL);
+            // At the address of an indirect function lies the one that chooses.
+            let rank = u8::from(kind == STT_GNU_IFUNC) * 4
+                + u8::from(kind == STT_NOTYPE) * 2
+                + u8::from(raw.st_bind() == STB_LOCAL);
             found.push((symbol.address(), rank, symbol.size(), name.to_owned()));
         }
+        let entries = plt::entries(elf).into_iter();
+        found.extend(entries.map(|entry| (entry.address, u8::MAX, entry.size, entry.name)));
         found.sort();
         found.dedup_by_key(|(address, ..)| *address);
         let symbols = found
@@ -149,15 +168,35 @@ impl Symbols {
         (address < symbol.end).then(|| (plain(&symbol.name), address - symbol.address))
     }
 
+    /// The addresses of the function that starts at one; none where it has no end.
+    #[must_use]
+    pub fn extent(&self, start: u64) -> Option<Range<u64>> {
+        let index = self.symbols.binary_search_by_key(&start, |symbol| symbol.address).ok()?;
+        let end = self.symbols[index].end;
+        (end != u64::MAX).then_some(start..end)
+    }
+
     /// The addresses of the functions of a name: those with exactly this
     /// name, or else the clones that a compiler has made of it.
     #[must_use]
     pub fn addresses_of(&self, name: &str) -> Vec<u64> {
-        let all = |is_it: &dyn Fn(&Symbol) -> bool| -> Vec<u64> {
-            self.symbols.iter().filter(|symbol| is_it(symbol)).map(|symbol| symbol.address).collect()
-        };
-        let exact = all(&|symbol| symbol.name == name);
-        if exact.is_empty() { all(&|symbol| plain(&symbol.name) == name) } else { exact }
+        let exact = self.named_exactly(name);
+        if exact.is_empty() { self.all(|symbol| plain(&symbol.name) == name) } else { exact }
+    }
+
+    /// The addresses of the functions with exactly this name.
+    #[must_use]
+    pub fn named_exactly(&self, name: &str) -> Vec<u64> {
+        self.all(|symbol| symbol.name == name)
+    }
+
+    fn all(&self, is_it: impl Fn(&Symbol) -> bool) -> Vec<u64> {
+        self.symbols.iter().filter(|symbol| is_it(symbol)).map(|symbol| symbol.address).collect()
+    }
+
+    /// All addresses.
+    pub fn addresses(&self) -> impl Iterator<Item = u64> {
+        self.symbols.iter().map(|symbol| symbol.address)
     }
 
     /// All names.

@@ -1,12 +1,17 @@
-//! A file under test, opened by both views: what the machine loads, and what
+//! What is under test, opened by both views: what the machine loads, and what
 //! the linker says of it.
 
 use std::fmt;
+use std::ops::Range;
 
-use sframe_engine::Section;
-use sframe_machine::{Image, LoadError};
+use sframe_engine::{Fde, Section};
+use sframe_machine::{Image, Images, LoadError};
 
-use crate::subject::{Subject, SubjectError};
+use crate::files::Files;
+use crate::finding::Finding;
+use crate::sections::Sections;
+use crate::spec::Verdict;
+use crate::subject::{Subject, SubjectError, Symbols};
 
 /// Why a file can't be tested.
 #[derive(Debug, thiserror::Error)]
@@ -38,47 +43,207 @@ pub enum TargetError {
         /// The file's ABI.
         file: &'static str,
     },
+    /// One of these, of a library.
+    #[error("{name}: {source}")]
+    Library {
+        /// The library.
+        name: String,
+        /// What is wrong with it.
+        source: Box<TargetError>,
+    },
 }
 
-/// A file under test.
+impl TargetError {
+    fn of_library(self, name: &str) -> Self {
+        if name.is_empty() { self } else { Self::Library { name: name.to_owned(), source: Box::new(self) } }
+    }
+}
+
+/// An executable under test with its libraries.
 #[derive(Debug)]
 pub struct Target<'a> {
+    /// What the machine loads.
+    pub images: Images<'a>,
+    /// The same images as the linker sees them, the executable first.
+    pub modules: Vec<Module<'a>>,
+    /// The sections of those that have one.
+    pub sections: Sections<'a>,
+}
+
+/// One image of a process.
+#[derive(Debug)]
+pub struct Module<'a> {
+    /// The library's name; none for the executable.
+    pub name: Option<String>,
     /// What the machine loads.
     pub image: Image<'a>,
     /// Sections and symbols.
     pub subject: Subject<'a>,
     /// The SFrame section, at its address with the load bias.
-    pub section: Section<'a>,
+    pub section: Option<Section<'a>>,
+}
+
+impl<'a> Module<'a> {
+    fn open(name: &str, image: &Image<'a>) -> Result<Self, TargetError> {
+        let subject = Subject::parse(image.bytes())?;
+        let section = match subject.sframe {
+            None => None,
+            Some(sframe) => {
+                let address = sframe.address.wrapping_add(image.bias);
+                let section = Section::parse(sframe.data, address).map_err(|source| {
+                    TargetError::Section { len: sframe.data.len(), address: sframe.address, source }
+                })?;
+                let (abi, file) = (section.header().abi.name(), image.cpu.name);
+                if abi != file {
+                    return Err(TargetError::WrongAbi { section: abi, file });
+                }
+                Some(section)
+            }
+        };
+        let name = (!name.is_empty()).then(|| name.to_owned());
+        Ok(Self { name, image: image.clone(), subject, section })
+    }
+
+    /// What the section says of addresses that lie outside the image.
+    fn stray_fdes(&self) -> Option<Finding> {
+        let range = self.image.range();
+        let is_stray = |fde: &Fde| {
+            let end = fde.start.wrapping_add(fde.size.into());
+            fde.size > 0 && !(range.contains(&fde.start) && end > fde.start && end <= range.end)
+        };
+        let fdes = || self.section.iter().flat_map(Section::fdes).flatten().filter(is_stray);
+        let first = fdes().next()?;
+        let start = first.start.wrapping_sub(self.image.bias);
+        let (got, count) = (format!("{start:#x}"), fdes().count());
+        let name = self.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
+        let others = if count > 1 { format!(", and so do {} others", count - 1) } else { String::new() };
+        let message = format!(
+            "{name}FDE {} ({} bytes at {got}) reaches outside the image{others}; nothing there is looked up in it",
+            first.index, first.size
+        );
+        let expected = "addresses of the image".to_owned();
+        let finding = Finding::of_spec(Verdict::DecodeError, expected, got, message);
+        Some(Finding { image: self.name.clone(), ..finding })
+    }
 }
 
 impl<'a> Target<'a> {
-    /// Opens an executable.
+    /// Opens an executable that needs no library.
     ///
     /// # Errors
-    /// It can't be loaded, or has no usable `.sframe` section.
+    /// As for [`Self::open_files`].
     pub fn open(bytes: &'a [u8]) -> Result<Self, TargetError> {
-        let image = Image::parse(bytes)?;
-        let subject = Subject::parse(bytes)?;
-        let sframe = subject.sframe.ok_or(TargetError::NoSection)?;
-        let address = sframe.address.wrapping_add(image.bias);
-        let section = Section::parse(sframe.data, address).map_err(|source| TargetError::Section {
-            len: sframe.data.len(),
-            address: sframe.address,
-            source,
-        })?;
-        let (abi, file) = (section.header().abi.name(), image.cpu.name);
-        if abi != file {
-            return Err(TargetError::WrongAbi { section: abi, file });
+        Self::of(Images::load(bytes, &[])?)
+    }
+
+    /// Opens an executable with its libraries.
+    ///
+    /// # Errors
+    /// A file can't be loaded, a section can't be used, or there is none.
+    pub fn open_files(files: &'a Files) -> Result<Self, TargetError> {
+        Self::of(Images::load(&files.executable, &files.libraries())?)
+    }
+
+    fn of(images: Images<'a>) -> Result<Self, TargetError> {
+        let mut modules = Vec::new();
+        for (name, image) in images.iter() {
+            let module = Module::open(name, image).map_err(|error| error.of_library(name))?;
+            modules.push(module);
         }
-        Ok(Self { image, subject, section })
+        let with_section = |module: &Module<'a>| Some((module.image.range(), module.section.clone()?));
+        let sections: Vec<_> = modules.iter().filter_map(with_section).collect();
+        if sections.is_empty() {
+            return Err(TargetError::NoSection);
+        }
+        Ok(Self { images, modules, sections: Sections::new(sections) })
+    }
+
+    /// The executable.
+    #[must_use]
+    pub fn executable(&self) -> &Module<'a> {
+        // The machine has one, or there would be no images.
+        &self.modules[0]
+    }
+
+    /// The image that a loaded address lies in.
+    #[must_use]
+    pub fn module_at(&self, loaded: u64) -> Option<&Module<'a>> {
+        self.modules.iter().find(|module| module.image.range().contains(&loaded))
+    }
+
+    /// Version of the sections; of the first, where they differ.
+    #[must_use]
+    pub fn sframe_version(&self) -> u8 {
+        self.sections.iter().next().map_or(0, |section| section.header().version.number())
+    }
+
+    /// What sections say of addresses outside their images.
+    pub fn stray_fdes(&self) -> impl Iterator<Item = Finding> {
+        self.modules.iter().filter_map(Module::stray_fdes)
+    }
+
+    /// The loaded addresses of the functions of a name: those with exactly
+    /// this name, or else the clones that a compiler has made of it.
+    ///
+    /// `name` is of any image, `library.so!name` of one: of that whose name
+    /// this is or ends with, behind a dot. `!name` is of the executable.
+    #[must_use]
+    pub fn addresses_of(&self, name: &str) -> Vec<u64> {
+        let (library, name) = name.split_once('!').map_or((None, name), |(image, name)| (Some(image), name));
+        let is_meant = |module: &&Module<'_>| match (library, module.name.as_deref()) {
+            (None, _) => true,
+            (Some(meant), None) => meant.is_empty(),
+            (Some(meant), Some(name)) => {
+                name == meant || name.strip_suffix(meant).is_some_and(|rest| rest.ends_with('.'))
+            }
+        };
+        let all = |of: fn(&Symbols, &str) -> Vec<u64>| -> Vec<u64> {
+            let loaded = |module: &Module<'_>| {
+                let bias = module.image.bias;
+                of(&module.subject.symbols, name).into_iter().map(move |address| address.wrapping_add(bias))
+            };
+            self.modules.iter().filter(is_meant).flat_map(loaded).collect()
+        };
+        let exact = all(Symbols::named_exactly);
+        if exact.is_empty() { all(Symbols::addresses_of) } else { exact }
+    }
+
+    /// The loaded addresses of the function that starts at one.
+    #[must_use]
+    pub fn extent(&self, start: u64) -> Option<Range<u64>> {
+        let module = self.module_at(start)?;
+        let bias = module.image.bias;
+        let extent = module.subject.symbols.extent(start.wrapping_sub(bias))?;
+        Some(extent.start.wrapping_add(bias)..extent.end.wrapping_add(bias))
+    }
+
+    /// The loaded addresses at which functions start.
+    pub fn functions(&self) -> impl Iterator<Item = u64> {
+        self.modules.iter().flat_map(|module| {
+            let bias = module.image.bias;
+            module.subject.symbols.addresses().map(move |address| address.wrapping_add(bias))
+        })
+    }
+
+    /// The loaded address of a variable of the executable.
+    #[must_use]
+    pub fn address_of_object(&self, name: &str) -> Option<u64> {
+        let Module { image, subject, .. } = self.executable();
+        Some(subject.address_of_object(name)?.wrapping_add(image.bias))
     }
 
     /// Where a loaded address lies.
     #[must_use]
     pub fn place(&self, loaded: u64) -> Place<'_> {
-        let address = loaded.wrapping_sub(self.image.bias);
-        let symbol = self.subject.symbols.at(address);
+        let Some(module) = self.module_at(loaded) else {
+            // Where lazily bound calls pass by; in a real process it is ld.so.
+            let function = sframe_machine::is_linker(loaded).then_some("[dynamic linker]");
+            return Place { image: None, address: loaded, function, offset: 0 };
+        };
+        let address = loaded.wrapping_sub(module.image.bias);
+        let symbol = module.subject.symbols.at(address);
         Place {
+            image: module.name.as_deref(),
             address,
             function: symbol.map(|(name, _)| name),
             offset: symbol.map_or(0, |(_, offset)| offset),
@@ -91,13 +256,19 @@ impl<'a> Target<'a> {
     #[must_use]
     pub fn frame_name(&self, pc: u64, topmost: bool) -> String {
         let place = self.place(if topmost { pc } else { pc.wrapping_sub(1) });
-        place.function.map_or_else(|| format!("{:#x}", place.address), str::to_owned)
+        match (place.function, place.image) {
+            (Some(function), _) => function.to_owned(),
+            (None, Some(image)) => format!("{image}: {:#x}", place.address),
+            (None, None) => format!("{:#x}", place.address),
+        }
     }
 }
 
-/// An address without the load bias, and the function there.
+/// An address without the load bias, the image and the function there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
+    /// The library; none for the executable, and where no image lies.
+    pub image: Option<&'a str>,
     /// The address.
     pub address: u64,
     /// The function, if a symbol names it.
@@ -108,6 +279,9 @@ pub struct Place<'a> {
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(image) = self.image {
+            write!(f, "{image}: ")?;
+        }
         match self.function {
             Some(function) => write!(f, "{function}+{:#x} ({:#x})", self.offset, self.address),
             None => write!(f, "{:#x}", self.address),

@@ -461,9 +461,10 @@ mod tests {
 
     fn walk_both_ways(bytes: &[u8]) -> u64 {
         let target = Target::open(bytes).expect("a target");
-        let unwinder = SframeUnwinder::new(target.section.clone(), target.image.cpu.address_bits);
+        let unwinder =
+            SframeUnwinder::new(target.sections.clone(), target.executable().image.cpu.address_bits);
         let mut both = Both { unwinder, walk: Walk::default(), detours: 0, frames: 0 };
-        let machine = Machine::new(&target.image, &Options::default()).expect("a machine");
+        let machine = Machine::with_images(&target.images, &Options::default()).expect("a machine");
         let outcome = machine.run(&mut both).expect("an emulator");
         assert_eq!(outcome.end, sframe_machine::End::Exit(0));
         assert!(both.frames > 10_000, "{} frames", both.frames);
@@ -485,11 +486,11 @@ mod tests {
         let mut bytes = build("gnu-2.47/amd64/recursion.O0");
         let row = {
             let target = Target::open(&bytes).expect("a target");
-            let section = &target.section;
-            let start = target.subject.symbols.addresses_of("descend")[0] + target.image.bias;
+            let section = &target.sections;
+            let start = target.addresses_of("descend")[0];
             let fde = section.lookup_fde(sframe_engine::InstructionPointer(start));
             let fde = fde.expect("a sound section").expect("an FDE");
-            let data = target.subject.sframe.expect("a section").data;
+            let data = target.executable().subject.sframe.expect("a section").data;
             data.as_ptr() as usize - bytes.as_ptr() as usize + fde.rows_offset + fde.fre_type.width()
         };
         // The base register of the CFA: FP and not SP.

@@ -41,7 +41,8 @@ fn changed(folder: &Path, id: &str, change: impl FnOnce(&mut Vec<u8>, usize)) ->
     let mut bytes = std::fs::read(build(id)).expect("a build");
     let section = {
         let target = Target::open(&bytes).expect("a target");
-        target.subject.sframe.expect("a section").data.as_ptr() as usize - bytes.as_ptr() as usize
+        target.executable().subject.sframe.expect("a section").data.as_ptr() as usize
+            - bytes.as_ptr() as usize
     };
     change(&mut bytes, section);
     let path = folder.join("changed");
@@ -224,6 +225,112 @@ fn convert_writes_a_section_and_lists_what_the_version_cannot_express() {
     }
 }
 
+/// Libraries beside the file are found by what it says itself, others by the option.
+#[test]
+fn check_finds_libraries_where_the_file_and_the_options_say() {
+    let id = "gnu-2.44/aarch64/crossing.O2-dynamic";
+    let output = bench(&["check", "--json", &build(id)]);
+    assert_eq!(status(&output), 0, "{}{}", text(&output.stdout), text(&output.stderr));
+    let report = json(&output);
+    let libraries = ["crossing.O2-dynamic.second.so", "crossing.O2-dynamic.first.so"];
+    assert_eq!(report["libraries"], serde_json::json!(libraries));
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let alone = folder.path().join("alone");
+    std::fs::copy(build(id), &alone).expect("a copy");
+    let alone = alone.display().to_string();
+    let beside = Path::new(&build(id)).parent().expect("a folder").display().to_string();
+    let output = bench(&["check", &alone]);
+    assert_eq!(status(&output), 2);
+    let error = text(&output.stderr);
+    assert_eq!(error.lines().count(), 1, "{error}");
+    let expected = format!(
+        "error: {alone}: the executable needs the library {}, which is in none of the folders searched: {}",
+        libraries[0],
+        folder.path().display()
+    );
+    assert_eq!(error.trim_end(), expected);
+
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).expect("a folder");
+    let empty = empty.display().to_string();
+    let output = bench(&["check", "--library-path", &empty, &alone]);
+    assert_eq!(status(&output), 2);
+    assert!(text(&output.stderr).contains(&format!("searched: {empty}, {}", folder.path().display())));
+    for arguments in
+        [&["--library-path", &beside][..], &["--library-path", &empty, "--library-path", &beside]]
+    {
+        let output = bench(&[&["check"], arguments, &[&alone]].concat());
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    }
+
+    // The option's folders come first: what lies there is taken, whatever it is.
+    std::fs::write(Path::new(&empty).join(libraries[1]), "#!/bin/sh\n").expect("a file");
+    let output = bench(&["check", "--library-path", &empty, &build(id)]);
+    assert_eq!(status(&output), 2);
+    let error = text(&output.stderr);
+    assert!(error.contains(libraries[1]) && error.contains("ELF magic number"), "{error}");
+}
+
+#[test]
+fn check_of_a_file_without_folders_for_its_libraries_says_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bytes = std::fs::read(build("gnu-2.44/amd64/crossing.O2-dynamic")).expect("a build");
+    let at = bytes.windows(7).position(|window| window == b"$ORIGIN").expect("DT_RUNPATH");
+    bytes[at] = 0;
+    let file = folder.path().join("file");
+    std::fs::write(&file, bytes).expect("a file");
+    let output = bench(&["check", &file.display().to_string()]);
+    assert_eq!(status(&output), 2);
+    let error = text(&output.stderr);
+    assert!(error.contains("no folder to look for it in; name one with --library-path"), "{error}");
+}
+
+/// `DT_RPATH` of the executable holds for what its libraries need, `DT_RUNPATH` for its own needs.
+#[test]
+fn an_rpath_is_inherited_and_a_runpath_is_not() {
+    const DT_RPATH: u8 = 15;
+    const DT_DEBUG: u8 = 21;
+    const DT_RUNPATH: u8 = 29;
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = "crossing.O2-dynamic";
+    let read = |name: &str| std::fs::read(build(&format!("gnu-2.40/amd64/{name}"))).expect("a build");
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).expect("a file");
+    write(&format!("{name}.second.so"), &read(&format!("{name}.second.so")));
+    // The first library names no folder, and it alone needs the second.
+    let mut first = read(&format!("{name}.first.so"));
+    let at = first.windows(7).position(|window| window == b"$ORIGIN").expect("DT_RUNPATH");
+    first[at] = 0;
+    write(&format!("{name}.first.so"), &first);
+    for (tag, expected) in [(DT_RPATH, 0), (DT_RUNPATH, 2)] {
+        let mut bytes = read(name);
+        // It begins with the two libraries that are needed, the second one first.
+        let tag_at = |at: usize, tag: u8| bytes[at..at + 8] == [tag, 0, 0, 0, 0, 0, 0, 0];
+        let is_dynamic = |at: &usize| tag_at(*at, 1) && tag_at(at + 16, 1) && tag_at(at + 32, DT_RUNPATH);
+        let dynamic = (0..bytes.len() - 40).step_by(8).find(is_dynamic).expect("the dynamic section");
+        bytes[dynamic] = DT_DEBUG;
+        bytes[dynamic + 32] = tag;
+        write(name, &bytes);
+        let output = bench(&["check", &folder.path().join(name).display().to_string()]);
+        assert_eq!(status(&output), expected, "{}{}", text(&output.stdout), text(&output.stderr));
+        assert!(expected == 0 || text(&output.stderr).contains("crossing.O2-dynamic.first.so needs"));
+    }
+}
+
+#[test]
+fn findings_in_a_library_have_its_name() {
+    let output = bench(&["check", "--json", &build("gnu-2.47/amd64/crossing.O2-dynamic")]);
+    assert_eq!(status(&output), 1);
+    let report = json(&output);
+    let finding = &report["findings"][0];
+    assert_eq!(finding["image"], "crossing.O2-dynamic.first.so");
+    assert_eq!(finding["function"], "first_leaf@plt");
+    let summary = text(&bench(&["check", &build("gnu-2.47/amd64/crossing.O2-dynamic")]).stdout);
+    assert!(summary.contains("crossing.O2-dynamic.first.so: first_leaf@plt+0x0 (0x"), "{summary}");
+    let output = bench(&["check", "--json", &build("gnu-2.47/amd64/realign.O2")]);
+    assert!(json(&output)["findings"][0]["image"].is_null(), "the executable has no name");
+}
+
 fn write_spec(folder: &Path, text: &str) -> String {
     std::fs::write(folder.join("spec.yaml"), text).expect("a spec");
     folder.display().to_string()
@@ -313,7 +420,7 @@ fn any_byte_of_a_section_may_be_wrong() {
     let id = "gnu-2.47/amd64/leaf.O2";
     let original = std::fs::read(build(id)).expect("a build");
     let target = Target::open(&original).expect("a target");
-    let len = target.subject.sframe.expect("a section").data.len();
+    let len = target.executable().subject.sframe.expect("a section").data.len();
     let mut statuses = std::collections::BTreeMap::new();
     for offset in (0..len).step_by(7) {
         let file = changed(folder.path(), id, |bytes, section| bytes[section + offset] ^= 0xff);

@@ -237,3 +237,35 @@ fn every_bit_of_a_spread_of_sections_may_be_wrong() {
     assert_eq!(tally.inputs, bytes * 9);
     assert!(tally.inputs >= 60_000 && tally.values > 10_000 && tally.errors > 5_000, "{tally:?}");
 }
+
+/// Symbols and the names of procedure linkage tables come from tables that may
+/// say anything.
+#[test]
+fn any_byte_of_the_tables_that_names_come_from_may_be_wrong() {
+    let suite = common::suite();
+    for id in ["gnu-2.44/amd64/crossing_ibt.O2-dynamic", "gnu-2.47/aarch64_be/crossing_bti.O2-dynamic-pie"] {
+        let build = suite.manifest().get(id).expect("the build");
+        let mut bytes = build.files(suite.corpus()).expect("its files").libraries.swap_remove(1).1;
+        let count = |bytes: &[u8]| Subject::parse(bytes).map(|subject| subject.symbols.names().count());
+        let names = count(&bytes).expect("a sound file");
+        assert!(names > 10, "{names}");
+        let is_big = bytes[5] == 2;
+        let table: [u8; 8] = bytes[40..48].try_into().expect("8 bytes");
+        let table = if is_big { u64::from_be_bytes(table) } else { u64::from_le_bytes(table) };
+        let headers = usize::try_from(table).expect("small");
+        let (mut same, mut others, mut errors) = (0, 0, 0);
+        for at in (0..0x600).chain(headers..bytes.len()) {
+            let byte = bytes[at];
+            for wrong in [0, 0x7f, 0xff, byte ^ 1, byte ^ 0x80] {
+                bytes[at] = wrong;
+                match count(&bytes) {
+                    Ok(found) if found == names => same += 1,
+                    Ok(_) => others += 1,
+                    Err(_) => errors += 1,
+                }
+            }
+            bytes[at] = byte;
+        }
+        assert!(same > 1000 && others > 50 && errors > 10, "{id}: {same} {others} {errors}");
+    }
+}

@@ -6,14 +6,19 @@ mod common;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use sframe_engine::{DwarfRegister, Fde, InstructionPointer, LookupAddress, PauthMask, Pc, PcType};
+use sframe_engine::{
+    DwarfRegister, Fde, InstructionPointer, LookupAddress, Mangled, PauthKey, PauthMask, Pc, PcType,
+};
 use sframe_engine::{ReturnAddress, Step, StepError};
-use sframe_machine::{Options, Pattern};
-use sframe_testbench::case::{CaseReport, MakeUnwinder, Outcome, sframe_unwinder};
+use sframe_machine::{Options, Pattern, WitnessFaults};
+use sframe_testbench::case::{CaseReport, MakeUnwinder, Outcome, broken_reason, sframe_unwinder};
 use sframe_testbench::corpus::Manifest;
-use sframe_testbench::examine::{Examination, examine};
+use sframe_testbench::cross_check::Traces;
+use sframe_testbench::examine::{Examination, Look, examine};
+use sframe_testbench::files::Files;
 use sframe_testbench::runner::{Filter, Suite, SuiteError};
-use sframe_testbench::spec::Verdict;
+use sframe_testbench::spec::{Trace, Verdict};
+use sframe_testbench::subject::Subject;
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
 use sha2::{Digest, Sha256};
@@ -27,7 +32,7 @@ fn build(id: &str) -> Vec<u8> {
 fn check(bytes: &[u8], make: &MakeUnwinder) -> Examination {
     let target = Target::open(bytes).expect("a target");
     let mut unwinder = make(&target);
-    examine(&target, &mut *unwinder, &[], &Options::default()).expect("a machine")
+    examine(&target, &mut *unwinder, &Look::default(), &Options::default()).expect("a machine")
 }
 
 fn verdicts(examination: &Examination) -> BTreeSet<String> {
@@ -132,23 +137,27 @@ impl Unwinder for Wrong<'_> {
     }
 }
 
+fn section_of<'a>(target: &Target<'a>) -> sframe_engine::Section<'a> {
+    target.executable().section.clone().expect("a section")
+}
+
 fn put_together_rightly<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
-    Box::new(Wrong { section: target.section.clone(), address: Into::into, fde: |fde| fde })
+    Box::new(Wrong { section: section_of(target), address: Into::into, fde: |fde| fde })
 }
 
 fn forgets_the_minus_one<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
     let address = |pc: Pc| InstructionPointer(pc.get()).into();
-    Box::new(Wrong { section: target.section.clone(), address, fde: |fde| fde })
+    Box::new(Wrong { section: section_of(target), address, fde: |fde| fde })
 }
 
 fn always_subtracts_one<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
     let address = |pc: Pc| ReturnAddress(pc.get()).into();
-    Box::new(Wrong { section: target.section.clone(), address, fde: |fde| fde })
+    Box::new(Wrong { section: section_of(target), address, fde: |fde| fde })
 }
 
 fn ignores_the_mask<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
     let fde = |fde: Fde| Fde { pc_type: PcType::Inc, ..fde };
-    Box::new(Wrong { section: target.section.clone(), address: Into::into, fde })
+    Box::new(Wrong { section: section_of(target), address: Into::into, fde })
 }
 
 #[test]
@@ -229,7 +238,7 @@ fn an_engine_that_ignores_the_mask_type_is_wrong_within_the_plt() {
 /// Where a section lies in the file.
 fn section_offset(bytes: &[u8]) -> usize {
     let target = Target::open(bytes).expect("a target");
-    let section = target.subject.sframe.expect("a section").data;
+    let section = target.executable().subject.sframe.expect("a section").data;
     section.as_ptr() as usize - bytes.as_ptr() as usize
 }
 
@@ -237,9 +246,9 @@ fn section_offset(bytes: &[u8]) -> usize {
 fn patch_first_row(bytes: &mut [u8], function: &str) {
     let offset = {
         let target = Target::open(bytes).expect("a target");
-        let address = target.subject.symbols.addresses_of(function)[0];
-        let pc = InstructionPointer(address + target.image.bias);
-        let fde = target.section.lookup_fde(pc).expect("a sound section").expect("an FDE");
+        let address = target.executable().subject.symbols.addresses_of(function)[0];
+        let pc = InstructionPointer(address + target.executable().image.bias);
+        let fde = target.sections.lookup_fde(pc).expect("a sound section").expect("an FDE");
         // Start offset, info byte, then the first data word: one byte each.
         fde.rows_offset + fde.fre_type.width() + 1
     };
@@ -253,7 +262,7 @@ fn a_section_with_one_row_patched_is_found_with_function_pc_row_expected_and_got
     let examination = check(&bytes, &sframe_unwinder);
     assert_eq!(verdicts(&examination), BTreeSet::from(["wrong-cfa".to_owned()]));
     let target = Target::open(&bytes).expect("a target");
-    let address = target.subject.symbols.addresses_of("leaf")[0];
+    let address = target.executable().subject.symbols.addresses_of("leaf")[0];
     for finding in &examination.findings {
         assert_eq!(finding.function.as_deref(), Some("leaf"));
         let row = finding.row.as_ref().expect("the row");
@@ -274,6 +283,159 @@ fn a_section_whose_fdes_are_gone_leaves_nothing_compared() {
     let examination = check(&bytes, &sframe_unwinder);
     assert_eq!(examination.coverage.instructions_covered, 0);
     assert_eq!(examination.walk_ends.no_fde, examination.instructions);
+}
+
+/// A build with its libraries.
+fn files(id: &str) -> Files {
+    let corpus = common::repository().join("corpus");
+    let manifest = Manifest::load(&corpus).expect("the manifest");
+    let build = manifest.get(id).expect("the build");
+    assert!(!build.libraries.is_empty(), "{id}");
+    build.files(&corpus).expect("its files")
+}
+
+/// The library whose name ends in this.
+fn library<'f>(files: &'f mut Files, end: &str) -> &'f mut Vec<u8> {
+    let found = files.libraries.iter_mut().find(|(name, _)| name.ends_with(end));
+    &mut found.expect("a library").1
+}
+
+fn check_files(files: &Files) -> Examination {
+    let target = Target::open_files(files).expect("a target");
+    let mut unwinder = sframe_unwinder(&target);
+    examine(&target, &mut *unwinder, &Look::default(), &Options::default()).expect("a machine")
+}
+
+/// Adds 8 to the CFA offset of the row that covers a function's start, in an
+/// image of any kind. Returns the function's address.
+fn patch_image(bytes: &mut [u8], function: &str) -> u64 {
+    let (at, address) = {
+        let subject = Subject::parse(bytes).expect("an ELF file");
+        let sframe = subject.sframe.expect("a section");
+        let section = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a section");
+        let address = subject.symbols.addresses_of(function)[0];
+        let fde = section.lookup_fde(InstructionPointer(address)).expect("sound").expect("an FDE");
+        let start = sframe.data.as_ptr() as usize - bytes.as_ptr() as usize;
+        (start + fde.rows_offset + fde.fre_type.width() + 1, address)
+    };
+    // On s390x it is held in eighths.
+    let is_s390x = bytes[18..20] == [0, 22];
+    bytes[at] += if is_s390x { 1 } else { 8 };
+    address
+}
+
+#[test]
+fn a_wrong_row_is_blamed_on_the_image_that_it_is_of() {
+    for (build, variant) in [
+        ("gnu-2.40/aarch64/crossing", "O2-dynamic"),
+        ("gnu-2.44/aarch64_be/crossing", "O2-dynamic-pie"),
+        ("gnu-2.47/amd64/crossing_no_plt", "O2-dynamic-pie"),
+        ("gnu-2.47/s390x/crossing", "O2-dynamic-now"),
+    ] {
+        let id = format!("{build}.{variant}");
+        let (_, stem) = id.rsplit_once('/').expect("an id");
+        assert!(check_files(&files(&id)).findings.is_empty(), "{id}");
+        for (image, function) in
+            [("first.so", "first_leaf"), ("second.so", "second_leaf"), ("", "program_leaf")]
+        {
+            let mut files = files(&id);
+            let bytes = if image.is_empty() { &mut files.executable } else { library(&mut files, image) };
+            let address = patch_image(bytes, function);
+            let name = (!image.is_empty()).then(|| format!("{stem}.{image}"));
+            let examination = check_files(&files);
+            assert_eq!(verdicts(&examination), BTreeSet::from(["wrong-cfa".to_owned()]), "{id} {image}");
+            let first = &examination.findings[0];
+            assert_eq!((&first.image, first.function.as_deref()), (&name, Some(function)), "{id}");
+            assert_eq!(first.pc.expect("a PC").0, address, "{id}: without the image's bias");
+            let place = format!("{function}+0x0 ({address:#x})");
+            let place = name.as_ref().map_or_else(|| place.clone(), |name| format!("{name}: {place}"));
+            assert!(first.message.starts_with(&place), "{}", first.message);
+            assert!(examination.findings.iter().all(|finding| finding.image == name), "{id} {image}");
+        }
+    }
+}
+
+/// Takes the section's name, and the segment that leads to it.
+fn hide_section(bytes: &mut [u8]) {
+    let name = b"\0.sframe\0";
+    let at = bytes.windows(name.len()).rposition(|window| window == name).expect("the name");
+    bytes[at + 2] = b'x';
+    const PT_GNU_SFRAME: [u8; 4] = 0x6474_e554_u32.to_le_bytes();
+    let headers = 64..64 + 56 * usize::from(bytes[56]);
+    let header = headers.step_by(56).find(|at| bytes[*at..at + 4] == PT_GNU_SFRAME).expect("the segment");
+    bytes[header..header + 4].fill(0);
+}
+
+#[test]
+fn an_image_without_a_section_is_code_without_fde() {
+    let id = "gnu-2.44/aarch64/crossing.O2-dynamic";
+    let whole = check_files(&files(id));
+    let mut files = files(id);
+    hide_section(library(&mut files, "first.so"));
+    let examination = check_files(&files);
+    assert!(examination.findings.is_empty());
+    assert!(examination.walk_ends.no_fde > whole.walk_ends.no_fde + 500);
+    assert!(examination.coverage.uncovered["crossing.O2-dynamic.first.so"] > 500);
+    assert!(examination.coverage.rows_total < whole.coverage.rows_total);
+    assert_eq!(examination.instructions, whole.instructions);
+
+    hide_section(library(&mut files, "second.so"));
+    Target::open_files(&files).expect("the executable has a section");
+    hide_section(&mut files.executable);
+    let error = Target::open_files(&files).map(|_| ()).expect_err("nothing to test");
+    assert_eq!(error.to_string(), "there is no .sframe section");
+}
+
+/// What a section says of other images is not asked, and not left unsaid.
+#[test]
+fn a_section_that_reaches_outside_its_image_is_found() {
+    let mut files = files("gnu-2.44/aarch64/crossing.O2-dynamic");
+    let bytes = library(&mut files, "second.so");
+    let sframe = Subject::parse(bytes).expect("an ELF file").sframe.expect("a section").data;
+    let section = sframe.as_ptr() as usize - bytes.as_ptr() as usize;
+    // The size of the first function.
+    bytes[section + 28 + 4..section + 28 + 8].copy_from_slice(&0x10_0000_u32.to_le_bytes());
+    let examination = check_files(&files);
+    let finding = examination.findings.first().expect("a finding");
+    assert_eq!(finding.verdict, Verdict::DecodeError);
+    assert_eq!(finding.image.as_deref(), Some("crossing.O2-dynamic.second.so"));
+    assert!(finding.message.contains("FDE 0 (1048576 bytes at 0x"), "{}", finding.message);
+    assert!(finding.message.contains("reaches outside the image"), "{}", finding.message);
+}
+
+#[test]
+fn an_unusable_section_of_a_library_is_told_by_its_name() {
+    let mut files = files("gnu-2.44/aarch64/crossing.O2-dynamic");
+    let bytes = library(&mut files, "second.so");
+    let sframe = Subject::parse(bytes).expect("an ELF file").sframe.expect("a section").data;
+    let section = sframe.as_ptr() as usize - bytes.as_ptr() as usize;
+    bytes[section + 2] = 9;
+    let error = Target::open_files(&files).map(|_| ()).expect_err("version 9").to_string();
+    assert!(error.starts_with("crossing.O2-dynamic.second.so: ") && error.contains("version 9"), "{error}");
+}
+
+/// The same name may be in several images: a spec has to say which it means.
+#[test]
+fn a_name_that_several_images_have_is_broken_until_one_is_named() {
+    let spec = |at: &str| {
+        format!(
+            "program: crossing\nsummary: A spec that a test has written.\ntoolchains: [gnu-2.44]\n\
+             targets: [aarch64]\nstops: [{{at: \"{at}\", end: no-fde}}]\n"
+        )
+    };
+    for report in run_spec("s.yaml", &spec("second_leaf@plt")) {
+        assert_eq!(report.outcome, Outcome::Broken);
+        let reason = report.reason.as_deref().unwrap_or("");
+        assert!(reason.contains("there are 2 functions `second_leaf@plt`"), "{reason}");
+    }
+    for at in ["!second_leaf@plt", "first.so!second_leaf@plt"] {
+        let reports = run_spec("s.yaml", &spec(at));
+        assert!(reports.iter().any(|report| report.outcome == Outcome::Agree && report.stops == 1), "{at}");
+    }
+    for report in run_spec("s.yaml", &spec("third.so!second_leaf@plt")) {
+        assert_eq!(report.outcome, Outcome::Broken);
+        assert!(report.reason.is_some_and(|reason| reason.contains("there is no symbol")));
+    }
 }
 
 /// Runs a spec that a test has written on builds of the corpus.
@@ -389,7 +551,7 @@ fn a_build_that_is_not_the_manifests_is_broken() {
 
 /// Makes an unwinder, or panics for one version of the format.
 fn panics_on_version_2<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
-    assert_ne!(target.section.header().version.number(), 2, "on purpose");
+    assert_ne!(target.sframe_version(), 2, "on purpose");
     sframe_unwinder(target)
 }
 
@@ -473,5 +635,135 @@ fn verdicts_do_not_depend_on_what_uninitialised_memory_holds() {
     for (first, second) in first.iter().zip(&second) {
         assert_eq!(first.outcome, second.outcome, "{}", first.id);
         assert_eq!(first.known, second.known, "{}", first.id);
+    }
+}
+
+/// The witness is wrong, and the sections are right. Nearly every case of the
+/// programs that it is wrong about has to fail; the others have no business
+/// with it.
+fn assert_faults_are_noticed(faults: WitnessFaults, specs: &[&str]) {
+    let options = Options { witness_faults: faults, ..Options::default() };
+    let suite = common::suite();
+    for spec in specs {
+        let pattern = glob::Pattern::new(spec).expect("a pattern");
+        let toolchains = vec!["gnu-2.47".to_owned()];
+        let filter = Filter { specs: vec![pattern], toolchains, ..Filter::default() };
+        let cases = suite.cases(&filter).expect("cases");
+        let reports = suite.run(&cases, &options, &sframe_unwinder, &|_| ());
+        let noticed = |report: &&CaseReport| matches!(report.outcome, Outcome::Unexpected | Outcome::Broken);
+        let abis: BTreeSet<&str> = reports.iter().filter(noticed).map(|report| report.abi.as_str()).collect();
+        let all: BTreeSet<&str> = reports.iter().map(|report| report.abi.as_str()).collect();
+        assert_eq!(abis, all, "{faults:?} is not noticed by {spec}");
+        let count = reports.iter().filter(noticed).count();
+        assert!(count * 4 >= reports.len() * 3, "{faults:?}, {spec}: {count} of {} cases", reports.len());
+    }
+}
+
+#[test]
+fn a_witness_that_misses_tail_calls_is_noticed() {
+    let faults = WitnessFaults { misses_tail_calls: true, ..WitnessFaults::default() };
+    assert_faults_are_noticed(faults, &["crossing", "plt"]);
+}
+
+#[test]
+fn a_witness_that_misses_nonlocal_exits_is_noticed() {
+    let faults = WitnessFaults { misses_nonlocal_exits: true, ..WitnessFaults::default() };
+    assert_faults_are_noticed(faults, &["long_jump", "landing_pads", "discarded_return"]);
+}
+
+#[test]
+fn a_witness_that_misses_stack_switches_is_noticed() {
+    let faults = WitnessFaults { misses_stack_switches: true, ..WitnessFaults::default() };
+    assert_faults_are_noticed(faults, &["coroutines", "contexts", "call_on_stack"]);
+}
+
+#[test]
+fn a_witness_that_takes_pc_fetches_for_calls_is_noticed() {
+    let faults = WitnessFaults { misses_pc_fetches: true, ..WitnessFaults::default() };
+    assert_faults_are_noticed(faults, &["pc_fetch"]);
+}
+
+#[test]
+fn a_witness_that_misses_signal_frames_is_noticed() {
+    let faults = WitnessFaults { misses_signal_frames: true, ..WitnessFaults::default() };
+    assert_faults_are_noticed(faults, &["signals"]);
+}
+
+/// Each trace that a program leaves of its calls was compared with, on each
+/// ABI that has it.
+#[test]
+fn the_call_stack_is_compared_with_every_trace_that_there_is() {
+    let suite = common::suite();
+    let names = ["callpath", "backchain", "long_jump"];
+    let specs = names.iter().map(|name| glob::Pattern::new(name).expect("a pattern")).collect();
+    let filter = Filter { specs, ..Filter::default() };
+    let cases = suite.cases(&filter).expect("cases");
+    let mut seen = BTreeSet::new();
+    for report in suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ()) {
+        for &trace in Trace::ALL {
+            if report.traces.of(trace) > 100 {
+                seen.insert((trace, report.abi.clone()));
+            }
+        }
+    }
+    let expected = [
+        (Trace::ReturnAddresses, &["amd64"][..]),
+        (Trace::FramePointers, &["aarch64", "aarch64_be", "amd64"]),
+        (Trace::Backchain, &["s390x"]),
+        (Trace::RecordedPath, &["aarch64", "aarch64_be", "amd64", "s390x"]),
+    ];
+    let expected =
+        expected.iter().flat_map(|(trace, abis)| abis.iter().map(|abi| (*trace, (*abi).to_owned())));
+    assert_eq!(seen, expected.collect());
+}
+
+/// A program that overwrites its return addresses, and does not say so.
+#[test]
+fn a_trace_that_disagrees_with_the_call_stack_breaks_the_case() {
+    let bytes = build("gnu-2.47/amd64/overwritten.O2");
+    let target = Target::open(&bytes).expect("a target");
+    let traces = Traces::of_build("amd64", &[], "");
+    let look = Look { traces, ..Look::default() };
+    let mut unwinder = sframe_unwinder(&target);
+    let examination = examine(&target, &mut *unwinder, &look, &Options::default()).expect("a machine");
+    let doubt = broken_reason(&examination, &target, 0).expect("a reason");
+    assert!(doubt.contains("return-addresses"), "{doubt}");
+}
+
+/// The unwinder tells what the section says of signatures; here it says
+/// something that is not so.
+#[test]
+fn claims_of_signatures_that_are_not_there_are_found() {
+    fn lies<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+        let change = |backtrace: &mut Backtrace| {
+            let pcs: Vec<u64> = backtrace.frames.iter().map(|frame| frame.pc).collect();
+            for (frame, ra) in backtrace.frames.iter_mut().zip(pcs.into_iter().skip(1)) {
+                frame.mangled.get_or_insert(Mangled { value: ra, key: PauthKey::A });
+            }
+        };
+        Box::new(Changed { inner: sframe_unwinder(target), change })
+    }
+    fn takes_the_other_key<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+        let change = |backtrace: &mut Backtrace| {
+            for mangled in backtrace.frames.iter_mut().filter_map(|frame| frame.mangled.as_mut()) {
+                mangled.key = if mangled.key == PauthKey::A { PauthKey::B } else { PauthKey::A };
+            }
+        };
+        Box::new(Changed { inner: sframe_unwinder(target), change })
+    }
+    for abi in ["aarch64", "aarch64_be"] {
+        let bytes = build(&format!("gnu-2.47/{abi}/pauth.O2"));
+        assert!(check(&bytes, &sframe_unwinder).findings.is_empty());
+        let unsigned = check(&bytes, &lies);
+        assert_eq!(verdicts(&unsigned), BTreeSet::from(["wrong-ra".to_owned()]));
+        assert!(unsigned.findings.iter().all(|finding| finding.expected.ends_with("not signed")));
+        let other = check(&bytes, &takes_the_other_key);
+        let keys: BTreeSet<&str> = other
+            .findings
+            .iter()
+            .filter_map(|finding| finding.expected.rsplit_once(", "))
+            .map(|(_, key)| key)
+            .collect();
+        assert_eq!(keys, BTreeSet::from(["signed with key A", "signed with key B"]));
     }
 }

@@ -6,7 +6,10 @@ use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM6
 use crate::signal::{Chain, SignalFrame};
 use crate::system_call::SystemCall;
 
-use super::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer, SystemCalls, Unreported};
+use super::{
+    AuthenticationKey, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, Signing, Source, StackPointer,
+    SystemCalls, Unreported,
+};
 
 /// aarch64, little endian.
 pub static AARCH64: Cpu = cpu("aarch64", false, Mode::LITTLE_ENDIAN);
@@ -57,6 +60,7 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
             pc_behind: 0,
         },
         signal_frame: &SIGNAL_FRAME,
+        linking: LINKING,
         control,
         fetches_pc,
         stack_pointer,
@@ -67,6 +71,47 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
         set_thread_pointer,
     }
 }
+
+/// AAELF64, dynamic relocations; SYSVABI64, procedure linkage table.
+const LINKING: Linking = Linking {
+    relocations: RelocationTypes {
+        absolute: 257,
+        copy: 1024,
+        glob_dat: 1025,
+        jump_slot: 1026,
+        relative: 1027,
+        irelative: 1032,
+        thread_offset: 1030,
+        others: &[
+            (1028, "R_AARCH64_TLS_DTPMOD"),
+            (1029, "R_AARCH64_TLS_DTPREL"),
+            (1031, "R_AARCH64_TLSDESC"),
+        ],
+    },
+    arguments: [R::X0 as i32, R::X1 as i32, R::X2 as i32],
+    result: R::X0 as i32,
+    resolver: &[
+        0xf0, 0x7b, 0xc1, 0xa8, // ldp x16,x30,[sp],#16: the slot, and the return address
+        0x20, 0x02, 0x1f, 0xd6, // br x17
+    ],
+    target: R::X17 as i32,
+    lazy_call: |sp, read| read(sp).map(LazyCall::Slot),
+    signing: Some(Signing {
+        tag: 0x7000_0003, // DT_AARCH64_PAC_PLT
+        resolver: &[
+            0xf0, 0x7b, 0xc1, 0xa8, // ldp x16,x30,[sp],#16
+            0x1f, 0x21, 0x03, 0xd5, // pacia1716
+            0x11, 0x02, 0x00, 0xf9, // str x17,[x16]
+            0x9f, 0x21, 0x03, 0xd5, // autia1716
+            0x20, 0x02, 0x1f, 0xd6, // br x17
+        ],
+        sign: [0x1f, 0x21, 0x03, 0xd5], // pacia1716
+        value: R::X17 as i32,
+        slot: R::X16 as i32,
+    }),
+    hash_word: 4,
+    thread_storage_above: true,
+};
 
 /// x0 to x30, and sp.
 const REGISTERS: [i32; 32] = [
@@ -109,7 +154,8 @@ static SIGNAL_FRAME: SignalFrame = SignalFrame {
     len: 4688,
     red_zone: 0,
     above: 16,
-    alignment: 0,
+    alignment: 16,
+    misalignment: 0,
     info: 0,
     context: 128,
     mask: 168,

@@ -6,7 +6,9 @@ use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 use crate::signal::{Chain, SignalFrame};
 use crate::system_call::SystemCall;
 
-use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls, Unreported};
+use super::{
+    Control, Cpu, LazyCall, Link, Linking, RelocationTypes, Source, StackPointer, SystemCalls, Unreported,
+};
 
 /// amd64, as the System V psABI uses it.
 pub static AMD64: Cpu = Cpu {
@@ -81,6 +83,7 @@ pub static AMD64: Cpu = Cpu {
         pc_behind: 0,
     },
     signal_frame: &SIGNAL_FRAME,
+    linking: LINKING,
     control,
     fetches_pc,
     stack_pointer,
@@ -91,12 +94,38 @@ pub static AMD64: Cpu = Cpu {
     set_thread_pointer,
 };
 
+/// System V psABI, chapters 4.4 (relocations) and 5.2 (procedure linkage table).
+const LINKING: Linking = Linking {
+    relocations: RelocationTypes {
+        absolute: 1,
+        copy: 5,
+        glob_dat: 6,
+        jump_slot: 7,
+        relative: 8,
+        irelative: 37,
+        thread_offset: 18,
+        others: &[(16, "R_X86_64_DTPMOD64"), (17, "R_X86_64_DTPOFF64"), (36, "R_X86_64_TLSDESC")],
+    },
+    arguments: [R::RDI as i32, R::RSI as i32, R::RDX as i32],
+    result: R::RAX as i32,
+    resolver: &[
+        0x48, 0x83, 0xc4, 16, // add $16,%rsp: link map and number
+        0x41, 0xff, 0xe3, // jmp *%r11
+    ],
+    target: R::R11 as i32,
+    lazy_call: |sp, read| Some(LazyCall::Relocation { image: read(sp)?, number: read(sp.wrapping_add(8))? }),
+    signing: None,
+    hash_word: 4,
+    thread_storage_above: false,
+};
+
 /// `struct rt_sigframe` of Linux, and 512 bytes of floating-point state above it.
 static SIGNAL_FRAME: SignalFrame = SignalFrame {
     len: 440,
     red_zone: 128,
     above: 512,
-    alignment: 8,
+    alignment: 16,
+    misalignment: 8,
     info: 312,
     context: 8,
     mask: 304,

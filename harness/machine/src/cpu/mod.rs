@@ -122,6 +122,69 @@ pub(crate) struct SystemCalls {
     pub(crate) pc_behind: u64,
 }
 
+/// Reads the word at an address.
+pub(crate) type ReadWord<'r> = dyn Fn(u64) -> Option<u64> + 'r;
+
+/// What the dynamic linker has to know of an ABI.
+#[derive(Debug)]
+pub(crate) struct Linking {
+    pub(crate) relocations: RelocationTypes,
+    /// Registers of a function's first arguments, and of its result.
+    pub(crate) arguments: [i32; 3],
+    pub(crate) result: i32,
+    /// Where lazily bound calls arrive behind the first entry of the table;
+    /// the machine puts the function's address into `target` before the first
+    /// instruction. It undoes what that entry did to the stack and branches.
+    pub(crate) resolver: &'static [u8],
+    /// The register that `resolver` branches to.
+    pub(crate) target: i32,
+    /// Reads which slot a lazily bound call goes through.
+    pub(crate) lazy_call: fn(sp: u64, read: &ReadWord<'_>) -> Option<LazyCall>,
+    /// Signing of the slots of a procedure linkage table, where the ABI has it.
+    pub(crate) signing: Option<Signing>,
+    /// Each word of DT_HASH, in bytes.
+    pub(crate) hash_word: usize,
+    /// Whether thread storage lies above the thread pointer.
+    pub(crate) thread_storage_above: bool,
+}
+
+/// Dynamic relocations: their numbers in the ABI.
+#[derive(Debug)]
+pub(crate) struct RelocationTypes {
+    pub(crate) absolute: u32,
+    pub(crate) copy: u32,
+    pub(crate) glob_dat: u32,
+    pub(crate) jump_slot: u32,
+    pub(crate) relative: u32,
+    pub(crate) irelative: u32,
+    /// The offset of a variable from the thread pointer.
+    pub(crate) thread_offset: u32,
+    /// Names of others, which the machine does not apply.
+    pub(crate) others: &'static [(u32, &'static str)],
+}
+
+/// What the first entry of a procedure linkage table says of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LazyCall {
+    /// The slot's address.
+    Slot(u64),
+    /// The image, by what its second slot holds, and the relocation's number.
+    Relocation { image: u64, number: u64 },
+}
+
+/// Procedure linkage tables that authenticate the addresses in their slots.
+#[derive(Debug)]
+pub(crate) struct Signing {
+    /// The dynamic section's tag that says so.
+    pub(crate) tag: u64,
+    /// As [`Linking::resolver`]; it signs the slot too.
+    pub(crate) resolver: &'static [u8],
+    /// One instruction that signs the value in `value` for the slot in `slot`.
+    pub(crate) sign: [u8; 4],
+    pub(crate) value: i32,
+    pub(crate) slot: i32,
+}
+
 /// One ABI's CPU. The registers are numbers of Unicorn's.
 #[derive(Debug)]
 pub struct Cpu {
@@ -152,6 +215,7 @@ pub struct Cpu {
     pub(crate) longest: usize,
     pub(crate) system_calls: SystemCalls,
     pub(crate) signal_frame: &'static SignalFrame,
+    pub(crate) linking: Linking,
     pub(crate) control: fn(&[u8]) -> Control,
     /// Whether an instruction takes the return address of the call before it
     /// for the PC, rather than being the first one of a function.

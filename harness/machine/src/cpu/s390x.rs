@@ -6,7 +6,9 @@ use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 use crate::signal::{Chain, SignalFrame};
 use crate::system_call::SystemCall;
 
-use super::{Control, Cpu, Link, Source, StackPointer, SystemCalls, Unreported};
+use super::{
+    Control, Cpu, LazyCall, Link, Linking, RelocationTypes, Source, StackPointer, SystemCalls, Unreported,
+};
 
 /// s390x, as the ELF ABI supplement uses it.
 pub static S390X: Cpu = Cpu {
@@ -47,6 +49,7 @@ pub static S390X: Cpu = Cpu {
         pc_behind: 2,
     },
     signal_frame: &SIGNAL_FRAME,
+    linking: LINKING,
     control,
     fetches_pc,
     stack_pointer,
@@ -55,6 +58,33 @@ pub static S390X: Cpu = Cpu {
     unreported,
     prepare,
     set_thread_pointer,
+};
+
+/// ELF ABI supplement, chapters 1.3.5 (relocations) and 2.2.5 (procedure linkage table).
+const LINKING: Linking = Linking {
+    relocations: RelocationTypes {
+        absolute: 22,
+        copy: 9,
+        glob_dat: 10,
+        jump_slot: 11,
+        relative: 12,
+        irelative: 61,
+        thread_offset: 56,
+        others: &[(54, "R_390_TLS_DTPMOD"), (55, "R_390_TLS_DTPOFF")],
+    },
+    arguments: [R::R2 as i32, R::R3 as i32, R::R4 as i32],
+    result: R::R2 as i32,
+    resolver: &[0x07, 0xf1], // br %r1
+    target: R::R1 as i32,
+    // The number is that of the relocation's first byte in its table.
+    lazy_call: |sp, read| {
+        const RELA: u64 = 24;
+        let (image, offset) = (read(sp.wrapping_add(48))?, read(sp.wrapping_add(56))?);
+        offset.is_multiple_of(RELA).then_some(LazyCall::Relocation { image, number: offset / RELA })
+    },
+    signing: None,
+    hash_word: 8,
+    thread_storage_above: false,
 };
 
 /// r0 to r15, then the floating-point registers in the order of their DWARF
@@ -115,7 +145,8 @@ static SIGNAL_FRAME: SignalFrame = SignalFrame {
     len: 1320,
     red_zone: 0,
     above: 0,
-    alignment: 0,
+    alignment: 8,
+    misalignment: 0,
     info: 168,
     context: 296,
     mask: 680,

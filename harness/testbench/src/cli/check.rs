@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use sframe_machine::Options;
 use sframe_testbench::case::{broken_reason, sframe_unwinder};
-use sframe_testbench::examine::examine;
+use sframe_testbench::cross_check::Traces;
+use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::files::{Files, FilesError};
 use sframe_testbench::report::{CheckReport, check_summary};
 use sframe_testbench::target::Target;
 
@@ -14,11 +16,15 @@ use super::{MachineOptions, print, print_json, status};
 
 #[derive(Args)]
 pub(crate) struct Check {
-    /// A static or static-PIE executable for amd64, aarch64, aarch64_be or s390x.
+    /// An executable for amd64, aarch64, aarch64_be or s390x.
     file: PathBuf,
     /// Arguments for the program.
     #[arg(last = true)]
     arguments: Vec<String>,
+    /// A folder in which the executable's libraries are looked for, before
+    /// those that the files name themselves. Those of the host are never used.
+    #[arg(long, value_name = "DIR")]
+    library_path: Vec<PathBuf>,
     #[command(flatten)]
     machine: MachineOptions,
     /// The exit status that the program should end with.
@@ -37,13 +43,20 @@ impl Check {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
-        let target = Target::open(&bytes).map_err(|error| unusable(&error))?;
+        let files = Files::find(&self.file, &self.library_path).map_err(|error| match error {
+            FilesError::Missing { .. } => unusable(&error),
+            // These name the file that they are about.
+            _ => Failure::unusable(format!("error: {error}")),
+        })?;
+        let target = Target::open_files(&files).map_err(|error| unusable(&error))?;
         let mut options = self.machine.options();
         options.arguments.clone_from(&self.arguments);
         options.stack_size = self.stack_size;
+        // Only what every program for an ABI leaves, whoever compiled it.
+        let traces = Traces::of_build(target.executable().image.cpu.name, &[], "");
+        let look = Look { traces, exit_status: self.exit_status, ..Look::default() };
         let mut unwinder = sframe_unwinder(&target);
-        let examination = examine(&target, &mut *unwinder, &[], &options)
+        let examination = examine(&target, &mut *unwinder, &look, &options)
             .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
         drop(unwinder);
         let broken = broken_reason(&examination, &target, self.exit_status);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::Error;
+use crate::files::Files;
 
 /// The layout of the manifest that this code reads and writes.
 const SCHEMA: u32 = 1;
@@ -49,6 +50,25 @@ pub struct Build {
     pub compiler: String,
     /// What the assembler calls itself.
     pub binutils: String,
+    /// The command, as a shell in `corpus/programs` would run it.
+    pub command: String,
+    /// The SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
+    /// The libraries that it was linked with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub libraries: Vec<LibraryBuild>,
+}
+
+/// A shared library of a build. Its file lies beside the build's, under its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct LibraryBuild {
+    /// `<program>.<variant>.<library>.so`: the file's name, and that by which
+    /// the program asks for it.
+    pub name: String,
+    /// The sources, relative to `corpus/programs`.
+    pub sources: Vec<String>,
     /// The command, as a shell in `corpus/programs` would run it.
     pub command: String,
     /// The SHA-256 of the file, in hexadecimal.
@@ -123,21 +143,44 @@ impl Build {
         corpus_dir.join("builds").join(&self.id)
     }
 
-    /// Reads the build's file, and makes sure that it is the right one.
+    /// Where a library of the build is.
+    #[must_use]
+    pub fn library_path(&self, corpus_dir: &Path, library: &LibraryBuild) -> PathBuf {
+        self.path(corpus_dir).with_file_name(&library.name)
+    }
+
+    /// Reads the build's file, and makes sure that it and the libraries are
+    /// the right ones.
     ///
     /// # Errors
     ///
     /// A file that cannot be read, or whose SHA-256 is not the manifest's.
     pub fn read(&self, corpus_dir: &Path) -> Result<Vec<u8>, Error> {
-        let path = self.path(corpus_dir);
-        let bytes = std::fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
-        let found = sha256(&bytes);
+        self.files(corpus_dir).map(|files| files.executable)
+    }
 
-        if found == self.sha256 {
-            Ok(bytes)
-        } else {
-            Err(Error::Checksum { build: self.id.clone(), path, expected: self.sha256.clone(), found })
-        }
+    /// Reads the build's file and its libraries, and makes sure that they are
+    /// the right ones.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::read`].
+    pub fn files(&self, corpus_dir: &Path) -> Result<Files, Error> {
+        let read = |path: PathBuf, expected: &str| {
+            let bytes = std::fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+            let (found, expected) = (sha256(&bytes), expected.to_owned());
+            if found == expected {
+                return Ok(bytes);
+            }
+            Err(Error::Checksum { build: self.id.clone(), path, expected, found })
+        };
+        let executable = read(self.path(corpus_dir), &self.sha256)?;
+        let library = |library: &LibraryBuild| {
+            let bytes = read(self.library_path(corpus_dir, library), &library.sha256)?;
+            Ok((library.name.clone(), bytes))
+        };
+        let libraries = self.libraries.iter().map(library).collect::<Result<_, Error>>()?;
+        Ok(Files { executable, libraries })
     }
 }
 

@@ -22,8 +22,8 @@ mod variant;
 mod workshop;
 
 pub use error::Error;
-pub use manifest::{Build, Manifest};
-pub use program::{ABIS, Program};
+pub use manifest::{Build, LibraryBuild, Manifest};
+pub use program::{ABIS, Program, ProgramLibrary};
 pub use rebuild::{Change, Difference, Rebuild, RebuildReport, Warning, rebuild};
 pub use toolchain::{AbiTools, Root, Toolchain};
 pub use variant::{VARIANTS, Variant};

@@ -32,6 +32,25 @@ pub struct Program {
     pub targets: Vec<String>,
     /// The variants that it is compiled in.
     pub variants: Vec<&'static Variant>,
+    /// The shared libraries that it is linked with: each behind those that it
+    /// needs itself.
+    pub libraries: Vec<ProgramLibrary>,
+}
+
+/// A shared library of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramLibrary {
+    /// Its name among the program's libraries.
+    pub name: String,
+    /// Its sources, relative to `corpus/programs`.
+    pub sources: Vec<String>,
+    /// Compiler flags beyond those of the variant.
+    pub cflags: Vec<String>,
+    /// Linker flags beyond those of the variant.
+    pub ldflags: Vec<String>,
+    /// Libraries of the program that it is linked with.
+    pub needed: Vec<String>,
 }
 
 /// The optional `<program>.yaml`.
@@ -44,6 +63,20 @@ struct Settings {
     ldflags: Vec<String>,
     targets: Option<Vec<String>>,
     variants: Option<Vec<String>>,
+    libraries: BTreeMap<String, LibrarySettings>,
+}
+
+/// A library in `<program>.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LibrarySettings {
+    sources: Vec<String>,
+    #[serde(default)]
+    cflags: Vec<String>,
+    #[serde(default)]
+    ldflags: Vec<String>,
+    #[serde(default)]
+    needed: Vec<String>,
 }
 
 impl Program {
@@ -111,7 +144,8 @@ impl Program {
             return Err(invalid(format!("unknown target `{abi}`; there are {}", ABIS.join(", "))));
         }
 
-        let variants = match settings.variants {
+        let libraries = sorted(settings.libraries, folder).map_err(invalid)?;
+        let variants: Vec<&'static Variant> = match settings.variants {
             None => VARIANTS.iter().filter(|variant| variant.by_default).collect(),
             Some(names) => names
                 .iter()
@@ -124,6 +158,11 @@ impl Program {
                 .collect::<Result<_, _>>()?,
         };
 
+        let fits = |variant: &&Variant| libraries.is_empty() || variant.library_flags.is_some();
+        if let Some(variant) = variants.iter().find(|variant| !fits(variant)) {
+            return Err(invalid(format!("the variant `{}` has no libraries", variant.name)));
+        }
+
         Ok(Self {
             name,
             summary: settings.summary,
@@ -132,8 +171,43 @@ impl Program {
             ldflags: settings.ldflags,
             targets,
             variants,
+            libraries,
         })
     }
+}
+
+/// The libraries of a program, each behind those that it needs.
+fn sorted(
+    mut settings: BTreeMap<String, LibrarySettings>,
+    folder: &Path,
+) -> Result<Vec<ProgramLibrary>, String> {
+    let names: Vec<String> = settings.keys().cloned().collect();
+    for (name, library) in &settings {
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+            return Err(format!("`{name}` is no name of a library"));
+        }
+        if library.sources.is_empty() {
+            return Err(format!("the library `{name}` has no source"));
+        }
+        if let Some(source) = library.sources.iter().find(|&source| !folder.join(source).is_file()) {
+            return Err(format!("there is no source `{source}`"));
+        }
+        if let Some(needed) = library.needed.iter().find(|needed| !names.contains(needed)) {
+            return Err(format!("the library `{name}` needs `{needed}`, which is none of the program's"));
+        }
+    }
+    let mut sorted: Vec<ProgramLibrary> = Vec::new();
+    while !settings.is_empty() {
+        let is_made = |needed: &String| sorted.iter().any(|library| library.name == *needed);
+        let next = settings.iter().find(|(_, library)| library.needed.iter().all(is_made));
+        let Some(name) = next.map(|(name, _)| name.clone()) else {
+            return Err("libraries need each other in a circle: leave out one `needed`".to_owned());
+        };
+        if let Some(LibrarySettings { sources, cflags, ldflags, needed }) = settings.remove(&name) {
+            sorted.push(ProgramLibrary { name, sources, cflags, ldflags, needed });
+        }
+    }
+    Ok(sorted)
 }
 
 /// The functions of the runtime, and the source of each: `runtime/<function>.c`

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::manifest::{build_id, sha256};
 use super::workshop::{Order, Versions, Workshop, write_error};
-use super::{Build, Error, Manifest, Program, Toolchain, Variant};
+use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain, Variant};
 
 /// What to rebuild, and where.
 #[derive(Debug, Clone)]
@@ -107,6 +107,8 @@ struct Job<'a> {
 struct Made {
     build: Build,
     bytes: Vec<u8>,
+    /// The libraries' bytes, as the build lists them.
+    libraries: Vec<Vec<u8>>,
     warnings: Vec<Warning>,
 }
 
@@ -199,6 +201,19 @@ fn make(job: &Job<'_>, versions: &BTreeMap<(String, String), Versions>) -> Resul
         job.workshop.compile(&Order { id: &job.id, tools, program: job.program, variant: job.variant })?;
 
     demand_sframe(&job.id, &product.bytes)?;
+    let mut warnings = product.warnings;
+    let (mut entries, mut libraries) = (Vec::new(), Vec::new());
+    for (name, library) in product.libraries {
+        demand_sframe(&format!("{} ({name})", job.id), &library.bytes)?;
+        entries.push(LibraryBuild {
+            name,
+            sources: library.sources,
+            command: library.command,
+            sha256: sha256(&library.bytes),
+        });
+        libraries.push(library.bytes);
+        warnings.extend(library.warnings);
+    }
     Ok(Made {
         build: Build {
             id: job.id.clone(),
@@ -212,13 +227,11 @@ fn make(job: &Job<'_>, versions: &BTreeMap<(String, String), Versions>) -> Resul
             binutils: versions.binutils.clone(),
             command: product.command,
             sha256: sha256(&product.bytes),
+            libraries: entries,
         },
         bytes: product.bytes,
-        warnings: product
-            .warnings
-            .into_iter()
-            .map(|message| Warning { id: job.id.clone(), message })
-            .collect(),
+        libraries,
+        warnings: warnings.into_iter().map(|message| Warning { id: job.id.clone(), message }).collect(),
     })
 }
 
@@ -243,19 +256,20 @@ fn finish(options: &Rebuild, made: Vec<Made>, wanted: &dyn Fn(&str) -> bool) -> 
         report.differences.push(Difference { id: id.to_owned(), change });
     };
 
-    let new: BTreeSet<&str> = made.iter().map(|made| made.build.id.as_str()).collect();
+    let new: BTreeSet<String> = made.iter().flat_map(|made| file_ids(&made.build)).collect();
     let mut stale: BTreeSet<String> = ids_on_disk(&corpus_dir.join("builds"))?;
-    stale.extend(old.builds.iter().map(|build| build.id.clone()));
+    stale.extend(old.builds.iter().flat_map(file_ids));
     stale.retain(|id| wanted(id) && !new.contains(id.as_str()));
     for id in &stale {
         differ(id, Change::Removed);
     }
-    for Made { build, bytes, .. } in &made {
-        let path = build.path(corpus_dir);
+    for made in &made {
+        let build = &made.build;
         let entry = old.get(&build.id);
-        if !path.exists() || entry.is_none() {
+        let files: Vec<(PathBuf, &Vec<u8>)> = made.files(corpus_dir).collect();
+        if entry.is_none() || files.iter().any(|(path, _)| !path.exists()) {
             differ(&build.id, Change::Added);
-        } else if std::fs::read(&path).map_err(|source| Error::Read { path, source })? != *bytes {
+        } else if !are_as(&files)? {
             differ(&build.id, Change::Bytes);
         } else if entry != Some(build) {
             differ(&build.id, Change::Entry);
@@ -267,7 +281,7 @@ fn finish(options: &Rebuild, made: Vec<Made>, wanted: &dyn Fn(&str) -> bool) -> 
         write(corpus_dir, &old, &made, &stale)?;
     }
     for made in made {
-        report.bytes += made.bytes.len() as u64;
+        report.bytes += made.files(corpus_dir).map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
         report.warnings.extend(made.warnings);
     }
     Ok(report)
@@ -288,18 +302,45 @@ fn write(corpus_dir: &Path, old: &Manifest, made: &[Made], stale: &BTreeSet<Stri
             std::fs::remove_file(&path).map_err(write_error(&path))?;
         }
     }
-    for Made { build, bytes, .. } in made {
-        let path = build.path(corpus_dir);
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(write_error(folder))?;
+    for made in made {
+        for (path, bytes) in made.files(corpus_dir) {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder).map_err(write_error(folder))?;
+            }
+            std::fs::write(&path, bytes).map_err(write_error(&path))?;
         }
-        std::fs::write(&path, bytes).map_err(write_error(&path))?;
-        builds.insert(&build.id, build);
+        builds.insert(&made.build.id, &made.build);
     }
 
     let manifest = Manifest { builds: builds.into_values().cloned().collect() };
     let path = Manifest::path(corpus_dir);
     std::fs::write(&path, manifest.to_text(corpus_dir)?).map_err(write_error(&path))
+}
+
+impl Made {
+    /// All files of the build, with their bytes.
+    fn files<'m>(&'m self, corpus_dir: &'m Path) -> impl Iterator<Item = (PathBuf, &'m Vec<u8>)> {
+        let paths = self.build.libraries.iter().map(|library| self.build.library_path(corpus_dir, library));
+        std::iter::once((self.build.path(corpus_dir), &self.bytes)).chain(paths.zip(&self.libraries))
+    }
+}
+
+/// A build's files, by their paths under `builds`.
+fn file_ids(build: &Build) -> impl Iterator<Item = String> {
+    let folder = build.id.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let libraries = build.libraries.iter().map(move |library| format!("{folder}/{}", library.name));
+    std::iter::once(build.id.clone()).chain(libraries)
+}
+
+/// Whether files hold these bytes.
+fn are_as(files: &[(PathBuf, &Vec<u8>)]) -> Result<bool, Error> {
+    for (path, bytes) in files {
+        let found = std::fs::read(path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        if found != **bytes {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The ids of all files under `builds`.
@@ -322,4 +363,71 @@ fn ids_on_disk(builds: &Path) -> Result<BTreeSet<String>, Error> {
         }
     }
     Ok(ids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A build whose files hold their own names.
+    fn made(libraries: &[&str]) -> Made {
+        let entry = |name: &&str| LibraryBuild {
+            name: format!("leaf.O2.{name}.so"),
+            sources: Vec::new(),
+            command: String::new(),
+            sha256: sha256(name.as_bytes()),
+        };
+        Made {
+            build: Build {
+                id: "t/amd64/leaf.O2".to_owned(),
+                program: "leaf".to_owned(),
+                abi: "amd64".to_owned(),
+                toolchain: "t".to_owned(),
+                variant: "O2".to_owned(),
+                sframe_version: 3,
+                sources: Vec::new(),
+                compiler: String::new(),
+                binutils: String::new(),
+                command: String::new(),
+                sha256: sha256(b"leaf"),
+                libraries: libraries.iter().map(entry).collect(),
+            },
+            bytes: b"leaf".to_vec(),
+            libraries: libraries.iter().map(|name| name.as_bytes().to_vec()).collect(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn libraries_are_written_beside_their_build_and_removed_with_their_entry() {
+        let corpus = tempfile::tempdir().unwrap();
+        let options = |check| Rebuild {
+            corpus_dir: corpus.path().to_owned(),
+            toolchains_dir: PathBuf::new(),
+            only: None,
+            check,
+            jobs: 1,
+        };
+        let changes = |check: bool, libraries: &[&str]| -> Vec<(String, Change)> {
+            let report = finish(&options(check), vec![made(libraries)], &|_| true).unwrap();
+            report.differences.into_iter().map(|difference| (difference.id, difference.change)).collect()
+        };
+        let id = "t/amd64/leaf.O2".to_owned();
+        assert_eq!(changes(false, &["a", "b"]), [(id.clone(), Change::Added)]);
+        assert_eq!(changes(true, &["a", "b"]), []);
+        let manifest = Manifest::load(corpus.path()).unwrap();
+        let files = manifest.builds[0].files(corpus.path()).unwrap();
+        assert_eq!(files.libraries[1], ("leaf.O2.b.so".to_owned(), b"b".to_vec()));
+
+        // One that is changed, missing, or not made any more.
+        let file = |name: &str| corpus.path().join(format!("builds/t/amd64/leaf.O2.{name}.so"));
+        std::fs::write(file("a"), "changed").unwrap();
+        assert_eq!(changes(true, &["a", "b"]), [(id.clone(), Change::Bytes)]);
+        std::fs::remove_file(file("a")).unwrap();
+        assert_eq!(changes(false, &["a", "b"]), [(id.clone(), Change::Added)]);
+        let stale = "t/amd64/leaf.O2.b.so".to_owned();
+        assert_eq!(changes(false, &["a"]), [(id, Change::Entry), (stale, Change::Removed)]);
+        assert!(file("a").exists() && !file("b").exists());
+        assert_eq!(changes(true, &["a"]), []);
+    }
 }

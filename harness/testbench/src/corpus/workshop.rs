@@ -54,6 +54,23 @@ pub(super) struct Product {
     pub(super) sources: Vec<String>,
     /// What the compiler, the assembler and the linker complained about.
     pub(super) warnings: Vec<String>,
+    /// The libraries that it is linked with, by the names of their files.
+    pub(super) libraries: Vec<(String, Product)>,
+}
+
+/// One file to make of a build.
+struct Part<'a> {
+    /// The file's name.
+    name: String,
+    sources: &'a [String],
+    /// What the runtime adds to every file of the kind.
+    start: Option<&'a str>,
+    /// Flags of the variant.
+    flags: &'a [&'a str],
+    /// Flags of the program or library.
+    own_flags: Vec<String>,
+    /// Files that it is linked with.
+    libraries: Vec<String>,
 }
 
 impl Workshop {
@@ -106,30 +123,61 @@ impl Workshop {
         })
     }
 
-    /// Compiles one build.
+    /// Compiles one build: its libraries, then the program.
     pub(super) fn compile(&self, order: &Order<'_>) -> Result<Product, Error> {
-        let sources = self.sources(order)?;
-        // For the manifest: the same wherever it ran.
-        let name = format!("{}.{}", order.program.name, order.variant.name);
-        let command = self.command(order, "$PWD", &["-o", &name], &sources).join(" ");
-
-        let (bytes, stderr) = self.make(order, &command, &[], &sources)?;
-        Ok(Product { bytes, command, sources, warnings: warnings(&stderr) })
+        let Order { program, variant, .. } = order;
+        let name = format!("{}.{}", program.name, variant.name);
+        let file_of = |library: &str| format!("{name}.{library}.so");
+        let mut libraries = Vec::new();
+        for library in &program.libraries {
+            let name = file_of(&library.name);
+            let mut own_flags = [library.cflags.as_slice(), &library.ldflags].concat();
+            own_flags.push(format!("-Wl,-soname,{name}"));
+            let part = Part {
+                name: name.clone(),
+                sources: &library.sources,
+                start: None,
+                flags: variant.library_flags.unwrap_or_default(),
+                own_flags,
+                libraries: library.needed.iter().map(|needed| file_of(needed)).collect(),
+            };
+            libraries.push((name, self.compile_part(order, &part)?));
+        }
+        let part = Part {
+            name: name.clone(),
+            sources: &program.sources,
+            start: Some(START),
+            flags: variant.flags,
+            own_flags: [program.cflags.as_slice(), &program.ldflags].concat(),
+            libraries: libraries.iter().map(|(name, _)| name.clone()).collect(),
+        };
+        Ok(Product { libraries, ..self.compile_part(order, &part)? })
     }
 
-    /// The sources that one build needs: its own, the entry point, and of the
-    /// runtime the functions that these use, or those functions use in turn.
+    fn compile_part(&self, order: &Order<'_>, part: &Part<'_>) -> Result<Product, Error> {
+        let sources = self.sources(order, part)?;
+        // For the manifest: the same wherever it ran, and as a shell wants it.
+        let mut command = self.command(order, part, "$PWD", &["-o", &part.name], &sources);
+        command.extend(part.libraries.iter().cloned());
+        let command = command.join(" ").replace("$ORIGIN", "\\$ORIGIN");
+
+        let (bytes, stderr) = self.make(order, part, &command, &[], &sources)?;
+        Ok(Product { bytes, command, sources, warnings: warnings(&stderr), libraries: Vec::new() })
+    }
+
+    /// The sources that one file needs: its own, the entry point of programs,
+    /// and of the runtime the functions that these use, or those use in turn.
     ///
     /// Only the compiler knows: it calls `memcpy` where no source does. A
     /// function that nothing calls would be one that no run ever exercises.
-    fn sources(&self, order: &Order<'_>) -> Result<Vec<String>, Error> {
-        let mut sources = order.program.sources.clone();
-        sources.push(START.to_owned());
+    fn sources(&self, order: &Order<'_>, part: &Part<'_>) -> Result<Vec<String>, Error> {
+        let mut sources = part.sources.to_vec();
+        sources.extend(part.start.map(str::to_owned));
         let given = sources.len();
         let mut seen = 0;
 
         while let Some(source) = sources.get(seen).cloned() {
-            for function in self.undefined(order, source)? {
+            for function in self.undefined(order, part, source)? {
                 if let Some(needed) = self.runtime.get(&function)
                     && !sources.contains(needed)
                 {
@@ -145,10 +193,15 @@ impl Workshop {
     }
 
     /// The symbols that one source uses and does not define.
-    fn undefined(&self, order: &Order<'_>, source: String) -> Result<BTreeSet<String>, Error> {
+    fn undefined(
+        &self,
+        order: &Order<'_>,
+        part: &Part<'_>,
+        source: String,
+    ) -> Result<BTreeSet<String>, Error> {
         let sources = [source];
-        let command = self.command(order, "$PWD", &["-c"], &sources).join(" ");
-        let (bytes, _) = self.make(order, &command, &["-c"], &sources)?;
+        let command = self.command(order, part, "$PWD", &["-c"], &sources).join(" ");
+        let (bytes, _) = self.make(order, part, &command, &["-c"], &sources)?;
         let file = object::File::parse(bytes.as_slice())
             .map_err(|error| Error::NotElf { build: order.id.to_owned(), message: error.to_string() })?;
 
@@ -161,39 +214,55 @@ impl Workshop {
     fn make(
         &self,
         order: &Order<'_>,
+        part: &Part<'_>,
         command: &str,
         flags: &[&str],
         sources: &[String],
     ) -> Result<(Vec<u8>, String), Error> {
-        let name = order.id.replace('/', "-");
-        let output = format!("../out/{name}");
+        // Programs of several toolchains' ABIs have files of the same name.
+        let out = |file: &str| {
+            let folder = order.id.rsplit_once('/').map_or("", |(folder, _)| folder);
+            format!("{}-{file}", folder.replace('/', "-"))
+        };
+        let output = format!("../out/{}", out(&part.name));
         let mut flags = flags.to_vec();
         flags.extend(["-o", &output]);
         let programs = self.inside.join("programs").display().to_string();
 
-        let result = self.run(&self.command(order, &programs, &flags, sources))?;
+        let mut arguments = self.command(order, part, &programs, &flags, sources);
+        if !flags.contains(&"-c") {
+            arguments.extend(part.libraries.iter().map(|library| format!("../out/{}", out(library))));
+        }
+        let result = self.run(&arguments)?;
         let stderr = String::from_utf8_lossy(&result.stderr).into_owned();
         if !result.status.success() {
             let stderr = stderr.trim().to_owned();
             return Err(Error::Compiler { build: order.id.to_owned(), command: command.to_owned(), stderr });
         }
-        let path = self.scratch.path().join("out").join(name);
+        let path = self.scratch.path().join("out").join(out(&part.name));
         let bytes = std::fs::read(&path).map_err(|source| Error::Read { path, source })?;
         Ok((bytes, stderr))
     }
 
     /// A whole command. `here` is the folder that is to be hidden from the
     /// debug information.
-    fn command(&self, order: &Order<'_>, here: &str, flags: &[&str], sources: &[String]) -> Vec<String> {
-        let Order { tools, program, variant, .. } = order;
+    fn command(
+        &self,
+        order: &Order<'_>,
+        part: &Part<'_>,
+        here: &str,
+        flags: &[&str],
+        sources: &[String],
+    ) -> Vec<String> {
+        let tools = order.tools;
         let mut arguments = vec![tools.compiler.clone()];
         let mut add = |more: &[&str]| arguments.extend(more.iter().map(|&flag| flag.to_owned()));
 
         add(COMMON);
         add(&[&format!("-ffile-prefix-map={here}=.")]);
-        add(variant.flags);
+        add(part.flags);
         add(LINK);
-        for flags in [&self.toolchain.flags, &tools.flags, &program.cflags, &program.ldflags] {
+        for flags in [&self.toolchain.flags, &tools.flags, &part.own_flags] {
             arguments.extend(flags.iter().cloned());
         }
         arguments.extend(flags.iter().map(|&flag| flag.to_owned()));

@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::case::{CaseReport, Outcome};
+use crate::case::{CaseReport, Outcome, SignalCounts};
+use crate::control_flow::Features;
 use crate::coverage::UnexercisedRow;
+use crate::cross_check::TraceCounts;
 use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
+use crate::spec::Feature;
 use crate::target::Target;
 
 /// The number of this form of the documents.
@@ -55,12 +58,27 @@ pub struct ReportSummary {
     pub rows_exercised: u64,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
+    /// How control has moved, by feature and ABI.
+    pub control_flow: BTreeMap<Feature, BTreeMap<String, FeatureCount>>,
+    /// Signals delivered, by ABI and version of the section.
+    pub signals: BTreeMap<String, BTreeMap<String, SignalCounts>>,
+    /// How often the call stack was compared with which other trace of the calls.
+    pub traces: TraceCounts,
     /// Number of cases by ABI.
     pub abis: BTreeMap<String, u64>,
     /// Number of cases by version of the section.
     pub sframe_versions: BTreeMap<String, u64>,
     /// Number of cases by toolchain.
     pub toolchains: BTreeMap<String, u64>,
+}
+
+/// How much of a control-flow feature builds have shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FeatureCount {
+    /// Cases in which it was seen.
+    pub cases: u64,
+    /// How often, in all of them.
+    pub events: u64,
 }
 
 impl Report {
@@ -92,6 +110,20 @@ impl ReportSummary {
         self.rows_total += case.rows_total;
         self.rows_exercised += case.rows_exercised;
         self.walk_ends.add(&case.walk_ends);
+        for &feature in Feature::ALL {
+            let events = case.control_flow.of(feature);
+            if events > 0 {
+                let by_abi = self.control_flow.entry(feature).or_default();
+                let count = by_abi.entry(case.abi.clone()).or_default();
+                count.cases += 1;
+                count.events += events;
+            }
+        }
+        if case.signals.delivered > 0 {
+            let by_version = self.signals.entry(case.abi.clone()).or_default();
+            by_version.entry(case.sframe_version.to_string()).or_default().add(&case.signals);
+        }
+        self.traces.add(&case.traces);
         *self.abis.entry(case.abi.clone()).or_default() += 1;
         *self.sframe_versions.entry(case.sframe_version.to_string()).or_default() += 1;
         *self.toolchains.entry(case.toolchain.clone()).or_default() += 1;
@@ -105,9 +137,11 @@ pub struct CheckReport {
     pub schema: u32,
     /// The file, as it was named.
     pub file: String,
+    /// Its libraries, in the order of the scope.
+    pub libraries: Vec<String>,
     /// Its ABI.
     pub abi: String,
-    /// Version of its section.
+    /// Version of its section, or of the first library's that has one.
     pub sframe_version: u8,
     /// Why the check is broken, if it is.
     pub broken: Option<String>,
@@ -144,6 +178,10 @@ pub struct CheckSummary {
     pub uncovered: BTreeMap<String, u64>,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
+    /// How control has moved.
+    pub control_flow: Features,
+    /// How often the call stack was compared with which other trace of the calls.
+    pub traces: TraceCounts,
     /// Number of findings by verdict.
     pub verdicts: BTreeMap<String, u64>,
 }
@@ -160,8 +198,9 @@ impl CheckReport {
         Self {
             schema: SCHEMA,
             file,
-            abi: target.image.cpu.name.to_owned(),
-            sframe_version: target.section.header().version.number(),
+            libraries: target.modules.iter().filter_map(|module| module.name.clone()).collect(),
+            abi: target.executable().image.cpu.name.to_owned(),
+            sframe_version: target.sframe_version(),
             broken,
             summary: CheckSummary {
                 instructions: examination.instructions,
@@ -175,6 +214,8 @@ impl CheckReport {
                 instructions_covered: coverage.instructions_covered,
                 uncovered: coverage.uncovered,
                 walk_ends: examination.walk_ends,
+                control_flow: examination.features,
+                traces: examination.traces,
                 verdicts,
             },
             findings: examination.findings,

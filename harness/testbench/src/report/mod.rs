@@ -4,6 +4,6 @@ mod document;
 mod junit;
 mod summary;
 
-pub use document::{CheckReport, CheckSummary, Report, ReportSummary, SCHEMA};
+pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummary, SCHEMA};
 pub use junit::junit;
 pub use summary::{check_summary, run_summary};

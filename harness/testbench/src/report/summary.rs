@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::{CheckReport, Report};
-use crate::case::{CaseReport, Outcome};
+use super::{CheckReport, Report, ReportSummary};
+use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::finding::Finding;
+use crate::spec::Trace;
 
 /// So many findings of a case are shown; the report has all of them.
 const SHOWN: usize = 8;
@@ -32,6 +33,9 @@ pub fn run_summary(report: &Report, elapsed: Duration) -> String {
     show_known(&mut text, &report.cases);
     show_skipped(&mut text, &report.cases);
     show_table(&mut text, &report.cases);
+    show_control_flow(&mut text, &report.summary);
+    show_signals(&mut text, &report.summary);
+    show_traces(&mut text, &report.summary);
 
     let summary = &report.summary;
     let seconds = elapsed.as_secs_f64();
@@ -87,6 +91,16 @@ pub fn check_summary(report: &CheckReport) -> String {
         grouped(ends.no_fde),
         grouped(ends.disagreed)
     );
+    for (count, what) in [
+        (ends.context, "at the first function of a context that the program made, unmarked"),
+        (ends.in_register, "at an interrupted frame whose rules need a register"),
+        (ends.no_progress, "at a frame that goes on on a stack further down in memory"),
+        (ends.unsettled, "not compared: between stacks or contexts, where no frame is certain"),
+    ] {
+        if count > 0 {
+            let _ = writeln!(text, "    {} {what}", grouped(count));
+        }
+    }
     let _ = writeln!(
         text,
         "{} of {} rows exercised, {} as a caller's; {} findings",
@@ -99,11 +113,11 @@ pub fn check_summary(report: &CheckReport) -> String {
 }
 
 /// Findings of one row are one line: a wrong row is wrong at each of its PCs.
-fn show_findings(text: &mut String, findings: &[Finding]) {
+fn show_findings<'f>(text: &mut String, findings: &'f [Finding]) {
     let mut groups: Vec<(&Finding, usize, u64)> = Vec::new();
     for finding in findings {
-        let place = |finding: &Finding| (finding.verdict, finding.function.clone(), finding.row.clone());
-        let same = |first: &Finding| finding.row.is_some() && place(first) == place(finding);
+        let place = |finding: &'f Finding| (finding.verdict, &finding.image, &finding.function, &finding.row);
+        let same = |first: &'f Finding| finding.row.is_some() && place(first) == place(finding);
         match groups.iter_mut().find(|(first, ..)| same(first)) {
             Some((_, places, hits)) => {
                 *places += 1;
@@ -160,6 +174,58 @@ fn show_table(text: &mut String, cases: &[CaseReport]) {
     let _ = writeln!(text, "toolchain   version  abi          cases  comparisons");
     for ((toolchain, version, abi), (cases, comparisons)) in table {
         let _ = writeln!(text, "{toolchain:<12}{version:<9}{abi:<12}{cases:>6}{:>13}", grouped(comparisons));
+    }
+}
+
+/// In how many cases of each ABI control has moved in which way.
+fn show_control_flow(text: &mut String, summary: &ReportSummary) {
+    let _ = write!(text, "{:<20}", "control flow, cases");
+    for abi in summary.abis.keys() {
+        let _ = write!(text, "{abi:>11}");
+    }
+    let _ = writeln!(text);
+    for (feature, by_abi) in &summary.control_flow {
+        let _ = write!(text, "{feature:<20}");
+        for abi in summary.abis.keys() {
+            match by_abi.get(abi) {
+                Some(count) => write!(text, "{:>11}", grouped(count.cases)),
+                None => write!(text, "{:>11}", "-"),
+            }
+            .unwrap_or_default();
+        }
+        let _ = writeln!(text);
+    }
+}
+
+/// Signals, and the share of those whose backtraces were whole.
+fn show_signals(text: &mut String, summary: &ReportSummary) {
+    for (abi, by_version) in &summary.signals {
+        for (version, counts) in by_version {
+            let SignalCounts { delivered, complete, ends, .. } = counts;
+            #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+            let share = *complete as f64 * 100.0 / (*delivered).max(1) as f64;
+            let ends: Vec<String> =
+                ends.iter().map(|(end, count)| format!("{} ended {end}", grouped(*count))).collect();
+            let _ = writeln!(
+                text,
+                "signals on {abi}, version {version}: {} delivered, {share:.1} % with whole backtraces{}{}",
+                grouped(*delivered),
+                if ends.is_empty() { "" } else { "; " },
+                ends.join(", ")
+            );
+        }
+    }
+}
+
+/// What the call stack itself was compared with.
+fn show_traces(text: &mut String, summary: &ReportSummary) {
+    let counts = Trace::ALL.iter().map(|trace| (trace, summary.traces.of(*trace)));
+    let counts: Vec<String> = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(trace, count)| format!("{trace} {}", grouped(count)))
+        .collect();
+    if !counts.is_empty() {
+        let _ = writeln!(text, "the call stack compared with other traces: {}", counts.join(", "));
     }
 }
 

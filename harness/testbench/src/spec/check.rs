@@ -175,7 +175,9 @@ impl Check<'_> {
                     let help = "give `during: FUNCTION`, or `at: PLACE`";
                     self.wrong(&path, "delivered nowhere", help);
                 }
-                (Some(function), None) if function.trim().is_empty() => {
+                (Some(functions), None)
+                    if functions.is_empty() || functions.iter().any(|name| name.trim().is_empty()) =>
+                {
                     self.wrong(&["signals", &at, "during"], "this name is empty", "name the function");
                 }
                 _ => {}

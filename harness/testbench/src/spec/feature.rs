@@ -31,5 +31,12 @@ named! {
         AlternateStacks = "alternate-stacks",
         /// Returns from a handler to the interrupted instruction.
         SignalReturns = "signal-returns",
+        /// Calls bound when they are first made, through the first entry of a
+        /// procedure linkage table.
+        LazyBindings = "lazy-bindings",
+        /// Return addresses signed with key A.
+        SignedWithKeyA = "signed-with-key-a",
+        /// Return addresses signed with key B.
+        SignedWithKeyB = "signed-with-key-b",
     }
 }

@@ -139,11 +139,11 @@ pub struct Sweep {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a mapping with `during` or `at`")]
 pub struct Signal {
-    /// A function: a signal is delivered before each of its instructions that
-    /// the program executes.
+    /// A function, or several: a signal is delivered before each of their
+    /// instructions that the program executes.
     #[serde(default, deserialize_with = "present")]
-    #[schemars(with = "String", length(min = 1))]
-    pub during: Option<String>,
+    #[schemars(with = "OneOrMany<String>")]
+    pub during: Option<OneOrMany<String>>,
     /// A place: the signal is delivered before the instruction there.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Location")]
@@ -182,27 +182,15 @@ pub struct Distrust {
     pub reason: String,
 }
 
-/// Where a signal is delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SignalPlace<'s> {
-    /// Before every instruction of a function.
-    During(&'s str),
-    /// Before one instruction.
-    At(&'s Location),
-}
-
 impl Signal {
-    /// Where it is delivered; none in a spec that has not been checked.
-    pub fn place(&self) -> Option<SignalPlace<'_>> {
-        self.during.as_deref().map(SignalPlace::During).or(self.at.as_ref().map(SignalPlace::At))
-    }
-}
-
-impl std::fmt::Display for SignalPlace<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::During(function) => write!(f, "during {function}"),
-            Self::At(location) => write!(f, "at {location}"),
+    /// Where it is delivered, for people.
+    pub fn place(&self) -> String {
+        match (&self.during, &self.at) {
+            (Some(functions), _) => {
+                format!("during {}", functions.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+            }
+            (None, Some(location)) => format!("at {location}"),
+            (None, None) => String::new(),
         }
     }
 }
@@ -273,9 +261,9 @@ impl Spec {
         self.stops.iter().enumerate().filter(move |(_, stop)| selected(stop.selector.as_ref(), build))
     }
 
-    /// The signals for a build.
-    pub fn signals_for(&self, build: &BuildFacts<'_>) -> impl Iterator<Item = &Signal> {
-        self.signals.iter().filter(move |signal| selected(signal.selector.as_ref(), build))
+    /// The signals for a build, each with its index in `signals`.
+    pub fn signals_for(&self, build: &BuildFacts<'_>) -> impl Iterator<Item = (usize, &Signal)> {
+        self.signals.iter().enumerate().filter(move |(_, signal)| selected(signal.selector.as_ref(), build))
     }
 
     /// The known failures of a build, each with its index in `known`.

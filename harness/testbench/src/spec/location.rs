@@ -15,7 +15,8 @@ use super::de::parsed;
 pub enum Location {
     /// So many bytes after a symbol.
     Symbol {
-        /// The symbol, as the symbol table has it.
+        /// The symbol, as the symbol table has it. `lib.so!symbol` is one of
+        /// a library, `!symbol` one of the executable.
         name: String,
         /// Offset from it, in bytes.
         offset: u64,
@@ -38,6 +39,11 @@ pub struct InvalidLocation {
 }
 
 impl Location {
+    /// The start of a function.
+    pub fn function(name: &str) -> Self {
+        Self::Symbol { name: name.to_owned(), offset: 0 }
+    }
+
     fn parse(text: &str) -> Result<Self, Cow<'static, str>> {
         if text.is_empty() {
             return Err("it is empty; write `symbol`, `symbol+0x1c` or `file.c:42`".into());
@@ -76,7 +82,14 @@ fn parse_symbol(text: &str) -> Result<Location, Cow<'static, str>> {
         return Err("addresses differ from build to build; write `symbol+offset`".into());
     }
     let allowed = |c: char| c.is_alphanumeric() || "_.$@".contains(c);
-    if let Some(bad) = name.chars().find(|&c| !allowed(c)) {
+    let (library, symbol) = name.split_once('!').unwrap_or(("", name));
+    if symbol.is_empty() {
+        return Err("a symbol is missing behind the `!`".into());
+    }
+    if let Some(bad) = library.chars().find(|&c| !allowed(c) && c != '-') {
+        return Err(format!("`{bad}` cannot be part of a library's name").into());
+    }
+    if let Some(bad) = symbol.chars().find(|&c| !allowed(c)) {
         return Err(format!("`{bad}` cannot be part of a symbol").into());
     }
     Ok(Location::Symbol { name: name.to_owned(), offset })
@@ -169,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_can_be_read_again() {
-        for text in ["leaf", "leaf+0x1c", "a.c:7", "memcpy@plt"] {
+        for text in ["leaf", "leaf+0x1c", "a.c:7", "memcpy@plt", "lib-c.so!leaf@plt+0x4", "!.plt"] {
             assert_eq!(text.parse::<Location>().unwrap().to_string(), text);
         }
         assert_eq!("leaf+28".parse::<Location>().unwrap().to_string(), "leaf+0x1c");
@@ -190,6 +203,9 @@ mod tests {
         assert!(refused("leaf+0x+1").contains("offset in bytes"));
         assert!(refused("leaf+0x10000000000000000").contains("offset in bytes"));
         assert!(refused("leaf-4").contains("`-` cannot be part of a symbol"));
+        assert!(refused("lib.so!").contains("symbol is missing behind"));
+        assert!(refused("a!b!c").contains("`!` cannot be part of a symbol"));
+        assert!(refused("a/b.so!c").contains("`/` cannot be part of a library's name"));
         assert!(refused("0x401000").contains("addresses differ"));
     }
 }

@@ -38,7 +38,7 @@ mod verdict;
 pub use abi::Abi;
 pub use end::End;
 pub use feature::Feature;
-pub use format::{Distrust, Known, Signal, SignalPlace, Skip, Spec, Stop, Sweep, Targets};
+pub use format::{Distrust, Known, Signal, Skip, Spec, Stop, Sweep, Targets};
 pub use load::load_dir;
 pub use location::{InvalidLocation, Location};
 pub use named::UnknownName;

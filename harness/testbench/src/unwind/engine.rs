@@ -2,35 +2,39 @@
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{
-    Caller, DwarfRegister, Found, InstructionPointer, LookupAddress, PauthMask, Pc, ReturnAddress, Section,
-    Step, StepError,
+    Abi, Caller, DwarfRegister, Found, InstructionPointer, LookupAddress, PauthMask, Pc, ReturnAddress, Step,
+    StepError,
 };
+
+use crate::sections::Sections;
 
 use super::{Backtrace, End, State, Stepped, Stepper, Unwinder, Viewpoint};
 
 /// More frames than this are taken for an endless walk.
 pub(crate) const DEPTH_LIMIT: usize = 1 << 20;
 
-/// Walks stacks with an SFrame section and the engine of this project.
+/// Walks stacks with SFrame sections and the engine of this project.
 pub struct SframeUnwinder<'a> {
-    section: Section<'a>,
+    sections: Sections<'a>,
     pauth: PauthMask,
     /// Look-ups depend on the address alone, and a sweep repeats them often.
-    rules: FxHashMap<LookupAddress, Result<Found, StepError>>,
+    rules: FxHashMap<LookupAddress, Result<(Abi, Found), StepError>>,
 }
 
 impl<'a> SframeUnwinder<'a> {
-    /// An unwinder for a section. `address_bits` is the width of the
+    /// An unwinder for the sections of a process. `address_bits` is the width of the
     /// program's virtual addresses; pointer authentication uses bits above.
     #[must_use]
-    pub fn new(section: Section<'a>, address_bits: u32) -> Self {
-        Self { section, pauth: PauthMask::for_address_bits(address_bits), rules: FxHashMap::default() }
+    pub fn new(sections: Sections<'a>, address_bits: u32) -> Self {
+        Self { sections, pauth: PauthMask::for_address_bits(address_bits), rules: FxHashMap::default() }
     }
 
-    fn rules(&mut self, address: LookupAddress) -> Result<Found, StepError> {
+    fn rules(&mut self, address: LookupAddress) -> Result<(Abi, Found), StepError> {
         *self.rules.entry(address).or_insert_with(|| {
-            let fde = self.section.lookup_fde(address)?.ok_or(StepError::NoFde)?;
-            self.section.lookup_row(&fde, address)?.ok_or(StepError::NoRow)
+            let section = self.sections.at(address).ok_or(StepError::NoFde)?;
+            let fde = section.lookup_fde(address)?.ok_or(StepError::NoFde)?;
+            let found = section.lookup_row(&fde, address)?.ok_or(StepError::NoRow)?;
+            Ok((section.header().abi, found))
         })
     }
 }
@@ -65,12 +69,11 @@ impl Stepper for SframeUnwinder<'_> {
         topmost: Option<&Viewpoint<'_>>,
         memory: &dyn Fn(u64) -> Option<u64>,
     ) -> Stepped {
-        let abi = self.section.header().abi;
         let registers = topmost.map(|viewpoint| |register: DwarfRegister| viewpoint.register(register.0));
         let frame = sframe_engine::Frame { pc: state.pc, sp: state.sp, fp: state.fp.unwrap_or_default() };
         let step = self
             .rules(frame.pc.into())
-            .and_then(|found| found.apply(abi, &frame, registers.as_ref(), &memory, self.pauth));
+            .and_then(|(abi, found)| found.apply(abi, &frame, registers.as_ref(), &memory, self.pauth));
         let cfa = match &step {
             Ok(Step::Caller(caller)) => Some(caller.cfa),
             Err(StepError::MisalignedCfa { cfa } | StepError::NoProgress { cfa, .. }) => Some(*cfa),

@@ -7,23 +7,24 @@ mod handmade;
 
 use rayon::prelude::*;
 use sframe_machine::{AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment, Options, S390X};
-use sframe_testbench::examine::{Breakpoint, Examination, examine};
+use sframe_testbench::examine::{Breakpoint, Examination, Look, examine};
 use sframe_testbench::spec::Verdict;
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
 
 /// Runs a program with kept walks, and again with whole ones. All that is
 /// seen, hits and order of the findings included, has to be the same.
-fn examine_both_ways(name: &str, bytes: &[u8], options: &Options) -> Option<Examination> {
-    let target = Target::open(bytes).ok()?;
-    let functions = target.subject.symbols.names().flat_map(|name| target.subject.symbols.addresses_of(name));
-    let breakpoints: Vec<_> =
-        functions.map(|address| Breakpoint { pc: address.wrapping_add(target.image.bias), hit: 2 }).collect();
-    let unwinder = || SframeUnwinder::new(target.section.clone(), target.image.cpu.address_bits);
-    let kept = examine(&target, &mut unwinder(), &breakpoints, options).expect("a machine");
-    let whole = examine(&target, &mut BlackBox(unwinder()), &breakpoints, options).expect("a machine");
+fn examine_both_ways(name: &str, target: &Target<'_>, options: &Options) -> Examination {
+    let names = target.executable().subject.symbols.names();
+    let functions = names.flat_map(|name| target.addresses_of(name));
+    let breakpoints = functions.map(|pc| Breakpoint { pc, hit: 2 }).collect();
+    let look = Look { breakpoints, ..Look::default() };
+    let unwinder =
+        || SframeUnwinder::new(target.sections.clone(), target.executable().image.cpu.address_bits);
+    let kept = examine(target, &mut unwinder(), &look, options).expect("a machine");
+    let whole = examine(target, &mut BlackBox(unwinder()), &look, options).expect("a machine");
     assert!(kept == whole, "{name}: kept walks\n{kept:#?}\nwhole walks\n{whole:#?}");
-    Some(kept)
+    kept
 }
 
 #[test]
@@ -38,8 +39,9 @@ fn every_build_of_the_corpus_shows_the_same_both_ways() {
         .builds
         .par_iter()
         .map(|build| {
-            let bytes = build.read(suite.corpus()).expect("a build");
-            let examination = examine_both_ways(&build.id, &bytes, &options).expect("a target");
+            let files = build.files(suite.corpus()).expect("a build");
+            let target = Target::open_files(&files).expect("a target");
+            let examination = examine_both_ways(&build.id, &target, &options);
             let spent = End::Broken(Broken::Budget(BUDGET));
             assert!(examination.end == End::Exit(0) || examination.end == spent, "{}", build.id);
             usize::from(examination.agree < examination.comparisons)
@@ -63,7 +65,7 @@ fn sections_with_a_wrong_bit_show_the_same_both_ways() {
         let bytes = std::fs::read(&path).expect("a build");
         let section = {
             let target = Target::open(&bytes).expect("a target");
-            let data = target.subject.sframe.expect("a section").data;
+            let data = target.executable().subject.sframe.expect("a section").data;
             let start = data.as_ptr() as usize - bytes.as_ptr() as usize;
             start + 28..start + data.len()
         };
@@ -72,8 +74,9 @@ fn sections_with_a_wrong_bit_show_the_same_both_ways() {
             .map(|at| {
                 let mut bytes = bytes.clone();
                 bytes[at] ^= 1 << (at % 8);
-                let examination = examine_both_ways(&format!("{id}, byte {at:#x}"), &bytes, &options);
-                usize::from(examination.is_some_and(|examination| !examination.findings.is_empty()))
+                let Ok(target) = Target::open(&bytes) else { return 0 };
+                let examination = examine_both_ways(&format!("{id}, byte {at:#x}"), &target, &options);
+                usize::from(!examination.findings.is_empty())
             })
             .sum();
         assert!(wrong > 20, "{id}: {wrong} sections of which something came");
@@ -225,7 +228,7 @@ fn a_store_to_what_a_frame_far_down_has_saved_is_noticed_at_the_next_instruction
     for Attack { name, cpu, code, wrong, verdict } in ATTACKS {
         let name = format!("{}: {name}", cpu.name);
         let (bytes, innermost) = handmade::program(cpu, 50, code);
-        let all = examine_both_ways(&name, &bytes, &Options::default()).expect("a target");
+        let all = examine_both_ways(&name, &Target::open(&bytes).expect("a target"), &Options::default());
         assert_eq!(all.end, End::Exit(0), "{name}");
         assert!(all.max_depth > 50, "{name}");
         let Some((first, count)) = *wrong else {
@@ -246,7 +249,7 @@ fn a_store_to_what_a_frame_far_down_has_saved_is_noticed_at_the_next_instruction
         let before = instructions_before(&image, innermost + len as u64);
         for (budget, disagreed) in [(before, 0), (before + 1, 1)] {
             let options = Options { budget, ..Options::default() };
-            let part = examine_both_ways(&name, &bytes, &options).expect("a target");
+            let part = examine_both_ways(&name, &Target::open(&bytes).expect("a target"), &options);
             assert_eq!((part.comparisons, part.walk_ends.disagreed), (budget, disagreed), "{name}");
         }
     }
@@ -261,7 +264,7 @@ fn what_is_never_put_back_is_noticed_until_the_program_breaks() {
         (&S390X, &[s390x::MOVE_RA, s390x::NOP, s390x::RET]),
     ] {
         let (bytes, _) = handmade::program(cpu, 50, code);
-        let all = examine_both_ways(cpu.name, &bytes, &Options::default()).expect("a target");
+        let all = examine_both_ways(cpu.name, &Target::open(&bytes).expect("a target"), &Options::default());
         assert!(matches!(all.end, End::Broken(_)), "{}: {:?}", cpu.name, all.end);
         assert!(all.walk_ends.disagreed > 20, "{}: {:?}", cpu.name, all.walk_ends);
     }

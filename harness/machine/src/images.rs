@@ -1,0 +1,125 @@
+//! All images of a process: an executable and its libraries.
+
+use std::collections::VecDeque;
+
+use crate::cpu::Cpu;
+use crate::image::{IMAGE_LIMIT, Image, LoadError, malformed};
+use crate::link::{self, Plan};
+
+/// Libraries are loaded from here on.
+const LIBRARIES: u64 = (1 << 36) + (1 << 35);
+/// Each library starts at a multiple of this.
+const SPACING: u64 = 1 << 24;
+
+/// A library that a process may need.
+#[derive(Clone, Copy, Debug)]
+pub struct Library<'a> {
+    /// The name by which it is asked for.
+    pub name: &'a str,
+    /// The file.
+    pub bytes: &'a [u8],
+}
+
+/// The images of a process, the executable first, then its libraries in the
+/// order in which a dynamic linker loads them: breadth first.
+///
+/// Each has its own addresses. What a dynamic linker would store into them is
+/// worked out; [`Machine::with_images`](crate::Machine::with_images) stores it.
+#[derive(Debug)]
+pub struct Images<'a> {
+    /// The images and their names; the executable's is empty.
+    images: Vec<(String, Image<'a>)>,
+    pub(crate) plan: Plan,
+}
+
+impl<'a> Images<'a> {
+    /// An executable alone. If it is dynamic it may need no library.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn of(executable: Image<'a>) -> Result<Self, LoadError> {
+        Self::with(executable, &[])
+    }
+
+    /// Reads an executable and the libraries that it needs, directly or not,
+    /// from among those that are given.
+    ///
+    /// # Errors
+    /// A file that can't be loaded, a library or symbol that is missing,
+    /// images at the same addresses, or relocations that are not known.
+    pub fn load(executable: &'a [u8], libraries: &[Library<'a>]) -> Result<Self, LoadError> {
+        Self::with(Image::parse(executable)?, libraries)
+    }
+
+    fn with(executable: Image<'a>, libraries: &[Library<'a>]) -> Result<Self, LoadError> {
+        let cpu = executable.cpu;
+        let mut wanted: VecDeque<(String, String)> = needed(&executable, "the executable").collect();
+        let mut images = vec![(String::new(), executable)];
+        let mut base = LIBRARIES;
+        while let Some((name, needed_by)) = wanted.pop_front() {
+            let is_loaded =
+                |(known, image): &(String, Image<'_>)| *known == name || soname(image) == Some(&name);
+            if images.iter().skip(1).any(is_loaded) {
+                continue;
+            }
+            let library = libraries.iter().find(|library| library.name == name);
+            let Some(Library { bytes, .. }) = library else {
+                return Err(LoadError::MissingLibrary { name, needed_by });
+            };
+            let image = Image::parse_library(bytes, base)
+                .and_then(|image| same_cpu(image, cpu))
+                .map_err(|source| LoadError::Library { name: name.clone(), source: Box::new(source) })?;
+            base = image.range().end.next_multiple_of(SPACING) + SPACING;
+            wanted.extend(needed(&image, &name));
+            images.push((name, image));
+        }
+        refuse_overlaps(&images)?;
+        let plan = link::plan(&images)?;
+        Ok(Self { images, plan })
+    }
+
+    /// The executable.
+    #[must_use]
+    pub fn executable(&self) -> &Image<'a> {
+        // There is always one: `with` puts it there.
+        &self.images[0].1
+    }
+
+    /// Every image with its name, the executable first; its name is empty.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Image<'a>)> {
+        self.images.iter().map(|(name, image)| (name.as_str(), image))
+    }
+}
+
+fn needed<'n>(image: &Image<'_>, by: &'n str) -> impl Iterator<Item = (String, String)> + use<'n> {
+    let names = image.dynamic.as_ref().map(|dynamic| dynamic.needed.clone()).unwrap_or_default();
+    names.into_iter().map(move |name| (name, by.to_owned()))
+}
+
+fn soname<'i>(image: &'i Image<'_>) -> Option<&'i String> {
+    image.dynamic.as_ref()?.soname.as_ref()
+}
+
+fn same_cpu<'a>(image: Image<'a>, cpu: &Cpu) -> Result<Image<'a>, LoadError> {
+    if image.cpu.name == cpu.name {
+        return Ok(image);
+    }
+    Err(LoadError::Unsupported(format!("it is for {}, the executable for {}", image.cpu.name, cpu.name)))
+}
+
+fn refuse_overlaps(images: &[(String, Image<'_>)]) -> Result<(), LoadError> {
+    let name = |name: &str| if name.is_empty() { "the executable" } else { name }.to_owned();
+    for (index, (first, image)) in images.iter().enumerate() {
+        if image.range().end > IMAGE_LIMIT {
+            return Err(malformed(format!("there is no room for {}", name(first))));
+        }
+        for (second, other) in &images[..index] {
+            let (ours, theirs) = (image.range(), other.range());
+            let address = ours.start.max(theirs.start);
+            if address < ours.end.min(theirs.end) {
+                return Err(LoadError::Overlap { first: name(second), second: name(first), address });
+            }
+        }
+    }
+    Ok(())
+}

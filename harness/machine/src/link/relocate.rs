@@ -1,0 +1,194 @@
+//! Relocations: what each one stores.
+
+use goblin::elf::header::{EM_AARCH64, EM_X86_64};
+use goblin::elf::reloc::{Reloc, r_to_str};
+
+use super::symbols::{Definition, Reference, Scope};
+use super::{Copy, Indirect, Plan};
+use crate::cpu::Cpu;
+use crate::image::{Image, LoadError, malformed};
+
+/// Notes what the relocations of an image come to.
+pub(crate) fn image(scope: &Scope<'_, '_>, index: usize, plan: &mut Plan) -> Result<(), LoadError> {
+    let (image, tables) = (&scope.images[index].1, &scope.tables[index]);
+    let Some(dynamic) = &image.dynamic else { return Ok(()) };
+    for &offset in &tables.relative {
+        let word = image.initial_word(offset).ok_or_else(|| outside(offset))?;
+        plan.words.push((offset.wrapping_add(image.bias), word.wrapping_add(image.bias)));
+    }
+    let relocate = Relocate { scope, index, image, sign: false };
+    for relocation in &tables.relocations {
+        relocate.one(relocation, plan)?;
+    }
+    if tables.plt_relocations.is_empty() {
+        return Ok(());
+    }
+    let signing = image.cpu.linking.signing.as_ref();
+    let sign = signing.is_some_and(|signing| dynamic.get(signing.tag).is_some());
+    let relocate = Relocate { sign, ..relocate };
+    if dynamic.binds_now() {
+        for relocation in &tables.plt_relocations {
+            relocate.one(relocation, plan)?;
+        }
+        return Ok(());
+    }
+    for relocation in &tables.plt_relocations {
+        relocate.lazily(relocation, plan)?;
+    }
+    if plan.slots.are_lazy(index) {
+        let table = dynamic.plt_got().ok_or_else(|| {
+            malformed("calls are to be bound lazily, but nothing tells where the global offset table is")
+        })?;
+        // Its second and third word are the dynamic linker's.
+        if !image.holds(table, 24) {
+            return Err(outside(table));
+        }
+        let table = table.wrapping_add(image.bias);
+        plan.words.push((table.wrapping_add(8), plan.slots.token(index)));
+        plan.words.push((table.wrapping_add(16), plan.slots.resolver(sign)));
+    }
+    Ok(())
+}
+
+fn outside(address: u64) -> LoadError {
+    malformed(format!("a relocation changes {address:#x}, which lies outside the image"))
+}
+
+struct Relocate<'r, 's, 'a> {
+    scope: &'r Scope<'s, 'a>,
+    index: usize,
+    image: &'r Image<'a>,
+    /// Whether the slots of the procedure linkage table are signed.
+    sign: bool,
+}
+
+impl Relocate<'_, '_, '_> {
+    fn one(&self, relocation: &Reloc, plan: &mut Plan) -> Result<(), LoadError> {
+        let types = &self.image.cpu.linking.relocations;
+        let addend = relocation.r_addend.unwrap_or(0).cast_unsigned();
+        let kind = relocation.r_type;
+        if kind == 0 {
+            return Ok(());
+        }
+        if kind == types.copy {
+            return self.copy(relocation, plan);
+        }
+        let address = self.place(relocation, 8)?;
+        if kind == types.relative {
+            plan.words.push((address, addend.wrapping_add(self.image.bias)));
+        } else if kind == types.irelative {
+            let resolver = addend.wrapping_add(self.image.bias);
+            plan.indirect.push(Indirect { address, resolver, sign: self.sign });
+        } else if kind == types.glob_dat || kind == types.absolute || kind == types.jump_slot {
+            let is_call = kind == types.jump_slot;
+            let reference = if is_call { Reference::Call } else { Reference::Address };
+            let value = match self.scope.resolve(self.index, relocation.r_sym, reference)? {
+                Definition::Address(value, _) => value.wrapping_add(addend),
+                Definition::Nothing => addend,
+                Definition::Indirect(resolver) => {
+                    plan.indirect.push(Indirect { address, resolver, sign: self.sign });
+                    return Ok(());
+                }
+                Definition::Thread(..) => {
+                    return Err(self.unknown(relocation, " of a variable of each thread"));
+                }
+            };
+            if self.sign { plan.signed.push((address, value)) } else { plan.words.push((address, value)) }
+        } else if kind == types.thread_offset {
+            let (image, value) = match relocation.r_sym {
+                0 => (self.index, 0),
+                symbol => match self.scope.resolve(self.index, symbol, Reference::Address)? {
+                    Definition::Thread(image, value) => (image, value),
+                    Definition::Nothing => return Ok(()),
+                    _ => return Err(self.unknown(relocation, " of no variable of a thread")),
+                },
+            };
+            let Some(block) = plan.thread_storage.offsets.get(image).copied().flatten() else {
+                return Err(malformed(
+                    "a variable of each thread is defined where there is no thread storage",
+                ));
+            };
+            plan.words.push((address, value.wrapping_add(addend).wrapping_add_signed(block)));
+        } else {
+            return Err(self.unknown(relocation, ""));
+        }
+        Ok(())
+    }
+
+    /// A slot of the procedure linkage table leads back into the table until
+    /// the first call. The function is looked up now all the same, so that a
+    /// missing one is told before the program runs.
+    fn lazily(&self, relocation: &Reloc, plan: &mut Plan) -> Result<(), LoadError> {
+        if relocation.r_type != self.image.cpu.linking.relocations.jump_slot {
+            // Others are not of calls: an ABI may keep them in the same table.
+            plan.slots.skip(self.index);
+            return self.one(relocation, plan);
+        }
+        let address = self.place(relocation, 8)?;
+        let target = match self.scope.resolve(self.index, relocation.r_sym, Reference::Call)? {
+            Definition::Address(target, _) => target.wrapping_add_signed(relocation.r_addend.unwrap_or(0)),
+            Definition::Nothing => 0,
+            // The program itself computes it: at the first call it would be too late to ask.
+            Definition::Indirect(_) => {
+                plan.slots.skip(self.index);
+                return self.one(relocation, plan);
+            }
+            Definition::Thread(..) => return Err(self.unknown(relocation, " of a variable of each thread")),
+        };
+        let back =
+            self.image.initial_word(relocation.r_offset).ok_or_else(|| outside(relocation.r_offset))?;
+        let back = back.wrapping_add(self.image.bias);
+        if self.sign {
+            plan.signed.push((address, back))
+        } else {
+            plan.words.push((address, back))
+        }
+        plan.slots.add(self.index, address, target);
+        Ok(())
+    }
+
+    fn copy(&self, relocation: &Reloc, plan: &mut Plan) -> Result<(), LoadError> {
+        let own = self.scope.tables[self.index].symbols.get(relocation.r_sym).map_or(0, |own| own.st_size);
+        match self.scope.resolve(self.index, relocation.r_sym, Reference::Copy)? {
+            Definition::Address(from, size) => {
+                let len = own.min(size);
+                let to = self.place(relocation, len)?;
+                plan.copies.push(Copy { from, to, len });
+                Ok(())
+            }
+            Definition::Nothing => Ok(()),
+            _ => Err(self.unknown(relocation, " of no variable")),
+        }
+    }
+
+    /// The loaded address that a relocation changes.
+    fn place(&self, relocation: &Reloc, len: u64) -> Result<u64, LoadError> {
+        let offset = relocation.r_offset;
+        if self.image.holds(offset, len) {
+            return Ok(offset.wrapping_add(self.image.bias));
+        }
+        Err(outside(offset))
+    }
+
+    fn unknown(&self, relocation: &Reloc, of_what: &str) -> LoadError {
+        let name = &self.scope.images[self.index].0;
+        LoadError::Relocation {
+            image: if name.is_empty() { "the executable".to_owned() } else { name.clone() },
+            address: relocation.r_offset,
+            name: type_name(self.image.cpu, relocation.r_type) + of_what,
+        }
+    }
+}
+
+fn type_name(cpu: &Cpu, number: u32) -> String {
+    let others = cpu.linking.relocations.others;
+    let name = others.iter().find(|(known, _)| *known == number).map(|(_, name)| *name);
+    let name = name.or_else(|| match cpu.elf_machine {
+        EM_X86_64 | EM_AARCH64 => Some(r_to_str(number, cpu.elf_machine)),
+        _ => None,
+    });
+    match name.filter(|name| !name.contains("UNKNOWN")) {
+        Some(name) => format!("R_{} ({number})", name.trim_start_matches("R_")),
+        None => number.to_string(),
+    }
+}

@@ -1,0 +1,67 @@
+//! How control has moved, in all runs of a program.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use sframe_machine::ControlFlow;
+
+use crate::spec::Feature;
+
+/// How often control has moved in which way. Ways in which it has not are absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Features(BTreeMap<Feature, u64>);
+
+impl Features {
+    /// How often control has moved in a way.
+    #[must_use]
+    pub fn of(&self, feature: Feature) -> u64 {
+        self.0.get(&feature).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn count(&mut self, feature: Feature) {
+        *self.0.entry(feature).or_default() += 1;
+    }
+
+    /// Adds what a run has shown.
+    pub(crate) fn add(&mut self, run: &ControlFlow) {
+        let ControlFlow {
+            calls,
+            returns,
+            computed_returns,
+            pc_fetches,
+            frames_given_up,
+            nonlocal_exits,
+            stack_moves,
+            contexts_begun,
+            contexts_resumed,
+            signals,
+            alternate_stacks,
+            signal_returns,
+            lazy_bindings,
+            signed_with_key_a,
+            signed_with_key_b,
+        } = *run;
+        for (feature, count) in [
+            (Feature::Calls, calls),
+            (Feature::Returns, returns),
+            (Feature::ComputedReturns, computed_returns),
+            (Feature::PcFetches, pc_fetches),
+            (Feature::FramesGivenUp, frames_given_up),
+            (Feature::NonlocalExits, nonlocal_exits),
+            (Feature::StackMoves, stack_moves),
+            (Feature::ContextsBegun, contexts_begun),
+            (Feature::ContextsResumed, contexts_resumed),
+            (Feature::Signals, signals),
+            (Feature::AlternateStacks, alternate_stacks),
+            (Feature::SignalReturns, signal_returns),
+            (Feature::LazyBindings, lazy_bindings),
+            (Feature::SignedWithKeyA, signed_with_key_a),
+            (Feature::SignedWithKeyB, signed_with_key_b),
+        ] {
+            if count > 0 {
+                *self.0.entry(feature).or_default() += count;
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The files of a process: an executable, and the libraries that it needs.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use sframe_machine::{Dynamic, Library, LoadError};
+
+/// Why the files of a process are not all there.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    /// A file can't be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A file that is none to be loaded.
+    #[error("{}: {source}", path.display())]
+    Load {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: LoadError,
+    },
+    /// A library lies in none of the folders that were searched.
+    #[error("{needed_by} needs the library {name}, {}", searched(.folders))]
+    Missing {
+        /// The library's name.
+        name: String,
+        /// The image that needs it.
+        needed_by: String,
+        /// The folders that were searched.
+        folders: Vec<PathBuf>,
+    },
+}
+
+fn searched(folders: &[PathBuf]) -> String {
+    if folders.is_empty() {
+        return "and there is no folder to look for it in; name one with --library-path".to_owned();
+    }
+    let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    format!("which is in none of the folders searched: {}", folders.join(", "))
+}
+
+/// The bytes of an executable and of its libraries, by the names by which they
+/// are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// The executable.
+    pub executable: Vec<u8>,
+    /// Its libraries.
+    pub libraries: Vec<(String, Vec<u8>)>,
+}
+
+impl Files {
+    /// Reads an executable, and finds and reads the libraries that it needs.
+    ///
+    /// They are looked for in `library_path`, then where the file that needs
+    /// them says (`DT_RUNPATH`, or `DT_RPATH`, with `$ORIGIN`), and nowhere else:
+    /// the libraries of the host are none of the program's.
+    ///
+    /// # Errors
+    /// A file that can't be read or loaded, or a library that is not found.
+    pub fn find(path: &Path, library_path: &[PathBuf]) -> Result<Self, FilesError> {
+        let executable = read(path)?;
+        let mut libraries: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut search = Search::new(path, &executable, library_path)?;
+        while let Some((name, needed_by, folders)) = search.wanted.pop_front() {
+            if libraries.iter().any(|(known, _)| *known == name) {
+                continue;
+            }
+            let candidates = folders.iter().map(|folder| folder.join(&name));
+            let Some(found) = candidates.into_iter().find(|path| path.is_file()) else {
+                return Err(FilesError::Missing { name, needed_by, folders });
+            };
+            let bytes = read(&found)?;
+            search.add(&found, &name, &bytes)?;
+            libraries.push((name, bytes));
+        }
+        Ok(Self { executable, libraries })
+    }
+
+    /// The libraries as the machine takes them.
+    #[must_use]
+    pub fn libraries(&self) -> Vec<Library<'_>> {
+        self.libraries.iter().map(|(name, bytes)| Library { name, bytes }).collect()
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, FilesError> {
+    std::fs::read(path).map_err(|source| FilesError::Read { path: path.to_owned(), source })
+}
+
+struct Search<'p> {
+    library_path: &'p [PathBuf],
+    /// The folders that the executable names for all images.
+    inherited: Vec<PathBuf>,
+    /// Names, who needs each, and where to look for it: breadth first, as a
+    /// library that several images need is looked for where the first says.
+    wanted: VecDeque<(String, String, Vec<PathBuf>)>,
+}
+
+impl<'p> Search<'p> {
+    fn new(path: &Path, executable: &[u8], library_path: &'p [PathBuf]) -> Result<Self, FilesError> {
+        let mut search = Self { library_path, inherited: Vec::new(), wanted: VecDeque::new() };
+        let dynamic = dynamic(path, executable)?;
+        if let Some(Dynamic { rpath: Some(rpath), runpath: None, .. }) = &dynamic {
+            search.inherited = folders(rpath, path);
+        }
+        search.want(path, "the executable", dynamic);
+        Ok(search)
+    }
+
+    fn add(&mut self, path: &Path, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
+        let dynamic = dynamic(path, bytes)?;
+        self.want(path, name, dynamic);
+        Ok(())
+    }
+
+    fn want(&mut self, path: &Path, needed_by: &str, dynamic: Option<Dynamic>) {
+        let Some(dynamic) = dynamic else { return };
+        let own = dynamic.runpath.as_ref().or(dynamic.rpath.as_ref());
+        let mut searched = self.library_path.to_vec();
+        searched.extend(own.map(|own| folders(own, path)).unwrap_or_default());
+        for folder in &self.inherited {
+            if !searched.contains(folder) {
+                searched.push(folder.clone());
+            }
+        }
+        let wanted = dynamic.needed.into_iter().map(|name| (name, needed_by.to_owned(), searched.clone()));
+        self.wanted.extend(wanted);
+    }
+}
+
+fn dynamic(path: &Path, bytes: &[u8]) -> Result<Option<Dynamic>, FilesError> {
+    Dynamic::read(bytes).map_err(|source| FilesError::Load { path: path.to_owned(), source })
+}
+
+/// The folders of a list that a file has.
+fn folders(list: &str, file: &Path) -> Vec<PathBuf> {
+    let origin = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let origin = origin.display().to_string();
+    let expand = |folder: &str| folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
+    list.split(':').filter(|folder| !folder.is_empty()).map(|folder| PathBuf::from(expand(folder))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origin_is_the_folder_of_the_file_that_says_it() {
+        let of = |list, file| folders(list, Path::new(file));
+        assert_eq!(of("$ORIGIN:/a:${ORIGIN}/../b", "/x/y"), ["/x", "/a", "/x/../b"].map(PathBuf::from));
+        assert_eq!(of("$ORIGIN/lib", "file"), [PathBuf::from("./lib")]);
+        assert!(of("", "file").is_empty() && of("::", "file").is_empty(), "never the working folder");
+    }
+}

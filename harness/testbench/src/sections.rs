@@ -1,0 +1,53 @@
+//! The SFrame sections of a process, each for the addresses of its image.
+
+use std::ops::Range;
+
+use sframe_engine::{Error, Fde, Found, LookupAddress, Section};
+
+/// Sections by the images that they are of.
+///
+/// An address is looked up in the section of the image that it lies in, and in
+/// no other: what a section says of other images is not asked.
+#[derive(Clone, Debug, Default)]
+pub struct Sections<'a> {
+    sections: Vec<(Range<u64>, Section<'a>)>,
+}
+
+impl<'a> Sections<'a> {
+    /// Sections, each with the loaded addresses of its image. These must not overlap.
+    #[must_use]
+    pub fn new(sections: Vec<(Range<u64>, Section<'a>)>) -> Self {
+        Self { sections }
+    }
+
+    /// The section for an address. None where no image lies there, or one
+    /// without a section.
+    #[must_use]
+    pub fn at(&self, address: impl Into<LookupAddress>) -> Option<&Section<'a>> {
+        let address = address.into().get();
+        self.sections.iter().find(|(range, _)| range.contains(&address)).map(|(_, section)| section)
+    }
+
+    /// The FDE that covers an address.
+    ///
+    /// # Errors
+    /// The section is malformed there.
+    pub fn lookup_fde(&self, address: impl Into<LookupAddress>) -> Result<Option<Fde>, Error> {
+        let address = address.into();
+        self.at(address).map_or(Ok(None), |section| section.lookup_fde(address))
+    }
+
+    /// The FDE and the row that cover an address.
+    ///
+    /// # Errors
+    /// The section is malformed there.
+    pub fn lookup(&self, address: impl Into<LookupAddress>) -> Result<Option<Found>, Error> {
+        let address = address.into();
+        self.at(address).map_or(Ok(None), |section| section.lookup(address))
+    }
+
+    /// The sections in the order of the images.
+    pub fn iter(&self) -> impl Iterator<Item = &Section<'a>> {
+        self.sections.iter().map(|(_, section)| section)
+    }
+}
