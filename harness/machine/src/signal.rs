@@ -5,48 +5,10 @@ use std::ops::Range;
 
 use unicorn_engine::{Context, Unicorn, uc_error};
 
-use crate::cpu::Link;
+use crate::cpu::{Chain, Link};
 use crate::machine::Run;
 use crate::outcome::{Broken, End};
 use crate::witness::{Delivery, Place};
-
-/// Where the kernel puts what into a signal frame, in bytes from its start.
-#[derive(Debug)]
-pub(crate) struct SignalFrame {
-    /// Length of the frame.
-    pub(crate) len: u64,
-    /// Bytes below SP that belong to the interrupted function.
-    pub(crate) red_zone: u64,
-    /// Room between frame and stack for what lies outside of the frame.
-    pub(crate) above: u64,
-    /// The frame's address is a multiple of this,
-    pub(crate) alignment: u64,
-    /// and so many bytes.
-    pub(crate) misalignment: u64,
-    /// `siginfo_t`.
-    pub(crate) info: u64,
-    /// `ucontext_t`; `uc_stack` lies 16 bytes further.
-    pub(crate) context: u64,
-    /// `uc_sigmask`.
-    pub(crate) mask: u64,
-    /// The registers that it holds.
-    pub(crate) registers: &'static [(u64, i32)],
-    /// Where the restorer's SP points to.
-    pub(crate) restorer_sp: u64,
-    /// What unwinders without tables find in it.
-    pub(crate) chain: Chain,
-}
-
-/// How a signal frame is linked to the frames below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Chain {
-    /// Not at all. The return address of the handler is at its start.
-    ReturnAddress,
-    /// By a frame record above it, to which FP points.
-    FrameRecord,
-    /// By the interrupted SP, at its start.
-    Backchain,
-}
 
 const SIGNALS: usize = 64;
 const SIGKILL: u64 = 9;

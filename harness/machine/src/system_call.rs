@@ -2,29 +2,13 @@
 
 use unicorn_engine::Unicorn;
 
+use crate::cpu::SystemCall;
 use crate::machine::Run;
 use crate::outcome::{Broken, End};
 use crate::signal::Pause;
 
 /// Longer output is cut.
 const OUTPUT_LIMIT: usize = 1 << 20;
-
-/// The system calls that the machine has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SystemCall {
-    Write,
-    Exit,
-    ExitGroup,
-    SignalAction,
-    SignalMask,
-    SignalReturn,
-    AlternateStack,
-    Kill,
-    KillThread,
-    KillThreadOfGroup,
-    ProcessId,
-    ThreadId,
-}
 
 /// The number of the process, and of its only thread.
 const PROCESS: u64 = 1000;

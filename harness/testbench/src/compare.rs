@@ -5,7 +5,7 @@ use sframe_engine::{
 };
 use sframe_machine::{AuthenticationKey, Bottom, CallStack, Moment, Record};
 
-use crate::spec::Verdict;
+use crate::spec::{self, Verdict};
 use crate::unwind::{Backtrace, End, Frame};
 
 /// What is true at a moment.
@@ -102,6 +102,20 @@ impl WalkEnd {
     #[must_use]
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::Outermost | Self::Unmarked | Self::Context)
+    }
+
+    /// The end as specs name it.
+    #[must_use]
+    pub const fn in_specs(self) -> Option<spec::End> {
+        match self {
+            Self::Outermost => Some(spec::End::Outermost),
+            Self::Unmarked => Some(spec::End::Unmarked),
+            Self::Context => Some(spec::End::Context),
+            Self::NoFde { .. } => Some(spec::End::NoFde),
+            Self::InRegister { .. } => Some(spec::End::InRegister),
+            Self::NoProgress { .. } => Some(spec::End::NoProgress),
+            Self::Unsettled | Self::Disagreed => None,
+        }
     }
 }
 

@@ -12,7 +12,6 @@ use crate::control_flow::Features;
 use crate::coverage::{Coverage, Executed};
 use crate::cross_check::{CrossCheck, TraceCounts, Traces};
 use crate::finding::{Finding, Findings};
-use crate::judge::end_of;
 use crate::spec::{End, Feature};
 use crate::target::Target;
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
@@ -453,7 +452,7 @@ impl Observer for Examiner<'_, '_> {
                 self.executed.compared(moment.pc);
                 interruption.disagreed |= end == WalkEnd::Disagreed;
                 if !end.is_whole() {
-                    interruption.ends.extend(end_of(end));
+                    interruption.ends.extend(end.in_specs());
                 }
             }
         }

@@ -4,7 +4,7 @@ use crate::case::CaseReport;
 use crate::compare::WalkEnd;
 use crate::examine::{Arrival, Deliveries};
 use crate::finding::{Finding, FindingRow};
-use crate::spec::{End, Known, RowOffset, Signal, Stop, Sweep, Verdict};
+use crate::spec::{Known, RowOffset, Signal, Stop, Sweep, Verdict};
 
 /// What a stop's expectations come to.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
@@ -36,26 +36,13 @@ pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) 
     findings
 }
 
-/// An end as specs name it.
-pub(crate) const fn end_of(end: WalkEnd) -> Option<End> {
-    match end {
-        WalkEnd::Outermost => Some(End::Outermost),
-        WalkEnd::Unmarked => Some(End::Unmarked),
-        WalkEnd::Context => Some(End::Context),
-        WalkEnd::NoFde { .. } => Some(End::NoFde),
-        WalkEnd::InRegister { .. } => Some(End::InRegister),
-        WalkEnd::NoProgress { .. } => Some(End::NoProgress),
-        WalkEnd::Unsettled | WalkEnd::Disagreed => None,
-    }
-}
-
 /// A stop wants a whole backtrace: to the entry function, and ending there.
 fn judge_end(stop: &Stop, arrival: &Arrival) -> Option<Finding> {
     let (verdict, got) = match (arrival.end, stop.end) {
         // The disagreement is a finding already.
         (WalkEnd::Disagreed, _) => return None,
         (end, None) if end.is_whole() => return None,
-        (end, Some(expected)) if end_of(end) == Some(expected) => return None,
+        (end, Some(expected)) if end.in_specs() == Some(expected) => return None,
         (WalkEnd::NoFde { frame }, _) => {
             let function = arrival.frames.get(frame).map_or("?", String::as_str);
             (Verdict::NoFde, format!("no FDE for frame {frame}, {function}"))
@@ -63,7 +50,7 @@ fn judge_end(stop: &Stop, arrival: &Arrival) -> Option<Finding> {
         (WalkEnd::Unsettled, _) => {
             (Verdict::WrongEnd, "nowhere: what the topmost frame is part of is not known yet".to_owned())
         }
-        (end, _) => (Verdict::WrongEnd, end_of(end).map_or_else(String::new, |end| end.to_string())),
+        (end, _) => (Verdict::WrongEnd, end.in_specs().map_or_else(String::new, |end| end.to_string())),
     };
     let expected = stop.end.map_or_else(|| "a whole backtrace".to_owned(), |end| end.to_string());
     let message = format!("at {} the backtrace ends: {got}; expected: {expected}", stop.at);

@@ -3,12 +3,9 @@
 use goblin::elf::header::EM_AARCH64;
 use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM64CP, Unicorn, uc_error};
 
-use crate::signal::{Chain, SignalFrame};
-use crate::system_call::SystemCall;
-
 use super::{
-    AuthenticationKey, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, Signing, Source, StackPointer,
-    SystemCalls, Unreported,
+    AuthenticationKey, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Signing,
+    Source, StackPointer, SystemCall, SystemCalls, Unreported,
 };
 
 /// aarch64, little endian.

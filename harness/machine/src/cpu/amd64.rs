@@ -3,11 +3,9 @@
 use goblin::elf::header::EM_X86_64;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
-use crate::signal::{Chain, SignalFrame};
-use crate::system_call::SystemCall;
-
 use super::{
-    Control, Cpu, LazyCall, Link, Linking, RelocationTypes, Source, StackPointer, SystemCalls, Unreported,
+    Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source, StackPointer,
+    SystemCall, SystemCalls, Unreported,
 };
 
 /// amd64, as the System V psABI uses it.

@@ -2,15 +2,14 @@
 
 mod aarch64;
 mod amd64;
+mod kernel;
 mod s390x;
 
 use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
 
-use crate::signal::SignalFrame;
-use crate::system_call::SystemCall;
-
 pub use aarch64::{AARCH64, AARCH64_BE};
 pub use amd64::AMD64;
+pub(crate) use kernel::{Chain, SignalFrame, SystemCall, SystemCalls};
 pub use s390x::S390X;
 
 /// Every CPU.
@@ -108,18 +107,6 @@ pub(crate) enum Link {
     Stack,
     /// In a register, by Unicorn's number.
     Register(i32),
-}
-
-/// Registers and numbers of the Linux system calls that the machine knows.
-#[derive(Debug)]
-pub(crate) struct SystemCalls {
-    pub(crate) number: i32,
-    pub(crate) arguments: [i32; 3],
-    pub(crate) result: i32,
-    pub(crate) numbers: &'static [(u64, SystemCall)],
-    /// How far behind the PC the next instruction lies while the system call
-    /// is handled: Unicorn leaves s390x on the `svc`, the others behind theirs.
-    pub(crate) pc_behind: u64,
 }
 
 /// Reads the word at an address.

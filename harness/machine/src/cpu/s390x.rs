@@ -3,11 +3,9 @@
 use goblin::elf::header::EM_S390;
 use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 
-use crate::signal::{Chain, SignalFrame};
-use crate::system_call::SystemCall;
-
 use super::{
-    Control, Cpu, LazyCall, Link, Linking, RelocationTypes, Source, StackPointer, SystemCalls, Unreported,
+    Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source, StackPointer,
+    SystemCall, SystemCalls, Unreported,
 };
 
 /// s390x, as the ELF ABI supplement uses it.

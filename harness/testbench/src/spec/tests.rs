@@ -198,6 +198,37 @@ fn a_stack_of_a_size_that_no_program_needs_is_refused() {
 }
 
 #[test]
+fn signals_that_can_not_be_delivered_are_refused() {
+    assert_refused("signals: [{}]\n", (3, 11), "delivered nowhere");
+    assert_refused("signals: [{during: f, at: f}]\n", (3, 11), "delivered in two places");
+    assert_refused("signals: [{during: []}]\n", (3, 20), "this name is empty");
+    assert_refused("signals: [{during: f, signal: 65}]\n", (3, 31), "there is no signal 65");
+    assert_refused("signals: [{during: f, hits: 0}]\n", (3, 29), "1 or more");
+    assert_refused("signals: [{during: f, min_deliveries: 0}]\n", (3, 39), "1 or more");
+    assert_refused("signals: [{during: f, ends: [no-fde]}]\n", (3, 29), "every backtrace has to be whole");
+    assert_refused("signals: [{during: f, complete: 1%, ends: [never]}]\n", (3, 44), "unknown name `never`");
+    assert!(body("signals: [{during: [f, g], complete: 0%, ends: [no-fde]}]\n").is_ok());
+}
+
+#[test]
+fn traces_are_distrusted_once_and_with_a_reason() {
+    let reason = "reason: The program overwrites them on purpose.";
+    assert_refused("distrust: [{trace: stack, reason: x}]\n", (3, 20), "unknown name `stack`");
+    let short = "stops: [{at: f}]\ndistrust: [{trace: backchain, reason: x}]\n";
+    assert_refused(short, (4, 39), "at least 20 characters");
+    let twice = format!(
+        "stops: [{{at: f}}]\ndistrust:\n- trace: backchain\n  {reason}\n- trace: backchain\n  {reason}\n"
+    );
+    assert_refused(&twice, (7, 3), "an earlier entry says the same");
+}
+
+#[test]
+fn unknown_ways_of_control_are_refused() {
+    assert_refused("sweep: {control_flow: {contexts: 1}}\n", (3, 24), "unknown name `contexts`");
+    assert!(body("sweep: {control_flow: {contexts-begun: 1}}\n").is_ok());
+}
+
+#[test]
 fn a_key_without_a_value_is_refused() {
     for key in
         ["toolchains", "stops", "sweep", "known", "skip", "targets", "args", "exit_status", "stack_size"]

@@ -1,0 +1,68 @@
+//! What programs see of Linux: system calls and signal frames.
+
+/// The system calls that the machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SystemCall {
+    Write,
+    Exit,
+    ExitGroup,
+    SignalAction,
+    SignalMask,
+    SignalReturn,
+    AlternateStack,
+    Kill,
+    KillThread,
+    KillThreadOfGroup,
+    ProcessId,
+    ThreadId,
+}
+
+/// Registers and numbers of the Linux system calls that the machine knows.
+#[derive(Debug)]
+pub(crate) struct SystemCalls {
+    pub(crate) number: i32,
+    pub(crate) arguments: [i32; 3],
+    pub(crate) result: i32,
+    pub(crate) numbers: &'static [(u64, SystemCall)],
+    /// How far behind the PC the next instruction lies while the system call
+    /// is handled: Unicorn leaves s390x on the `svc`, the others behind theirs.
+    pub(crate) pc_behind: u64,
+}
+
+/// Where the kernel puts what into a signal frame, in bytes from its start.
+#[derive(Debug)]
+pub(crate) struct SignalFrame {
+    /// Length of the frame.
+    pub(crate) len: u64,
+    /// Bytes below SP that belong to the interrupted function.
+    pub(crate) red_zone: u64,
+    /// Room between frame and stack for what lies outside of the frame.
+    pub(crate) above: u64,
+    /// The frame's address is a multiple of this,
+    pub(crate) alignment: u64,
+    /// and so many bytes.
+    pub(crate) misalignment: u64,
+    /// `siginfo_t`.
+    pub(crate) info: u64,
+    /// `ucontext_t`; `uc_stack` lies 16 bytes further.
+    pub(crate) context: u64,
+    /// `uc_sigmask`.
+    pub(crate) mask: u64,
+    /// The registers that it holds.
+    pub(crate) registers: &'static [(u64, i32)],
+    /// Where the restorer's SP points to.
+    pub(crate) restorer_sp: u64,
+    /// What unwinders without tables find in it.
+    pub(crate) chain: Chain,
+}
+
+/// How a signal frame is linked to the frames below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chain {
+    /// Not at all. The return address of the handler is at its start.
+    ReturnAddress,
+    /// By a frame record above it, to which FP points.
+    FrameRecord,
+    /// By the interrupted SP, at its start.
+    Backchain,
+}

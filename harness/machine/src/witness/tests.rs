@@ -1,0 +1,411 @@
+//! The witness on made-up instructions.
+
+use super::*;
+use crate::cpu::{AARCH64, AMD64, S390X};
+
+use Control::{Call, Indirect, Other, Return};
+use Movement::{Foreign, Frame, Relative};
+
+const MAIN: Range<u64> = 0x1_0000..0x2_0000;
+
+/// What an instruction does: its address, SP before it, and its effects.
+type Step = (u64, u64, Control, Movement);
+
+struct Runner {
+    witness: Witness,
+    last: Option<Step>,
+}
+
+impl Runner {
+    fn new(cpu: &Cpu, sp: u64) -> Self {
+        Self { witness: Witness::new(cpu, MAIN, sp, WitnessFaults::default()), last: None }
+    }
+
+    /// A call's return address is its PC + 4. Gives the callees on the call stack.
+    fn step(&mut self, step: Step) -> Vec<u64> {
+        let (pc, sp, control, movement) = step;
+        if let Some((last, ..)) = self.last.replace(step)
+            && self.witness.was_call()
+        {
+            self.witness.enter(pc, last + 4, control == Other);
+        }
+        self.witness.follow(pc, sp, 0, control, movement);
+        self.callees()
+    }
+
+    fn callees(&self) -> Vec<u64> {
+        self.witness.call_stack().records().iter().map(|record| record.callee).collect()
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> Vec<Vec<u64>> {
+        steps.iter().map(|step| self.step(*step)).collect()
+    }
+}
+
+fn run(cpu: &Cpu, steps: &[Step]) -> Vec<Vec<u64>> {
+    Runner::new(cpu, steps[0].1).steps(steps)
+}
+
+const NONE: Vec<u64> = Vec::new();
+
+#[test]
+fn a_call_is_on_the_stack_until_its_return_has_executed() {
+    let stacks = run(
+        &AMD64,
+        &[
+            (0x10, 0x1080, Call, Relative),
+            (0x100, 0x1078, Other, Relative),
+            (0x104, 0x1078, Return, Relative),
+            (0x14, 0x1080, Other, Relative),
+        ],
+    );
+    assert_eq!(stacks, [vec![], vec![0x100], vec![0x100], vec![]]);
+}
+
+#[test]
+fn a_callee_that_pops_its_return_address_is_still_running() {
+    let stacks = run(
+        &AMD64,
+        &[
+            (0x10, 0x1080, Call, Relative),
+            (0x100, 0x1078, Other, Relative),    // pop %rcx
+            (0x101, 0x1080, Indirect, Relative), // jmp *%rcx
+            (0x14, 0x1080, Other, Relative),
+        ],
+    );
+    assert_eq!(stacks, [vec![], vec![0x100], vec![0x100], vec![]]);
+}
+
+#[test]
+fn a_tail_call_leaves_the_stack_as_it_is_and_its_return_ends_the_first_call() {
+    let stacks = run(
+        &AARCH64,
+        &[
+            (0x10, 0x1080, Call, Relative),
+            (0x100, 0x1080, Other, Relative),    // b 0x200
+            (0x200, 0x1080, Indirect, Relative), // br x16: a tail call by register
+            (0x300, 0x1080, Return, Relative),
+            (0x14, 0x1080, Other, Relative),
+        ],
+    );
+    assert_eq!(stacks, [vec![], vec![0x100], vec![0x100], vec![0x100], vec![]]);
+}
+
+#[test]
+fn a_jump_past_several_frames_ends_all_of_them() {
+    let stacks = run(
+        &S390X,
+        &[
+            (0x10, 0x1800, Call, Relative),
+            (0x100, 0x1640, Call, Relative),
+            (0x200, 0x1480, Call, Relative),
+            (0x300, 0x1320, Other, Foreign), // lmg %r6,%r15,0(%r2)
+            (0x304, 0x1800, Indirect, Relative),
+            (0x500, 0x1800, Other, Relative),
+        ],
+    );
+    assert_eq!(stacks[3].len(), 3);
+    assert_eq!(stacks[4], [0x100], "until the branch SP is not past the first call");
+    assert_eq!(stacks[5], NONE);
+}
+
+#[test]
+fn a_jump_into_the_caller_from_its_own_frameless_callee_ends_the_call() {
+    let (call, branch) = ((0x10, 0x1080, Call, Relative), (0x104, 0x1080, Indirect, Relative));
+    let restored = (0x100, 0x1080, Other, Foreign); // mov sp, x9
+    assert_eq!(run(&AARCH64, &[call, restored, branch, (0x50, 0x1080, Other, Relative)])[3], NONE);
+    let tail_call = (0x100, 0x1080, Other, Relative);
+    assert_eq!(run(&AARCH64, &[call, tail_call, branch, (0x500, 0x1080, Other, Relative)])[3], [0x100]);
+    // On amd64 the return address is gone from the stack.
+    let pop = (0x100, 0x1078, Other, Relative);
+    assert_eq!(run(&AMD64, &[call, pop, branch, (0x50, 0x1080, Other, Relative)])[3], NONE);
+}
+
+#[test]
+fn a_jump_into_the_middle_of_a_frame_ends_the_calls_that_it_has_made() {
+    let frame = |pc, sp, control, movement| (pc, sp, control, movement);
+    let stacks = run(
+        &AARCH64,
+        &[
+            frame(0x10, 0x1080, Call, Relative),
+            frame(0x100, 0x1040, Call, Relative), // the frame with the pad
+            frame(0x200, 0x1020, Call, Relative),
+            frame(0x300, 0x1000, Other, Foreign), // mov sp, x9
+            frame(0x304, 0x1030, Indirect, Relative),
+            frame(0x140, 0x1030, Other, Relative), // the pad
+        ],
+    );
+    assert_eq!(stacks[4], [0x100, 0x200], "SP is lower than at the call");
+    assert_eq!(stacks[5], [0x100]);
+}
+
+#[test]
+fn an_epilogue_by_the_frame_pointer_is_no_restored_context() {
+    let stacks = run(
+        &AARCH64,
+        &[
+            (0x10, 0x1080, Call, Relative),
+            (0x100, 0x1060, Other, Frame),       // mov sp, x29
+            (0x104, 0x1060, Other, Relative),    // ldp x29, x30, [sp], #32
+            (0x108, 0x1080, Indirect, Relative), // br x16
+            (0x500, 0x1080, Other, Relative),
+        ],
+    );
+    assert_eq!(stacks[4], [0x100]);
+}
+
+#[test]
+fn a_dropped_return_address_ends_two_calls() {
+    let stacks = run(
+        &AMD64,
+        &[
+            (0x10, 0x1080, Call, Relative),
+            (0x100, 0x1078, Call, Relative),
+            (0x200, 0x1070, Other, Relative),  // add $8,%rsp
+            (0x204, 0x1078, Return, Relative), // to 0x14
+            (0x14, 0x1080, Other, Relative),
+        ],
+    );
+    assert_eq!(stacks[3], [0x100, 0x200]);
+    assert_eq!(stacks[4], NONE);
+}
+
+#[test]
+fn fetching_the_pc_by_a_call_is_no_frame() {
+    let stacks = run(
+        &AMD64,
+        &[
+            (0x10, 0x1080, Call, Relative),
+            (0x14, 0x1078, Other, Relative), // pop %rbx
+            (0x18, 0x1080, Other, Relative),
+        ],
+    );
+    assert_eq!(stacks, [NONE, NONE, NONE]);
+}
+
+#[test]
+fn a_call_to_the_function_behind_it_is_a_frame() {
+    let mut witness = Witness::new(&AMD64, MAIN, 0x1080, WitnessFaults::default());
+    witness.follow(0x10, 0x1080, 0, Call, Relative);
+    witness.enter(0x14, 0x14, false);
+    assert_eq!(witness.call_stack().records().len(), 1);
+}
+
+#[test]
+fn recursion_returns_one_level_at_a_time() {
+    let stacks = run(
+        &AMD64,
+        &[
+            (0x10, 0x1080, Call, Relative),
+            (0x100, 0x1078, Call, Relative),
+            (0x100, 0x1070, Return, Relative),
+            (0x104, 0x1078, Return, Relative),
+            (0x14, 0x1080, Other, Relative),
+        ],
+    );
+    assert_eq!(stacks.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 2, 1, 0]);
+}
+
+#[test]
+fn the_cfa_of_s390x_lies_160_bytes_above_sp_at_the_call() {
+    let mut witness = Witness::new(&S390X, MAIN, 800, WitnessFaults::default());
+    witness.follow(0x10, 800, 7, Call, Relative);
+    witness.enter(0x100, 0x16, false);
+    let expected = Record {
+        return_address: 0x16,
+        cfa: 960,
+        caller_sp: 800,
+        caller_fp: 7,
+        callee: 0x100,
+        interrupted: false,
+        signature: None,
+    };
+    assert_eq!(witness.call_stack().records(), [expected]);
+}
+
+#[test]
+fn calls_are_kept_as_long_as_they_are_the_same_since_the_moment_before() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    let kept = |runner: &mut Runner, step| {
+        runner.step(step);
+        let call_stack = runner.witness.call_stack();
+        let result = (call_stack.kept(), call_stack.records().len());
+        runner.witness.seen();
+        result
+    };
+    assert_eq!(kept(&mut runner, (0x10, 0x1_1080, Call, Relative)), (0, 0));
+    assert_eq!(kept(&mut runner, (0x100, 0x1_1078, Call, Relative)), (0, 1));
+    assert_eq!(kept(&mut runner, (0x200, 0x1_1070, Return, Relative)), (1, 2));
+    assert_eq!(kept(&mut runner, (0x104, 0x1_1078, Call, Relative)), (1, 1));
+    // A call ends and another one begins before the observer looks.
+    runner.steps(&[(0x200, 0x1_1070, Return, Relative), (0x104, 0x1_1078, Call, Relative)]);
+    assert_eq!(kept(&mut runner, (0x200, 0x1_1070, Return, Relative)), (1, 2));
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    start_coroutine(&mut runner);
+    runner.witness.seen();
+    runner.step((0x800, 0x4ff0, Other, Foreign));
+    runner.witness.seen();
+    assert_eq!(kept(&mut runner, (0x804, 0x1_1078, Return, Relative)), (0, 1), "main's, resumed");
+}
+
+/// main calls a switch at 0x100, which loads SP and returns into a
+/// coroutine at 0x900 with a stack that ends at 0x5000.
+fn start_coroutine(runner: &mut Runner) {
+    runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1078, Other, Foreign), // mov %rsi,%rsp
+        (0x104, 0x4ff0, Return, Relative),
+    ]);
+    assert!(!runner.witness.call_stack().is_settled());
+    assert_eq!(runner.step((0x900, 0x4ff8, Call, Relative)), NONE);
+    assert!(runner.witness.call_stack().is_settled());
+    assert_eq!(runner.witness.call_stack().bottom(), Bottom::Context);
+}
+
+#[test]
+fn contexts_have_call_stacks_of_their_own() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    start_coroutine(&mut runner);
+    let stacks = runner.steps(&[
+        (0x800, 0x4ff0, Call, Relative),
+        (0x100, 0x4fe8, Other, Foreign), // back to main, in the middle of the switch
+        (0x104, 0x1_1078, Return, Relative),
+        (0x14, 0x1_1080, Call, Relative), // and to the coroutine again
+        (0x100, 0x1_1078, Other, Foreign),
+        (0x104, 0x4fe8, Return, Relative),
+        (0x804, 0x4ff0, Return, Relative),
+        (0x904, 0x4ff8, Other, Relative),
+    ]);
+    let expected: [&[u64]; 8] =
+        [&[0x800], &[0x800, 0x100], &[0x100], &[], &[0x100], &[0x800, 0x100], &[0x800], &[]];
+    assert_eq!(stacks, expected);
+    assert_eq!(runner.witness.control_flow().contexts_begun, 1);
+    assert_eq!(runner.witness.control_flow().contexts_resumed, 2);
+}
+
+#[test]
+fn a_stack_that_is_entered_like_the_first_time_begins_a_new_context() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    start_coroutine(&mut runner);
+    runner.steps(&[
+        (0x800, 0x4ff0, Call, Relative),
+        (0x100, 0x4fe8, Other, Foreign), // for the last time
+        (0x104, 0x1_1078, Return, Relative),
+        (0x14, 0x1_1080, Other, Relative),
+    ]);
+    start_coroutine(&mut runner);
+    assert_eq!(runner.witness.control_flow().contexts_begun, 2);
+}
+
+#[test]
+fn frames_whose_memory_is_used_again_have_ended() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    start_coroutine(&mut runner);
+    runner.steps(&[
+        (0x800, 0x4ff0, Other, Foreign), // to a stack right above
+        (0x804, 0x6000, Return, Relative),
+        (0xa00, 0x6008, Other, Relative), // sub $0x1800,%rsp
+        (0xa04, 0x4808, Other, Relative),
+    ]);
+    assert_eq!(runner.witness.parked.len(), 1, "main");
+}
+
+#[test]
+fn a_frame_that_calls_on_another_stack_stays_where_it_is() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    let stacks = runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1078, Other, Foreign), // mov %rsi,%rsp
+        (0x104, 0x5000, Call, Relative),
+        (0x200, 0x4ff8, Call, Relative),
+        (0x300, 0x4ff0, Return, Relative),
+        (0x204, 0x4ff8, Return, Relative),
+        (0x108, 0x5000, Other, Frame), // leave
+        (0x10c, 0x1_1078, Return, Relative),
+        (0x14, 0x1_1080, Other, Relative),
+    ]);
+    let expected: [&[u64]; 9] = [
+        &[],
+        &[0x100],
+        &[0x100],
+        &[0x100, 0x200],
+        &[0x100, 0x200, 0x300],
+        &[0x100, 0x200],
+        &[0x100],
+        &[0x100],
+        &[],
+    ];
+    assert_eq!(stacks, expected);
+    assert_eq!(runner.witness.control_flow().stack_moves, 1);
+}
+
+fn deliver(runner: &mut Runner, interrupted_sp: u64, handler_sp: u64, alternate: Option<Range<u64>>) {
+    runner.witness.signal(&Delivery {
+        interrupted: Place { pc: 0x204, sp: interrupted_sp, fp: 7 },
+        restorer: 0x700,
+        handler: Place { pc: 0x600, sp: handler_sp, fp: 8 },
+        alternate,
+    });
+}
+
+#[test]
+fn a_signal_puts_its_frame_and_the_handlers_on_the_stack() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    runner.steps(&[(0x10, 0x1_1080, Call, Relative), (0x200, 0x1_1078, Other, Relative)]);
+    runner.step((0x204, 0x1_1078, Call, Relative));
+    deliver(&mut runner, 0x1_1078, 0x1_0c08, None);
+    assert_eq!(runner.callees(), [0x200, 0x700, 0x600]);
+    let [_, signal, handler] = runner.witness.call_stack().records() else { panic!() };
+    assert_eq!((signal.return_address, signal.cfa, signal.caller_fp), (0x204, 0x1_1078, 7));
+    assert!(signal.interrupted && !handler.interrupted);
+    assert_eq!((handler.return_address, handler.cfa), (0x700, 0x1_0c10));
+    let stacks = runner.steps(&[
+        (0x600, 0x1_0c08, Call, Relative),
+        (0x800, 0x1_0c00, Return, Relative),
+        (0x604, 0x1_0c08, Return, Relative),
+        (0x700, 0x1_0c10, Other, Relative),
+    ]);
+    assert_eq!(
+        stacks[1..],
+        [vec![0x200, 0x700, 0x600, 0x800], vec![0x200, 0x700, 0x600], vec![0x200, 0x700]]
+    );
+    runner.witness.signal_return(&Place { pc: 0x204, sp: 0x1_1078, fp: 7 });
+    assert_eq!(runner.step((0x204, 0x1_1078, Call, Relative)), [0x200]);
+    assert_eq!(runner.step((0x300, 0x1_1070, Other, Relative)), [0x200, 0x300]);
+}
+
+#[test]
+fn a_handler_may_jump_from_its_alternate_stack_to_a_frame_below_the_signal() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    runner.steps(&[(0x10, 0x1_1080, Call, Relative), (0x200, 0x1_1078, Other, Relative)]);
+    runner.step((0x204, 0x1_1070, Other, Relative));
+    for _ in 0..2 {
+        deliver(&mut runner, 0x1_1070, 0x5c08, Some(0x5000..0x6000));
+        let stacks = runner.steps(&[
+            (0x600, 0x5c08, Call, Relative),
+            (0x800, 0x5c00, Other, Foreign), // mov 48(%rdi),%rsp
+            (0x804, 0x1_1080, Indirect, Relative),
+            (0x50, 0x1_1080, Other, Relative),
+        ]);
+        assert_eq!(stacks[1], [0x200, 0x700, 0x600, 0x800]);
+        assert_eq!(stacks[3], NONE);
+        runner.steps(&[(0x10, 0x1_1080, Call, Relative), (0x200, 0x1_1070, Other, Relative)]);
+    }
+}
+
+#[test]
+fn a_signal_before_a_new_context_has_begun_is_delivered_to_that_context() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1078, Other, Foreign),
+        (0x104, 0x4ff0, Return, Relative),
+    ]);
+    deliver(&mut runner, 0x4ff0, 0x4a08, None);
+    assert_eq!(runner.callees(), [0x700, 0x600]);
+    assert_eq!(runner.witness.call_stack().bottom(), Bottom::Context);
+    runner.steps(&[(0x600, 0x4a08, Return, Relative), (0x700, 0x4a10, Other, Relative)]);
+    runner.witness.signal_return(&Place { pc: 0x104, sp: 0x4ff0, fp: 0 });
+    let stacks = runner.steps(&[(0x104, 0x4ff0, Return, Relative), (0x900, 0x4ff8, Other, Relative)]);
+    assert_eq!(stacks, [NONE, NONE]);
+}
