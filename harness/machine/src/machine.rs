@@ -198,13 +198,13 @@ pub(crate) struct Run<'o> {
     /// Calls that are bound when they are first made.
     slots: lazy::Slots,
     effects: EffectCache,
-    trail: Trail,
+    pub(crate) trail: Trail,
     pub(crate) signals: Signals,
     /// The key with which the last instruction has signed the link register.
     pub(crate) signing: Option<AuthenticationKey>,
     /// What the emulator is being stopped for.
     pub(crate) pause: Option<Pause>,
-    instructions: u64,
+    pub(crate) instructions: u64,
     /// The instruction that has started last.
     pub(crate) last_pc: u64,
     last_size: u32,
@@ -282,8 +282,8 @@ fn hook(
 
 /// The instructions behind the last transfer of control, as far back as values
 /// are traced.
-#[derive(Debug, Default)]
-struct Trail {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trail {
     pcs: [u64; Self::LIMIT],
     len: usize,
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use unicorn_engine::{Context, Unicorn, uc_error};
 
 use crate::cpu::{Chain, Link};
-use crate::machine::Run;
+use crate::machine::{Run, Trail};
 use crate::outcome::{Broken, End};
 use crate::witness::{Delivery, Place};
 
@@ -42,6 +42,8 @@ struct Interrupted {
     state: Context,
     /// What the frame's registers were.
     registers: Vec<u64>,
+    /// The instructions before.
+    trail: Trail,
 }
 
 /// What the emulator is stopped for, to go on afterwards.
@@ -89,7 +91,10 @@ impl Run<'_> {
         // The last instruction has not executed, or what it did is undone.
         self.signing = None;
         let result = match pause {
-            Pause::Signal(signal) => self.deliver(unicorn, signal),
+            Pause::Signal(signal) => {
+                self.instructions -= 1;
+                self.deliver(unicorn, signal)
+            }
             Pause::SignalReturn => self.signal_return(unicorn),
         };
         result.unwrap_or_else(|error| {
@@ -216,7 +221,12 @@ impl Run<'_> {
         }
         // Frames that were never returned to lie below, or their stack is used again.
         self.signals.interrupted.retain(|state| state.frame > frame || state.frame + room <= frame);
-        self.signals.interrupted.push(Interrupted { frame, state: unicorn.context_init()?, registers });
+        self.signals.interrupted.push(Interrupted {
+            frame,
+            state: unicorn.context_init()?,
+            registers,
+            trail: self.trail.clone(),
+        });
         Ok(Some(frame))
     }
 
@@ -228,6 +238,7 @@ impl Run<'_> {
         let saved = position.map(|position| self.signals.interrupted.swap_remove(position));
         if let Some(saved) = &saved {
             unicorn.context_restore(&saved.state)?;
+            self.trail.clone_from(&saved.trail);
         }
         let mut pc = self.last_pc;
         for (index, (offset, register)) in layout.registers.iter().enumerate() {

@@ -219,6 +219,8 @@ struct Examiner<'e, 'a> {
     max_depth: usize,
     depth: usize,
     last_pc: u64,
+    /// Addresses of the image that executes.
+    image: Range<u64>,
     /// First instructions of functions.
     functions: FxHashSet<u64>,
     features: Features,
@@ -275,6 +277,7 @@ impl<'e, 'a> Examiner<'e, 'a> {
             max_depth: 0,
             depth: 0,
             last_pc: 0,
+            image: 0..0,
             functions: target.functions().collect(),
             features: Features::default(),
             findings: Findings::default(),
@@ -372,6 +375,14 @@ impl<'e, 'a> Examiner<'e, 'a> {
         }
         if depth == self.depth && self.functions.contains(&moment.pc) && self.is_tail_call(moment) {
             self.features.count(Feature::TailCalls);
+        }
+        if !self.image.contains(&moment.pc)
+            && let Some(module) = self.target.module_at(moment.pc)
+        {
+            if !self.image.is_empty() {
+                self.features.count(Feature::ImageCrossings);
+            }
+            self.image = module.image.range();
         }
         self.depth = depth;
         self.last_pc = moment.pc;

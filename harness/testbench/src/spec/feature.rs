@@ -34,6 +34,8 @@ named! {
         /// Calls bound when they are first made, through the first entry of a
         /// procedure linkage table.
         LazyBindings = "lazy-bindings",
+        /// Branches and returns from one image to another.
+        ImageCrossings = "image-crossings",
         /// Return addresses signed with key A.
         SignedWithKeyA = "signed-with-key-a",
         /// Return addresses signed with key B.
