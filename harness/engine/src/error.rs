@@ -2,79 +2,54 @@
 
 use core::fmt;
 
-/// A place in the specification. The numbers are those of version 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Clause {
-    /// 1.1 Overview.
-    Overview,
-    /// 1.3 Changes from Version 1 to Version 2.
-    ChangesV2,
-    /// 2.1 SFrame Preamble.
-    Preamble,
-    /// 2.1.1 SFrame Magic Number and Endianness.
-    Magic,
-    /// 2.1.2 SFrame Version.
-    Version,
-    /// 2.1.3 SFrame Flags.
-    Flags,
-    /// 2.2 SFrame Header.
-    Header,
-    /// 2.2.1 SFrame ABI/arch Identifier.
-    AbiArch,
-    /// 2.3.1 The SFrame FDE Index (versions 1 and 2: the FDE).
-    FdeIndex,
-    /// 2.3.2 The SFrame FDE Attribute.
-    FdeAttribute,
-    /// 2.3.3 The SFrame FDE Info Bytes.
-    FdeInfo,
-    /// 2.3.3.1 The SFrame FDE PC Types.
-    PcType,
-    /// 2.3.3.2 The SFrame FDE Types.
-    FdeType,
-    /// 2.3.3.3 The SFrame FRE Types.
-    FreType,
-    /// 2.4 SFrame FRE.
-    Fre,
-    /// 2.4.1 The SFrame FRE Info Word.
-    FreInfo,
-    /// 3.1 Default FDE Type Interpretation.
-    DefaultFde,
-    /// 3.1.2 AArch64.
-    Aarch64,
-    /// 3.1.3 s390x.
-    S390x,
-    /// 3.2 Flexible FDE Type Interpretation.
-    FlexFde,
+macro_rules! clauses {
+    ($($name:ident = $title:literal,)*) => {
+        /// A place in the specification. The numbers are those of version 3.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Clause {
+            $(
+                #[doc = $title]
+                $name,
+            )*
+        }
+
+        impl Clause {
+            /// Every place, in the order of the specification.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// Number and title.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self {
+                    $(Self::$name => $title,)*
+                }
+            }
+        }
+    };
 }
 
-impl Clause {
-    /// Number and title.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::Overview => "1.1 Overview",
-            Self::ChangesV2 => "1.3 Changes from Version 1 to Version 2",
-            Self::Preamble => "2.1 SFrame Preamble",
-            Self::Magic => "2.1.1 SFrame Magic Number and Endianness",
-            Self::Version => "2.1.2 SFrame Version",
-            Self::Flags => "2.1.3 SFrame Flags",
-            Self::Header => "2.2 SFrame Header",
-            Self::AbiArch => "2.2.1 SFrame ABI/arch Identifier",
-            Self::FdeIndex => "2.3.1 The SFrame FDE Index",
-            Self::FdeAttribute => "2.3.2 The SFrame FDE Attribute",
-            Self::FdeInfo => "2.3.3 The SFrame FDE Info Bytes",
-            Self::PcType => "2.3.3.1 The SFrame FDE PC Types",
-            Self::FdeType => "2.3.3.2 The SFrame FDE Types",
-            Self::FreType => "2.3.3.3 The SFrame FRE Types",
-            Self::Fre => "2.4 SFrame FRE",
-            Self::FreInfo => "2.4.1 The SFrame FRE Info Word",
-            Self::DefaultFde => "3.1 Default FDE Type Interpretation",
-            Self::Aarch64 => "3.1.2 AArch64",
-            Self::S390x => "3.1.3 s390x",
-            Self::FlexFde => "3.2 Flexible FDE Type Interpretation",
-        }
-    }
+clauses! {
+    Overview = "1.1 Overview",
+    ChangesV2 = "1.3 Changes from Version 1 to Version 2",
+    Preamble = "2.1 SFrame Preamble",
+    Magic = "2.1.1 SFrame Magic Number and Endianness",
+    Version = "2.1.2 SFrame Version",
+    Flags = "2.1.3 SFrame Flags",
+    Header = "2.2 SFrame Header",
+    AbiArch = "2.2.1 SFrame ABI/arch Identifier",
+    FdeIndex = "2.3.1 The SFrame FDE Index",
+    FdeAttribute = "2.3.2 The SFrame FDE Attribute",
+    FdeInfo = "2.3.3 The SFrame FDE Info Bytes",
+    PcType = "2.3.3.1 The SFrame FDE PC Types",
+    FdeType = "2.3.3.2 The SFrame FDE Types",
+    FreType = "2.3.3.3 The SFrame FRE Types",
+    Fre = "2.4 SFrame FRE",
+    FreInfo = "2.4.1 The SFrame FRE Info Word",
+    DefaultFde = "3.1 Default FDE Type Interpretation",
+    Aarch64 = "3.1.2 AArch64",
+    S390x = "3.1.3 s390x",
+    FlexFde = "3.2 Flexible FDE Type Interpretation",
 }
 
 /// A fault in a section: what it is, and where.

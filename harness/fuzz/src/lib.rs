@@ -10,10 +10,10 @@
 
 use std::cell::Cell;
 
-use sframe_engine::write::{self, Target};
+use sframe_engine::write::{self, Layout, Target};
 use sframe_engine::{
-    Abi, Base, ByteOrder, DwarfRegister, Error, Fde, Frame, InstructionPointer, PauthMask, Pc, Recovery,
-    RecoveryRule, ReturnAddress, Row, Section, Step, Version,
+    Abi, Base, ByteOrder, DataWordSize, DwarfRegister, Error, Fde, Frame, InstructionPointer, PauthMask, Pc,
+    Recovery, RecoveryRule, ReturnAddress, Row, Section, Step, Version,
 };
 
 /// A property: panics if it does not hold for the input.
@@ -208,8 +208,23 @@ fn said(mut section: write::Section) -> write::Section {
     section
 }
 
+/// A layout that depends on the input.
+fn layout(data: &[u8]) -> Layout {
+    let sum = data.iter().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add((*byte).into()));
+    let [a, b, c, d] = sum.to_le_bytes();
+    let data_words = [None, Some(DataWordSize::One), Some(DataWordSize::Two), Some(DataWordSize::Four)];
+    Layout {
+        header_gap: a.into(),
+        sub_section_gap: b.into(),
+        trailing: c.into(),
+        filler: d,
+        data_words: data_words[usize::from(d % 4)],
+    }
+}
+
 /// What was read can be written, unless it is refused by name, and reads back
-/// as it was; written again it is the same. It does not grow.
+/// as it was; written again it is the same. It does not grow. In another
+/// layout it reads back the same, too.
 pub fn write(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let owned = match write::Section::from_read(&section) {
@@ -230,7 +245,13 @@ pub fn write(data: &[u8]) {
     let again = Section::parse(&bytes, ADDRESS).expect("a written header is sound");
     let again = write::Section::from_read(&again).expect("written rows are sound");
     assert_eq!(again.write(ADDRESS).as_ref(), Ok(&bytes));
-    assert_eq!(said(again), said(owned));
+    assert_eq!(said(again), said(owned.clone()));
+
+    let layout = layout(data);
+    let bytes = owned.write_with(ADDRESS, &layout).expect("a layout forbids nothing");
+    let again = Section::parse(&bytes, ADDRESS).expect("a written header is sound");
+    let again = write::Section::from_read(&again).expect("written rows are sound");
+    assert_eq!(said(again), said(owned), "{layout:?}");
 }
 
 /// What is said of an address, whatever the version: the same rule can have

@@ -15,6 +15,9 @@ pub struct Record {
     pub caller_fp: u64,
     /// First instruction of the callee.
     pub callee: u64,
+    /// The number of instructions that had executed before the one that made
+    /// the call: a [`Moment::time`](crate::Moment::time).
+    pub since: u64,
     /// Whether the caller did not call: a signal interrupted it before the
     /// instruction at `return_address`, and the callee is the signal's
     /// restorer, which will make it go on there.
@@ -37,6 +40,9 @@ pub struct Signature {
 pub enum Bottom {
     /// The function that the program started in. Nobody called it.
     Entry,
+    /// A function that the dynamic linker has called: an initialiser, or one
+    /// that chooses the address of an indirect function.
+    Linker,
     /// The first function of a context that the program has made itself, a
     /// coroutine's for instance. Nobody called it; what it would return to is
     /// what the program put there.

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use unicorn_engine::{HookType, MemType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, MapError};
-use crate::call_stack::Signature;
+use crate::call_stack::{Bottom, Signature};
 use crate::cpu::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer, Unreported};
 use crate::effect_cache::{EffectCache, with_code};
 use crate::image::{Image, LoadError};
@@ -17,7 +17,7 @@ use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End, Outcome};
 use crate::process::{self, Pattern, ProcessError};
 use crate::signal::{Pause, Signals};
-use crate::witness::{Movement, Witness, WitnessFaults};
+use crate::witness::{Movement, Place, Witness, WitnessFaults};
 
 /// How a program is started.
 #[derive(Clone, Debug)]
@@ -145,7 +145,7 @@ impl Machine {
         let result = match prelude::run(&plan, &run, &mut unicorn, sp, pattern) {
             Ok(true) => {
                 process::set_registers(&mut unicorn, cpu, sp, pattern).map_err(failed)?;
-                run.borrow_mut().witness.start_again(sp);
+                run.borrow_mut().witness.start_again(sp, Bottom::Entry);
                 execute(&run, &mut unicorn, entry, NOWHERE)
             }
             other => other.map(|_| ()),
@@ -337,6 +337,7 @@ impl<'o> Run<'o> {
         if self.instructions >= self.budget {
             return self.end(End::Broken(Broken::Budget(self.budget)));
         }
+        let time = self.instructions;
         self.instructions += 1;
         (self.last_pc, self.last_size) = (pc, size);
         let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
@@ -377,13 +378,14 @@ impl<'o> Run<'o> {
         } else {
             self.trail.len = 0;
         }
-        self.witness.follow(pc, sp, fp, effect.control, movement);
+        self.witness.follow(Place { pc, sp, fp }, time, effect.control, movement);
         if self.signals_wait() {
             self.deliver_pending();
             return;
         }
         let read_register = |register: i32| unicorn.reg_read(register).ok();
         let moment = Moment {
+            time,
             pc,
             sp,
             fp,

@@ -18,6 +18,8 @@ pub enum Flow {
 
 /// The state of the machine before an instruction executes.
 pub struct Moment<'m> {
+    /// The number of instructions that have executed before.
+    pub time: u64,
     /// Address of the instruction.
     pub pc: u64,
     /// The stack pointer.
@@ -33,6 +35,12 @@ pub struct Moment<'m> {
 }
 
 impl Moment<'_> {
+    /// The number of bytes below SP that signals leave alone (the ABI's red zone).
+    #[must_use]
+    pub const fn red_zone(&self) -> u64 {
+        self.cpu.signal_frame.red_zone
+    }
+
     /// The value of a register by its DWARF number, or none if the number is
     /// unknown.
     #[must_use]

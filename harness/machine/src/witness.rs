@@ -87,8 +87,16 @@ pub(crate) struct Delivery {
 struct Previous {
     control: Control,
     movement: Movement,
+    time: u64,
     sp: u64,
     fp: u64,
+}
+
+impl Previous {
+    /// One that has done nothing that matters.
+    const fn nothing(time: u64, sp: u64, fp: u64) -> Self {
+        Self { control: Control::Other, movement: Movement::Relative, time, sp, fp }
+    }
 }
 
 /// Memory in which frames of a call stack lie.
@@ -192,7 +200,7 @@ impl Witness {
             links_on_stack: cpu.link == Link::Stack,
             main_stack,
             faults,
-            previous: Previous { control: Control::Other, movement: Movement::Relative, sp, fp: 0 },
+            previous: Previous::nothing(0, sp, 0),
             current: Context {
                 call_stack: CallStack::new(Bottom::Entry, Vec::new()),
                 stacks: vec![Stack::new(0, sp, sp)],
@@ -211,12 +219,10 @@ impl Witness {
     }
 
     /// Forgets all calls: what runs next was called by nobody.
-    pub(crate) fn start_again(&mut self, sp: u64) {
-        self.previous = Previous { control: Control::Other, movement: Movement::Relative, sp, fp: 0 };
-        self.current = Context {
-            call_stack: CallStack::new(Bottom::Entry, Vec::new()),
-            stacks: vec![Stack::new(0, sp, sp)],
-        };
+    pub(crate) fn start_again(&mut self, sp: u64, bottom: Bottom) {
+        self.previous = Previous::nothing(self.previous.time, sp, 0);
+        self.current =
+            Context { call_stack: CallStack::new(bottom, Vec::new()), stacks: vec![Stack::new(0, sp, sp)] };
         self.parked.clear();
         self.unsettled = None;
         self.restored = None;
@@ -259,15 +265,7 @@ impl Witness {
         }
         self.control_flow.calls += 1;
         self.callees.insert(callee);
-        self.push(Record {
-            return_address,
-            cfa: sp.wrapping_add(self.cfa_above_sp),
-            caller_sp: sp,
-            caller_fp: fp,
-            callee,
-            interrupted: false,
-            signature: None,
-        });
+        self.push(Place { pc: return_address, sp, fp }, callee, false);
     }
 
     /// The last instruction has signed the link register.
@@ -281,13 +279,24 @@ impl Witness {
         }
     }
 
-    fn push(&mut self, record: Record) {
-        self.current.call_stack.push(record);
+    /// Puts a record on the call stack. The caller will go on at `caller`.
+    fn push(&mut self, caller: Place, callee: u64, interrupted: bool) {
+        self.current.call_stack.push(Record {
+            return_address: caller.pc,
+            cfa: caller.sp.wrapping_add(self.cfa_above_sp),
+            caller_sp: caller.sp,
+            caller_fp: caller.fp,
+            callee,
+            since: self.previous.time,
+            interrupted,
+            signature: None,
+        });
     }
 
     /// Takes note of the next instruction, before it executes. Calls that the
     /// last one has ended are taken off the call stack.
-    pub(crate) fn follow(&mut self, pc: u64, sp: u64, fp: u64, control: Control, movement: Movement) {
+    pub(crate) fn follow(&mut self, at: Place, time: u64, control: Control, movement: Movement) {
+        let Place { pc, sp, fp } = at;
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }
@@ -297,7 +306,7 @@ impl Witness {
         if self.previous.control.is_indirect() {
             self.arrive(pc, sp, fp);
         }
-        self.previous = Previous { control, movement, sp, fp };
+        self.previous = Previous { control, movement, time, sp, fp };
     }
 
     /// The innermost record on the current stack, and SP at that call.
@@ -525,16 +534,10 @@ impl Witness {
             self.begin_context(interrupted.sp);
         }
         self.control_flow.signals += 1;
+        // The interrupted instruction has not executed.
+        self.previous.time = self.previous.time.saturating_sub(1);
         if !self.faults.misses_signal_frames {
-            self.push(Record {
-                return_address: interrupted.pc,
-                cfa: interrupted.sp.wrapping_add(self.cfa_above_sp),
-                caller_sp: interrupted.sp,
-                caller_fp: interrupted.fp,
-                callee: *restorer,
-                interrupted: true,
-                signature: None,
-            });
+            self.push(*interrupted, *restorer, true);
         }
         if let Some(alternate) = alternate {
             self.control_flow.alternate_stacks += 1;
@@ -544,16 +547,8 @@ impl Witness {
             self.current.stacks.push(Stack::new(first, alternate.end, handler.sp));
         }
         // As if the restorer had called the handler.
-        let restorer_sp = handler.sp.wrapping_add(if self.links_on_stack { 8 } else { 0 });
-        self.push(Record {
-            return_address: *restorer,
-            cfa: restorer_sp.wrapping_add(self.cfa_above_sp),
-            caller_sp: restorer_sp,
-            caller_fp: handler.fp,
-            callee: handler.pc,
-            interrupted: false,
-            signature: None,
-        });
+        let sp = handler.sp.wrapping_add(if self.links_on_stack { 8 } else { 0 });
+        self.push(Place { pc: *restorer, sp, fp: handler.fp }, handler.pc, false);
         self.continue_at(handler);
     }
 
@@ -584,8 +579,7 @@ impl Witness {
 
     /// The next instruction is not behind the last one.
     const fn continue_at(&mut self, at: &Place) {
-        let Place { sp, fp, .. } = *at;
-        self.previous = Previous { control: Control::Other, movement: Movement::Relative, sp, fp };
+        self.previous = Previous::nothing(self.previous.time, at.sp, at.fp);
     }
 }
 

@@ -84,7 +84,8 @@ impl Observer for Shadow {
 fn run(bytes: &[u8]) -> (Outcome, Shadow) {
     let image = Image::parse(bytes).expect("a loadable image");
     let mut shadow = Shadow::new(&image);
-    let machine = Machine::new(&image, &Options::default()).expect("a machine");
+    let machine =
+        Machine::new(&image, &Options { stack_size: 64 << 20, ..Options::default() }).expect("a machine");
     (machine.run(&mut shadow).expect("an emulator"), shadow)
 }
 

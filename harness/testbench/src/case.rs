@@ -9,11 +9,12 @@ use sframe_machine::{Broken, End as RunEnd, Options};
 
 use crate::control_flow::Features;
 use crate::corpus::Build;
+use crate::coverage::{Coverage, UnexercisedRow};
 use crate::cross_check::{TraceCounts, Traces};
-use crate::examine::{Breakpoint, Deliveries, Examination, Look, Signals, WalkEnds, examine};
+use crate::examine::{Breakpoint, Deliveries, Examination, Look, Probe, Signals, WalkEnds, examine_with};
 use crate::files::Files;
 use crate::finding::{Address, Finding};
-use crate::judge::{Expected, judge_signals, judge_stop, judge_sweep};
+use crate::judge::{Expected, judge_coverage, judge_ends, judge_signals, judge_stop, judge_sweep};
 use crate::spec::{Abi, BuildFacts, End, Location, Spec, Stop, Verdict};
 use crate::target::Target;
 use crate::unwind::{SframeUnwinder, Unwinder};
@@ -136,10 +137,24 @@ pub struct CaseReport {
     pub rows_exercised: u64,
     /// Rows that a caller's frame used.
     pub rows_exercised_as_caller: u64,
+    /// How many different instructions executed without an FDE, by function.
+    pub uncovered: BTreeMap<String, u64>,
+    /// Rows that no topmost frame used.
+    pub unreached: Vec<UnexercisedRow>,
     /// What is wrong and not known.
     pub findings: Vec<Finding>,
     /// What is wrong and known.
     pub known: Vec<SeenKnown>,
+}
+
+/// How much of a case is run, and who looks on.
+#[derive(Default)]
+pub(crate) struct Extent<'p> {
+    /// Leaves the signals out, and what the spec says of them.
+    pub(crate) without_signals: bool,
+    pub(crate) probe: Option<&'p mut dyn Probe>,
+    /// See [`Look::ignores_fp`].
+    pub(crate) ignores_fp: bool,
 }
 
 /// A spec and a build that it applies to.
@@ -183,7 +198,32 @@ impl Case<'_> {
             report.reason = Some(skip.reason.clone());
             return report;
         }
-        if let Err(reason) = self.examine(corpus, options, make_unwinder, &mut report) {
+        let opened = self.build.files(corpus).map_err(|error| with_causes(&error));
+        let result = opened.and_then(|files| {
+            let target = self.open(&files)?;
+            self.examine(&target, options, make_unwinder, Extent::default(), &mut report)
+        });
+        if let Err(reason) = result {
+            report.outcome = Outcome::Broken;
+            report.reason = Some(reason);
+        }
+        report
+    }
+
+    /// Runs the case on a target that stands for the build's files.
+    pub(crate) fn run_on(
+        &self,
+        target: &Target<'_>,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+        extent: Extent<'_>,
+    ) -> CaseReport {
+        let mut report = self.empty_report();
+        if self.spec.skip_for(&self.facts()).is_some() {
+            report.outcome = Outcome::Skipped;
+            return report;
+        }
+        if let Err(reason) = self.examine(target, options, make_unwinder, extent, &mut report) {
             report.outcome = Outcome::Broken;
             report.reason = Some(reason);
         }
@@ -219,6 +259,8 @@ impl Case<'_> {
             rows_total: 0,
             rows_exercised: 0,
             rows_exercised_as_caller: 0,
+            uncovered: BTreeMap::new(),
+            unreached: Vec::new(),
             findings: Vec::new(),
             known: Vec::new(),
         }
@@ -237,7 +279,7 @@ impl Case<'_> {
     ) -> Result<Vec<(usize, Vec<String>)>, String> {
         let files = self.build.files(corpus).map_err(|error| with_causes(&error))?;
         let target = self.open(&files)?;
-        let (stops, examination) = self.execute(&target, options, make_unwinder)?;
+        let (stops, examination) = self.execute(&target, options, make_unwinder, Extent::default())?;
         if let Some(reason) = broken_reason(&examination, &target, self.spec.exit_status) {
             return Err(reason);
         }
@@ -266,6 +308,7 @@ impl Case<'_> {
         target: &Target<'_>,
         options: &Options,
         make_unwinder: &MakeUnwinder,
+        extent: Extent<'_>,
     ) -> Result<Run<'_>, String> {
         let stops: Vec<(usize, &Stop)> = self.spec.stops_for(&self.facts()).collect();
         let breakpoints = stops
@@ -289,13 +332,14 @@ impl Case<'_> {
         let distrusted = self.spec.distrust.iter().map(|distrust| distrust.trace);
         let look = Look {
             breakpoints,
-            signals: self.signals(target)?,
+            signals: if extent.without_signals { Vec::new() } else { self.signals(target)? },
             traces: distrusted.fold(traces, Traces::without),
             exit_status: self.spec.exit_status,
+            ignores_fp: extent.ignores_fp,
         };
         let mut unwinder = make_unwinder(target);
-        let examination =
-            examine(target, &mut *unwinder, &look, &options).map_err(|error| with_causes(&error))?;
+        let examination = examine_with(target, &mut *unwinder, &look, &options, extent.probe)
+            .map_err(|error| with_causes(&error))?;
         Ok((stops, examination))
     }
 
@@ -333,20 +377,22 @@ impl Case<'_> {
     /// Fills the report; an error is why the case is broken.
     fn examine(
         &self,
-        corpus: &Path,
+        target: &Target<'_>,
         options: &Options,
         make_unwinder: &MakeUnwinder,
+        extent: Extent<'_>,
         report: &mut CaseReport,
     ) -> Result<(), String> {
-        let files = self.build.files(corpus).map_err(|error| with_causes(&error))?;
-        let target = self.open(&files)?;
-        let (stops, examination) = self.execute(&target, options, make_unwinder)?;
-        let broken = broken_reason(&examination, &target, self.spec.exit_status).or_else(|| {
+        let with_signals = !extent.without_signals || self.spec.signals.is_empty();
+        let (stops, examination) = self.execute(target, options, make_unwinder, extent)?;
+        let broken = broken_reason(&examination, target, self.spec.exit_status).or_else(|| {
             // Every walk ended where it began: the section was never asked anything.
             let nothing = examination.coverage.instructions_covered == 0;
             nothing.then(|| "nothing was compared: no executed instruction has an FDE".to_owned())
         });
         record(&examination, report);
+        report.uncovered.clone_from(&examination.coverage.uncovered_places);
+        report.unreached = self.unreached(&examination.coverage);
         let mut findings = examination.findings;
         if broken.is_none() {
             for ((_, stop), arrival) in stops.iter().zip(&examination.arrivals) {
@@ -356,12 +402,25 @@ impl Case<'_> {
             {
                 findings.extend(judge_signals(signal, deliveries));
             }
+            findings.extend(judge_coverage(self.spec, &self.facts(), &examination.coverage));
+            findings.extend(judge_ends(self.spec.ends_for(&self.facts()), &examination.walk_ends));
             if let Some(sweep) = self.spec.sweep_for(&self.facts()) {
                 findings.extend(judge_sweep(sweep, report, examination.coverage.instructions_covered));
             }
         }
-        self.settle(findings, broken.is_none(), report);
+        self.settle(findings, broken.is_none() && with_signals, report);
         broken.map_or(Ok(()), Err)
+    }
+
+    /// The rows that were not exercised, with what the spec says of them.
+    fn unreached(&self, coverage: &Coverage) -> Vec<UnexercisedRow> {
+        let facts = self.facts();
+        let reason = |function: &str| {
+            let mut exceptions = Spec::exceptions_for(&self.spec.unreached, &facts);
+            exceptions.find(|entry| entry.names(function)).map(|entry| entry.reason.clone())
+        };
+        let rows = coverage.unexercised.iter();
+        rows.map(|row| UnexercisedRow { reason: reason(&row.function), ..row.clone() }).collect()
     }
 
     /// Tells known findings from others. Whatever should have been seen again

@@ -1,12 +1,15 @@
 //! One backtrace against one call stack.
 
+use std::ops::Range;
+
 use sframe_engine::{
-    InstructionPointer, LookupAddress, Mangled, PauthKey, ReturnAddress, StepError, Tracked,
+    InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, ReturnAddress, StepError, Tracked,
 };
 use sframe_machine::{AuthenticationKey, Bottom, CallStack, Moment, Record};
 
 use crate::spec::{self, Verdict};
-use crate::unwind::{Backtrace, End, Frame};
+use crate::stores::LastStores;
+use crate::unwind::{Backtrace, End, Frame, State};
 
 /// What is true at a moment.
 #[derive(Clone, Copy, Debug)]
@@ -15,13 +18,31 @@ pub struct Truth<'m> {
     pub pc: u64,
     /// The stack pointer.
     pub sp: u64,
+    /// The frame pointer register.
+    pub fp: u64,
+    /// The number of bytes below SP that are the topmost function's.
+    pub red_zone: u64,
     /// The calls that have not returned.
     pub call_stack: &'m CallStack,
+    /// When memory was stored to. Without it nobody asks whether a rule reads
+    /// what the function has saved.
+    pub(crate) stores: Option<&'m LastStores>,
+    /// A fault that can be put into the comparison, to see that it is noticed:
+    /// it takes every FP for right.
+    pub(crate) ignores_fp: bool,
 }
 
 impl<'m> Truth<'m> {
     pub(crate) const fn of(moment: &Moment<'m>) -> Self {
-        Self { pc: moment.pc, sp: moment.sp, call_stack: moment.call_stack }
+        Self {
+            pc: moment.pc,
+            sp: moment.sp,
+            fp: moment.fp,
+            red_zone: moment.red_zone(),
+            call_stack: moment.call_stack,
+            stores: None,
+            ignores_fp: false,
+        }
     }
 
     /// The call that made a frame, 0 for the topmost. The outermost has none.
@@ -33,6 +54,26 @@ impl<'m> Truth<'m> {
     /// The call that a frame has made; the topmost has made none.
     fn call_from(&self, frame: usize) -> Option<&'m Record> {
         self.call_of(frame.checked_sub(1)?)
+    }
+
+    /// What an unwinder that has made no mistake so far knows of a frame.
+    pub(crate) fn state(&self, frame: usize) -> State {
+        let pc = match self.call_from(frame) {
+            None => Pc::Instruction(InstructionPointer(self.pc)),
+            Some(call) if call.interrupted => Pc::Instruction(InstructionPointer(call.return_address)),
+            Some(call) => Pc::Return(ReturnAddress(call.return_address)),
+        };
+        State { pc, sp: self.sp_of(frame), fp: Ok(self.fp_of(frame)) }
+    }
+
+    /// Whether a frame's caller had FP and SP at the same address.
+    pub(crate) fn callers_fp_is_sp(&self, frame: usize) -> bool {
+        self.call_of(frame).is_some_and(|call| call.caller_fp == call.caller_sp)
+    }
+
+    /// Whether a frame has a caller.
+    pub(crate) fn has_caller(&self, frame: usize) -> bool {
+        self.call_of(frame).is_some()
     }
 
     /// Where the rules of a frame are looked up.
@@ -49,6 +90,16 @@ impl<'m> Truth<'m> {
         (0..self.call_stack.depth()).map(move |frame| self.address(frame))
     }
 
+    /// The stack pointer of a frame.
+    fn sp_of(&self, frame: usize) -> u64 {
+        self.call_from(frame).map_or(self.sp, |call| call.caller_sp)
+    }
+
+    /// The frame pointer register in a frame.
+    fn fp_of(&self, frame: usize) -> u64 {
+        self.call_from(frame).map_or(self.fp, |call| call.caller_fp)
+    }
+
     fn pc_of(&self, frame: usize) -> u64 {
         self.call_from(frame).map_or(self.pc, |call| call.return_address)
     }
@@ -61,6 +112,11 @@ pub trait Rules {
     fn has_fde(&self, address: LookupAddress) -> bool;
     /// Whether the rules there need a register other than SP and FP.
     fn need_register(&self, address: LookupAddress) -> bool;
+    /// The registers that the rules there are based on, but for SP: bits by
+    /// their DWARF numbers.
+    fn bases(&self, address: LookupAddress) -> u64;
+    /// The addresses of the function there, if FP is unchanged at this one.
+    fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>>;
 }
 
 /// How a walk that agrees with the call stack ended.
@@ -147,6 +203,18 @@ pub enum Value {
     Unreadable(u64),
     /// A return address, and the key that it is signed with, if it is.
     Signed(u64, Option<PauthKey>),
+    /// Where a frame goes on, and whether it has been interrupted there.
+    Interrupted(u64, bool),
+    /// What a call of the function has saved.
+    Saved,
+    /// A word below the stack pointer.
+    BelowSp(u64),
+    /// A word that no instruction has stored to since the function was called.
+    Stale(u64),
+    /// FP, which has been overwritten.
+    OverwrittenFp,
+    /// A register that no instruction has written since the function was called.
+    StaleRegister(u32),
     /// So many frames.
     Frames(usize),
     /// An end of the walk.
@@ -161,6 +229,12 @@ pub trait Walked {
     fn frame(&self, index: usize) -> Option<Frame>;
     /// Why there are no more.
     fn end(&self) -> End;
+    /// The 8-byte words of memory, their addresses / 8, that the step from a
+    /// frame has read. None where the unwinder does not tell.
+    fn words_read(&self, index: usize) -> &[u64] {
+        let _ = index;
+        &[]
+    }
 }
 
 impl Walked for Backtrace {
@@ -174,6 +248,10 @@ impl Walked for Backtrace {
 
     fn end(&self) -> End {
         self.end
+    }
+
+    fn words_read(&self, index: usize) -> &[u64] {
+        self.words.get(index).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -205,53 +283,80 @@ pub(crate) fn compare_at(
     }
     let mut wrong_fp = None;
     for index in indices {
-        let disagree = |verdict, expected, got| Disagreement {
-            after_wrong_fp: wrong_fp,
-            ..Disagreement::new(truth, index, verdict, expected, got)
-        };
-        let (Some(frame), Some(call)) = (walk.frame(index), truth.call_of(index)) else {
-            // An unwinder that answers without even the topmost frame.
-            report(truncated(truth, index, walk.end()));
-            return WalkEnd::Disagreed;
-        };
-        if let Some(cfa) = frame.cfa
-            && cfa != call.cfa
-        {
-            report(disagree(Verdict::WrongCfa, Value::Word(call.cfa), Value::Word(cfa)));
-            return WalkEnd::Disagreed;
-        }
-        let Some(caller) = walk.frame(index + 1) else {
-            match end_before_caller(truth, index, frame, call, walk.end(), rules) {
-                Ok(end) => return end,
-                Err(found) => report(Disagreement { after_wrong_fp: wrong_fp, ..found }),
-            }
-            return WalkEnd::Disagreed;
-        };
-        if caller.pc != call.return_address {
-            report(disagree(Verdict::WrongRa, Value::Word(call.return_address), Value::Word(caller.pc)));
-            return WalkEnd::Disagreed;
-        }
-        if let Some((true_key, mangled)) = wrong_signature(&frame, call) {
-            let signed = |key| Value::Signed(call.return_address, key);
-            report(disagree(Verdict::WrongRa, signed(true_key), signed(Some(mangled.key))));
-        }
-        if caller.fp == Ok(call.caller_fp) {
-            wrong_fp = None;
-        } else if is_interrupted(truth, index) && rules.need_register(truth.address(index)) {
-            return WalkEnd::InRegister { frame: index };
-        } else if wrong_fp.is_none() {
-            let got = caller.fp.map_or_else(Value::Unreadable, Value::Word);
-            report(disagree(Verdict::WrongFp, Value::Word(call.caller_fp), got));
-            wrong_fp = Some(index);
+        match compare_frame(index, truth, walk, rules, wrong_fp, &mut report) {
+            Ok(still_wrong) => wrong_fp = still_wrong,
+            Err(end) => return end,
         }
     }
     end_at_bottom(truth, walk, rules, report)
 }
 
+/// Compares one frame that has a caller. `wrong_fp` is the frame whose FP was
+/// wrong before, where the FP is still wrong; the result is that of this frame,
+/// or how the walk ends here.
+pub(crate) fn compare_frame(
+    index: usize,
+    truth: &Truth<'_>,
+    walk: &impl Walked,
+    rules: &impl Rules,
+    wrong_fp: Option<usize>,
+    report: &mut impl FnMut(Disagreement),
+) -> Result<Option<usize>, WalkEnd> {
+    let disagree = |verdict, expected, got| Disagreement {
+        after_wrong_fp: wrong_fp,
+        ..Disagreement::new(truth, index, verdict, expected, got)
+    };
+    let (Some(frame), Some(call)) = (walk.frame(index), truth.call_of(index)) else {
+        // An unwinder that answers without even the topmost frame.
+        report(truncated(truth, index, walk.end()));
+        return Err(WalkEnd::Disagreed);
+    };
+    if let Some(cfa) = frame.cfa
+        && cfa != call.cfa
+    {
+        report(disagree(Verdict::WrongCfa, Value::Word(call.cfa), Value::Word(cfa)));
+        return Err(WalkEnd::Disagreed);
+    }
+    let Some(caller) = walk.frame(index + 1) else {
+        match end_before_caller(truth, index, frame, call, walk.end(), rules) {
+            Ok(end) => return Err(end),
+            Err(found) => report(Disagreement { after_wrong_fp: wrong_fp, ..found }),
+        }
+        return Err(WalkEnd::Disagreed);
+    };
+    if caller.pc != call.return_address {
+        report(disagree(Verdict::WrongRa, Value::Word(call.return_address), Value::Word(caller.pc)));
+        return Err(WalkEnd::Disagreed);
+    }
+    if let Some((true_key, mangled)) = wrong_signature(&frame, call) {
+        let signed = |key| Value::Signed(call.return_address, key);
+        report(disagree(Verdict::WrongRa, signed(true_key), signed(Some(mangled.key))));
+    }
+    if caller.interrupted.is_some_and(|interrupted| interrupted != call.interrupted) {
+        let where_it_goes_on = |interrupted| Value::Interrupted(call.return_address, interrupted);
+        let (expected, got) = (where_it_goes_on(call.interrupted), where_it_goes_on(!call.interrupted));
+        report(disagree(Verdict::WrongRa, expected, got));
+    }
+    if caller.fp == Ok(call.caller_fp) || truth.ignores_fp {
+        if let Some(luck) = luck(truth, index, walk.words_read(index), rules) {
+            report(disagree(Verdict::ByLuck, Value::Saved, luck));
+        }
+        return Ok(None);
+    }
+    if is_interrupted(truth, index) && rules.need_register(truth.address(index)) {
+        return Err(WalkEnd::InRegister { frame: index });
+    }
+    if wrong_fp.is_none() {
+        let got = caller.fp.map_or_else(Value::Unreadable, Value::Word);
+        report(disagree(Verdict::WrongFp, Value::Word(call.caller_fp), got));
+    }
+    Ok(wrong_fp.or(Some(index)))
+}
+
 /// Whether comparing a frame would report nothing, and change nothing for the
 /// frames behind it: its CFA and its caller's PC are right, and its caller's
 /// FP is as right or wrong as its own.
-pub(crate) fn unremarkable(index: usize, truth: &Truth<'_>, walk: &impl Walked) -> bool {
+pub(crate) fn unremarkable(index: usize, truth: &Truth<'_>, walk: &impl Walked, rules: &impl Rules) -> bool {
     let (Some(frame), Some(caller), Some(call)) =
         (walk.frame(index), walk.frame(index + 1), truth.call_of(index))
     else {
@@ -262,6 +367,8 @@ pub(crate) fn unremarkable(index: usize, truth: &Truth<'_>, walk: &impl Walked) 
     frame.cfa.is_none_or(|cfa| cfa == call.cfa)
         && caller.pc == call.return_address
         && wrong_signature(&frame, call).is_none()
+        && caller.interrupted.is_none_or(|interrupted| interrupted == call.interrupted)
+        && luck(truth, index, walk.words_read(index), rules).is_none()
         && (caller.fp == Ok(call.caller_fp)) == fp_is_right
 }
 
@@ -274,6 +381,43 @@ impl Disagreement {
 
 fn is_interrupted(truth: &Truth<'_>, frame: usize) -> bool {
     truth.call_from(frame).is_some_and(|call| call.interrupted)
+}
+
+/// How far below SP memory is taken for unused stack.
+const BELOW_SP: u64 = 1 << 20;
+
+/// Whether a step that has come to the right values has them from where they
+/// need not be: from memory below SP, which signals may overwrite, or from
+/// memory or registers that the function has done nothing to, so that they are
+/// what its caller has left there.
+fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> Option<Value> {
+    let (stores, call) = (truth.stores?, truth.call_of(index)?);
+    // What another function has done to FP is its caller's business.
+    if index == 0
+        && let Some(pc) = stores.overwritten_fp(call.since)
+        && rules.keep_fp(truth.address(index)).is_some_and(|function| function.contains(&pc))
+    {
+        return Some(Value::OverwrittenFp);
+    }
+    if index == 0
+        && let Some(register) = stores.unwritten(rules.bases(truth.address(index)), call.since)
+    {
+        return Some(Value::StaleRegister(register));
+    }
+    let sp = truth.sp_of(index);
+    if sp > call.cfa {
+        // The frame goes on on another stack.
+        return None;
+    }
+    let is_topmost = index == 0 || is_interrupted(truth, index);
+    let protected = if is_topmost { sp.wrapping_sub(truth.red_zone) } else { sp };
+    words.iter().map(|word| word * 8).find_map(|address| {
+        if (sp.saturating_sub(BELOW_SP)..protected & !7).contains(&address) {
+            return Some(Value::BelowSp(address));
+        }
+        let is_its_own = (protected..call.cfa).contains(&address);
+        (is_its_own && !stores.since(address, call.since)).then_some(Value::Stale(address))
+    })
 }
 
 /// Whether a row claims a signature that the return address does not have, and
@@ -311,8 +455,7 @@ fn end_before_caller(
             Ok(WalkEnd::InRegister { frame: index })
         }
         End::Failed(StepError::NoProgress { .. }) => {
-            let sp = truth.call_from(index).map_or(truth.sp, |inner| inner.caller_sp);
-            if frame.cfa.is_some() && call.caller_sp < sp {
+            if frame.cfa.is_some() && call.caller_sp < truth.sp_of(index) {
                 return Ok(WalkEnd::NoProgress { frame: index });
             }
             disagree(Verdict::NoProgress, Value::Word(call.cfa), Value::End(end))
@@ -358,7 +501,7 @@ fn end_at_bottom(
         (0, End::Failed(StepError::NoFde) | End::TooDeep) => {
             report(disagree(Verdict::WrongEnd, Value::End(End::Outermost), Value::End(end)));
         }
-        _ if truth.call_stack.bottom() == Bottom::Context => return WalkEnd::Context,
+        _ if truth.call_stack.bottom() != Bottom::Entry => return WalkEnd::Context,
         (0, End::Failed(_)) => return WalkEnd::Unmarked,
         (1, End::Failed(StepError::NoFde)) if !covered() => return WalkEnd::Unmarked,
         _ => report(disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count()))),

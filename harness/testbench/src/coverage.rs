@@ -33,12 +33,14 @@ pub struct Coverage {
     /// Executed instructions without an FDE, by function or address, or by
     /// library where that has no section.
     pub uncovered: BTreeMap<String, u64>,
+    /// How many different instructions these are.
+    pub uncovered_places: BTreeMap<String, u64>,
     /// Rows that no topmost frame has used: what agreement says nothing of.
     pub unexercised: Vec<UnexercisedRow>,
 }
 
 /// A row that the topmost frame has never used.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct UnexercisedRow {
     /// The library; none for the executable.
     pub image: Option<String>,
@@ -47,7 +49,14 @@ pub struct UnexercisedRow {
     /// The row.
     #[serde(flatten)]
     pub row: FindingRow,
+    /// Its first instructions, in its first block where it repeats.
+    pub instructions: Vec<String>,
+    /// Why it is not, if the spec says so.
+    pub reason: Option<String>,
 }
+
+/// So many instructions of a row are shown.
+const INSTRUCTIONS: usize = 8;
 
 impl Executed {
     #[inline]
@@ -88,13 +97,16 @@ impl Executed {
             if compared {
                 rows.extend(Self::row(target, pc.into()));
             }
-            if count == 0 {
+            // What stands for a dynamic linker is none of the program's code.
+            if count == 0 || sframe_machine::is_linker(pc.0) {
                 continue;
             }
             if target.sections.lookup_fde(pc).ok().flatten().is_some() {
                 coverage.instructions_covered += count;
             } else {
-                *coverage.uncovered.entry(uncovered_name(target, pc.0)).or_default() += count;
+                let name = uncovered_name(target, pc.0);
+                *coverage.uncovered_places.entry(name.clone()).or_default() += 1;
+                *coverage.uncovered.entry(name).or_default() += count;
             }
         }
         coverage.count_rows(target, &rows);
@@ -137,7 +149,15 @@ impl Coverage {
                 } else {
                     let function = target.frame_name(fde.start, true);
                     let image = target.place(fde.start).image.map(str::to_owned);
-                    self.unexercised.push(UnexercisedRow { image, function, row: FindingRow::new(&row) });
+                    let start = fde.start.wrapping_add(row.start.into());
+                    let end = fde.start.wrapping_add(row.end.into());
+                    self.unexercised.push(UnexercisedRow {
+                        image,
+                        function,
+                        row: FindingRow::new(&row),
+                        instructions: target.listing(start..end, INSTRUCTIONS),
+                        reason: None,
+                    });
                 }
             }
         }

@@ -13,6 +13,7 @@ use crate::coverage::{Coverage, Executed};
 use crate::cross_check::{CrossCheck, TraceCounts, Traces};
 use crate::finding::{Finding, Findings};
 use crate::spec::{End, Feature};
+use crate::stores::{LastStores, Written};
 use crate::target::Target;
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use crate::walk::Walk;
@@ -69,6 +70,19 @@ impl WalkEnds {
         self.disagreed += other.disagreed;
     }
 
+    /// The ends that specs name, and how often each was seen.
+    #[must_use]
+    pub const fn counts(&self) -> [(End, u64); 6] {
+        [
+            (End::Outermost, self.outermost),
+            (End::Unmarked, self.unmarked),
+            (End::Context, self.context),
+            (End::NoFde, self.no_fde),
+            (End::InRegister, self.in_register),
+            (End::NoProgress, self.no_progress),
+        ]
+    }
+
     const fn count(&mut self, end: WalkEnd) {
         *match end {
             WalkEnd::Outermost => &mut self.outermost,
@@ -121,6 +135,9 @@ pub struct Look {
     pub traces: Traces,
     /// The exit status that runs with signals must end with.
     pub exit_status: u8,
+    /// A fault of the comparison, to see that it is noticed.
+    #[doc(hidden)]
+    pub ignores_fp: bool,
 }
 
 /// All that has been seen.
@@ -158,6 +175,13 @@ pub struct Examination {
     pub traces: TraceCounts,
 }
 
+/// Sees each moment at which backtrace and call stack are compared, and is
+/// settled.
+pub(crate) trait Probe {
+    /// Called after the comparison.
+    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>);
+}
+
 /// Runs a program and compares at every instruction; and runs it again for
 /// each signal, and compares from the handler's first instruction to the
 /// return from it.
@@ -173,7 +197,18 @@ pub fn examine(
     look: &Look,
     options: &Options,
 ) -> Result<Examination, MachineError> {
-    let mut examiner = Examiner::new(target, unwinder, look);
+    examine_with(target, unwinder, look, options, None)
+}
+
+/// The same, with a probe.
+pub(crate) fn examine_with(
+    target: &Target<'_>,
+    unwinder: &mut dyn Unwinder,
+    look: &Look,
+    options: &Options,
+    probe: Option<&mut dyn Probe>,
+) -> Result<Examination, MachineError> {
+    let mut examiner = Examiner::new(target, unwinder, look, probe);
     let outcome = examiner.run(options, None)?;
     let Examiner { comparisons, frames, walk_ends, max_depth, .. } = examiner;
     let arrivals = examiner.arrivals.clone();
@@ -201,7 +236,7 @@ pub fn examine(
     })
 }
 
-struct Examiner<'e, 'a> {
+struct Examiner<'e, 'a, 'p> {
     target: &'e Target<'a>,
     unwinder: &'e mut dyn Unwinder,
     look: &'e Look,
@@ -209,6 +244,10 @@ struct Examiner<'e, 'a> {
     /// The walk, if the unwinder offers its steps.
     walk: Option<Walk>,
     cross_check: CrossCheck,
+    stores: LastStores,
+    /// The registers that instructions write, by their addresses.
+    written: FxHashMap<u64, Written>,
+    last_written: Written,
     doubt: Option<String>,
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
@@ -227,6 +266,7 @@ struct Examiner<'e, 'a> {
     findings: Findings,
     executed: Executed,
     interruption: Option<Interruption>,
+    probe: Option<&'p mut dyn Probe>,
 }
 
 /// A signal on its way.
@@ -255,8 +295,13 @@ enum Phase {
     After,
 }
 
-impl<'e, 'a> Examiner<'e, 'a> {
-    fn new(target: &'e Target<'a>, unwinder: &'e mut dyn Unwinder, look: &'e Look) -> Self {
+impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
+    fn new(
+        target: &'e Target<'a>,
+        unwinder: &'e mut dyn Unwinder,
+        look: &'e Look,
+        probe: Option<&'p mut dyn Probe>,
+    ) -> Self {
         let mut watched: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
         for (index, breakpoint) in look.breakpoints.iter().enumerate() {
             watched.entry(breakpoint.pc).or_default().push(index);
@@ -267,6 +312,9 @@ impl<'e, 'a> Examiner<'e, 'a> {
             look,
             walk: None,
             cross_check: CrossCheck::new(target, look.traces),
+            stores: LastStores::default(),
+            written: FxHashMap::default(),
+            last_written: Written::default(),
             doubt: None,
             backtrace: Backtrace::default(),
             watched,
@@ -283,6 +331,7 @@ impl<'e, 'a> Examiner<'e, 'a> {
             findings: Findings::default(),
             executed: Executed::default(),
             interruption: None,
+            probe,
         }
     }
 
@@ -294,6 +343,8 @@ impl<'e, 'a> Examiner<'e, 'a> {
     ) -> Result<Outcome, MachineError> {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         self.cross_check.start();
+        self.stores = LastStores::default();
+        self.last_written = Written::default();
         self.depth = 0;
         self.interruption = interruption;
         let outcome = Machine::with_images(&self.target.images, options)?.run(self)?;
@@ -395,7 +446,8 @@ impl<'e, 'a> Examiner<'e, 'a> {
         };
         let mut disagreed = false;
         let (findings, target) = (&mut self.findings, self.target);
-        let truth = Truth::of(moment);
+        let truth =
+            Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
         let report = |found| {
             disagreed = true;
             findings.add(found, target);
@@ -408,6 +460,7 @@ impl<'e, 'a> Examiner<'e, 'a> {
             None => {
                 let backtrace = &mut self.backtrace;
                 backtrace.frames.clear();
+                backtrace.words.clear();
                 self.unwinder.unwind(&viewpoint, backtrace);
                 (compare::compare(&truth, backtrace, target, report), backtrace.frames.len())
             }
@@ -417,6 +470,9 @@ impl<'e, 'a> Examiner<'e, 'a> {
         if end != WalkEnd::Unsettled {
             self.comparisons += 1;
             self.frames += frames.min(depth) as u64;
+            if let Some(probe) = &mut self.probe {
+                probe.compared(&truth, &viewpoint);
+            }
         }
         end
     }
@@ -443,9 +499,20 @@ impl<'e, 'a> Examiner<'e, 'a> {
     }
 }
 
-impl Observer for Examiner<'_, '_> {
+impl Observer for Examiner<'_, '_, '_> {
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+        // Nothing of this instruction has executed.
+        self.stores.wrote_registers(self.last_written);
+        self.stores.instruction(moment.time, moment.pc);
+        let target = self.target;
+        self.last_written = *self
+            .written
+            .entry(moment.pc)
+            .or_insert_with(|| Written::at(target.module_at(moment.pc), moment.pc));
         let (compares, flow) = self.follow_signal(moment);
+        if matches!(flow, Flow::Signal(_)) {
+            self.last_written = Written::default();
+        }
         if !compares {
             return flow;
         }
@@ -476,6 +543,7 @@ impl Observer for Examiner<'_, '_> {
 
     fn store(&mut self, address: u64, len: u64) {
         self.cross_check.wrote(address, len);
+        self.stores.stored(address, len);
         if let Some(walk) = &mut self.walk {
             walk.stored(address, len);
         }

@@ -26,7 +26,7 @@ impl Serialize for Address {
 }
 
 /// The row that a finding is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct FindingRow {
     /// Start of the row, in bytes from the start of the function.
     pub start: Address,
@@ -175,6 +175,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         Verdict::WrongCfa => format!("CFA is {got}, the call stack has {expected}"),
         Verdict::WrongRa => format!("RA is {got}, the call stack has {expected}"),
         Verdict::WrongFp => format!("the caller's FP is {got}, the call stack has {expected}"),
+        Verdict::ByLuck => format!("a rule reads {got}, and not {expected}"),
         Verdict::BadMemory => format!("CFA depends on {got}; the call stack has {expected}"),
         Verdict::ExtraFrames => format!("the backtrace has {got}, the call stack {expected}"),
         _ => format!("{got}; the call stack has {expected}"),
@@ -220,6 +221,17 @@ fn value(value: Value, target: &Target<'_>) -> String {
         Value::Signed(signed, Some(key)) => {
             let key = if key == PauthKey::A { 'A' } else { 'B' };
             format!("{}, signed with key {key}", address(signed))
+        }
+        Value::Interrupted(at, true) => format!("{}, before which it was interrupted", address(at)),
+        Value::Interrupted(at, false) => format!("{}, which a call returns to", address(at)),
+        Value::Saved => "a value that this call of the function has saved".to_owned(),
+        Value::BelowSp(at) => format!("the value at {}, below the stack pointer", address(at)),
+        Value::Stale(at) => {
+            format!("the value at {}, where nothing was stored since the function was called", address(at))
+        }
+        Value::OverwrittenFp => "FP, which the function has overwritten".to_owned(),
+        Value::StaleRegister(register) => {
+            format!("register {register}, which nothing has written since the function was called")
         }
         Value::Frames(1) => "1 frame".to_owned(),
         Value::Frames(count) => format!("{count} frames"),

@@ -1,10 +1,13 @@
 //! A spec's expectations against what a run has shown.
 
+use std::collections::BTreeMap;
+
 use crate::case::CaseReport;
 use crate::compare::WalkEnd;
-use crate::examine::{Arrival, Deliveries};
+use crate::coverage::{Coverage, UnexercisedRow};
+use crate::examine::{Arrival, Deliveries, WalkEnds};
 use crate::finding::{Finding, FindingRow};
-use crate::spec::{Known, RowOffset, Signal, Stop, Sweep, Verdict};
+use crate::spec::{BuildFacts, End, Exception, Known, RowOffset, Signal, Spec, Stop, Sweep, Verdict};
 
 /// What a stop's expectations come to.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
@@ -94,6 +97,96 @@ pub(crate) fn judge_signals(signal: &Signal, deliveries: &Deliveries) -> Vec<Fin
                 format!("{place}, backtraces of {count} signals end: {end}; the spec does not expect that"),
             ));
         }
+    }
+    findings
+}
+
+/// What has no FDE, and the rows that were not exercised, apart from what the
+/// spec excepts; and exceptions that nothing needs.
+pub(crate) fn judge_coverage(spec: &Spec, facts: &BuildFacts<'_>, coverage: &Coverage) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let uncovered = coverage.uncovered.iter().map(|(function, instructions)| {
+        let got = format!("{instructions} instructions of {function} without an FDE");
+        (None, function, got)
+    });
+    except(&spec.uncovered, facts, uncovered, "an FDE for every instruction", &mut findings);
+    for exception in Spec::exceptions_for(&spec.uncovered, facts) {
+        let Some(expected) = exception.instructions else { continue };
+        let places = coverage.uncovered_places.iter().filter(|(function, _)| exception.names(function));
+        let got: u64 = places.map(|(_, count)| count).sum();
+        if got != expected {
+            let functions: Vec<_> = exception.functions.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "{got} different instructions of {} execute without an FDE; the spec expects {expected}",
+                functions.join(", ")
+            );
+            let finding =
+                Finding::of_spec(Verdict::NotReached, expected.to_string(), got.to_string(), message);
+            findings.push(Finding { function: functions.into_iter().next(), ..finding });
+        }
+    }
+
+    let mut rows: BTreeMap<(Option<&String>, &String), Vec<String>> = BTreeMap::new();
+    for UnexercisedRow { image, function, row, .. } in &coverage.unexercised {
+        rows.entry((image.as_ref(), function)).or_default().push(format!("+{}", row.start));
+    }
+    let unreached = rows.into_iter().map(|((image, function), rows)| {
+        let got = format!("rows {} of {function} not exercised", rows.join(", "));
+        (image, function, got)
+    });
+    except(&spec.unreached, facts, unreached, "every row exercised", &mut findings);
+    findings
+}
+
+fn except<'c>(
+    exceptions: &[Exception],
+    facts: &BuildFacts<'_>,
+    found: impl Iterator<Item = (Option<&'c String>, &'c String, String)>,
+    expected: &str,
+    findings: &mut Vec<Finding>,
+) {
+    let entries = Spec::exceptions_for(exceptions, facts);
+    let mut patterns: Vec<_> =
+        entries.flat_map(|entry| entry.functions.iter()).map(|pattern| (pattern, false)).collect();
+    for (image, function, got) in found {
+        let mut excepted = false;
+        for (_, needed) in patterns.iter_mut().filter(|(pattern, _)| pattern.matches(function)) {
+            (*needed, excepted) = (true, true);
+        }
+        if !excepted {
+            let message = format!("{got}; the spec expects {expected}");
+            let finding = Finding::of_spec(Verdict::NotReached, expected.to_owned(), got, message);
+            findings.push(Finding { function: Some(function.clone()), image: image.cloned(), ..finding });
+        }
+    }
+    for (pattern, _) in patterns.iter().filter(|(_, needed)| !needed) {
+        let message = format!("`{pattern}` is excepted from {expected}, and needs no exception");
+        findings.push(Finding::of_spec(
+            Verdict::UnexpectedPass,
+            format!("an exception from {expected}"),
+            "none needed".to_owned(),
+            message,
+        ));
+    }
+}
+
+/// Ends of backtraces that the spec does not expect, and those that it does
+/// and that were not seen. Where code without an FDE may execute, a backtrace
+/// may end there too.
+pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<Finding> {
+    let list =
+        |ends: &mut dyn Iterator<Item = End>| ends.map(|end| end.to_string()).collect::<Vec<_>>().join(", ");
+    let mut findings = Vec::new();
+    for (end, count) in seen.counts() {
+        let message = match (count, expected.contains(&end)) {
+            (1.., false) if end != End::NoFde => format!("{count} backtraces end: {end}"),
+            (0, true) => format!("no backtrace ends: {end}"),
+            _ => continue,
+        };
+        let expected = list(&mut expected.iter().copied());
+        let got = list(&mut seen.counts().into_iter().filter(|(_, count)| *count > 0).map(|(end, _)| end));
+        let message = format!("{message}; the spec expects: {expected}");
+        findings.push(Finding::of_spec(Verdict::WrongEnd, expected, got, message));
     }
     findings
 }

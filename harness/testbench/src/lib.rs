@@ -8,29 +8,37 @@
 //! corpus ELF -> target -> examine -+-> call stack --------------+
 //!                                  +-> unwind (unwinders), walk +-> compare -> finding -> case -> report
 //! spec YAML  -> spec ------------------> stops, frames ---------+
-//! any file   -> input -> dump, convert
+//! any file   -> input -> dump, convert -> embed
+//! specs, vectors, lint -> clauses
 //! ```
 
 pub mod case;
+pub mod clauses;
 pub mod compare;
 pub mod control_flow;
+pub mod convert;
 pub mod corpus;
 mod coverage;
 pub mod cross_check;
+pub mod disassembly;
 pub mod dump;
+pub mod embed;
 pub mod examine;
 pub mod files;
 pub mod finding;
 pub mod input;
 mod judge;
+pub mod layout;
 pub mod lines;
 pub mod lint;
+pub mod mutate;
 mod plt;
 pub mod report;
 mod rules;
 pub mod runner;
 pub mod sections;
 pub mod spec;
+mod stores;
 pub mod subject;
 pub mod target;
 pub mod unwind;

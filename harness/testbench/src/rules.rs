@@ -1,17 +1,20 @@
 //! What the bench looks up itself, whatever unwinder is under test.
 
+use std::ops::Range;
+
 use sframe_engine::{Base, LookupAddress, Recovery, RecoveryRule};
 
 use crate::compare::Rules;
+use crate::sections::Sections;
 use crate::target::Target;
 
-impl Rules for Target<'_> {
+impl Rules for Sections<'_> {
     fn has_fde(&self, address: LookupAddress) -> bool {
-        !matches!(self.sections.lookup_fde(address), Ok(None))
+        !matches!(self.lookup_fde(address), Ok(None))
     }
 
     fn need_register(&self, address: LookupAddress) -> bool {
-        let Ok(Some(found)) = self.sections.lookup(address) else {
+        let Ok(Some(found)) = self.lookup(address) else {
             return false;
         };
         let other = |rule: &RecoveryRule| matches!(rule.base, Base::Register(_));
@@ -19,11 +22,56 @@ impl Rules for Target<'_> {
             Recovery::Rule(rule) => other(rule),
             // On amd64 there is no register for it.
             Recovery::Unchanged => {
-                self.sections.at(address).is_some_and(|section| section.header().abi.ra().is_some())
+                self.at(address).is_some_and(|section| section.header().abi.ra().is_some())
             }
             Recovery::Undefined => false,
         };
         let fp = matches!(&found.row.fp, Recovery::Rule(rule) if other(rule));
         ra || fp || found.row.cfa.as_ref().is_some_and(other)
+    }
+
+    fn bases(&self, address: LookupAddress) -> u64 {
+        let mut bases = 0;
+        let Ok(Some(found)) = self.lookup(address) else { return bases };
+        let fp = self.at(address).map(|section| section.header().abi.fp());
+        let rule = |recovery| match recovery {
+            Recovery::Rule(rule) => Some(rule),
+            Recovery::Unchanged | Recovery::Undefined => None,
+        };
+        for rule in [found.row.cfa, rule(found.row.ra), rule(found.row.fp)].into_iter().flatten() {
+            let register = match rule.base {
+                Base::Fp => fp,
+                Base::Register(register) => Some(register),
+                Base::Sp | Base::Cfa => None,
+            };
+            if let Some(register) = register.filter(|register| register.0 < 64) {
+                bases |= 1 << register.0;
+            }
+        }
+        bases
+    }
+
+    fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>> {
+        let found = self.lookup(address).ok()??;
+        let end = found.fde.start.saturating_add(found.fde.size.into());
+        (found.row.fp == Recovery::Unchanged).then_some(found.fde.start..end)
+    }
+}
+
+impl Rules for Target<'_> {
+    fn has_fde(&self, address: LookupAddress) -> bool {
+        self.sections.has_fde(address)
+    }
+
+    fn need_register(&self, address: LookupAddress) -> bool {
+        self.sections.need_register(address)
+    }
+
+    fn bases(&self, address: LookupAddress) -> u64 {
+        self.sections.bases(address)
+    }
+
+    fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>> {
+        self.sections.keep_fp(address)
     }
 }

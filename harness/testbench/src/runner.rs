@@ -1,6 +1,7 @@
 //! Many cases: which ones, and running them side by side.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -79,14 +80,17 @@ impl Suite {
             return vec![source.error_at(source.span(&["program"]), message, help)];
         }
         let sweeps = spec.sweep.iter().flatten().map(|sweep| sweep.selector.as_ref());
-        let lists: [(&str, Vec<Option<&Selector>>); 5] = [
+        let lists: [(&str, Vec<Option<&Selector>>); 8] = [
             ("stops", spec.stops.iter().map(|stop| stop.selector.as_ref()).collect()),
             ("sweep", sweeps.collect()),
+            ("uncovered", spec.uncovered.iter().map(|entry| entry.selector.as_ref()).collect()),
+            ("unreached", spec.unreached.iter().map(|entry| entry.selector.as_ref()).collect()),
+            ("ends", spec.ends.iter().map(|entry| entry.selector.as_ref()).collect()),
             ("signals", spec.signals.iter().map(|signal| signal.selector.as_ref()).collect()),
             ("known", spec.known.iter().map(|known| Some(&known.selector)).collect()),
             ("skip", spec.skip.iter().map(|skip| Some(&skip.selector)).collect()),
         ];
-        let mut errors = Vec::new();
+        let mut errors = idle_clauses(spec, source, &cases);
         for (key, selectors) in lists {
             for (index, selector) in selectors.into_iter().enumerate() {
                 let selects = |selector: &Selector| cases.iter().any(|case| selector.matches(&case.facts()));
@@ -193,6 +197,23 @@ impl Suite {
             })
             .collect()
     }
+}
+
+/// Errors for clauses of versions that no build which is run has.
+fn idle_clauses(spec: &Spec, source: &Source, cases: &[Case<'_>]) -> Vec<crate::yaml::Error> {
+    let run = |case: &&Case<'_>| spec.skip_for(&case.facts()).is_none();
+    let versions: BTreeSet<u8> = cases.iter().filter(run).map(|case| case.facts().sframe_version).collect();
+    let mut errors = Vec::new();
+    for (index, id) in spec.clauses.iter().enumerate() {
+        let version = id.strip_prefix('v').and_then(|rest| rest.split('-').next()?.parse::<u8>().ok());
+        if version.is_some_and(|version| !versions.contains(&version)) {
+            let message =
+                format!("no build of `{}` that is run has the version of this clause", spec.program);
+            let span = source.span(&["clauses", &index.to_string()]);
+            errors.push(source.error_at(span, message, Some("the spec can't prove it")));
+        }
+    }
+    errors
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> &str {

@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use object::elf::{
-    PT_GNU_SFRAME, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
-    STT_OBJECT,
+    PT_GNU_SFRAME, SHF_EXECINSTR, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC,
+    STT_NOTYPE, STT_OBJECT,
 };
 use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
@@ -65,6 +65,17 @@ impl<'a> Subject<'a> {
             symbol.elf_symbol().st_type() == STT_OBJECT && symbol.name() == Ok(name)
         };
         Some(self.elf.symbols().find(is_it)?.address())
+    }
+
+    /// The sections with code, each by its address.
+    pub fn code(&self) -> impl Iterator<Item = (u64, &'a [u8])> {
+        let endian = self.elf.endian();
+        self.elf.sections().filter_map(move |section| {
+            let header = section.elf_section_header();
+            let is_code = header.sh_flags(endian).contains(SHF_EXECINSTR);
+            let data = section.data().ok().filter(|data| is_code && !data.is_empty())?;
+            Some((section.address(), data))
+        })
     }
 
     /// The line tables. They are read at each call: few specs need them.

@@ -3,15 +3,17 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use sframe_engine::{Fde, Section};
 use sframe_machine::{Image, Images, LoadError};
 
+use crate::disassembly::{Disassembly, Instruction};
 use crate::files::Files;
 use crate::finding::Finding;
 use crate::sections::Sections;
 use crate::spec::Verdict;
-use crate::subject::{Subject, SubjectError, Symbols};
+use crate::subject::{SectionBytes, Subject, SubjectError, Symbols};
 
 /// Why a file can't be tested.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +65,7 @@ impl TargetError {
 #[derive(Debug)]
 pub struct Target<'a> {
     /// What the machine loads.
-    pub images: Images<'a>,
+    pub images: Arc<Images<'a>>,
     /// The same images as the linker sees them, the executable first.
     pub modules: Vec<Module<'a>>,
     /// The sections of those that have one.
@@ -71,37 +73,36 @@ pub struct Target<'a> {
 }
 
 /// One image of a process.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Module<'a> {
     /// The library's name; none for the executable.
     pub name: Option<String>,
     /// What the machine loads.
     pub image: Image<'a>,
     /// Sections and symbols.
-    pub subject: Subject<'a>,
+    pub subject: Arc<Subject<'a>>,
     /// The SFrame section, at its address with the load bias.
     pub section: Option<Section<'a>>,
+    code: Arc<OnceLock<Disassembly>>,
 }
 
 impl<'a> Module<'a> {
     fn open(name: &str, image: &Image<'a>) -> Result<Self, TargetError> {
-        let subject = Subject::parse(image.bytes())?;
-        let section = match subject.sframe {
-            None => None,
-            Some(sframe) => {
-                let address = sframe.address.wrapping_add(image.bias);
-                let section = Section::parse(sframe.data, address).map_err(|source| {
-                    TargetError::Section { len: sframe.data.len(), address: sframe.address, source }
-                })?;
-                let (abi, file) = (section.header().abi.name(), image.cpu.name);
-                if abi != file {
-                    return Err(TargetError::WrongAbi { section: abi, file });
-                }
-                Some(section)
-            }
-        };
+        let subject = Arc::new(Subject::parse(image.bytes())?);
+        let section = subject.sframe.map(|sframe| open_section(image, sframe)).transpose()?;
         let name = (!name.is_empty()).then(|| name.to_owned());
-        Ok(Self { name, image: image.clone(), subject, section })
+        Ok(Self { name, image: image.clone(), subject, section, code: Arc::default() })
+    }
+
+    /// The instructions. They are read at the first call.
+    #[must_use]
+    pub fn code(&self) -> &Disassembly {
+        self.code.get_or_init(|| Disassembly::of(self))
+    }
+
+    /// The address of the SFrame section, with the load bias.
+    pub(crate) fn section_address(&self) -> u64 {
+        self.section.as_ref().map_or(0, Section::address)
     }
 
     /// What the section says of addresses that lie outside the image.
@@ -127,6 +128,20 @@ impl<'a> Module<'a> {
     }
 }
 
+fn open_section<'a>(image: &Image<'_>, sframe: SectionBytes<'a>) -> Result<Section<'a>, TargetError> {
+    let address = sframe.address.wrapping_add(image.bias);
+    let section = Section::parse(sframe.data, address).map_err(|source| TargetError::Section {
+        len: sframe.data.len(),
+        address: sframe.address,
+        source,
+    })?;
+    let (abi, file) = (section.header().abi.name(), image.cpu.name);
+    if abi != file {
+        return Err(TargetError::WrongAbi { section: abi, file });
+    }
+    Ok(section)
+}
+
 impl<'a> Target<'a> {
     /// Opens an executable that needs no library.
     ///
@@ -150,12 +165,31 @@ impl<'a> Target<'a> {
             let module = Module::open(name, image).map_err(|error| error.of_library(name))?;
             modules.push(module);
         }
-        let with_section = |module: &Module<'a>| Some((module.image.range(), module.section.clone()?));
-        let sections: Vec<_> = modules.iter().filter_map(with_section).collect();
-        if sections.is_empty() {
+        let sections = sections_of(&modules);
+        if sections.iter().next().is_none() {
             return Err(TargetError::NoSection);
         }
-        Ok(Self { images, modules, sections: Sections::new(sections) })
+        Ok(Self { images: Arc::new(images), modules, sections })
+    }
+
+    /// The same files, but for the section of one of them, by its position
+    /// among the modules. It is for the address of the old one.
+    ///
+    /// # Errors
+    /// The new section can't be used.
+    pub fn with_section<'b>(&self, module: usize, data: &'b [u8]) -> Result<Target<'b>, TargetError>
+    where
+        'a: 'b,
+    {
+        let mut modules: Vec<Module<'b>> = self.modules.clone();
+        if let Some(Module { image, section, subject, .. }) = modules.get_mut(module)
+            && let Some(old) = subject.sframe
+        {
+            *section = Some(open_section(image, SectionBytes { data, address: old.address })?);
+        }
+        let sections = sections_of(&modules);
+        let images: Arc<Images<'b>> = self.images.clone();
+        Ok(Target { images, modules, sections })
     }
 
     /// The executable.
@@ -232,6 +266,17 @@ impl<'a> Target<'a> {
         Some(subject.address_of_object(name)?.wrapping_add(image.bias))
     }
 
+    /// The first instructions in a range of loaded addresses, as a disassembler
+    /// prints them.
+    #[must_use]
+    pub fn listing(&self, range: Range<u64>, lines: usize) -> Vec<String> {
+        let Some(module) = self.module_at(range.start) else { return Vec::new() };
+        let line = |(address, instruction): (u64, &Instruction)| {
+            format!("{:#x}: {}", address.wrapping_sub(module.image.bias), instruction.text)
+        };
+        module.code().within(range).take(lines).map(line).collect()
+    }
+
     /// Where a loaded address lies.
     #[must_use]
     pub fn place(&self, loaded: u64) -> Place<'_> {
@@ -262,6 +307,11 @@ impl<'a> Target<'a> {
             (None, None) => format!("{:#x}", place.address),
         }
     }
+}
+
+fn sections_of<'a>(modules: &[Module<'a>]) -> Sections<'a> {
+    let with_section = |module: &Module<'a>| Some((module.image.range(), module.section.clone()?));
+    Sections::new(modules.iter().filter_map(with_section).collect())
 }
 
 /// An address without the load bias, the image and the function there.

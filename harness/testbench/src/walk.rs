@@ -52,6 +52,8 @@ struct Detour {
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     topmost: Option<Frame>,
+    /// The words that the step from it read.
+    topmost_words: Vec<u64>,
     /// Position of the topmost frame.
     top: Position,
     /// Callers' frames without gaps, the outermost first.
@@ -130,24 +132,39 @@ impl Walk {
         self.base + position(self.kept.len())
     }
 
+    /// The frame of one of the topmost frame's callers, 0 for the innermost.
+    fn caller(&self, caller: usize) -> Option<&Kept> {
+        match &self.detour {
+            Some(Detour { frames, next }) => match (caller.checked_sub(frames.len()), next) {
+                (None, _) => frames.get(caller),
+                (Some(further), Ok(at)) => self.kept(at - position(further)),
+                (Some(_), Err(_)) => None,
+            },
+            None => self.kept(self.top - position(caller) - 1),
+        }
+    }
+
     fn kept(&self, at: Position) -> Option<&Kept> {
         self.kept.get(usize::try_from(at - self.base).ok()?)
     }
 
     fn walk(&mut self, viewpoint: &Viewpoint<'_>, stepper: &mut dyn Stepper) -> bool {
-        let memory = |address: u64| viewpoint.memory.read_u64(address);
-        let state = State::topmost(viewpoint);
-        let Stepped { cfa, mangled, caller } = stepper.step(&state, Some(viewpoint), &memory);
-        self.topmost = Some(state.frame(cfa, mangled));
-        let mut step = |state: &State| {
-            let read = RefCell::new(Vec::new());
+        let mut step = |state: &State, topmost, read: Vec<u64>| {
+            let read = RefCell::new(read);
             let memory = |address: u64| {
                 read.borrow_mut().extend(words(address, 8));
-                memory(address)
+                viewpoint.memory.read_u64(address)
             };
-            let stepped = stepper.step(state, None, &memory);
+            let stepped = stepper.step(state, topmost, &memory);
             (stepped, read.into_inner())
         };
+        let state = State::topmost(viewpoint);
+        let mut read = std::mem::take(&mut self.topmost_words);
+        read.clear();
+        let (Stepped { cfa, mangled, caller }, read) = step(&state, Some(viewpoint), read);
+        self.topmost = Some(state.frame(cfa, mangled));
+        self.topmost_words = read;
+        let mut step = |state: &State| step(state, None, Vec::new());
 
         // From the topmost frame to the first that is as it was.
         let mut new = Vec::new();
@@ -307,7 +324,7 @@ impl Walk {
             }
             return end;
         }
-        self.look_again(truth);
+        self.look_again(truth, rules);
         self.same_calls = truth.call_stack.records().len();
         let top = self.top;
         let indices = self.remarkable.iter().rev().filter_map(|at| usize::try_from(top - at).ok());
@@ -316,7 +333,7 @@ impl Walk {
 
     /// Finds out which of the frames are remarkable that may have come to be,
     /// or may no longer be.
-    fn look_again(&mut self, truth: &Truth<'_>) {
+    fn look_again(&mut self, truth: &Truth<'_>, rules: &impl Rules) {
         while self.remarkable.last().is_some_and(|last| *last > self.top) {
             self.remarkable.pop_last();
         }
@@ -326,8 +343,8 @@ impl Walk {
         let same = position(self.same_calls);
         let judged = changed.iter().flat_map(|at| [*at, *at + 1]).chain(same..=self.top);
         for at in judged.filter(|at| (1..=self.top).contains(at)) {
-            let is_remarkable =
-                usize::try_from(self.top - at).is_ok_and(|index| !compare::unremarkable(index, truth, self));
+            let is_remarkable = usize::try_from(self.top - at)
+                .is_ok_and(|index| !compare::unremarkable(index, truth, self, rules));
             if is_remarkable {
                 self.remarkable.insert(at);
             } else {
@@ -374,16 +391,17 @@ impl Walked for Walk {
     }
 
     fn frame(&self, index: usize) -> Option<Frame> {
-        let Some(caller) = index.checked_sub(1) else { return self.topmost };
-        let kept = match &self.detour {
-            Some(Detour { frames, next }) => match (caller.checked_sub(frames.len()), next) {
-                (None, _) => frames.get(caller),
-                (Some(further), Ok(at)) => self.kept(at - position(further)),
-                (Some(_), Err(_)) => None,
-            },
-            None => self.kept(self.top - position(index)),
-        };
-        kept.map(|kept| kept.state.frame(kept.cfa, kept.mangled))
+        match index.checked_sub(1) {
+            None => self.topmost,
+            Some(caller) => self.caller(caller).map(|kept| kept.state.frame(kept.cfa, kept.mangled)),
+        }
+    }
+
+    fn words_read(&self, index: usize) -> &[u64] {
+        match index.checked_sub(1) {
+            None => &self.topmost_words,
+            Some(caller) => self.caller(caller).map_or(&[], |kept| &kept.words),
+        }
     }
 
     fn end(&self) -> End {
@@ -417,6 +435,14 @@ mod tests {
         fn need_register(&self, _: LookupAddress) -> bool {
             false
         }
+
+        fn bases(&self, _: LookupAddress) -> u64 {
+            0
+        }
+
+        fn keep_fp(&self, _: LookupAddress) -> Option<std::ops::Range<u64>> {
+            None
+        }
     }
 
     /// Does each walk both ways, and looks at every frame.
@@ -435,7 +461,7 @@ mod tests {
             let mut whole = Backtrace::default();
             unwinder.unwind(&viewpoint, &mut whole);
             let kept: Vec<_> = (0..walk.count()).filter_map(|index| walk.frame(index)).collect();
-            assert_eq!(Backtrace { frames: kept, end: walk.end() }, whole, "{:#x}", moment.pc);
+            assert_eq!((kept, walk.end()), (whole.frames.clone(), whole.end), "{:#x}", moment.pc);
             *detours += u64::from(walk.detour.is_some());
             *frames += whole.frames.len();
             // Only what is kept may take memory.

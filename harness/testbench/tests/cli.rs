@@ -379,7 +379,7 @@ fn run_of_a_wrong_spec_ends_with_1_and_of_an_unknown_symbol_with_4() {
 #[test]
 fn bless_writes_the_call_stack_but_not_under_ci() {
     let folder = tempfile::tempdir().expect("a folder");
-    let text_of_spec = "# A comment.\nprogram: recursion\nsummary: A test's.\ntargets: [amd64]\nstops:\n  - at: leaf # here\n    hit: 1\n";
+    let text_of_spec = "# A comment.\nprogram: recursion\nsummary: A test's.\ntargets: [amd64]\ntoolchains: [gnu-2.40, gnu-2.44, gnu-2.47]\nstops:\n  - at: leaf # here\n    hit: 1\n";
     let specs = write_spec(folder.path(), text_of_spec);
     let file = folder.path().join("spec.yaml");
     let refused = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))

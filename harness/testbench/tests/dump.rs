@@ -189,10 +189,16 @@ fn every_dump_is_what_objdump_prints_and_agrees_with_the_json(
     assert!(dumps.len() >= 2, "{} dumps", dumps.len());
     for (name, expected) in &dumps {
         let (text, document, errors) = dumped(name, &references.bytes(toolchain, name));
-        assert!(text == *expected, "{name} differs; expected:\n{expected}\nfound:\n{text}");
+        // Those of builds are kept without the padding of their lines.
+        let found = if references.dumps == BUILDS.dumps { without_padding(&text) } else { text.clone() };
+        assert!(found == *expected, "{name} differs; expected:\n{expected}\nfound:\n{found}");
         assert_eq!(errors, 0, "{name}");
         assert_agree(name, &text, &document);
     }
+}
+
+fn without_padding(text: &str) -> String {
+    text.lines().map(|line| line.trim_end_matches(' ').to_owned() + "\n").collect()
 }
 
 #[test]
@@ -265,9 +271,9 @@ fn a_wrong_row_is_not_what_objdump_printed() {
         let row = &document["fdes"][0]["rows"][0];
         usize::try_from(row["offset"].as_u64().expect("an offset")).expect("a small one") + 2
     };
-    assert_eq!(dumped(id, &bytes).0, expected);
+    assert_eq!(without_padding(&dumped(id, &bytes).0), expected);
     bytes[at] ^= 0x10;
-    let (text, ..) = dumped(id, &bytes);
+    let text = without_padding(&dumped(id, &bytes).0);
     assert_ne!(text, expected);
     assert_eq!(text.lines().zip(expected.lines()).filter(|(a, b)| a != b).count(), 1, "{text}");
 }

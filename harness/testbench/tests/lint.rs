@@ -115,6 +115,18 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
     }
 }
 
+/// GNU ld's segment is longer than the section, so it is cut.
+#[test]
+fn no_rule_on_files_is_reported_for_a_file_that_keeps_them_all() {
+    let (segment, section) = (elf().program_header(), elf().section_header(".sframe"));
+    let size = (elf().number(section + 0x20, 8) as u64).to_le_bytes();
+    let kept = Elf(elf().put(segment + 0x20, &size)).put(segment + 0x28, &size);
+    let found = rules(&kept);
+    for rule in ELF_RULES {
+        assert!(!found.contains(&rule.id), "{} {}", rule.id, rule.name);
+    }
+}
+
 #[test]
 fn ids_and_names_of_rules_are_unique() {
     let mut names: Vec<&str> = all_rules().flat_map(|rule| [rule.id, rule.name]).collect();
@@ -152,7 +164,18 @@ fn no_build_of_the_corpus_breaks_the_format() {
     for path in paths {
         let bytes = std::fs::read(&path).expect("a build");
         let report = lint_file(&bytes, &path.display().to_string()).expect("a file that can be linted");
-        assert_eq!(report.summary.errors, 0, "{}", report.text());
+        let errors: Vec<_> = report
+            .findings
+            .iter()
+            .filter(|finding| finding.severity == "error")
+            .map(|finding| finding.rule)
+            .collect();
+        // gas writes a base register out of thin air for an expression.
+        let is_faulty = path.components().any(|part| part.as_os_str() == "gnu-2.47")
+            && path.parent().is_some_and(|abi| abi.ends_with("aarch64") || abi.ends_with("aarch64_be"))
+            && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("odd_registers."));
+        let known: &[&str] = if is_faulty { &["SF326"] } else { &[] };
+        assert_eq!(errors, known, "{}", report.text());
         versions[usize::from(report.sframe_version.expect("a version")) - 1] += 1;
     }
     assert!(versions.iter().all(|count| *count > 50), "{versions:?}");

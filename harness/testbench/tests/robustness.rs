@@ -156,7 +156,8 @@ fn cut_with_its_header(sample: &Sample, section: &Section<'_>, len: usize) -> Ve
     if len >= fres_at {
         put(16, (header.fre_len as usize).min(len - fres_at));
     } else {
-        put(8, (len - header.end()) / header.version.fde_size());
+        let fdes_at = header.end() + header.fdeoff as usize;
+        put(8, len.saturating_sub(fdes_at) / header.version.fde_size());
         put(16, 0);
         put(24, 0);
     }

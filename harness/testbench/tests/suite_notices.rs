@@ -88,7 +88,13 @@ fn answers_nothing<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
 fn invents_a_frame<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
     let change = |backtrace: &mut Backtrace| {
         for _ in 0..2 {
-            backtrace.frames.push(Frame { pc: 0x1234, cfa: Some(8), fp: Ok(0), mangled: None });
+            backtrace.frames.push(Frame {
+                pc: 0x1234,
+                cfa: Some(8),
+                fp: Ok(0),
+                mangled: None,
+                interrupted: None,
+            });
         }
         backtrace.end = End::Outermost;
     };
@@ -124,7 +130,13 @@ impl Unwinder for Wrong<'_> {
                 Ok(Step::Caller(caller)) => Some(caller.cfa),
                 _ => None,
             };
-            backtrace.frames.push(Frame { pc: frame.pc.get(), cfa, fp: Ok(frame.fp), mangled: None });
+            backtrace.frames.push(Frame {
+                pc: frame.pc.get(),
+                cfa,
+                fp: Ok(frame.fp),
+                mangled: None,
+                interrupted: None,
+            });
             match step.and_then(|step| match step {
                 Step::Caller(caller) => caller.frame().map(Some),
                 Step::Outermost => Ok(None),
@@ -420,7 +432,9 @@ fn a_name_that_several_images_have_is_broken_until_one_is_named() {
     let spec = |at: &str| {
         format!(
             "program: crossing\nsummary: A spec that a test has written.\ntoolchains: [gnu-2.44]\n\
-             targets: [aarch64]\nstops: [{{at: \"{at}\", end: no-fde}}]\n"
+             targets: [aarch64]\nstops: [{{at: \"{at}\", end: no-fde}}]\n\
+             uncovered: [{{functions: '*plt', reason: The table has no FDE on AArch64.}}]\n\
+             ends: [{{ends: [unmarked, context]}}]\n"
         )
     };
     for report in run_spec("s.yaml", &spec("second_leaf@plt")) {

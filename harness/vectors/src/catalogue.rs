@@ -1,29 +1,20 @@
 //! The names that vectors may use: clauses and readings.
 
-use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-/// `clauses.yaml`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::load::{Error, read_yaml};
+
+/// The names that vectors may use.
+#[derive(Clone, Debug)]
 pub struct Catalogue {
-    /// The clauses of the format.
-    pub clauses: Vec<ClauseEntry>,
+    /// The IDs of all clauses, such as `v3-header`.
+    pub clauses: BTreeSet<String>,
     /// Places where the text leaves room and the vectors follow one reading.
     pub readings: Vec<ReadingEntry>,
-}
-
-/// A clause, in the versions that have it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClauseEntry {
-    /// Its name without the version.
-    pub name: String,
-    /// The versions.
-    pub versions: Vec<u8>,
-    /// Section of the specification of version 3.
-    pub section: String,
-    /// What it says, in a few words.
-    pub summary: String,
 }
 
 /// A reading.
@@ -36,11 +27,31 @@ pub struct ReadingEntry {
     pub summary: String,
 }
 
+/// `readings.yaml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Readings {
+    readings: Vec<ReadingEntry>,
+}
+
+/// Of `specs/clauses.yaml`, what IDs are made of.
+#[derive(Deserialize)]
+struct Clauses {
+    clauses: Vec<Clause>,
+}
+
+#[derive(Deserialize)]
+struct Clause {
+    name: String,
+    versions: BTreeMap<u8, IgnoredAny>,
+}
+
 impl Catalogue {
-    /// The names of all clauses with their versions, such as `v3-header`.
-    pub fn clause_names(&self) -> impl Iterator<Item = String> + '_ {
-        self.clauses
-            .iter()
-            .flat_map(|clause| clause.versions.iter().map(|version| format!("v{version}-{}", clause.name)))
+    pub(crate) fn load(readings: &Path, clauses: &Path) -> Result<Self, Error> {
+        let Readings { readings } = read_yaml(readings)?;
+        let Clauses { clauses } = read_yaml(clauses)?;
+        let ids =
+            |Clause { name, versions }| versions.into_keys().map(move |version| format!("v{version}-{name}"));
+        Ok(Self { clauses: clauses.into_iter().flat_map(ids).collect(), readings })
     }
 }

@@ -11,7 +11,8 @@
 //! use std::path::Path;
 //! use sframe_vectors::Suite;
 //!
-//! let suite = Suite::load(Path::new("../../corpus/vectors")).expect("sound vectors");
+//! let clauses = Path::new("../../specs/clauses.yaml");
+//! let suite = Suite::load(Path::new("../../corpus/vectors"), clauses).expect("sound vectors");
 //! for vector in &suite.vectors {
 //!     let bytes: &[u8] = &vector.bytes;
 //!     // Open `bytes`, loaded at `vector.address`, with the reader; then compare
@@ -32,7 +33,7 @@ mod section;
 mod step;
 
 pub use boundary::{Question, boundaries};
-pub use catalogue::{Catalogue, ClauseEntry, ReadingEntry};
+pub use catalogue::{Catalogue, ReadingEntry};
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};
 pub use expect::{Answer, Fde, Header, Lookup, Reject, Row, Rules};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::boundary::{Question, boundaries};
 use crate::catalogue::Catalogue;
@@ -13,8 +14,8 @@ use crate::number::{Address, Hex};
 use crate::section::SectionSource;
 use crate::step::Step;
 
-/// The catalogue, which lies among the vectors.
-const CATALOGUE: &str = "clauses.yaml";
+/// The list of readings, which lies among the vectors.
+const READINGS: &str = "readings.yaml";
 
 /// All vectors of a folder.
 #[derive(Clone, Debug)]
@@ -92,17 +93,13 @@ impl Error {
 }
 
 impl Suite {
-    /// Reads and checks `clauses.yaml` and every `<group>/<name>.yaml`.
+    /// Reads and checks `readings.yaml` and every `<group>/<name>.yaml` of a
+    /// folder. `clauses` is the catalogue of the clauses, `specs/clauses.yaml`.
     ///
     /// # Errors
     /// The mistakes of every file; a folder without vectors.
-    pub fn load(dir: &Path) -> Result<Self, Vec<Error>> {
-        let catalogue_path = dir.join(CATALOGUE);
-        let catalogue: Catalogue = read(&catalogue_path)
-            .and_then(|text| {
-                serde_yaml::from_str(&text).map_err(|error| Error::new(&catalogue_path, error.to_string()))
-            })
-            .map_err(|error| vec![error])?;
+    pub fn load(dir: &Path, clauses: &Path) -> Result<Self, Vec<Error>> {
+        let catalogue = Catalogue::load(&dir.join(READINGS), clauses).map_err(|error| vec![error])?;
         let files = files(dir).map_err(|error| vec![Error::new(dir, format!("cannot be read: {error}"))])?;
         let (mut vectors, mut errors) = (Vec::new(), Vec::new());
         for path in files {
@@ -131,6 +128,10 @@ impl Vector {
 
 fn read(path: &Path) -> Result<String, Error> {
     fs::read_to_string(path).map_err(|error| Error::new(path, format!("cannot be read: {error}")))
+}
+
+pub(crate) fn read_yaml<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    serde_yaml::from_str(&read(path)?).map_err(|error| Error::new(path, error.to_string()))
 }
 
 fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
@@ -203,22 +204,21 @@ fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Er
 
 /// Clauses and readings are of the catalogue, and clauses of the section's version.
 fn check_names(vector: &WrittenVector, catalogue: &Catalogue, mistakes: &mut Vec<String>) {
-    let known: BTreeSet<_> = catalogue.clause_names().collect();
     let version = vector.section.as_ref().map(|section| section.version);
     let version = version.or(vector.header.as_ref().map(|header| header.version));
     if vector.clauses.is_empty() {
         mistakes.push("names no clause".into());
     }
     for clause in &vector.clauses {
-        if !known.contains(clause) {
-            mistakes.push(format!("{CATALOGUE} has no clause `{clause}`"));
+        if !catalogue.clauses.contains(clause) {
+            mistakes.push(format!("there is no clause `{clause}`"));
         } else if version.is_some_and(|version| !clause.starts_with(&format!("v{version}-"))) {
             mistakes.push(format!("the clause `{clause}` is not of the section's version"));
         }
     }
     for reading in &vector.readings {
         if !catalogue.readings.iter().any(|entry| entry.name == *reading) {
-            mistakes.push(format!("{CATALOGUE} has no reading `{reading}`"));
+            mistakes.push(format!("{READINGS} has no reading `{reading}`"));
         }
     }
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 use sframe_vectors::{Catalogue, Suite, Vector, boundaries};
 
 const FOLDER: &str = "../../corpus/vectors";
+const CLAUSES: &str = "../../specs/clauses.yaml";
 
 fn suite() -> Suite {
-    Suite::load(Path::new(FOLDER)).unwrap_or_else(|errors| panic!("{errors:#?}"))
+    Suite::load(Path::new(FOLDER), Path::new(CLAUSES)).unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
 
 fn text(id: &str) -> String {
@@ -64,8 +65,10 @@ fn mistakes_are_named_with_their_file() {
 
 #[test]
 fn a_folder_without_vectors_is_an_error() {
-    let errors = Suite::load(Path::new("src")).expect_err("no vectors");
-    assert!(errors[0].to_string().contains("clauses.yaml: cannot be read"), "{errors:?}");
+    let errors = Suite::load(Path::new("src"), Path::new(CLAUSES)).expect_err("no vectors");
+    assert!(errors[0].to_string().contains("readings.yaml: cannot be read"), "{errors:?}");
+    let errors = Suite::load(Path::new(FOLDER), Path::new("absent")).expect_err("no clauses");
+    assert!(errors[0].to_string().contains("absent: cannot be read"), "{errors:?}");
 }
 
 /// The committed bytes and the encoder were written apart from one another.

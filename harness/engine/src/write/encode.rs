@@ -4,6 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::error::{WriteError, WriteErrorKind};
+use super::layout::Layout;
 use super::section::{Function, Section};
 use crate::abi::{Abi, ByteOrder, DwarfRegister};
 use crate::constants::{
@@ -11,7 +12,7 @@ use crate::constants::{
     SFRAME_F_FRAME_POINTER, SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_MAGIC, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT,
     SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR,
 };
-use crate::read::{FdeType, FreType, PauthKey, PcType, Version};
+use crate::read::{DataWordSize, FdeType, FreType, PauthKey, PcType, Version};
 use crate::rule::{Base, Recovery, RecoveryRule, Row};
 
 /// Numbers in a byte order.
@@ -33,6 +34,11 @@ impl Output {
         self.bytes.push(value);
     }
 
+    /// Bytes that nothing refers to.
+    fn fill(&mut self, count: u16, layout: &Layout) {
+        self.bytes.extend(core::iter::repeat_n(layout.filler, count.into()));
+    }
+
     fn u32(&mut self, value: usize) -> Result<(), WriteErrorKind> {
         let value = u32::try_from(value).map_err(|_| WriteErrorKind::SectionTooLong)?;
         self.put(4, value.into());
@@ -49,22 +55,33 @@ impl Section {
     /// # Errors
     /// What the version can't express, with function and row.
     pub fn write(&self, address: u64) -> Result<Vec<u8>, WriteError> {
+        self.write_with(address, &Layout::default())
+    }
+
+    /// Writes the section for an address, laid out in another way.
+    ///
+    /// # Errors
+    /// What the version can't express, with function and row.
+    pub fn write_with(&self, address: u64, layout: &Layout) -> Result<Vec<u8>, WriteError> {
         self.check_header().map_err(WriteErrorKind::of_section)?;
         let order = self.abi.byte_order();
         let mut fres = Output { order, bytes: Vec::new() };
         let mut offsets = vec![0; self.functions.len()];
         for index in self.rows_order()? {
             offsets[index] = fres.bytes.len();
-            self.write_rows(index, &mut fres)?;
+            self.write_rows(index, layout, &mut fres)?;
         }
 
         let mut output = Output { order, bytes: Vec::new() };
-        self.write_header(fres.bytes.len(), &mut output).map_err(WriteErrorKind::of_section)?;
+        self.write_header(fres.bytes.len(), layout, &mut output).map_err(WriteErrorKind::of_section)?;
+        output.fill(layout.header_gap, layout);
         for (index, (function, offset)) in self.functions.iter().zip(offsets).enumerate() {
             let result = self.write_fde(function, offset, address, &mut output);
             result.map_err(|kind| kind.of_function(index))?;
         }
+        output.fill(layout.sub_section_gap, layout);
         output.bytes.extend(fres.bytes);
+        output.fill(layout.trailing, layout);
         Ok(output.bytes)
     }
 
@@ -100,7 +117,12 @@ impl Section {
         Ok(order.into_iter().flatten().collect())
     }
 
-    fn write_header(&self, fre_len: usize, output: &mut Output) -> Result<(), WriteErrorKind> {
+    fn write_header(
+        &self,
+        fre_len: usize,
+        layout: &Layout,
+        output: &mut Output,
+    ) -> Result<(), WriteErrorKind> {
         let auxhdr_len = u8::try_from(self.auxiliary.len())
             .map_err(|_| WriteErrorKind::AuxiliaryHeaderTooLong(self.auxiliary.len()))?;
         output.put(2, SFRAME_MAGIC.into());
@@ -113,8 +135,10 @@ impl Section {
         output.u32(self.functions.len())?;
         output.u32(self.functions.iter().map(|function| function.rows.len()).sum())?;
         output.u32(fre_len)?;
-        output.u32(0)?; // sfh_fdeoff
-        output.u32(self.functions.len() * self.version.fde_size())?; // sfh_freoff
+        let fdeoff = usize::from(layout.header_gap);
+        let fdes_len = self.functions.len() * self.version.fde_size();
+        output.u32(fdeoff)?;
+        output.u32(fdeoff + fdes_len + usize::from(layout.sub_section_gap))?; // sfh_freoff
         debug_assert_eq!(output.bytes.len(), HEADER_SIZE);
         output.bytes.extend(&self.auxiliary);
         Ok(())
@@ -152,7 +176,7 @@ impl Section {
     }
 
     /// The function's rows, and before them its attribute in version 3.
-    fn write_rows(&self, index: usize, output: &mut Output) -> Result<(), WriteError> {
+    fn write_rows(&self, index: usize, layout: &Layout, output: &mut Output) -> Result<(), WriteError> {
         let function = &self.functions[index];
         self.check_function(function).map_err(|kind| kind.of_function(index))?;
         if self.version == Version::V3 {
@@ -167,7 +191,7 @@ impl Section {
             output.u8(function.rep_size.unwrap_or(0));
         }
         for (position, row) in function.rows.iter().enumerate() {
-            self.write_row(function, row, output).map_err(|kind| kind.of_row(index, position))?;
+            self.write_row(function, row, layout, output).map_err(|kind| kind.of_row(index, position))?;
         }
         Ok(())
     }
@@ -179,7 +203,7 @@ impl Section {
         let mut errors = Vec::new();
         for (position, row) in function.rows.iter().enumerate() {
             output.bytes.clear();
-            let result = self.write_row(function, row, &mut output);
+            let result = self.write_row(function, row, &Layout::default(), &mut output);
             errors.extend(result.err().map(|kind| kind.of_row(0, position)));
         }
         errors
@@ -209,7 +233,13 @@ impl Section {
         Ok(())
     }
 
-    fn write_row(&self, function: &Function, row: &Row, output: &mut Output) -> Result<(), WriteErrorKind> {
+    fn write_row(
+        &self,
+        function: &Function,
+        row: &Row,
+        layout: &Layout,
+        output: &mut Output,
+    ) -> Result<(), WriteErrorKind> {
         let width = fre_type(function).width();
         if width < 4 && row.start >> (8 * width) != 0 {
             return Err(WriteErrorKind::StartTooLarge(row.start));
@@ -223,7 +253,7 @@ impl Section {
             (Some(cfa), FdeType::Default) => self.default_words(&cfa, row)?,
             (Some(cfa), FdeType::Flex) => self.flex_words(&cfa, row)?,
         };
-        let (size, width) = word_size(&words)?;
+        let (size, width) = word_size(&words, layout.data_words)?;
         // A default row names its base here; rows without one leave the bit clear.
         let base = match (row.cfa, function.fde_type) {
             (Some(RecoveryRule { base: Base::Sp, .. }), FdeType::Default) => SFRAME_BASE_REG_SP,
@@ -382,10 +412,12 @@ impl Word {
     }
 }
 
-/// The code and the width of the smallest data words that hold a row's (2.4.1).
-fn word_size(words: &[Word]) -> Result<(u8, usize), WriteErrorKind> {
+/// The code and the width of the smallest data words that hold a row's, and
+/// are as wide as asked for (2.4.1).
+fn word_size(words: &[Word], least: Option<DataWordSize>) -> Result<(u8, usize), WriteErrorKind> {
+    let least = least.filter(|_| !words.is_empty()).map_or(1, DataWordSize::width);
     for (code, width) in [(0, 1), (1, 2), (2, 4)] {
-        if words.iter().all(|word| word.fits(width)) {
+        if width as usize >= least && words.iter().all(|word| word.fits(width)) {
             return Ok((code, width as usize));
         }
     }

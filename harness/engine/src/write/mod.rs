@@ -2,8 +2,9 @@
 //!
 //! [`Section`] owns what a section says, in the types that reading has too.
 //! [`Section::from_read`] takes it from bytes, [`Section::write`] makes bytes of it
-//! in any version, and [`Section::convert`] goes from one version or byte order
-//! to another as far as the target can express it.
+//! in any version, laid out as GNU ld does it, and [`Section::convert`] goes from one
+//! version or byte order to another as far as the target can express it.
+//! [`Section::write_with`] lays it out in other ways, which readers must take as well.
 //!
 //! ```
 //! use sframe_engine::{Section, write};
@@ -22,8 +23,10 @@
 mod convert;
 mod encode;
 mod error;
+mod layout;
 mod section;
 
 pub use convert::{Conversion, LeftOut, Target};
 pub use error::{WriteError, WriteErrorKind};
+pub use layout::Layout;
 pub use section::{Function, Section};

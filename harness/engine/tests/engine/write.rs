@@ -1,8 +1,11 @@
 //! Writing: what each version can't express is refused by name, and widths
 //! are the smallest that fit.
 
-use sframe_engine::write::{Function, Section, Target, WriteError, WriteErrorKind};
-use sframe_engine::{Abi, Base, ByteOrder, DwarfRegister, FdeType, Flags, FreType, PauthKey, PcType};
+use sframe_engine::lint::{Linkage, Severity, lint};
+use sframe_engine::write::{Function, Layout, Section, Target, WriteError, WriteErrorKind};
+use sframe_engine::{
+    Abi, Base, ByteOrder, DataWordSize, DwarfRegister, FdeType, Flags, FreType, PauthKey, PcType,
+};
 use sframe_engine::{Recovery, RecoveryRule, Row, Version};
 
 const VERSIONS: [Version; 3] = [Version::V1, Version::V2, Version::V3];
@@ -317,4 +320,68 @@ fn byte_orders_of_aarch64_are_turned_into_each_other() {
     assert_eq!(big.abi, Abi::Aarch64Be);
     assert_eq!(big.write(0).expect("a section")[..2], [0xde, 0xe2]);
     assert_eq!(big.convert(target(ByteOrder::Little)).expect("an ABI").section, little);
+}
+
+/// 2.2: the header says where each sub-section starts; nothing refers to what lies between.
+#[test]
+fn gaps_lie_where_the_header_says_and_starts_count_from_their_fields() {
+    let plain = || function(&[row(Abi::Amd64, 0, 8)]);
+    let layout = Layout { header_gap: 12, sub_section_gap: 3, trailing: 5, filler: 0xa5, data_words: None };
+    for (version, fde, flags) in [(Version::V1, 17, 1), (Version::V2, 20, 5), (Version::V3, 16, 5)] {
+        let mut section = section(version, Abi::Amd64, &[plain()]);
+        section.flags = Flags(flags);
+        section.auxiliary = vec![1; 4];
+        let old = section.write(0x8000).expect("a section");
+        let bytes = section.write_with(0x8000, &layout).expect("a section");
+        assert_eq!(bytes.len(), old.len() + 12 + 3 + 5);
+        assert_eq!(bytes[20..28], [12, 0, 0, 0, 12 + fde + 3, 0, 0, 0]);
+        let fdes = 28 + 4 + 12;
+        let fres = fdes + usize::from(fde) + 3;
+        assert_eq!(bytes[fdes - 12..fdes], [0xa5; 12]);
+        assert_eq!(bytes[fres - 3..fres], [0xa5; 3]);
+        assert_eq!(bytes[bytes.len() - 5..], [0xa5; 5]);
+        assert_eq!(bytes[fres..bytes.len() - 5], old[28 + 4 + usize::from(fde)..]);
+        let start = i32::from_le_bytes(bytes[fdes..fdes + 4].try_into().expect("4 bytes"));
+        let field = if flags & 4 == 0 { 0 } else { fdes };
+        assert_eq!(i64::from(start), 0x1000 - 0x8000 - i64::try_from(field).expect("small"), "{version}");
+    }
+}
+
+/// Unusual, but no reader may refuse it, and none must read it another way.
+#[test]
+fn every_layout_reads_back_the_same_and_breaks_no_rule() {
+    let widths = [None, Some(DataWordSize::One), Some(DataWordSize::Two), Some(DataWordSize::Four)];
+    for (version, abi) in VERSIONS.into_iter().flat_map(|version| Abi::ALL.map(|abi| (version, abi))) {
+        if version == Version::V1 && abi == Abi::S390x {
+            continue;
+        }
+        let mut wide = row(abi, 4, 160 + 8 * 300);
+        wide.fp = at_cfa(-16);
+        if abi != Abi::Amd64 {
+            wide.ra = at_cfa(-24);
+        }
+        // The last function comes first, and its rows last.
+        let one = Function { rows_position: 1, start: 0x3000, ..function(&[row(abi, 0, 160), wide]) };
+        let two = Function { fre_type: Some(FreType::Addr4), ..function(&[row(abi, 0, 160)]) };
+        let mut section = section(version, abi, &[one, two]);
+        section.flags = Flags(0);
+        let expected = survives(&section);
+        for data_words in widths {
+            for gap in [0, 4, 4000] {
+                let layout =
+                    Layout { header_gap: gap, sub_section_gap: gap, trailing: gap, filler: 0xff, data_words };
+                let bytes = section.write_with(0x8000, &layout).expect("a section");
+                let read = sframe_engine::Section::parse(&bytes, 0x8000).expect("a sound section");
+                assert_eq!(Section::from_read(&read), Ok(expected.clone()), "{version} {abi} {layout:?}");
+                let linkage = Linkage::Linked { executable: None };
+                lint(&bytes, 0x8000, linkage, &mut [0; 8], &mut |finding| {
+                    assert_ne!(
+                        finding.rule.severity,
+                        Severity::Error,
+                        "{version} {abi} {layout:?} {finding:?}"
+                    );
+                });
+            }
+        }
+    }
 }

@@ -8,6 +8,7 @@ use unicorn_engine::{Unicorn, uc_error};
 use super::lazy::{RESOLVER, SIGNING_RESOLVER};
 use super::{Initialiser, Plan};
 use crate::address_space::{AddressSpace, MapError, PAGE, Permissions};
+use crate::call_stack::Bottom;
 use crate::cpu::{Cpu, Link};
 use crate::image::IMAGE_LIMIT;
 use crate::machine::{self, Run};
@@ -139,7 +140,7 @@ impl Prelude<'_, '_, '_, '_> {
             }
         }
         let sp = self.unicorn.reg_read(cpu.sp)?;
-        self.run.borrow_mut().witness.start_again(sp);
+        self.run.borrow_mut().witness.start_again(sp, Bottom::Linker);
         machine::execute(self.run, self.unicorn, function, NOBODY)?;
         let pc = self.unicorn.reg_read(cpu.pc)?;
         if pc != NOBODY {

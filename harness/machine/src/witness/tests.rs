@@ -29,7 +29,7 @@ impl Runner {
         {
             self.witness.enter(pc, last + 4, control == Other);
         }
-        self.witness.follow(pc, sp, 0, control, movement);
+        self.witness.follow(Place { pc, sp, fp: 0 }, 0, control, movement);
         self.callees()
     }
 
@@ -186,7 +186,7 @@ fn fetching_the_pc_by_a_call_is_no_frame() {
 #[test]
 fn a_call_to_the_function_behind_it_is_a_frame() {
     let mut witness = Witness::new(&AMD64, MAIN, 0x1080, WitnessFaults::default());
-    witness.follow(0x10, 0x1080, 0, Call, Relative);
+    witness.follow(Place { pc: 0x10, sp: 0x1080, fp: 0 }, 0, Call, Relative);
     witness.enter(0x14, 0x14, false);
     assert_eq!(witness.call_stack().records().len(), 1);
 }
@@ -209,7 +209,7 @@ fn recursion_returns_one_level_at_a_time() {
 #[test]
 fn the_cfa_of_s390x_lies_160_bytes_above_sp_at_the_call() {
     let mut witness = Witness::new(&S390X, MAIN, 800, WitnessFaults::default());
-    witness.follow(0x10, 800, 7, Call, Relative);
+    witness.follow(Place { pc: 0x10, sp: 800, fp: 7 }, 5, Call, Relative);
     witness.enter(0x100, 0x16, false);
     let expected = Record {
         return_address: 0x16,
@@ -217,6 +217,7 @@ fn the_cfa_of_s390x_lies_160_bytes_above_sp_at_the_call() {
         caller_sp: 800,
         caller_fp: 7,
         callee: 0x100,
+        since: 5,
         interrupted: false,
         signature: None,
     };

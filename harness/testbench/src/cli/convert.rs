@@ -1,14 +1,14 @@
-//! `convert`: a section in another version or byte order.
+//! `convert`: a section in another version, byte order or layout.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use sframe_engine::write::{self, Target};
-use sframe_engine::{ByteOrder, Section, Version};
+use sframe_engine::{ByteOrder, Version};
+use sframe_testbench::convert::{Converted, Request};
 use sframe_testbench::finding::Address;
-use sframe_testbench::input::Input;
+use sframe_testbench::layout::Layout;
 
 use super::exit::{Failure, Status};
 use super::{print, print_json};
@@ -28,11 +28,16 @@ pub(crate) struct Convert {
     #[arg(long, value_enum)]
     byte_order: Option<Order>,
     /// Where to write the section; it is for the address of the old one.
-    #[arg(long, short, value_name = "FILE")]
-    output: PathBuf,
+    #[arg(long, short, value_name = "FILE", required_unless_present = "elf")]
+    output: Option<PathBuf>,
+    /// Where to write the whole ELF file, with the new section in place of its own.
+    #[arg(long, value_name = "FILE")]
+    elf: Option<PathBuf>,
     /// Print what was left out as JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    layout: Layout,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -70,22 +75,42 @@ impl Convert {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
         let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
-        let input = Input::open(&bytes, None).map_err(|error| unusable(&error))?;
-        let section = Section::parse(&input.data, input.address).map_err(|error| unusable(&error))?;
-        let byte_order = match self.byte_order {
-            Some(Order::Little) => ByteOrder::Little,
-            Some(Order::Big) => ByteOrder::Big,
-            None => section.header().abi.byte_order(),
+        let request = Request {
+            version: self.to,
+            byte_order: self.byte_order.map(|order| match order {
+                Order::Little => ByteOrder::Little,
+                Order::Big => ByteOrder::Big,
+            }),
+            layout: self.layout.clone(),
         };
-        let owned = write::Section::from_read(&section).map_err(|error| unusable(&error))?;
-        let target = Target { version: self.to, byte_order };
-        let conversion = owned.convert(target).map_err(|error| unusable(&error))?;
-        let converted = conversion.section.write(input.address).map_err(|error| unusable(&error))?;
-        std::fs::write(&self.output, converted)
-            .map_err(|error| Failure::unusable(format!("error: {}: {error}", self.output.display())))?;
+        let converted = request.convert(&bytes).map_err(|error| unusable(&error))?;
+        if let Some(path) = &self.output {
+            write(path, &converted.section().map_err(|error| unusable(&error))?)?;
+        }
+        if let Some(path) = &self.elf {
+            write(path, &converted.file().map_err(|error| unusable(&error))?)?;
+        }
 
-        let report = Report {
-            functions: owned.functions.len(),
+        let report = Report::new(&converted);
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text())?;
+        }
+        Ok(if report.left_out.is_empty() { Status::AsExpected } else { Status::Finding })
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes)
+        .map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))
+}
+
+impl Report {
+    fn new(converted: &Converted<'_>) -> Self {
+        let conversion = &converted.conversion;
+        Self {
+            functions: converted.functions,
             carried_over: conversion.section.functions.len(),
             left_out: conversion
                 .left_out
@@ -97,17 +122,9 @@ impl Convert {
                     reason: error.kind.to_string(),
                 })
                 .collect(),
-        };
-        if self.json {
-            print_json(&report)?;
-        } else {
-            print(&report.text())?;
         }
-        Ok(if report.left_out.is_empty() { Status::AsExpected } else { Status::Finding })
     }
-}
 
-impl Report {
     fn text(&self) -> String {
         let mut text = String::new();
         for LeftOut { start, row, reason } in &self.left_out {

@@ -59,6 +59,12 @@ impl From<SuiteError> for Failure {
     }
 }
 
+impl From<Vec<yaml::Error>> for Failure {
+    fn from(errors: Vec<yaml::Error>) -> Self {
+        Self::unusable(render(&errors))
+    }
+}
+
 impl From<yaml::Error> for Failure {
     fn from(error: yaml::Error) -> Self {
         Self::unusable(render(&[error]))

@@ -2,10 +2,12 @@
 
 mod bless;
 mod check;
+mod clauses;
 mod convert;
 mod dump;
 mod exit;
 mod lint;
+mod mutate;
 mod rebuild;
 mod run;
 
@@ -40,8 +42,12 @@ enum Command {
     Dump(dump::Dump),
     /// Check a section, and the file around it, against the rules of the format.
     Lint(lint::Lint),
+    /// Print the clauses of the specifications, and what proves each of them.
+    Clauses(clauses::Clauses),
     /// Write a section in another version or byte order.
     Convert(convert::Convert),
+    /// Break sections on purpose, and see what part of it the bench notices.
+    Mutate(mutate::Mutate),
     /// Write the call stacks of a run into specs.
     Bless(bless::Bless),
     /// Compile the corpus again with the reference toolchains.
@@ -95,7 +101,9 @@ pub(crate) fn main() -> ExitCode {
         Command::Check(command) => command.execute(),
         Command::Dump(command) => command.execute(),
         Command::Lint(command) => command.execute(),
+        Command::Clauses(command) => command.execute(),
         Command::Convert(command) => command.execute(),
+        Command::Mutate(command) => command.execute(),
         Command::Bless(command) => command.execute(),
         Command::Rebuild(command) => command.execute(),
     };

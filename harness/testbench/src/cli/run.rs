@@ -62,7 +62,7 @@ impl Run {
             std::fs::create_dir_all(folder)
                 .map_err(|error| Failure::unusable(format!("error: {}: {error}", folder.display())))?;
         }
-        let bar = progress_bar(cases.len() as u64);
+        let bar = progress_bar(cases.len() as u64, "cases");
         let start = Instant::now();
         let done = |report: &CaseReport| {
             if matches!(report.outcome, Outcome::Unexpected | Outcome::Broken) {
@@ -100,8 +100,8 @@ impl Run {
 }
 
 /// A progress bar on standard error where that is a terminal, else none.
-fn progress_bar(len: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} cases, {eta} left")
+pub(super) fn progress_bar(len: u64, what: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {what}, {{eta}} left"))
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::stderr()).with_style(style)
 }

@@ -97,6 +97,12 @@ pub enum Error {
         /// What it wrote to standard error.
         stderr: String,
     },
+    /// A program in Rust where there is no compiler for it.
+    #[error("build {build}: its toolchain compiles no Rust for this ABI and variant")]
+    NoRust {
+        /// The build's id.
+        build: String,
+    },
     /// A build in which the bench would have nothing to check.
     #[error("build {build} has no .sframe section, or an empty one")]
     NoSframe {
@@ -110,6 +116,24 @@ pub enum Error {
         build: String,
         /// What is wrong with it.
         message: String,
+    },
+    /// A build is to be derived from one that is not there.
+    #[error("build {build} is derived from {from}, which is not in the corpus")]
+    NothingToDerive {
+        /// The build's id.
+        build: String,
+        /// The id of the other one.
+        from: String,
+    },
+    /// A build can't be derived.
+    #[error("build {build}: the section of {from} can't be converted")]
+    Derive {
+        /// The build's id.
+        build: String,
+        /// The file, by its path under `builds`.
+        from: String,
+        /// Why.
+        source: Box<crate::convert::ConvertError>,
     },
     /// The filter leaves nothing to build.
     #[error("no build has `{only}` in its id")]

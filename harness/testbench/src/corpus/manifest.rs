@@ -48,10 +48,17 @@ pub struct Build {
     pub sources: Vec<String>,
     /// What the compiler calls itself.
     pub compiler: String,
-    /// What the assembler calls itself.
+    /// What the assembler calls itself, or the linker where the compiler has an
+    /// assembler of its own.
     pub binutils: String,
-    /// The command, as a shell in `corpus/programs` would run it.
+    /// What the Rust compiler calls itself, if it was needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rust: Option<String>,
+    /// The commands, as a shell in `corpus/programs` would run it.
     pub command: String,
+    /// The build whose section was converted to make this one, if it was not compiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derived_from: Option<String>,
     /// The SHA-256 of the file, in hexadecimal.
     pub sha256: String,
     /// The libraries that it was linked with.

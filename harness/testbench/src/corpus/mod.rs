@@ -7,23 +7,29 @@
 //! one ABI with the flags of one *variant*: an ELF file under `corpus/builds`,
 //! named `<toolchain>/<abi>/<program>.<variant>`.
 //!
+//! A toolchain may also be *derived*: its builds are those of another one with
+//! their sections written anew ([`Derive`]).
+//!
 //! Builds are committed, so that nothing needs a compiler to run the bench.
 //! [`Manifest`] says where each one came from; [`rebuild()`] makes all of them
 //! again, byte for byte.
 
+mod derive;
 mod error;
 mod manifest;
 mod program;
 mod rebuild;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod toolchain;
 mod variant;
 mod workshop;
 
+pub use derive::Derive;
 pub use error::Error;
 pub use manifest::{Build, LibraryBuild, Manifest};
-pub use program::{ABIS, Program, ProgramLibrary};
+pub use program::{ABIS, Program, ProgramLibrary, ProgramObject};
 pub use rebuild::{Change, Difference, Rebuild, RebuildReport, Warning, rebuild};
-pub use toolchain::{AbiTools, Root, Toolchain};
+pub use toolchain::{AbiTools, Excluded, Root, Toolchain};
 pub use variant::{VARIANTS, Variant};

@@ -32,9 +32,26 @@ pub struct Program {
     pub targets: Vec<String>,
     /// The variants that it is compiled in.
     pub variants: Vec<&'static Variant>,
+    /// Objects that are compiled apart from the rest.
+    pub objects: Vec<ProgramObject>,
     /// The shared libraries that it is linked with: each behind those that it
     /// needs itself.
     pub libraries: Vec<ProgramLibrary>,
+}
+
+/// An object of a program: its sources are compiled one by one, and linked
+/// partially (`ld -r`) if they are several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProgramObject {
+    /// Its name among the program's objects.
+    pub name: String,
+    /// Its sources, relative to `corpus/programs`.
+    pub sources: Vec<String>,
+    /// Compiler flags beyond those of the program.
+    pub cflags: Vec<String>,
+    /// Whether the assembler writes SFrame for it.
+    pub sframe: bool,
 }
 
 /// A shared library of a program.
@@ -63,7 +80,23 @@ struct Settings {
     ldflags: Vec<String>,
     targets: Option<Vec<String>>,
     variants: Option<Vec<String>>,
+    objects: BTreeMap<String, ObjectSettings>,
     libraries: BTreeMap<String, LibrarySettings>,
+}
+
+/// An object in `<program>.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ObjectSettings {
+    sources: Vec<String>,
+    #[serde(default)]
+    cflags: Vec<String>,
+    #[serde(default = "yes")]
+    sframe: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A library in `<program>.yaml`.
@@ -82,8 +115,8 @@ struct LibrarySettings {
 impl Program {
     /// Finds all programs of a corpus, in the order of their names.
     ///
-    /// Files of one name belong to one program: `x.c` and `x.S` are its
-    /// sources, unless `x.yaml` names others.
+    /// Files of one name belong to one program: `x.c`, `x.S`, `x.cc` and `x.rs`
+    /// are its sources, unless `x.yaml` names others.
     ///
     /// # Errors
     ///
@@ -100,12 +133,12 @@ impl Program {
             };
             let entry = found.entry(name.to_owned()).or_default();
             match extension {
-                Some("c" | "S") => entry.0.push(file.to_owned()),
+                Some("c" | "S" | "cc" | "rs") => entry.0.push(file.to_owned()),
                 Some("yaml") => entry.1 = Some(path),
                 _ => {
                     return Err(Error::Invalid {
                         path,
-                        message: "neither a source (.c, .S) nor settings (.yaml)".to_owned(),
+                        message: "neither a source (.c, .S, .cc, .rs) nor settings (.yaml)".to_owned(),
                     });
                 }
             }
@@ -144,6 +177,7 @@ impl Program {
             return Err(invalid(format!("unknown target `{abi}`; there are {}", ABIS.join(", "))));
         }
 
+        let objects = objects(settings.objects, folder).map_err(invalid)?;
         let libraries = sorted(settings.libraries, folder).map_err(invalid)?;
         let variants: Vec<&'static Variant> = match settings.variants {
             None => VARIANTS.iter().filter(|variant| variant.by_default).collect(),
@@ -171,8 +205,34 @@ impl Program {
             ldflags: settings.ldflags,
             targets,
             variants,
+            objects,
             libraries,
         })
+    }
+}
+
+/// The objects of a program, in the order of their names.
+fn objects(settings: BTreeMap<String, ObjectSettings>, folder: &Path) -> Result<Vec<ProgramObject>, String> {
+    let object = |(name, ObjectSettings { sources, cflags, sframe }): (String, ObjectSettings)| {
+        check_part("object", &name, &sources, folder)?;
+        Ok(ProgramObject { name, sources, cflags, sframe })
+    };
+    settings.into_iter().map(object).collect()
+}
+
+/// What objects and libraries must have: a name that files can have, and
+/// sources.
+fn check_part(kind: &str, name: &str, sources: &[String], folder: &Path) -> Result<(), String> {
+    let article = if kind == "object" { "an" } else { "a" };
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
+        return Err(format!("`{name}` is no name of {article} {kind}"));
+    }
+    if sources.is_empty() {
+        return Err(format!("the {kind} `{name}` has no source"));
+    }
+    match sources.iter().find(|&source| !folder.join(source).is_file()) {
+        Some(source) => Err(format!("there is no source `{source}`")),
+        None => Ok(()),
     }
 }
 
@@ -183,15 +243,7 @@ fn sorted(
 ) -> Result<Vec<ProgramLibrary>, String> {
     let names: Vec<String> = settings.keys().cloned().collect();
     for (name, library) in &settings {
-        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
-            return Err(format!("`{name}` is no name of a library"));
-        }
-        if library.sources.is_empty() {
-            return Err(format!("the library `{name}` has no source"));
-        }
-        if let Some(source) = library.sources.iter().find(|&source| !folder.join(source).is_file()) {
-            return Err(format!("there is no source `{source}`"));
-        }
+        check_part("library", name, &library.sources, folder)?;
         if let Some(needed) = library.needed.iter().find(|needed| !names.contains(needed)) {
             return Err(format!("the library `{name}` needs `{needed}`, which is none of the program's"));
         }

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSection};
 use rayon::prelude::*;
 
+use super::derive::{Derivation, derivations, derive};
 use super::manifest::{build_id, sha256};
+use super::steps::is_rust;
 use super::workshop::{Order, Versions, Workshop, write_error};
 use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain, Variant};
+use crate::files::Files;
 
 /// What to rebuild, and where.
 #[derive(Debug, Clone)]
@@ -104,16 +107,16 @@ struct Job<'a> {
 }
 
 /// One build that was made.
-struct Made {
-    build: Build,
-    bytes: Vec<u8>,
+pub(super) struct Made {
+    pub(super) build: Build,
+    pub(super) bytes: Vec<u8>,
     /// The libraries' bytes, as the build lists them.
-    libraries: Vec<Vec<u8>>,
-    warnings: Vec<Warning>,
+    pub(super) libraries: Vec<Vec<u8>>,
+    pub(super) warnings: Vec<Warning>,
 }
 
-/// Compiles every program with every toolchain, and writes the builds and the
-/// manifest, or compares them with what is there.
+/// Compiles every program with every toolchain, derives the builds that are made
+/// of others, and writes builds and manifest, or compares them with what is there.
 ///
 /// Files under `builds` that nothing makes any more are removed, unless the
 /// filter excludes them or this only compares.
@@ -121,14 +124,19 @@ struct Made {
 /// # Errors
 ///
 /// A corpus that is wrong, a toolchain that is not there, and the first build
-/// that does not compile or has no `.sframe`.
+/// that does not compile, has no `.sframe` or can't be derived.
 pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
     let corpus_dir = &options.corpus_dir;
     let programs = Program::load_all(corpus_dir)?;
     let wanted = |id: &str| options.only.as_ref().is_none_or(|only| id.contains(only));
 
+    let toolchains = Toolchain::load_all(corpus_dir)?;
+    let mut derivations: Vec<Derivation<'_>> = derivations(corpus_dir, &toolchains, &programs)?;
+    derivations.retain(|derivation| wanted(&derivation.id));
+
     let mut workshops = Vec::new();
-    for toolchain in Toolchain::load_all(corpus_dir)? {
+    for toolchain in toolchains.iter().cloned() {
+        toolchain.check_excluded(corpus_dir, &programs)?;
         if ids(&toolchain, &programs).any(|(id, ..)| wanted(&id)) {
             workshops.push(Workshop::open(toolchain, corpus_dir, &options.toolchains_dir)?);
         }
@@ -146,7 +154,7 @@ pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
         })
         .filter(|job| wanted(&job.id))
         .collect();
-    if jobs.is_empty() {
+    if jobs.is_empty() && derivations.is_empty() {
         return Err(Error::NothingToBuild { only: options.only.clone().unwrap_or_default() });
     }
 
@@ -157,6 +165,7 @@ pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
         .map_err(|error| Error::Threads { message: error.to_string() })?;
     let mut made: Vec<Made> =
         threads.install(|| jobs.par_iter().map(|job| make(job, &versions)).collect::<Result<_, _>>())?;
+    made.extend(threads.install(|| derive(corpus_dir, &derivations, &made))?);
     made.sort_by(|a, b| a.build.id.cmp(&b.build.id));
 
     finish(options, made, &wanted)
@@ -168,11 +177,9 @@ fn ids<'a>(
     programs: &'a [Program],
 ) -> impl Iterator<Item = (String, &'a str, &'a Program, &'static Variant)> {
     programs.iter().flat_map(move |program| {
-        toolchain.abis_of(program).flat_map(move |(abi, _)| {
-            program.variants.iter().map(move |&variant| {
-                let id = build_id(&toolchain.name, abi, &program.name, variant.name);
-                (id, abi, program, variant)
-            })
+        toolchain.builds_of(program).map(move |(abi, variant)| {
+            let id = build_id(&toolchain.name, abi, &program.name, variant.name);
+            (id, abi, program, variant)
         })
     })
 }
@@ -222,10 +229,12 @@ fn make(job: &Job<'_>, versions: &BTreeMap<(String, String), Versions>) -> Resul
             toolchain: toolchain.name.clone(),
             variant: job.variant.name.to_owned(),
             sframe_version: toolchain.sframe_version,
+            rust: versions.rust.clone().filter(|_| is_rust(&product.sources)),
             sources: product.sources,
             compiler: versions.compiler.clone(),
             binutils: versions.binutils.clone(),
             command: product.command,
+            derived_from: None,
             sha256: sha256(&product.bytes),
             libraries: entries,
         },
@@ -318,6 +327,15 @@ fn write(corpus_dir: &Path, old: &Manifest, made: &[Made], stale: &BTreeSet<Stri
 }
 
 impl Made {
+    /// The files with their names.
+    pub(super) fn to_files(&self) -> Files {
+        let names = self.build.libraries.iter().map(|library| library.name.clone());
+        Files {
+            executable: self.bytes.clone(),
+            libraries: names.zip(self.libraries.iter().cloned()).collect(),
+        }
+    }
+
     /// All files of the build, with their bytes.
     fn files<'m>(&'m self, corpus_dir: &'m Path) -> impl Iterator<Item = (PathBuf, &'m Vec<u8>)> {
         let paths = self.build.libraries.iter().map(|library| self.build.library_path(corpus_dir, library));
@@ -388,7 +406,9 @@ mod tests {
                 sources: Vec::new(),
                 compiler: String::new(),
                 binutils: String::new(),
+                rust: None,
                 command: String::new(),
+                derived_from: None,
                 sha256: sha256(b"leaf"),
                 libraries: libraries.iter().map(entry).collect(),
             },

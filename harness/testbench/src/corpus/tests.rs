@@ -7,7 +7,8 @@ use tempfile::TempDir;
 
 use super::manifest::sha256;
 use super::program::runtime_functions;
-use super::{Error, Manifest, Program, Toolchain, VARIANTS};
+use super::steps::{Part, Place, Steps, shell};
+use super::{Error, Manifest, Program, Toolchain, VARIANTS, Variant};
 
 /// A corpus with one program and its runtime.
 fn corpus() -> TempDir {
@@ -110,7 +111,7 @@ fn a_toolchain_has_the_name_of_its_file() {
     write(
         corpus.path(),
         "toolchains/gnu-1.yaml",
-        "name: gnu-2\nsummary: x\nsframe_version: 3\nabis: {amd64: {compiler: gcc}}\n",
+        "name: gnu-2\nsummary: x\nsframe_version: 3\nsframe_flags: []\nabis: {amd64: {compiler: gcc}}\n",
     );
 
     let error = Toolchain::load_all(corpus.path()).unwrap_err().to_string();
@@ -238,4 +239,185 @@ fn a_written_manifest_reads_back_as_it_was() {
 
     write(corpus.path(), "manifest.yaml", &text);
     assert_eq!(Manifest::load(corpus.path()).unwrap(), manifest);
+}
+
+#[test]
+fn sources_are_of_four_languages() {
+    let corpus = corpus();
+    for source in ["leaf.S", "leaf.cc", "leaf.rs"] {
+        write(corpus.path(), &format!("programs/{source}"), "");
+    }
+
+    let programs = Program::load_all(corpus.path()).unwrap();
+    assert_eq!(programs[0].sources, ["leaf.S", "leaf.c", "leaf.cc", "leaf.rs"]);
+}
+
+#[test]
+fn an_object_has_sources_and_flags_of_its_own() {
+    let corpus = corpus();
+    for source in ["leaf/a.c", "leaf/b.c"] {
+        write(corpus.path(), &format!("programs/{source}"), "");
+    }
+    let settings = "objects:\n  bare: {sources: [leaf/a.c], cflags: [-O1], sframe: false}\n  \
+                    parts: {sources: [leaf/a.c, leaf/b.c]}\n";
+    write(corpus.path(), "programs/leaf.yaml", settings);
+
+    let objects = Program::load_all(corpus.path()).unwrap().remove(0).objects;
+    assert_eq!((objects[0].name.as_str(), objects[0].sframe), ("bare", false));
+    assert_eq!(objects[0].cflags, ["-O1"]);
+    assert_eq!((objects[1].sources.len(), objects[1].sframe), (2, true));
+}
+
+#[test]
+fn objects_that_cannot_be_built_are_errors() {
+    for (settings, named) in [
+        ("a: {sources: [leaf/b.c]}", "no source `leaf/b.c`"),
+        ("a: {sources: []}", "the object `a` has no source"),
+        ("a/b: {sources: [leaf/a.c]}", "`a/b` is no name of an object"),
+        ("a: {sources: [leaf/a.c], ldflags: []}", "ldflags"),
+    ] {
+        let corpus = corpus();
+        write(corpus.path(), "programs/leaf/a.c", "");
+        write(corpus.path(), "programs/leaf.yaml", &format!("objects: {{{settings}}}\n"));
+
+        let error = Program::load_all(corpus.path()).unwrap_err().to_string();
+        assert!(error.contains(named), "{error}");
+    }
+}
+
+/// A toolchain for two ABIs.
+fn toolchain(corpus: &Path, settings: &str) -> Result<Toolchain, Error> {
+    let start = "name: gnu-1\nsummary: x\nsframe_version: 3\nsframe_flags: ['-Wa,x']\n\
+                 abis: {amd64: {compiler: gcc, rust: rustc}, s390x: {compiler: cross-gcc}}\n";
+    write(corpus, "toolchains/gnu-1.yaml", &format!("{start}{settings}"));
+    Toolchain::load(&corpus.join("toolchains/gnu-1.yaml"))
+}
+
+#[test]
+fn a_build_needs_an_abi_that_has_its_variant_and_is_not_excluded() {
+    let corpus = corpus();
+    write(corpus.path(), "programs/leaf.yaml", "variants: [O2, O2-cet, O2-packed]\n");
+    let programs = Program::load_all(corpus.path()).unwrap();
+    let builds = |settings: &str| -> Vec<String> {
+        let toolchain = toolchain(corpus.path(), settings).unwrap();
+        let builds = toolchain.builds_of(&programs[0]);
+        builds.map(|(abi, variant)| format!("{abi} {}", variant.name)).collect()
+    };
+
+    assert_eq!(builds(""), ["amd64 O2", "amd64 O2-cet", "s390x O2", "s390x O2-packed"]);
+    let reason = "reason: It cannot be linked there.";
+    assert_eq!(
+        builds(&format!("excluded: [{{variant: O2, abi: s390x, {reason}}}]\n")),
+        ["amd64 O2", "amd64 O2-cet", "s390x O2-packed"]
+    );
+    assert_eq!(builds(&format!("excluded: [{{program: leaf, {reason}}}]\n")), [""; 0]);
+    assert_eq!(builds(&format!("excluded: [{{program: other, {reason}}}]\n")).len(), 4);
+}
+
+#[test]
+fn exclusions_that_name_nothing_or_no_reason_are_errors() {
+    let reason = "reason: It cannot be linked there.";
+    for (excluded, named) in [
+        (format!("{{{reason}}}"), "names no program, variant or ABI"),
+        (format!("{{variant: O9, {reason}}}"), "unknown variant `O9`"),
+        (format!("{{abi: vax, {reason}}}"), "unknown ABI `vax`"),
+        ("{program: leaf, reason: because}".to_owned(), "needs a reason"),
+        (format!("{{toolchain: gnu-1, {reason}}}"), "toolchain"),
+    ] {
+        let corpus = corpus();
+        let error = toolchain(corpus.path(), &format!("excluded: [{excluded}]\n")).unwrap_err().to_string();
+        assert!(error.contains(named), "{error}");
+    }
+    let corpus = corpus();
+    let programs = Program::load_all(corpus.path()).unwrap();
+    let toolchain = toolchain(corpus.path(), &format!("excluded: [{{program: gone, {reason}}}]\n")).unwrap();
+    let error = toolchain.check_excluded(corpus.path(), &programs).unwrap_err().to_string();
+    assert!(error.contains("`gone`, which is no program"), "{error}");
+}
+
+/// The commands of a program, as the manifest has them.
+fn commands(corpus: &Path, settings: &str, variant: &str) -> Result<Vec<String>, Error> {
+    let toolchain = toolchain(corpus, settings)?;
+    let program = Program::load_all(corpus)?.remove(0);
+    let variant = Variant::named(variant).unwrap();
+    let part = Part {
+        id: "gnu-1/amd64/leaf.O2",
+        name: "leaf.O2".to_owned(),
+        sources: &program.sources,
+        start: None,
+        objects: &program.objects,
+        variant,
+        flags: variant.flags,
+        cflags: &program.cflags,
+        ldflags: program.ldflags.clone(),
+        libraries: Vec::new(),
+    };
+    let place = Place::of_manifest();
+    let steps = Steps::new(&toolchain, &toolchain.abis["amd64"], &part, &place).link(&program.sources)?;
+    Ok(shell(&steps).split(" && ").map(str::to_owned).collect())
+}
+
+#[test]
+fn c_and_assembly_are_compiled_and_linked_by_one_command() {
+    let corpus = corpus();
+    write(corpus.path(), "programs/leaf.S", "");
+    write(corpus.path(), "programs/leaf.yaml", "cflags: [-DA]\nldflags: [-s]\n");
+
+    let commands = commands(corpus.path(), "", "O2").unwrap();
+    assert_eq!(commands.len(), 1);
+    assert!(commands[0].starts_with("gcc -std=gnu11 "), "{commands:?}");
+    assert!(commands[0].ends_with(" -Wa,x -DA -s -o leaf.O2 leaf.S leaf.c"), "{commands:?}");
+}
+
+#[test]
+fn other_languages_and_objects_have_commands_of_their_own() {
+    let corpus = corpus();
+    for source in ["leaf.cc", "leaf.rs", "leaf/a.c", "leaf/b.c"] {
+        write(corpus.path(), &format!("programs/{source}"), "");
+    }
+    let settings = "objects:\n  bare: {sources: [leaf/a.c], sframe: false}\n  \
+                    parts: {sources: [leaf/a.c, leaf/b.c], cflags: [-DB]}\n";
+    write(corpus.path(), "programs/leaf.yaml", settings);
+
+    let made = commands(corpus.path(), "", "O2").unwrap();
+    let [cxx, rust, bare, first, second, partial, last] = made.as_slice() else { panic!("{made:?}") };
+    assert!(
+        cxx.starts_with("gcc -std=gnu++17 ") && cxx.ends_with(" -c -o leaf.O2.leaf.cc.o leaf.cc"),
+        "{cxx}"
+    );
+    assert!(rust.starts_with("rustc ") && rust.ends_with(" -o leaf.O2.leaf.rs.s leaf.rs"), "{rust}");
+    assert!(!bare.contains("-Wa,x") && bare.ends_with(" -c -o leaf.O2.bare.leaf-a.c.o leaf/a.c"), "{bare}");
+    assert!(first.contains(" -Wa,x -DB -c -o leaf.O2.parts.leaf-a.c.o "), "{first}");
+    assert!(second.contains(" -Wa,x -DB -c -o leaf.O2.parts.leaf-b.c.o "), "{second}");
+    assert_eq!(
+        partial,
+        "gcc -nostdlib -r -o leaf.O2.parts.o leaf.O2.parts.leaf-a.c.o leaf.O2.parts.leaf-b.c.o"
+    );
+    let inputs = "leaf.c leaf.O2.leaf.cc.o leaf.O2.leaf.rs.s leaf.O2.bare.leaf-a.c.o leaf.O2.parts.o";
+    assert!(last.ends_with(&format!(" -o leaf.O2 {inputs}")), "{last}");
+
+    let error = commands(corpus.path(), "", "O2-lto").unwrap_err().to_string();
+    assert!(error.contains("compiles no Rust"), "{error}");
+}
+
+#[test]
+fn a_toolchain_that_merges_nothing_compiles_one_unit() {
+    let corpus = corpus();
+    write(corpus.path(), "programs/leaf.S", "");
+    write(corpus.path(), "programs/leaf.yaml", "cflags: [-fa, -fb]\n");
+
+    let settings = "one_unit: true\nneedless_flags: [-fb]\n";
+    let made = commands(corpus.path(), settings, "O2").unwrap();
+    let [preprocess, unit] = made.as_slice() else { panic!("{made:?}") };
+    assert!(preprocess.ends_with(" -fa -E -P -o leaf.O2.leaf.S.s leaf.S"), "{preprocess}");
+    let input = r#"printf '%s\n' '__asm__(".include \"leaf.O2.leaf.S.s\"");' '#include "leaf.c"' | gcc "#;
+    assert!(unit.starts_with(input) && unit.ends_with(" -fa -o leaf.O2 -x c -"), "{unit}");
+
+    write(corpus.path(), "programs/leaf.cc", "");
+    let made = commands(corpus.path(), settings, "O2").unwrap();
+    assert!(
+        made[1]
+            .contains(r#" 'extern "C" {' '#include "leaf.c"' '}' '#include "leaf.cc"' | gcc -std=gnu++17 "#)
+    );
+    assert!(made[1].ends_with(" -x c++ -"), "{made:?}");
 }

@@ -2,16 +2,17 @@
 //! copy of the sources, and the commands that run there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use object::{Object, ObjectSymbol};
 use tempfile::TempDir;
 
 use super::program::{START, runtime_functions};
+use super::steps::{Part, Place, Step, Steps, shell};
 use super::toolchain::AbiTools;
-use super::variant::{COMMON, LINK};
-use super::{Error, Program, Toolchain, Variant};
+use super::{Error, Program, ProgramObject, Toolchain, Variant};
 
 /// The folder below a root in which scratch folders are made.
 const SCRATCH: &str = "build";
@@ -34,7 +35,7 @@ pub(super) struct Order<'a> {
     pub(super) id: &'a str,
     pub(super) tools: &'a AbiTools,
     pub(super) program: &'a Program,
-    pub(super) variant: &'a Variant,
+    pub(super) variant: &'static Variant,
 }
 
 /// What the compiler of one ABI calls itself.
@@ -42,6 +43,7 @@ pub(super) struct Order<'a> {
 pub(super) struct Versions {
     pub(super) compiler: String,
     pub(super) binutils: String,
+    pub(super) rust: Option<String>,
 }
 
 /// What a compiler made.
@@ -56,21 +58,6 @@ pub(super) struct Product {
     pub(super) warnings: Vec<String>,
     /// The libraries that it is linked with, by the names of their files.
     pub(super) libraries: Vec<(String, Product)>,
-}
-
-/// One file to make of a build.
-struct Part<'a> {
-    /// The file's name.
-    name: String,
-    sources: &'a [String],
-    /// What the runtime adds to every file of the kind.
-    start: Option<&'a str>,
-    /// Flags of the variant.
-    flags: &'a [&'a str],
-    /// Flags of the program or library.
-    own_flags: Vec<String>,
-    /// Files that it is linked with.
-    libraries: Vec<String>,
 }
 
 impl Workshop {
@@ -113,13 +100,18 @@ impl Workshop {
         &self.toolchain
     }
 
-    /// Asks the compiler and the assembler of one ABI which ones they are.
+    /// Asks the tools of one ABI which ones they are.
     pub(super) fn versions(&self, tools: &AbiTools) -> Result<Versions, Error> {
-        let assembler = self.first_line(&[&tools.compiler, "-print-prog-name=as"])?;
+        let binutils = match &tools.linker {
+            Some(linker) => linker.clone(),
+            None => self.first_line(&[&tools.compiler, "-print-prog-name=as"])?,
+        };
+        let rust = tools.rust.as_ref().map(|rust| self.first_line(&[rust, "--version"]));
 
         Ok(Versions {
             compiler: self.first_line(&[&tools.compiler, "--version"])?,
-            binutils: self.first_line(&[&assembler, "--version"])?,
+            binutils: self.first_line(&[&binutils, "--version"])?,
+            rust: rust.transpose()?,
         })
     }
 
@@ -131,24 +123,32 @@ impl Workshop {
         let mut libraries = Vec::new();
         for library in &program.libraries {
             let name = file_of(&library.name);
-            let mut own_flags = [library.cflags.as_slice(), &library.ldflags].concat();
-            own_flags.push(format!("-Wl,-soname,{name}"));
+            let mut ldflags = library.ldflags.clone();
+            ldflags.push(format!("-Wl,-soname,{name}"));
             let part = Part {
+                id: order.id,
                 name: name.clone(),
                 sources: &library.sources,
                 start: None,
+                objects: &[],
+                variant,
                 flags: variant.library_flags.unwrap_or_default(),
-                own_flags,
+                cflags: &library.cflags,
+                ldflags,
                 libraries: library.needed.iter().map(|needed| file_of(needed)).collect(),
             };
             libraries.push((name, self.compile_part(order, &part)?));
         }
         let part = Part {
+            id: order.id,
             name: name.clone(),
             sources: &program.sources,
             start: Some(START),
+            objects: &program.objects,
+            variant,
             flags: variant.flags,
-            own_flags: [program.cflags.as_slice(), &program.ldflags].concat(),
+            cflags: &program.cflags,
+            ldflags: program.ldflags.clone(),
             libraries: libraries.iter().map(|(name, _)| name.clone()).collect(),
         };
         Ok(Product { libraries, ..self.compile_part(order, &part)? })
@@ -156,13 +156,15 @@ impl Workshop {
 
     fn compile_part(&self, order: &Order<'_>, part: &Part<'_>) -> Result<Product, Error> {
         let sources = self.sources(order, part)?;
-        // For the manifest: the same wherever it ran, and as a shell wants it.
-        let mut command = self.command(order, part, "$PWD", &["-o", &part.name], &sources);
-        command.extend(part.libraries.iter().cloned());
-        let command = command.join(" ").replace("$ORIGIN", "\\$ORIGIN");
-
-        let (bytes, stderr) = self.make(order, part, &command, &[], &sources)?;
-        Ok(Product { bytes, command, sources, warnings: warnings(&stderr), libraries: Vec::new() })
+        let (bytes, command, stderr) = self.make(order, part, |steps| steps.link(&sources))?;
+        let apart = part.objects.iter().flat_map(|object| object.sources.iter().cloned());
+        Ok(Product {
+            bytes,
+            command,
+            sources: sources.iter().cloned().chain(apart).collect(),
+            warnings: warnings(&stderr),
+            libraries: Vec::new(),
+        })
     }
 
     /// The sources that one file needs: its own, the entry point of programs,
@@ -175,15 +177,21 @@ impl Workshop {
         sources.extend(part.start.map(str::to_owned));
         let given = sources.len();
         let mut seen = 0;
-
-        while let Some(source) = sources.get(seen).cloned() {
-            for function in self.undefined(order, part, source)? {
-                if let Some(needed) = self.runtime.get(&function)
-                    && !sources.contains(needed)
-                {
+        let needs = |functions: BTreeSet<String>, sources: &mut Vec<String>| {
+            for needed in functions.iter().filter_map(|function| self.runtime.get(function)) {
+                if !sources.contains(needed) {
                     sources.push(needed.clone());
                 }
             }
+        };
+
+        for object in part.objects {
+            for source in &object.sources {
+                needs(self.undefined(order, part, source, Some(object))?, &mut sources);
+            }
+        }
+        while let Some(source) = sources.get(seen).cloned() {
+            needs(self.undefined(order, part, &source, None)?, &mut sources);
             seen += 1;
         }
         if let Some(runtime) = sources.get_mut(given..) {
@@ -197,11 +205,10 @@ impl Workshop {
         &self,
         order: &Order<'_>,
         part: &Part<'_>,
-        source: String,
+        source: &str,
+        object: Option<&ProgramObject>,
     ) -> Result<BTreeSet<String>, Error> {
-        let sources = [source];
-        let command = self.command(order, part, "$PWD", &["-c"], &sources).join(" ");
-        let (bytes, _) = self.make(order, part, &command, &["-c"], &sources)?;
+        let (bytes, ..) = self.make(order, part, |steps| steps.compile(source, object))?;
         let file = object::File::parse(bytes.as_slice())
             .map_err(|error| Error::NotElf { build: order.id.to_owned(), message: error.to_string() })?;
 
@@ -209,69 +216,41 @@ impl Workshop {
         Ok(undefined.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect())
     }
 
-    /// Compiles `sources` into one file, and returns it with what the tools
-    /// said. `command` is for the error message.
+    /// Makes one file, and returns it with the commands as the manifest has
+    /// them, and with what the tools said.
     fn make(
         &self,
         order: &Order<'_>,
         part: &Part<'_>,
-        command: &str,
-        flags: &[&str],
-        sources: &[String],
-    ) -> Result<(Vec<u8>, String), Error> {
+        steps: impl Fn(Steps<'_>) -> Result<Vec<Step>, Error>,
+    ) -> Result<(Vec<u8>, String, String), Error> {
+        let manifest = Place::of_manifest();
+        let commands = steps(Steps::new(&self.toolchain, order.tools, part, &manifest))?;
         // Programs of several toolchains' ABIs have files of the same name.
-        let out = |file: &str| {
-            let folder = order.id.rsplit_once('/').map_or("", |(folder, _)| folder);
-            format!("{}-{file}", folder.replace('/', "-"))
-        };
-        let output = format!("../out/{}", out(&part.name));
-        let mut flags = flags.to_vec();
-        flags.extend(["-o", &output]);
-        let programs = self.inside.join("programs").display().to_string();
+        let folder = order.id.rsplit_once('/').map_or("", |(folder, _)| folder).replace('/', "-");
+        let here = self.inside.join("programs").display().to_string();
+        let place = Place { here, made: format!("../out/{folder}-") };
 
-        let mut arguments = self.command(order, part, &programs, &flags, sources);
-        if !flags.contains(&"-c") {
-            arguments.extend(part.libraries.iter().map(|library| format!("../out/{}", out(library))));
+        let mut said = String::new();
+        for step in steps(Steps::new(&self.toolchain, order.tools, part, &place))? {
+            let result = self.run(&step)?;
+            let stderr = String::from_utf8_lossy(&result.stderr);
+            if !result.status.success() {
+                return Err(Error::Compiler {
+                    build: order.id.to_owned(),
+                    command: shell(&commands),
+                    stderr: stderr.trim().to_owned(),
+                });
+            }
+            said.push_str(&stderr);
         }
-        let result = self.run(&arguments)?;
-        let stderr = String::from_utf8_lossy(&result.stderr).into_owned();
-        if !result.status.success() {
-            let stderr = stderr.trim().to_owned();
-            return Err(Error::Compiler { build: order.id.to_owned(), command: command.to_owned(), stderr });
-        }
-        let path = self.scratch.path().join("out").join(out(&part.name));
+        let path = self.scratch.path().join("out").join(format!("{folder}-{}", part.name));
         let bytes = std::fs::read(&path).map_err(|source| Error::Read { path, source })?;
-        Ok((bytes, stderr))
-    }
-
-    /// A whole command. `here` is the folder that is to be hidden from the
-    /// debug information.
-    fn command(
-        &self,
-        order: &Order<'_>,
-        part: &Part<'_>,
-        here: &str,
-        flags: &[&str],
-        sources: &[String],
-    ) -> Vec<String> {
-        let tools = order.tools;
-        let mut arguments = vec![tools.compiler.clone()];
-        let mut add = |more: &[&str]| arguments.extend(more.iter().map(|&flag| flag.to_owned()));
-
-        add(COMMON);
-        add(&[&format!("-ffile-prefix-map={here}=.")]);
-        add(part.flags);
-        add(LINK);
-        for flags in [&self.toolchain.flags, &tools.flags, &part.own_flags] {
-            arguments.extend(flags.iter().cloned());
-        }
-        arguments.extend(flags.iter().map(|&flag| flag.to_owned()));
-        arguments.extend(sources.iter().cloned());
-        arguments
+        Ok((bytes, shell(&commands), said))
     }
 
     /// Runs a command in the copy of `programs`, inside the root.
-    fn run(&self, arguments: &[String]) -> Result<Output, Error> {
+    fn run(&self, step: &Step) -> Result<Output, Error> {
         let programs = self.inside.join("programs");
         let mut command = match &self.root {
             Some(root) => {
@@ -280,11 +259,11 @@ impl Workshop {
                 command.args(["/usr/bin/env", "-i", "-C"]);
                 command.arg(&programs);
                 command.args(["LC_ALL=C", "SOURCE_DATE_EPOCH=0", "PATH=/usr/bin:/bin"]);
-                command.args(arguments);
+                command.args(&step.arguments);
                 command
             }
             None => {
-                let mut words = arguments.iter();
+                let mut words = step.arguments.iter();
                 let mut command = Command::new(words.next().map_or("", String::as_str));
                 command.args(words);
                 command.current_dir(&programs);
@@ -292,17 +271,21 @@ impl Workshop {
                 command
             }
         };
-
-        command.output().map_err(|source| Error::Start {
-            command: command.get_program().to_string_lossy().into_owned(),
-            source,
-        })
+        let program = command.get_program().to_string_lossy().into_owned();
+        let start = |source| Error::Start { command: program.clone(), source };
+        let Some(input) = &step.input else {
+            return command.stdin(Stdio::null()).output().map_err(start);
+        };
+        // A file, not a pipe: nobody has to write while others read.
+        let mut file = tempfile::tempfile().map_err(start)?;
+        file.write_all(input.as_bytes()).and_then(|()| file.rewind()).map_err(start)?;
+        command.stdin(file).output().map_err(start)
     }
 
     /// The first line that a command prints.
     fn first_line(&self, words: &[&str]) -> Result<String, Error> {
         let arguments: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        let output = self.run(&arguments)?;
+        let output = self.run(&Step { arguments: arguments.clone(), input: None })?;
         let line = String::from_utf8_lossy(&output.stdout)
             .lines()
             .next()

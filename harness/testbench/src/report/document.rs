@@ -2,7 +2,7 @@
 //!
 //! Keys are only ever added. Addresses are strings, counts are numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -52,10 +52,12 @@ pub struct ReportSummary {
     pub instructions: u64,
     /// Frames compared.
     pub frames: u64,
-    /// Rows that cover at least one byte.
+    /// Rows that cover at least one byte, in all builds.
     pub rows_total: u64,
-    /// Rows that a topmost frame used.
+    /// Rows that a topmost frame used, in any case of their build.
     pub rows_exercised: u64,
+    /// Rows of builds that no case exercises, by the reasons that specs give.
+    pub rows_unreached: BTreeMap<String, u64>,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
     /// How control has moved, by feature and ABI.
@@ -89,11 +91,35 @@ impl Report {
         for case in &cases {
             summary.add(case);
         }
+        summary.add_rows(&cases);
         Self { schema: SCHEMA, summary, cases }
     }
 }
 
 impl ReportSummary {
+    /// Counts the rows of each build once, whatever the number of its cases.
+    fn add_rows(&mut self, cases: &[CaseReport]) {
+        let mut builds: BTreeMap<&str, Vec<&CaseReport>> = BTreeMap::new();
+        for case in cases.iter().filter(|case| case.rows_total > 0) {
+            builds.entry(&case.build).or_default().push(case);
+        }
+        for cases in builds.values() {
+            let Some((first, others)) = cases.split_first() else { continue };
+            let place = |row: &UnexercisedRow| (row.image.clone(), row.function.clone(), row.row.clone());
+            let others: Vec<BTreeSet<_>> =
+                others.iter().map(|case| case.unreached.iter().map(place).collect()).collect();
+            let left =
+                first.unreached.iter().filter(|row| others.iter().all(|rows| rows.contains(&place(row))));
+            self.rows_total += first.rows_total;
+            self.rows_exercised += first.rows_total;
+            for row in left {
+                self.rows_exercised -= 1;
+                let reason = row.reason.clone().unwrap_or_else(|| "no reason".to_owned());
+                *self.rows_unreached.entry(reason).or_default() += 1;
+            }
+        }
+    }
+
     fn add(&mut self, case: &CaseReport) {
         self.cases += 1;
         *match case.outcome {
@@ -107,8 +133,6 @@ impl ReportSummary {
         self.comparisons += case.comparisons;
         self.instructions += case.instructions;
         self.frames += case.frames;
-        self.rows_total += case.rows_total;
-        self.rows_exercised += case.rows_exercised;
         self.walk_ends.add(&case.walk_ends);
         for &feature in Feature::ALL {
             let events = case.control_flow.of(feature);

@@ -2,8 +2,10 @@
 
 mod document;
 mod junit;
+mod mutation;
 mod summary;
 
 pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummary, SCHEMA};
 pub use junit::junit;
+pub use mutation::mutation_summary;
 pub use summary::{check_summary, run_summary};

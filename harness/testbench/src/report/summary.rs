@@ -37,6 +37,10 @@ pub fn run_summary(report: &Report, elapsed: Duration) -> String {
     show_signals(&mut text, &report.summary);
     show_traces(&mut text, &report.summary);
 
+    for (reason, rows) in &report.summary.rows_unreached {
+        let _ = writeln!(text, "rows not exercised: {}: {reason}", grouped(*rows));
+    }
+
     let summary = &report.summary;
     let seconds = elapsed.as_secs_f64();
     let _ = writeln!(
@@ -171,9 +175,11 @@ fn show_table(text: &mut String, cases: &[CaseReport]) {
         row.0 += 1;
         row.1 += case.comparisons;
     }
-    let _ = writeln!(text, "toolchain   version  abi          cases  comparisons");
+    let width = table.keys().map(|(toolchain, ..)| toolchain.len() + 2).fold(12, usize::max);
+    let _ = writeln!(text, "{:<width$}version  abi          cases  comparisons", "toolchain");
     for ((toolchain, version, abi), (cases, comparisons)) in table {
-        let _ = writeln!(text, "{toolchain:<12}{version:<9}{abi:<12}{cases:>6}{:>13}", grouped(comparisons));
+        let comparisons = grouped(comparisons);
+        let _ = writeln!(text, "{toolchain:<width$}{version:<9}{abi:<12}{cases:>6}{comparisons:>13}");
     }
 }
 
@@ -230,7 +236,7 @@ fn show_traces(text: &mut String, summary: &ReportSummary) {
 }
 
 /// A number with its thousands set off.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -2,7 +2,8 @@
 
 use sframe_machine::Options;
 
-use super::{Abi, Selector, Spec, Targets};
+use super::{Abi, Exception, Selector, Spec, Targets};
+use crate::clauses::Catalogue;
 use crate::yaml::{Error, Source};
 
 /// A reason shorter than this many characters explains nothing.
@@ -14,11 +15,29 @@ pub(super) fn check(spec: &Spec, source: &Source) -> Vec<Error> {
     check.head();
     check.stops();
     check.sweep();
+    check.exceptions("uncovered", &spec.uncovered);
+    check.exceptions("unreached", &spec.unreached);
+    check.ends();
     check.signals();
     check.distrust();
     check.known();
     check.skip();
     check.errors
+}
+
+/// The clauses of a spec that are none of the catalogue.
+pub(super) fn check_clauses(spec: &Spec, source: &Source, catalogue: Option<&Catalogue>) -> Vec<Error> {
+    let mut errors = Vec::new();
+    for (index, id) in spec.clauses.iter().enumerate() {
+        let message = match catalogue {
+            Some(catalogue) if catalogue.get(id).is_some() => continue,
+            Some(catalogue) => catalogue.unknown(id),
+            None => format!("unknown clause `{id}`: there is no clauses.yaml beside the specs"),
+        };
+        let span = source.span(&["clauses", &index.to_string()]);
+        errors.push(source.error_at(span, message, Some("clauses.yaml lists the clauses")));
+    }
+    errors
 }
 
 struct Check<'a> {
@@ -192,6 +211,48 @@ impl Check<'_> {
             }
             if let Some(selector) = &signal.selector {
                 self.selector(&["signals", &at, "where"], selector);
+            }
+        }
+    }
+
+    fn exceptions(&mut self, key: &str, all: &[Exception]) {
+        for (index, exception) in all.iter().enumerate() {
+            let at = index.to_string();
+            if let Some(selector) = &exception.selector {
+                self.selector(&[key, &at, "where"], selector);
+            }
+            if exception.functions.is_empty() {
+                self.wrong(&[key, &at, "functions"], "the list is empty", "name the functions");
+            }
+            if key == "unreached" && exception.instructions.is_some() {
+                let help = "it counts instructions without an FDE: leave it out";
+                self.wrong_key(&[key, &at, "instructions"], "no key of `unreached`", help);
+            }
+            self.reason(&[key, &at, "reason"], &exception.reason);
+        }
+    }
+
+    fn ends(&mut self) {
+        let mut all_are_taken = false;
+        for (index, entry) in self.spec.ends.iter().enumerate() {
+            let at = index.to_string();
+            if entry.ends.is_empty() {
+                self.wrong(&["ends", &at, "ends"], "backtraces end somehow", "name the ends");
+            }
+            let names: Vec<String> = entry.ends.iter().map(ToString::to_string).collect();
+            for (end, name) in names.iter().enumerate() {
+                if names[..end].contains(name) {
+                    let path = ["ends", &at, "ends", &end.to_string()];
+                    self.wrong(&path, format!("`{name}` is listed twice"), "remove one");
+                }
+            }
+            if all_are_taken {
+                let help = "the first that is about a build holds; put those with `where` first";
+                self.wrong(&["ends", &at], "an earlier entry is about every build already", help);
+            }
+            match &entry.selector {
+                Some(selector) => self.selector(&["ends", &at, "where"], selector),
+                None => all_are_taken = true,
             }
         }
     }

@@ -14,7 +14,8 @@ named! {
         /// A frame has no FDE, and the backtrace is right up to it.
         NoFde = "no-fde",
         /// At the first function of a context that the program has made itself,
-        /// which is not marked. What lies behind it is the program's doing.
+        /// or one that the dynamic linker has called, such as an initialiser;
+        /// it is not marked. What lies behind it is none of its call stack.
         Context = "context",
         /// A frame that a signal has interrupted keeps its return address, or
         /// what its CFA depends on, in a register. Only SP and FP are known

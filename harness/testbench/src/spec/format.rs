@@ -12,7 +12,8 @@ use serde::{Deserialize, Deserializer};
 
 use super::de::{list, present};
 use super::{
-    Abi, BuildFacts, End, Feature, Location, OneOrMany, Percent, RowOffset, Selector, Trace, Verdict,
+    Abi, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector, Trace,
+    Verdict,
 };
 
 /// A spec of the SFrame test bench: what must be true of one program.
@@ -56,6 +57,19 @@ pub struct Spec {
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "OneOrMany<Sweep>")]
     pub sweep: Option<OneOrMany<Sweep>>,
+    /// Functions that execute without an FDE, in whole or in part. Where any
+    /// other instruction has none, that is a failure.
+    #[serde(default, deserialize_with = "list")]
+    pub uncovered: Vec<Exception>,
+    /// Functions with rows that the program does not exercise. Where any other
+    /// row is left over, that is a failure.
+    #[serde(default, deserialize_with = "list")]
+    pub unreached: Vec<Exception>,
+    /// How backtraces end. Without an entry for a build: at an entry function
+    /// that is marked as outermost in version 3 (`outermost`), and that is not
+    /// in versions 1 and 2 (`unmarked`).
+    #[serde(default, deserialize_with = "list")]
+    pub ends: Vec<Ends>,
     /// Signals that are delivered to the program, each in a run of its own.
     #[serde(default, deserialize_with = "list")]
     pub signals: Vec<Signal>,
@@ -171,6 +185,42 @@ pub struct Signal {
     pub ends: Vec<End>,
 }
 
+/// Functions that are excepted from what holds for all others.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a mapping with `functions` and `reason`")]
+pub struct Exception {
+    /// The builds in which they are. Without this key: all.
+    #[serde(default, rename = "where", deserialize_with = "present")]
+    #[schemars(with = "Selector")]
+    pub selector: Option<Selector>,
+    /// Their names; `*` stands for any characters, as in `*@plt`. Each must
+    /// match a function that needs the exception.
+    pub functions: OneOrMany<NamePattern>,
+    /// For `uncovered`: how many different instructions of these functions
+    /// execute without an FDE, exactly. Without this key: any number.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "u64")]
+    pub instructions: Option<u64>,
+    /// Why.
+    #[schemars(length(min = 20))]
+    pub reason: String,
+}
+
+/// How the backtraces of a build end.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a mapping with `ends`")]
+pub struct Ends {
+    /// The builds. Without this key: all. The first entry that is about a
+    /// build holds for it.
+    #[serde(default, rename = "where", deserialize_with = "present")]
+    #[schemars(with = "Selector")]
+    pub selector: Option<Selector>,
+    /// The ends that must be seen, and no others; `no-fde` is seen wherever
+    /// code without an FDE executes, and need not be listed.
+    #[schemars(length(min = 1))]
+    pub ends: Vec<End>,
+}
+
 /// A trace that the call stack is not to be compared with.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a mapping with `trace` and `reason`")]
@@ -180,6 +230,14 @@ pub struct Distrust {
     /// What the program does to it.
     #[schemars(length(min = 20))]
     pub reason: String,
+}
+
+impl Exception {
+    /// Whether a function is meant.
+    #[must_use]
+    pub fn names(&self, function: &str) -> bool {
+        self.functions.iter().any(|pattern| pattern.matches(function))
+    }
 }
 
 impl Signal {
@@ -264,6 +322,23 @@ impl Spec {
     /// The signals for a build, each with its index in `signals`.
     pub fn signals_for(&self, build: &BuildFacts<'_>) -> impl Iterator<Item = (usize, &Signal)> {
         self.signals.iter().enumerate().filter(move |(_, signal)| selected(signal.selector.as_ref(), build))
+    }
+
+    /// The exceptions of a list that are about a build.
+    pub fn exceptions_for<'s>(
+        list: &'s [Exception],
+        build: &BuildFacts<'_>,
+    ) -> impl Iterator<Item = &'s Exception> {
+        list.iter().filter(|entry| selected(entry.selector.as_ref(), build))
+    }
+
+    /// How the backtraces of a build must end.
+    pub fn ends_for(&self, build: &BuildFacts<'_>) -> &[End] {
+        match self.ends.iter().find(|entry| selected(entry.selector.as_ref(), build)) {
+            Some(entry) => &entry.ends,
+            None if build.sframe_version < 3 => &[End::Unmarked],
+            None => &[End::Outermost],
+        }
     }
 
     /// The known failures of a build, each with its index in `known`.

@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Spec, check::check};
+use super::Spec;
+use super::check::{check, check_clauses};
+use crate::clauses::Catalogue;
 use crate::yaml::{Error, Source};
 
 /// A YAML file among the specs which is none: the clause catalogue.
@@ -36,7 +38,8 @@ impl Spec {
 }
 
 /// Reads and checks all specs of a folder, in the order of their file names:
-/// every `*.yaml` but the clause catalogue.
+/// every `*.yaml` but the clause catalogue, `clauses.yaml`, which has the IDs
+/// that their `clauses` may name.
 ///
 /// # Errors
 ///
@@ -44,9 +47,23 @@ impl Spec {
 pub fn load_dir(dir: &Path) -> Result<Vec<(Spec, Source)>, Vec<Error>> {
     let mut specs = Vec::new();
     let mut errors = Vec::new();
-    for path in spec_files(dir).map_err(|error| vec![error])? {
+    let files = spec_files(dir).map_err(|error| vec![error])?;
+    let path = dir.join(CLAUSES);
+    let catalogue = match path.exists().then(|| Catalogue::load(&path)).transpose() {
+        Ok(catalogue) => Some(catalogue),
+        Err(mistakes) => {
+            errors.extend(mistakes);
+            None
+        }
+    };
+    for path in files {
         match load_all(&path) {
-            Ok(spec) => specs.push(spec),
+            Ok((spec, source)) => {
+                if let Some(catalogue) = &catalogue {
+                    errors.extend(check_clauses(&spec, &source, catalogue.as_ref()));
+                }
+                specs.push((spec, source));
+            }
             Err(mistakes) => errors.extend(mistakes),
         }
     }

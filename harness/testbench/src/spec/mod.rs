@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `format.rs` | the keys of a spec file |
 //! | `abi.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
-//! | `location.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
+//! | `location.rs`, `pattern.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
 //! | `selector.rs` | which builds an entry is about |
 //! | `check.rs` | what the types cannot express: errors that point at the line |
 //! | `load.rs` | from files to checked specs |
@@ -24,8 +24,9 @@ mod feature;
 mod format;
 mod load;
 mod location;
-mod named;
+pub(crate) mod named;
 mod one_or_many;
+mod pattern;
 mod percent;
 mod row;
 pub mod schema;
@@ -38,11 +39,12 @@ mod verdict;
 pub use abi::Abi;
 pub use end::End;
 pub use feature::Feature;
-pub use format::{Distrust, Known, Signal, Skip, Spec, Stop, Sweep, Targets};
+pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Stop, Sweep, Targets};
 pub use load::load_dir;
 pub use location::{InvalidLocation, Location};
 pub use named::UnknownName;
 pub use one_or_many::OneOrMany;
+pub use pattern::{InvalidPattern, NamePattern};
 pub use percent::{InvalidPercent, Percent};
 pub use row::{InvalidRow, RowOffset};
 pub use selector::{BuildFacts, Selector};

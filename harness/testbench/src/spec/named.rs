@@ -73,4 +73,4 @@ macro_rules! named {
     };
 }
 
-pub(super) use named;
+pub(crate) use named;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::clauses::Catalogue;
 use crate::yaml::{Error, Source};
 
 const HEAD: &str = "program: p\nsummary: s\n";
@@ -373,7 +374,7 @@ fn all_specs_of_a_folder_are_read_in_order() {
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("b.yaml", &format!("{HEAD}stops: [{{at: b}}]\n"));
     write("a.yaml", &format!("{HEAD}stops: [{{at: a}}]\n"));
-    write("clauses.yaml", "- no spec\n");
+    write("clauses.yaml", CLAUSES);
     write("spec.schema.json", "{}");
     write("README.md", "");
     let specs = load_dir(folder.path()).unwrap();
@@ -381,6 +382,37 @@ fn all_specs_of_a_folder_are_read_in_order() {
     assert_eq!(read, ["a", "b"]);
     let (spec, source) = Spec::load(&folder.path().join("b.yaml")).unwrap();
     assert_eq!((&spec, &source), (&specs[1].0, &specs[1].1));
+}
+
+const CLAUSES: &str = "\
+sections: {3: [Top The format]}
+clauses:
+  - {name: cfa-sp, versions: {3: Top}, side: both, summary: The CFA is based on SP.}
+";
+
+#[test]
+fn clauses_are_of_the_catalogue_beside_the_specs() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("a.yaml", &format!("{HEAD}clauses: [v3-cfa-sp, v3-cfasp, v2-nothing]\nstops: [{{at: a}}]\n"));
+    let told = || {
+        let errors = load_dir(folder.path()).unwrap_err();
+        errors.iter().map(|error| (error.message().to_owned(), error.position())).collect::<Vec<_>>()
+    };
+    assert!(told()[0].0.contains("there is no clauses.yaml"));
+    write("clauses.yaml", CLAUSES);
+    assert_eq!(
+        told(),
+        [
+            ("unknown clause `v3-cfasp`; did you mean `v3-cfa-sp`?".to_owned(), Some((3, 22))),
+            ("unknown clause `v2-nothing`".to_owned(), Some((3, 32))),
+        ]
+    );
+    write("clauses.yaml", "sections: {}\n");
+    assert!(told()[0].0.contains("`clauses`"), "{:?}", told());
+    write("clauses.yaml", CLAUSES);
+    write("a.yaml", &format!("{HEAD}clauses: [v3-cfa-sp]\nstops: [{{at: a}}]\n"));
+    assert!(load_dir(folder.path()).is_ok());
 }
 
 #[test]
@@ -461,23 +493,56 @@ fn blocks(manual: &str) -> Vec<(String, String)> {
 }
 
 #[test]
+fn exceptions_and_ends_are_checked() {
+    let reason = "reason: a reason that says why it is so";
+    let refused = |text: &str, at, message| {
+        assert_refused(&format!("{text}stops: [{{at: f}}]\n"), at, message);
+    };
+    refused(&format!("uncovered: [{{functions: [], {reason}}}]\n"), (3, 25), "the list is empty");
+    refused(&format!("unreached: [{{functions: [''], {reason}}}]\n"), (3, 26), "no name of a function");
+    refused("uncovered: [{functions: f, reason: luck}]\n", (3, 36), "at least 20 characters");
+    refused("ends: [{ends: []}]\n", (3, 15), "backtraces end somehow");
+    refused("ends: [{ends: [context, context]}]\n", (3, 25), "listed twice");
+    refused("ends:\n- ends: [context]\n- ends: [unmarked]\n", (5, 3), "about every build already");
+    refused("ends: [{ends: [somewhere]}]\n", (3, 16), "somewhere");
+}
+
+#[test]
+fn only_the_star_is_special_in_the_name_of_a_function() {
+    let matches = |pattern: &str, name| {
+        let pattern: super::NamePattern = pattern.parse().expect("a pattern");
+        pattern.matches(name)
+    };
+    assert!(matches("*@plt", "leaf@plt") && !matches("*@plt", "leaf"));
+    assert!(matches("[x]", "[x]") && !matches("[x]", "x"));
+    assert!(matches(".plt", ".plt") && !matches("l?af", "leaf"));
+}
+
+#[test]
 fn the_manual_is_true() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/README.md");
     let manual = fs::read_to_string(path).expect("the manual");
     let (mut right, mut wrong) = (0, 0);
     let mut last_error = None;
     for (words, text) in blocks(&manual) {
-        let spec = Spec::from_source(&Source::new(Path::new("specs/recursion.yaml"), &text));
+        let source = |name: &str| Source::new(Path::new(name), &text);
+        let read = match words.as_str() {
+            "yaml" | "yaml,error" => Spec::from_source(&source("specs/recursion.yaml")).map(drop),
+            "yaml,clauses" | "yaml,clauses,error" => Catalogue::from_source(&source("specs/clauses.yaml"))
+                .map(drop)
+                .map_err(|mut errors| errors.remove(0)),
+            _ => Ok(()),
+        };
         match words.as_str() {
-            "yaml" => {
+            "yaml" | "yaml,clauses" => {
                 right += 1;
-                if let Err(error) = spec {
+                if let Err(error) = read {
                     panic!("an example of the manual is wrong:\n{}", error.render(false));
                 }
             }
-            "yaml,error" => {
+            "yaml,error" | "yaml,clauses,error" => {
                 wrong += 1;
-                let error = spec.expect_err("an example of a mistake is none");
+                let error = read.expect_err("an example of a mistake is none");
                 last_error = Some(error.render(false));
             }
             // What follows a mistake is the answer to it.

@@ -13,6 +13,9 @@ named! {
         WrongRa = "wrong-ra",
         /// A frame's frame pointer is wrong.
         WrongFp = "wrong-fp",
+        /// The values are right by luck: one was read where the function has
+        /// saved nothing, or below the stack pointer.
+        ByLuck = "by-luck",
         /// The backtrace ends before the call stack does.
         Truncated = "truncated",
         /// The backtrace goes on after the call stack has ended.

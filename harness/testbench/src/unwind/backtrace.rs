@@ -42,6 +42,10 @@ pub struct Frame {
     /// value as it was found. None where it says that there is none, or where
     /// the unwinder does not tell.
     pub mangled: Option<Mangled>,
+    /// Whether a signal has interrupted it before the instruction at `pc`, so
+    /// that it is the caller of a signal frame. None where the unwinder does
+    /// not tell.
+    pub interrupted: Option<bool>,
 }
 
 /// Why a backtrace ends.
@@ -62,6 +66,9 @@ pub struct Backtrace {
     pub frames: Vec<Frame>,
     /// Why there are no more.
     pub end: End,
+    /// The 8-byte words of memory, their addresses / 8, that the step from each
+    /// frame has read. Empty where the unwinder does not tell.
+    pub words: Vec<Vec<u64>>,
 }
 
 impl Default for End {
@@ -107,7 +114,8 @@ impl State {
     /// The frame as part of a backtrace.
     #[must_use]
     pub const fn frame(&self, cfa: Option<u64>, mangled: Option<Mangled>) -> Frame {
-        Frame { pc: self.pc.get(), cfa, fp: self.fp, mangled }
+        let interrupted = Some(matches!(self.pc, Pc::Instruction(_)));
+        Frame { pc: self.pc.get(), cfa, fp: self.fp, mangled, interrupted }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The SFrame engine as an unwinder.
 
+use std::cell::RefCell;
+
 use rustc_hash::FxHashMap;
 use sframe_engine::{
     Abi, Caller, DwarfRegister, Found, InstructionPointer, LookupAddress, PauthMask, Pc, ReturnAddress, Step,
@@ -41,7 +43,11 @@ impl<'a> SframeUnwinder<'a> {
 
 impl Unwinder for SframeUnwinder<'_> {
     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
-        let memory = |address: u64| viewpoint.memory.read_u64(address);
+        let words = RefCell::new(Vec::new());
+        let memory = |address: u64| {
+            words.borrow_mut().extend([address / 8, address.saturating_add(7) / 8]);
+            viewpoint.memory.read_u64(address)
+        };
         let mut topmost = Some(viewpoint);
         let mut state = State::topmost(viewpoint);
         backtrace.end = loop {
@@ -50,6 +56,7 @@ impl Unwinder for SframeUnwinder<'_> {
             }
             let stepped = self.step(&state, topmost.take(), &memory);
             backtrace.frames.push(state.frame(stepped.cfa, stepped.mangled));
+            backtrace.words.push(words.take());
             state = match stepped.caller {
                 Ok(caller) => caller,
                 Err(end) => break end,

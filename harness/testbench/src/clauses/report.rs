@@ -1,0 +1,184 @@
+//! The clauses and their proofs, for people and for programs.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::{Proof, Proved, Side, Verdict};
+use crate::report::SCHEMA;
+
+/// Names of proofs of one kind that the text gives; of more, their number.
+const NAMES: usize = 3;
+
+/// What `clauses --json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClausesReport<'a> {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// All of them together.
+    pub summary: ClausesSummary,
+    /// Each clause.
+    pub clauses: Vec<ClauseReport<'a>>,
+}
+
+/// All clauses together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClausesSummary {
+    /// Number of clauses.
+    pub clauses: u64,
+    /// Proved for each side that they bind.
+    pub proved: u64,
+    /// Not proved, with a reason.
+    pub excused: u64,
+    /// Not proved, without a reason.
+    pub unproved: u64,
+    /// Proved, with a reason why not.
+    pub stale: u64,
+    /// With a spec among their proofs.
+    pub by_specs: u64,
+    /// With a rule of the linter among their proofs.
+    pub by_lints: u64,
+    /// With a vector among their proofs.
+    pub by_vectors: u64,
+}
+
+/// A clause.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClauseReport<'a> {
+    /// Such as `v3-fre-addr1`.
+    pub id: &'a str,
+    /// The version of the specification.
+    pub version: u8,
+    /// The erratum of version 2 that it came with.
+    pub erratum: Option<u8>,
+    /// Number, or name, of the section.
+    pub section: &'a str,
+    /// Title of the section.
+    pub title: &'a str,
+    /// Who is bound by it.
+    pub side: Side,
+    /// What it demands.
+    pub summary: &'a str,
+    /// What comes of it.
+    pub verdict: Verdict,
+    /// What proves it.
+    pub proofs: &'a [Proof],
+    /// The bound sides for which there is no proof.
+    pub missing: &'a [Side],
+    /// Why nothing proves it.
+    pub unproved: Option<&'a str>,
+}
+
+impl<'a> ClausesReport<'a> {
+    /// The report on these clauses.
+    #[must_use]
+    pub fn new(clauses: &[&'a Proved<'a>]) -> Self {
+        let mut summary = ClausesSummary::default();
+        for proved in clauses {
+            summary.clauses += 1;
+            *match proved.verdict {
+                Verdict::Proved => &mut summary.proved,
+                Verdict::Excused => &mut summary.excused,
+                Verdict::Unproved => &mut summary.unproved,
+                Verdict::Stale => &mut summary.stale,
+            } += 1;
+            let by = |is_it: fn(&Proof) -> bool| u64::from(proved.proofs.iter().any(is_it));
+            summary.by_specs += by(|proof| matches!(proof, Proof::Spec(_)));
+            summary.by_lints += by(|proof| matches!(proof, Proof::Lint(_)));
+            summary.by_vectors += by(|proof| matches!(proof, Proof::Vector(_)));
+        }
+        let clauses = clauses.iter().map(|proved| ClauseReport {
+            id: &proved.clause.id,
+            version: proved.clause.version,
+            erratum: proved.clause.erratum,
+            section: &proved.clause.section,
+            title: &proved.clause.title,
+            side: proved.clause.side,
+            summary: &proved.clause.summary,
+            verdict: proved.verdict,
+            proofs: &proved.proofs,
+            missing: &proved.missing,
+            unproved: proved.clause.unproved.as_deref(),
+        });
+        Self { schema: SCHEMA, summary, clauses: clauses.collect() }
+    }
+
+    /// Whether a clause has to be looked after.
+    #[must_use]
+    pub const fn has_findings(&self) -> bool {
+        self.summary.unproved > 0 || self.summary.stale > 0
+    }
+
+    /// The report as text: each clause under its section, and the totals.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let mut section = None;
+        for clause in &self.clauses {
+            let here = (clause.version, clause.section);
+            if section != Some(here) {
+                let blank = if section.is_none() { "" } else { "\n" };
+                let heading = format!("{} {}", clause.section, clause.title);
+                // Writing to a string can't fail.
+                let _ = writeln!(text, "{blank}version {}, {}", clause.version, heading.trim_end());
+                section = Some(here);
+            }
+            text += &clause.text();
+        }
+        if !self.clauses.is_empty() {
+            text.push('\n');
+        }
+        text + &self.summary.text()
+    }
+}
+
+impl ClausesSummary {
+    fn text(&self) -> String {
+        let Self { clauses, proved, excused, unproved, stale, by_specs, by_lints, by_vectors } = self;
+        format!(
+            "{clauses} clauses: {proved} proved, {excused} not proved for a reason, {unproved} without proof \
+             or reason, {stale} with a stale reason\n\
+             proved by specs: {by_specs}, by lint rules: {by_lints}, by vectors: {by_vectors}\n"
+        )
+    }
+}
+
+impl ClauseReport<'_> {
+    fn text(&self) -> String {
+        let erratum = self.erratum.map_or_else(String::new, |number| format!(", erratum {number}"));
+        let mut text = format!("  {} ({}{erratum}): {}\n", self.id, self.side, self.summary);
+        let mut proofs = Vec::new();
+        for kind in ["specs", "rules", "vectors"] {
+            let of_it = self.proofs.iter().map(kind_and_name).filter(|(other, _)| *other == kind);
+            let names: Vec<&str> = of_it.map(|(_, name)| name).collect();
+            if !names.is_empty() {
+                let more = names.len().saturating_sub(NAMES);
+                let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+                proofs.push(format!("{kind} {}{more}", names[..names.len().min(NAMES)].join(", ")));
+            }
+        }
+        if !proofs.is_empty() {
+            text += &format!("      {}\n", proofs.join("; "));
+        }
+        let sides: Vec<&str> = self.missing.iter().map(|side| side.as_str()).collect();
+        let sides = sides.join(" and ");
+        let reason = self.unproved.unwrap_or_default();
+        match self.verdict {
+            Verdict::Proved => {}
+            Verdict::Excused => text += &format!("      not proved for the {sides}: {reason}\n"),
+            Verdict::Unproved => {
+                text += &format!("      NOT PROVED for the {sides}, and no reason is given\n")
+            }
+            Verdict::Stale => text += &format!("      STALE: it is proved, but said not to be: {reason}\n"),
+        }
+        text
+    }
+}
+
+fn kind_and_name(proof: &Proof) -> (&'static str, &str) {
+    match proof {
+        Proof::Spec(name) => ("specs", name),
+        Proof::Lint(name) => ("rules", name),
+        Proof::Vector(name) => ("vectors", name),
+    }
+}

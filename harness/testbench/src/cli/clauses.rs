@@ -1,0 +1,60 @@
+//! `clauses`: the clauses of the specifications, and what proves them.
+
+use std::fmt::Display;
+
+use clap::Args;
+use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
+use sframe_testbench::runner::Suite;
+
+use super::exit::{Failure, Status};
+use super::{Folders, print, print_json};
+
+#[derive(Args)]
+pub(crate) struct Clauses {
+    #[command(flatten)]
+    folders: Folders,
+    /// Only clauses of this version of the specification.
+    #[arg(long = "version", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
+    sframe_version: Option<u8>,
+    /// Only clauses that bind this side: producer or consumer, or both at once.
+    #[arg(long, value_name = "SIDE")]
+    side: Option<Side>,
+    /// Only clauses that are not proved.
+    #[arg(long)]
+    unproved: bool,
+    /// Print the report as JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Clauses {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let path = self.folders.specs.join("clauses.yaml");
+        let catalogue = Catalogue::load(&path)?;
+        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let vectors = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &path)
+            .map_err(|errors| unusable(&errors))?
+            .vectors;
+        let proved = prove(&catalogue, &vectors, &suite).map_err(|errors| unusable(&errors))?;
+        let chosen: Vec<&Proved<'_>> = proved.iter().filter(|proved| self.chooses(proved)).collect();
+        let report = ClausesReport::new(&chosen);
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text())?;
+        }
+        Ok(if report.has_findings() { Status::Finding } else { Status::AsExpected })
+    }
+
+    fn chooses(&self, proved: &Proved<'_>) -> bool {
+        let clause = proved.clause;
+        self.sframe_version.is_none_or(|version| clause.version == version)
+            && self.side.is_none_or(|side| clause.side == side || clause.side.bound().contains(&side))
+            && (!self.unproved || !proved.missing.is_empty() || proved.verdict.is_finding())
+    }
+}
+
+fn unusable<E: Display>(errors: &[E]) -> Failure {
+    let errors: Vec<String> = errors.iter().map(|error| format!("error: {error}")).collect();
+    Failure::unusable(errors.join("\n"))
+}

@@ -1,0 +1,68 @@
+//! `mutate`: what the bench would catch.
+
+use std::time::Instant;
+
+use clap::Args;
+use sframe_testbench::mutate::{Operator, Plan, mutate};
+use sframe_testbench::report::mutation_summary;
+use sframe_testbench::runner::Suite;
+
+use super::exit::{Failure, Status};
+use super::run::{Selection, progress_bar};
+use super::{Folders, MachineOptions, print, print_json, set_jobs, status};
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit status: 0 every mutant that a run exercises was noticed, or is right for a reason that was \
+                  checked; 1 some were not noticed: each is listed; 3 no mutant was exercised; 4 a case \
+                  does not even pass with its true section."
+)]
+pub(crate) struct Mutate {
+    #[command(flatten)]
+    folders: Folders,
+    #[command(flatten)]
+    selection: Selection,
+    /// Only mutants that this operator makes (repeatable).
+    #[arg(long, value_name = "OPERATOR")]
+    operator: Vec<Operator>,
+    #[command(flatten)]
+    machine: MachineOptions,
+    /// Try so many mutants, chosen by the seed, and not all.
+    #[arg(long, value_name = "N")]
+    sample: Option<usize>,
+    /// Which mutants are chosen: the same ones for the same seed.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// How many builds to work on at once; 0 for one per processor.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
+    jobs: usize,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Mutate {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        set_jobs(self.jobs)?;
+        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let cases = suite.cases(&self.selection.filter())?;
+        let plan = Plan {
+            operators: self.operator.clone(),
+            sample: self.sample,
+            seed: self.seed,
+            ..Plan::default()
+        };
+        let builds: std::collections::BTreeSet<_> = cases.iter().map(|case| &case.build.id).collect();
+        let bar = progress_bar(builds.len() as u64, "builds");
+        let start = Instant::now();
+        let report = mutate(&cases, suite.corpus(), &self.machine.options(), &plan, &|| bar.inc(1))
+            .map_err(|error| Failure::broken(format!("error: {error}")))?;
+        bar.finish_and_clear();
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&mutation_summary(&report, start.elapsed()))?;
+        }
+        Ok(status(!report.survived.is_empty(), false, report.total.killed > 0))
+    }
+}

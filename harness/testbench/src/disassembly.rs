@@ -1,0 +1,389 @@
+//! The instructions of a program: where they are, how they read, and what
+//! they do to the registers that unwinding is about.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use capstone::arch::arm64::{Arm64OpMem, Arm64OperandType};
+use capstone::arch::x86::X86OperandType;
+use capstone::arch::{ArchOperand, BuildsCapstone, arm64, sysz, x86};
+use capstone::{Capstone, Insn, RegAccessType, RegId};
+
+use rustc_hash::FxHashMap;
+
+use crate::target::Module;
+
+/// The registers that unwinding recovers or starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// The stack pointer.
+    pub sp: bool,
+    /// The frame pointer.
+    pub fp: bool,
+    /// The link register, where the ABI has one.
+    pub ra: bool,
+}
+
+impl Roles {
+    fn add(&mut self, other: Self) {
+        self.sp |= other.sp;
+        self.fp |= other.fp;
+        self.ra |= other.ra;
+    }
+}
+
+/// An instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Its length in bytes.
+    pub len: u64,
+    /// As an assembler writes it.
+    pub text: String,
+    /// Whether it is a call.
+    pub calls: bool,
+    /// The registers that it writes. A call does not count as writing SP.
+    pub writes: Roles,
+    /// The registers whose values it stores, or computes another one of.
+    pub copies: Roles,
+    /// All registers that it writes, as bits by their DWARF numbers, as far
+    /// as these are below 64.
+    pub written: u64,
+    /// The registers that it reads as operands of their own, as such bits.
+    pub read: u64,
+    /// Whether it loads from memory, or from a register that only keeps values.
+    pub loads: bool,
+}
+
+/// The instructions of an image, at their addresses with the load bias.
+///
+/// Code is read from one end of a section to the other. Where there is data
+/// between, instructions that never execute may be among them.
+#[derive(Clone, Debug, Default)]
+pub struct Disassembly(BTreeMap<u64, Instruction>);
+
+impl Disassembly {
+    /// Disassembles the code of a module. Of an ABI that is not known, there
+    /// is none.
+    pub fn of(module: &Module<'_>) -> Self {
+        let mut instructions = BTreeMap::new();
+        with_disassembler(module.image.cpu.name, |disassembler| {
+            for (address, code) in module.subject.code() {
+                disassembler.read(address.wrapping_add(module.image.bias), code, &mut instructions);
+            }
+        });
+        Self(instructions)
+    }
+
+    /// One instruction of a module, read by itself.
+    pub(crate) fn one(module: &Module<'_>, address: u64) -> Option<Instruction> {
+        let plain = address.wrapping_sub(module.image.bias);
+        let holds = |(start, code): &(u64, &[u8])| plain.wrapping_sub(*start) < code.len() as u64;
+        let (start, code) = module.subject.code().find(holds)?;
+        let code = &code[usize::try_from(plain - start).ok()?..];
+        with_disassembler(module.image.cpu.name, |disassembler| {
+            let read = disassembler.capstone.disasm_count(code, address, 1).ok()?;
+            read.first().map(|read| disassembler.instruction(read))
+        })?
+    }
+
+    /// The instruction at an address.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<&Instruction> {
+        self.0.get(&address)
+    }
+
+    /// All of them by their addresses.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Instruction)> {
+        self.0.iter().map(|(address, instruction)| (*address, instruction))
+    }
+
+    /// Those that start in a range.
+    pub fn within(&self, range: Range<u64>) -> impl DoubleEndedIterator<Item = (u64, &Instruction)> {
+        let is_valid = range.start <= range.end;
+        let range = if is_valid { range } else { 0..0 };
+        self.0.range(range).map(|(address, instruction)| (*address, instruction))
+    }
+
+    /// Whether an instruction puts back into FP what an earlier one has kept in
+    /// another register.
+    #[must_use]
+    pub fn restores_fp(&self, address: u64, instruction: &Instruction) -> bool {
+        let before = self.within(address.saturating_sub(KEPT)..address);
+        let mut sets = before.rev().filter(|(_, earlier)| earlier.written & instruction.read != 0);
+        sets.next().is_some_and(|(_, kept)| kept.copies.fp)
+    }
+
+    /// The start of the instruction before an address.
+    #[must_use]
+    pub fn before(&self, address: u64) -> Option<u64> {
+        self.0.range(..address).next_back().map(|(address, _)| *address)
+    }
+
+    /// The start of the first instruction behind an address.
+    #[must_use]
+    pub fn behind(&self, address: u64) -> Option<u64> {
+        self.0.range(address.checked_add(1)?..).next().map(|(address, _)| *address)
+    }
+}
+
+/// So many bytes before an instruction are searched for what it copies.
+const KEPT: u64 = 512;
+
+thread_local! {
+    /// Those that have been made: it takes longer than to read a program.
+    static DISASSEMBLERS: RefCell<FxHashMap<String, Disassembler>> = RefCell::default();
+}
+
+/// Works with the disassembler for an ABI; none where the ABI is not known.
+fn with_disassembler<T>(abi: &str, work: impl FnOnce(&Disassembler) -> T) -> Option<T> {
+    DISASSEMBLERS.with_borrow_mut(|all| {
+        if !all.contains_key(abi) {
+            all.insert(abi.to_owned(), Disassembler::new(abi)?);
+        }
+        all.get(abi).map(work)
+    })
+}
+
+struct Disassembler {
+    capstone: Capstone,
+    /// Names of SP, FP and RA.
+    names: [&'static [&'static str]; 3],
+    is_s390x: bool,
+    /// Bytes to go on by where no instruction can be read.
+    unit: usize,
+}
+
+impl Disassembler {
+    fn new(abi: &str) -> Option<Self> {
+        let amd64: [&'static [&'static str]; 3] = [&["rsp", "esp"], &["rbp", "ebp"], &[]];
+        let aarch64: [&'static [&'static str]; 3] =
+            [&["sp", "wsp"], &["fp", "x29", "w29"], &["lr", "x30", "w30"]];
+        let s390x: [&'static [&'static str]; 3] = [&["r15"], &["r11"], &["r14"]];
+        let (capstone, names, unit) = match abi {
+            "amd64" => (Capstone::new().x86().mode(x86::ArchMode::Mode64).detail(true).build(), amd64, 1),
+            // The code is little endian on either.
+            "aarch64" | "aarch64_be" => {
+                (Capstone::new().arm64().mode(arm64::ArchMode::Arm).detail(true).build(), aarch64, 4)
+            }
+            "s390x" => {
+                let mode = sysz::ArchMode::Default;
+                (Capstone::new().sysz().mode(mode).detail(true).build(), s390x, 2)
+            }
+            _ => return None,
+        };
+        Some(Self { capstone: capstone.ok()?, names, is_s390x: abi == "s390x", unit })
+    }
+
+    fn read(&self, address: u64, code: &[u8], instructions: &mut BTreeMap<u64, Instruction>) {
+        let mut offset = 0;
+        while offset < code.len() {
+            let at = address.wrapping_add(offset as u64);
+            let Ok(read) = self.capstone.disasm_all(&code[offset..], at) else { return };
+            for instruction in read.iter() {
+                instructions.insert(instruction.address(), self.instruction(instruction));
+                offset += instruction.len();
+            }
+            // What is no instruction, or not known to the disassembler.
+            if offset < code.len() {
+                offset += self.unknown(address.wrapping_add(offset as u64), &code[offset..], instructions);
+            }
+        }
+    }
+
+    /// Goes on behind bytes that can't be read; returns how many they are.
+    fn unknown(&self, at: u64, code: &[u8], instructions: &mut BTreeMap<u64, Instruction>) -> usize {
+        // On s390x the first two bits tell the length.
+        let len = match code[0] >> 6 {
+            _ if !self.is_s390x => self.unit,
+            0 => 2,
+            1 | 2 => 4,
+            _ => 6,
+        };
+        let len = len.min(code.len());
+        let bytes: Vec<String> = code[..len].iter().map(|byte| format!("{byte:02x}")).collect();
+        instructions.insert(
+            at,
+            Instruction {
+                len: len as u64,
+                text: format!(".byte {}", bytes.join(" ")),
+                calls: false,
+                writes: Roles::default(),
+                copies: Roles::default(),
+                written: 0,
+                read: 0,
+                loads: false,
+            },
+        );
+        len
+    }
+
+    fn instruction(&self, read: &Insn<'_>) -> Instruction {
+        let (mnemonic, operands) = (read.mnemonic().unwrap_or_default(), read.op_str().unwrap_or_default());
+        let mut instruction = Instruction {
+            len: read.len() as u64,
+            text: format!("{mnemonic} {operands}").trim_end().to_owned(),
+            calls: is_call(mnemonic),
+            writes: Roles::default(),
+            copies: Roles::default(),
+            written: 0,
+            read: 0,
+            loads: loads(mnemonic, operands),
+        };
+        if self.is_s390x {
+            self.s390x(mnemonic, operands, &mut instruction);
+        } else {
+            self.by_operands(read, mnemonic, &mut instruction);
+        }
+        instruction
+    }
+
+    fn name(&self, register: RegId) -> String {
+        self.capstone.reg_name(register).unwrap_or_default()
+    }
+
+    fn role(&self, register: RegId) -> Roles {
+        self.named(&self.name(register))
+    }
+
+    fn named(&self, name: &str) -> Roles {
+        let [sp, fp, ra] = self.names.map(|names| names.contains(&name));
+        Roles { sp, fp, ra }
+    }
+
+    fn by_operands(&self, read: &Insn<'_>, mnemonic: &str, instruction: &mut Instruction) {
+        let Ok(detail) = self.capstone.insn_detail(read) else { return };
+        for register in detail.regs_write() {
+            instruction.writes.add(self.role(*register));
+            instruction.written |= dwarf_bit(&self.name(*register));
+        }
+        for operand in detail.arch_detail().operands() {
+            let (register, access, base) = match operand {
+                ArchOperand::X86Operand(operand) => match operand.op_type {
+                    X86OperandType::Reg(register) => (Some(register), operand.access, None),
+                    // `lea` and its like compute an address.
+                    X86OperandType::Mem(memory) if mnemonic == "lea" => {
+                        instruction.copies.add(self.role(memory.base()));
+                        (None, None, None)
+                    }
+                    _ => (None, None, None),
+                },
+                ArchOperand::Arm64Operand(operand) => match operand.op_type {
+                    Arm64OperandType::Reg(register) => (Some(register), operand.access, None),
+                    Arm64OperandType::Mem(memory) => (None, None, Some(Arm64OpMem::base(&memory))),
+                    _ => (None, None, None),
+                },
+                _ => (None, None, None),
+            };
+            if let Some(register) = register {
+                let role = self.role(register);
+                // A register whose access is not told may be either.
+                if access.is_none_or(RegAccessType::is_writable) {
+                    instruction.writes.add(role);
+                    instruction.written |= dwarf_bit(&self.name(register));
+                }
+                if access.is_none_or(RegAccessType::is_readable) {
+                    instruction.read |= dwarf_bit(&self.name(register));
+                    instruction.copies.add(role);
+                }
+            }
+            // A base that is written back.
+            let text = &instruction.text;
+            if let Some(base) = base
+                && (text.ends_with('!') || text.contains("], "))
+            {
+                let role = self.role(base);
+                instruction.writes.add(role);
+            }
+        }
+        if instruction.calls {
+            instruction.writes.sp = false;
+            instruction.writes.ra = mnemonic.starts_with("bl");
+        }
+        // Signing changes the address's code, not which address it is.
+        if mnemonic.starts_with("pac") || mnemonic.starts_with("aut") {
+            instruction.writes.ra = false;
+        }
+    }
+
+    /// The disassembler does not tell what operands of s390x are for.
+    fn s390x(&self, mnemonic: &str, operands: &str, instruction: &mut Instruction) {
+        let mut registers: Vec<&str> =
+            operands.split(',').map(|operand| operand.trim().trim_start_matches('%')).collect();
+        let number = |name: &str| name.strip_prefix('r').and_then(|number| number.parse::<u8>().ok());
+        let is_multiple = mnemonic.starts_with("stm") || mnemonic.starts_with("lm");
+        let between: Vec<String>;
+        if is_multiple
+            && let (Some(first), Some(last)) =
+                (number(registers[0]), registers.get(1).and_then(|last| number(last)))
+        {
+            let count = (u16::from(last) + 16 - u16::from(first)) % 16 + 1;
+            between = (0..count).map(|step| format!("r{}", (u16::from(first) + step) % 16)).collect();
+            registers = between.iter().map(String::as_str).collect();
+        }
+        let mut all = Roles::default();
+        let taken = if is_multiple { registers.len() } else { 1 };
+        for register in registers.iter().take(taken) {
+            all.add(self.named(register));
+        }
+        let stores = mnemonic.starts_with("st") || mnemonic.starts_with("mv");
+        let only_reads = ["c", "b", "j", "ltg", "tm", "k"].iter().any(|start| mnemonic.starts_with(start))
+            && !instruction.calls;
+        if stores {
+            instruction.copies.add(all);
+        } else if instruction.calls {
+            instruction.writes.ra = true;
+        } else if !only_reads {
+            instruction.writes.add(all);
+            for register in registers.iter().take(taken) {
+                instruction.written |= dwarf_bit(register);
+            }
+            for register in registers.iter().skip(taken) {
+                instruction.copies.add(self.named(register));
+                instruction.read |= dwarf_bit(register);
+            }
+        }
+    }
+}
+
+/// The registers that rules may be based on: the general ones, and the
+/// floating-point ones of s390x.
+fn dwarf_bit(name: &str) -> u64 {
+    const AMD64: [&str; 16] = [
+        "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13",
+        "r14", "r15",
+    ];
+    // By their numbers, in the order of the DWARF numbers from 16 on.
+    const S390X_FLOATING: [u8; 16] = [0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15];
+    let number = |prefix: char| name.strip_prefix(prefix)?.parse::<u8>().ok();
+    // r8 to r15 have the same numbers on both.
+    if let Some(number) = AMD64.iter().position(|register| *register == name) {
+        return 1 << number;
+    }
+    // Those of AArch64 have their own numbers.
+    let aarch64 = match name {
+        "fp" => Some(29),
+        "lr" => Some(30),
+        _ => number('x').or(number('w')).filter(|number| *number <= 30),
+    };
+    if let Some(number) = aarch64 {
+        return 1 << number;
+    }
+    if let Some(number) = number('r').filter(|number| *number < 16) {
+        return 1 << number;
+    }
+    let floating = number('f').and_then(|number| S390X_FLOATING.iter().position(|other| *other == number));
+    floating.map_or(0, |position| 1 << (16 + position))
+}
+
+fn loads(mnemonic: &str, operands: &str) -> bool {
+    // On s390x, floating-point registers keep general ones.
+    matches!(mnemonic, "pop" | "leave" | "lgdr" | "lg" | "lmg" | "ly" | "ldp" | "ldr")
+        || (mnemonic.starts_with("mov")
+            && operands.split_once(',').is_some_and(|(_, from)| from.contains('[')))
+}
+
+fn is_call(mnemonic: &str) -> bool {
+    matches!(mnemonic, "call" | "lcall" | "bl" | "brasl" | "bras" | "basr" | "basl" | "bassm")
+        || mnemonic.starts_with("blr")
+}

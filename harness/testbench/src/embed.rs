@@ -1,0 +1,426 @@
+//! Puts an `.sframe` section into an executable or a shared library, in place of
+//! its own.
+//!
+//! No other byte that is loaded moves or changes. A section that fits where the
+//! old one lies goes there. Another one goes to the end of the file, into a
+//! loaded segment of its own behind all others; the program headers move to the
+//! start of that segment, for their table has to grow.
+
+use std::ops::Range;
+
+use object::elf::{
+    ET_DYN, ET_EXEC, FileHeader64, PF_R, PN_XNUM, PT_GNU_SFRAME, PT_LOAD, PT_PHDR, ProgramHeader64,
+    SHF_ALLOC, SHN_LORESERVE, SHT_GNU_SFRAME, SHT_NOBITS, SHT_NULL, SectionFlags, SectionHeader64,
+    SectionType,
+};
+use object::pod::{bytes_of, bytes_of_slice};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::{Endianness, U32, U64};
+use sframe_engine::write::WriteError;
+
+/// The name of the section.
+const NAME: &[u8] = b".sframe";
+/// The section's alignment, as GNU ld has it.
+const ALIGNMENT: u64 = 8;
+/// The smallest page that a loader maps.
+const PAGE: u64 = 0x1000;
+/// The greatest alignment of a segment that is taken for one.
+const MAX_PAGE: u64 = 1 << 24;
+/// A file may grow by no more filling than this, in bytes.
+const MAX_FILLING: u64 = 16 << 20;
+
+/// Why a section can't be put into a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EmbedError {
+    /// The file's headers can't be read.
+    #[error("the ELF headers can't be read: {0}")]
+    Object(#[from] object::Error),
+    /// A section is loaded from executables and shared libraries only.
+    #[error("a section can be put into an executable or a shared library only, not into ELF type {0}")]
+    NotLinked(u16),
+    /// The file has a structure that the specification of ELF does not allow.
+    #[error("{0}")]
+    Malformed(&'static str),
+    /// There are more headers than can be counted without a section that does it.
+    #[error("the file has too many headers to add one")]
+    TooManyHeaders,
+    /// Behind the last segment's addresses there is no place at which the
+    /// headers could still be found from the first one.
+    #[error(
+        "the section would have to lie {0:#x} bytes behind the end of the file, for that far the segments \
+         reach in memory"
+    )]
+    TooFar(u64),
+    /// The section can't be written for the address that it gets.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The section's length differs between two addresses.
+    #[error("the section is {0} bytes long at one address, and {1} at another one")]
+    Length(usize, usize),
+}
+
+type Segment = ProgramHeader64<Endianness>;
+type SectionEntry = SectionHeader64<Endianness>;
+
+/// Returns the file with the section that `write` makes for an address. The
+/// section's length must not depend on the address.
+///
+/// A file that has no such section gets one, and one that has no `PT_GNU_SFRAME`
+/// segment gets that as well.
+///
+/// # Errors
+/// The file is none that is loaded, is malformed, or has no place for the
+/// section; or what `write` says.
+pub fn embed(
+    file: &[u8],
+    section_type: SectionType,
+    write: impl Fn(u64) -> Result<Vec<u8>, WriteError>,
+) -> Result<Vec<u8>, EmbedError> {
+    let elf = Elf::parse(file)?;
+    let len = write(elf.old_address())?.len();
+    let place = elf.place(len)?;
+    let data = write(place.address)?;
+    if data.len() != len {
+        return Err(EmbedError::Length(len, data.len()));
+    }
+    elf.put(place, &data, section_type)
+}
+
+/// Where a section goes.
+#[derive(Clone, Copy)]
+struct Place {
+    /// In bytes from the start of the file.
+    offset: u64,
+    address: u64,
+    /// The segment that is added, if one is.
+    added: Option<AddedSegment>,
+}
+
+/// A segment that starts with the program headers and ends with the section.
+#[derive(Clone, Copy)]
+struct AddedSegment {
+    offset: u64,
+    address: u64,
+    alignment: u64,
+}
+
+/// The file's headers.
+struct Elf<'a> {
+    bytes: &'a [u8],
+    endian: Endianness,
+    header: FileHeader64<Endianness>,
+    segments: Vec<Segment>,
+    /// Empty where the section table is stripped.
+    sections: Vec<SectionEntry>,
+    /// The section's position in the table.
+    sframe: Option<usize>,
+    /// The section's segment, by its position in the table.
+    segment: Option<usize>,
+}
+
+impl<'a> Elf<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, EmbedError> {
+        let header = *FileHeader64::<Endianness>::parse(bytes)?;
+        let endian = header.endian()?;
+        let kind = header.e_type(endian);
+        if !matches!(kind, ET_EXEC | ET_DYN) {
+            return Err(EmbedError::NotLinked(kind.0));
+        }
+        if header.e_phnum.get(endian) == PN_XNUM {
+            return Err(EmbedError::TooManyHeaders);
+        }
+        let segments = header.program_headers(endian, bytes)?.to_vec();
+        let table = header.sections(endian, bytes)?;
+        let sections: Vec<SectionEntry> = table.iter().copied().collect();
+        let is_sframe = |section: &SectionEntry| {
+            let kind = section.sh_type(endian);
+            let is_named = table.section_name(endian, section).is_ok_and(|name| name == NAME);
+            kind == SHT_GNU_SFRAME || (kind != SHT_NOBITS && is_named)
+        };
+        let sframe = sections.iter().position(is_sframe);
+        let segment = segments.iter().position(|segment| segment.p_type(endian) == PT_GNU_SFRAME);
+        let elf = Self { bytes, endian, header, segments, sections, sframe, segment };
+        for segment in elf.loaded() {
+            let (file, memory) = (segment.p_filesz(endian), segment.p_memsz(endian));
+            let end = segment.p_offset(endian).checked_add(file);
+            if segment.p_vaddr(endian).checked_add(memory).is_none() || file > memory {
+                return Err(EmbedError::Malformed("a loaded segment reaches past the last address"));
+            }
+            if file > 0 && end.is_none_or(|end| end > bytes.len() as u64) {
+                return Err(EmbedError::Malformed("a loaded segment reaches past the end of the file"));
+            }
+        }
+        Ok(elf)
+    }
+
+    fn loaded(&self) -> impl Iterator<Item = &Segment> {
+        self.segments.iter().filter(|segment| segment.p_type(self.endian) == PT_LOAD)
+    }
+
+    /// Where the old section lies: address and place in the file.
+    fn old(&self) -> Option<(u64, Range<u64>)> {
+        let endian = self.endian;
+        let (address, offset, len) = match (self.sframe, self.segment) {
+            (Some(index), _) => {
+                let section = self.sections.get(index)?;
+                (section.sh_addr(endian), section.sh_offset(endian), section.sh_size(endian))
+            }
+            (None, Some(index)) => {
+                let segment = self.segments.get(index)?;
+                (segment.p_vaddr(endian), segment.p_offset(endian), segment.p_filesz(endian))
+            }
+            (None, None) => return None,
+        };
+        let end = offset.checked_add(len).filter(|end| *end <= self.bytes.len() as u64)?;
+        Some((address, offset..end))
+    }
+
+    /// The address of the old section, near which the new one will be.
+    fn old_address(&self) -> u64 {
+        let first = self.loaded().map(|segment| segment.p_vaddr(self.endian)).next().unwrap_or(0);
+        self.old().map_or(first, |(address, _)| address)
+    }
+
+    fn place(&self, len: usize) -> Result<Place, EmbedError> {
+        self.in_place(len as u64).map_or_else(|| self.behind(), Ok)
+    }
+
+    /// The old section's place, if the new one fits in.
+    fn in_place(&self, len: u64) -> Option<Place> {
+        // Without a segment of its own, a loader would not find it.
+        self.segment?;
+        let (address, old) = self.old()?;
+        let range = old.start..old.end.max(old.start.checked_add(len)?);
+        let endian = self.endian;
+        let holds = |segment: &&Segment| {
+            let (offset, vaddr) = (segment.p_offset(endian), segment.p_vaddr(endian));
+            offset <= range.start
+                && range.end <= offset.saturating_add(segment.p_filesz(endian))
+                && address.wrapping_sub(vaddr) == range.start - offset
+        };
+        let is_free = self.is_free(&range) && (self.sframe.is_some() || range == old);
+        (self.loaded().any(|segment| holds(&segment)) && is_free && address.is_multiple_of(ALIGNMENT / 2))
+            .then_some(Place { offset: range.start, address, added: None })
+    }
+
+    /// Whether nothing but the old section lies in a part of the file, and it
+    /// is loaded no more than once.
+    fn is_free(&self, range: &Range<u64>) -> bool {
+        let endian = self.endian;
+        let table =
+            |offset: u64, count: usize, size: usize| offset..offset.saturating_add((count * size) as u64);
+        let tables = [
+            0..size_of::<FileHeader64<Endianness>>() as u64,
+            table(self.header.e_phoff(endian), self.segments.len(), size_of::<Segment>()),
+            table(self.header.e_shoff(endian), self.sections.len(), size_of::<SectionEntry>()),
+        ];
+        let sections = self.sections.iter().enumerate().filter_map(|(index, section)| {
+            let is_other =
+                Some(index) != self.sframe && !matches!(section.sh_type(endian), SHT_NOBITS | SHT_NULL);
+            let start = section.sh_offset(endian);
+            is_other.then(|| start..start.saturating_add(section.sh_size(endian)))
+        });
+        let segments = self.segments.iter().filter_map(|segment| {
+            let is_other = !matches!(segment.p_type(endian), PT_LOAD | PT_GNU_SFRAME);
+            let start = segment.p_offset(endian);
+            is_other.then(|| start..start.saturating_add(segment.p_filesz(endian)))
+        });
+        let overlaps =
+            |other: &Range<u64>| !other.is_empty() && other.start < range.end && range.start < other.end;
+        let loads = self.loaded().map(|segment| {
+            let start = segment.p_offset(endian);
+            start..start.saturating_add(segment.p_filesz(endian))
+        });
+        !tables.into_iter().chain(sections).chain(segments).any(|other| overlaps(&other))
+            && loads.filter(overlaps).count() <= 1
+    }
+
+    /// A place behind all that is loaded. Programs find their headers by the
+    /// address of the first segment and the headers' offset in the file, so the
+    /// new segment lies as far from the first one in memory as in the file.
+    fn behind(&self) -> Result<Place, EmbedError> {
+        let endian = self.endian;
+        let first = self.loaded().min_by_key(|segment| segment.p_vaddr(endian));
+        let first = first.ok_or(EmbedError::Malformed("nothing is loaded: there is no PT_LOAD segment"))?;
+        let distance = first.p_vaddr(endian).checked_sub(first.p_offset(endian));
+        let alignments = self.loaded().map(|segment| segment.p_align(endian));
+        let alignment = alignments.fold(PAGE, u64::max);
+        let ends =
+            self.loaded().map(|segment| segment.p_vaddr(endian).saturating_add(segment.p_memsz(endian)));
+        let end = ends.fold(0, u64::max).checked_next_multiple_of(alignment);
+        let (Some(distance), Some(end)) = (distance, end) else {
+            return Err(EmbedError::Malformed("the segments leave no address behind them"));
+        };
+        if !alignment.is_power_of_two() || alignment > MAX_PAGE || !distance.is_multiple_of(alignment) {
+            return Err(EmbedError::Malformed(
+                "the alignment of a loaded segment is none that can be mapped",
+            ));
+        }
+        let len = self.bytes.len() as u64;
+        let offset = len.next_multiple_of(ALIGNMENT).max(end.saturating_sub(distance));
+        if offset - len > MAX_FILLING {
+            return Err(EmbedError::TooFar(offset - len));
+        }
+        let address = offset
+            .checked_add(distance)
+            .filter(|address| address.checked_add(MAX_FILLING).is_some())
+            .ok_or(EmbedError::Malformed("the segments leave no address behind them"))?;
+        let count = self.segments.len() + 1 + usize::from(self.segment.is_none());
+        let headers = ((count * size_of::<Segment>()) as u64).next_multiple_of(ALIGNMENT);
+        let added = AddedSegment { offset, address, alignment };
+        Ok(Place { offset: offset + headers, address: address + headers, added: Some(added) })
+    }
+
+    fn put(mut self, place: Place, data: &[u8], section_type: SectionType) -> Result<Vec<u8>, EmbedError> {
+        let mut bytes = self.bytes.to_vec();
+        // Nobody is to read what is left of the old section.
+        if let Some((_, old)) = self.old()
+            && self.is_free(&old)
+        {
+            clear(&mut bytes, &old);
+        }
+        let endian = self.endian;
+        self.put_segments(place, data.len() as u64)?;
+        if let Some(added) = place.added {
+            overwrite(&mut bytes, added.offset, bytes_of_slice(&self.segments));
+            self.header.e_phoff.set(endian, added.offset);
+            self.header.e_phnum.set(endian, header_count(self.segments.len(), PN_XNUM)?);
+        } else {
+            overwrite(&mut bytes, self.header.e_phoff(endian), bytes_of_slice(&self.segments));
+        }
+        overwrite(&mut bytes, place.offset, data);
+        self.put_section(place, data.len() as u64, section_type, &mut bytes)?;
+        overwrite(&mut bytes, 0, bytes_of(&self.header));
+        Ok(bytes)
+    }
+
+    /// The program headers, as they are with the new section.
+    fn put_segments(&mut self, place: Place, len: u64) -> Result<(), EmbedError> {
+        let endian = self.endian;
+        let mut segment = Segment {
+            p_type: U32::new(endian, PT_GNU_SFRAME),
+            p_flags: U32::new(endian, PF_R),
+            p_offset: U64::new(endian, place.offset),
+            p_vaddr: U64::new(endian, place.address),
+            p_paddr: U64::new(endian, place.address),
+            p_filesz: U64::new(endian, len),
+            p_memsz: U64::new(endian, len),
+            p_align: U64::new(endian, ALIGNMENT),
+        };
+        match self.segment.and_then(|index| self.segments.get_mut(index)) {
+            Some(old) => *old = segment,
+            None => self.segments.push(segment),
+        }
+        let Some(added) = place.added else { return Ok(()) };
+        let len = (place.offset - added.offset)
+            .checked_add(len)
+            .filter(|len| *len <= MAX_FILLING)
+            .ok_or(EmbedError::Malformed("the section is longer than a segment of its own may be"))?;
+        segment.p_type.set(endian, PT_LOAD);
+        segment.p_offset.set(endian, added.offset);
+        segment.p_vaddr.set(endian, added.address);
+        segment.p_paddr.set(endian, added.address);
+        segment.p_filesz.set(endian, len);
+        segment.p_memsz.set(endian, len);
+        segment.p_align.set(endian, added.alignment);
+        // Loaded segments are in the order of their addresses.
+        let last = self.segments.iter().rposition(|segment| segment.p_type(endian) == PT_LOAD);
+        self.segments.insert(last.map_or(0, |last| last + 1), segment);
+        let table = (self.segments.len() * size_of::<Segment>()) as u64;
+        for header in self.segments.iter_mut().filter(|segment| segment.p_type(endian) == PT_PHDR) {
+            header.p_offset.set(endian, added.offset);
+            header.p_vaddr.set(endian, added.address);
+            header.p_paddr.set(endian, added.address);
+            header.p_filesz.set(endian, table);
+            header.p_memsz.set(endian, table);
+        }
+        Ok(())
+    }
+
+    /// The section header, or a table with one more. A file without a table
+    /// stays without.
+    fn put_section(
+        &mut self,
+        place: Place,
+        len: u64,
+        section_type: SectionType,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), EmbedError> {
+        let endian = self.endian;
+        if self.sections.is_empty() {
+            return Ok(());
+        }
+        let index = match self.sframe {
+            Some(index) => index,
+            None => self.add_section(bytes)?,
+        };
+        if let Some(section) = self.sections.get_mut(index) {
+            section.sh_type.set(endian, section_type);
+            section.sh_flags.set(endian, SectionFlags(section.sh_flags(endian).0 | SHF_ALLOC.0));
+            section.sh_addr.set(endian, place.address);
+            section.sh_offset.set(endian, place.offset);
+            section.sh_size.set(endian, len);
+        }
+        overwrite(bytes, self.header.e_shoff(endian), bytes_of_slice(&self.sections));
+        Ok(())
+    }
+
+    /// Makes room for a longer section table behind the file, and gives the
+    /// section a name. Returns its position.
+    fn add_section(&mut self, bytes: &mut Vec<u8>) -> Result<usize, EmbedError> {
+        let endian = self.endian;
+        let count = header_count(self.sections.len() + 1, SHN_LORESERVE)?;
+        let strings = self.header.shstrndx(endian, self.bytes)?;
+        let strings = self.sections.get_mut(strings as usize);
+        let strings = strings.ok_or(EmbedError::Malformed("the names of the sections are not there"))?;
+        let old = strings.data(endian, self.bytes)?;
+        let sh_name = u32::try_from(old.len()).map_err(|_| EmbedError::TooManyHeaders)?;
+        strings.sh_offset.set(endian, bytes.len() as u64);
+        strings.sh_size.set(endian, (old.len() + NAME.len() + 1) as u64);
+        bytes.extend(old);
+        bytes.extend(NAME);
+        bytes.push(0);
+        bytes.resize(bytes.len().next_multiple_of(size_of::<u64>()), 0);
+        self.header.e_shoff.set(endian, bytes.len() as u64);
+        self.header.e_shnum.set(endian, count);
+        self.sections.push(SectionEntry {
+            sh_name: U32::new(endian, sh_name),
+            sh_type: U32::new(endian, SHT_GNU_SFRAME),
+            sh_flags: U64::new(endian, SHF_ALLOC),
+            sh_addr: U64::new(endian, 0),
+            sh_offset: U64::new(endian, 0),
+            sh_size: U64::new(endian, 0),
+            sh_link: U32::new(endian, 0),
+            sh_info: U32::new(endian, 0),
+            sh_addralign: U64::new(endian, ALIGNMENT),
+            sh_entsize: U64::new(endian, 0),
+        });
+        Ok(self.sections.len() - 1)
+    }
+}
+
+/// A number of headers, less than one that means something else.
+fn header_count(count: usize, limit: u16) -> Result<u16, EmbedError> {
+    u16::try_from(count).ok().filter(|count| *count < limit).ok_or(EmbedError::TooManyHeaders)
+}
+
+/// Fills a part of a file with zeroes.
+fn clear(file: &mut [u8], range: &Range<u64>) {
+    if let (Ok(start), Ok(end)) = (usize::try_from(range.start), usize::try_from(range.end))
+        && let Some(bytes) = file.get_mut(start..end)
+    {
+        bytes.fill(0);
+    }
+}
+
+/// Replaces bytes of a file, which grows where they lie behind its end.
+fn overwrite(file: &mut Vec<u8>, offset: u64, data: &[u8]) {
+    // No offset is beyond the file by more than the filling that is allowed.
+    let Ok(start) = usize::try_from(offset) else { return };
+    let end = start + data.len();
+    if file.len() < end {
+        file.resize(end, 0);
+    }
+    file[start..end].copy_from_slice(data);
+}

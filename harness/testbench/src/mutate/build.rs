@@ -1,0 +1,298 @@
+//! The mutants of a build.
+
+use std::path::Path;
+
+use sframe_engine::write::{self, Section as Owned};
+use sframe_machine::Options;
+
+use super::equivalence::{give_the_same_values, mean_the_same};
+use super::mutation::{Mutation, mutations};
+use super::report::{Fate, Killer, MutationReport, Origin, Survivor};
+use super::trial::{Trial, Trials};
+use super::{MutateError, Plan, Reason, rank, specs};
+use crate::case::{Case, Extent, Outcome, sframe_unwinder, with_causes};
+use crate::compare::Truth;
+use crate::disassembly::Disassembly;
+use crate::examine::Probe;
+use crate::files::Files;
+use crate::finding::{Address, FindingRow};
+use crate::spec::Verdict;
+use crate::target::Target;
+use crate::unwind::Viewpoint;
+
+/// The section of one of a build's files, and how it can be changed.
+struct Subject {
+    /// The position of the file among the target's modules.
+    module: usize,
+    section: Owned,
+    original: Vec<u8>,
+    code: Disassembly,
+    mutations: Vec<Mutation>,
+}
+
+impl Subject {
+    fn all_of(target: &Target<'_>) -> Result<Vec<Self>, String> {
+        let mut subjects = Vec::new();
+        for (module, of) in target.modules.iter().enumerate() {
+            let (Some(section), Some(sframe)) = (&of.section, of.subject.sframe) else { continue };
+            let owned = write::Section::from_read(section).map_err(|error| error.to_string())?;
+            let code = of.code().clone();
+            let mutations = mutations(&owned, &code);
+            subjects.push(Self { module, section: owned, original: sframe.data.to_vec(), code, mutations });
+        }
+        Ok(subjects)
+    }
+}
+
+impl Subject {
+    /// The changes that a plan's operators make, by their positions.
+    fn chosen<'s>(&'s self, plan: &'s Plan) -> impl Iterator<Item = (usize, &'s Mutation)> {
+        let is_chosen =
+            |mutation: &Mutation| plan.operators.is_empty() || plan.operators.contains(&mutation.operator);
+        self.mutations.iter().enumerate().filter(move |(_, mutation)| is_chosen(mutation))
+    }
+}
+
+/// A change that makes another section.
+struct Mutant<'s> {
+    subject: &'s Subject,
+    mutation: Mutation,
+    bytes: Vec<u8>,
+}
+
+/// The mutants of a build.
+pub(super) struct Mutants;
+
+impl Mutants {
+    /// The ranks of all changes to a build. Those that the format can't
+    /// express, or that change nothing, are among them.
+    pub(super) fn ranks(cases: &[Case<'_>], corpus: &Path, plan: &Plan) -> Result<Vec<u64>, MutateError> {
+        let (build, files) = read(cases, corpus)?;
+        let target = open(build, &files)?;
+        let subjects = subjects(build, &target)?;
+        let ranks = |subject: &Subject| {
+            let module = subject.module;
+            let chosen = subject.chosen(plan).map(|(index, _)| index).collect::<Vec<_>>();
+            chosen.into_iter().map(move |index| rank(plan.seed, build, module, index))
+        };
+        Ok(subjects.iter().flat_map(ranks).collect())
+    }
+
+    /// Tries the mutants of a build whose rank is not above the highest.
+    pub(super) fn try_all(
+        cases: &[Case<'_>],
+        corpus: &Path,
+        options: &Options,
+        plan: &Plan,
+        highest: u64,
+    ) -> Result<MutationReport, MutateError> {
+        let mut report = MutationReport::new(plan);
+        let (build, files) = read(cases, corpus)?;
+        let target = open(build, &files)?;
+        let subjects = subjects(build, &target)?;
+        let mut mutants = Vec::new();
+        for subject in &subjects {
+            let address = target.modules[subject.module].section_address();
+            for (index, mutation) in subject.chosen(plan) {
+                if rank(plan.seed, build, subject.module, index) > highest {
+                    continue;
+                }
+                if let Some(bytes) = mutation.write(&subject.section, address, &subject.original) {
+                    mutants.push(Mutant { subject, mutation: *mutation, bytes });
+                }
+            }
+        }
+        if mutants.is_empty() {
+            return Ok(report);
+        }
+        let Some(Case { build: facts, .. }) = cases.first() else { return Ok(report) };
+        let attempt = Attempt { cases, plan, options, target: &target };
+        for (mutant, fate) in attempt.fates(&mutants)? {
+            let origin = Origin {
+                operator: mutant.mutation.operator,
+                abi: &facts.abi,
+                version: facts.sframe_version,
+                toolchain: &facts.toolchain,
+                program: &facts.program,
+            };
+            report.count(&origin, fate);
+        }
+        Ok(report)
+    }
+}
+
+fn read<'c>(cases: &[Case<'c>], corpus: &Path) -> Result<(&'c str, Files), MutateError> {
+    let Some(Case { build, .. }) = cases.first() else {
+        return Err(MutateError::Build { build: String::new(), reason: "no case".to_owned() });
+    };
+    let failed = |reason| MutateError::Build { build: build.id.clone(), reason };
+    let files = build.files(corpus).map_err(|error| failed(with_causes(&error)))?;
+    Ok((&build.id, files))
+}
+
+fn open<'a>(build: &str, files: &'a Files) -> Result<Target<'a>, MutateError> {
+    Target::open_files(files)
+        .map_err(|error| MutateError::Build { build: build.to_owned(), reason: with_causes(&error) })
+}
+
+fn subjects(build: &str, target: &Target<'_>) -> Result<Vec<Subject>, MutateError> {
+    Subject::all_of(target).map_err(|reason| MutateError::Build { build: build.to_owned(), reason })
+}
+
+/// The cases of a build, tried on its mutants.
+struct Attempt<'t> {
+    cases: &'t [Case<'t>],
+    plan: &'t Plan,
+    options: &'t Options,
+    target: &'t Target<'t>,
+}
+
+impl<'t> Attempt<'t> {
+    fn fates<'m>(&self, mutants: &'m [Mutant<'m>]) -> Result<Vec<(&'m Mutant<'m>, Fate)>, MutateError> {
+        let mut fates = Vec::new();
+        let mut open = Vec::new();
+        for mutant in mutants {
+            match self.target.with_section(mutant.subject.module, &mutant.bytes) {
+                Ok(target) => open.push((mutant, target)),
+                Err(_) => fates.push((mutant, Fate::Killed(Killer::Reader))),
+            }
+        }
+        let trials = self.run_once(&open)?;
+        for ((mutant, target), trial) in open.into_iter().zip(trials) {
+            fates.push((mutant, self.fate(mutant, &target, &trial)));
+        }
+        Ok(fates)
+    }
+
+    /// Runs each case once, with all mutants looking on.
+    fn run_once(&self, mutants: &[(&Mutant<'_>, Target<'_>)]) -> Result<Vec<Trial>, MutateError> {
+        let bits = self.target.executable().image.cpu.address_bits;
+        let mut all = All(Vec::new());
+        // Which of the trials a mutant is in, and where.
+        let mut places = Vec::new();
+        for (mutant, target) in mutants {
+            let module = mutant.subject.module;
+            let index = match all.0.iter().position(|(of, _)| *of == module) {
+                Some(index) => index,
+                None => {
+                    let of = &self.target.modules[module];
+                    let Some(section) = of.section.clone() else { continue };
+                    let sections = self.target.sections.clone();
+                    all.0.push((module, Trials::new(section, of.image.range(), sections, bits)));
+                    all.0.len() - 1
+                }
+            };
+            let Some(section) = target.modules[module].section.clone() else { continue };
+            let scope = mutant.mutation.scope(&mutant.subject.section);
+            all.0[index].1.add(target.sections.clone(), section, scope);
+            places.push(index);
+        }
+        for case in self.cases {
+            let report = case.run_on(
+                self.target,
+                self.options,
+                &sframe_unwinder,
+                Extent { without_signals: false, probe: Some(&mut all), ignores_fp: self.plan.ignores_fp },
+            );
+            if !matches!(report.outcome, Outcome::Agree | Outcome::Known | Outcome::Skipped) {
+                let finding = report.findings.first().map(|finding| finding.message.clone());
+                let reason = report.reason.or(finding).unwrap_or_default();
+                return Err(MutateError::Case { case: case.id(), reason });
+            }
+        }
+        let mut results: Vec<_> = all.0.into_iter().map(|(_, trials)| trials.results().into_iter()).collect();
+        Ok(places.into_iter().filter_map(|index| results[index].next()).collect())
+    }
+
+    fn fate(&self, mutant: &Mutant<'_>, target: &Target<'_>, trial: &Trial) -> Fate {
+        if let Some(verdict) = trial.killed {
+            return Fate::Killed(Killer::Comparison(verdict));
+        }
+        let Mutant { subject, mutation, .. } = mutant;
+        let module = subject.module;
+        if !trial.exercised {
+            let sections = (&self.target.modules[module].section, &target.modules[module].section);
+            let (Some(one), Some(other)) = sections else { return Fate::NotExercised };
+            let scope = mutation.scope(&subject.section);
+            return if mean_the_same(one, other, &subject.code, scope) {
+                Fate::Equivalent(Reason::SameMeaning)
+            } else {
+                Fate::NotExercised
+            };
+        }
+        if let Some(killer) = self.run_whole(target, false) {
+            return Fate::Killed(killer);
+        }
+        if trial.uses.is_empty() {
+            return Fate::Equivalent(Reason::NoCaller);
+        }
+        let sections = (&self.target.modules[module].section, &target.modules[module].section);
+        if let (Some(one), Some(other)) = sections
+            && give_the_same_values(one, other, &subject.code, &trial.uses)
+        {
+            return Fate::Equivalent(Reason::SameValue);
+        }
+        if self.cases.iter().any(|case| !case.spec.signals.is_empty())
+            && let Some(killer) = self.run_whole(target, true)
+        {
+            return Fate::Killed(killer);
+        }
+        Fate::Survived(Box::new(self.survivor(mutant)))
+    }
+
+    /// Runs the cases on the mutant alone, with all that their specs demand.
+    fn run_whole(&self, target: &Target<'_>, with_signals: bool) -> Option<Killer> {
+        self.cases.iter().find_map(|case| {
+            let report = case.run_on(
+                target,
+                self.options,
+                &sframe_unwinder,
+                Extent { without_signals: !with_signals, probe: None, ignores_fp: self.plan.ignores_fp },
+            );
+            match report.outcome {
+                Outcome::Broken => Some(Killer::Broken),
+                Outcome::Unexpected => {
+                    let verdict = report.findings.first().map_or(Verdict::Broken, |finding| finding.verdict);
+                    Some(Killer::Spec(verdict))
+                }
+                Outcome::Agree | Outcome::Known | Outcome::Skipped => None,
+            }
+        })
+    }
+
+    fn survivor(&self, mutant: &Mutant<'_>) -> Survivor {
+        let Mutant { subject, mutation, .. } = mutant;
+        let function = mutation.function.and_then(|index| subject.section.functions.get(index));
+        let row = function.and_then(|function| function.rows.get(mutation.row?));
+        let place = function.map(|function| self.target.place(function.start));
+        let name = place
+            .map(|place| place.function.map_or_else(|| Address(place.address).to_string(), str::to_owned));
+        let range = function.map(|function| {
+            let (start, end) = row.map_or((0, function.size), |row| (row.start, row.end));
+            function.start + u64::from(start)..function.start + u64::from(end)
+        });
+        Survivor {
+            operator: mutation.operator,
+            build: self.cases.first().map(|case| case.build.id.clone()).unwrap_or_else(|| specs(self.cases)),
+            image: self.target.modules[subject.module].name.clone(),
+            function: name,
+            row: row.map(FindingRow::new),
+            message: mutation.to_string(),
+            disassembly: range.map(|range| self.target.listing(range, LINES)).unwrap_or_default(),
+        }
+    }
+}
+
+/// A survivor is listed with so many instructions at most.
+const LINES: usize = 16;
+
+/// The trials of all sections.
+struct All<'a>(Vec<(usize, Trials<'a>)>);
+
+impl Probe for All<'_> {
+    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
+        for (_, trials) in &mut self.0 {
+            trials.compared(truth, viewpoint);
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The score of the bench.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Operator, Plan, Reason};
+use crate::finding::FindingRow;
+use crate::spec::Verdict;
+
+/// How a mutant was noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Killer {
+    /// The section can't be opened, or is not for the file.
+    Reader,
+    /// A backtrace is not the call stack.
+    Comparison(Verdict),
+    /// The spec demands something else: coverage, ends, stops, signals.
+    Spec(Verdict),
+    /// The case is broken.
+    Broken,
+}
+
+impl Killer {
+    fn name(self) -> String {
+        match self {
+            Self::Reader => "the section can't be used".to_owned(),
+            Self::Comparison(verdict) => verdict.to_string(),
+            Self::Spec(verdict) => format!("{verdict} (spec)"),
+            Self::Broken => "broken".to_owned(),
+        }
+    }
+}
+
+/// Mutants, by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Score {
+    /// All of them.
+    pub mutants: u64,
+    /// Those that the bench has noticed.
+    pub killed: u64,
+    /// Those that are right, for a reason that was checked.
+    pub equivalent: u64,
+    /// Those whose difference no run has looked up.
+    pub not_exercised: u64,
+    /// Those that nobody has noticed.
+    pub survived: u64,
+}
+
+impl Score {
+    fn add(&mut self, other: &Self) {
+        self.mutants += other.mutants;
+        self.killed += other.killed;
+        self.equivalent += other.equivalent;
+        self.not_exercised += other.not_exercised;
+        self.survived += other.survived;
+    }
+
+    /// The part of the exercised mutants, but for the equivalent ones, that
+    /// the bench has noticed; in percent.
+    #[must_use]
+    pub fn percent(&self) -> Option<f64> {
+        let counted = self.killed + self.survived;
+        #[expect(clippy::cast_precision_loss, reason = "there are fewer mutants than 2^52")]
+        let share = |part: u64, whole: u64| part as f64 * 100.0 / whole as f64;
+        (counted > 0).then(|| share(self.killed, counted))
+    }
+}
+
+/// A mutant that nobody has noticed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Survivor {
+    /// How it was made.
+    pub operator: Operator,
+    /// The build.
+    pub build: String,
+    /// The library whose section was changed; none for the executable.
+    pub image: Option<String>,
+    /// The function. None for the section's header.
+    pub function: Option<String>,
+    /// The row as it should be.
+    pub row: Option<FindingRow>,
+    /// What was changed.
+    pub message: String,
+    /// The row's instructions.
+    pub disassembly: Vec<String>,
+}
+
+/// What became of all mutants.
+#[derive(Clone, Debug, Serialize)]
+pub struct MutationReport {
+    /// The layout of this document.
+    pub schema: u32,
+    /// The seed that chose the mutants.
+    pub seed: u64,
+    /// How many were to be chosen; none for all.
+    pub sample: Option<usize>,
+    /// The sum.
+    #[serde(flatten)]
+    pub total: Counts,
+    /// The share of those killed among killed and survived, in percent.
+    pub score: Option<f64>,
+    /// By operator.
+    pub by_operator: BTreeMap<Operator, Score>,
+    /// By ABI.
+    pub by_abi: BTreeMap<String, Score>,
+    /// By version of the section.
+    pub by_version: BTreeMap<u8, Score>,
+    /// By toolchain.
+    pub by_toolchain: BTreeMap<String, Score>,
+    /// By program.
+    pub by_program: BTreeMap<String, Score>,
+    /// How the killed ones were noticed.
+    pub killed_by: BTreeMap<String, u64>,
+    /// Why the equivalent ones are.
+    pub equivalent_by: BTreeMap<Reason, u64>,
+    /// Those that nobody has noticed.
+    pub survived: Vec<Survivor>,
+}
+
+/// The sum, without the survivors: these are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// All mutants.
+    pub mutants: u64,
+    /// Those that the bench has noticed.
+    pub killed: u64,
+    /// Those that are right, for a reason that was checked.
+    pub equivalent: u64,
+    /// Those whose difference no run has looked up.
+    pub not_exercised: u64,
+}
+
+/// What became of a mutant.
+#[derive(Clone, Debug)]
+pub(super) enum Fate {
+    Killed(Killer),
+    Equivalent(Reason),
+    NotExercised,
+    Survived(Box<Survivor>),
+}
+
+/// Where a mutant comes from.
+pub(super) struct Origin<'o> {
+    pub(super) operator: Operator,
+    pub(super) abi: &'o str,
+    pub(super) version: u8,
+    pub(super) toolchain: &'o str,
+    pub(super) program: &'o str,
+}
+
+impl MutationReport {
+    pub(super) fn new(plan: &Plan) -> Self {
+        Self {
+            schema: 1,
+            seed: plan.seed,
+            sample: plan.sample,
+            total: Counts::default(),
+            score: None,
+            by_operator: BTreeMap::new(),
+            by_abi: BTreeMap::new(),
+            by_version: BTreeMap::new(),
+            by_toolchain: BTreeMap::new(),
+            by_program: BTreeMap::new(),
+            killed_by: BTreeMap::new(),
+            equivalent_by: BTreeMap::new(),
+            survived: Vec::new(),
+        }
+    }
+
+    pub(super) fn count(&mut self, origin: &Origin<'_>, fate: Fate) {
+        let mut score = Score { mutants: 1, ..Score::default() };
+        match fate {
+            Fate::Killed(killer) => {
+                score.killed = 1;
+                *self.killed_by.entry(killer.name()).or_default() += 1;
+            }
+            Fate::Equivalent(reason) => {
+                score.equivalent = 1;
+                *self.equivalent_by.entry(reason).or_default() += 1;
+            }
+            Fate::NotExercised => score.not_exercised = 1,
+            Fate::Survived(survivor) => {
+                score.survived = 1;
+                self.survived.push(*survivor);
+            }
+        }
+        let Origin { operator, abi, version, toolchain, program } = *origin;
+        self.by_operator.entry(operator).or_default().add(&score);
+        self.by_abi.entry(abi.to_owned()).or_default().add(&score);
+        self.by_version.entry(version).or_default().add(&score);
+        self.by_toolchain.entry(toolchain.to_owned()).or_default().add(&score);
+        self.by_program.entry(program.to_owned()).or_default().add(&score);
+        self.settle();
+    }
+
+    /// Adds the mutants of other builds.
+    pub(super) fn add(&mut self, other: Self) {
+        fn add<K: Ord>(to: &mut BTreeMap<K, Score>, from: BTreeMap<K, Score>) {
+            for (key, score) in from {
+                to.entry(key).or_default().add(&score);
+            }
+        }
+        add(&mut self.by_operator, other.by_operator);
+        add(&mut self.by_abi, other.by_abi);
+        add(&mut self.by_version, other.by_version);
+        add(&mut self.by_toolchain, other.by_toolchain);
+        add(&mut self.by_program, other.by_program);
+        for (killer, count) in other.killed_by {
+            *self.killed_by.entry(killer).or_default() += count;
+        }
+        for (reason, count) in other.equivalent_by {
+            *self.equivalent_by.entry(reason).or_default() += count;
+        }
+        self.survived.extend(other.survived);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let mut sum = Score::default();
+        for score in self.by_operator.values() {
+            sum.add(score);
+        }
+        let Score { mutants, killed, equivalent, not_exercised, .. } = sum;
+        self.total = Counts { mutants, killed, equivalent, not_exercised };
+        self.score = sum.percent();
+    }
+}

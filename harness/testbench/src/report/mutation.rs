@@ -1,0 +1,88 @@
+//! The score of the bench, for people.
+
+use std::fmt::{Display, Write as _};
+use std::time::Duration;
+
+use super::summary::grouped;
+use crate::mutate::{MutationReport, Score, Survivor};
+
+/// What became of mutants: survivors first, then the numbers.
+#[must_use]
+pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> String {
+    let mut text = String::new();
+    for survivor in &report.survived {
+        show(&mut text, survivor);
+    }
+    table(&mut text, "operator", report.by_operator.iter());
+    table(&mut text, "ABI", report.by_abi.iter());
+    table(&mut text, "version", report.by_version.iter());
+    table(&mut text, "toolchain", report.by_toolchain.iter());
+    table(&mut text, "program", report.by_program.iter());
+    let list = |counts: Vec<(String, u64)>| {
+        let parts = counts.into_iter().map(|(name, count)| format!("{name} {}", grouped(count)));
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    let killed_by = report.killed_by.iter().map(|(name, count)| (name.clone(), *count)).collect();
+    let _ = writeln!(text, "noticed by: {}", list(killed_by));
+    let equivalent_by = report.equivalent_by.iter().map(|(reason, count)| (reason.to_string(), *count));
+    let _ = writeln!(text, "equivalent: {}", list(equivalent_by.collect()));
+    let _ = writeln!(
+        text,
+        "{} mutants: {} killed, {} equivalent, {} not exercised, {} survived; seed {}",
+        grouped(report.total.mutants),
+        grouped(report.total.killed),
+        grouped(report.total.equivalent),
+        grouped(report.total.not_exercised),
+        grouped(report.survived.len() as u64),
+        report.seed
+    );
+    let score = report.score.map_or_else(|| "none".to_owned(), |score| format!("{score:.2} %"));
+    let _ = writeln!(
+        text,
+        "score: {score} of the exercised ones, but for the equivalent; {:.1} s",
+        elapsed.as_secs_f64()
+    );
+    text
+}
+
+fn show(text: &mut String, survivor: &Survivor) {
+    let Survivor { operator, build, image, function, row, message, disassembly } = survivor;
+    let place = match (image, function) {
+        (Some(image), Some(function)) => format!("{image}!{function}"),
+        (Some(image), None) => image.clone(),
+        (None, Some(function)) => function.clone(),
+        (None, None) => "the header".to_owned(),
+    };
+    let _ = writeln!(text, "survived  {operator}: {message}\n    {build}: {place}");
+    if let Some(row) = row {
+        let _ = writeln!(text, "    row +{}: {}", row.start, row.rules);
+    }
+    for line in disassembly {
+        let _ = writeln!(text, "        {line}");
+    }
+}
+
+fn table<'s, K: Display + 's>(
+    text: &mut String,
+    name: &str,
+    scores: impl Iterator<Item = (&'s K, &'s Score)>,
+) {
+    let _ = writeln!(
+        text,
+        "{name:<20} {:>9} {:>9} {:>10} {:>13} {:>8} {:>8}",
+        "mutants", "killed", "equivalent", "not exercised", "survived", "score"
+    );
+    for (key, score) in scores {
+        let percent = score.percent().map_or_else(|| "-".to_owned(), |percent| format!("{percent:.2} %"));
+        let _ = writeln!(
+            text,
+            "{:<20} {:>9} {:>9} {:>10} {:>13} {:>8} {percent:>8}",
+            key.to_string(),
+            grouped(score.mutants),
+            grouped(score.killed),
+            grouped(score.equivalent),
+            grouped(score.not_exercised),
+            grouped(score.survived)
+        );
+    }
+}

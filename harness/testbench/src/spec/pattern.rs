@@ -1,0 +1,68 @@
+//! Functions by their names, or by part of them.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use glob::Pattern;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
+
+use super::de::parsed;
+
+/// The name of a function, in which `*` stands for any characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamePattern(Pattern);
+
+/// Text that is no [`NamePattern`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no name of a function")]
+pub struct InvalidPattern(String);
+
+impl NamePattern {
+    /// Whether a function has such a name.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        self.0.matches(name)
+    }
+}
+
+impl FromStr for NamePattern {
+    type Err = InvalidPattern;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPattern> {
+        let invalid = || InvalidPattern(text.to_owned());
+        if text.trim().is_empty() {
+            return Err(invalid());
+        }
+        // Brackets and question marks stand for themselves.
+        let parts: Vec<String> = text.split('*').map(Pattern::escape).collect();
+        Pattern::new(&parts.join("*")).map(Self).map_err(|_| invalid())
+    }
+}
+
+impl fmt::Display for NamePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<'de> Deserialize<'de> for NamePattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parsed(deserializer, "the name of a function, such as `leaf` or `*@plt`")
+    }
+}
+
+impl JsonSchema for NamePattern {
+    fn schema_name() -> Cow<'static, str> {
+        "NamePattern".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The name of a function, in which `*` stands for any characters.",
+            "type": "string",
+            "minLength": 1,
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! The score of the bench: mutants of the corpus are noticed, and a bench with
+//! a fault has a lower score.
+
+mod common;
+
+use sframe_machine::Options;
+use sframe_testbench::mutate::{MutateError, MutationReport, Operator, Plan, Reason, mutate};
+use sframe_testbench::runner::Filter;
+use sframe_testbench::spec::Abi;
+
+/// Mutants of the builds of some specs.
+fn score(specs: &[&str], toolchain: &str, abi: Abi, plan: &Plan) -> MutationReport {
+    try_score(specs, toolchain, abi, plan).expect("a score")
+}
+
+fn try_score(specs: &[&str], toolchain: &str, abi: Abi, plan: &Plan) -> Result<MutationReport, MutateError> {
+    let suite = common::suite();
+    let filter = Filter {
+        specs: specs.iter().map(|spec| glob::Pattern::new(spec).expect("a pattern")).collect(),
+        abis: vec![abi],
+        toolchains: vec![toolchain.to_owned()],
+    };
+    let cases = suite.cases(&filter).expect("cases");
+    mutate(&cases, suite.corpus(), &Options::default(), plan, &|| ())
+}
+
+fn assert_all_noticed(report: &MutationReport) {
+    assert!(report.survived.is_empty(), "{:#?}", report.survived);
+    assert_eq!(report.score, Some(100.0));
+    let total = report.total;
+    assert_eq!(total.mutants, total.killed + total.equivalent + total.not_exercised);
+}
+
+#[test]
+fn every_mutant_of_every_version_is_noticed() {
+    let plan = Plan::default();
+    for (toolchain, abi) in [
+        ("gnu-2.40", Abi::Amd64),
+        ("gnu-2.44", Abi::Aarch64Be),
+        ("gnu-2.47", Abi::Aarch64),
+        ("gnu-2.47", Abi::S390x),
+        ("derived-v2", Abi::S390x),
+        ("llvm-22", Abi::Amd64),
+    ] {
+        let report = score(&["leaf"], toolchain, abi, &plan);
+        assert_all_noticed(&report);
+        assert!(report.total.killed > 500, "{toolchain}: {:?}", report.total);
+    }
+}
+
+#[test]
+fn every_operator_makes_mutants_that_are_noticed() {
+    // A value may be in two places by chance: some in ten thousand survive.
+    const FLOOR: f64 = 99.5;
+    let plan = Plan { sample: Some(4_000), seed: 1, ..Plan::default() };
+    let mut seen = std::collections::BTreeSet::new();
+    for (specs, abi) in [
+        (&["handwritten", "signals_cfi", "realign"][..], Abi::S390x),
+        (&["pauth", "signals_cfi"], Abi::Aarch64),
+        (&["plt", "realign", "recursion"], Abi::Amd64),
+    ] {
+        let report = score(specs, "gnu-2.47", abi, &plan);
+        assert!(report.score >= Some(FLOOR), "{:?}: {:#?}", report.score, report.survived);
+        seen.extend(report.by_operator.iter().filter(|(_, score)| score.killed > 0).map(|(name, _)| *name));
+    }
+    let missing: Vec<_> = Operator::ALL.iter().filter(|operator| !seen.contains(operator)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn the_same_seed_takes_the_same_mutants() {
+    let take = |seed| {
+        let plan = Plan { sample: Some(60), seed, ..Plan::default() };
+        let report = score(&["recursion"], "gnu-2.44", Abi::Amd64, &plan);
+        assert!((1..=60).contains(&report.total.mutants), "{:?}", report.total);
+        report.by_operator.iter().map(|(name, score)| (*name, *score)).collect::<Vec<_>>()
+    };
+    assert_eq!(take(7), take(7));
+    assert_ne!(take(7), take(8));
+}
+
+#[test]
+fn a_comparison_with_a_fault_has_a_lower_score() {
+    let operators = vec![Operator::FpOffset, Operator::CfaOffset];
+    let plan = Plan { operators, ignores_fp: true, ..Plan::default() };
+    let report = score(&["recursion"], "gnu-2.44", Abi::Amd64, &plan);
+    assert!(report.score < Some(90.0), "{:?}", report.score);
+    let offsets = report.by_operator[&Operator::FpOffset];
+    assert!(offsets.survived > 0, "{offsets:?}");
+    let survivor = &report.survived[0];
+    assert_eq!(survivor.operator, Operator::FpOffset);
+    assert!(survivor.function.is_some() && survivor.row.is_some() && !survivor.disassembly.is_empty());
+    // The rest of the comparison is as good as ever.
+    assert_eq!(report.by_operator[&Operator::CfaOffset].survived, 0);
+}
+
+#[test]
+fn rows_that_nothing_executes_do_not_flatter_the_score() {
+    let plan = Plan { operators: vec![Operator::CfaOffset], ..Plan::default() };
+    let report = score(&["protector"], "gnu-2.47", Abi::Amd64, &plan);
+    assert_all_noticed(&report);
+    assert!(report.total.not_exercised > 0, "{:?}", report.total);
+}
+
+#[test]
+fn reasons_for_equivalence_are_counted() {
+    let operators = vec![Operator::PauthKey, Operator::FpDropped, Operator::FixedRa];
+    let report = score(&["leaf"], "gnu-2.47", Abi::Amd64, &Plan { operators, ..Plan::default() });
+    assert_all_noticed(&report);
+    // After `push %rbp`, FP is in its register and in its slot.
+    assert!(report.equivalent_by[&Reason::SameValue] > 0, "{:?}", report.equivalent_by);
+    let operators = vec![Operator::PauthKey];
+    let report = score(&["leaf"], "gnu-2.47", Abi::Aarch64, &Plan { operators, ..Plan::default() });
+    // No return address is signed there.
+    assert_eq!(report.total.killed, 0);
+    assert_eq!(report.equivalent_by.keys().collect::<Vec<_>>(), [&Reason::SameMeaning]);
+    assert_eq!(report.score, None);
+}
