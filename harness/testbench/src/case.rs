@@ -147,6 +147,17 @@ pub struct CaseReport {
     pub known: Vec<SeenKnown>,
 }
 
+impl CaseReport {
+    /// The report, or that of a case which is broken for a reason.
+    fn or_broken(mut self, result: Result<(), String>) -> Self {
+        if let Err(reason) = result {
+            self.outcome = Outcome::Broken;
+            self.reason = Some(reason);
+        }
+        self
+    }
+}
+
 /// How much of a case is run, and who looks on.
 #[derive(Default)]
 pub(crate) struct Extent<'p> {
@@ -203,11 +214,7 @@ impl Case<'_> {
             let target = self.open(&files)?;
             self.examine(&target, options, make_unwinder, Extent::default(), &mut report)
         });
-        if let Err(reason) = result {
-            report.outcome = Outcome::Broken;
-            report.reason = Some(reason);
-        }
-        report
+        report.or_broken(result)
     }
 
     /// Runs the case on a target that stands for the build's files.
@@ -223,11 +230,8 @@ impl Case<'_> {
             report.outcome = Outcome::Skipped;
             return report;
         }
-        if let Err(reason) = self.examine(target, options, make_unwinder, extent, &mut report) {
-            report.outcome = Outcome::Broken;
-            report.reason = Some(reason);
-        }
-        report
+        let result = self.examine(target, options, make_unwinder, extent, &mut report);
+        report.or_broken(result)
     }
 
     /// The report of a case that could not be run to its end.

@@ -120,7 +120,7 @@ impl Executed {
 fn uncovered_name(target: &Target<'_>, pc: u64) -> String {
     let without_section = target.module_at(pc).filter(|module| module.section.is_none());
     let library = without_section.and_then(|module| module.name.clone());
-    library.unwrap_or_else(|| target.frame_name(pc, true))
+    library.unwrap_or_else(|| target.frame_name(pc))
 }
 
 impl Coverage {
@@ -147,7 +147,7 @@ impl Coverage {
                 if used.contains(&(section.address(), fde.index, index)) {
                     self.rows_exercised += 1;
                 } else {
-                    let function = target.frame_name(fde.start, true);
+                    let function = target.frame_name(fde.start);
                     let image = target.place(fde.start).image.map(str::to_owned);
                     let start = fde.start.wrapping_add(row.start.into());
                     let end = fde.start.wrapping_add(row.end.into());

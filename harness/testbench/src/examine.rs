@@ -455,14 +455,14 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let (end, frames) = match walk {
             Some(walk) => {
                 let frames = walk.count();
-                (walk.compare(&truth, target, report), frames)
+                (walk.compare(&truth, &target.sections, report), frames)
             }
             None => {
                 let backtrace = &mut self.backtrace;
                 backtrace.frames.clear();
                 backtrace.words.clear();
                 self.unwinder.unwind(&viewpoint, backtrace);
-                (compare::compare(&truth, backtrace, target, report), backtrace.frames.len())
+                (compare::compare(&truth, backtrace, &target.sections, report), backtrace.frames.len())
             }
         };
         let end = if disagreed { WalkEnd::Disagreed } else { end };
@@ -492,7 +492,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             *hits = hits.saturating_add(1);
             if *hits == self.look.breakpoints[index].hit {
                 let addresses = Truth::of(moment).addresses();
-                let frames = addresses.map(|address| self.target.frame_name(address.get(), true)).collect();
+                let frames = addresses.map(|address| self.target.frame_name(address.get())).collect();
                 *arrival = Some(Arrival { frames, end });
             }
         }

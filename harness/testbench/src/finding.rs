@@ -158,12 +158,7 @@ fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
 fn describe(found: &Found, target: &Target<'_>) -> Finding {
     let Disagreement { verdict, frame, pc, address: lookup, expected, got, .. } = found.disagreement;
     let place = target.place(lookup.get());
-    let row = target
-        .sections
-        .lookup(lookup)
-        .ok()
-        .flatten()
-        .map(|found| FindingRow { start: Address(found.row.start.into()), rules: found.row.to_string() });
+    let row = target.sections.lookup(lookup).ok().flatten().map(|found| FindingRow::new(&found.row));
     let bias = target.module_at(lookup.get()).map_or(0, |module| module.image.bias);
     let (expected, got) = (value(expected, target), value(got, target));
     let mut message = format!("{place}");

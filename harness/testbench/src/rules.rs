@@ -6,7 +6,6 @@ use sframe_engine::{Base, LookupAddress, Recovery, RecoveryRule};
 
 use crate::compare::Rules;
 use crate::sections::Sections;
-use crate::target::Target;
 
 impl Rules for Sections<'_> {
     fn has_fde(&self, address: LookupAddress) -> bool {
@@ -55,23 +54,5 @@ impl Rules for Sections<'_> {
         let found = self.lookup(address).ok()??;
         let end = found.fde.start.saturating_add(found.fde.size.into());
         (found.row.fp == Recovery::Unchanged).then_some(found.fde.start..end)
-    }
-}
-
-impl Rules for Target<'_> {
-    fn has_fde(&self, address: LookupAddress) -> bool {
-        self.sections.has_fde(address)
-    }
-
-    fn need_register(&self, address: LookupAddress) -> bool {
-        self.sections.need_register(address)
-    }
-
-    fn bases(&self, address: LookupAddress) -> u64 {
-        self.sections.bases(address)
-    }
-
-    fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>> {
-        self.sections.keep_fp(address)
     }
 }

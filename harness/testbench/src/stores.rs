@@ -1,5 +1,7 @@
 //! When, and by which instruction, memory and registers were written last.
 
+use std::ops::RangeInclusive;
+
 use rustc_hash::FxHashMap;
 
 use crate::disassembly::{Disassembly, Instruction};
@@ -39,6 +41,12 @@ impl Written {
 
 /// Stores of more bytes than this are not kept word by word.
 const LARGEST: u64 = 1 << 16;
+
+/// The 8-byte words that bytes lie in: their addresses / 8.
+pub(crate) fn words(address: u64, len: u64) -> RangeInclusive<u64> {
+    let last = address.saturating_add(len.saturating_sub(1));
+    address / 8..=last / 8
+}
 
 /// The last store to each 8-byte word.
 #[derive(Debug, Default)]
@@ -106,8 +114,7 @@ impl LastStores {
             self.anywhere = Some(now);
             return;
         }
-        let last = address.saturating_add(len.saturating_sub(1));
-        for word in address / 8..=last / 8 {
+        for word in words(address, len) {
             self.words.insert(word, now);
         }
     }
@@ -127,6 +134,17 @@ impl LastStores {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_words_of_bytes_are_all_that_they_lie_in() {
+        assert_eq!(words(0x10, 8), 2..=2);
+        assert_eq!(words(0x17, 1), 2..=2);
+        assert_eq!(words(0x17, 2), 2..=3);
+        assert_eq!(words(0x14, 8), 2..=3);
+        assert_eq!(words(0x10, 0), 2..=2);
+        assert_eq!(words(u64::MAX, 8), u64::MAX / 8..=u64::MAX / 8);
+        assert_eq!(words(0, u64::MAX), 0..=u64::MAX / 8);
+    }
 
     #[test]
     fn each_word_that_bytes_lie_in_has_the_last_store() {

@@ -295,12 +295,12 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The name of the function of a frame, as specs write it: the address
-    /// where there is no symbol. `topmost` frames are named by their PC, the
-    /// others by the call before it.
+    /// The name of the function that a frame is in, as specs write it: the
+    /// address where there is no symbol. `address` is where the frame's rules
+    /// are looked up.
     #[must_use]
-    pub fn frame_name(&self, pc: u64, topmost: bool) -> String {
-        let place = self.place(if topmost { pc } else { pc.wrapping_sub(1) });
+    pub fn frame_name(&self, address: u64) -> String {
+        let place = self.place(address);
         match (place.function, place.image) {
             (Some(function), _) => function.to_owned(),
             (None, Some(image)) => format!("{image}: {:#x}", place.address),

@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use sframe_engine::Mangled;
 
 use crate::compare::{self, Disagreement, Rules, Truth, WalkEnd, Walked};
+use crate::stores::words;
 use crate::unwind::{DEPTH_LIMIT, End, Frame, State, Stepped, Stepper, Viewpoint};
 
 /// A walk that has not met the kept frames where it should leaves them alone,
@@ -75,12 +76,6 @@ pub(crate) struct Walk {
     same_calls: usize,
     /// Frames that are not [`compare::unremarkable`].
     remarkable: BTreeSet<Position>,
-}
-
-/// The words that bytes lie in.
-fn words(address: u64, len: u64) -> std::ops::RangeInclusive<u64> {
-    let last = address.saturating_add(len.saturating_sub(1));
-    address / 8..=last / 8
 }
 
 fn position(index: usize) -> Position {
@@ -523,17 +518,6 @@ mod tests {
         bytes[row] ^= 1;
         bytes[row + 1] += 8;
         assert!(walk_both_ways(&bytes) > 100);
-    }
-
-    #[test]
-    fn the_words_of_bytes_are_all_that_they_lie_in() {
-        assert_eq!(words(0x10, 8), 2..=2);
-        assert_eq!(words(0x17, 1), 2..=2);
-        assert_eq!(words(0x17, 2), 2..=3);
-        assert_eq!(words(0x14, 8), 2..=3);
-        assert_eq!(words(0x10, 0), 2..=2);
-        assert_eq!(words(u64::MAX, 8), u64::MAX / 8..=u64::MAX / 8);
-        assert_eq!(words(0, u64::MAX), 0..=u64::MAX / 8);
     }
 
     #[test]

@@ -21,30 +21,28 @@ use crate::target::Target;
 use crate::unwind::Viewpoint;
 
 /// The section of one of a build's files, and how it can be changed.
-struct Subject {
+struct Subject<'t> {
     /// The position of the file among the target's modules.
     module: usize,
     section: Owned,
-    original: Vec<u8>,
-    code: Disassembly,
+    original: &'t [u8],
+    code: &'t Disassembly,
     mutations: Vec<Mutation>,
 }
 
-impl Subject {
-    fn all_of(target: &Target<'_>) -> Result<Vec<Self>, String> {
+impl<'t> Subject<'t> {
+    fn all_of(target: &'t Target<'_>) -> Result<Vec<Self>, String> {
         let mut subjects = Vec::new();
         for (module, of) in target.modules.iter().enumerate() {
             let (Some(section), Some(sframe)) = (&of.section, of.subject.sframe) else { continue };
             let owned = write::Section::from_read(section).map_err(|error| error.to_string())?;
-            let code = of.code().clone();
-            let mutations = mutations(&owned, &code);
-            subjects.push(Self { module, section: owned, original: sframe.data.to_vec(), code, mutations });
+            let code = of.code();
+            let mutations = mutations(&owned, code);
+            subjects.push(Self { module, section: owned, original: sframe.data, code, mutations });
         }
         Ok(subjects)
     }
-}
 
-impl Subject {
     /// The changes that a plan's operators make, by their positions.
     fn chosen<'s>(&'s self, plan: &'s Plan) -> impl Iterator<Item = (usize, &'s Mutation)> {
         let is_chosen =
@@ -55,7 +53,7 @@ impl Subject {
 
 /// A change that makes another section.
 struct Mutant<'s> {
-    subject: &'s Subject,
+    subject: &'s Subject<'s>,
     mutation: Mutation,
     bytes: Vec<u8>,
 }
@@ -70,7 +68,7 @@ impl Mutants {
         let (build, files) = read(cases, corpus)?;
         let target = open(build, &files)?;
         let subjects = subjects(build, &target)?;
-        let ranks = |subject: &Subject| {
+        let ranks = |subject: &Subject<'_>| {
             let module = subject.module;
             let chosen = subject.chosen(plan).map(|(index, _)| index).collect::<Vec<_>>();
             chosen.into_iter().map(move |index| rank(plan.seed, build, module, index))
@@ -97,7 +95,7 @@ impl Mutants {
                 if rank(plan.seed, build, subject.module, index) > highest {
                     continue;
                 }
-                if let Some(bytes) = mutation.write(&subject.section, address, &subject.original) {
+                if let Some(bytes) = mutation.write(&subject.section, address, subject.original) {
                     mutants.push(Mutant { subject, mutation: *mutation, bytes });
                 }
             }
@@ -135,7 +133,7 @@ fn open<'a>(build: &str, files: &'a Files) -> Result<Target<'a>, MutateError> {
         .map_err(|error| MutateError::Build { build: build.to_owned(), reason: with_causes(&error) })
 }
 
-fn subjects(build: &str, target: &Target<'_>) -> Result<Vec<Subject>, MutateError> {
+fn subjects<'t>(build: &str, target: &'t Target<'_>) -> Result<Vec<Subject<'t>>, MutateError> {
     Subject::all_of(target).map_err(|reason| MutateError::Build { build: build.to_owned(), reason })
 }
 
@@ -210,11 +208,11 @@ impl<'t> Attempt<'t> {
         }
         let Mutant { subject, mutation, .. } = mutant;
         let module = subject.module;
+        let sections = (&self.target.modules[module].section, &target.modules[module].section);
+        let (Some(one), Some(other)) = sections else { return Fate::NotExercised };
         if !trial.exercised {
-            let sections = (&self.target.modules[module].section, &target.modules[module].section);
-            let (Some(one), Some(other)) = sections else { return Fate::NotExercised };
             let scope = mutation.scope(&subject.section);
-            return if mean_the_same(one, other, &subject.code, scope) {
+            return if mean_the_same(one, other, subject.code, scope) {
                 Fate::Equivalent(Reason::SameMeaning)
             } else {
                 Fate::NotExercised
@@ -226,10 +224,7 @@ impl<'t> Attempt<'t> {
         if trial.uses.is_empty() {
             return Fate::Equivalent(Reason::NoCaller);
         }
-        let sections = (&self.target.modules[module].section, &target.modules[module].section);
-        if let (Some(one), Some(other)) = sections
-            && give_the_same_values(one, other, &subject.code, &trial.uses)
-        {
+        if give_the_same_values(one, other, subject.code, &trial.uses) {
             return Fate::Equivalent(Reason::SameValue);
         }
         if self.cases.iter().any(|case| !case.spec.signals.is_empty())

@@ -14,6 +14,7 @@ use crate::compare::{Disagreement, Truth, Walked, compare_frame};
 use crate::examine::Probe;
 use crate::sections::Sections;
 use crate::spec::Verdict;
+use crate::stores::words;
 use crate::unwind::{DEPTH_LIMIT, End, Frame, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
 
 /// What a section says of an address, as far as it matters to an unwinder.
@@ -224,14 +225,14 @@ impl Step {
         viewpoint: &Viewpoint<'_>,
     ) -> Self {
         let state = truth.state(frame);
-        let words = RefCell::new(Vec::new());
+        let read = RefCell::new(Vec::new());
         let memory = |address: u64| {
-            words.borrow_mut().extend([address / 8, address.saturating_add(7) / 8]);
+            read.borrow_mut().extend(words(address, 8));
             viewpoint.memory.read_u64(address)
         };
         let topmost = (frame == 0).then_some(viewpoint);
         let stepped = unwinder.step(&state, topmost, &memory);
-        Self { state, stepped, words: words.into_inner(), frame }
+        Self { state, stepped, words: read.into_inner(), frame }
     }
 
     fn judge(&self, frame: usize, truth: &Truth<'_>, rules: &Sections<'_>) -> Option<Disagreement> {

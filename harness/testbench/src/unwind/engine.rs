@@ -9,6 +9,7 @@ use sframe_engine::{
 };
 
 use crate::sections::Sections;
+use crate::stores::words;
 
 use super::{Backtrace, End, State, Stepped, Stepper, Unwinder, Viewpoint};
 
@@ -43,9 +44,9 @@ impl<'a> SframeUnwinder<'a> {
 
 impl Unwinder for SframeUnwinder<'_> {
     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
-        let words = RefCell::new(Vec::new());
+        let read = RefCell::new(Vec::new());
         let memory = |address: u64| {
-            words.borrow_mut().extend([address / 8, address.saturating_add(7) / 8]);
+            read.borrow_mut().extend(words(address, 8));
             viewpoint.memory.read_u64(address)
         };
         let mut topmost = Some(viewpoint);
@@ -56,7 +57,7 @@ impl Unwinder for SframeUnwinder<'_> {
             }
             let stepped = self.step(&state, topmost.take(), &memory);
             backtrace.frames.push(state.frame(stepped.cfa, stepped.mangled));
-            backtrace.words.push(words.take());
+            backtrace.words.push(read.take());
             state = match stepped.caller {
                 Ok(caller) => caller,
                 Err(end) => break end,
