@@ -13,6 +13,7 @@
 //! ```
 
 pub mod case;
+pub mod cfi;
 pub mod clauses;
 pub mod compare;
 pub mod control_flow;

@@ -8,12 +8,15 @@
 use std::ops::Range;
 
 use object::elf::{
-    PT_GNU_SFRAME, SHF_EXECINSTR, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC,
-    STT_NOTYPE, STT_OBJECT,
+    EM_AARCH64, EM_S390, EM_X86_64, PT_GNU_SFRAME, SHF_EXECINSTR, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS,
+    STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
 };
 use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
 
+use sframe_engine::Abi;
+
+use crate::cfi::{CallFrameInfo, CfiInput};
 use crate::lines::{Lines, LinesError};
 use crate::plt;
 
@@ -78,12 +81,50 @@ impl<'a> Subject<'a> {
         })
     }
 
+    /// The ABI, if it is one that SFrame knows.
+    #[must_use]
+    pub fn abi(&self) -> Option<Abi> {
+        abi_of(&self.elf)
+    }
+
+    /// The call frame information of a linked file, if it is for a machine that
+    /// SFrame knows. It is read at each call.
+    #[must_use]
+    pub fn call_frame_info(&self) -> Option<CallFrameInfo> {
+        let section = |name: &str| {
+            let section = self.elf.section_by_name(name)?;
+            let is_there = section.elf_section_header().sh_type(self.elf.endian()) != SHT_NOBITS;
+            let data = section.uncompressed_data().ok().filter(|data| is_there && !data.is_empty())?;
+            Some((data.into_owned(), section.address()))
+        };
+        let address = |name: &str| self.elf.section_by_name(name).map_or(0, |section| section.address());
+        Some(CallFrameInfo::read(CfiInput {
+            abi: self.abi()?,
+            eh_frame: section(".eh_frame"),
+            debug_frame: section(".debug_frame").map(|(data, _)| data),
+            text: address(".text"),
+            got: address(".got"),
+        }))
+    }
+
     /// The line tables. They are read at each call: few specs need them.
     ///
     /// # Errors
     /// There are none, or they are malformed.
     pub fn lines(&self) -> Result<Lines, LinesError> {
         Lines::read(&self.elf)
+    }
+}
+
+/// The ABI of a file, if it is one that SFrame knows.
+pub(crate) fn abi_of(elf: &ElfFile64<'_, Endianness>) -> Option<Abi> {
+    let endian = elf.endian();
+    match (elf.elf_header().e_machine(endian), elf.is_little_endian()) {
+        (EM_X86_64, true) => Some(Abi::Amd64),
+        (EM_AARCH64, true) => Some(Abi::Aarch64),
+        (EM_AARCH64, false) => Some(Abi::Aarch64Be),
+        (EM_S390, false) => Some(Abi::S390x),
+        _ => None,
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use sframe_engine::{Fde, Section};
 use sframe_machine::{Image, Images, LoadError};
 
+use crate::cfi::CallFrameInfo;
 use crate::disassembly::{Disassembly, Instruction};
 use crate::files::Files;
 use crate::finding::Finding;
@@ -84,6 +85,7 @@ pub struct Module<'a> {
     /// The SFrame section, at its address with the load bias.
     pub section: Option<Section<'a>>,
     code: Arc<OnceLock<Disassembly>>,
+    cfi: Arc<OnceLock<Option<CallFrameInfo>>>,
 }
 
 impl<'a> Module<'a> {
@@ -91,13 +93,19 @@ impl<'a> Module<'a> {
         let subject = Arc::new(Subject::parse(image.bytes())?);
         let section = subject.sframe.map(|sframe| open_section(image, sframe)).transpose()?;
         let name = (!name.is_empty()).then(|| name.to_owned());
-        Ok(Self { name, image: image.clone(), subject, section, code: Arc::default() })
+        Ok(Self { name, image: image.clone(), subject, section, code: Arc::default(), cfi: Arc::default() })
     }
 
     /// The instructions. They are read at the first call.
     #[must_use]
     pub fn code(&self) -> &Disassembly {
         self.code.get_or_init(|| Disassembly::of(self))
+    }
+
+    /// The DWARF call frame information. It is read at the first call.
+    #[must_use]
+    pub fn cfi(&self) -> Option<&CallFrameInfo> {
+        self.cfi.get_or_init(|| self.subject.call_frame_info()).as_ref()
     }
 
     /// The address of the SFrame section, with the load bias.

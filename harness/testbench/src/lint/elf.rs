@@ -3,17 +3,18 @@
 use std::ops::Range;
 
 use object::elf::{
-    EM_AARCH64, EM_S390, EM_X86_64, ET_REL, FileHeader64, PF_X, PT_GNU_SFRAME, PT_LOAD, SHF_ALLOC, SHN_UNDEF,
-    SHT_GNU_SFRAME, SHT_NOBITS, SHT_PROGBITS, STT_FUNC, SectionFlags, SectionType,
+    ET_REL, FileHeader64, PF_X, PT_GNU_SFRAME, PT_LOAD, SHF_ALLOC, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS,
+    SHT_PROGBITS, STT_FUNC, SectionFlags, SectionType,
 };
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader, Sym};
-use object::{Endian, Endianness, Object, ObjectSection, ObjectSymbol};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 use sframe_engine::lint::{self, Linkage, Rule, Severity};
 use sframe_engine::{Abi, Header, Section, Version};
 
 use super::catalogue as rules;
 use super::report::{Finding, LintReport, Summary};
 use crate::subject::Symbols;
+use crate::subject::abi_of;
 
 /// Why a file can't be linted.
 #[derive(Debug, thiserror::Error)]
@@ -178,7 +179,7 @@ impl<'a> File<'a> {
                 continue;
             }
             if let Some(header) = &header {
-                let file = self.abi();
+                let file = abi_of(&self.elf);
                 if file != Some(header.abi) {
                     let file = file.map_or("another machine", Abi::name);
                     report(findings, &rules::ABI_MISMATCH, &[&header.abi.name(), &file]);
@@ -199,18 +200,6 @@ impl<'a> File<'a> {
             self.check_coverage(merge(covered), findings);
         }
         Ok(first)
-    }
-
-    /// The ABI of the file, if it is one that SFrame knows.
-    fn abi(&self) -> Option<Abi> {
-        let endian = self.elf.endian();
-        match (self.elf.elf_header().e_machine(endian), endian.is_little_endian()) {
-            (EM_X86_64, true) => Some(Abi::Amd64),
-            (EM_AARCH64, true) => Some(Abi::Aarch64),
-            (EM_AARCH64, false) => Some(Abi::Aarch64Be),
-            (EM_S390, false) => Some(Abi::S390x),
-            _ => None,
-        }
     }
 
     /// How the file holds a section: type, flags, segments, alignment.

@@ -1,0 +1,152 @@
+//! Rows as equations: what SFrame could say of the same frames.
+
+use std::fmt;
+
+use gimli::{CfaRule, RegisterRule};
+use sframe_engine::{Base, DwarfRegister, Recovery, RecoveryRule};
+
+use super::expression::{Formula, formula};
+use super::read::{CallFrameInfo, CfiRow};
+
+/// A rule that no recovery rule of SFrame can express, whatever the version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Inexpressible {
+    /// A DWARF expression that is neither a register and an offset, nor what is stored there.
+    Expression,
+    /// A rule that is left to the vendor.
+    Architectural,
+    /// A CFA that is the same wherever the stack is.
+    Constant,
+}
+
+impl fmt::Display for Inexpressible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expression => "a DWARF expression that is no register and offset",
+            Self::Architectural => "an architectural rule",
+            Self::Constant => "a constant",
+        })
+    }
+}
+
+/// The rules at an address in the terms of SFrame.
+///
+/// Displays as SFrame's rows do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rules {
+    /// The CFA.
+    pub cfa: Result<RecoveryRule, Inexpressible>,
+    /// The return address.
+    pub ra: Result<Recovery, Inexpressible>,
+    /// The caller's frame pointer.
+    pub fp: Result<Recovery, Inexpressible>,
+    /// Whether the return address is signed (AArch64).
+    pub signed: bool,
+}
+
+impl fmt::Display for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ra == Ok(Recovery::Undefined) {
+            return f.write_str("RA undefined");
+        }
+        match &self.cfa {
+            Ok(cfa) => write!(f, "CFA = {cfa}")?,
+            Err(why) => write!(f, "CFA = {why}")?,
+        }
+        for (name, rule) in [("RA", &self.ra), ("FP", &self.fp)] {
+            match rule {
+                Ok(rule) => write!(f, ", {name} {rule}")?,
+                Err(why) => write!(f, ", {name} = {why}")?,
+            }
+            if name == "RA" && self.signed {
+                f.write_str(" (mangled)")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CallFrameInfo {
+    /// A row as equations. `pc` is one of its addresses: expressions may depend on it.
+    #[must_use]
+    pub fn rules(&self, row: &CfiRow, pc: u64) -> Rules {
+        let cfa = match &row.cfa {
+            CfaRule::RegisterAndOffset { register, offset } => match self.base(row, register.0) {
+                Some(base) => Ok(RecoveryRule { base, offset: *offset, dereference: false }),
+                None => Err(Inexpressible::Constant),
+            },
+            CfaRule::Expression(expression) => match self.formula(row, expression, None, pc) {
+                Some(Formula::Sum(base, offset)) => Ok(RecoveryRule { base, offset, dereference: false }),
+                Some(Formula::Load(base, offset)) => Ok(RecoveryRule { base, offset, dereference: true }),
+                Some(Formula::Constant(_)) => Err(Inexpressible::Constant),
+                None => Err(Inexpressible::Expression),
+            },
+        };
+        let fp = u16::try_from(self.abi.fp().0).ok().and_then(|fp| row.register(fp));
+        Rules {
+            cfa,
+            ra: self.recovery(row, row.ra.as_ref(), row.ra_column, pc),
+            fp: self.recovery(row, fp, u16::try_from(self.abi.fp().0).unwrap_or(u16::MAX), pc),
+            signed: row.signed,
+        }
+    }
+
+    /// A register as the base of a rule; none for a column that is no register
+    /// but the PC.
+    fn base(&self, row: &CfiRow, register: u16) -> Option<Base> {
+        let number = DwarfRegister(register.into());
+        if number == self.abi.sp() {
+            Some(Base::Sp)
+        } else if number == self.abi.fp() {
+            Some(Base::Fp)
+        } else if register == row.ra_column && self.abi.ra().is_none() {
+            None
+        } else {
+            Some(Base::Register(number))
+        }
+    }
+
+    fn formula(
+        &self,
+        row: &CfiRow,
+        expression: &gimli::UnwindExpression<usize>,
+        start: Option<Formula>,
+        pc: u64,
+    ) -> Option<Formula> {
+        let expression = self.expression(row, expression).ok()?;
+        formula(expression, start, pc, |register| self.base(row, register))
+    }
+
+    fn recovery(
+        &self,
+        row: &CfiRow,
+        rule: Option<&RegisterRule<usize>>,
+        own: u16,
+        pc: u64,
+    ) -> Result<Recovery, Inexpressible> {
+        let of = |base, offset, dereference| Ok(Recovery::Rule(RecoveryRule { base, offset, dereference }));
+        let cfa = Some(Formula::Sum(Base::Cfa, 0));
+        match rule {
+            None | Some(RegisterRule::SameValue) => Ok(Recovery::Unchanged),
+            Some(RegisterRule::Undefined) => Ok(Recovery::Undefined),
+            Some(RegisterRule::Register(register)) if register.0 == own => Ok(Recovery::Unchanged),
+            Some(RegisterRule::Register(register)) => match self.base(row, register.0) {
+                Some(base) => of(base, 0, false),
+                None => Err(Inexpressible::Constant),
+            },
+            Some(RegisterRule::Offset(offset)) => of(Base::Cfa, *offset, true),
+            Some(RegisterRule::ValOffset(offset)) => of(Base::Cfa, *offset, false),
+            Some(RegisterRule::Expression(expression)) => match self.formula(row, expression, cfa, pc) {
+                Some(Formula::Sum(base, offset)) => of(base, offset, true),
+                _ => Err(Inexpressible::Expression),
+            },
+            Some(RegisterRule::ValExpression(expression)) => match self.formula(row, expression, cfa, pc) {
+                Some(Formula::Sum(base, offset)) => of(base, offset, false),
+                Some(Formula::Load(base, offset)) => of(base, offset, true),
+                _ => Err(Inexpressible::Expression),
+            },
+            Some(RegisterRule::Constant(_)) => Err(Inexpressible::Constant),
+            Some(_) => Err(Inexpressible::Architectural),
+        }
+    }
+}
