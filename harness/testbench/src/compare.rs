@@ -46,7 +46,7 @@ impl<'m> Truth<'m> {
     }
 
     /// The call that made a frame, 0 for the topmost. The outermost has none.
-    fn call_of(&self, frame: usize) -> Option<&'m Record> {
+    pub(crate) fn call_of(&self, frame: usize) -> Option<&'m Record> {
         let calls = self.call_stack.records();
         calls.get(calls.len().checked_sub(frame + 1)?)
     }

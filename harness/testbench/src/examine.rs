@@ -15,6 +15,7 @@ use crate::finding::{Finding, Findings};
 use crate::spec::{End, Feature};
 use crate::stores::{LastStores, Written};
 use crate::target::Target;
+use crate::triage::Scene;
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use crate::walk::Walk;
 
@@ -448,9 +449,10 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let (findings, target) = (&mut self.findings, self.target);
         let truth =
             Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
+        let scene = Scene { truth: &truth, viewpoint: &viewpoint, target };
         let report = |found| {
             disagreed = true;
-            findings.add(found, target);
+            findings.add(found, &scene);
         };
         let (end, frames) = match walk {
             Some(walk) => {

@@ -2,15 +2,20 @@
 
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
-use sframe_engine::{Base, PauthKey, Recovery, RecoveryRule, Row, StepError};
+use sframe_engine::{
+    Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Row, StepError,
+};
 
 use crate::compare::{Disagreement, Value};
+use crate::disassembly::Instruction;
+pub use crate::spec::Blame;
 use crate::spec::Verdict;
 use crate::target::Target;
+use crate::triage::{Scene, Triage, triage};
 use crate::unwind::End;
 
 /// An address in reports: a string such as `0x401000`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address(pub u64);
 
 impl std::fmt::Display for Address {
@@ -40,12 +45,112 @@ impl FindingRow {
     }
 }
 
-/// Who is to blame for a finding.
+/// How sure it is who is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// One witness hints at it.
+    Low,
+    /// Witnesses say so, and another explanation is left.
+    Medium,
+    /// Witnesses that do not depend on one another say so.
+    High,
+}
+
+impl std::fmt::Display for Confidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        })
+    }
+}
+
+/// Who was asked about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Blame {
-    /// Not known: the finding does not tell, and no other witness was asked.
-    Unknown,
+pub enum Witness {
+    /// Another reader of the section than the unwinder under test: this project's engine.
+    Reader,
+    /// DWARF call frame information.
+    Cfi,
+    /// The chain of frame records that FP leads to; the backchain on s390x.
+    FramePointers,
+    /// The instructions from the function's entry on.
+    Instructions,
+    /// Where the code comes from, and where FDEs begin.
+    Layout,
+}
+
+impl std::fmt::Display for Witness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Reader => "section",
+            Self::Cfi => "CFI",
+            Self::FramePointers => "frame pointers",
+            Self::Instructions => "instructions",
+            Self::Layout => "layout",
+        })
+    }
+}
+
+/// With whom a witness agrees about what a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// With the call stack.
+    CallStack,
+    /// With the section under test.
+    Section,
+    /// With neither.
+    Neither,
+}
+
+/// What a witness says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// Who.
+    pub witness: Witness,
+    /// What, in a sentence.
+    pub says: String,
+    /// With whom it agrees; none where it does not tell.
+    pub agrees_with: Option<Side>,
+}
+
+/// An instruction near the one that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ListedInstruction {
+    /// Its address, without the load bias.
+    pub pc: Address,
+    /// As an assembler writes it.
+    pub text: String,
+    /// Start of its row, in bytes from the start of the function. None
+    /// without FDE or row.
+    pub row: Option<Address>,
+}
+
+/// A word of the stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Slot {
+    /// Its address.
+    pub address: Address,
+    /// What is in it; none where it can't be read.
+    pub value: Option<Address>,
+    /// What it is: `SP`, `RA`, and what is claimed of it.
+    pub marks: Vec<String>,
+}
+
+/// The stack at the moment when a finding was first seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StackView {
+    /// The frame's SP.
+    pub sp: Address,
+    /// The frame's FP.
+    pub fp: Address,
+    /// Words of the frame and around it, by ascending addresses. Where they
+    /// leave some out, there is a gap in the addresses.
+    pub slots: Vec<Slot>,
 }
 
 /// Something that is not as it should be.
@@ -69,8 +174,18 @@ pub struct Finding {
     pub expected: String,
     /// What the unwinder, or the run, says.
     pub got: String,
+    /// The instruction at the PC.
+    pub instruction: Option<String>,
     /// Who is to blame.
     pub blame: Blame,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// What other witnesses say.
+    pub evidence: Vec<Evidence>,
+    /// The instructions around the PC.
+    pub listing: Vec<ListedInstruction>,
+    /// The stack when it was first seen.
+    pub stack: Option<StackView>,
     /// All of it in a sentence.
     pub message: String,
 }
@@ -89,11 +204,58 @@ impl Finding {
             row: None,
             expected,
             got,
+            instruction: None,
             blame: Blame::Unknown,
+            confidence: Confidence::Low,
+            evidence: Vec::new(),
+            listing: Vec::new(),
+            stack: None,
             message,
         }
     }
+
+    /// With the place that it is about: a loaded address.
+    #[must_use]
+    pub fn at(mut self, address: u64, target: &Target<'_>) -> Self {
+        let place = target.place(address);
+        self.pc = Some(Address(place.address));
+        self.image = place.image.map(str::to_owned);
+        self.function = place.function.map(str::to_owned);
+        let address = InstructionPointer(address).into();
+        self.row = target.sections.lookup(address).ok().flatten().map(|found| FindingRow::new(&found.row));
+        (self.instruction, self.listing) = listing(address, target);
+        self
+    }
 }
+
+/// So many instructions before and behind the one that a finding is about are listed.
+const LISTED: usize = 4;
+
+/// The instruction at an address, or that which contains it, and those around it.
+fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<ListedInstruction>) {
+    let Some(module) = target.module_at(address.get()) else { return (None, Vec::new()) };
+    let code = module.code();
+    let Some(here) = code.before(address.get().saturating_add(1)) else { return (None, Vec::new()) };
+    let mut start = here;
+    for _ in 0..LISTED {
+        // Not beyond a gap between functions' sections.
+        start = code.before(start).filter(|before| start - before <= 16).unwrap_or(start);
+    }
+    let line = |(loaded, instruction): (u64, &Instruction)| {
+        let row = target.sections.lookup(InstructionPointer(loaded)).ok().flatten();
+        ListedInstruction {
+            pc: Address(loaded.wrapping_sub(module.image.bias)),
+            text: instruction.text.clone(),
+            row: row.map(|found| Address(found.row.start.into())),
+        }
+    };
+    let instruction = code.at(here).map(|instruction| instruction.text.clone());
+    let behind = code.within(here..u64::MAX).take(LISTED + 1);
+    (instruction, code.within(start..here).chain(behind).map(line).collect())
+}
+
+/// Of so many findings the stack is remembered.
+const STACKS: usize = 64;
 
 /// One finding for each verdict, frame and PC; the first disagreement of each
 /// stands for the others.
@@ -108,6 +270,7 @@ pub struct Findings {
 #[derive(Debug)]
 struct Found {
     disagreement: Disagreement,
+    triage: Triage,
     hits: u64,
     /// The first disagreement that a wrong FP led to.
     consequence: Option<Disagreement>,
@@ -116,17 +279,19 @@ struct Found {
 impl Findings {
     /// Takes note of a disagreement. One that follows from a wrong FP is not
     /// a finding of its own: the row that reads the FP is right.
-    pub fn add(&mut self, disagreement: Disagreement, target: &Target<'_>) {
+    pub(crate) fn add(&mut self, disagreement: Disagreement, scene: &Scene<'_, '_>) {
         let Disagreement { verdict, frame, pc, after_wrong_fp, .. } = disagreement;
         if after_wrong_fp.is_some()
-            && reads_fp(&disagreement, target)
+            && reads_fp(&disagreement, scene.target)
             && let Some(cause) = self.last_wrong_fp
         {
             self.found[cause].consequence.get_or_insert(disagreement);
             return;
         }
         let index = *self.seen.entry((verdict, frame, pc)).or_insert_with(|| {
-            self.found.push(Found { disagreement, hits: 0, consequence: None });
+            let with_stack = self.found.len() < STACKS;
+            let triage = triage(&disagreement, scene, with_stack);
+            self.found.push(Found { disagreement, triage, hits: 0, consequence: None });
             self.found.len() - 1
         });
         self.found[index].hits += 1;
@@ -186,6 +351,8 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         }
         _ => String::new(),
     };
+    let (instruction, listing) = listing(lookup, target);
+    let Triage { blame, confidence, ref evidence, ref stack } = found.triage;
     Finding {
         verdict,
         pc: Some(Address(pc.wrapping_sub(bias))),
@@ -196,7 +363,12 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         row,
         expected,
         got,
-        blame: Blame::Unknown,
+        instruction,
+        blame,
+        confidence,
+        evidence: evidence.clone(),
+        listing,
+        stack: stack.clone(),
         message,
     }
 }

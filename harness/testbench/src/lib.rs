@@ -42,6 +42,7 @@ pub mod spec;
 mod stores;
 pub mod subject;
 pub mod target;
+mod triage;
 pub mod unwind;
 mod walk;
 pub mod yaml;

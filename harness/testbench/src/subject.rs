@@ -107,6 +107,15 @@ impl<'a> Subject<'a> {
         }))
     }
 
+    /// The name of the section with an address.
+    #[must_use]
+    pub fn section_at(&self, address: u64) -> Option<&str> {
+        let holds = |section: &object::read::elf::ElfSection64<'_, '_, Endianness>| {
+            address.wrapping_sub(section.address()) < section.size() && section.address() != 0
+        };
+        self.elf.sections().find(holds)?.name().ok().map(|name| name as &str)
+    }
+
     /// The line tables. They are read at each call: few specs need them.
     ///
     /// # Errors

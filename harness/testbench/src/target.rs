@@ -250,6 +250,13 @@ impl<'a> Target<'a> {
         if exact.is_empty() { all(Symbols::addresses_of) } else { exact }
     }
 
+    /// The loaded address at which the function of an address starts.
+    #[must_use]
+    pub(crate) fn function_at(&self, address: u64) -> Option<u64> {
+        let place = self.place(address);
+        place.function.map(|_| address.wrapping_sub(place.offset))
+    }
+
     /// The loaded addresses of the function that starts at one.
     #[must_use]
     pub fn extent(&self, start: u64) -> Option<Range<u64>> {

@@ -11,6 +11,10 @@ use super::read::{CallFrameInfo, CfiError, CfiRow};
 /// that have no caller's value are left out.
 pub type Registers = FxHashMap<u16, u64>;
 
+/// The highest DWARF number of a register that rules are about: those of
+/// vectors lie above.
+pub const LAST_REGISTER: u16 = 66;
+
 /// Why call frame information leads to no caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluationError {

@@ -13,6 +13,6 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use evaluate::{EvaluationError, Registers};
+pub use evaluate::{Evaluated, EvaluationError, LAST_REGISTER, Registers};
 pub use read::{CallFrameInfo, CfiError, CfiFde, CfiInput, CfiRow, CfiSection};
 pub use rules::{Inexpressible, Rules};

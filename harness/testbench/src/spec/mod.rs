@@ -7,7 +7,7 @@
 //! | file | what |
 //! |---|---|
 //! | `format.rs` | the keys of a spec file |
-//! | `abi.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
+//! | `abi.rs`, `blame.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
 //! | `location.rs`, `pattern.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
 //! | `selector.rs` | which builds an entry is about |
 //! | `check.rs` | what the types cannot express: errors that point at the line |
@@ -16,6 +16,7 @@
 //! | `schema.rs` | the JSON Schema |
 
 mod abi;
+mod blame;
 pub mod bless;
 mod check;
 mod de;
@@ -37,6 +38,7 @@ mod trace;
 mod verdict;
 
 pub use abi::Abi;
+pub use blame::Blame;
 pub use end::End;
 pub use feature::Feature;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Stop, Sweep, Targets};

@@ -1,0 +1,456 @@
+//! Who is to blame: other witnesses are asked at the moment when backtrace and
+//! call stack disagree for the first time.
+//!
+//! None of them judges. The call stack says that something is wrong; they say
+//! where it went wrong: between the compiler's CFI and the assembler's rows,
+//! in what a linker makes itself, in the unwinder that reads the rows, or in
+//! the call stack itself.
+
+mod chain;
+mod instructions;
+mod stack;
+
+use sframe_engine::{
+    Abi, Base, Found, LookupAddress, PauthKey, PauthMask, Recovery, RecoveryRule, StepError,
+};
+
+use crate::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules};
+use crate::compare::{Disagreement, Truth, Value};
+use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
+use crate::spec::Verdict;
+use crate::target::{Module, Target};
+use crate::unwind::{End, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
+
+/// What is known at the moment of a disagreement.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'s, 'a> {
+    pub(crate) truth: &'s Truth<'s>,
+    pub(crate) viewpoint: &'s Viewpoint<'s>,
+    pub(crate) target: &'s Target<'a>,
+}
+
+/// What other witnesses have made of a disagreement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Triage {
+    pub(crate) blame: Blame,
+    pub(crate) confidence: Confidence,
+    pub(crate) evidence: Vec<Evidence>,
+    pub(crate) stack: Option<StackView>,
+}
+
+/// What a disagreement is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    Cfa,
+    Ra,
+    Fp,
+    /// Whether, and how, the return address is signed.
+    Signature,
+    /// Whether the caller was interrupted.
+    Signal,
+    /// Whether there is a caller.
+    Caller,
+    /// Which places values are read from.
+    Places,
+}
+
+impl Subject {
+    fn of(found: &Disagreement) -> Self {
+        match (found.verdict, found.got) {
+            (Verdict::WrongRa, Value::Signed(..)) => Self::Signature,
+            (Verdict::WrongRa, Value::Interrupted(..)) => Self::Signal,
+            (Verdict::WrongRa, _) => Self::Ra,
+            (Verdict::WrongFp, _) => Self::Fp,
+            (Verdict::WrongCfa | Verdict::BadMemory | Verdict::NoProgress, _) => Self::Cfa,
+            (Verdict::ByLuck, _) => Self::Places,
+            _ => Self::Caller,
+        }
+    }
+}
+
+/// What a witness says of a frame. None where it says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Values {
+    cfa: Option<u64>,
+    /// None within: there is no caller.
+    ra: Option<Option<u64>>,
+    fp: Option<u64>,
+    /// The key, if the return address is signed.
+    signature: Option<Option<char>>,
+    signal: Option<bool>,
+}
+
+impl Values {
+    /// Whether two witnesses say the same of a subject. None where one is silent.
+    fn agree(&self, other: &Self, subject: Subject) -> Option<bool> {
+        match subject {
+            Subject::Cfa => Some(self.cfa? == other.cfa?),
+            Subject::Ra => Some(self.ra? == other.ra?),
+            Subject::Fp => Some(self.fp? == other.fp?),
+            Subject::Signature => Some(self.signature? == other.signature?),
+            Subject::Signal => Some(self.signal? == other.signal?),
+            Subject::Caller => Some(self.ra?.is_some() == other.ra?.is_some()),
+            Subject::Places => None,
+        }
+    }
+
+    fn side(&self, truth: &Self, section: &Self, subject: Subject) -> Option<Side> {
+        match (self.agree(truth, subject), self.agree(section, subject)) {
+            (Some(true), _) => Some(Side::CallStack),
+            (_, Some(true)) => Some(Side::Section),
+            (Some(false), _) => Some(Side::Neither),
+            (None, _) => None,
+        }
+    }
+}
+
+/// Asks the witnesses about a disagreement. `with_stack` has the stack
+/// remembered.
+pub(crate) fn triage(found: &Disagreement, scene: &Scene<'_, '_>, with_stack: bool) -> Triage {
+    Inquiry::new(found, scene).conclude(with_stack)
+}
+
+struct Inquiry<'i, 'a> {
+    found: &'i Disagreement,
+    scene: &'i Scene<'i, 'a>,
+    subject: Subject,
+    module: Option<&'i Module<'a>>,
+    abi: Option<Abi>,
+    /// The FDE and row of the frame.
+    row: Option<Found>,
+    state: State,
+    truth: Values,
+    section: Values,
+    evidence: Vec<Evidence>,
+}
+
+impl<'i, 'a> Inquiry<'i, 'a> {
+    fn new(found: &'i Disagreement, scene: &'i Scene<'i, 'a>) -> Self {
+        let module = scene.target.module_at(found.address.get());
+        let mut inquiry = Self {
+            found,
+            scene,
+            subject: Subject::of(found),
+            module,
+            abi: module.and_then(|module| module.subject.abi()),
+            row: scene.target.sections.lookup(found.address).ok().flatten(),
+            state: scene.truth.state(found.frame),
+            truth: Values::default(),
+            section: Values::default(),
+            evidence: Vec::new(),
+        };
+        inquiry.truth = inquiry.true_values();
+        inquiry.section = inquiry.read_section();
+        inquiry
+    }
+
+    fn address(&self) -> LookupAddress {
+        self.found.address
+    }
+
+    /// The address in the terms of the file.
+    fn plain_address(&self) -> u64 {
+        let bias = self.module.map_or(0, |module| module.image.bias);
+        self.address().get().wrapping_sub(bias)
+    }
+
+    fn pauth(&self) -> PauthMask {
+        PauthMask::for_address_bits(self.scene.target.executable().image.cpu.address_bits)
+    }
+
+    fn word(&self, address: u64) -> Option<u64> {
+        self.scene.viewpoint.memory.read_u64(address)
+    }
+
+    fn true_values(&self) -> Values {
+        let Some(call) = self.scene.truth.call_of(self.found.frame) else {
+            return Values { ra: Some(None), ..Values::default() };
+        };
+        let signature = match self.found.expected {
+            Value::Signed(_, key) => Some(key.map(letter)),
+            _ => None,
+        };
+        Values {
+            cfa: Some(call.cfa),
+            ra: Some(Some(call.return_address)),
+            fp: Some(call.caller_fp),
+            signature,
+            signal: Some(call.interrupted),
+        }
+    }
+
+    /// What this project's engine makes of the section, from what is true of
+    /// the frame.
+    fn read_section(&mut self) -> Values {
+        let target = self.scene.target;
+        let bits = target.executable().image.cpu.address_bits;
+        let mut reader = SframeUnwinder::new(target.sections.clone(), bits);
+        let topmost = (self.found.frame == 0).then_some(self.scene.viewpoint);
+        let stepped = reader.step(&self.state, topmost, &|address| self.word(address));
+        let values = self.of_step(&stepped);
+        let says = match (&self.row, &stepped.caller) {
+            (_, Err(End::Failed(StepError::NoFde))) => "it has no FDE here".to_owned(),
+            (_, Err(End::Failed(error @ StepError::Malformed(_)))) => format!("it can't be decoded: {error}"),
+            (Some(found), _) => format!("row +{:#x}: {}", found.row.start, found.row),
+            (None, Err(end)) => format!("{end:?}"),
+            (None, Ok(_)) => "it has a row".to_owned(),
+        };
+        let agrees_with = match self.subject {
+            Subject::Places => Some(Side::Section),
+            subject => Some(match values.agree(&self.truth, subject) {
+                Some(true) => Side::CallStack,
+                _ => Side::Section,
+            }),
+        };
+        self.evidence.push(Evidence { witness: Witness::Reader, says, agrees_with });
+        values
+    }
+
+    fn of_step(&self, stepped: &Stepped) -> Values {
+        let ra = match &stepped.caller {
+            Ok(caller) => Some(Some(caller.pc.get())),
+            Err(End::Outermost) => Some(None),
+            Err(_) => None,
+        };
+        let is_mangled = self.row.as_ref().is_some_and(|found| found.row.mangled_ra);
+        let key = self.row.as_ref().map(|found| letter(found.fde.pauth_key));
+        Values {
+            cfa: stepped.cfa,
+            ra,
+            fp: stepped.caller.as_ref().ok().and_then(|caller| caller.fp.ok()),
+            signature: self.row.is_some().then_some(key.filter(|_| is_mangled)),
+            signal: self.row.as_ref().map(|found| found.fde.signal),
+        }
+    }
+
+    fn conclude(mut self, with_stack: bool) -> Triage {
+        let cfi = self.ask_cfi();
+        let chain = self.ask_frame_pointers();
+        let instructions = self.ask_instructions();
+        let linker_made = self.ask_layout();
+        let (blame, confidence) = self.blame(cfi, chain, instructions, linker_made);
+        let stack = with_stack.then(|| stack::view(&self));
+        Triage { blame, confidence, evidence: self.evidence, stack }
+    }
+
+    fn blame(
+        &self,
+        cfi: Option<Side>,
+        chain: Option<Side>,
+        instructions: Option<Side>,
+        linker_made: bool,
+    ) -> (Blame, Confidence) {
+        use Confidence::{High, Low, Medium};
+        use Side::{CallStack, Neither, Section};
+        let section_is_right = self.section.agree(&self.truth, self.subject) == Some(true);
+        if section_is_right {
+            // The rows lead to the truth, and the unwinder elsewhere.
+            return (Blame::Consumer, High);
+        }
+        if self.row.is_none() && self.claims_no_fde_falsely() {
+            return (Blame::Consumer, High);
+        }
+        let others = [chain, instructions];
+        let for_truth = others.contains(&Some(CallStack));
+        let for_section = others.contains(&Some(Section));
+        // Everything that describes the frame says the same, and only the call
+        // stack says otherwise.
+        if cfi == Some(Section) && instructions == Some(Section) && !for_truth {
+            return (Blame::Bench, High);
+        }
+        if linker_made {
+            return (Blame::ProducerLinker, if cfi == Some(CallStack) || for_truth { High } else { Medium });
+        }
+        match cfi {
+            Some(CallStack) if self.is_moved() => (Blame::ProducerLinker, Medium),
+            Some(CallStack) => (Blame::ProducerAssembler, High),
+            Some(Section) if for_truth => (Blame::CompilerOrCfi, High),
+            Some(Section) if for_section => (Blame::Bench, Medium),
+            Some(Section | Neither) => (Blame::CompilerOrCfi, Medium),
+            None if for_truth => (Blame::Unknown, Medium),
+            None => (Blame::Unknown, Low),
+        }
+    }
+
+    /// Whether the unwinder says that there is no FDE, and there is one.
+    fn claims_no_fde_falsely(&self) -> bool {
+        let has_fde = self.scene.target.sections.lookup_fde(self.address()).is_ok_and(|fde| fde.is_some());
+        has_fde && self.found.got == Value::End(End::Failed(StepError::NoFde))
+    }
+
+    /// Whether the FDE begins elsewhere than that of the CFI: assemblers start
+    /// both at the same label.
+    fn is_moved(&self) -> bool {
+        let (Some(found), Some(module)) = (&self.row, self.module) else { return false };
+        let fde = module.cfi().and_then(|cfi| cfi.fde_at(self.plain_address()));
+        let start = found.fde.start.wrapping_sub(module.image.bias);
+        fde.is_some_and(|fde| fde.range.start != start)
+    }
+
+    fn note(&mut self, witness: Witness, says: String, agrees_with: Option<Side>) -> Option<Side> {
+        self.evidence.push(Evidence { witness, says, agrees_with });
+        agrees_with
+    }
+
+    /// The registers that are known of the frame: those of the CPU, taken to
+    /// it by CFI, as long as that agrees with the call stack.
+    fn registers(&self) -> Registers {
+        /// Further down, only SP and FP are known.
+        const MAX_STEPS: usize = 64;
+        let (truth, frame) = (self.scene.truth, self.found.frame);
+        let abi = self.abi;
+        let set = |registers: &mut Registers, state: &State| {
+            let Some(abi) = abi else { return };
+            for (register, value) in [(abi.sp(), Some(state.sp)), (abi.fp(), state.fp.ok())] {
+                if let (Ok(register), Some(value)) = (u16::try_from(register.0), value) {
+                    registers.insert(register, value);
+                }
+            }
+        };
+        let mut registers: Registers = (0..=LAST_REGISTER)
+            .filter_map(|register| Some((register, self.scene.viewpoint.register(register.into())?)))
+            .collect();
+        for index in 0..frame {
+            let next = (index < MAX_STEPS).then(|| {
+                let address = truth.address(index).get();
+                let module = self.scene.target.module_at(address)?;
+                let plain = address.wrapping_sub(module.image.bias);
+                let memory = |address| self.word(address);
+                let caller = module.cfi()?.evaluate(plain, &registers, &memory, self.pauth()).ok()?;
+                (truth.call_of(index)?.cfa == caller.cfa).then_some(caller.registers)
+            });
+            registers = next.flatten().unwrap_or_default();
+            set(&mut registers, &truth.state(index + 1));
+        }
+        registers
+    }
+
+    fn ask_cfi(&mut self) -> Option<Side> {
+        let (module, address) = (self.module?, self.plain_address());
+        let cfi = module.cfi()?;
+        let Some(fde) = cfi.fde_at(address) else {
+            return self.note(Witness::Cfi, "there is none for this address".to_owned(), None);
+        };
+        let rules = match cfi.row_at(address) {
+            Ok(Some(row)) => cfi.rules(&row, address),
+            Ok(None) => return self.note(Witness::Cfi, "there is no row for this address".to_owned(), None),
+            Err(error) => return self.note(Witness::Cfi, error.to_string(), None),
+        };
+        let registers = self.registers();
+        let memory = |address| self.word(address);
+        let evaluated = cfi.evaluate(address, &registers, &memory, self.pauth());
+        let key = if fde.key_b { 'B' } else { 'A' };
+        let signature = Some(rules.signed.then_some(key));
+        let values = match evaluated {
+            Ok(evaluated) => {
+                let ra = match evaluated.ra {
+                    Ok(ra) => Some(Some(ra)),
+                    Err(EvaluationError::Outermost) => Some(None),
+                    Err(_) => None,
+                };
+                let fp = self.abi.and_then(|abi| u16::try_from(abi.fp().0).ok());
+                Values {
+                    cfa: Some(evaluated.cfa),
+                    ra,
+                    fp: fp.and_then(|fp| evaluated.registers.get(&fp).copied()),
+                    signature,
+                    signal: Some(evaluated.is_signal),
+                }
+            }
+            Err(_) => Values { signature, signal: Some(fde.is_signal), ..Values::default() },
+        };
+        let side = if self.subject == Subject::Places {
+            self.side_of_rules(&rules)
+        } else {
+            values.side(&self.truth, &self.section, self.subject)
+        };
+        let signal = if fde.is_signal { ", of a signal frame" } else { "" };
+        let key = if rules.signed && fde.key_b { ", key B" } else { "" };
+        let says = format!("{}: {rules}{key}{signal}", fde.section);
+        self.note(Witness::Cfi, says, side)
+    }
+
+    /// Rules that read the same places are as lucky as those of the section.
+    fn side_of_rules(&self, rules: &Rules) -> Option<Side> {
+        let row = &self.row.as_ref()?.row;
+        let same_cfa = row.cfa == rules.cfa.ok();
+        // On AMD64 "unchanged" is the fixed place of RA.
+        let same = |ours: &Recovery, theirs: Option<Recovery>| match (ours, theirs) {
+            (ours, Some(theirs)) if *ours == theirs => true,
+            (Recovery::Unchanged, Some(Recovery::Undefined)) => true,
+            _ => false,
+        };
+        let all_same = same_cfa && same(&row.ra, rules.ra.ok()) && same(&row.fp, rules.fp.ok());
+        Some(if all_same { Side::Section } else { Side::CallStack })
+    }
+
+    fn ask_frame_pointers(&mut self) -> Option<Side> {
+        let (says, values) = chain::read(self)?;
+        // A chain says something only where it is one: code need not keep FP.
+        let side = values.side(&self.truth, &self.section, self.subject);
+        if side.is_none() || side == Some(Side::Neither) {
+            return None;
+        }
+        self.note(Witness::FramePointers, says, side)
+    }
+
+    fn ask_instructions(&mut self) -> Option<Side> {
+        let module = self.module?;
+        let target = self.scene.target;
+        let address = self.address().get();
+        let start = target.function_at(address)?;
+        // The address in a caller lies within its call: what holds before the
+        // call holds there.
+        let pc = if self.found.frame == 0 { address } else { module.code().before(address + 1)? };
+        let layout = instructions::layout(self.abi?, module.code(), target.extent(start)?, pc)?;
+        let values = instructions::values(&layout, self.abi?, &self.state, &|address| self.word(address));
+        let says = format!("from the function's entry on: {layout}");
+        if self.subject == Subject::Places {
+            let side = self.row.as_ref().and_then(|found| layout.side_of(&found.row));
+            return self.note(Witness::Instructions, says, side);
+        }
+        let side = values.side(&self.truth, &self.section, self.subject);
+        self.note(Witness::Instructions, says, side)
+    }
+
+    /// Whether a linker has made the code.
+    fn ask_layout(&mut self) -> bool {
+        let Some(module) = self.module else { return false };
+        let section = module.subject.section_at(self.plain_address());
+        let place = self.scene.target.place(self.address().get());
+        let linker_made = section
+            .is_some_and(|name| [".plt", ".iplt"].iter().any(|plt| name.starts_with(plt)))
+            || place.function.is_some_and(|name| name.ends_with("@plt"));
+        if linker_made {
+            let section = section.unwrap_or("a procedure linkage table");
+            self.note(Witness::Layout, format!("the code lies in {section}, which linkers make"), None);
+        } else if self.is_moved() {
+            let start = self.row.as_ref().map_or(0, |found| found.fde.start.wrapping_sub(module.image.bias));
+            self.note(
+                Witness::Layout,
+                format!("the FDE begins at {start:#x}, that of the CFI elsewhere"),
+                None,
+            );
+        }
+        linker_made
+    }
+}
+
+const fn letter(key: PauthKey) -> char {
+    match key {
+        PauthKey::A => 'A',
+        PauthKey::B => 'B',
+    }
+}
+
+/// The address that a rule of a row computes or loads from, from what is true
+/// of the frame.
+fn place_of(rule: &RecoveryRule, cfa: Option<u64>, state: &State) -> Option<u64> {
+    let base = match rule.base {
+        Base::Cfa => cfa?,
+        Base::Sp => state.sp,
+        Base::Fp => state.fp.ok()?,
+        Base::Register(_) => return None,
+    };
+    Some(base.wrapping_add_signed(rule.offset))
+}
