@@ -13,7 +13,7 @@ use crate::coverage::{Coverage, UnexercisedRow};
 use crate::cross_check::{TraceCounts, Traces};
 use crate::examine::{Breakpoint, Deliveries, Examination, Look, Probe, Signals, WalkEnds, examine_with};
 use crate::files::Files;
-use crate::finding::{Address, Finding};
+use crate::finding::{Address, Blame, Finding};
 use crate::judge::{Expected, judge_coverage, judge_ends, judge_signals, judge_stop, judge_sweep};
 use crate::spec::{Abi, BuildFacts, End, Location, Spec, Stop, Verdict};
 use crate::target::Target;
@@ -56,8 +56,12 @@ pub struct SeenKnown {
     pub row: Option<Address>,
     /// The spec's explanation.
     pub reason: String,
+    /// Who has to mend it.
+    pub blame: Blame,
     /// Number of findings that it explains.
     pub findings: u64,
+    /// The first of them.
+    pub finding: Finding,
 }
 
 /// Signals, each of which was delivered in a run of its own.
@@ -290,7 +294,7 @@ impl Case<'_> {
         stops
             .iter()
             .zip(examination.arrivals)
-            .map(|((index, stop), (hits, arrival))| match arrival {
+            .map(|((index, stop, _), (hits, arrival))| match arrival {
                 Some(arrival) => Ok((*index, arrival.frames)),
                 None => Err(format!("{} was reached {hits} times, not {}", stop.at, stop.hit)),
             })
@@ -315,7 +319,7 @@ impl Case<'_> {
         extent: Extent<'_>,
     ) -> Result<Run<'_>, String> {
         let stops: Vec<(usize, &Stop)> = self.spec.stops_for(&self.facts()).collect();
-        let breakpoints = stops
+        let breakpoints: Vec<Breakpoint> = stops
             .iter()
             .map(|(index, stop)| {
                 let pc = resolve(&stop.at, target).map_err(|(message, help)| {
@@ -334,6 +338,8 @@ impl Case<'_> {
         let build = self.build;
         let traces = Traces::of_build(&build.abi, &build.sources, &build.command);
         let distrusted = self.spec.distrust.iter().map(|distrust| distrust.trace);
+        let places = breakpoints.iter().map(|breakpoint| breakpoint.pc);
+        let stops = stops.into_iter().zip(places).map(|((index, stop), pc)| (index, stop, pc)).collect();
         let look = Look {
             breakpoints,
             signals: if extent.without_signals { Vec::new() } else { self.signals(target)? },
@@ -399,15 +405,26 @@ impl Case<'_> {
         report.unreached = self.unreached(&examination.coverage);
         let mut findings = examination.findings;
         if broken.is_none() {
-            for ((_, stop), arrival) in stops.iter().zip(&examination.arrivals) {
-                findings.extend(judge_stop(stop, arrival));
+            for ((_, stop, pc), arrival) in stops.iter().zip(&examination.arrivals) {
+                let ended_at = arrival.1.as_ref().map_or(*pc, |arrival| arrival.ended_at);
+                findings.extend(judge_stop(stop, arrival).into_iter().map(|finding| {
+                    let is_end = matches!(finding.verdict, Verdict::NoFde | Verdict::WrongEnd);
+                    finding.at(if is_end { ended_at } else { *pc }, target)
+                }));
             }
             for ((_, signal), deliveries) in self.spec.signals_for(&self.facts()).zip(&examination.deliveries)
             {
                 findings.extend(judge_signals(signal, deliveries));
             }
-            findings.extend(judge_coverage(self.spec, &self.facts(), &examination.coverage));
-            findings.extend(judge_ends(self.spec.ends_for(&self.facts()), &examination.walk_ends));
+            let coverage = judge_coverage(self.spec, &self.facts(), &examination.coverage);
+            findings.extend(coverage.into_iter().map(|finding| finding.located(target)));
+            for (end, finding) in judge_ends(self.spec.ends_for(&self.facts()), &examination.walk_ends) {
+                let place = examination.end_places.get(&end);
+                findings.push(match place {
+                    Some(address) => finding.at(*address, target),
+                    None => finding,
+                });
+            }
             if let Some(sweep) = self.spec.sweep_for(&self.facts()) {
                 findings.extend(judge_sweep(sweep, report, examination.coverage.instructions_covered));
             }
@@ -433,23 +450,28 @@ impl Case<'_> {
         let facts = self.facts();
         let expected: Vec<Expected<'_>> =
             self.spec.known_for(&facts).flat_map(|(_, known)| Expected::all_of(known)).collect();
-        let mut seen = vec![0; expected.len()];
+        let mut seen: Vec<Vec<Finding>> = expected.iter().map(|_| Vec::new()).collect();
         let places: Vec<(Option<String>, Verdict)> =
             findings.iter().map(|finding| (finding.function.clone(), finding.verdict)).collect();
         for finding in findings {
             match expected.iter().position(|expected| expected.explains(&finding)) {
-                Some(index) => seen[index] += 1,
+                Some(index) => seen[index].push(finding),
                 None => report.findings.push(finding),
             }
         }
-        for (expected, findings) in expected.iter().zip(seen) {
-            if findings > 0 {
+        for (expected, seen) in expected.iter().zip(seen) {
+            let count = seen.len() as u64;
+            let blamed_on = seen.iter().find(|finding| finding.blame != expected.known.blame);
+            report.findings.extend(blamed_on.map(|finding| expected.blamed_otherwise(finding)));
+            if let Some(first) = seen.into_iter().next() {
                 report.known.push(SeenKnown {
                     verdict: expected.known.verdict,
                     function: expected.known.function.clone(),
                     row: expected.row.map(|row| Address(row.0)),
                     reason: expected.known.reason.clone(),
-                    findings,
+                    blame: expected.known.blame,
+                    findings: count,
+                    finding: first,
                 });
             } else if complete {
                 report.findings.push(expected.missed(&places));
@@ -463,8 +485,9 @@ impl Case<'_> {
     }
 }
 
-/// A spec's stops for a build, by their positions in the spec, and what the run has shown.
-type Run<'s> = (Vec<(usize, &'s Stop)>, Examination);
+/// A spec's stops for a build, with their positions in the spec and their
+/// loaded addresses, and what the run has shown.
+type Run<'s> = (Vec<(usize, &'s Stop, u64)>, Examination);
 
 /// The name of a spec: its file's, without the extension.
 #[must_use]

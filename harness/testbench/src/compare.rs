@@ -160,6 +160,19 @@ impl WalkEnd {
         matches!(self, Self::Outermost | Self::Unmarked | Self::Context)
     }
 
+    /// Whether it is the end that most walks have, and nobody asks where.
+    pub(crate) const fn is_usual(self) -> bool {
+        matches!(self, Self::Outermost)
+    }
+
+    /// The frame at which a walk ended that is not whole.
+    pub(crate) const fn frame(self) -> Option<usize> {
+        match self {
+            Self::NoFde { frame } | Self::InRegister { frame } | Self::NoProgress { frame } => Some(frame),
+            _ => None,
+        }
+    }
+
     /// The end as specs name it.
     #[must_use]
     pub const fn in_specs(self) -> Option<spec::End> {

@@ -35,6 +35,8 @@ pub struct Arrival {
     pub frames: Vec<String>,
     /// How the backtrace ended there.
     pub end: WalkEnd,
+    /// Where it ended: the address by which its last frame was looked up.
+    pub ended_at: u64,
 }
 
 /// How often walks ended in which way.
@@ -159,6 +161,9 @@ pub struct Examination {
     pub frames: u64,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
+    /// Where the first walk ended in each way: the address by which the last
+    /// frame was looked up.
+    pub end_places: BTreeMap<End, u64>,
     /// The deepest call stack.
     pub max_depth: usize,
     /// What was wrong, in the runs with signals too.
@@ -227,6 +232,7 @@ pub(crate) fn examine_with(
         agree: comparisons - walk_ends.disagreed,
         frames,
         walk_ends,
+        end_places: examiner.end_places,
         max_depth,
         findings: target.stray_fdes().chain(examiner.findings.into_findings(target)).collect(),
         arrivals,
@@ -256,6 +262,7 @@ struct Examiner<'e, 'a, 'p> {
     comparisons: u64,
     frames: u64,
     walk_ends: WalkEnds,
+    end_places: BTreeMap<End, u64>,
     max_depth: usize,
     depth: usize,
     last_pc: u64,
@@ -323,6 +330,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             comparisons: 0,
             frames: 0,
             walk_ends: WalkEnds::default(),
+            end_places: BTreeMap::new(),
             max_depth: 0,
             depth: 0,
             last_pc: 0,
@@ -469,6 +477,12 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         };
         let end = if disagreed { WalkEnd::Disagreed } else { end };
         self.walk_ends.count(end);
+        if !end.is_usual()
+            && let Some(kind) = end.in_specs()
+        {
+            let place = || truth.address(end.frame().unwrap_or(depth - 1)).get();
+            self.end_places.entry(kind).or_insert_with(place);
+        }
         if end != WalkEnd::Unsettled {
             self.comparisons += 1;
             self.frames += frames.min(depth) as u64;
@@ -493,9 +507,11 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             let (hits, arrival) = &mut self.arrivals[index];
             *hits = hits.saturating_add(1);
             if *hits == self.look.breakpoints[index].hit {
-                let addresses = Truth::of(moment).addresses();
-                let frames = addresses.map(|address| self.target.frame_name(address.get())).collect();
-                *arrival = Some(Arrival { frames, end });
+                let truth = Truth::of(moment);
+                let names = truth.addresses().map(|address| self.target.frame_name(address.get()));
+                let last = end.frame().unwrap_or(moment.call_stack.depth() - 1);
+                let ended_at = truth.address(last).get();
+                *arrival = Some(Arrival { frames: names.collect(), end, ended_at });
             }
         }
     }

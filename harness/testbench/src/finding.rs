@@ -11,7 +11,7 @@ use crate::disassembly::Instruction;
 pub use crate::spec::Blame;
 use crate::spec::Verdict;
 use crate::target::Target;
-use crate::triage::{Scene, Triage, triage};
+use crate::triage::{Scene, Triage, triage, triage_place};
 use crate::unwind::End;
 
 /// An address in reports: a string such as `0x401000`.
@@ -224,7 +224,18 @@ impl Finding {
         let address = InstructionPointer(address).into();
         self.row = target.sections.lookup(address).ok().flatten().map(|found| FindingRow::new(&found.row));
         (self.instruction, self.listing) = listing(address, target);
+        (self.blame, self.confidence, self.evidence) = triage_place(self.verdict, address, target);
         self
+    }
+
+    /// With the place of the function, or of its row, that it names already.
+    #[must_use]
+    pub(crate) fn located(self, target: &Target<'_>) -> Self {
+        let Some(name) = self.function.clone().filter(|_| self.pc.is_none()) else { return self };
+        let qualified = self.image.as_ref().map_or_else(|| name.clone(), |image| format!("{image}!{name}"));
+        let Some(start) = target.addresses_of(&qualified).first().copied() else { return self };
+        let row = self.row.as_ref().map_or(0, |row| row.start.0);
+        Self { function: Some(name), ..self.at(start.wrapping_add(row), target) }
     }
 }
 

@@ -107,9 +107,10 @@ pub(crate) fn judge_coverage(spec: &Spec, facts: &BuildFacts<'_>, coverage: &Cov
     let mut findings = Vec::new();
     let uncovered = coverage.uncovered.iter().map(|(function, instructions)| {
         let got = format!("{instructions} instructions of {function} without an FDE");
-        (None, function, got)
+        (None, function, None, got)
     });
-    except(&spec.uncovered, facts, uncovered, "an FDE for every instruction", &mut findings);
+    let no_fde = (Verdict::NoFde, "an FDE for every instruction");
+    except(&spec.uncovered, facts, uncovered, no_fde, &mut findings);
     for exception in Spec::exceptions_for(&spec.uncovered, facts) {
         let Some(expected) = exception.instructions else { continue };
         let places = coverage.uncovered_places.iter().filter(|(function, _)| exception.names(function));
@@ -126,37 +127,40 @@ pub(crate) fn judge_coverage(spec: &Spec, facts: &BuildFacts<'_>, coverage: &Cov
         }
     }
 
-    let mut rows: BTreeMap<(Option<&String>, &String), Vec<String>> = BTreeMap::new();
+    let mut rows: BTreeMap<(Option<&String>, &String), Vec<&FindingRow>> = BTreeMap::new();
     for UnexercisedRow { image, function, row, .. } in &coverage.unexercised {
-        rows.entry((image.as_ref(), function)).or_default().push(format!("+{}", row.start));
+        rows.entry((image.as_ref(), function)).or_default().push(row);
     }
     let unreached = rows.into_iter().map(|((image, function), rows)| {
-        let got = format!("rows {} of {function} not exercised", rows.join(", "));
-        (image, function, got)
+        let starts: Vec<String> = rows.iter().map(|row| format!("+{}", row.start)).collect();
+        let got = format!("rows {} of {function} not exercised", starts.join(", "));
+        (image, function, rows.first().copied(), got)
     });
-    except(&spec.unreached, facts, unreached, "every row exercised", &mut findings);
+    let not_reached = (Verdict::NotReached, "every row exercised");
+    except(&spec.unreached, facts, unreached, not_reached, &mut findings);
     findings
 }
 
 fn except<'c>(
     exceptions: &[Exception],
     facts: &BuildFacts<'_>,
-    found: impl Iterator<Item = (Option<&'c String>, &'c String, String)>,
-    expected: &str,
+    found: impl Iterator<Item = (Option<&'c String>, &'c String, Option<&'c FindingRow>, String)>,
+    (verdict, expected): (Verdict, &str),
     findings: &mut Vec<Finding>,
 ) {
     let entries = Spec::exceptions_for(exceptions, facts);
     let mut patterns: Vec<_> =
         entries.flat_map(|entry| entry.functions.iter()).map(|pattern| (pattern, false)).collect();
-    for (image, function, got) in found {
+    for (image, function, row, got) in found {
         let mut excepted = false;
         for (_, needed) in patterns.iter_mut().filter(|(pattern, _)| pattern.matches(function)) {
             (*needed, excepted) = (true, true);
         }
         if !excepted {
             let message = format!("{got}; the spec expects {expected}");
-            let finding = Finding::of_spec(Verdict::NotReached, expected.to_owned(), got, message);
-            findings.push(Finding { function: Some(function.clone()), image: image.cloned(), ..finding });
+            let finding = Finding::of_spec(verdict, expected.to_owned(), got, message);
+            let function = Some(function.clone());
+            findings.push(Finding { function, image: image.cloned(), row: row.cloned(), ..finding });
         }
     }
     for (pattern, _) in patterns.iter().filter(|(_, needed)| !needed) {
@@ -173,7 +177,7 @@ fn except<'c>(
 /// Ends of backtraces that the spec does not expect, and those that it does
 /// and that were not seen. Where code without an FDE may execute, a backtrace
 /// may end there too.
-pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<Finding> {
+pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<(End, Finding)> {
     let list =
         |ends: &mut dyn Iterator<Item = End>| ends.map(|end| end.to_string()).collect::<Vec<_>>().join(", ");
     let mut findings = Vec::new();
@@ -186,7 +190,7 @@ pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<Finding> {
         let expected = list(&mut expected.iter().copied());
         let got = list(&mut seen.counts().into_iter().filter(|(_, count)| *count > 0).map(|(end, _)| end));
         let message = format!("{message}; the spec expects: {expected}");
-        findings.push(Finding::of_spec(Verdict::WrongEnd, expected, got, message));
+        findings.push((end, Finding::of_spec(Verdict::WrongEnd, expected, got, message)));
     }
     findings
 }
@@ -259,6 +263,14 @@ impl<'k> Expected<'k> {
         *verdict == finding.verdict
             && function.as_ref().is_none_or(|function| finding.function.as_ref() == Some(function))
             && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
+    }
+
+    /// A finding that is known and that others are to blame for than its spec says.
+    pub(crate) fn blamed_otherwise(&self, finding: &Finding) -> Finding {
+        let expected = format!("{} to blame", self.known.blame);
+        let got = format!("{} ({} confidence)", finding.blame, finding.confidence);
+        let message = format!("{}: the spec blames {}, and triage {got}", finding.message, self.known.blame);
+        Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..finding.clone() }
     }
 
     /// A finding that was not seen: gone, or changed into something else.

@@ -521,7 +521,7 @@ fn a_spec_that_names_no_symbol_is_broken_and_told_the_line_and_what_was_meant() 
 
 #[test]
 fn a_known_entry_that_matches_nothing_is_an_unexpected_pass() {
-    let known = "known: [{where: {abi: amd64}, verdict: wrong-ra, function: leaf, reason: this row is said to be wrong}]";
+    let known = "known: [{where: {abi: amd64}, verdict: wrong-ra, blame: unknown, function: leaf, reason: this row is said to be wrong}]";
     let reports = run_spec("s.yaml", &spec(&format!("stops: [{{at: leaf}}]\n{known}")));
     assert_eq!(only_verdict(&reports), Verdict::UnexpectedPass);
 }
@@ -529,7 +529,7 @@ fn a_known_entry_that_matches_nothing_is_an_unexpected_pass() {
 #[test]
 fn a_program_whose_budget_is_spent_is_broken_even_where_a_failure_is_known() {
     let folder = tempfile::tempdir().expect("a folder");
-    let known = "known: [{where: {abi: amd64}, verdict: wrong-ra, function: leaf, reason: this row is said to be wrong}]";
+    let known = "known: [{where: {abi: amd64}, verdict: wrong-ra, blame: unknown, function: leaf, reason: this row is said to be wrong}]";
     std::fs::write(folder.path().join("s.yaml"), spec(&format!("stops: [{{at: leaf}}]\n{known}")))
         .expect("a file");
     let suite = Suite::open(&common::repository().join("corpus"), folder.path()).expect("a suite");
@@ -617,7 +617,7 @@ fn a_sweep_that_ran_without_asking_the_section_anything_is_broken() {
 /// An entry that selects no build would never be looked at.
 #[test]
 fn an_entry_that_selects_no_build_is_an_error_that_points_at_it() {
-    let known = "known: [{where: {variant: O7}, verdict: wrong-ra, function: leaf, reason: this row is said to be wrong}]";
+    let known = "known: [{where: {variant: O7}, verdict: wrong-ra, blame: unknown, function: leaf, reason: this row is said to be wrong}]";
     for (entries, line) in [
         (format!("stops:\n  - at: leaf\n{known}"), "s.yaml:7:"),
         ("stops:\n  - {at: leaf, where: {variant: O7}}".to_owned(), "s.yaml:6:"),

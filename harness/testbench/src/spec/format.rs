@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer};
 
 use super::de::{list, present};
 use super::{
-    Abi, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector, Trace,
-    Verdict,
+    Abi, Blame, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector,
+    Trace, Verdict,
 };
 
 /// A spec of the SFrame test bench: what must be true of one program.
@@ -272,6 +272,8 @@ pub struct Known {
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "OneOrMany<RowOffset>")]
     pub row: Option<OneOrMany<RowOffset>>,
+    /// Who has to mend it. Triage must come to the same.
+    pub blame: Blame,
     /// What is wrong, whose fault it is, and where it is reported.
     #[schemars(length(min = 20))]
     pub reason: String,

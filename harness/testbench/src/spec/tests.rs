@@ -58,6 +58,7 @@ sweep:
 known:
   - where: {toolchain: gnu-2.40, abi: s390x}
     verdict: wrong-ra
+    blame: producer-assembler
     function: leaf
     row: 0x1c
     reason: >-
@@ -308,12 +309,12 @@ const REASON: &str = "the assembler is wrong, reported";
 #[test]
 fn success_is_no_known_failure() {
     for verdict in ["agree", "broken", "unexpected-pass", "changed-failure"] {
-        let entry = format!("{{where: {{abi: amd64}}, verdict: {verdict}, reason: '{REASON}'}}");
+        let entry = format!("{{where: {{abi: amd64}}, verdict: {verdict}, reason: '{REASON}', blame: unknown}}");
         let expected = format!("`{verdict}` cannot be a known failure");
         assert_refused(&known(&entry), (5, 36), &expected);
     }
     assert_refused(
-        &known("{where: {abi: amd64}, verdict: wrong-pc, reason: x}"),
+        &known("{where: {abi: amd64}, verdict: wrong-pc, reason: x, blame: unknown}"),
         (5, 36),
         "unknown name `wrong-pc`; did you mean `wrong-",
     );
@@ -322,22 +323,22 @@ fn success_is_no_known_failure() {
 #[test]
 fn a_known_failure_needs_a_reason() {
     for reason in ["''", "bug", "'                         '"] {
-        let entry = format!("{{where: {{abi: amd64}}, verdict: wrong-ra, reason: {reason}}}");
+        let entry = format!("{{where: {{abi: amd64}}, verdict: wrong-ra, reason: {reason}, blame: unknown}}");
         assert_refused(&known(&entry), (5, 54), "at least 20 characters");
     }
-    let error = refused(&known("{where: {abi: amd64}, verdict: wrong-ra}"));
+    let error = refused(&known("{where: {abi: amd64}, verdict: wrong-ra, blame: unknown}"));
     assert!(error.message().contains("missing key `reason`"), "{error}");
 }
 
 #[test]
 fn a_known_row_needs_its_function() {
-    let entry = format!("{{where: {{abi: amd64}}, verdict: wrong-ra, row: 4, reason: '{REASON}'}}");
+    let entry = format!("{{where: {{abi: amd64}}, verdict: wrong-ra, row: 4, reason: '{REASON}', blame: unknown}}");
     assert_refused(&known(&entry), (5, 46), "a row of which function?");
 }
 
 #[test]
 fn the_same_known_failure_twice_is_refused() {
-    let one = format!("verdict: wrong-ra, function: f, row: 0x10, reason: '{REASON}'");
+    let one = format!("verdict: wrong-ra, function: f, row: 0x10, reason: '{REASON}', blame: unknown");
     let text = format!(
         "{}  - {{where: {{abi: [amd64]}}, {one}}}\n",
         known(&format!("{{where: {{abi: amd64}}, {one}}}")),

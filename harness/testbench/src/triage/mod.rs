@@ -110,6 +110,120 @@ pub(crate) fn triage(found: &Disagreement, scene: &Scene<'_, '_>, with_stack: bo
     Inquiry::new(found, scene).conclude(with_stack)
 }
 
+/// What CFI and the code's origin say of a place that a finding is about
+/// which no walk has led to.
+pub(crate) fn triage_place(
+    verdict: Verdict,
+    address: LookupAddress,
+    target: &Target<'_>,
+) -> (Blame, Confidence, Vec<Evidence>) {
+    let nobody = (Blame::Unknown, Confidence::Low, Vec::new());
+    let Some(module) = target.module_at(address.get()) else { return nobody };
+    let plain = address.get().wrapping_sub(module.image.bias);
+    let cfi = module.cfi().and_then(|cfi| {
+        let row = cfi.row_at(plain).ok()??;
+        Some((cfi.fde_at(plain)?.section, cfi.rules(&row, plain)))
+    });
+    let says_end = matches!(&cfi, Some((_, rules)) if rules.ra == Ok(Recovery::Undefined));
+    if verdict == Verdict::NoFde
+        && let Some(behind) = bytes_behind(module)
+    {
+        let says =
+            format!("{behind} bytes of .sframe lie behind what its header describes, and are never read");
+        let evidence = Evidence { witness: Witness::Layout, says, agrees_with: None };
+        return (Blame::ProducerLinker, Confidence::High, vec![evidence]);
+    }
+    if verdict == Verdict::NoFde
+        && cfi.is_some()
+        && let Some(start) = moved_fde(module, target)
+    {
+        let says = format!("an FDE begins at {start:#x}, where no function does: it has been moved");
+        let evidence = Evidence { witness: Witness::Layout, says, agrees_with: None };
+        return (Blame::ProducerLinker, Confidence::Medium, vec![evidence]);
+    }
+    let row = target.sections.lookup(address).ok().flatten().map(|found| found.row);
+    let has_mark = row.is_some_and(|row| row.is_outermost());
+    let (blame, confidence) = match verdict {
+        Verdict::NoFde if is_linker_made(module, plain, target.place(address.get()).function) => {
+            (Blame::ProducerLinker, Confidence::Medium)
+        }
+        // An assembler has no reason to leave it out.
+        Verdict::NoFde if is_expressible(module, plain) == Some(true) => {
+            (Blame::ProducerLinker, Confidence::Low)
+        }
+        Verdict::NoFde if cfi.is_some() => (Blame::ProducerAssembler, Confidence::Medium),
+        Verdict::NoFde => (Blame::CompilerOrCfi, Confidence::Medium),
+        Verdict::WrongEnd if row.is_none() && cfi.is_some() => (Blame::ProducerAssembler, Confidence::Medium),
+        Verdict::WrongEnd if row.is_none() => (Blame::CompilerOrCfi, Confidence::Medium),
+        Verdict::WrongEnd if cfi.is_some() && says_end != has_mark => {
+            (Blame::ProducerAssembler, Confidence::Medium)
+        }
+        Verdict::WrongEnd if cfi.is_some() => (Blame::CompilerOrCfi, Confidence::Low),
+        _ => return nobody,
+    };
+    let says = match cfi {
+        Some((section, rules)) if confidence == Confidence::Low && verdict == Verdict::NoFde => format!(
+            "{section}: {rules}; all rows of the function can be expressed: its object has no .sframe, \
+             or the linker has dropped it"
+        ),
+        Some((section, rules)) => format!("{section}: {rules}"),
+        None => "there is none for this address".to_owned(),
+    };
+    (blame, confidence, vec![Evidence { witness: Witness::Cfi, says, agrees_with: None }])
+}
+
+/// The bytes of a section behind its rows. Linkers that put sections one
+/// behind the other, or count wrongly, leave some.
+fn bytes_behind(module: &Module<'_>) -> Option<u64> {
+    let header = module.section.as_ref()?.header();
+    let rows = u64::from(header.freoff).checked_add(header.fre_len.into())?;
+    let end = (header.end() as u64).checked_add(rows)?;
+    let len = module.subject.sframe?.data.len() as u64;
+    // Padding is less than a header.
+    len.checked_sub(end).filter(|behind| *behind >= header.end() as u64)
+}
+
+/// Whether all that CFI says of a function can be said by rows of default
+/// FDEs, which every version has.
+fn is_expressible(module: &Module<'_>, plain: u64) -> Option<bool> {
+    let cfi = module.cfi()?;
+    let fde = cfi.fde_at(plain)?;
+    let rows = cfi.rows(fde).ok()?;
+    let is_plain = |recovery: Result<Recovery, _>| match recovery {
+        Ok(Recovery::Unchanged) => true,
+        Ok(Recovery::Rule(rule)) => rule.base == Base::Cfa && rule.dereference,
+        Ok(Recovery::Undefined) | Err(_) => false,
+    };
+    Some(
+        !fde.is_signal
+            && rows.iter().map(|row| cfi.rules(row, row.range.start)).all(|rules| {
+                let cfa =
+                    rules.cfa.is_ok_and(|cfa| matches!(cfa.base, Base::Sp | Base::Fp) && !cfa.dereference);
+                cfa && is_plain(rules.ra) && is_plain(rules.fp)
+            }),
+    )
+}
+
+/// The start of an FDE of code which is not a linker's own, where neither CFI
+/// nor a symbol knows of a function: assemblers start all three at one label.
+fn moved_fde(module: &Module<'_>, target: &Target<'_>) -> Option<u64> {
+    let cfi = module.cfi()?;
+    module.section.as_ref()?.fdes().flatten().find_map(|fde| {
+        let plain = fde.start.wrapping_sub(module.image.bias);
+        let place = target.place(fde.start);
+        let begins = place.function.is_some() && place.offset == 0
+            || cfi.fde_at(plain).is_some_and(|fde| fde.range.start == plain);
+        (!begins && fde.size > 0 && !is_linker_made(module, plain, place.function)).then_some(plain)
+    })
+}
+
+/// Whether code is a linker's own.
+fn is_linker_made(module: &Module<'_>, plain: u64, function: Option<&str>) -> bool {
+    let section = module.subject.section_at(plain);
+    section.is_some_and(|name| [".plt", ".iplt"].iter().any(|plt| name.starts_with(plt)))
+        || function.is_some_and(|name| name.ends_with("@plt"))
+}
+
 struct Inquiry<'i, 'a> {
     found: &'i Disagreement,
     scene: &'i Scene<'i, 'a>,
@@ -228,7 +342,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let chain = self.ask_frame_pointers();
         let instructions = self.ask_instructions();
         let linker_made = self.ask_layout();
-        let (blame, confidence) = self.blame(cfi, chain, instructions, linker_made);
+        let overwritten = self.ask_stores();
+        let (blame, confidence) = self.blame(cfi, chain, instructions, linker_made, overwritten);
         let stack = with_stack.then(|| stack::view(&self));
         Triage { blame, confidence, evidence: self.evidence, stack }
     }
@@ -239,9 +354,13 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         chain: Option<Side>,
         instructions: Option<Side>,
         linker_made: bool,
+        overwritten: bool,
     ) -> (Blame, Confidence) {
         use Confidence::{High, Low, Medium};
         use Side::{CallStack, Neither, Section};
+        if self.is_unmarked_signal() {
+            return (Blame::ProducerAssembler, Medium);
+        }
         let section_is_right = self.section.agree(&self.truth, self.subject) == Some(true);
         if section_is_right {
             // The rows lead to the truth, and the unwinder elsewhere.
@@ -249,6 +368,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         }
         if self.row.is_none() && self.claims_no_fde_falsely() {
             return (Blame::Consumer, High);
+        }
+        if self.is_beyond_the_format() {
+            return (Blame::Unknown, Medium);
+        }
+        if cfi == Some(Section) && overwritten {
+            return (Blame::CompilerOrCfi, Medium);
         }
         let others = [chain, instructions];
         let for_truth = others.contains(&Some(CallStack));
@@ -276,6 +401,55 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     fn claims_no_fde_falsely(&self) -> bool {
         let has_fde = self.scene.target.sections.lookup_fde(self.address()).is_ok_and(|fde| fde.is_some());
         has_fde && self.found.got == Value::End(End::Failed(StepError::NoFde))
+    }
+
+    /// Whether the rules need what SFrame's unwinders may not use of a caller's
+    /// frame: the row may be right, and no row could be better.
+    fn is_beyond_the_format(&self) -> bool {
+        matches!(self.found.got, Value::End(End::Failed(StepError::UnsafeRegister { .. })))
+    }
+
+    /// Whether a signal has interrupted the frame, and the FDE of the signal's
+    /// own frame does not say so. Then this one is looked up a byte too early,
+    /// and all that follows is no fault of its rows.
+    fn is_unmarked_signal(&self) -> bool {
+        let Some(below) = self.found.frame.checked_sub(1) else { return false };
+        let interrupted = self.scene.truth.call_of(below).is_some_and(|call| call.interrupted);
+        let fde = self.scene.target.sections.lookup_fde(self.scene.truth.address(below));
+        interrupted && fde.is_ok_and(|fde| fde.is_some_and(|fde| !fde.signal))
+    }
+
+    /// Whether the word that RA or FP is loaded from was stored last by an
+    /// instruction that does not save it: then the program itself has
+    /// overwritten what was saved.
+    fn ask_stores(&mut self) -> bool {
+        let Some(found) = &self.row else { return false };
+        let (recovery, is_fp) = match self.subject {
+            Subject::Ra => (found.row.ra, false),
+            Subject::Fp => (found.row.fp, true),
+            _ => return false,
+        };
+        let Recovery::Rule(rule) = recovery else { return false };
+        let place = place_of(&rule, self.section.cfa, &self.state).filter(|_| rule.dereference);
+        let last = place.and_then(|place| Some((place, self.scene.truth.stores?.last(place)?)));
+        let Some((place, store)) = last.filter(|_| self.section.cfa == self.truth.cfa) else { return false };
+        let target = self.scene.target;
+        let Some(module) = target.module_at(store.pc) else { return false };
+        let Some(instruction) = module.code().at(store.pc) else { return false };
+        let saves = if is_fp {
+            instruction.copies.fp
+        } else {
+            instruction.copies.ra || (instruction.calls && self.abi == Some(Abi::Amd64))
+        };
+        if !saves {
+            let says = format!(
+                "the word at {place:#x} was last stored to by `{}` at {}, which does not save it",
+                instruction.text,
+                target.place(store.pc)
+            );
+            self.note(Witness::Instructions, says, None);
+        }
+        !saves
     }
 
     /// Whether the FDE begins elsewhere than that of the CFI: assemblers start
@@ -359,10 +533,13 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             }
             Err(_) => Values { signature, signal: Some(fde.is_signal), ..Values::default() },
         };
-        let side = if self.subject == Subject::Places {
-            self.side_of_rules(&rules)
-        } else {
-            values.side(&self.truth, &self.section, self.subject)
+        let same_rules = self.side_of_rules(&rules);
+        let side = match self.subject {
+            Subject::Places => same_rules,
+            // What neither can compute follows from the same rules.
+            subject => values
+                .side(&self.truth, &self.section, subject)
+                .or(same_rules.filter(|side| *side == Side::Section)),
         };
         let signal = if fde.is_signal { ", of a signal frame" } else { "" };
         let key = if rules.signed && fde.key_b { ", key B" } else { "" };
