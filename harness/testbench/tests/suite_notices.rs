@@ -2,6 +2,8 @@
 //! purpose must fail, and with the verdict that fits.
 
 mod common;
+#[path = "common/doctor.rs"]
+mod doctor;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,42 +25,10 @@ use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
 use sha2::{Digest, Sha256};
 
-/// The bytes of a build.
-fn build(id: &str) -> Vec<u8> {
-    let path = common::repository().join("corpus/builds").join(id);
-    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn check(bytes: &[u8], make: &MakeUnwinder) -> Examination {
-    let target = Target::open(bytes).expect("a target");
-    let mut unwinder = make(&target);
-    examine(&target, &mut *unwinder, &Look::default(), &Options::default()).expect("a machine")
-}
+use doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};
 
 fn verdicts(examination: &Examination) -> BTreeSet<String> {
     examination.findings.iter().map(|finding| finding.verdict.to_string()).collect()
-}
-
-/// The real engine, with its answer changed.
-struct Changed<'a> {
-    inner: Box<dyn Unwinder + 'a>,
-    change: fn(&mut Backtrace),
-}
-
-impl Unwinder for Changed<'_> {
-    fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
-        self.inner.unwind(viewpoint, backtrace);
-        (self.change)(backtrace);
-    }
-}
-
-fn adds_8_to_the_cfa<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
-    let change = |backtrace: &mut Backtrace| {
-        for frame in &mut backtrace.frames {
-            frame.cfa = frame.cfa.map(|cfa| cfa + 8);
-        }
-    };
-    Box::new(Changed { inner: sframe_unwinder(target), change })
 }
 
 fn skips_the_last_frame<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
@@ -245,26 +215,6 @@ fn an_engine_that_ignores_the_mask_type_is_wrong_within_the_plt() {
         let examination = check(&build(name), &ignores_the_mask);
         assert!(verdicts(&examination).contains("wrong-cfa"), "{name}: {:?}", verdicts(&examination));
     }
-}
-
-/// Where a section lies in the file.
-fn section_offset(bytes: &[u8]) -> usize {
-    let target = Target::open(bytes).expect("a target");
-    let section = target.executable().subject.sframe.expect("a section").data;
-    section.as_ptr() as usize - bytes.as_ptr() as usize
-}
-
-/// Adds 8 to the CFA offset of the row that covers a function's start.
-fn patch_first_row(bytes: &mut [u8], function: &str) {
-    let offset = {
-        let target = Target::open(bytes).expect("a target");
-        let address = target.executable().subject.symbols.addresses_of(function)[0];
-        let pc = InstructionPointer(address + target.executable().image.bias);
-        let fde = target.sections.lookup_fde(pc).expect("a sound section").expect("an FDE");
-        // Start offset, info byte, then the first data word: one byte each.
-        fde.rows_offset + fde.fre_type.width() + 1
-    };
-    bytes[section_offset(bytes) + offset] += 8;
 }
 
 #[test]

@@ -309,7 +309,8 @@ const REASON: &str = "the assembler is wrong, reported";
 #[test]
 fn success_is_no_known_failure() {
     for verdict in ["agree", "broken", "unexpected-pass", "changed-failure"] {
-        let entry = format!("{{where: {{abi: amd64}}, verdict: {verdict}, reason: '{REASON}', blame: unknown}}");
+        let entry =
+            format!("{{where: {{abi: amd64}}, verdict: {verdict}, reason: '{REASON}', blame: unknown}}");
         let expected = format!("`{verdict}` cannot be a known failure");
         assert_refused(&known(&entry), (5, 36), &expected);
     }
@@ -332,7 +333,8 @@ fn a_known_failure_needs_a_reason() {
 
 #[test]
 fn a_known_row_needs_its_function() {
-    let entry = format!("{{where: {{abi: amd64}}, verdict: wrong-ra, row: 4, reason: '{REASON}', blame: unknown}}");
+    let entry =
+        format!("{{where: {{abi: amd64}}, verdict: wrong-ra, row: 4, reason: '{REASON}', blame: unknown}}");
     assert_refused(&known(&entry), (5, 46), "a row of which function?");
 }
 

@@ -366,7 +366,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             // The rows lead to the truth, and the unwinder elsewhere.
             return (Blame::Consumer, High);
         }
-        if self.row.is_none() && self.claims_no_fde_falsely() {
+        if self.claims_no_fde_falsely() {
             return (Blame::Consumer, High);
         }
         if self.is_beyond_the_format() {

@@ -1,0 +1,64 @@
+//! Builds and unwinders that are made wrong on purpose.
+
+use sframe_engine::InstructionPointer;
+use sframe_machine::Options;
+use sframe_testbench::case::{MakeUnwinder, sframe_unwinder};
+use sframe_testbench::examine::{Examination, Look, examine};
+use sframe_testbench::target::Target;
+use sframe_testbench::unwind::{Backtrace, Unwinder, Viewpoint};
+
+use crate::common;
+
+/// The bytes of a build.
+pub(crate) fn build(id: &str) -> Vec<u8> {
+    let path = common::repository().join("corpus/builds").join(id);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+pub(crate) fn check(bytes: &[u8], make: &MakeUnwinder) -> Examination {
+    let target = Target::open(bytes).expect("a target");
+    let mut unwinder = make(&target);
+    examine(&target, &mut *unwinder, &Look::default(), &Options::default()).expect("a machine")
+}
+
+/// The real engine, with its answer changed.
+pub(crate) struct Changed<'a> {
+    pub(crate) inner: Box<dyn Unwinder + 'a>,
+    pub(crate) change: fn(&mut Backtrace),
+}
+
+impl Unwinder for Changed<'_> {
+    fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
+        self.inner.unwind(viewpoint, backtrace);
+        (self.change)(backtrace);
+    }
+}
+
+pub(crate) fn adds_8_to_the_cfa<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let change = |backtrace: &mut Backtrace| {
+        for frame in &mut backtrace.frames {
+            frame.cfa = frame.cfa.map(|cfa| cfa + 8);
+        }
+    };
+    Box::new(Changed { inner: sframe_unwinder(target), change })
+}
+
+/// Where a section lies in the file.
+pub(crate) fn section_offset(bytes: &[u8]) -> usize {
+    let target = Target::open(bytes).expect("a target");
+    let section = target.executable().subject.sframe.expect("a section").data;
+    section.as_ptr() as usize - bytes.as_ptr() as usize
+}
+
+/// Adds 8 to the CFA offset of the row that covers a function's start.
+pub(crate) fn patch_first_row(bytes: &mut [u8], function: &str) {
+    let offset = {
+        let target = Target::open(bytes).expect("a target");
+        let address = target.executable().subject.symbols.addresses_of(function)[0];
+        let pc = InstructionPointer(address + target.executable().image.bias);
+        let fde = target.sections.lookup_fde(pc).expect("a sound section").expect("an FDE");
+        // Start offset, info byte, then the first data word: one byte each.
+        fde.rows_offset + fde.fre_type.width() + 1
+    };
+    bytes[section_offset(bytes) + offset] += 8;
+}

@@ -1,0 +1,213 @@
+//! Each finding is blamed on who has to mend it: builds, unwinders and the
+//! witness are made wrong on purpose, one after the other.
+
+mod common;
+#[path = "common/doctor.rs"]
+mod doctor;
+
+use std::collections::BTreeSet;
+
+use object::{Object, ObjectSection};
+use rstest::rstest;
+use sframe_engine::{InstructionPointer, StepError};
+use sframe_machine::{Options, WitnessFaults};
+use sframe_testbench::case::{CaseReport, MakeUnwinder, Outcome, sframe_unwinder};
+use sframe_testbench::examine::Examination;
+use sframe_testbench::finding::{Blame, Confidence, Finding, Side, Witness};
+use sframe_testbench::runner::{Filter, Suite};
+use sframe_testbench::spec::Verdict;
+use sframe_testbench::target::Target;
+use sframe_testbench::unwind::{Backtrace, End, Unwinder};
+
+use doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};
+
+/// Who is to blame, and how sure that is: the same for all findings.
+fn only_blame(examination: &Examination) -> (Blame, Confidence) {
+    let blames: BTreeSet<_> =
+        examination.findings.iter().map(|finding| (finding.blame, finding.confidence)).collect();
+    assert_eq!(blames.len(), 1, "{blames:?}");
+    blames.into_iter().next().expect("one")
+}
+
+fn says(finding: &Finding, witness: Witness) -> Option<Side> {
+    let all = || finding.evidence.iter().filter(|evidence| evidence.witness == witness);
+    assert!(all().count() > 0, "{witness} was not asked: {:?}", finding.evidence);
+    all().find_map(|evidence| evidence.agrees_with)
+}
+
+#[rstest]
+#[case("gnu-2.40/amd64/recursion.O2")]
+#[case("gnu-2.44/aarch64/recursion.O2")]
+#[case("gnu-2.44/aarch64_be/recursion.O2")]
+#[case("gnu-2.47/s390x/recursion.O2")]
+fn a_row_that_is_wrong_where_cfi_is_right_is_the_assemblers(#[case] id: &str) {
+    let mut bytes = build(id);
+    patch_first_row(&mut bytes, "leaf");
+    let examination = check(&bytes, &sframe_unwinder);
+    assert_eq!(only_blame(&examination), (Blame::ProducerAssembler, Confidence::High));
+    for finding in &examination.findings {
+        assert_eq!(says(finding, Witness::Reader), Some(Side::Section));
+        assert_eq!(says(finding, Witness::Cfi), Some(Side::CallStack));
+        assert_eq!(says(finding, Witness::Instructions), Some(Side::CallStack));
+        assert!(finding.instruction.is_some() && finding.listing.len() > 1);
+    }
+    let stack = examination.findings[0].stack.as_ref().expect("the stack");
+    let marks: Vec<&str> = stack.slots.iter().flat_map(|slot| &slot.marks).map(String::as_str).collect();
+    assert!(marks.contains(&"SP") && marks.contains(&"true CFA"), "{marks:?}");
+    assert!(marks.contains(&"CFA by the section"), "{marks:?}");
+}
+
+#[test]
+fn a_wrong_row_of_a_plt_entry_is_the_linkers() {
+    let mut bytes = build("gnu-2.47/amd64/plt.O2-shared");
+    let names = {
+        let target = Target::open(&bytes).expect("a target");
+        let names = target.executable().subject.symbols.names();
+        names.filter(|name| name.ends_with("@plt")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    patch_first_row(&mut bytes, names.first().expect("an entry"));
+    assert_eq!(only_blame(&check(&bytes, &sframe_unwinder)).0, Blame::ProducerLinker);
+}
+
+#[test]
+fn an_fde_that_begins_elsewhere_than_that_of_the_cfi_is_the_linkers() {
+    let mut bytes = build("gnu-2.44/aarch64/recursion.O2");
+    let index = {
+        let target = Target::open(&bytes).expect("a target");
+        let start = target.addresses_of("descend")[0];
+        let fde = target.sections.lookup_fde(InstructionPointer(start));
+        fde.expect("a sound section").expect("an FDE").index as usize
+    };
+    // Version 2: FDEs of 20 bytes, each of which begins with its start address.
+    let field = section_offset(&bytes) + 28 + index * 20;
+    let start = bytes[field..][..4].first_chunk::<4>().copied().expect("four bytes");
+    bytes[field..field + 4].copy_from_slice(&(i32::from_le_bytes(start) + 4).to_le_bytes());
+    let examination = check(&bytes, &sframe_unwinder);
+    assert_eq!(only_blame(&examination), (Blame::ProducerLinker, Confidence::Medium));
+}
+
+#[test]
+fn without_cfi_nobody_can_be_blamed() {
+    let id = "gnu-2.44/amd64/recursion.O2";
+    let cfi_at = |bytes: &[u8]| {
+        let elf = object::File::parse(bytes).expect("an ELF file");
+        let section = elf.section_by_name(".eh_frame").expect("call frame information");
+        usize::try_from(section.file_range().expect("bytes").0).expect("an offset")
+    };
+    let mut bytes = build(id);
+    patch_first_row(&mut bytes, "leaf");
+    let offset = cfi_at(&bytes);
+    // An entry of length 0 ends the section.
+    bytes[offset..offset + 4].fill(0);
+    let examination = check(&bytes, &sframe_unwinder);
+    assert_eq!(only_blame(&examination), (Blame::Unknown, Confidence::Medium));
+    // CFI that can't be read is no better, and no reason to give up.
+    bytes[offset..offset + 4].fill(0xee);
+    assert_eq!(only_blame(&check(&bytes, &sframe_unwinder)).0, Blame::Unknown);
+}
+
+fn loses_fp<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let change = |backtrace: &mut Backtrace| {
+        for frame in backtrace.frames.iter_mut().skip(1) {
+            frame.fp = Ok(0x1234);
+        }
+    };
+    Box::new(Changed { inner: sframe_unwinder(target), change })
+}
+
+fn sees_no_fde<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let change = |backtrace: &mut Backtrace| {
+        backtrace.frames.truncate(1);
+        backtrace.end = End::Failed(StepError::NoFde);
+    };
+    Box::new(Changed { inner: sframe_unwinder(target), change })
+}
+
+fn jumps_a_frame<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    let change = |backtrace: &mut Backtrace| {
+        if backtrace.frames.len() > 2 {
+            backtrace.frames.remove(1);
+        }
+    };
+    Box::new(Changed { inner: sframe_unwinder(target), change })
+}
+
+#[rstest]
+#[case::cfa(&adds_8_to_the_cfa)]
+#[case::fp(&loses_fp)]
+#[case::ra(&jumps_a_frame)]
+#[case::fde(&sees_no_fde)]
+fn an_unwinder_that_does_not_follow_right_rows_is_to_blame(#[case] make: &MakeUnwinder) {
+    for id in ["gnu-2.40/aarch64/recursion.O2", "gnu-2.44/amd64/recursion.O2", "gnu-2.47/s390x/recursion.O2"]
+    {
+        let examination = check(&build(id), make);
+        assert!(!examination.findings.is_empty());
+        assert_eq!(only_blame(&examination), (Blame::Consumer, Confidence::High), "{id}");
+    }
+}
+
+/// A call stack that is wrong: rows, CFI and instructions agree with one
+/// another. Where the instructions do not tell, the compiler is suspected too.
+#[test]
+fn a_wrong_call_stack_is_the_benchs() {
+    let faults = WitnessFaults { misses_pc_fetches: true, ..WitnessFaults::default() };
+    let suite = common::suite();
+    let specs = vec![glob::Pattern::new("pc_fetch").expect("a pattern")];
+    let filter = Filter { specs, toolchains: vec!["gnu-2.47".to_owned()], ..Filter::default() };
+    let cases = suite.cases(&filter).expect("cases");
+    let options = Options { witness_faults: faults, ..Options::default() };
+    let reports = suite.run(&cases, &options, &sframe_unwinder, &|_| ());
+    let unexpected = |report: &&CaseReport| report.outcome == Outcome::Unexpected;
+    let findings = reports.iter().filter(unexpected).flat_map(|report| &report.findings);
+    let of_rows: Vec<&Finding> = findings.filter(|finding| finding.stack.is_some()).collect();
+    assert!(!of_rows.is_empty());
+    let blamed = |blame| of_rows.iter().filter(|finding| finding.blame == blame).count();
+    let least = of_rows.len() * 19 / 20;
+    let suspects = blamed(Blame::Bench) + blamed(Blame::CompilerOrCfi);
+    assert_eq!(suspects, of_rows.len());
+    assert!(blamed(Blame::Bench) >= least, "{} of {}", blamed(Blame::Bench), of_rows.len());
+}
+
+/// Known faults of the corpus: their specs say who is to blame, and each run
+/// compares. Here, that each kind of producer is among them.
+#[test]
+fn each_kind_of_producer_has_a_fault_in_the_corpus() {
+    let suite = common::suite();
+    let specs = ["cold_paths", "crossing_ibt", "leaf"];
+    let specs = specs.iter().map(|name| glob::Pattern::new(name).expect("a pattern")).collect();
+    let cases = suite.cases(&Filter { specs, ..Filter::default() }).expect("cases");
+    let reports = suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ());
+    let known = reports.iter().flat_map(|report| &report.known);
+    let blames: BTreeSet<Blame> = known.map(|known| known.finding.blame).collect();
+    let producers = [Blame::ProducerAssembler, Blame::ProducerLinker, Blame::CompilerOrCfi];
+    assert_eq!(blames, BTreeSet::from(producers));
+}
+
+/// A spec that blames another than triage does.
+#[test]
+fn a_known_fault_that_is_blamed_on_somebody_else_has_changed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = |blame: &str| {
+        format!(
+            "program: leaf\nsummary: A spec that a test has written.\ntoolchains: [gnu-2.47]\ntargets: [s390x]\n\
+             stops: [{{at: main, where: {{variant: O2}}}}]\nskip:\n  - where: {{variant: [O0, O2-fp, O2-pie]}}\n    \
+             reason: One build is enough.\nknown:\n  - where: {{variant: O2}}\n    verdict: wrong-cfa\n    \
+             blame: {blame}\n    function: leaf_with_locals\n    reason: The compiler resets the CFA too early.\n"
+        )
+    };
+    for (blame, verdict) in [("compiler-or-cfi", None), ("producer-linker", Some(Verdict::ChangedFailure))] {
+        std::fs::write(folder.path().join("leaf.yaml"), text(blame)).expect("a file");
+        let suite = Suite::open(&common::repository().join("corpus"), folder.path()).expect("a suite");
+        let cases = suite.cases(&Filter::default()).expect("cases");
+        let reports = suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ());
+        let ran: Vec<_> = reports.iter().filter(|report| report.outcome != Outcome::Skipped).collect();
+        let [report] = ran[..] else { panic!("{} cases", ran.len()) };
+        assert_eq!(report.known.len(), 1, "{:?}", report.findings);
+        let changed = report.findings.iter().find(|finding| finding.verdict == Verdict::ChangedFailure);
+        assert_eq!(changed.map(|finding| finding.verdict), verdict);
+        if let Some(changed) = changed {
+            assert!(changed.message.contains("the spec blames producer-linker"), "{}", changed.message);
+            assert!(changed.got.starts_with("compiler-or-cfi"), "{}", changed.got);
+        }
+    }
+}
