@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sframe_engine::Section;
 use sframe_machine::{Broken, End as RunEnd, Options};
 
@@ -30,7 +30,7 @@ pub fn sframe_unwinder<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
 }
 
 /// What a case comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// All is as it should be.
@@ -46,7 +46,7 @@ pub enum Outcome {
 }
 
 /// A known finding that was seen again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SeenKnown {
     /// Its verdict.
     pub verdict: Verdict,
@@ -65,7 +65,7 @@ pub struct SeenKnown {
 }
 
 /// Signals, each of which was delivered in a run of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SignalCounts {
     /// How many.
     pub delivered: u64,
@@ -95,7 +95,7 @@ impl SignalCounts {
 }
 
 /// What a case has shown.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CaseReport {
     /// Spec and build: `<spec>/<toolchain>/<abi>/<variant>`.
     pub id: String,

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sframe_machine::ControlFlow;
 
 use crate::spec::Feature;
 
 /// How often control has moved in which way. Ways in which it has not are absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Features(BTreeMap<Feature, u64>);
 

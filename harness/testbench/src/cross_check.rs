@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sframe_engine::PauthMask;
 use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
 
@@ -58,9 +58,19 @@ impl Traces {
 }
 
 /// How often the call stack was compared with which trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(into = "BTreeMap<Trace, u64>")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "BTreeMap<Trace, u64>", into = "BTreeMap<Trace, u64>")]
 pub struct TraceCounts([u64; Trace::ALL.len()]);
+
+impl From<BTreeMap<Trace, u64>> for TraceCounts {
+    fn from(counted: BTreeMap<Trace, u64>) -> Self {
+        let mut counts = Self::default();
+        for (trace, count) in counted {
+            counts.0[trace as usize] = count;
+        }
+        counts
+    }
+}
 
 impl From<TraceCounts> for BTreeMap<Trace, u64> {
     fn from(counts: TraceCounts) -> Self {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sframe_machine::{End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
 
 use crate::compare::{self, Truth, WalkEnd, Walked};
@@ -40,7 +40,7 @@ pub struct Arrival {
 }
 
 /// How often walks ended in which way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct WalkEnds {
     /// At an entry function that is marked as outermost.
     pub outermost: u64,

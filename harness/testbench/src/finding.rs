@@ -1,7 +1,8 @@
 //! Findings: disagreements, gathered by place and made readable.
 
 use rustc_hash::FxHashMap;
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sframe_engine::{
     Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Row, StepError,
 };
@@ -30,8 +31,16 @@ impl Serialize for Address {
     }
 }
 
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        number.map(Self).ok_or_else(|| D::Error::custom(format!("`{text}` is no address such as 0x401000")))
+    }
+}
+
 /// The row that a finding is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct FindingRow {
     /// Start of the row, in bytes from the start of the function.
     pub start: Address,
@@ -46,7 +55,7 @@ impl FindingRow {
 }
 
 /// How sure it is who is to blame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// One witness hints at it.
@@ -68,7 +77,7 @@ impl std::fmt::Display for Confidence {
 }
 
 /// Who was asked about a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
     /// Another reader of the section than the unwinder under test: this project's engine.
@@ -96,7 +105,7 @@ impl std::fmt::Display for Witness {
 }
 
 /// With whom a witness agrees about what a finding is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// With the call stack.
@@ -108,7 +117,7 @@ pub enum Side {
 }
 
 /// What a witness says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Evidence {
     /// Who.
     pub witness: Witness,
@@ -119,7 +128,7 @@ pub struct Evidence {
 }
 
 /// An instruction near the one that a finding is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ListedInstruction {
     /// Its address, without the load bias.
     pub pc: Address,
@@ -131,7 +140,7 @@ pub struct ListedInstruction {
 }
 
 /// A word of the stack.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Slot {
     /// Its address.
     pub address: Address,
@@ -142,7 +151,7 @@ pub struct Slot {
 }
 
 /// The stack at the moment when a finding was first seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct StackView {
     /// The frame's SP.
     pub sp: Address,
@@ -154,7 +163,7 @@ pub struct StackView {
 }
 
 /// Something that is not as it should be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Finding {
     /// What kind.
     pub verdict: Verdict,

@@ -38,6 +38,7 @@ pub mod report;
 mod rules;
 pub mod runner;
 pub mod sections;
+pub mod shard;
 pub mod spec;
 mod stores;
 pub mod subject;

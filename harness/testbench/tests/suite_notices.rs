@@ -13,7 +13,7 @@ use sframe_engine::{
 };
 use sframe_engine::{ReturnAddress, Step, StepError};
 use sframe_machine::{Options, Pattern, WitnessFaults};
-use sframe_testbench::case::{CaseReport, MakeUnwinder, Outcome, broken_reason, sframe_unwinder};
+use sframe_testbench::case::{CaseReport, Outcome, broken_reason, sframe_unwinder};
 use sframe_testbench::corpus::Manifest;
 use sframe_testbench::cross_check::Traces;
 use sframe_testbench::examine::{Examination, Look, examine};

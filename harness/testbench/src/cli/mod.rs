@@ -1,5 +1,6 @@
 //! The command line: one file for each subcommand.
 
+mod baseline;
 mod bless;
 mod check;
 mod clauses;
@@ -7,6 +8,7 @@ mod convert;
 mod dump;
 mod exit;
 mod lint;
+mod merge;
 mod mutate;
 mod rebuild;
 mod run;
@@ -48,6 +50,10 @@ enum Command {
     Convert(convert::Convert),
     /// Break sections on purpose, and see what part of it the bench notices.
     Mutate(mutate::Mutate),
+    /// Join the reports of all shards of a run.
+    Merge(merge::Merge),
+    /// Write down what a run may not be worse than.
+    Baseline(baseline::BaselineCommand),
     /// Write the call stacks of a run into specs.
     Bless(bless::Bless),
     /// Compile the corpus again with the reference toolchains.
@@ -104,6 +110,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Clauses(command) => command.execute(),
         Command::Convert(command) => command.execute(),
         Command::Mutate(command) => command.execute(),
+        Command::Merge(command) => command.execute(),
+        Command::Baseline(command) => command.execute(),
         Command::Bless(command) => command.execute(),
         Command::Rebuild(command) => command.execute(),
     };

@@ -1,6 +1,6 @@
 //! `run`: specs on the corpus.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -8,8 +8,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_testbench::case::{CaseReport, Outcome, sframe_unwinder};
 use sframe_testbench::report::{Report, junit, run_summary};
 use sframe_testbench::runner::{Filter, Suite};
+use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
 
+use super::baseline::{self, describe};
 use super::exit::{Failure, Status};
 use super::{Folders, MachineOptions, print, print_json, set_jobs, status, write_file};
 
@@ -27,6 +29,12 @@ pub(crate) struct Run {
     /// Write report.json and junit.xml into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Run only a part of the cases: the K-th of N.
+    #[arg(long, value_name = "K/N")]
+    shard: Option<Shard>,
+    /// Fail on what is worse than in this file, and on nothing else.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
     /// Print the report as JSON instead of the summary.
     #[arg(long)]
     json: bool,
@@ -56,11 +64,15 @@ impl Run {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
         let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
-        let cases = suite.cases(&self.selection.filter())?;
+        let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
+        let mut cases = suite.cases(&self.selection.filter())?;
+        let selected = cases.len() as u64;
+        if let Some(shard) = self.shard {
+            cases = shard.take(cases);
+        }
         if let Some(folder) = &self.report {
             // Before the work, so that its result is not lost for this.
-            std::fs::create_dir_all(folder)
-                .map_err(|error| Failure::unusable(format!("error: {}: {error}", folder.display())))?;
+            create(folder)?;
         }
         let bar = progress_bar(cases.len() as u64, "cases");
         let start = Instant::now();
@@ -72,7 +84,7 @@ impl Run {
         };
         let reports = suite.run(&cases, &self.machine.options(), &sframe_unwinder, &done);
         bar.finish_and_clear();
-        let report = Report::new(reports);
+        let report = Report::of_shard(reports, self.shard, selected);
 
         if self.json {
             print_json(&report)?;
@@ -80,23 +92,45 @@ impl Run {
             print(&run_summary(&report, start.elapsed()))?;
         }
         if let Some(folder) = &self.report {
-            self.write(&report, folder)?;
+            write(&report, folder, self.json)?;
         }
         let summary = &report.summary;
+        if let Some(baseline) = baseline {
+            let is_whole = self.shard.is_none() && self.selection.filter().is_empty();
+            let comparison = baseline.compare(&report, is_whole);
+            let text = describe(&comparison);
+            if self.json {
+                eprint!("{text}")
+            } else {
+                print(&text)?
+            }
+            if !comparison.better.is_empty() || !comparison.new.is_empty() {
+                eprintln!("better than the baseline: tighten it by `baseline update`");
+            }
+            return Ok(status(!comparison.worse.is_empty(), false, summary.comparisons > 0));
+        }
         Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
     }
+}
 
-    fn write(&self, report: &Report, folder: &std::path::Path) -> Result<(), Failure> {
-        let json = serde_json::to_string_pretty(report)
-            .map_err(|error| Failure::broken(format!("report.json: {error}")))?;
-        write_file(&folder.join("report.json"), &(json + "\n"))?;
-        let xml = junit(report).map_err(|error| Failure::broken(format!("junit.xml: {error}")))?;
-        write_file(&folder.join("junit.xml"), &xml)?;
-        if !self.json {
-            print(&format!("report: {}\n", folder.join("report.json").display()))?;
-        }
-        Ok(())
+/// Makes the folder of a report: before the work, so that its result is not
+/// lost for this.
+pub(super) fn create(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| Failure::unusable(format!("error: {}: {error}", folder.display())))
+}
+
+/// Writes the reports of a run. `quietly` leaves out where they are.
+pub(super) fn write(report: &Report, folder: &Path, quietly: bool) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(report)
+        .map_err(|error| Failure::broken(format!("report.json: {error}")))?;
+    write_file(&folder.join("report.json"), &(json + "\n"))?;
+    let xml = junit(report).map_err(|error| Failure::broken(format!("junit.xml: {error}")))?;
+    write_file(&folder.join("junit.xml"), &xml)?;
+    if !quietly {
+        print(&format!("report: {}\n", folder.join("report.json").display()))?;
     }
+    Ok(())
 }
 
 /// A progress bar on standard error where that is a terminal, else none.

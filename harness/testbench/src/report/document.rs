@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::control_flow::Features;
@@ -12,6 +12,7 @@ use crate::coverage::UnexercisedRow;
 use crate::cross_check::TraceCounts;
 use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
+use crate::shard::Shard;
 use crate::spec::Feature;
 use crate::target::Target;
 
@@ -19,10 +20,14 @@ use crate::target::Target;
 pub const SCHEMA: u32 = 1;
 
 /// `report.json`: what a run of specs has shown.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// Which part of the run it is of; none where it is of all.
+    pub shard: Option<Shard>,
+    /// Number of cases of the whole run.
+    pub selected: u64,
     /// All cases together.
     pub summary: ReportSummary,
     /// Each case.
@@ -30,7 +35,7 @@ pub struct Report {
 }
 
 /// All cases together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ReportSummary {
     /// Number of cases.
     pub cases: u64,
@@ -75,7 +80,7 @@ pub struct ReportSummary {
 }
 
 /// How much of a control-flow feature builds have shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct FeatureCount {
     /// Cases in which it was seen.
     pub cases: u64,
@@ -87,12 +92,21 @@ impl Report {
     /// The document of a run.
     #[must_use]
     pub fn new(cases: Vec<CaseReport>) -> Self {
+        let selected = cases.len() as u64;
+        Self::of_shard(cases, None, selected)
+    }
+
+    /// The document of a part of a run of `selected` cases.
+    #[must_use]
+    pub fn of_shard(mut cases: Vec<CaseReport>, shard: Option<Shard>, selected: u64) -> Self {
+        // In one order, however they were shared out.
+        cases.sort_by(|one, other| one.id.cmp(&other.id));
         let mut summary = ReportSummary::default();
         for case in &cases {
             summary.add(case);
         }
         summary.add_rows(&cases);
-        Self { schema: SCHEMA, summary, cases }
+        Self { schema: SCHEMA, shard, selected, summary, cases }
     }
 }
 
@@ -155,7 +169,7 @@ impl ReportSummary {
 }
 
 /// `check --json`: what a check of one file has shown.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CheckReport {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -178,7 +192,7 @@ pub struct CheckReport {
 }
 
 /// A check in numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CheckSummary {
     /// Instructions executed.
     pub instructions: u64,

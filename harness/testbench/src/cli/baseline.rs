@@ -1,0 +1,81 @@
+//! `baseline`: what a run may not be worse than.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use sframe_testbench::report::{Baseline, Comparison};
+
+use super::exit::{Failure, Status};
+use super::merge::read_report;
+use super::{print, write_file};
+
+#[derive(Args)]
+pub(crate) struct BaselineCommand {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Accept all that a run has come to, good or bad.
+    Create(Files),
+    /// Take over what a run has made better. What is worse stays as it was.
+    Update(Files),
+}
+
+#[derive(Args)]
+struct Files {
+    /// The baseline.
+    baseline: PathBuf,
+    /// The report.json of a run.
+    report: PathBuf,
+}
+
+impl BaselineCommand {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        match &self.action {
+            Action::Create(files) => {
+                if files.baseline.exists() {
+                    let path = files.baseline.display();
+                    let message = format!("error: {path} is there already; `baseline update` tightens it");
+                    return Err(Failure::unusable(message));
+                }
+                save(&Baseline::of(&read_report(&files.report)?), &files.baseline)?;
+                Ok(Status::AsExpected)
+            }
+            Action::Update(files) => {
+                let mut baseline = load(&files.baseline)?;
+                let report = read_report(&files.report)?;
+                let comparison = baseline.compare(&report, report.shard.is_none());
+                let before = baseline.clone();
+                baseline.tighten(&report);
+                if baseline != before {
+                    save(&baseline, &files.baseline)?;
+                }
+                print(&describe(&comparison))?;
+                Ok(if comparison.worse.is_empty() { Status::AsExpected } else { Status::Finding })
+            }
+        }
+    }
+}
+
+pub(super) fn load(path: &Path) -> Result<Baseline, Failure> {
+    let unusable =
+        |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| unusable(&error))?;
+    Baseline::parse(&text).map_err(|error| unusable(&error))
+}
+
+fn save(baseline: &Baseline, path: &Path) -> Result<(), Failure> {
+    let text = baseline.text().map_err(|error| Failure::broken(format!("error: {error}")))?;
+    write_file(path, &text)
+}
+
+/// What has changed, line by line.
+pub(super) fn describe(comparison: &Comparison) -> String {
+    let lines = |word: &str, changes: &[_]| -> String {
+        changes.iter().map(|change| format!("{word:<7} {change}\n")).collect()
+    };
+    let new: String = comparison.new.iter().map(|case| format!("new     {case}\n")).collect();
+    lines("worse", &comparison.worse) + &lines("better", &comparison.better) + &new
+}

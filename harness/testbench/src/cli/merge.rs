@@ -1,0 +1,54 @@
+//! `merge`: the reports of all shards of a run.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use sframe_testbench::report::{Report, merge, run_summary};
+
+use super::exit::{Failure, Status};
+use super::{print, print_json, run, status};
+
+#[derive(Args)]
+pub(crate) struct Merge {
+    /// The folders that `run --shard K/N --report` has written, of every shard.
+    #[arg(required = true)]
+    folders: Vec<PathBuf>,
+    /// Write the reports of the whole run into this folder.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Print the report as JSON instead of the summary.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Merge {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let read = |folder: &PathBuf| {
+            let path = folder.join("report.json");
+            Ok((path.display().to_string(), read_report(&path)?))
+        };
+        let reports = self.folders.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+        let report = merge(reports).map_err(|error| Failure::unusable(format!("error: {error}")))?;
+        if self.json {
+            print_json(&report)?;
+        } else {
+            // The shards have run at the same time, or have not.
+            print(&run_summary(&report, Duration::ZERO))?;
+        }
+        if let Some(folder) = &self.report {
+            run::create(folder)?;
+            run::write(&report, folder, self.json)?;
+        }
+        let summary = &report.summary;
+        Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
+    }
+}
+
+/// Reads `report.json`.
+pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
+    let unusable =
+        |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| unusable(&error))?;
+    serde_json::from_str(&text).map_err(|error| unusable(&format!("this is no report of a run: {error}")))
+}

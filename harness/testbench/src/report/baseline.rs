@@ -1,0 +1,205 @@
+//! What a run may not be worse than.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Report;
+use crate::case::{CaseReport, Outcome};
+use crate::finding::Finding;
+
+/// The number of this form of the file.
+const SCHEMA: u32 = 1;
+
+/// What each case came to, once.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    schema: u32,
+    cases: BTreeMap<String, BaselineCase>,
+}
+
+/// What a case came to.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct BaselineCase {
+    outcome: Outcome,
+    rows_exercised: u64,
+    /// Verdict, function and row of what nobody has explained.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    findings: BTreeSet<String>,
+}
+
+/// Why a file is no baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// It can't be read as one.
+    #[error("this is no baseline: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// Another version of the bench has written it.
+    #[error("the baseline is of form {0}, and this bench reads {SCHEMA}")]
+    Schema(u32),
+}
+
+impl BaselineCase {
+    fn of(case: &CaseReport) -> Self {
+        let findings = case.findings.iter().map(key).collect();
+        Self { outcome: case.outcome, rows_exercised: case.rows_exercised, findings }
+    }
+
+    /// The higher, the worse.
+    const fn rank(&self) -> u8 {
+        match self.outcome {
+            Outcome::Agree | Outcome::Known => 0,
+            Outcome::Unexpected => 1,
+            Outcome::Skipped => 2,
+            Outcome::Broken => 3,
+        }
+    }
+}
+
+/// What a finding is about, whatever the addresses are.
+fn key(finding: &Finding) -> String {
+    let mut key = finding.verdict.to_string();
+    for part in [finding.image.as_deref(), finding.function.as_deref()].into_iter().flatten() {
+        key += &format!(" {part}");
+    }
+    if let Some(row) = &finding.row {
+        key += &format!(" +{}", row.start);
+    }
+    key
+}
+
+/// A difference between a run and its baseline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The case.
+    pub case: String,
+    /// What has changed, for people.
+    pub what: String,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.case, self.what)
+    }
+}
+
+/// A run against its baseline.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// What has become worse.
+    pub worse: Vec<Change>,
+    /// What has become better.
+    pub better: Vec<Change>,
+    /// Cases that the baseline does not have and that are as they should be.
+    pub new: Vec<String>,
+}
+
+impl Baseline {
+    /// What a run has come to, good or bad.
+    #[must_use]
+    pub fn of(report: &Report) -> Self {
+        let cases = report.cases.iter().map(|case| (case.id.clone(), BaselineCase::of(case)));
+        Self { schema: SCHEMA, cases: cases.collect() }
+    }
+
+    /// Reads the text of a baseline.
+    ///
+    /// # Errors
+    /// It is none, or of another form.
+    pub fn parse(text: &str) -> Result<Self, BaselineError> {
+        let baseline: Self = serde_json::from_str(text)?;
+        if baseline.schema == SCHEMA { Ok(baseline) } else { Err(BaselineError::Schema(baseline.schema)) }
+    }
+
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// None that a baseline can have.
+    pub fn text(&self) -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Compares a run. `is_whole` tells that it has all cases, so that those
+    /// which are not in it are gone.
+    #[must_use]
+    pub fn compare(&self, report: &Report, is_whole: bool) -> Comparison {
+        let mut comparison = Comparison::default();
+        let mut seen = BTreeSet::new();
+        for case in &report.cases {
+            seen.insert(&case.id);
+            let now = BaselineCase::of(case);
+            match self.cases.get(&case.id) {
+                Some(before) => compare_case(&case.id, before, &now, &mut comparison),
+                None if now.rank() == 0 => comparison.new.push(case.id.clone()),
+                None => {
+                    let reason = case.reason.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+                    let findings = now.findings.into_iter().collect::<Vec<_>>().join(", ");
+                    let what = format!("new, and {}{reason} {findings}", name(now.outcome));
+                    comparison.worse.push(Change { case: case.id.clone(), what: what.trim_end().to_owned() });
+                }
+            }
+        }
+        if is_whole {
+            let gone = self.cases.keys().filter(|case| !seen.contains(case));
+            let gone = gone.map(|case| Change { case: case.clone(), what: "not run any more".to_owned() });
+            comparison.worse.extend(gone);
+        }
+        comparison
+    }
+
+    /// Takes over what a run has made better, and its new cases that are as
+    /// they should be. What is worse stays as it was.
+    pub fn tighten(&mut self, report: &Report) {
+        for case in &report.cases {
+            let now = BaselineCase::of(case);
+            match self.cases.get_mut(&case.id) {
+                Some(before) => {
+                    if now.rank() < before.rank() {
+                        before.outcome = now.outcome;
+                    }
+                    // A case that is broken or skipped has not looked for anything.
+                    if now.rank() <= 1 {
+                        before.findings.retain(|finding| now.findings.contains(finding));
+                    }
+                    before.rows_exercised = before.rows_exercised.max(now.rows_exercised);
+                }
+                None if now.rank() == 0 => {
+                    self.cases.insert(case.id.clone(), now);
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+fn name(outcome: Outcome) -> String {
+    format!("{outcome:?}").to_lowercase()
+}
+
+fn compare_case(id: &str, before: &BaselineCase, now: &BaselineCase, comparison: &mut Comparison) {
+    let change = |what: String| Change { case: id.to_owned(), what };
+    let outcomes = || change(format!("{}, and was {}", name(now.outcome), name(before.outcome)));
+    match now.rank().cmp(&before.rank()) {
+        std::cmp::Ordering::Greater => comparison.worse.push(outcomes()),
+        std::cmp::Ordering::Less => comparison.better.push(outcomes()),
+        std::cmp::Ordering::Equal => {}
+    }
+    if now.rank() > 1 {
+        return;
+    }
+    let new = now.findings.difference(&before.findings);
+    comparison.worse.extend(new.map(|finding| change(format!("new: {finding}"))));
+    let gone = before.findings.difference(&now.findings);
+    comparison.better.extend(gone.map(|finding| change(format!("gone: {finding}"))));
+    let rows = |(old, new): (u64, u64)| change(format!("{new} rows exercised, and were {old}"));
+    match now.rows_exercised.cmp(&before.rows_exercised) {
+        std::cmp::Ordering::Less => comparison.worse.push(rows((before.rows_exercised, now.rows_exercised))),
+        std::cmp::Ordering::Greater => {
+            comparison.better.push(rows((before.rows_exercised, now.rows_exercised)));
+        }
+        std::cmp::Ordering::Equal => {}
+    }
+}

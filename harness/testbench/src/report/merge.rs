@@ -1,0 +1,107 @@
+//! Reports of shards, put together.
+
+use std::collections::BTreeSet;
+
+use super::{Report, SCHEMA};
+use crate::shard::Shard;
+
+/// Why reports are not the parts of one run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// There is none.
+    #[error("there is no report to merge")]
+    Nothing,
+    /// One was written by another version of the bench.
+    #[error("{name}: the report is of form {schema}, and this bench reads {SCHEMA}")]
+    Schema {
+        /// Which one.
+        name: String,
+        /// The form.
+        schema: u32,
+    },
+    /// One is a whole run already.
+    #[error("{name}: the report is of a whole run, and no shard of one")]
+    Whole {
+        /// Which one.
+        name: String,
+    },
+    /// Two belong to different runs.
+    #[error(
+        "{name}: the report is of a run of {cases} cases in {of} shards, the first one of {first_cases} in {first_of}"
+    )]
+    Other {
+        /// Which one.
+        name: String,
+        /// Number of cases of its run.
+        cases: u64,
+        /// Number of shards of its run.
+        of: u32,
+        /// Number of cases of the first one's run.
+        first_cases: u64,
+        /// Number of shards of the first one's run.
+        first_of: u32,
+    },
+    /// Two are the same shard.
+    #[error("{name}: shard {shard} is there twice")]
+    Twice {
+        /// Which one.
+        name: String,
+        /// The shard.
+        shard: Shard,
+    },
+    /// One is missing.
+    #[error("of {of} shards, {} missing: {}", if .missing.len() == 1 { "one is" } else { "some are" },
+            .missing.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))]
+    Missing {
+        /// How many there should be.
+        of: u32,
+        /// The numbers of those that are not there.
+        missing: Vec<u32>,
+    },
+    /// The cases of the shards are not those of one run.
+    #[error("the shards have {got} different cases together, the run had {expected}")]
+    Cases {
+        /// How many there are.
+        got: u64,
+        /// How many there should be.
+        expected: u64,
+    },
+}
+
+/// Joins the reports of all shards of a run, each with a name for errors. The
+/// result is the report of the run without shards.
+///
+/// # Errors
+/// They are not all shards of one run.
+pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
+    let mut first: Option<(u32, u64)> = None;
+    let mut seen = BTreeSet::new();
+    let mut cases = Vec::new();
+    for (name, report) in reports {
+        let Report { schema, shard, selected, cases: of_shard, .. } = report;
+        if schema != SCHEMA {
+            return Err(MergeError::Schema { name, schema });
+        }
+        let Some(shard) = shard else { return Err(MergeError::Whole { name }) };
+        let (first_of, first_cases) = *first.get_or_insert((shard.of(), selected));
+        if (first_of, first_cases) != (shard.of(), selected) {
+            let (of, cases) = (shard.of(), selected);
+            return Err(MergeError::Other { name, cases, of, first_cases, first_of });
+        }
+        if !seen.insert(shard.number()) {
+            return Err(MergeError::Twice { name, shard });
+        }
+        cases.extend(of_shard);
+    }
+    let (of, expected) = first.ok_or(MergeError::Nothing)?;
+    // A file may say that there are millions.
+    let missing: Vec<u32> = (1..=of).filter(|number| !seen.contains(number)).take(20).collect();
+    if !missing.is_empty() {
+        return Err(MergeError::Missing { of, missing });
+    }
+    let got = cases.iter().map(|case| &case.id).collect::<BTreeSet<_>>().len() as u64;
+    if got != expected || got != cases.len() as u64 {
+        return Err(MergeError::Cases { got, expected });
+    }
+    Ok(Report::new(cases))
+}

@@ -1,0 +1,189 @@
+//! The gate of a CI system: runs in parts, put together again, and compared
+//! with a baseline.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .args(arguments)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .output()
+        .expect("the bench")
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().expect("a status")
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A small run, with its report in a folder.
+fn run(folder: &Path, rest: &[&str]) -> Output {
+    let folder = folder.to_str().expect("a name");
+    let selection = ["run", "--spec", "recursion", "--toolchain", "gnu-2.44", "--report", folder];
+    bench(&[&selection[..], rest].concat())
+}
+
+fn edit(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut document: Value = serde_json::from_str(&text(path)).expect("JSON");
+    change(&mut document);
+    std::fs::write(path, document.to_string()).expect("a file");
+}
+
+#[test]
+fn the_merged_reports_of_shards_are_the_report_of_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    assert_eq!(status(&run(&at("whole"), &[])), 0);
+    for shard in 1..=3 {
+        let output = run(&at(&shard.to_string()), &["--shard", &format!("{shard}/3")]);
+        assert_eq!(status(&output), 0, "{output:?}");
+    }
+    let name = |name: &str| at(name).to_str().expect("a name").to_owned();
+    // In any order.
+    let output = bench(&["merge", &name("2"), &name("3"), &name("1"), "--report", &name("merged")]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    for file in ["report.json", "junit.xml"] {
+        assert!(text(&at("merged").join(file)) == text(&at("whole").join(file)), "{file} is not the same");
+    }
+
+    let refused = |folders: &[&str], expected: &str| {
+        let folders: Vec<String> = folders.iter().map(|folder| name(folder)).collect();
+        let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+        let output = bench(&[&["merge"], &folders[..]].concat());
+        assert_eq!(status(&output), 2, "{output:?}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(message.contains(expected) && message.lines().count() == 1, "{message}");
+    };
+    refused(&["1", "3"], "of 3 shards, one is missing: 2");
+    refused(&["3"], "of 3 shards, some are missing: 1, 2");
+    refused(&["1", "2", "3", "2"], "shard 2/3 is there twice");
+    refused(&["whole"], "the report is of a whole run");
+    refused(&["nowhere"], "No such file");
+    run(&at("other"), &["--shard", "1/2"]);
+    refused(&["1", "other"], "in 2 shards, the first one");
+    edit(&at("2").join("report.json"), |report| {
+        let copy = report["cases"][0].clone();
+        report["cases"].as_array_mut().expect("cases").push(copy);
+    });
+    refused(&["1", "2", "3"], "different cases together");
+    edit(&at("2").join("report.json"), |report| report["schema"] = json!(7));
+    refused(&["1", "2", "3"], "the report is of form 7");
+    std::fs::write(at("2").join("report.json"), "{}").expect("a file");
+    refused(&["1", "2", "3"], "this is no report of a run");
+}
+
+#[rstest]
+#[case("0/3")]
+#[case("4/3")]
+#[case("x")]
+fn a_shard_that_is_none_is_refused(#[case] shard: &str) {
+    let output = bench(&["run", "--shard", shard]);
+    assert_eq!(status(&output), 2);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is no shard"), "{output:?}");
+}
+
+/// A shard may be empty; then nothing is compared, and the run says so.
+#[test]
+fn a_shard_without_cases_has_compared_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(status(&run(folder.path(), &["--shard", "900/1000"])), 3);
+}
+
+#[test]
+fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let (report, baseline) = (at("report.json"), at("baseline.json"));
+    assert_eq!(status(&run(folder.path(), &[])), 0);
+    let (report, baseline_name) = (report.to_str().expect("a name"), baseline.to_str().expect("a name"));
+    let create = ["baseline", "create", baseline_name, report];
+    let update = ["baseline", "update", baseline_name, report];
+    assert_eq!(status(&bench(&create)), 0);
+    let original = text(&baseline);
+    let again = bench(&create);
+    assert_eq!(status(&again), 2, "it is not replaced");
+
+    let gate = || run(folder.path(), &["--baseline", baseline_name]);
+    let says = |output: &Output, expected: &str| {
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(told.contains(expected), "{expected}: {told}");
+    };
+    assert_eq!(status(&gate()), 0);
+    let case = "recursion/gnu-2.44/amd64/O2";
+    let rows = |by: i64| {
+        edit(&baseline, |baseline| {
+            let rows = &mut baseline["cases"][case]["rows_exercised"];
+            *rows = json!(rows.as_i64().expect("a number") + by);
+        });
+    };
+
+    // More rows than the run exercises: it has become worse, and stays so.
+    rows(1);
+    let output = gate();
+    assert_eq!(status(&output), 1);
+    says(&output, &format!("worse   {case}: "));
+    let higher: Value = serde_json::from_str(&text(&baseline)).expect("JSON");
+    assert_eq!(status(&bench(&update)), 1);
+    assert_eq!(serde_json::from_str::<Value>(&text(&baseline)).expect("JSON"), higher);
+
+    // Fewer rows, and a finding that is gone: it has become better.
+    rows(-2);
+    edit(&baseline, |baseline| {
+        baseline["cases"][case]["outcome"] = json!("unexpected");
+        baseline["cases"][case]["findings"] = json!(["wrong-cfa leaf +0x0"]);
+    });
+    let output = gate();
+    assert_eq!(status(&output), 0);
+    says(&output, &format!("better  {case}: gone: wrong-cfa leaf +0x0"));
+    says(&output, &format!("better  {case}: agree, and was unexpected"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("tighten it"));
+    assert_eq!(status(&bench(&update)), 0);
+    assert_eq!(text(&baseline), original);
+
+    // A case that the baseline has not, and one that only the baseline has.
+    edit(&baseline, |baseline| {
+        let cases = baseline["cases"].as_object_mut().expect("cases");
+        let case = cases.remove(case).expect("a case");
+        cases.insert("gone/gnu-2.44/amd64/O2".to_owned(), case);
+    });
+    let output = gate();
+    assert_eq!(status(&output), 0, "the run is not of all cases");
+    says(&output, &format!("new     {case}"));
+    let output = bench(&update);
+    assert_eq!(status(&output), 1);
+    says(&output, "worse   gone/gnu-2.44/amd64/O2: not run any more");
+
+    // New findings, broken and skipped cases are worse.
+    std::fs::write(&baseline, &original).expect("a file");
+    for (outcome, finding) in [("unexpected", true), ("broken", false), ("skipped", false)] {
+        edit(Path::new(report), |report| {
+            let cases = report["cases"].as_array_mut().expect("cases");
+            let case = cases.iter_mut().find(|found| found["id"] == case).expect("the case");
+            case["outcome"] = json!(outcome);
+            case["findings"] = if finding { json!([a_finding()]) } else { json!([]) };
+        });
+        let output = bench(&update);
+        assert_eq!(status(&output), 1);
+        says(&output, &format!("worse   {case}: {outcome}, and was agree"));
+        assert_eq!(text(&baseline), original);
+    }
+
+    std::fs::write(&baseline, "[]").expect("a file");
+    let output = gate();
+    assert_eq!(status(&output), 2, "{output:?}");
+}
+
+fn a_finding() -> Value {
+    json!({
+        "verdict": "wrong-cfa", "pc": "0x401000", "image": null, "function": "leaf", "frame": 0, "hits": 1,
+        "row": {"start": "0x0", "rules": "CFA = SP+8"}, "expected": "0x0", "got": "0x8", "instruction": null,
+        "blame": "unknown", "confidence": "low", "evidence": [], "listing": [], "stack": null, "message": ""
+    })
+}
