@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use sframe_testbench::report::{Baseline, Comparison};
+use sframe_testbench::report::{Baseline, Comparison, Report};
 
 use super::exit::{Failure, Status};
 use super::merge::read_report;
-use super::{print, write_file};
+use super::{print, status, write_file};
 
 #[derive(Args)]
 pub(crate) struct BaselineCommand {
@@ -59,6 +59,27 @@ impl BaselineCommand {
     }
 }
 
+/// Compares a run with a baseline, says what has changed, and tells the status
+/// that the run ends with. `is_whole` as for [`Baseline::compare`].
+pub(super) fn gate(
+    baseline: &Baseline,
+    report: &Report,
+    is_whole: bool,
+    quietly: bool,
+) -> Result<Status, Failure> {
+    let comparison = baseline.compare(report, is_whole);
+    let text = describe(&comparison);
+    if quietly {
+        eprint!("{text}");
+    } else {
+        print(&text)?;
+    }
+    if !comparison.better.is_empty() || !comparison.new.is_empty() {
+        eprintln!("better than the baseline: tighten it by `baseline update`");
+    }
+    Ok(status(!comparison.worse.is_empty(), false, report.summary.comparisons > 0))
+}
+
 pub(super) fn load(path: &Path) -> Result<Baseline, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
@@ -72,7 +93,7 @@ fn save(baseline: &Baseline, path: &Path) -> Result<(), Failure> {
 }
 
 /// What has changed, line by line.
-pub(super) fn describe(comparison: &Comparison) -> String {
+fn describe(comparison: &Comparison) -> String {
     let lines = |word: &str, changes: &[_]| -> String {
         changes.iter().map(|change| format!("{word:<7} {change}\n")).collect()
     };

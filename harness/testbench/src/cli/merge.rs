@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use sframe_testbench::report::{Report, merge, run_summary};
 
+use super::baseline::{self, gate};
 use super::exit::{Failure, Status};
 use super::{print, print_json, run, status};
 
@@ -17,6 +18,9 @@ pub(crate) struct Merge {
     /// Write the reports of the whole run into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Fail on what is worse than in this file, and on nothing else.
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
     /// Print the report as JSON instead of the summary.
     #[arg(long)]
     json: bool,
@@ -24,6 +28,7 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
         let read = |folder: &PathBuf| {
             let path = folder.join("report.json");
             Ok((path.display().to_string(), read_report(&path)?))
@@ -39,6 +44,9 @@ impl Merge {
         if let Some(folder) = &self.report {
             run::create(folder)?;
             run::write(&report, folder, self.json)?;
+        }
+        if let Some(baseline) = baseline {
+            return gate(&baseline, &report, true, self.json);
         }
         let summary = &report.summary;
         Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))

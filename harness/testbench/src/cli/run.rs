@@ -11,7 +11,7 @@ use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
 
-use super::baseline::{self, describe};
+use super::baseline::{self, gate};
 use super::exit::{Failure, Status};
 use super::{Folders, MachineOptions, print, print_json, set_jobs, status, write_file};
 
@@ -97,17 +97,7 @@ impl Run {
         let summary = &report.summary;
         if let Some(baseline) = baseline {
             let is_whole = self.shard.is_none() && self.selection.filter().is_empty();
-            let comparison = baseline.compare(&report, is_whole);
-            let text = describe(&comparison);
-            if self.json {
-                eprint!("{text}")
-            } else {
-                print(&text)?
-            }
-            if !comparison.better.is_empty() || !comparison.new.is_empty() {
-                eprintln!("better than the baseline: tighten it by `baseline update`");
-            }
-            return Ok(status(!comparison.worse.is_empty(), false, summary.comparisons > 0));
+            return gate(&baseline, &report, is_whole, self.json);
         }
         Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
     }

@@ -58,9 +58,12 @@ pub fn run_summary(report: &Report, elapsed: Duration) -> String {
         grouped(summary.rows_exercised),
         grouped(summary.rows_total)
     );
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-    let rate = summary.instructions as f64 / seconds.max(1e-6) / 1e6;
-    let _ = writeln!(text, "{seconds:.1} s, {rate:.2} million instructions per second");
+    // Merged reports have no time of their own.
+    if !elapsed.is_zero() {
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+        let rate = summary.instructions as f64 / seconds.max(1e-6) / 1e6;
+        let _ = writeln!(text, "{seconds:.1} s, {rate:.2} million instructions per second");
+    }
     text
 }
 
