@@ -9,6 +9,7 @@
 //!                                  +-> unwind (unwinders), walk +-> compare -> finding -> case -> report
 //! spec YAML  -> spec ------------------> stops, frames ---------+
 //! any file   -> input -> dump, convert -> embed
+//!            -> cfi -> from_cfi -> convert
 //! specs, vectors, lint -> clauses
 //! ```
 
@@ -27,6 +28,7 @@ pub mod embed;
 pub mod examine;
 pub mod files;
 pub mod finding;
+pub mod from_cfi;
 pub mod input;
 mod judge;
 pub mod layout;

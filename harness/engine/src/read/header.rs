@@ -33,7 +33,9 @@ impl Version {
         }
     }
 
-    pub(crate) const fn from_number(number: u8) -> Option<Self> {
+    /// The version of a number in the preamble.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
         match number {
             SFRAME_VERSION_1 => Some(Self::V1),
             SFRAME_VERSION_2 => Some(Self::V2),

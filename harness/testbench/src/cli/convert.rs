@@ -1,4 +1,5 @@
-//! `convert`: a section in another version, byte order or layout.
+//! `convert`: a section in another version, byte order or layout, or of call frame
+//! information.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,34 +7,44 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use sframe_engine::{ByteOrder, Version};
-use sframe_testbench::convert::{Converted, Request};
+use sframe_testbench::convert::{self, Converted, Request};
 use sframe_testbench::finding::Address;
 use sframe_testbench::layout::Layout;
+use sframe_testbench::subject::{Subject, Symbols};
 
 use super::exit::{Failure, Status};
 use super::{print, print_json};
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit status: 0 everything was carried over; 1 some functions could not be expressed and \
-                        were left out: each row that stands against it is listed; 2 nothing can be converted."
+    after_help = "What could not be carried over is listed on standard error, and in the JSON: each function \
+                        that was left out, with each row that the version can't express, and what of call frame \
+                        information is malformed. \
+                        \n\nExit status: 0 everything was carried over; 1 something was not; 2 nothing can be \
+                        converted: relocatable objects, for one, where --from is eh-frame."
 )]
 pub(crate) struct Convert {
     /// A 64-bit ELF file, or a file that is a section itself.
     file: PathBuf,
+    /// What to convert. Call frame information is that of executables and
+    /// shared libraries; the section says all of it that the version can express.
+    #[arg(long, value_enum, default_value_t = Source::Sframe)]
+    from: Source,
     /// The version to convert to.
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     to: Version,
     /// The order of the bytes, where the ABI has both. As it is, if not given.
     #[arg(long, value_enum)]
     byte_order: Option<Order>,
-    /// Where to write the section; it is for the address of the old one.
+    /// Where to write the section; it is for the address of the file's own
+    /// one, or for that which a new one gets with --elf.
     #[arg(long, short, value_name = "FILE", required_unless_present = "elf")]
     output: Option<PathBuf>,
-    /// Where to write the whole ELF file, with the new section in place of its own.
+    /// Where to write the whole ELF file, with the new section in place of its
+    /// own, or added to it.
     #[arg(long, value_name = "FILE")]
     elf: Option<PathBuf>,
-    /// Print what was left out as JSON.
+    /// Print the numbers of functions and what was left out as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -46,13 +57,17 @@ enum Order {
     Big,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Source {
+    /// The file's .sframe section.
+    Sframe,
+    /// The DWARF call frame information in its .eh_frame section.
+    EhFrame,
+}
+
 fn parse_version(text: &str) -> Result<Version, String> {
-    match text {
-        "1" => Ok(Version::V1),
-        "2" => Ok(Version::V2),
-        "3" => Ok(Version::V3),
-        _ => Err("the versions are 1, 2 and 3".to_owned()),
-    }
+    let version = text.parse().ok().and_then(Version::from_number);
+    version.ok_or_else(|| "the versions are 1, 2 and 3".to_owned())
 }
 
 /// What could not be carried over.
@@ -61,12 +76,19 @@ struct Report {
     functions: usize,
     carried_over: usize,
     left_out: Vec<LeftOut>,
+    /// What of call frame information can't be read at all.
+    errors: Vec<String>,
 }
 
 #[derive(Serialize)]
 struct LeftOut {
     start: Address,
+    end: Address,
+    function: Option<String>,
     row: Option<usize>,
+    /// The first address of the row.
+    pc: Option<Address>,
+    rules: Option<String>,
     reason: String,
 }
 
@@ -83,21 +105,40 @@ impl Convert {
             }),
             layout: self.layout.clone(),
         };
-        let converted = request.convert(&bytes).map_err(|error| unusable(&error))?;
+        let converted = match self.from {
+            Source::Sframe => request.convert(&bytes),
+            Source::EhFrame => request.imply(&bytes),
+        };
+        let converted = converted.map_err(|error| unusable(&error))?;
         if let Some(path) = &self.output {
             write(path, &converted.section().map_err(|error| unusable(&error))?)?;
         }
         if let Some(path) = &self.elf {
             write(path, &converted.file().map_err(|error| unusable(&error))?)?;
+            self.keep_permissions(path)
+                .map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))?;
         }
 
-        let report = Report::new(&converted);
+        let symbols = Subject::parse(&bytes).map(|subject| subject.symbols).unwrap_or_default();
+        let report = Report::new(&converted, &symbols);
+        eprint!("{}", report.refusals());
         if self.json {
             print_json(&report)?;
         } else {
-            print(&report.text())?;
+            print(&format!("{} of {} functions carried over\n", report.carried_over, report.functions))?;
         }
-        Ok(if report.left_out.is_empty() { Status::AsExpected } else { Status::Finding })
+        let is_whole = report.left_out.is_empty() && report.errors.is_empty();
+        Ok(if is_whole { Status::AsExpected } else { Status::Finding })
+    }
+}
+
+impl Convert {
+    /// What was a program is one. Devices and pipes stay as they are.
+    fn keep_permissions(&self, path: &Path) -> std::io::Result<()> {
+        if std::fs::metadata(path)?.is_file() {
+            std::fs::set_permissions(path, std::fs::metadata(&self.file)?.permissions())?;
+        }
+        Ok(())
     }
 }
 
@@ -107,33 +148,38 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 impl Report {
-    fn new(converted: &Converted<'_>) -> Self {
-        let conversion = &converted.conversion;
+    fn new(converted: &Converted<'_>, symbols: &Symbols) -> Self {
+        let left_out = |left_out: &convert::LeftOut| LeftOut {
+            start: Address(left_out.start),
+            end: Address(left_out.end),
+            function: symbols.at(left_out.start).map(|(name, _)| name.to_owned()),
+            row: left_out.row.as_ref().map(|row| row.index),
+            pc: left_out.row.as_ref().map(|row| Address(row.address)),
+            rules: left_out.row.as_ref().map(|row| row.rules.clone()),
+            reason: left_out.reason.clone(),
+        };
         Self {
             functions: converted.functions,
-            carried_over: conversion.section.functions.len(),
-            left_out: conversion
-                .left_out
-                .iter()
-                .flat_map(|left_out| left_out.errors.iter().map(|error| (left_out.start, error)))
-                .map(|(start, error)| LeftOut {
-                    start: Address(start),
-                    row: error.row,
-                    reason: error.kind.to_string(),
-                })
-                .collect(),
+            carried_over: converted.section.functions.len(),
+            left_out: converted.left_out.iter().map(left_out).collect(),
+            errors: converted.errors.iter().map(ToString::to_string).collect(),
         }
     }
 
-    fn text(&self) -> String {
+    /// What was left out, and why, line by line.
+    fn refusals(&self) -> String {
         let mut text = String::new();
-        for LeftOut { start, row, reason } in &self.left_out {
-            let _ = match row {
-                Some(row) => writeln!(text, "left out: the function at {start}, row {row}: {reason}"),
-                None => writeln!(text, "left out: the function at {start}: {reason}"),
-            };
+        for LeftOut { start, end, function, row, pc, rules, reason } in &self.left_out {
+            let function = function.as_deref().unwrap_or("the function");
+            let _ = write!(text, "left out: {function} at {start}..{end}");
+            if let (Some(row), Some(pc), Some(rules)) = (row, pc, rules) {
+                let _ = write!(text, ", row {row} at {pc} ({rules})");
+            }
+            let _ = writeln!(text, ": {reason}");
         }
-        let _ = writeln!(text, "{} of {} functions carried over", self.carried_over, self.functions);
+        for error in &self.errors {
+            let _ = writeln!(text, "not read: {error}");
+        }
         text
     }
 }

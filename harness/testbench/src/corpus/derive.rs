@@ -66,11 +66,8 @@ fn of_toolchain<'a>(
         .iter()
         .find(|from| from.name == derive.from && from.derive.is_none())
         .ok_or_else(|| format!("there is no toolchain `{}` that compiles", derive.from))?;
-    let version = match toolchain.sframe_version {
-        1 => Version::V1,
-        2 => Version::V2,
-        _ => Version::V3,
-    };
+    let version = Version::from_number(toolchain.sframe_version)
+        .ok_or_else(|| format!("there is no version {}", toolchain.sframe_version))?;
     let all = || from.abis.keys().cloned().collect();
     let abis: Vec<String> = derive.abis.clone().unwrap_or_else(all);
     if let Some(abi) = abis.iter().find(|abi| !from.abis.contains_key(*abi)) {
