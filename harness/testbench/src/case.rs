@@ -345,6 +345,7 @@ impl Case<'_> {
             signals: if extent.without_signals { Vec::new() } else { self.signals(target)? },
             traces: distrusted.fold(traces, Traces::without),
             exit_status: self.spec.exit_status,
+            hazards: false,
             ignores_fp: extent.ignores_fp,
         };
         let mut unwinder = make_unwinder(target);

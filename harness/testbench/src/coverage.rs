@@ -78,6 +78,11 @@ impl Executed {
         within.map(|(pc, (count, _))| (*pc, *count)).collect()
     }
 
+    /// All instructions that ran, and how often each did.
+    pub(crate) fn counts(&self) -> BTreeMap<u64, u64> {
+        self.within(&(0..u64::MAX))
+    }
+
     pub(crate) fn call(&mut self, return_address: u64) {
         self.calls.insert(return_address);
     }

@@ -11,6 +11,7 @@ use capstone::arch::{ArchOperand, BuildsCapstone, arm64, sysz, x86};
 use capstone::{Capstone, Insn, RegAccessType, RegId};
 
 use rustc_hash::FxHashMap;
+use sframe_engine::Abi;
 
 use crate::target::Module;
 
@@ -34,7 +35,7 @@ impl Roles {
 }
 
 /// An instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instruction {
     /// Its length in bytes.
     pub len: u64,
@@ -87,6 +88,21 @@ impl Disassembly {
         })?
     }
 
+    /// The first instructions of some code, with their addresses.
+    pub(crate) fn first(abi: &str, address: u64, code: &[u8], count: usize) -> Vec<(u64, Instruction)> {
+        let mut found = Vec::new();
+        with_disassembler(abi, |disassembler| {
+            let mut offset = 0;
+            while let Some(rest) = code.get(offset..).filter(|rest| !rest.is_empty() && found.len() < count) {
+                let at = address.wrapping_add(offset as u64);
+                let one = disassembler.first(at, rest);
+                offset += usize::try_from(one.len).unwrap_or(usize::MAX);
+                found.push((at, one));
+            }
+        });
+        found
+    }
+
     /// The instruction at an address.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<&Instruction> {
@@ -124,6 +140,55 @@ impl Disassembly {
     #[must_use]
     pub fn behind(&self, address: u64) -> Option<u64> {
         self.0.range(address.checked_add(1)?..).next().map(|(address, _)| *address)
+    }
+}
+
+/// Calls `visit` with the address of each instruction of some code: the same
+/// ones as [`Disassembly`] has, without reading more of them than their lengths.
+pub(crate) fn starts(abi: Abi, address: u64, code: &[u8], mut visit: impl FnMut(u64)) {
+    let len_at: fn(u8) -> usize = match abi {
+        Abi::Amd64 => return amd64_starts(address, code, visit),
+        Abi::Aarch64 | Abi::Aarch64Be => |_| 4,
+        Abi::S390x => s390x_len,
+    };
+    let mut offset = 0;
+    while let Some(first) = code.get(offset) {
+        visit(address.wrapping_add(offset as u64));
+        offset += len_at(*first);
+    }
+}
+
+fn amd64_starts(address: u64, code: &[u8], mut visit: impl FnMut(u64)) {
+    thread_local! {
+        static CAPSTONE: Option<Capstone> =
+            Capstone::new().x86().mode(x86::ArchMode::Mode64).build().ok();
+    }
+    CAPSTONE.with(|capstone| {
+        let mut offset = 0;
+        while let (Some(capstone), Some(rest)) =
+            (capstone, code.get(offset..).filter(|rest| !rest.is_empty()))
+        {
+            let at = address.wrapping_add(offset as u64);
+            let Ok(mut instructions) = capstone.disasm_iter(rest, at) else { return };
+            while let Some(instruction) = instructions.next() {
+                visit(instruction.address());
+                offset += instruction.len();
+            }
+            // A byte that starts no instruction.
+            if offset < code.len() {
+                visit(address.wrapping_add(offset as u64));
+                offset += 1;
+            }
+        }
+    });
+}
+
+/// The length of an instruction of s390x, by its first byte: the first two bits tell it.
+const fn s390x_len(first: u8) -> usize {
+    match first >> 6 {
+        0 => 2,
+        1 | 2 => 4,
+        _ => 6,
     }
 }
 
@@ -191,15 +256,20 @@ impl Disassembler {
         }
     }
 
+    /// One instruction; `code` is not empty.
+    fn first(&self, address: u64, code: &[u8]) -> Instruction {
+        let read = self.capstone.disasm_count(code, address, 1).ok();
+        if let Some(read) = read.as_ref().and_then(|read| read.first()) {
+            return self.instruction(read);
+        }
+        let mut unknown = BTreeMap::new();
+        self.unknown(address, code, &mut unknown);
+        unknown.remove(&address).unwrap_or_default()
+    }
+
     /// Goes on behind bytes that can't be read; returns how many they are.
     fn unknown(&self, at: u64, code: &[u8], instructions: &mut BTreeMap<u64, Instruction>) -> usize {
-        // On s390x the first two bits tell the length.
-        let len = match code[0] >> 6 {
-            _ if !self.is_s390x => self.unit,
-            0 => 2,
-            1 | 2 => 4,
-            _ => 6,
-        };
+        let len = if self.is_s390x { s390x_len(code[0]) } else { self.unit };
         let len = len.min(code.len());
         let bytes: Vec<String> = code[..len].iter().map(|byte| format!("{byte:02x}")).collect();
         instructions.insert(

@@ -12,6 +12,7 @@ use crate::control_flow::Features;
 use crate::coverage::{Coverage, Executed};
 use crate::cross_check::{CrossCheck, TraceCounts, Traces};
 use crate::finding::{Finding, Findings};
+use crate::hazard::{self, Hazard};
 use crate::spec::{End, Feature};
 use crate::stores::{LastStores, Written};
 use crate::target::Target;
@@ -138,6 +139,8 @@ pub struct Look {
     pub traces: Traces,
     /// The exit status that runs with signals must end with.
     pub exit_status: u8,
+    /// Whether to say which of the executed instructions are in danger.
+    pub hazards: bool,
     /// A fault of the comparison, to see that it is noticed.
     #[doc(hidden)]
     pub ignores_fp: bool,
@@ -179,6 +182,8 @@ pub struct Examination {
     pub features: Features,
     /// How often the call stack was compared with which trace, in all runs.
     pub traces: TraceCounts,
+    /// What is dangerous about executed instructions, if that was asked for.
+    pub hazards: Vec<Hazard>,
 }
 
 /// Sees each moment at which backtrace and call stack are compared, and is
@@ -218,6 +223,8 @@ pub(crate) fn examine_with(
     let outcome = examiner.run(options, None)?;
     let Examiner { comparisons, frames, walk_ends, max_depth, .. } = examiner;
     let arrivals = examiner.arrivals.clone();
+    // Those of the run without signals.
+    let executed = if look.hazards { examiner.executed.counts() } else { BTreeMap::new() };
     let mut deliveries = Vec::new();
     if examiner.doubt.is_none() && outcome.end == RunEnd::Exit(look.exit_status) {
         for signals in &look.signals {
@@ -240,6 +247,7 @@ pub(crate) fn examine_with(
         coverage: examiner.executed.coverage(target),
         features: examiner.features,
         traces: examiner.cross_check.counts(),
+        hazards: hazard::executed(target, &executed),
     })
 }
 

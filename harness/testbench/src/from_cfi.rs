@@ -146,9 +146,9 @@ impl Implication<'_> {
         let section = self.section(&parts, &mut left_out)?;
         left_out.sort_by_key(|left_out| left_out.range.start);
         let of_section = |error: &&CfiError| match error {
-            CfiError::Section { section, .. } | CfiError::Instructions { section, .. } => {
-                *section == self.section
-            }
+            CfiError::Section { section, .. }
+            | CfiError::TooLong { section, .. }
+            | CfiError::Instructions { section, .. } => *section == self.section,
         };
         let errors = self.cfi.errors().iter().filter(of_section).cloned().collect();
         Ok(Implied { section, fdes: fdes.len(), left_out, errors })

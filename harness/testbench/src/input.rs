@@ -160,7 +160,7 @@ impl<'a> Input<'a> {
 }
 
 /// Width in bytes of a field that a relocation sets relative to its place.
-fn pc_relative_width(machine: Machine, r_type: RelocationType) -> Option<usize> {
+pub(crate) fn pc_relative_width(machine: Machine, r_type: RelocationType) -> Option<usize> {
     match (machine, r_type) {
         (EM_X86_64, R_X86_64_PC32) | (EM_AARCH64, R_AARCH64_PREL32) | (EM_S390, R_390_PC32) => Some(4),
         (EM_X86_64, R_X86_64_PC64) | (EM_AARCH64, R_AARCH64_PREL64) | (EM_S390, R_390_PC64) => Some(8),

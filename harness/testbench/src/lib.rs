@@ -10,6 +10,7 @@
 //! spec YAML  -> spec ------------------> stops, frames ---------+
 //! any file   -> input -> dump, convert -> embed
 //!            -> cfi -> from_cfi -> convert
+//! any file   -> relocatable -> subject, cfi -> diff, hazard
 //! specs, vectors, lint -> clauses
 //! ```
 
@@ -22,6 +23,7 @@ pub mod convert;
 pub mod corpus;
 mod coverage;
 pub mod cross_check;
+pub mod diff;
 pub mod disassembly;
 pub mod dump;
 pub mod embed;
@@ -29,6 +31,7 @@ pub mod examine;
 pub mod files;
 pub mod finding;
 pub mod from_cfi;
+pub mod hazard;
 pub mod input;
 mod judge;
 pub mod layout;
@@ -36,6 +39,7 @@ pub mod lines;
 pub mod lint;
 pub mod mutate;
 mod plt;
+pub mod relocatable;
 pub mod report;
 mod rules;
 pub mod runner;

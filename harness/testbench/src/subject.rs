@@ -8,15 +8,16 @@
 use std::ops::Range;
 
 use object::elf::{
-    EM_AARCH64, EM_S390, EM_X86_64, PT_GNU_SFRAME, SHF_EXECINSTR, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS,
-    STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
+    EM_AARCH64, EM_S390, EM_X86_64, ET_REL, PF_X, PT_GNU_EH_FRAME, PT_GNU_SFRAME, PT_LOAD, ProgramHeader64,
+    SHF_EXECINSTR, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+    STT_OBJECT,
 };
 use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
 
 use sframe_engine::Abi;
 
-use crate::cfi::{CallFrameInfo, CfiInput};
+use crate::cfi::{self, CallFrameInfo, CfiInput};
 use crate::lines::{Lines, LinesError};
 use crate::plt;
 
@@ -70,15 +71,24 @@ impl<'a> Subject<'a> {
         Some(self.elf.symbols().find(is_it)?.address())
     }
 
-    /// The sections with code, each by its address.
+    /// The sections with code, each by its address; segments where the section
+    /// table is stripped.
     pub fn code(&self) -> impl Iterator<Item = (u64, &'a [u8])> {
         let endian = self.elf.endian();
-        self.elf.sections().filter_map(move |section| {
+        let sections = self.elf.sections().filter_map(move |section| {
             let header = section.elf_section_header();
             let is_code = header.sh_flags(endian).contains(SHF_EXECINSTR);
             let data = section.data().ok().filter(|data| is_code && !data.is_empty())?;
             Some((section.address(), data))
-        })
+        });
+        let is_stripped = self.elf.elf_section_table().is_empty();
+        let headers = if is_stripped { self.elf.elf_program_headers() } else { &[] };
+        let segments = headers.iter().filter_map(move |header| {
+            let is_code = header.p_type(endian) == PT_LOAD && header.p_flags(endian).contains(PF_X);
+            let data = header.data(endian, self.elf.data()).ok()?;
+            (is_code && !data.is_empty()).then_some((header.p_vaddr(endian), data))
+        });
+        sections.chain(segments)
     }
 
     /// The ABI, if it is one that SFrame knows.
@@ -98,9 +108,10 @@ impl<'a> Subject<'a> {
             Some((data.into_owned(), section.address()))
         };
         let address = |name: &str| self.elf.section_by_name(name).map_or(0, |section| section.address());
+        let is_stripped = self.elf.elf_section_table().is_empty();
         Some(CallFrameInfo::read(CfiInput {
             abi: self.abi()?,
-            eh_frame: section(".eh_frame"),
+            eh_frame: if is_stripped { self.eh_frame_by_segment() } else { section(".eh_frame") },
             debug_frame: section(".debug_frame").map(|(data, _)| data),
             text: address(".text"),
             got: address(".got"),
@@ -114,6 +125,55 @@ impl<'a> Subject<'a> {
             address.wrapping_sub(section.address()) < section.size() && section.address() != 0
         };
         self.elf.sections().find(holds)?.name().ok().map(|name| name as &str)
+    }
+
+    /// The names of the code sections of a relocatable file, with their addresses.
+    /// Those of a linked file say nothing more than addresses do.
+    pub(crate) fn relocatable_code(&self) -> Vec<(Range<u64>, String)> {
+        let endian = self.elf.endian();
+        if self.elf.elf_header().e_type(endian) != ET_REL {
+            return Vec::new();
+        }
+        let code = self.elf.sections().filter_map(|section| {
+            let is_code = section.elf_section_header().sh_flags(endian).contains(SHF_EXECINSTR);
+            let end = section.address().saturating_add(section.size());
+            is_code.then(|| (section.address()..end, section.name().unwrap_or_default().to_owned()))
+        });
+        let mut code: Vec<_> = code.collect();
+        code.sort_by_key(|(range, _)| range.start);
+        code
+    }
+
+    /// `.eh_frame` and its address, where no section tells them: by the segment
+    /// of the table that is made to find its entries.
+    fn eh_frame_by_segment(&self) -> Option<(Vec<u8>, u64)> {
+        let endian = self.elf.endian();
+        let headers = self.elf.elf_program_headers();
+        let header = headers.iter().find(|header| header.p_type(endian) == PT_GNU_EH_FRAME)?;
+        let order = cfi::endian(self.abi()?);
+        let data = header.data(endian, self.elf.data()).ok()?;
+        let bases = gimli::BaseAddresses::default().set_eh_frame_hdr(header.p_vaddr(endian));
+        let table = gimli::EhFrameHdr::new(data, order).parse(&bases, 8).ok()?;
+        let gimli::Pointer::Direct(start) = table.eh_frame_ptr() else { return None };
+        let loaded = |header: &&ProgramHeader64<Endianness>| {
+            let segment = header.p_vaddr(endian);
+            header.p_type(endian) == PT_LOAD && start.wrapping_sub(segment) < header.p_filesz(endian)
+        };
+        let segment = headers.iter().find(loaded)?;
+        let data = segment.data(endian, self.elf.data()).ok()?;
+        let data = data.get(usize::try_from(start - segment.p_vaddr(endian)).ok()?..)?;
+        // Nothing tells its length but the last entry that the table leads to.
+        let mut len = 0;
+        let table = table.table()?;
+        let mut entries = table.iter(&bases);
+        while let Ok(Some((_, entry))) = entries.next() {
+            let gimli::Pointer::Direct(entry) = entry else { return None };
+            let entry = usize::try_from(entry.checked_sub(start)?).ok()?;
+            let word = data.get(entry..)?.first_chunk::<4>()?;
+            len =
+                len.max(entry.checked_add(4)?.checked_add(gimli::Endianity::read_u32(order, word) as usize)?);
+        }
+        Some((data.get(..len)?.to_vec(), start))
     }
 
     /// The line tables. They are read at each call: few specs need them.

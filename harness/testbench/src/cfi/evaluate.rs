@@ -123,6 +123,7 @@ impl CallFrameInfo {
         memory: &dyn Fn(u64) -> Option<u64>,
     ) -> Result<u64, EvaluationError> {
         match &row.cfa {
+            _ if !row.has_cfa => Err(EvaluationError::Unknown { what: "CFA".to_owned() }),
             CfaRule::RegisterAndOffset { register, offset } => {
                 let value = known(DwarfRegister(register.0.into()));
                 let value = value.ok_or_else(|| EvaluationError::Unknown { what: "CFA".to_owned() })?;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, RegisterRule, RunTimeEndian,
-    UnwindContext, UnwindSection, Vendor,
+    BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CfaRule, CieOrFde, DebugFrame, EhFrame,
+    EndianSlice, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
 };
 use rustc_hash::FxHashSet;
 use sframe_engine::{Abi, ByteOrder};
@@ -23,6 +23,14 @@ pub enum CfiError {
         offset: usize,
         /// What is wrong.
         source: gimli::Error,
+    },
+    /// CIEs are so long, and FDEs so many, that nobody can have meant it.
+    #[error("the CIEs of {section} are too long for so many FDEs, at offset {offset:#x}")]
+    TooLong {
+        /// The section.
+        section: CfiSection,
+        /// Offset of the first FDE that is not read.
+        offset: usize,
     },
     /// The instructions of an entry are malformed.
     #[error("the FDE at offset {offset:#x} of {section} can't be executed: {source}")]
@@ -76,6 +84,8 @@ pub struct CallFrameInfo {
     tables: Vec<Table>,
     /// Sorted by start; of several at one address, `.eh_frame` first.
     fdes: Vec<CfiFde>,
+    /// The first address behind each of them and all before it.
+    ends: Vec<u64>,
     errors: Vec<CfiError>,
 }
 
@@ -111,8 +121,10 @@ pub struct CfiFde {
 pub struct CfiRow {
     /// The addresses.
     pub range: Range<u64>,
-    /// The CFA.
+    /// The CFA. Worth nothing where no instruction of the FDE or its CIE gives one.
     pub cfa: CfaRule<usize>,
+    /// Whether one does.
+    pub has_cfa: bool,
     /// The return address. None where nothing is said of it: the register has it.
     pub ra: Option<RegisterRule<usize>>,
     /// All registers that something is said of, by their DWARF numbers.
@@ -132,6 +144,12 @@ impl CfiRow {
     }
 }
 
+/// CIEs, once for each of their FDEs, may together have so many times the
+/// section's length: real ones have about as much as the section.
+const CIE_SHARE: usize = 64;
+/// And so many bytes more.
+const SPARE_CIE_BYTES: usize = 1 << 24;
+
 /// The pseudo-register that tells whether a return address is signed.
 const RA_SIGN_STATE: u16 = 34;
 
@@ -139,7 +157,13 @@ impl CallFrameInfo {
     /// Finds all FDEs. What is malformed is left out, and is in [`Self::errors`].
     #[must_use]
     pub fn read(input: CfiInput) -> Self {
-        let mut info = Self { abi: input.abi, tables: Vec::new(), fdes: Vec::new(), errors: Vec::new() };
+        let mut info = Self {
+            abi: input.abi,
+            tables: Vec::new(),
+            fdes: Vec::new(),
+            ends: Vec::new(),
+            errors: Vec::new(),
+        };
         let bases = BaseAddresses::default().set_text(input.text).set_got(input.got);
         if let Some((data, address)) = input.eh_frame {
             info.add(CfiSection::EhFrame, data, bases.clone().set_eh_frame(address));
@@ -148,6 +172,11 @@ impl CallFrameInfo {
             info.add(CfiSection::DebugFrame, data, bases);
         }
         info.fdes.sort_by_key(|fde| (fde.range.start, fde.section));
+        let behind = |end: &mut u64, fde: &CfiFde| {
+            *end = fde.range.end.max(*end);
+            Some(*end)
+        };
+        info.ends = info.fdes.iter().scan(0, behind).collect();
         info
     }
 
@@ -162,6 +191,12 @@ impl CallFrameInfo {
         self.errors.extend(error);
         self.fdes.extend(fdes);
         self.tables.push(table);
+    }
+
+    /// Whether there is no table at all.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        self.tables.is_empty()
     }
 
     /// What could not be read.
@@ -181,6 +216,10 @@ impl CallFrameInfo {
     pub fn fde_at(&self, address: u64) -> Option<&CfiFde> {
         let behind = self.fdes.partition_point(|fde| fde.range.start <= address);
         let before = self.fdes.get(..behind)?;
+        // Or each look-up between functions would read all that come before.
+        if *self.ends.get(behind.checked_sub(1)?)? <= address {
+            return None;
+        }
         let start = before.iter().rev().find(|fde| fde.range.contains(&address))?.range.start;
         before
             .iter()
@@ -202,6 +241,16 @@ impl CallFrameInfo {
         };
         let (section, offset) = (fde.section, fde.offset);
         rows.map_err(|source| CfiError::Instructions { section, offset, source })
+    }
+
+    /// Whether an FDE tells the size of the arguments that are pushed.
+    #[must_use]
+    pub fn tells_args_size(&self, fde: &CfiFde) -> bool {
+        let Some(table) = self.tables.get(fde.table) else { return false };
+        match fde.section {
+            CfiSection::EhFrame => tells_args_size(fde, table, &eh_frame(table, self.abi)),
+            CfiSection::DebugFrame => tells_args_size(fde, table, &debug_frame(table, self.abi)),
+        }
     }
 
     /// The row for an address. None where no FDE covers it.
@@ -227,7 +276,7 @@ impl CallFrameInfo {
     }
 }
 
-pub(super) const fn endian(abi: Abi) -> RunTimeEndian {
+pub(crate) const fn endian(abi: Abi) -> RunTimeEndian {
     match abi.byte_order() {
         ByteOrder::Little => RunTimeEndian::Little,
         ByteOrder::Big => RunTimeEndian::Big,
@@ -262,6 +311,8 @@ fn fdes<'t, S: UnwindSection<Slice<'t>>>(
 ) -> (Vec<CfiFde>, Option<CfiError>) {
     let mut found = Vec::new();
     let mut last = 0;
+    // Each FDE executes its CIE's instructions before its own.
+    let mut bytes_left = table.data.len().saturating_mul(CIE_SHARE).saturating_add(SPARE_CIE_BYTES);
     let mut entries = section.entries(&table.bases);
     loop {
         let fde = match entries.next() {
@@ -282,6 +333,10 @@ fn fdes<'t, S: UnwindSection<Slice<'t>>>(
             }
         };
         last = fde.offset();
+        match bytes_left.checked_sub(fde.cie().entry_len()) {
+            Some(left) => bytes_left = left,
+            None => return (found, Some(CfiError::TooLong { section: table.section, offset: last })),
+        }
         let range = fde.initial_address()..fde.initial_address().saturating_add(fde.len());
         // What a linker has thrown away leaves entries without code, or at 0.
         let is_gone = range.is_empty() || (table.section == CfiSection::DebugFrame && range.start == 0);
@@ -309,6 +364,8 @@ where
 {
     let entry = section.fde_from_offset(&table.bases, S::Offset::from(fde.offset), S::cie_from_offset)?;
     let ra_column = entry.cie().return_address_register();
+    let has_cfa = gives_cfa(entry.cie().instructions(section, &table.bases))
+        || gives_cfa(entry.instructions(section, &table.bases));
     let mut context = UnwindContext::new();
     let mut table_rows = entry.rows(section, &table.bases, &mut context)?;
     let mut rows = Vec::new();
@@ -324,6 +381,7 @@ where
         rows.push(CfiRow {
             range,
             cfa: row.cfa().clone(),
+            has_cfa,
             ra: row.register(ra_column),
             registers: row.registers().map(|(register, rule)| (register.0, rule.clone())).collect(),
             ra_column: ra_column.0,
@@ -332,6 +390,43 @@ where
         });
     }
     Ok(rows)
+}
+
+fn tells_args_size<'t, S: UnwindSection<Slice<'t>>>(fde: &CfiFde, table: &'t Table, section: &S) -> bool
+where
+    S::Offset: From<usize>,
+{
+    let entry = section.fde_from_offset(&table.bases, S::Offset::from(fde.offset), S::cie_from_offset);
+    entry.is_ok_and(|entry| {
+        has(entry.instructions(section, &table.bases), |instruction| {
+            matches!(instruction, CallFrameInstruction::ArgsSize { .. })
+        })
+    })
+}
+
+/// Whether any of these says where the CFA is. Without that, `gimli` has
+/// register 0.
+fn gives_cfa(instructions: CallFrameInstructionIter<'_, Slice<'_>>) -> bool {
+    has(instructions, |instruction| {
+        matches!(
+            instruction,
+            CallFrameInstruction::DefCfa { .. }
+                | CallFrameInstruction::DefCfaSf { .. }
+                | CallFrameInstruction::DefCfaExpression { .. }
+        )
+    })
+}
+
+fn has(
+    mut instructions: CallFrameInstructionIter<'_, Slice<'_>>,
+    is_it: impl Fn(&CallFrameInstruction<usize>) -> bool,
+) -> bool {
+    while let Ok(Some(instruction)) = instructions.next() {
+        if is_it(&instruction) {
+            return true;
+        }
+    }
+    false
 }
 
 /// The CIEs that are for signal frames or for key B.

@@ -17,6 +17,8 @@ pub enum Inexpressible {
     Architectural,
     /// A CFA that is the same wherever the stack is.
     Constant,
+    /// Nothing says where the CFA is.
+    Nothing,
 }
 
 impl fmt::Display for Inexpressible {
@@ -25,6 +27,7 @@ impl fmt::Display for Inexpressible {
             Self::Expression => "a DWARF expression that is no register and offset",
             Self::Architectural => "an architectural rule",
             Self::Constant => "a constant",
+            Self::Nothing => "nothing",
         })
     }
 }
@@ -44,6 +47,15 @@ pub struct Rules {
     pub signed: bool,
 }
 
+impl Rules {
+    /// Whether these lead to a caller: they say where the CFA is, and do not say
+    /// that the return address is undefined.
+    #[must_use]
+    pub fn has_caller(&self) -> bool {
+        self.cfa != Err(Inexpressible::Nothing) && self.ra != Ok(Recovery::Undefined)
+    }
+}
+
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.ra == Ok(Recovery::Undefined) {
@@ -51,6 +63,7 @@ impl fmt::Display for Rules {
         }
         match &self.cfa {
             Ok(cfa) => write!(f, "CFA = {cfa}")?,
+            Err(Inexpressible::Nothing) => f.write_str("no CFA")?,
             Err(why) => write!(f, "CFA = {why}")?,
         }
         for (name, rule) in [("RA", &self.ra), ("FP", &self.fp)] {
@@ -71,6 +84,7 @@ impl CallFrameInfo {
     #[must_use]
     pub fn rules(&self, row: &CfiRow, pc: u64) -> Rules {
         let cfa = match &row.cfa {
+            _ if !row.has_cfa => Err(Inexpressible::Nothing),
             CfaRule::RegisterAndOffset { register, offset } => match self.base(row, register.0) {
                 Some(base) => Ok(RecoveryRule { base, offset: *offset, dereference: false }),
                 None => Err(Inexpressible::Constant),

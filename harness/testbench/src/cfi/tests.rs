@@ -2,7 +2,9 @@ use std::path::Path;
 
 use rstest::rstest;
 
-use super::{CallFrameInfo, Rules};
+use sframe_engine::{Abi, Base, DwarfRegister, RecoveryRule};
+
+use super::{CallFrameInfo, CfiError, CfiInput, Inexpressible, Rules};
 use crate::subject::Subject;
 
 /// The information of a build of the corpus, and the start of one of its functions.
@@ -55,4 +57,49 @@ fn a_key_is_in_the_augmentation() {
     assert!(keys.contains(&true) && keys.contains(&false), "{keys:?}");
     assert!(cfi.fdes().iter().all(|fde| !fde.is_signal));
     assert!(cfi.fde_at(main).is_some());
+}
+
+/// An `.eh_frame` of one CIE, with some instructions, and FDEs of 16 bytes at each of some starts.
+fn written(instructions: &[u8], starts: impl Iterator<Item = u64>) -> CallFrameInfo {
+    let entry = |content: Vec<u8>| {
+        let len = u32::try_from(content.len()).expect("small");
+        [len.to_le_bytes().to_vec(), content].concat()
+    };
+    // Version 1 without augmentation; alignments, column 16.
+    let head = [0, 0, 0, 0, 1, 0, 1, 0x78, 16];
+    let mut data = entry([&head, instructions].concat());
+    for start in starts {
+        let cie = u32::try_from(data.len() + 4).expect("small");
+        data.extend(entry([&cie.to_le_bytes()[..], &start.to_le_bytes(), &16_u64.to_le_bytes()].concat()));
+    }
+    let eh_frame = Some((data, 0x1000));
+    CallFrameInfo::read(CfiInput { abi: Abi::Amd64, eh_frame, debug_frame: None, text: 0, got: 0 })
+}
+
+#[test]
+fn a_cfa_that_nothing_gives_is_told_from_register_0() {
+    let cfa = |instructions: &[u8]| rules(&written(instructions, std::iter::once(0x4000)), 0x4000).cfa;
+    assert_eq!(cfa(&[0x90, 1]), Err(Inexpressible::Nothing));
+    // DW_CFA_def_cfa of rax.
+    let rax = Base::Register(DwarfRegister(0));
+    assert_eq!(cfa(&[0x0c, 0, 0]), Ok(RecoveryRule { base: rax, offset: 0, dereference: false }));
+}
+
+#[test]
+fn an_address_between_functions_has_no_fde() {
+    let cfi = written(&[0x0c, 7, 8], [0x4000, 0x5000].into_iter());
+    let starts = |address| cfi.fde_at(address).map(|fde| fde.range.start);
+    assert_eq!(
+        [0x3fff, 0x4000, 0x400f, 0x4010, 0x4fff, 0x500f, 0x5010].map(starts),
+        [None, Some(0x4000), Some(0x4000), None, None, Some(0x5000), None]
+    );
+}
+
+#[test]
+fn a_cie_that_would_take_for_ever_is_an_error() {
+    let starts = (0..20_000).map(|index| 0x10_0000 + index * 16);
+    let sound = written(&[0; 64], starts.clone());
+    assert_eq!((sound.errors(), sound.fdes().len()), (&[][..], 20_000));
+    let long = written(&vec![0; 1 << 20], starts);
+    assert!(matches!(long.errors(), [CfiError::TooLong { .. }]), "{:?}", long.errors());
 }

@@ -54,7 +54,7 @@ impl Check {
         options.stack_size = self.stack_size;
         // Only what every program for an ABI leaves, whoever compiled it.
         let traces = Traces::of_build(target.executable().image.cpu.name, &[], "");
-        let look = Look { traces, exit_status: self.exit_status, ..Look::default() };
+        let look = Look { traces, exit_status: self.exit_status, hazards: true, ..Look::default() };
         let mut unwinder = sframe_unwinder(&target);
         let examination = examine(&target, &mut *unwinder, &look, &options)
             .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;

@@ -5,6 +5,7 @@ mod bless;
 mod check;
 mod clauses;
 mod convert;
+mod diff;
 mod dump;
 mod exit;
 mod lint;
@@ -44,6 +45,8 @@ enum Command {
     Dump(dump::Dump),
     /// Check a section, and the file around it, against the rules of the format.
     Lint(lint::Lint),
+    /// Compare a section with .eh_frame or .debug_frame, at every instruction, without running anything.
+    Diff(diff::Diff),
     /// Print the clauses of the specifications, and what proves each of them.
     Clauses(clauses::Clauses),
     /// Write a section in another version or byte order.
@@ -107,6 +110,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Check(command) => command.execute(),
         Command::Dump(command) => command.execute(),
         Command::Lint(command) => command.execute(),
+        Command::Diff(command) => command.execute(),
         Command::Clauses(command) => command.execute(),
         Command::Convert(command) => command.execute(),
         Command::Mutate(command) => command.execute(),

@@ -12,6 +12,7 @@ use crate::coverage::UnexercisedRow;
 use crate::cross_check::TraceCounts;
 use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
+use crate::hazard::Hazard;
 use crate::shard::Shard;
 use crate::spec::Feature;
 use crate::target::Target;
@@ -169,7 +170,7 @@ impl ReportSummary {
 }
 
 /// `check --json`: what a check of one file has shown.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -189,10 +190,13 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// Rows that the topmost frame has never used.
     pub unexercised: Vec<UnexercisedRow>,
+    /// Rows that are right by luck or bring trouble in the field, with the
+    /// number of instructions that executed with them. They are no findings.
+    pub hazards: Vec<Hazard>,
 }
 
 /// A check in numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CheckSummary {
     /// Instructions executed.
     pub instructions: u64,
@@ -258,6 +262,7 @@ impl CheckReport {
             },
             findings: examination.findings,
             unexercised: coverage.unexercised,
+            hazards: examination.hazards,
         }
     }
 }

@@ -12,4 +12,5 @@ pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummar
 pub use junit::junit;
 pub use merge::{MergeError, merge};
 pub use mutation::mutation_summary;
+pub(crate) use summary::grouped;
 pub use summary::{check_summary, run_summary};

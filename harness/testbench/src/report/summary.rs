@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{CheckReport, Report, ReportSummary};
 use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::finding::Finding;
+use crate::hazard;
 use crate::spec::Trace;
 
 /// So many findings of a case are shown; the report has all of them.
@@ -107,6 +108,14 @@ pub fn check_summary(report: &CheckReport) -> String {
         if count > 0 {
             let _ = writeln!(text, "    {} {what}", grouped(count));
         }
+    }
+    for (kind, rows, instructions) in hazard::totals(&report.hazards) {
+        let _ = writeln!(
+            text,
+            "hazard      {kind}: {}; {} instructions executed with {rows} rows",
+            kind.text(),
+            grouped(instructions)
+        );
     }
     let _ = writeln!(
         text,
@@ -239,7 +248,7 @@ fn show_traces(text: &mut String, summary: &ReportSummary) {
 }
 
 /// A number with its thousands set off.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -1,0 +1,39 @@
+//! `diff`: the section against call frame information.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sframe_testbench::diff::diff_file;
+
+use super::exit::{Failure, Status};
+use super::{print, print_json, status};
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit status: 0 no difference; 1 differences; 2 the file has not got both, or one of them \
+                        can't be read; 3 no instruction is described by both. Functions that only one of \
+                        them describes are listed, as hazards are, and change nothing."
+)]
+pub(crate) struct Diff {
+    /// A 64-bit ELF file, linked or relocatable.
+    file: PathBuf,
+    /// Print the report as JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Diff {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let name = self.file.display().to_string();
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
+        let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
+        let report = diff_file(&bytes, &name).map_err(|error| unusable(&error))?;
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text())?;
+        }
+        let differs = !report.findings.is_empty() || !report.errors.is_empty();
+        Ok(status(differs, false, report.compared > 0))
+    }
+}

@@ -1,0 +1,196 @@
+//! Why an assembler may have written no FDE for a function: what of its call
+//! frame information GNU as of that generation refuses, because the version has
+//! no form for it, or because it does not look for one.
+
+use gimli::{CfaRule, RegisterRule};
+use serde::{Deserialize, Serialize};
+use sframe_engine::{Abi, Base, Recovery, RecoveryRule, Version};
+
+use crate::cfi::{CallFrameInfo, CfiFde, CfiRow, Rules};
+
+/// What stands against an FDE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The instructions can't be executed.
+    Malformed,
+    /// It is a signal's frame, which versions 1 and 2 have no mark for.
+    SignalFrame,
+    /// The column of the return address is not the ABI's.
+    RaColumn,
+    /// Nothing says where the CFA is.
+    NoCfa,
+    /// The CFA depends on a register other than SP and FP.
+    CfaRegister,
+    /// The CFA is a DWARF expression: loaded from memory, or more.
+    CfaExpression,
+    /// The offset of the CFA does not fit: its size, or on s390x its alignment.
+    CfaOffset,
+    /// The return address is undefined, which version 1 can't say, nor do
+    /// assemblers of version 2.
+    RaUndefined,
+    /// The return address is neither where calls leave it nor in a slot of the frame.
+    RaRule,
+    /// FP is neither unchanged nor in a slot of the frame.
+    FpRule,
+    /// FP is in a slot and the return address is not: there is no way to leave
+    /// the first of two offsets out, but in flexible FDEs.
+    FpWithoutRa,
+    /// The rule of SP is not that the caller's SP follows from the CFA.
+    SpRule,
+    /// The rule of another register: an expression, or in version 1 a register.
+    OtherRule,
+    /// The size of pushed arguments is told (`DW_CFA_GNU_args_size`), which
+    /// compilers have to write as bytes that assemblers do not look into.
+    ArgsSize,
+}
+
+impl Reason {
+    /// In words.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Malformed => "its CFI is malformed",
+            Self::SignalFrame => "it is a signal frame, which this version can't mark",
+            Self::RaColumn => "the column of its return address is not the ABI's",
+            Self::NoCfa => "its CFI never says where the CFA is",
+            Self::CfaRegister => "its CFA depends on a register other than SP and FP",
+            Self::CfaExpression => "its CFA is a DWARF expression",
+            Self::CfaOffset => "the offset of its CFA has no form",
+            Self::RaUndefined => "its return address is undefined",
+            Self::RaRule => "its return address is neither in place nor in a slot of the frame",
+            Self::FpRule => "its caller's FP is neither unchanged nor in a slot of the frame",
+            Self::FpWithoutRa => "its FP is saved where its return address is not",
+            Self::SpRule => "its CFI has a rule for SP of its own",
+            Self::OtherRule => "its CFI has a rule for another register that assemblers refuse",
+            Self::ArgsSize => "its CFI tells the size of pushed arguments",
+        }
+    }
+}
+
+/// The first reason in an FDE, and the row that has it.
+pub(super) fn reason(
+    info: &CallFrameInfo,
+    fde: &CfiFde,
+    rows: &[CfiRow],
+    version: Version,
+    abi: Abi,
+) -> Option<(Reason, Option<u64>)> {
+    if fde.is_signal && version != Version::V3 {
+        return Some((Reason::SignalFrame, None));
+    }
+    let of_rows = rows.iter().find_map(|row| {
+        let start = row.range.start;
+        let found = of_row(row, &info.rules(row, start), version, abi)?;
+        Some((found, Some(start.wrapping_sub(fde.range.start))))
+    });
+    of_rows.or_else(|| info.tells_args_size(fde).then_some((Reason::ArgsSize, None)))
+}
+
+/// What GNU as of that version refuses in a row, as trying each rule has shown.
+fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Reason> {
+    let column = abi.ra().map_or(AMD64_RA, |register| register.0);
+    if u32::from(row.ra_column) != column {
+        return Some(Reason::RaColumn);
+    }
+    let is_v3 = version == Version::V3;
+    if rules.ra == Ok(Recovery::Undefined) {
+        return (!is_v3).then_some(Reason::RaUndefined);
+    }
+    of_cfa(row, rules, version, abi).or_else(|| {
+        let number = |register: u32| u16::try_from(register).unwrap_or(u16::MAX);
+        let (sp, fp) = (number(abi.sp().0), number(abi.fp().0));
+        row.registers.iter().find_map(|(register, rule)| {
+            let (is_refused, reason) = if *register == sp {
+                (refuses_sp(rule, version, abi), Reason::SpRule)
+            } else if *register == row.ra_column {
+                (refuses_ra(rule, version, abi), Reason::RaRule)
+            } else if *register == fp {
+                (refuses_fp(rule, version, abi), Reason::FpRule)
+            } else {
+                (refuses_other(rule, version), Reason::OtherRule)
+            };
+            is_refused.then_some(reason)
+        })
+    })
+}
+
+/// The column of the return address on amd64.
+const AMD64_RA: u32 = 16;
+
+fn of_cfa(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Reason> {
+    let is_v3 = version == Version::V3;
+    if !row.has_cfa {
+        return Some(Reason::NoCfa);
+    }
+    let Ok(cfa) = rules.cfa else { return Some(Reason::CfaExpression) };
+    if let CfaRule::Expression(expression) = &row.cfa {
+        let is_slot = cfa.base == Base::Fp && cfa.dereference && expression.length == SHORT + 1;
+        return (!(is_v3 && abi == Abi::Amd64 && is_slot)).then_some(Reason::CfaExpression);
+    }
+    if matches!(cfa.base, Base::Register(_)) && !writes_flex(version, abi) {
+        return Some(Reason::CfaRegister);
+    }
+    let is_scaled = abi == Abi::S390x;
+    let stored = if is_scaled { cfa.offset.saturating_sub(160) / 8 } else { cfa.offset };
+    if i32::try_from(stored).is_err() || (is_scaled && cfa.offset % 8 != 0) {
+        return Some(Reason::CfaOffset);
+    }
+    let in_slot = |recovery| {
+        matches!(recovery, Ok(Recovery::Rule(RecoveryRule { base: Base::Cfa, dereference: true, .. })))
+    };
+    let needs_ra = !writes_flex(version, abi) && abi != Abi::Amd64;
+    (needs_ra && in_slot(rules.fp) && !in_slot(rules.ra)).then_some(Reason::FpWithoutRa)
+}
+
+/// Bytes of the expressions that are looked into: a register, and an offset from
+/// -64 to 63. That of a CFA has the load besides.
+const SHORT: usize = 2;
+
+fn writes_flex(version: Version, abi: Abi) -> bool {
+    version == Version::V3 && matches!(abi, Abi::Amd64 | Abi::S390x)
+}
+
+fn refuses_sp(rule: &RegisterRule<usize>, version: Version, abi: Abi) -> bool {
+    match rule {
+        RegisterRule::Register(_) => version == Version::V1 || (version == Version::V3 && abi != Abi::S390x),
+        RegisterRule::ValOffset(offset) => {
+            let is_default = abi.sp_from_cfa(0).cast_signed() == *offset && abi == Abi::S390x;
+            version == Version::V3 && !is_default
+        }
+        RegisterRule::Undefined => version == Version::V3,
+        RegisterRule::Expression(_) | RegisterRule::ValExpression(_) => true,
+        _ => false,
+    }
+}
+
+fn refuses_ra(rule: &RegisterRule<usize>, version: Version, abi: Abi) -> bool {
+    match rule {
+        RegisterRule::Register(_) => !writes_flex(version, abi),
+        RegisterRule::ValOffset(_) => abi != Abi::Amd64,
+        RegisterRule::Expression(expression) => {
+            version != Version::V3 || abi != Abi::Amd64 || expression.length != SHORT
+        }
+        RegisterRule::ValExpression(_) => true,
+        _ => false,
+    }
+}
+
+fn refuses_fp(rule: &RegisterRule<usize>, version: Version, abi: Abi) -> bool {
+    match rule {
+        RegisterRule::Register(_) => !writes_flex(version, abi),
+        RegisterRule::Expression(expression) => version != Version::V3 || expression.length != SHORT,
+        RegisterRule::Undefined => version == Version::V3,
+        RegisterRule::ValOffset(_) | RegisterRule::ValExpression(_) => true,
+        _ => false,
+    }
+}
+
+fn refuses_other(rule: &RegisterRule<usize>, version: Version) -> bool {
+    match rule {
+        RegisterRule::Register(_) => version == Version::V1,
+        RegisterRule::Expression(expression) => version != Version::V3 || expression.length != SHORT,
+        RegisterRule::ValExpression(_) => true,
+        _ => false,
+    }
+}

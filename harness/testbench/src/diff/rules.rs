@@ -1,0 +1,141 @@
+//! One row against one row.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sframe_engine::{Abi, Base, Fde, PauthKey, Recovery, RecoveryRule, Row};
+
+use crate::cfi::{CfiFde, Inexpressible, Rules};
+
+/// What the two say differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Field {
+    /// Whether there are rules at all, and can be read.
+    Row,
+    /// Whether the frame is marked as an outermost one (2.3.3.2, 2.4.1).
+    Outermost,
+    /// Whether the frame is one that a signal has pushed (2.3.3).
+    Signal,
+    /// The CFA.
+    Cfa,
+    /// The return address.
+    Ra,
+    /// The caller's frame pointer.
+    Fp,
+    /// Whether the return address is signed, and with which key (2.3.3, 2.4.1).
+    RaSignature,
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Row => "row",
+            Self::Outermost => "outermost",
+            Self::Signal => "signal",
+            Self::Cfa => "cfa",
+            Self::Ra => "ra",
+            Self::Fp => "fp",
+            Self::RaSignature => "ra-signature",
+        })
+    }
+}
+
+/// A field in which two rows differ, and what each of them has for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Disagreement {
+    pub(super) field: Field,
+    pub(super) sframe: String,
+    pub(super) cfi: String,
+}
+
+/// What came of comparing two rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Comparison {
+    pub(super) disagreements: Vec<Disagreement>,
+    /// Whether the information says that the caller's FP is lost. No version can
+    /// say so, and "unchanged" is what it comes to.
+    pub(super) fp_is_lost: bool,
+}
+
+impl Comparison {
+    fn differ(&mut self, field: Field, sframe: impl fmt::Display, cfi: impl fmt::Display) {
+        let plain = |text: String| text.strip_prefix("= ").map(str::to_owned).unwrap_or(text);
+        let (sframe, cfi) = (plain(sframe.to_string()), plain(cfi.to_string()));
+        self.disagreements.push(Disagreement { field, sframe, cfi });
+    }
+}
+
+/// Compares what a row says with what the call frame information says.
+pub(super) fn compare(abi: Abi, fde: &Fde, row: &Row, cfi: &CfiFde, rules: &Rules) -> Comparison {
+    let mut comparison = Comparison::default();
+    let kind = |signal| if signal { "a signal's frame" } else { "a frame that was called" };
+    if fde.signal != cfi.is_signal {
+        comparison.differ(Field::Signal, kind(fde.signal), kind(cfi.is_signal));
+    }
+    let Some(cfa) = row.cfa.filter(|_| !row.is_outermost()) else {
+        if rules.ra != Ok(Recovery::Undefined) {
+            comparison.differ(Field::Outermost, "an outermost frame", rules);
+        }
+        return comparison;
+    };
+    if rules.ra == Ok(Recovery::Undefined) {
+        comparison.differ(Field::Outermost, row, "an outermost frame");
+        return comparison;
+    }
+    if rules.cfa != Ok(cfa) {
+        comparison.differ(Field::Cfa, cfa, Told(rules.cfa));
+    }
+    let own_cfa = rules.cfa.ok();
+    let same = |sframe: Recovery, other: Recovery, register: Option<Base>| {
+        sframe == other || reduced(sframe, Some(cfa), register) == reduced(other, own_cfa, register)
+    };
+    if !rules.ra.is_ok_and(|ra| same(row.ra, ra, abi.ra().map(Base::Register))) {
+        comparison.differ(Field::Ra, row.ra, Told(rules.ra));
+    }
+    comparison.fp_is_lost = rules.fp == Ok(Recovery::Undefined) && row.fp == Recovery::Unchanged;
+    if !comparison.fp_is_lost && !rules.fp.is_ok_and(|fp| same(row.fp, fp, Some(Base::Fp))) {
+        comparison.differ(Field::Fp, row.fp, Told(rules.fp));
+    }
+    if matches!(abi, Abi::Aarch64 | Abi::Aarch64Be) {
+        let sframe = signature(row.mangled_ra, fde.pauth_key == PauthKey::B);
+        let other = signature(rules.signed, cfi.key_b);
+        if sframe != other {
+            comparison.differ(Field::RaSignature, sframe, other);
+        }
+    }
+    comparison
+}
+
+const fn signature(is_signed: bool, key_b: bool) -> &'static str {
+    match (is_signed, key_b) {
+        (false, _) => "not signed",
+        (true, false) => "signed with key A",
+        (true, true) => "signed with key B",
+    }
+}
+
+/// A rule without the CFA, where that is a register and an offset; so that
+/// `*(CFA-8)` and `*(SP)` are the same where the CFA is SP+8.
+fn reduced(recovery: Recovery, cfa: Option<RecoveryRule>, register: Option<Base>) -> Recovery {
+    let Recovery::Rule(mut rule) = recovery else { return recovery };
+    if let (Base::Cfa, Some(RecoveryRule { base, offset, dereference: false })) = (rule.base, cfa) {
+        rule = RecoveryRule { base, offset: rule.offset.wrapping_add(offset), ..rule };
+    }
+    match rule {
+        RecoveryRule { base, offset: 0, dereference: false } if Some(base) == register => Recovery::Unchanged,
+        rule => Recovery::Rule(rule),
+    }
+}
+
+/// A rule, or why there is none, for people.
+struct Told<T>(Result<T, Inexpressible>);
+
+impl<T: fmt::Display> fmt::Display for Told<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Ok(rule) => rule.fmt(f),
+            Err(why) => why.fmt(f),
+        }
+    }
+}

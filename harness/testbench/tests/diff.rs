@@ -1,0 +1,726 @@
+//! `.sframe` against call frame information: the whole corpus, each field's
+//! difference put into a section on purpose, files of every kind, hazards, and
+//! the command line.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use object::elf::SHT_GNU_SFRAME;
+use object::{Object as _, ObjectSection as _};
+use rayon::prelude::*;
+use rstest::rstest;
+use serde::Deserialize;
+use serde_json::Value;
+use sframe_engine::write::Section;
+use sframe_engine::{PauthKey, Recovery, RecoveryRule};
+use sframe_testbench::diff::{DiffReport, Field, Reason, diff_file};
+use sframe_testbench::embed::embed;
+use sframe_testbench::hazard::HazardKind;
+use sframe_testbench::subject::Subject;
+use sframe_testbench::yaml;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn build(id: &str) -> Vec<u8> {
+    std::fs::read(repository().join("corpus/builds").join(id)).expect("a build")
+}
+
+fn diff(bytes: &[u8]) -> DiffReport {
+    diff_file(bytes, "file").expect("a file that can be compared")
+}
+
+// The corpus.
+
+/// `diff.yaml`: what differs, and why.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    differences: Vec<Entry>,
+    uncovered: Vec<Entry>,
+    only_sframe: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    programs: Vec<String>,
+    toolchains: Vec<String>,
+    abis: Vec<String>,
+    functions: Vec<String>,
+    #[serde(default)]
+    fields: Vec<Field>,
+    reason: String,
+}
+
+/// A difference, or a function that one of the two does not describe.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Fact {
+    program: String,
+    toolchain: String,
+    abi: String,
+    function: String,
+    field: Option<Field>,
+}
+
+impl Entry {
+    fn explains(&self, fact: &Fact) -> bool {
+        self.programs.contains(&fact.program)
+            && self.toolchains.contains(&fact.toolchain)
+            && self.abis.contains(&fact.abi)
+            && self.functions.contains(&fact.function)
+            && fact.field.is_none_or(|field| self.fields.contains(&field))
+    }
+
+    /// What of the entry no fact needs.
+    fn needless(&self, facts: &[Fact]) -> Vec<String> {
+        let explained: Vec<&Fact> = facts.iter().filter(|fact| self.explains(fact)).collect();
+        let needless = |values: &[String], of: fn(&Fact) -> &String| -> Vec<String> {
+            let is_used = |value: &&String| !explained.iter().any(|fact| of(fact) == *value);
+            values.iter().filter(is_used).cloned().collect()
+        };
+        let fields =
+            self.fields.iter().filter(|field| !explained.iter().any(|fact| fact.field == Some(**field)));
+        [
+            needless(&self.programs, |fact| &fact.program),
+            needless(&self.toolchains, |fact| &fact.toolchain),
+            needless(&self.abis, |fact| &fact.abi),
+            needless(&self.functions, |fact| &fact.function),
+            fields.map(ToString::to_string).collect(),
+        ]
+        .concat()
+    }
+}
+
+/// What the entries leave unexplained, and what of them is needless.
+fn check(entries: &[Entry], facts: &[Fact]) -> Vec<String> {
+    let unexplained = facts.iter().filter(|fact| !entries.iter().any(|entry| entry.explains(fact)));
+    let unexplained = unexplained.map(|fact| format!("unexplained: {fact:?}"));
+    let needless = entries.iter().flat_map(|entry| {
+        let words = entry.reason.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
+        entry.needless(facts).into_iter().map(move |value| format!("needless: {value} of `{words} ...`"))
+    });
+    unexplained.chain(needless).collect()
+}
+
+fn builds(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { builds(&path, found) } else { found.push(path) }
+    }
+}
+
+#[test]
+fn every_difference_of_the_corpus_is_explained() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diff.yaml");
+    let known: Known = yaml::read(&path).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let folder = repository().join("corpus/builds");
+    let mut paths = Vec::new();
+    builds(&folder, &mut paths);
+    let reports: Vec<(Vec<String>, DiffReport)> = paths
+        .par_iter()
+        .map(|path| {
+            let id = path.strip_prefix(&folder).expect("a build").display().to_string();
+            let bytes = std::fs::read(path).expect("a build");
+            let report = diff_file(&bytes, &id).unwrap_or_else(|error| panic!("{id}: {error}"));
+            assert_eq!(report.errors, [""; 0], "{id}");
+            (id.split('/').map(str::to_owned).collect(), report)
+        })
+        .collect();
+
+    let (mut differences, mut uncovered, mut only) = (Vec::new(), Vec::new(), Vec::new());
+    let mut counts = [0, 0, 0];
+    let mut hazards: BTreeMap<HazardKind, [u64; 2]> = BTreeMap::new();
+    for (id, report) in &reports {
+        let fact = |function: &str, field| Fact {
+            toolchain: id[0].clone(),
+            abi: id[1].clone(),
+            program: id[2].split('.').next().unwrap_or_default().to_owned(),
+            function: function.to_owned(),
+            field,
+        };
+        differences.extend(report.findings.iter().map(|found| fact(&found.function, Some(found.field))));
+        let without_reason = report.uncovered.iter().filter(|uncovered| uncovered.reason.is_none());
+        uncovered.extend(without_reason.map(|uncovered| fact(&uncovered.extent.function, None)));
+        only.extend(report.only_sframe.iter().map(|extent| fact(&extent.function, None)));
+        for (sum, count) in counts.iter_mut().zip([report.pcs, report.compared, report.agree]) {
+            *sum += count;
+        }
+        for hazard in &report.hazards {
+            let sums = hazards.entry(hazard.kind).or_default();
+            *sums = [sums[0] + 1, sums[1] + hazard.instructions];
+        }
+    }
+    let wrong = [
+        check(&known.differences, &differences),
+        check(&known.uncovered, &uncovered),
+        check(&known.only_sframe, &only),
+    ]
+    .concat();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    let [pcs, compared, agree] = counts;
+    println!("{} files: {pcs} instructions, {compared} compared, {agree} agree", reports.len());
+    println!("hazards, rows and instructions: {hazards:?}");
+    assert!(reports.len() > 2599 && compared > 2_200_000, "{compared} in {}", reports.len());
+    assert!(agree < compared && pcs > compared, "{agree} of {compared} of {pcs}");
+    assert_eq!(hazards.len(), HazardKind::ALL.len(), "{hazards:?}");
+}
+
+#[test]
+fn a_table_must_explain_everything_and_nothing_else() {
+    let fact = |function: &str, field| Fact {
+        program: "leaf".into(),
+        toolchain: "gnu-2.47".into(),
+        abi: "amd64".into(),
+        function: function.into(),
+        field: Some(field),
+    };
+    let entry = |functions: &[&str], fields: Vec<Field>| Entry {
+        programs: vec!["leaf".into()],
+        toolchains: vec!["gnu-2.47".into()],
+        abis: vec!["amd64".into()],
+        functions: functions.iter().map(|function| (*function).to_owned()).collect(),
+        fields,
+        reason: "A reason".into(),
+    };
+    let facts = [fact("main", Field::Cfa)];
+    assert_eq!(check(&[entry(&["main"], vec![Field::Cfa])], &facts), [""; 0]);
+    assert_eq!(check(&[entry(&["main", "leaf"], vec![Field::Cfa])], &facts).len(), 1);
+    assert_eq!(check(&[entry(&["main"], vec![Field::Cfa, Field::Ra])], &facts).len(), 1);
+    assert!(check(&[entry(&["main"], vec![Field::Ra])], &facts)[0].starts_with("unexplained"));
+}
+
+// A difference in each field.
+
+/// A build with another section.
+fn with_section(id: &str, change: impl Fn(&mut Section)) -> Vec<u8> {
+    let bytes = build(id);
+    let subject = Subject::parse(&bytes).expect("a build");
+    let sframe = subject.sframe.expect("a section");
+    let read = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
+    let mut section = Section::from_read(&read).expect("a sound section");
+    change(&mut section);
+    embed(&bytes, SHT_GNU_SFRAME, |address| section.write(address)).expect("room for the section")
+}
+
+/// The position of a function in a section.
+fn position(id: &str, section: &Section, name: &str) -> usize {
+    let bytes = build(id);
+    let addresses = Subject::parse(&bytes).expect("a build").symbols.addresses_of(name);
+    section.functions.iter().position(|function| addresses.contains(&function.start)).expect("an FDE")
+}
+
+/// A build with another row in a function.
+fn with_row(id: &str, name: &str, row: usize, change: impl Fn(&mut sframe_engine::Row)) -> Vec<u8> {
+    with_section(id, |section| {
+        let function = position(id, section, name);
+        change(&mut section.functions[function].rows[row]);
+    })
+}
+
+/// The function, offset, number of instructions and field of each finding.
+fn found(report: &DiffReport) -> Vec<(&str, u64, u64, Field)> {
+    let findings = report.findings.iter();
+    findings.map(|found| (found.function.as_str(), found.offset.0, found.pcs, found.field)).collect()
+}
+
+fn move_rule(recovery: &mut Recovery) {
+    let Recovery::Rule(RecoveryRule { offset, .. }) = recovery else { panic!("{recovery}") };
+    *offset -= 8;
+}
+
+#[rstest]
+fn another_cfa_is_found(
+    #[values(
+        "gnu-2.47/amd64/recursion.O2",
+        "gnu-2.44/amd64/recursion.O2",
+        "gnu-2.40/amd64/recursion.O2",
+        "gnu-2.47/aarch64/recursion.O2",
+        "gnu-2.40/aarch64_be/recursion.O2",
+        "gnu-2.47/s390x/recursion.O2"
+    )]
+    id: &str,
+) {
+    assert_eq!(found(&diff(&build(id))), []);
+    let changed = with_row(id, "descend", 1, |row| {
+        row.cfa.as_mut().expect("a CFA").offset += 8;
+    });
+    let report = diff(&changed);
+    let findings = found(&report);
+    assert!(findings.contains(&("descend", findings[0].1, findings[0].2, Field::Cfa)), "{findings:?}");
+    assert!(findings.iter().all(|(function, ..)| *function == "descend"));
+    assert_eq!(report.compared, report.agree + findings[0].2);
+    let [first, ..] = &report.findings[..] else { panic!("no finding") };
+    assert_ne!(first.sframe, first.eh_frame);
+    assert!(first.instructions.iter().any(|line| line.differs) && !first.instructions[0].differs);
+    assert!(first.message.contains("descend+0x") && first.message.contains(&first.sframe));
+    assert!(report.text().contains("difference: cfa"), "{}", report.text());
+}
+
+#[rstest]
+#[case::slots("gnu-2.44/aarch64/recursion.O0", "descend")]
+#[case::slots("gnu-2.47/aarch64_be/recursion.O0", "descend")]
+#[case::slots("gnu-2.47/s390x/recursion.O0", "descend")]
+fn another_ra_and_another_fp_are_found(#[case] id: &str, #[case] function: &str) {
+    let sound = diff(&build(id));
+    assert_eq!(found(&sound), []);
+    let ra = diff(&with_row(id, function, 1, |row| move_rule(&mut row.ra)));
+    let findings = found(&ra);
+    assert!(matches!(findings[..], [(_, _, 1.., Field::Ra)]), "{findings:?}");
+    let fp = diff(&with_row(id, function, 1, |row| move_rule(&mut row.fp)));
+    let findings = found(&fp);
+    assert!(matches!(findings[..], [(_, _, 1.., Field::Fp)]), "{findings:?}");
+    let unchanged = diff(&with_row(id, function, 1, |row| row.fp = Recovery::Unchanged));
+    assert!(matches!(found(&unchanged)[..], [(_, _, 1.., Field::Fp)]), "{:?}", found(&unchanged));
+}
+
+#[test]
+fn another_signature_and_another_key_are_found() {
+    for id in ["gnu-2.40/aarch64/pauth.O2", "gnu-2.47/aarch64_be/pauth.O2"] {
+        assert_eq!(found(&diff(&build(id))), []);
+        let changed = with_section(id, |section| {
+            let main = position(id, section, "main");
+            let rows = &mut section.functions[main].rows;
+            let signed = rows.iter_mut().find(|row| row.mangled_ra).expect("a signed row");
+            signed.mangled_ra = false;
+        });
+        let report = diff(&changed);
+        assert!(matches!(found(&report)[..], [("main", _, 1.., Field::RaSignature)]), "{:?}", found(&report));
+        let finding = &report.findings[0];
+        assert_eq!((&*finding.sframe, &*finding.eh_frame), ("not signed", "signed with key A"));
+        let changed = with_section(id, |section| {
+            let main = position(id, section, "main");
+            section.functions[main].pauth_key = PauthKey::B;
+        });
+        let report = diff(&changed);
+        assert!(report.findings.iter().all(|finding| finding.sframe == "signed with key B"));
+        assert!(!report.findings.is_empty(), "{id}");
+    }
+}
+
+#[test]
+fn marks_of_signals_and_outermost_frames_are_found() {
+    let id = "gnu-2.47/aarch64/signals_cfi.O2";
+    assert_eq!(found(&diff(&build(id))), []);
+    let changed = with_section(id, |section| {
+        let restorer = section.functions.iter_mut().find(|function| function.signal).expect("a mark");
+        restorer.signal = false;
+    });
+    let report = diff(&changed);
+    assert!(matches!(found(&report)[..], [(_, _, 1.., Field::Signal)]), "{:?}", found(&report));
+
+    let id = "gnu-2.47/amd64/recursion.O2";
+    let changed = with_section(id, |section| {
+        let leaf = position(id, section, "leaf");
+        section.functions[leaf].rows.clear();
+    });
+    let report = diff(&changed);
+    assert!(report.findings.iter().all(|finding| finding.field == Field::Outermost));
+    assert!(
+        report.hazards.iter().any(|hazard| hazard.kind == HazardKind::EndsEarly && hazard.function == "leaf")
+    );
+    // The other way round: a caller where call frame information has none.
+    let changed = with_section(id, |section| {
+        let (leaf, start) = (position(id, section, "leaf"), position(id, section, "_start"));
+        section.functions[start].rows = vec![section.functions[leaf].rows[0]];
+    });
+    let report = diff(&changed);
+    assert!(!report.findings.is_empty());
+    for finding in &report.findings {
+        assert_eq!((finding.field, &*finding.eh_frame), (Field::Outermost, "an outermost frame"));
+    }
+}
+
+/// A row that starts one instruction too late is wrong at one instruction.
+#[test]
+fn a_row_at_another_place_is_found_at_exactly_the_instructions_between() {
+    let id = "gnu-2.47/aarch64/recursion.O2";
+    let report = diff(&with_row(id, "descend", 1, |row| row.start += 4));
+    let findings = found(&report);
+    assert!(findings.iter().all(|(function, _, pcs, _)| (*function, *pcs) == ("descend", 1)), "{findings:?}");
+    assert_eq!(report.compared - report.agree, 1);
+}
+
+#[test]
+fn a_missing_row_and_a_missing_fde_are_told() {
+    let id = "gnu-2.47/amd64/recursion.O2";
+    let sound = diff(&build(id));
+    let report = diff(&with_section(id, |section| {
+        let descend = position(id, section, "descend");
+        section.functions[descend].rows.remove(0);
+    }));
+    assert!(matches!(found(&report)[..], [("descend", 0, 1.., Field::Row)]), "{:?}", found(&report));
+    assert_eq!(report.findings[0].sframe, "no row");
+
+    let report = diff(&with_section(id, |section| {
+        let descend = position(id, section, "descend");
+        let removed = section.functions.remove(descend);
+        let behind = section.functions.iter_mut();
+        for function in behind.filter(|function| function.rows_position > removed.rows_position) {
+            function.rows_position -= 1;
+        }
+    }));
+    assert_eq!((found(&report), report.pcs), (vec![], sound.pcs));
+    let [uncovered] = &report.uncovered[..] else { panic!("{:?}", report.uncovered) };
+    assert_eq!((&*uncovered.extent.function, uncovered.reason), ("descend", None));
+    assert_eq!(uncovered.extent.pcs, sound.compared - report.compared);
+    let early = report.hazards.iter().find(|hazard| hazard.kind == HazardKind::EndsEarly).expect("a hazard");
+    assert_eq!((&*early.function, early.instructions, &early.row), ("descend", uncovered.extent.pcs, &None));
+}
+
+/// Where call frame information refuses, so do assemblers: each function that
+/// they left out has the reason that they gave.
+#[rstest]
+#[case("gnu-2.40/aarch64", &[("cfa_in_memory", Reason::CfaRegister), ("cfa_in_scratch", Reason::CfaRegister),
+    ("cfa_on_stack", Reason::CfaExpression), ("both_in_registers", Reason::FpRule),
+    ("fp_by_expression", Reason::FpRule), ("fp_in_register", Reason::FpRule), ("fp_is_cfa", Reason::FpRule),
+    ("ra_in_register", Reason::RaRule)])]
+#[case("gnu-2.44/amd64", &[("cfa_in_memory", Reason::CfaRegister), ("cfa_in_preserved", Reason::CfaRegister),
+    ("cfa_in_scratch", Reason::CfaRegister), ("cfa_of_caller", Reason::CfaRegister),
+    ("cfa_on_stack", Reason::CfaExpression), ("both_in_registers", Reason::FpRule),
+    ("fp_by_expression", Reason::FpRule), ("fp_in_register", Reason::FpRule), ("fp_is_cfa", Reason::FpRule)])]
+#[case("gnu-2.47/amd64", &[("cfa_on_stack", Reason::CfaExpression), ("fp_is_cfa", Reason::FpRule)])]
+#[case("gnu-2.47/s390x", &[("cfa_in_memory", Reason::CfaExpression), ("cfa_on_stack", Reason::CfaExpression),
+    ("fp_by_expression", Reason::FpRule), ("fp_is_cfa", Reason::FpRule)])]
+fn reasons_are_those_of_the_assembler(#[case] folder: &str, #[case] expected: &[(&str, Reason)]) {
+    let report = diff(&build(&format!("{folder}/odd_registers.O2")));
+    let reasons = report.uncovered.iter().map(|uncovered| (&*uncovered.extent.function, uncovered.reason));
+    let mut reasons: Vec<_> = reasons.collect();
+    let mut expected: Vec<_> = expected.iter().map(|(name, reason)| (*name, Some(*reason))).collect();
+    reasons.sort();
+    expected.sort();
+    assert_eq!(reasons, expected);
+}
+
+// Files of other kinds.
+
+/// A file without its section table.
+fn without_sections(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes[0x28..0x30].fill(0);
+    bytes[0x3c..0x40].fill(0);
+    bytes
+}
+
+#[rstest]
+fn a_file_without_a_section_table_is_compared_by_its_segments(
+    #[values(
+        "gnu-2.47/amd64/crossing.O2-dynamic",
+        "gnu-2.47/s390x/crossing.O2-dynamic",
+        "gnu-2.44/aarch64/crossing.O2-dynamic"
+    )]
+    id: &str,
+) {
+    let whole = diff(&build(id));
+    let stripped = diff(&without_sections(build(id)));
+    let numbers =
+        |report: &DiffReport| (report.functions, report.compared, report.agree, report.uncovered.len());
+    assert_eq!(numbers(&stripped), numbers(&whole));
+    assert!(whole.compared > 50);
+}
+
+/// An amd64 file with two functions in sections of their own, all at address 0,
+/// as an assembler writes it.
+fn relocatable(cfa: [u8; 2]) -> Vec<u8> {
+    // push rbx; pop rbx; ret
+    let code = [0x53, 0x5b, 0xc3];
+    let mut eh_frame = vec![0x14, 0, 0, 0, 0, 0, 0, 0, 1];
+    eh_frame.extend(b"zR\0");
+    // Alignments, RA column 16, pointers relative to themselves; CFA = rsp+8, RA at CFA-8.
+    eh_frame.extend([1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0]);
+    let mut eh_relocations = Vec::new();
+    for function in 0..2_u8 {
+        let at = u8::try_from(eh_frame.len()).expect("small");
+        eh_frame.extend([0x14, 0, 0, 0, at + 4, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+        // Behind the push, 16; behind the pop, 8.
+        eh_frame.extend([0x41, 0x0e, 16, 0x41, 0x0e, 8, 0]);
+        eh_relocations.push((u64::from(at) + 8, u32::from(function) + 1, 2));
+    }
+    let mut sframe = vec![0xe2, 0xde, 3, 4, 3, 0, 0xf8, 0];
+    sframe.extend([2, 0, 0, 0, 6, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0]);
+    let mut sframe_relocations = Vec::new();
+    for function in 0..2_u8 {
+        sframe_relocations.push((sframe.len() as u64, u32::from(function) + 1, 24));
+        sframe.extend([0; 8]);
+        sframe.extend([3, 0, 0, 0, function * 14, 0, 0, 0]);
+    }
+    for offset in cfa {
+        sframe.extend([3, 0, 0, 0, 0, 0, 3, 8, 1, 3, offset, 2, 3, 8]);
+    }
+    let sections = [
+        ((".text.first", [1, 0, 0], [6, 0]), code.to_vec()),
+        ((".text.second", [1, 0, 0], [6, 0]), code.to_vec()),
+        ((".eh_frame", [1, 0, 0], [2, 0]), eh_frame),
+        ((".rela.eh_frame", [4, 7, 3], [0, 24]), relocations(&eh_relocations)),
+        ((".sframe", [0x6fff_fff4, 0, 0], [2, 0]), sframe),
+        ((".rela.sframe", [4, 7, 5], [0, 24]), relocations(&sframe_relocations)),
+        ((".symtab", [2, 8, 1], [0, 24]), symbols()),
+        ((".strtab", [3, 0, 0], [0, 0]), b"\0first\0second\0".to_vec()),
+    ];
+    let mut file = vec![0; 64];
+    let mut headers = vec![0; 64];
+    let mut names = vec![0];
+    let mut header = |names: &mut Vec<u8>, file: &[u8], section: (&str, [u32; 3], [u64; 2]), len: usize| {
+        let (name, [kind, link, info], [flags, entry]) = section;
+        headers.extend(u32::try_from(names.len()).expect("small").to_le_bytes());
+        headers.extend(kind.to_le_bytes());
+        for number in [flags, 0, file.len() as u64, len as u64] {
+            headers.extend(number.to_le_bytes());
+        }
+        headers.extend(link.to_le_bytes());
+        headers.extend(info.to_le_bytes());
+        headers.extend(8_u64.to_le_bytes());
+        headers.extend(entry.to_le_bytes());
+        names.extend(name.bytes().chain([0]));
+    };
+    for (section, data) in &sections {
+        header(&mut names, &file, *section, data.len());
+        file.extend(data);
+        file.resize(file.len().next_multiple_of(8), 0);
+    }
+    let len = names.len() + 10;
+    header(&mut names, &file, (".shstrtab", [3, 0, 0], [0, 0]), len);
+    file.extend(names);
+    file.resize(file.len().next_multiple_of(8), 0);
+    let start = file.len() as u64;
+    file.extend(headers);
+    file[..20].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 62, 0]);
+    file[20] = 1;
+    file[0x28..0x30].copy_from_slice(&start.to_le_bytes());
+    file[0x34] = 64;
+    file[0x3a] = 64;
+    file[0x3c] = 10;
+    file[0x3e] = 9;
+    file
+}
+
+/// Offset, symbol and type of each; the addend is 0.
+fn relocations(entries: &[(u64, u32, u32)]) -> Vec<u8> {
+    let entry = |(offset, symbol, kind): &(u64, u32, u32)| {
+        [offset.to_le_bytes(), (u64::from(*symbol) << 32 | u64::from(*kind)).to_le_bytes(), [0; 8]].concat()
+    };
+    entries.iter().flat_map(entry).collect()
+}
+
+fn symbols() -> Vec<u8> {
+    let symbol = |name: u8, section: u8| {
+        let mut symbol = vec![name, 0, 0, 0, 0x12, 0, section, 0];
+        symbol.extend([0; 8]);
+        symbol.extend([3, 0, 0, 0, 0, 0, 0, 0]);
+        symbol
+    };
+    [vec![0; 24], symbol(1, 1), symbol(7, 2)].concat()
+}
+
+#[test]
+fn sections_of_a_relocatable_file_are_kept_apart() {
+    let report = diff(&relocatable([16, 16]));
+    assert_eq!((report.functions, report.pcs, report.compared, report.agree), (2, 6, 6, 6));
+    let report = diff(&relocatable([16, 24]));
+    assert_eq!(found(&report), [("second", 1, 1, Field::Cfa)]);
+    let finding = &report.findings[0];
+    assert_eq!((finding.section.as_deref(), finding.pc.0), (Some(".text.second"), 1));
+    assert_eq!((&*finding.sframe, &*finding.eh_frame), ("SP+24", "SP+16"));
+    assert!(report.text().contains(".text.second: 0x1"), "{}", report.text());
+}
+
+/// What SFrame has no form for is no difference.
+#[test]
+fn an_fp_that_is_lost_is_no_difference() {
+    let mut bytes = relocatable([16, 16]);
+    // In the second FDE, the last instruction and the filling become DW_CFA_undefined of rbp.
+    let at =
+        bytes.windows(7).rposition(|window| window == [0x41, 0x0e, 16, 0x41, 0x0e, 8, 0]).expect("an FDE");
+    bytes[at + 1..at + 7].copy_from_slice(&[0x0e, 16, 0x07, 6, 0x41, 0x0e]);
+    let report = diff_file(&bytes, "file");
+    // The operand of the last one is missing: that is a difference at every instruction.
+    let report = report.expect("a file that can be compared");
+    assert!(report.findings.iter().all(|finding| finding.field == Field::Row), "{:?}", found(&report));
+    assert!(report.findings[0].eh_frame.contains("can't be executed"), "{}", report.findings[0].eh_frame);
+    bytes[at + 1..at + 7].copy_from_slice(&[0x07, 6, 0x0e, 16, 0, 0]);
+    let report = diff(&bytes);
+    assert_eq!(report.lost_fp, 2);
+    assert_eq!(found(&report), [("second", 2, 1, Field::Cfa)], "only the CFA, which has not been taken back");
+}
+
+// Hazards.
+
+#[rstest]
+#[case("gnu-2.47/amd64/discarded_return.O2", &[HazardKind::PoppedSlot])]
+#[case("gnu-2.47/aarch64/discarded_return.O2", &[HazardKind::BelowRedZone, HazardKind::LinkRegister])]
+#[case("gnu-2.47/amd64/realign.O2", &[HazardKind::PoppedSlot, HazardKind::OtherRegister])]
+#[case("gnu-2.47/s390x/leaf.O2", &[HazardKind::OtherRegister, HazardKind::LinkRegister])]
+#[case("gnu-2.44/aarch64/leaf.O2", &[HazardKind::LinkRegister])]
+#[case("gnu-2.47/amd64/undefined_ra.O2", &[HazardKind::PoppedSlot, HazardKind::EndsEarly])]
+#[case("gnu-2.47/amd64/noreturn_call.O2", &[])]
+fn hazards_are_those_of_the_rules(#[case] id: &str, #[case] expected: &[HazardKind]) {
+    let report = diff(&build(id));
+    let mut kinds: Vec<HazardKind> = report.hazards.iter().map(|hazard| hazard.kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert_eq!(kinds, expected, "{id}");
+    for hazard in &report.hazards {
+        assert!(hazard.instructions > 0 && hazard.message.contains(&hazard.function), "{}", hazard.message);
+        assert!(report.text().contains(&format!("hazard: {}", hazard.kind)), "{}", report.text());
+    }
+}
+
+#[test]
+fn check_counts_the_hazards_of_what_has_executed() {
+    let output = bench(&["check", "--json", "corpus/builds/gnu-2.47/aarch64/discarded_return.O2"]);
+    let report = json(&output);
+    let hazards = report["hazards"].as_array().expect("hazards");
+    let of = |kind: &str| hazards.iter().filter(|hazard| hazard["kind"] == kind).collect::<Vec<_>>();
+    let below = of("below-red-zone");
+    let mut functions: Vec<&str> = below.iter().filter_map(|hazard| hazard["function"].as_str()).collect();
+    functions.sort_unstable();
+    assert_eq!(functions, ["drop_return", "drop_two"]);
+    for hazard in hazards {
+        assert!(hazard["instructions"].as_u64() > Some(0), "{hazard}");
+        assert!(hazard["row"]["rules"].is_string() && hazard["message"].is_string(), "{hazard}");
+    }
+    assert!(!of("link-register").is_empty() && of("other-register").is_empty());
+    // As hazards they change nothing.
+    let sound = "corpus/builds/gnu-2.47/aarch64/recursion.O2";
+    let output = bench(&["check", sound]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("hazard      link-register"));
+    let none = json(&bench(&["check", "--json", "corpus/builds/gnu-2.47/amd64/noreturn_call.O2"]));
+    assert_eq!(none["hazards"], Value::Array(Vec::new()));
+}
+
+// The command.
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(repository())
+        .args(arguments)
+        .output()
+        .expect("the bench runs")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("one JSON document on standard output")
+}
+
+#[test]
+fn the_command_ends_with_0_or_1_and_its_document_has_the_promised_keys() {
+    let output = bench(&["diff", "--json", "corpus/builds/gnu-2.47/amd64/recursion.O2"]);
+    assert_eq!(output.status.code(), Some(0));
+    let report = json(&output);
+    assert_eq!((&report["schema"], &report["sframe_version"]), (&1.into(), &3.into()));
+    assert!(report["compared"].as_u64() > Some(20) && report["agree"] == report["compared"]);
+    let output = bench(&["diff", "--json", "corpus/builds/gnu-2.47/amd64/remember_restore.O2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report = json(&output);
+    for key in ["functions", "pcs", "compared", "agree"] {
+        assert!(report[key].as_u64() > Some(0), "{key}");
+    }
+    for key in ["pc", "function", "field", "sframe", "eh_frame", "message"] {
+        assert!(report["findings"][0][key].is_string(), "{key}");
+    }
+    let output = bench(&["diff", "corpus/builds/gnu-2.47/amd64/remember_restore.O2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("difference: cfa of many_epilogues+0x36 (0x400247), 2 instructions"), "{text}");
+    assert!(text.contains("> 0x400247 | add eax, 0x64"), "{text}");
+}
+
+/// Sets the size of a section in a little-endian file.
+fn with_size(id: &str, name: &str, size: u64) -> Vec<u8> {
+    let mut bytes = build(id);
+    let index = object::File::parse(&*bytes).expect("ELF").section_by_name(name).expect("it").index().0;
+    let table = u64::from_le_bytes(bytes[0x28..0x30].try_into().expect("8 bytes"));
+    let header = usize::try_from(table).expect("small") + index * 64;
+    bytes[header + 0x20..header + 0x28].copy_from_slice(&size.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn what_can_not_be_compared_ends_with_2_or_3_and_one_message() {
+    const BUILD: &str = "gnu-2.47/amd64/recursion.O2";
+    let other_machine = {
+        let mut bytes = build(BUILD);
+        bytes[0x12] = 243;
+        bytes
+    };
+    let of_32_bits = {
+        let mut bytes = build(BUILD);
+        bytes[4] = 1;
+        bytes
+    };
+    let other_abi = {
+        let mut bytes = build(BUILD);
+        bytes[0x12] = 183;
+        bytes
+    };
+    let no_functions = with_section(BUILD, |section| section.functions.clear());
+    let whole = build(BUILD).len();
+    let files: [(&str, Vec<u8>, i32, &str); 12] = [
+        ("text", b"no ELF file".to_vec(), 2, "no ELF file"),
+        ("nothing", Vec::new(), 2, "no ELF file"),
+        ("32 bits", of_32_bits, 2, "no ELF file of 64 bits"),
+        ("machine", other_machine, 2, "not for amd64"),
+        ("another ABI", other_abi, 2, "is for amd64, the file for aarch64"),
+        ("cut", build(BUILD)[..whole / 2].to_vec(), 2, "can't be read"),
+        ("no section", with_size(BUILD, ".sframe", 0), 2, ".sframe section (0 bytes)"),
+        ("a cut section", with_size(BUILD, ".sframe", 40), 2, ".sframe section (40 bytes)"),
+        ("no CFI", with_size(BUILD, ".eh_frame", 0), 2, "neither .eh_frame nor .debug_frame"),
+        ("cut CFI", with_size(BUILD, ".eh_frame", 0x2a), 2, ".eh_frame can't be read"),
+        ("no FDE", with_size(BUILD, ".eh_frame", 0x18), 3, ""),
+        ("no function", no_functions, 3, ""),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("file");
+    for (what, bytes, status, message) in files {
+        std::fs::write(&path, bytes).expect("a file");
+        let output = bench(&["diff", &path.display().to_string()]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(status), "{what}: {error}");
+        assert_eq!(error.lines().count(), usize::from(status == 2), "{what}: {error}");
+        assert!(error.contains(message), "{what}: {error}");
+    }
+    assert_eq!(bench(&["diff", "no/such/file"]).status.code(), Some(2));
+}
+
+/// Functions that share a start, and one within another, keep their own rows.
+#[test]
+fn overlapping_functions_are_those_that_look_ups_find() {
+    let id = "gnu-2.47/aarch64/recursion.O2";
+    let changed = with_section(id, |section| {
+        let descend = position(id, section, "descend");
+        // The first half of the function is another one, with the rows of the whole.
+        let mut half = section.functions[descend].clone();
+        half.size = (half.size / 8) * 4;
+        half.rows.retain(|row| row.start < half.size);
+        half.rows_position = u32::try_from(section.functions.len()).expect("few");
+        for row in half.rows.iter_mut().skip(1) {
+            row.cfa.as_mut().expect("a CFA").offset += 16;
+        }
+        section.functions.insert(descend + 1, half);
+    });
+    let report = diff(&changed);
+    let half = report.findings.iter().filter(|finding| finding.field == Field::Cfa).count();
+    assert!(half > 0, "{:?}", found(&report));
+    let whole = diff(&build(id));
+    assert_eq!((report.pcs, report.compared), (whole.pcs, whole.compared));
+}
+
+/// Nothing in a file makes it panic, or take long.
+#[test]
+fn any_file_can_be_compared_or_refused() {
+    for original in [build("gnu-2.47/amd64/recursion.O2-pie"), relocatable([16, 16])] {
+        (0..original.len()).into_par_iter().for_each(|offset| {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut bytes = original.clone();
+                bytes[offset] = value;
+                let _ = diff_file(&bytes, "file").map(|report| report.text());
+            }
+        });
+        for len in (0..original.len()).step_by(41) {
+            let _ = diff_file(&original[..len], "file").map(|report| report.text());
+        }
+    }
+}
