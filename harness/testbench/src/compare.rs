@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use sframe_engine::{
-    InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, ReturnAddress, StepError, Tracked,
+    Base, InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, RecoveryRule, ReturnAddress, StepError,
+    Tracked,
 };
 use sframe_machine::{AuthenticationKey, Bottom, CallStack, Moment, Record};
 
@@ -100,6 +101,18 @@ impl<'m> Truth<'m> {
         self.call_from(frame).map_or(self.fp, |call| call.caller_fp)
     }
 
+    /// The word that a rule loads a value from, where it needs no other
+    /// registers than SP and FP.
+    fn word(&self, frame: usize, rule: &RecoveryRule) -> Option<u64> {
+        let base = match rule.base {
+            Base::Cfa => self.call_of(frame)?.cfa,
+            Base::Sp => self.sp_of(frame),
+            Base::Fp => self.fp_of(frame),
+            Base::Register(_) => return None,
+        };
+        rule.dereference.then(|| base.wrapping_add_signed(rule.offset))
+    }
+
     fn pc_of(&self, frame: usize) -> u64 {
         self.call_from(frame).map_or(self.pc, |call| call.return_address)
     }
@@ -117,6 +130,8 @@ pub trait Rules {
     fn bases(&self, address: LookupAddress) -> u64;
     /// The addresses of the function there, if FP is unchanged at this one.
     fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>>;
+    /// The rule for FP, if there is one.
+    fn fp_rule(&self, address: LookupAddress) -> Option<RecoveryRule>;
 }
 
 /// How a walk that agrees with the call stack ended.
@@ -224,6 +239,9 @@ pub enum Value {
     BelowSp(u64),
     /// A word that no instruction has stored to since the function was called.
     Stale(u64),
+    /// A word that FP is taken from, and that another register was stored to as
+    /// the caller had left it, or a constant.
+    NotFp(u64),
     /// FP, which has been overwritten.
     OverwrittenFp,
     /// A register that no instruction has written since the function was called.
@@ -400,9 +418,9 @@ fn is_interrupted(truth: &Truth<'_>, frame: usize) -> bool {
 const BELOW_SP: u64 = 1 << 20;
 
 /// Whether a step that has come to the right values has them from where they
-/// need not be: from memory below SP, which signals may overwrite, or from
-/// memory or registers that the function has done nothing to, so that they are
-/// what its caller has left there.
+/// need not be: from memory below SP, which signals may overwrite, from memory
+/// or registers that the function has done nothing to, so that they are what its
+/// caller has left there, or FP from where something else was saved.
 fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> Option<Value> {
     let (stores, call) = (truth.stores?, truth.call_of(index)?);
     // What another function has done to FP is its caller's business.
@@ -417,6 +435,14 @@ fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> O
     {
         return Some(Value::StaleRegister(register));
     }
+    if !truth.ignores_fp
+        && let Some(rule) = rules.fp_rule(truth.address(index))
+        && let Some(address) = truth.word(index, &rule)
+        && words.contains(&(address / 8))
+        && stores.last(address).is_some_and(|last| last.time >= call.since && last.is_not_fp(call.since))
+    {
+        return Some(Value::NotFp(address));
+    }
     let sp = truth.sp_of(index);
     if sp > call.cfa {
         // The frame goes on on another stack.
@@ -428,8 +454,7 @@ fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> O
         if (sp.saturating_sub(BELOW_SP)..protected & !7).contains(&address) {
             return Some(Value::BelowSp(address));
         }
-        let is_its_own = (protected..call.cfa).contains(&address);
-        (is_its_own && !stores.since(address, call.since)).then_some(Value::Stale(address))
+        (!stores.since(address, call.since)).then_some(Value::Stale(address))
     })
 }
 

@@ -54,6 +54,46 @@ pub struct Instruction {
     pub read: u64,
     /// Whether it loads from memory, or from a register that only keeps values.
     pub loads: bool,
+    /// Whether what it stores, if it stores, is a constant (amd64).
+    pub constant: bool,
+}
+
+impl Instruction {
+    /// Whether control may go elsewhere than to the instruction behind it, and
+    /// not come back. Also where that can't be told.
+    #[must_use]
+    pub fn leaves(&self) -> bool {
+        let mnemonic = self.text.split(' ').next().unwrap_or_default();
+        let starts = |starts: &[&str]| starts.iter().any(|start| mnemonic.starts_with(start));
+        // Those that count as jumps and are none do no harm.
+        !self.calls
+            && (starts(&["j", "loop", "ret", "b", "cb", "tb", "ud", "hlt", "notrack", "."])
+                || (mnemonic.starts_with('c') && mnemonic.contains('j')))
+    }
+
+    /// Whether control goes to an address that is not part of the instruction,
+    /// and that is not the link register's.
+    #[must_use]
+    pub fn goes_anywhere(&self) -> bool {
+        let (mnemonic, operand) = self.text.split_once(' ').unwrap_or((&self.text, ""));
+        match mnemonic {
+            "jmp" | "notrack" => !operand.starts_with("0x"),
+            "b" | "br" => !operand.starts_with(['#', '0']) && operand != "%r14",
+            mnemonic => mnemonic.starts_with("bra") && !self.calls,
+        }
+    }
+
+    /// Whether it may store to memory. Also where that can't be told.
+    #[must_use]
+    pub fn may_store(&self) -> bool {
+        self.calls || self.text.contains(['[', '(']) || self.text.starts_with("push")
+    }
+
+    /// Whether it goes to an address that is part of it.
+    #[must_use]
+    pub fn goes_to(&self, address: u64) -> bool {
+        self.text.ends_with(&format!("{address:#x}"))
+    }
 }
 
 /// The instructions of an image, at their addresses with the load bias.
@@ -283,6 +323,7 @@ impl Disassembler {
                 written: 0,
                 read: 0,
                 loads: false,
+                constant: false,
             },
         );
         len
@@ -293,12 +334,13 @@ impl Disassembler {
         let mut instruction = Instruction {
             len: read.len() as u64,
             text: format!("{mnemonic} {operands}").trim_end().to_owned(),
-            calls: is_call(mnemonic),
+            calls: is_call(mnemonic, operands),
             writes: Roles::default(),
             copies: Roles::default(),
             written: 0,
             read: 0,
             loads: loads(mnemonic, operands),
+            constant: false,
         };
         if self.is_s390x {
             self.s390x(mnemonic, operands, &mut instruction);
@@ -334,6 +376,10 @@ impl Disassembler {
                     // `lea` and its like compute an address.
                     X86OperandType::Mem(memory) if mnemonic == "lea" => {
                         instruction.copies.add(self.role(memory.base()));
+                        (None, None, None)
+                    }
+                    X86OperandType::Imm(_) => {
+                        instruction.constant = matches!(mnemonic, "push" | "mov");
                         (None, None, None)
                     }
                     _ => (None, None, None),
@@ -398,11 +444,17 @@ impl Disassembler {
         }
         let stores = mnemonic.starts_with("st") || mnemonic.starts_with("mv");
         let only_reads = ["c", "b", "j", "ltg", "tm", "k"].iter().any(|start| mnemonic.starts_with(start))
-            && !instruction.calls;
+            && mnemonic != "basr";
         if stores {
             instruction.copies.add(all);
+            for register in registers.iter().take(taken) {
+                instruction.read |= dwarf_bit(register);
+            }
         } else if instruction.calls {
-            instruction.writes.ra = true;
+            instruction.writes.add(all);
+            for register in registers.iter().take(taken) {
+                instruction.written |= dwarf_bit(register);
+            }
         } else if !only_reads {
             instruction.writes.add(all);
             for register in registers.iter().take(taken) {
@@ -453,7 +505,87 @@ fn loads(mnemonic: &str, operands: &str) -> bool {
             && operands.split_once(',').is_some_and(|(_, from)| from.contains('[')))
 }
 
-fn is_call(mnemonic: &str) -> bool {
-    matches!(mnemonic, "call" | "lcall" | "bl" | "brasl" | "bras" | "basr" | "basl" | "bassm")
+fn is_call(mnemonic: &str, operands: &str) -> bool {
+    // On s390x, a branch to no register fetches the PC.
+    let goes = mnemonic != "basr" || !operands.ends_with("%r0");
+    goes && matches!(mnemonic, "call" | "lcall" | "bl" | "brasl" | "bras" | "basr" | "basl" | "bassm")
         || mnemonic.starts_with("blr")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn instruction(abi: &str, code: &[u8]) -> Instruction {
+        let read = |disassembler: &Disassembler| {
+            let mut read = BTreeMap::new();
+            disassembler.read(0x1000, code, &mut read);
+            read.remove(&0x1000)
+        };
+        with_disassembler(abi, read).flatten().expect("an instruction")
+    }
+
+    #[test]
+    fn where_control_goes_is_told_by_the_text() {
+        for (abi, code, text, leaves, anywhere) in [
+            ("amd64", &[0x90][..], "nop", false, false),
+            ("amd64", &[0x5d], "pop rbp", false, false),
+            ("amd64", &[0xe8, 0, 0, 0, 0], "call 0x1005", false, false),
+            ("amd64", &[0x74, 2], "je 0x1004", true, false),
+            ("amd64", &[0xeb, 2], "jmp 0x1004", true, false),
+            ("amd64", &[0xff, 0xe0], "jmp rax", true, true),
+            ("amd64", &[0xff, 0x24, 0xc5, 0, 0, 0x40, 0], "jmp qword ptr [rax*8 + 0x400000]", true, true),
+            ("amd64", &[0x3e, 0xff, 0xe0], "notrack jmp rax", true, true),
+            ("amd64", &[0xc3], "ret", true, false),
+            ("aarch64", &[2, 0, 0, 0x14], "b #0x1008", true, false),
+            ("aarch64", &[0x40, 0, 0, 0x54], "b.eq #0x1008", true, false),
+            ("aarch64", &[0x40, 0, 0, 0xb4], "cbz x0, #0x1008", true, false),
+            ("aarch64", &[0, 0, 0x1f, 0xd6], "br x0", true, true),
+            ("aarch64", &[0xc0, 3, 0x5f, 0xd6], "ret", true, false),
+            ("aarch64", &[0, 0, 0x3f, 0xd6], "blr x0", false, false),
+            ("s390x", &[0xa7, 0xf4, 0, 4], "j 0x1008", true, false),
+            ("s390x", &[7, 0xfe], "br %r14", true, false),
+            ("s390x", &[7, 0xf1], "br %r1", true, true),
+            ("s390x", &[0xec, 0x12, 0, 4, 0x80, 0x64], "cgrje %r1, %r2, 0x1008", true, false),
+        ] {
+            let read = instruction(abi, code);
+            let seen = (read.text.as_str(), read.leaves(), read.goes_anywhere());
+            assert_eq!(seen, (text, leaves, anywhere), "{abi}");
+            assert_eq!(read.goes_to(0x1004), text.ends_with("0x1004"));
+            assert_eq!(read.goes_to(0x1008), text.ends_with("0x1008"));
+            assert!(!read.goes_to(4) && !read.goes_to(8));
+        }
+    }
+
+    #[test]
+    fn what_an_instruction_stores_is_told_by_its_operands() {
+        let (rbx, rbp) = (1 << 3, 1 << 6);
+        for (code, read, constant) in [
+            (&[0x53][..], rbx, false),                        // push rbx
+            (&[0x55], rbp, false),                            // push rbp
+            (&[0x6a, 0], 0, true),                            // push 0
+            (&[0xff, 0x33], 0, false),                        // push [rbx]
+            (&[0x48, 0x89, 0x5d, 0xf8], rbx, false),          // mov [rbp - 8], rbx
+            (&[0x48, 0xc7, 0x45, 0xf8, 0, 0, 0, 0], 0, true), // mov qword ptr [rbp - 8], 0
+            (&[0x48, 0x83, 0x45, 0xf8, 1], 0, false),         // add qword ptr [rbp - 8], 1
+        ] {
+            let instruction = instruction("amd64", code);
+            let seen = (instruction.read, instruction.constant, instruction.may_store());
+            assert_eq!(seen, (read, constant, true), "{}", instruction.text);
+            assert_eq!(instruction.copies.fp, read == rbp, "{}", instruction.text);
+        }
+        let stored = |code| instruction("s390x", code);
+        let stmg = stored(&[0xeb, 0xab, 0xf0, 0x50, 0, 0x24]);
+        assert_eq!((stmg.read, stmg.copies.fp), (1 << 10 | 1 << 11, true), "{}", stmg.text);
+        let stg = stored(&[0xe3, 0xa0, 0xf0, 0x50, 0, 0x24]);
+        assert_eq!((stg.read, stg.copies.fp, stg.may_store()), (1 << 10, false, true), "{}", stg.text);
+    }
+
+    #[test]
+    fn a_branch_to_no_register_is_no_call() {
+        let basr = instruction("s390x", &[0x0d, 0x10]);
+        assert_eq!((basr.calls, basr.writes.ra, basr.written), (false, false, 1 << 1), "{}", basr.text);
+        let call = instruction("s390x", &[0x0d, 0xe1]);
+        assert_eq!((call.calls, call.writes.ra, call.written), (true, true, 1 << 14), "{}", call.text);
+    }
 }

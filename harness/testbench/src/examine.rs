@@ -262,7 +262,6 @@ struct Examiner<'e, 'a, 'p> {
     stores: LastStores,
     /// The registers that instructions write, by their addresses.
     written: FxHashMap<u64, Written>,
-    last_written: Written,
     doubt: Option<String>,
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
@@ -330,7 +329,6 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             cross_check: CrossCheck::new(target, look.traces),
             stores: LastStores::default(),
             written: FxHashMap::default(),
-            last_written: Written::default(),
             doubt: None,
             backtrace: Backtrace::default(),
             watched,
@@ -361,7 +359,6 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         self.cross_check.start();
         self.stores = LastStores::default();
-        self.last_written = Written::default();
         self.depth = 0;
         self.interruption = interruption;
         let outcome = Machine::with_images(&self.target.images, options)?.run(self)?;
@@ -527,17 +524,14 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
 
 impl Observer for Examiner<'_, '_, '_> {
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
-        // Nothing of this instruction has executed.
-        self.stores.wrote_registers(self.last_written);
-        self.stores.instruction(moment.time, moment.pc);
         let target = self.target;
-        self.last_written = *self
-            .written
-            .entry(moment.pc)
-            .or_insert_with(|| Written::at(target.module_at(moment.pc), moment.pc));
+        let written = self.written.entry(moment.pc);
+        let written = written.or_insert_with(|| Written::at(target.module_at(moment.pc), moment.pc));
+        self.stores.instruction(moment.time, moment.pc, *written);
+        self.stores.follow(moment.call_stack, moment.pc, moment.fp);
         let (compares, flow) = self.follow_signal(moment);
         if matches!(flow, Flow::Signal(_)) {
-            self.last_written = Written::default();
+            self.stores.interrupted();
         }
         if !compares {
             return flow;

@@ -416,6 +416,9 @@ fn value(value: Value, target: &Target<'_>) -> String {
         Value::Stale(at) => {
             format!("the value at {}, where nothing was stored since the function was called", address(at))
         }
+        Value::NotFp(at) => {
+            format!("the value at {}, where not FP but something else was stored", address(at))
+        }
         Value::OverwrittenFp => "FP, which the function has overwritten".to_owned(),
         Value::StaleRegister(register) => {
             format!("register {register}, which nothing has written since the function was called")

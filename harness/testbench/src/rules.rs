@@ -55,4 +55,11 @@ impl Rules for Sections<'_> {
         let end = found.fde.start.saturating_add(found.fde.size.into());
         (found.row.fp == Recovery::Unchanged).then_some(found.fde.start..end)
     }
+
+    fn fp_rule(&self, address: LookupAddress) -> Option<RecoveryRule> {
+        match self.lookup(address).ok()??.row.fp {
+            Recovery::Rule(rule) => Some(rule),
+            Recovery::Unchanged | Recovery::Undefined => None,
+        }
+    }
 }

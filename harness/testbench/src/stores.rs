@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashMap;
+use sframe_machine::{CallStack, Record};
 
 use crate::disassembly::{Disassembly, Instruction};
 use crate::target::Module;
@@ -14,6 +15,17 @@ pub(crate) struct Store {
     pub(crate) time: u64,
     /// Its address.
     pub(crate) pc: u64,
+    /// Of an instruction that stores other registers than FP: when these were
+    /// written last; 0 for never, and for constants.
+    others_since: Option<u64>,
+}
+
+impl Store {
+    /// Whether what was stored can't be the value that FP had at a time: the
+    /// other registers are as they were then, too.
+    pub(crate) fn is_not_fp(&self, time: u64) -> bool {
+        self.others_since.is_some_and(|since| since <= time)
+    }
 }
 
 /// What an instruction does to registers.
@@ -23,19 +35,22 @@ pub(crate) struct Written {
     registers: u64,
     /// Whether it writes FP, and if so, whether with anything but what was saved.
     fp: Option<bool>,
+    /// Those that it stores, if FP is not one of them: none for a constant.
+    stored: Option<u64>,
 }
 
 impl Written {
     /// Of an instruction that is not known.
-    const ANYTHING: Self = Self { registers: u64::MAX, fp: Some(false) };
+    const ANYTHING: Self = Self { registers: u64::MAX, fp: Some(false), stored: None };
 
     /// Of the instruction at an address; of any, where none is known.
     pub(crate) fn at(module: Option<&Module<'_>>, address: u64) -> Self {
         let known = module.and_then(|module| Some((module, Disassembly::one(module, address)?)));
         let Some((module, instruction)) = known else { return Self::ANYTHING };
-        let Instruction { written, writes, copies, loads, .. } = instruction;
+        let Instruction { calls, written, writes, read, copies, loads, constant, .. } = instruction;
         let restores = || !copies.sp && (loads || module.code().restores_fp(address, &instruction));
-        Self { registers: written, fp: writes.fp.then(|| !restores()) }
+        let stored = Some(read).filter(|read| !copies.fp && !calls && (*read != 0 || constant));
+        Self { registers: written, fp: writes.fp.then(|| !restores()), stored }
     }
 }
 
@@ -51,15 +66,27 @@ pub(crate) fn words(address: u64, len: u64) -> RangeInclusive<u64> {
 /// The last store to each 8-byte word.
 #[derive(Debug, Default)]
 pub(crate) struct LastStores {
-    /// The instruction that executes.
+    /// The instruction that executes, as far as it is known what it stores.
     now: Option<Store>,
+    /// What it does to registers.
+    written: Written,
     words: FxHashMap<u64, Store>,
     /// The last store that nobody knows the bounds of.
     anywhere: Option<Store>,
     /// When registers were written, by their DWARF numbers.
     registers: Registers,
-    /// When FP was overwritten, unless it has been loaded again since.
-    overwritten: Option<Store>,
+    /// Where FP was overwritten, unless it has been loaded again since: the last
+    /// time in each call, the oldest first.
+    overwritten: Vec<Overwritten>,
+    /// The innermost call before the instruction, and how many there were.
+    call: Option<Record>,
+    calls: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Overwritten {
+    time: u64,
+    pc: u64,
 }
 
 #[derive(Debug)]
@@ -72,22 +99,58 @@ impl Default for Registers {
 }
 
 impl LastStores {
-    /// What is stored from now on is stored by this instruction.
-    pub(crate) const fn instruction(&mut self, time: u64, pc: u64) {
-        self.now = Some(Store { time, pc });
+    /// The instruction before has executed; what is stored from now on is
+    /// stored by this one.
+    pub(crate) fn instruction(&mut self, time: u64, pc: u64, written: Written) {
+        self.executed();
+        let last = |number: usize| self.registers.0[number].unwrap_or(0);
+        let others_since = written.stored.map(|stored| bits(stored).map(last).max().unwrap_or(0));
+        self.now = Some(Store { time, pc, others_since });
+        self.written = written;
     }
 
-    /// The instruction that executes writes registers.
-    pub(crate) fn wrote_registers(&mut self, written: Written) {
+    /// The instruction has not executed: a signal comes before it.
+    pub(crate) fn interrupted(&mut self) {
+        self.written = Written::default();
+        if let Some(now) = &mut self.now {
+            now.others_since = None;
+        }
+    }
+
+    /// Takes note of the registers that the instruction has written.
+    fn executed(&mut self) {
         let Some(now) = self.now else { return };
-        if let Some(overwritten) = written.fp {
-            self.overwritten = overwritten.then_some(now);
+        if let Some(overwritten) = self.written.fp {
+            self.forget_overwritten(self.call.map_or(0, |call| call.since));
+            if overwritten {
+                self.overwritten.push(Overwritten { time: now.time, pc: now.pc });
+            }
         }
-        let mut written = written.registers;
-        while written != 0 {
-            self.registers.0[written.trailing_zeros() as usize] = Some(now.time);
-            written &= written - 1;
+        for number in bits(self.written.registers) {
+            self.registers.0[number] = Some(now.time);
         }
+    }
+
+    /// Takes note of calls and returns. What a call has overwritten FP with, it
+    /// has put back when it returns.
+    pub(crate) fn follow(&mut self, call_stack: &CallStack, pc: u64, fp: u64) {
+        let records = call_stack.records();
+        if (call_stack.kept(), records.len()) == (self.calls, self.calls) {
+            return;
+        }
+        if call_stack.kept() < self.calls {
+            let ended = self.calls - call_stack.kept();
+            match self.call.filter(|call| ended == 1 && call.return_address == pc && call.caller_fp == fp) {
+                Some(call) => self.forget_overwritten(call.since),
+                // Anything may have been put back.
+                None => self.overwritten.clear(),
+            }
+        }
+        (self.call, self.calls) = (records.last().copied(), records.len());
+    }
+
+    fn forget_overwritten(&mut self, since: u64) {
+        while self.overwritten.pop_if(|last| last.time > since).is_some() {}
     }
 
     /// One of these registers that has not been written after a time.
@@ -104,7 +167,7 @@ impl LastStores {
     /// The instruction that has overwritten FP after a time, if it has not been
     /// loaded again since.
     pub(crate) fn overwritten_fp(&self, time: u64) -> Option<u64> {
-        self.overwritten.filter(|last| last.time > time).map(|last| last.pc)
+        self.overwritten.last().filter(|last| last.time > time).map(|last| last.pc)
     }
 
     pub(crate) fn stored(&mut self, address: u64, len: u64) {
@@ -131,6 +194,14 @@ impl LastStores {
     }
 }
 
+/// The numbers of the bits that are set.
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = mask.trailing_zeros() as usize;
+        (mask != 0).then(|| mask &= mask - 1).map(|()| lowest)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,17 +217,21 @@ mod tests {
         assert_eq!(words(0, u64::MAX), 0..=u64::MAX / 8);
     }
 
+    fn moment(stores: &mut LastStores, time: u64, pc: u64) {
+        stores.instruction(time, pc, Written::default());
+    }
+
     #[test]
     fn each_word_that_bytes_lie_in_has_the_last_store() {
         let mut stores = LastStores::default();
         stores.stored(0x100, 8);
         assert_eq!(stores.last(0x100), None);
-        stores.instruction(5, 0x10);
+        moment(&mut stores, 5, 0x10);
         stores.stored(0x106, 4);
-        stores.instruction(7, 0x14);
+        moment(&mut stores, 7, 0x14);
         stores.stored(0x108, 1);
-        assert_eq!(stores.last(0x100), Some(Store { time: 5, pc: 0x10 }));
-        assert_eq!(stores.last(0x10f), Some(Store { time: 7, pc: 0x14 }));
+        assert_eq!(stores.last(0x100), Some(Store { time: 5, pc: 0x10, others_since: None }));
+        assert_eq!(stores.last(0x10f), Some(Store { time: 7, pc: 0x14, others_since: None }));
         assert_eq!(stores.last(0x110), None);
         assert!(stores.since(0x100, 5) && !stores.since(0x100, 6) && stores.since(0x108, 6));
     }
@@ -164,32 +239,61 @@ mod tests {
     #[test]
     fn registers_are_stale_until_they_are_written() {
         let mut stores = LastStores::default();
-        stores.instruction(3, 0x10);
+        let written = Written { registers: 1 << 17 | 1 << 3, ..Written::default() };
+        stores.instruction(3, 0x10, written);
         assert_eq!(stores.unwritten(1 << 17, 2), Some(17));
-        stores.wrote_registers(Written { registers: 1 << 17 | 1 << 3, fp: None });
+        moment(&mut stores, 4, 0x14);
         assert_eq!(stores.unwritten(1 << 17 | 1 << 3, 2), None);
         assert_eq!(stores.unwritten(1 << 17, 3), Some(17));
         assert_eq!(stores.unwritten(0, 4), None);
+        stores.instruction(5, 0x18, written);
+        stores.interrupted();
+        moment(&mut stores, 6, 0x20);
+        assert_eq!(stores.unwritten(1 << 17, 3), Some(17));
     }
 
     #[test]
     fn fp_is_overwritten_until_it_is_loaded_again() {
         let mut stores = LastStores::default();
-        stores.instruction(3, 0x10);
-        stores.wrote_registers(Written { registers: 0, fp: Some(true) });
-        stores.instruction(4, 0x14);
-        stores.wrote_registers(Written::default());
+        stores.instruction(3, 0x10, Written { fp: Some(true), ..Written::default() });
+        moment(&mut stores, 4, 0x14);
         assert_eq!((stores.overwritten_fp(2), stores.overwritten_fp(3)), (Some(0x10), None));
-        stores.wrote_registers(Written { registers: 0, fp: Some(false) });
+        stores.instruction(5, 0x18, Written { fp: Some(false), ..Written::default() });
+        assert_eq!(stores.overwritten_fp(2), Some(0x10));
+        moment(&mut stores, 6, 0x1c);
         assert_eq!(stores.overwritten_fp(2), None);
+    }
+
+    #[test]
+    fn another_register_that_is_stored_is_not_fp_until_it_is_written() {
+        let (rbx, rcx) = (1 << 3, 1 << 2);
+        let mut stores = LastStores::default();
+        let mut store = |time, registers, stored| {
+            stores.instruction(time, 0x10, Written { registers, fp: None, stored });
+            stores.stored(0x100, 8);
+            stores.last(0x100).map(|last| (last.is_not_fp(3), last.is_not_fp(4)))
+        };
+        assert_eq!(store(4, 0, Some(rbx)), Some((true, true)));
+        // What the instruction itself writes, it does behind the store.
+        assert_eq!(store(4, rbx, Some(rbx)), Some((true, true)));
+        assert_eq!(store(5, 0, Some(rbx)), Some((false, true)));
+        assert_eq!(store(6, 0, Some(rbx | rcx)), Some((false, true)));
+        assert_eq!(store(7, 0, Some(rcx)), Some((true, true)));
+        // A constant, and what is not known.
+        assert_eq!(store(8, 0, Some(0)), Some((true, true)));
+        assert_eq!(store(9, 0, None), Some((false, false)));
+        store(10, 0, Some(rcx));
+        stores.interrupted();
+        stores.stored(0x100, 8);
+        assert_eq!(stores.last(0x100).map(|last| last.is_not_fp(3)), Some(false));
     }
 
     #[test]
     fn a_store_without_bounds_is_one_to_every_word() {
         let mut stores = LastStores::default();
-        stores.instruction(1, 0x10);
+        moment(&mut stores, 1, 0x10);
         stores.stored(0x100, 8);
-        stores.instruction(2, 0x14);
+        moment(&mut stores, 2, 0x14);
         stores.stored(0, u64::MAX);
         assert!(stores.since(0x100, 2) && stores.since(0x8000, 2) && !stores.since(0x8000, 3));
     }

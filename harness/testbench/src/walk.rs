@@ -438,6 +438,10 @@ mod tests {
         fn keep_fp(&self, _: LookupAddress) -> Option<std::ops::Range<u64>> {
             None
         }
+
+        fn fp_rule(&self, _: LookupAddress) -> Option<sframe_engine::RecoveryRule> {
+            None
+        }
     }
 
     /// Does each walk both ways, and looks at every frame.

@@ -116,3 +116,18 @@ fn reasons_for_equivalence_are_counted() {
     assert_eq!(report.equivalent_by.keys().collect::<Vec<_>>(), [&Reason::SameMeaning]);
     assert_eq!(report.score, None);
 }
+
+/// What is true of the instruction before, or of the one behind, is true of one
+/// that changes nothing of it.
+#[test]
+fn rows_that_stand_for_their_neighbours_are_no_mistakes() {
+    let plan = Plan { operators: vec![Operator::RowsSwapped, Operator::RowStart], ..Plan::default() };
+    for (spec, abi) in
+        [("offset_limits", Abi::Amd64), ("offset_limits", Abi::Aarch64), ("signed_rows", Abi::Aarch64)]
+    {
+        let report = score(&[spec], "gnu-2.44", abi, &plan);
+        assert_all_noticed(&report);
+        assert!(report.equivalent_by[&Reason::SameValue] > 0, "{spec}: {:?}", report.equivalent_by);
+        assert!(report.total.killed > report.total.equivalent, "{spec}: {:?}", report.total);
+    }
+}

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use sframe_engine::{
-    DwarfRegister, Fde, InstructionPointer, LookupAddress, Mangled, PauthKey, PauthMask, Pc, PcType,
+    Base, DwarfRegister, Fde, InstructionPointer, LookupAddress, Mangled, PauthKey, PauthMask, Pc, PcType,
+    Recovery, RecoveryRule,
 };
 use sframe_engine::{ReturnAddress, Step, StepError};
 use sframe_machine::{Options, Pattern, WitnessFaults};
@@ -235,6 +236,57 @@ fn a_section_with_one_row_patched_is_found_with_function_pc_row_expected_and_got
         assert!(finding.hits > 0);
     }
     assert_eq!(examination.findings[0].pc.expect("the pc").0, address);
+}
+
+/// A build in which one row says something else of FP. That is right only by
+/// luck, where it is read as this tells.
+fn assert_luck_with_fp(id: &str, function: &str, start: u32, fp: Recovery, luck: &str) {
+    let mut bytes = build(id);
+    let written = {
+        let target = Target::open(&bytes).expect("a target");
+        let section = section_of(&target);
+        let at = target.addresses_of(function)[0];
+        let mut owned = sframe_engine::write::Section::from_read(&section).expect("a sound section");
+        let mut functions = owned.functions.iter_mut();
+        let of = functions.find(|of| of.start == at).expect("an FDE");
+        let row = of.rows.iter_mut().find(|row| row.start == start).expect("a row");
+        assert_ne!(row.fp, fp);
+        row.fp = fp;
+        owned.write(section.address()).expect("a section")
+    };
+    let is_noticed = |bytes: &[u8]| {
+        check(bytes, &sframe_unwinder).findings.iter().any(|finding| {
+            finding.verdict == Verdict::ByLuck
+                && finding.function.as_deref() == Some(function)
+                && finding.got.contains(luck)
+        })
+    };
+    assert!(!is_noticed(&bytes), "{id}");
+    let offset = section_offset(&bytes);
+    bytes[offset..offset + written.len()].copy_from_slice(&written);
+    assert!(is_noticed(&bytes), "{id}");
+}
+
+#[test]
+fn fp_where_another_register_of_the_same_value_was_saved_is_luck() {
+    let fp = Recovery::Rule(RecoveryRule { base: Base::Cfa, offset: -40, dereference: true });
+    let id = "gnu-2.47/amd64/many_epilogues.O2";
+    assert_luck_with_fp(id, "out_of_loops", 0xd8, fp, "where not FP but something else was stored");
+}
+
+/// The function calls others between, which save FP and put it back.
+#[test]
+fn fp_that_was_overwritten_before_a_call_is_luck_behind_it() {
+    let id = "gnu-2.47/amd64/large_frames.O2";
+    assert_luck_with_fp(id, "frame_2m", 0x3f, Recovery::Unchanged, "FP, which the function has overwritten");
+}
+
+#[test]
+fn fp_in_memory_off_the_stack_that_nobody_has_saved_it_to_is_luck() {
+    let register = Base::Register(DwarfRegister(1));
+    let fp = Recovery::Rule(RecoveryRule { base: register, offset: 24, dereference: true });
+    let id = "gnu-2.47/s390x/flex_rows.O2-pie";
+    assert_luck_with_fp(id, "saved_elsewhere", 0x1c, fp, "where nothing was stored");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sframe_engine::{Base, InstructionPointer, LookupAddress, Recovery, RecoveryRule, Section};
+use sframe_engine::{Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Section};
 
 use super::trial::{Meaning, Use};
 use crate::disassembly::{Disassembly, Instruction, Roles};
@@ -20,7 +20,8 @@ named! {
         /// Wherever what differs was used it has given the right values, and
         /// each from where they are bound to be: SP or FP while neither
         /// changes, a register that still or again holds the value, or the
-        /// place where the function has saved it.
+        /// place where the function has saved it; or as the true section says of
+        /// an instruction before or behind, with nothing between that changes it.
         SameValue = "same-value",
     }
 }
@@ -58,10 +59,10 @@ pub(super) fn give_the_same_values(
         // Where there was no FDE, all of the row is new.
         let (old_cfa, old_ra, old_fp) = match old {
             Meaning::Row { cfa, ra, fp, mangled, signal: was_signal } => {
-                if (mangled, was_signal) != (key, signal) {
+                if was_signal != signal {
                     return false;
                 }
-                (Some(cfa), Some(ra), Some(fp))
+                (Some(cfa), Some((ra, mangled)), Some(fp))
             }
             Meaning::NoFde if key.is_none() && !signal => (None, None, None),
             _ => return false,
@@ -91,14 +92,136 @@ pub(super) fn give_the_same_values(
             }) => of.callers_fp_is_sp,
             _ => false,
         };
-        let cfa_is_fixed = match old_cfa {
-            Some(old) => old == cfa || is_fixed(old, cfa, code, &places, of, fde.start..at),
+        let held =
+            Neighbours { section: one, code, of, at, function: fde.start..fde.start + u64::from(fde.size) };
+        let cfa_is_right = match old_cfa {
+            Some(old) => {
+                old == cfa
+                    || held.hold(Part::Cfa(cfa))
+                    || is_fixed(old, cfa, code, &places, of, fde.start..at)
+            }
             None => cfa.is_some_and(|rule| rule.base == Base::Sp && !rule.dereference),
         };
-        cfa_is_fixed
-            && (old_ra == Some(ra) || home(ra, |roles| roles.ra, true))
-            && (old_fp == Some(fp) || home(fp, |roles| roles.fp, false))
+        let signed_the_same = old_ra.is_none_or(|(_, old_key)| old_key == key);
+        let ra_is_right = old_ra == Some((ra, key))
+            || (signed_the_same && home(ra, |roles| roles.ra, true))
+            || held.hold(Part::Ra(ra, key));
+        let fp_is_right = old_fp == Some(fp) || home(fp, |roles| roles.fp, false) || held.hold(Part::Fp(fp));
+        cfa_is_right && ra_is_right && fp_is_right
     })
+}
+
+/// A part of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Cfa(Option<RecoveryRule>),
+    Ra(Recovery, Option<PauthKey>),
+    Fp(Recovery),
+}
+
+impl Part {
+    /// Whether a section says this of an address.
+    fn is_said(self, section: &Section<'_>, address: u64) -> bool {
+        let Meaning::Row { cfa, ra, fp, mangled, .. } =
+            Meaning::of(section, InstructionPointer(address).into())
+        else {
+            return false;
+        };
+        self == match self {
+            Self::Cfa(_) => Self::Cfa(cfa),
+            Self::Ra(..) => Self::Ra(ra, mangled),
+            Self::Fp(_) => Self::Fp(fp),
+        }
+    }
+
+    const fn rule(self) -> Option<RecoveryRule> {
+        match self {
+            Self::Cfa(rule) => rule,
+            Self::Ra(Recovery::Rule(rule), _) | Self::Fp(Recovery::Rule(rule)) => Some(rule),
+            Self::Ra(..) | Self::Fp(_) => None,
+        }
+    }
+
+    /// Whether it gives the same behind an instruction as in front of it, if
+    /// that stores to nothing that it reads. The CFA, RA and FP to be found
+    /// are the same all through a function.
+    fn survives(self, instruction: &Instruction) -> bool {
+        let Instruction { writes, written, calls, .. } = instruction;
+        match (self, self.rule().map(|rule| rule.base)) {
+            (Self::Ra(Recovery::Unchanged, _), _) => !writes.ra,
+            (Self::Fp(Recovery::Unchanged), _) => !writes.fp,
+            (_, None) => false,
+            (_, Some(Base::Cfa)) => true,
+            (_, Some(Base::Sp)) => !writes.sp,
+            (_, Some(Base::Fp)) => !writes.fp,
+            (_, Some(Base::Register(register))) => {
+                !calls && register.0 < 64 && written & 1 << register.0 == 0
+            }
+        }
+    }
+}
+
+/// What the true section says of the places around a use.
+struct Neighbours<'n> {
+    section: &'n Section<'n>,
+    code: &'n Disassembly,
+    of: &'n Use,
+    at: u64,
+    function: std::ops::Range<u64>,
+}
+
+impl Neighbours<'_> {
+    /// Whether the true section says a part of a row at another place, from
+    /// which or to which control goes straight, and nothing on the way changes
+    /// what the part gives.
+    fn hold(&self, part: Part) -> bool {
+        let goes_anywhere =
+            || self.code.within(self.function.clone()).any(|(_, other)| other.goes_anywhere());
+        (self.held_before(part) || self.will_hold(part)) && !goes_anywhere()
+    }
+
+    fn held_before(&self, part: Part) -> bool {
+        let mut at = self.at;
+        loop {
+            let Some(before) = self.code.before(at).filter(|before| self.function.contains(before)) else {
+                return false;
+            };
+            let Some(instruction) = self.code.at(before) else { return false };
+            let goes_on = before + instruction.len == at && !instruction.leaves();
+            if !goes_on || !part.survives(instruction) || self.of.stored_by.contains(&before) {
+                return false;
+            }
+            let is_target = || self.code.within(self.function.clone()).any(|(_, other)| other.goes_to(at));
+            if is_target() {
+                return false;
+            }
+            if part.is_said(self.section, before) {
+                return true;
+            }
+            at = before;
+        }
+    }
+
+    fn will_hold(&self, part: Part) -> bool {
+        let mut at = self.at;
+        loop {
+            let Some(instruction) = self.code.at(at) else { return false };
+            // Where a caller is asked, its call executes.
+            let is_asked = at == self.at && !self.of.topmost;
+            let may_store =
+                !is_asked && part.rule().is_some_and(|rule| rule.dereference) && instruction.may_store();
+            if instruction.leaves() || !part.survives(instruction) || may_store {
+                return false;
+            }
+            at += instruction.len;
+            if !self.function.contains(&at) {
+                return false;
+            }
+            if part.is_said(self.section, at) {
+                return true;
+            }
+        }
+    }
 }
 
 /// The start of the instruction that an address lies in.
@@ -146,4 +269,52 @@ fn is_fixed(
         (writes.sp || writes.fp) && !(are_same && sets)
     });
     is_copy(&one) && is_copy(&other) && (next.is_none() || !changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::target::Target;
+
+    const fn above(base: Base, offset: i64) -> Part {
+        Part::Cfa(Some(RecoveryRule { base, offset, dereference: false }))
+    }
+
+    /// `mov [rsp + 8], edi; call leaf; add eax, [rsp + 8]; lea rsp, [rbp - 0x100]`,
+    /// with the CFA at FP + 24; behind it, the CFA is at SP + 280.
+    #[test]
+    fn a_part_holds_on_until_an_instruction_changes_what_it_reads() {
+        let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64");
+        let bytes = std::fs::read(build.join("offset_limits.O2")).expect("a build");
+        let target = Target::open(&bytes).expect("a target");
+        let module = target.executable();
+        let section = module.section.as_ref().expect("a section");
+        let code = module.code();
+        let start = target.addresses_of("saved_256")[0];
+        let function = start..start + 0x37;
+        let said = |at: u64| Meaning::of(section, InstructionPointer(at).into());
+        let (before, by_fp, behind) = (start + 0xd, start + 0x15, start + 0x29);
+        let cfa = |at| match said(at) {
+            Meaning::Row { cfa, .. } => Part::Cfa(cfa),
+            other => panic!("{other:?} at {at:#x}"),
+        };
+        let (sp_rule, fp_rule) = (above(Base::Sp, 280), above(Base::Fp, 24));
+        assert_eq!((cfa(before), cfa(by_fp), cfa(behind)), (sp_rule, fp_rule, sp_rule));
+        let holds = |part, at: u64, stored_by: &[u64]| {
+            let address = at;
+            let of = Use { address, topmost: true, callers_fp_is_sp: false, stored_by: stored_by.to_vec() };
+            Neighbours { section, code, of: &of, at, function: function.clone() }.hold(part)
+        };
+        // From the row before, past a store and a call.
+        assert!(holds(sp_rule, by_fp, &[]) && holds(sp_rule, behind - 7, &[]));
+        // The instruction in front sets SP: nobody says what it was.
+        assert!(holds(fp_rule, behind, &[]));
+        assert!(!holds(above(Base::Sp, 288), by_fp, &[]));
+        assert!(!holds(above(Base::Sp, 288), behind, &[]));
+        // A word that is read is stored to between.
+        let last = code.before(behind).expect("an instruction");
+        assert!(!holds(fp_rule, behind, &[last]));
+    }
 }
