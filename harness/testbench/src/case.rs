@@ -15,6 +15,7 @@ use crate::examine::{Breakpoint, Deliveries, Examination, Look, Probe, Signals, 
 use crate::files::Files;
 use crate::finding::{Address, Blame, Finding};
 use crate::judge::{Expected, judge_coverage, judge_ends, judge_signals, judge_stop, judge_sweep};
+use crate::report::Listings;
 use crate::spec::{Abi, BuildFacts, End, Location, Spec, Stop, Verdict};
 use crate::target::Target;
 use crate::unwind::{SframeUnwinder, Unwinder};
@@ -170,6 +171,8 @@ pub(crate) struct Extent<'p> {
     pub(crate) probe: Option<&'p mut dyn Probe>,
     /// See [`Look::ignores_fp`].
     pub(crate) ignores_fp: bool,
+    /// Where the code is listed with what was seen there.
+    pub(crate) listings: Option<&'p Listings>,
 }
 
 /// A spec and a build that it applies to.
@@ -206,7 +209,13 @@ impl Case<'_> {
 
     /// Runs the case. Whatever goes wrong is in the report.
     #[must_use]
-    pub fn run(&self, corpus: &Path, options: &Options, make_unwinder: &MakeUnwinder) -> CaseReport {
+    pub fn run(
+        &self,
+        corpus: &Path,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+        listings: Option<&Listings>,
+    ) -> CaseReport {
         let mut report = self.empty_report();
         if let Some(skip) = self.spec.skip_for(&self.facts()) {
             report.outcome = Outcome::Skipped;
@@ -216,7 +225,8 @@ impl Case<'_> {
         let opened = self.build.files(corpus).map_err(|error| with_causes(&error));
         let result = opened.and_then(|files| {
             let target = self.open(&files)?;
-            self.examine(&target, options, make_unwinder, Extent::default(), &mut report)
+            let extent = Extent { listings, ..Extent::default() };
+            self.examine(&target, options, make_unwinder, extent, &mut report)
         });
         report.or_broken(result)
     }
@@ -346,6 +356,7 @@ impl Case<'_> {
             traces: distrusted.fold(traces, Traces::without),
             exit_status: self.spec.exit_status,
             hazards: false,
+            observes: extent.listings.is_some(),
             ignores_fp: extent.ignores_fp,
         };
         let mut unwinder = make_unwinder(target);
@@ -395,7 +406,11 @@ impl Case<'_> {
         report: &mut CaseReport,
     ) -> Result<(), String> {
         let with_signals = !extent.without_signals || self.spec.signals.is_empty();
+        let listings = extent.listings;
         let (stops, examination) = self.execute(target, options, make_unwinder, extent)?;
+        if let Some(listings) = listings {
+            listings.add(&report.id, target, &examination);
+        }
         let broken = broken_reason(&examination, target, self.spec.exit_status).or_else(|| {
             // Every walk ended where it began: the section was never asked anything.
             let nothing = examination.coverage.instructions_covered == 0;

@@ -59,11 +59,19 @@ pub struct UnexercisedRow {
 const INSTRUCTIONS: usize = 8;
 
 impl Executed {
+    /// Whether the stacks are compared there for the first time.
     #[inline]
-    pub(crate) fn instruction(&mut self, pc: u64, compared: bool) {
+    pub(crate) fn instruction(&mut self, pc: u64, compared: bool) -> bool {
         let (count, was_compared) = self.instructions.entry(pc).or_default();
+        let is_first = compared && !*was_compared;
         *count += 1;
         *was_compared |= compared;
+        is_first
+    }
+
+    /// All instructions that ran, and how often each did.
+    pub(crate) fn hits(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.instructions.iter().map(|(pc, (count, _))| (*pc, *count))
     }
 
     /// Takes note of a comparison in another run than that whose instructions

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use sframe_engine::PauthMask;
 use sframe_machine::{End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
 
 use crate::compare::{self, Truth, WalkEnd, Walked};
@@ -13,6 +14,7 @@ use crate::coverage::{Coverage, Executed};
 use crate::cross_check::{CrossCheck, TraceCounts, Traces};
 use crate::finding::{Finding, Findings};
 use crate::hazard::{self, Hazard};
+use crate::observed::{Observed, TrueFrame};
 use crate::spec::{End, Feature};
 use crate::stores::{LastStores, Written};
 use crate::target::Target;
@@ -141,6 +143,8 @@ pub struct Look {
     pub exit_status: u8,
     /// Whether to say which of the executed instructions are in danger.
     pub hazards: bool,
+    /// Whether the true frame at each instruction is taken note of.
+    pub observes: bool,
     /// A fault of the comparison, to see that it is noticed.
     #[doc(hidden)]
     pub ignores_fp: bool,
@@ -184,6 +188,8 @@ pub struct Examination {
     pub traces: TraceCounts,
     /// What is dangerous about executed instructions, if that was asked for.
     pub hazards: Vec<Hazard>,
+    /// The instructions that were executed, by their addresses, if [`Look::observes`].
+    pub observed: Vec<Observed>,
 }
 
 /// Sees each moment at which backtrace and call stack are compared, and is
@@ -248,7 +254,18 @@ pub(crate) fn examine_with(
         features: examiner.features,
         traces: examiner.cross_check.counts(),
         hazards: hazard::executed(target, &executed),
+        observed: observed(&examiner.executed, &examiner.frames_seen, look),
     })
+}
+
+fn observed(executed: &Executed, frames: &FxHashMap<u64, TrueFrame>, look: &Look) -> Vec<Observed> {
+    if !look.observes {
+        return Vec::new();
+    }
+    let observe = |(pc, hits)| Observed { pc, hits, frame: frames.get(&pc).copied() };
+    let mut observed: Vec<Observed> = executed.hits().map(observe).collect();
+    observed.sort_unstable_by_key(|instruction| instruction.pc);
+    observed
 }
 
 struct Examiner<'e, 'a, 'p> {
@@ -280,6 +297,8 @@ struct Examiner<'e, 'a, 'p> {
     features: Features,
     findings: Findings,
     executed: Executed,
+    /// The first true frame at each instruction.
+    frames_seen: FxHashMap<u64, TrueFrame>,
     interruption: Option<Interruption>,
     probe: Option<&'p mut dyn Probe>,
 }
@@ -345,6 +364,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             features: Features::default(),
             findings: Findings::default(),
             executed: Executed::default(),
+            frames_seen: FxHashMap::default(),
             interruption: None,
             probe,
         }
@@ -498,6 +518,14 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         end
     }
 
+    fn observe(&mut self, moment: &Moment<'_>) {
+        let executable = self.target.executable();
+        let pauth = PauthMask::for_address_bits(executable.image.cpu.address_bits);
+        let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
+        let frame = TrueFrame::of(&truth, &Viewpoint::new(moment), executable.subject.abi(), pauth);
+        self.frames_seen.insert(moment.pc, frame);
+    }
+
     /// Whether a function has been entered by a jump from another one.
     fn is_tail_call(&self, moment: &Moment<'_>) -> bool {
         let stands = moment.call_stack.kept() == moment.call_stack.records().len();
@@ -543,7 +571,10 @@ impl Observer for Examiner<'_, '_, '_> {
         let end = self.compare(moment);
         match &mut self.interruption {
             None => {
-                self.executed.instruction(moment.pc, end != WalkEnd::Unsettled);
+                let is_first = self.executed.instruction(moment.pc, end != WalkEnd::Unsettled);
+                if is_first && self.look.observes {
+                    self.observe(moment);
+                }
                 self.arrive(moment, end);
             }
             Some(interruption) => {

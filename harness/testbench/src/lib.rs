@@ -38,6 +38,7 @@ pub mod layout;
 pub mod lines;
 pub mod lint;
 pub mod mutate;
+pub mod observed;
 mod plt;
 pub mod relocatable;
 pub mod report;

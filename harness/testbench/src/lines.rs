@@ -63,6 +63,17 @@ impl Lines {
     }
 }
 
+impl Lines {
+    /// File and line of the last statement that starts at or before an
+    /// address, and the address where it starts.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<(&str, u64, u64)> {
+        let behind = self.rows.partition_point(|row| row.address <= address);
+        let row = self.rows.get(behind.checked_sub(1)?)?;
+        Some((&row.file, row.line, row.address))
+    }
+}
+
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 fn read_program<'a>(

@@ -10,6 +10,7 @@ use sframe_machine::Options;
 
 use crate::case::{Case, CaseReport, MakeUnwinder, spec_name, with_causes};
 use crate::corpus::Manifest;
+use crate::report::Listings;
 use crate::spec::{Abi, Selector, Spec, load_dir};
 use crate::yaml::Source;
 
@@ -184,12 +185,25 @@ impl Suite {
         make_unwinder: &MakeUnwinder,
         done: &(dyn Fn(&CaseReport) + Sync),
     ) -> Vec<CaseReport> {
+        self.run_listed(cases, options, make_unwinder, None, done)
+    }
+
+    /// The same, and lists the code of the builds with what was seen there.
+    #[must_use]
+    pub fn run_listed(
+        &self,
+        cases: &[Case<'_>],
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+        listings: Option<&Listings>,
+        done: &(dyn Fn(&CaseReport) + Sync),
+    ) -> Vec<CaseReport> {
         cases
             .par_iter()
             .map(|case| {
                 // An unwinder under test may be anybody's. If it panics, this
                 // case is broken, and the others go on.
-                let run = || case.run(&self.corpus, options, make_unwinder);
+                let run = || case.run(&self.corpus, options, make_unwinder, listings);
                 let report = catch_unwind(AssertUnwindSafe(run))
                     .unwrap_or_else(|panic| case.broken(format!("panicked: {}", panic_message(&*panic))));
                 done(&report);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use rstest::rstest;
 use sframe_machine::Options;
 use sframe_testbench::case::{Outcome, sframe_unwinder};
-use sframe_testbench::report::{Report, run_summary};
+use sframe_testbench::report::{Report, Style, run_summary};
 use sframe_testbench::runner::Filter;
 use sframe_testbench::spec::Abi;
 
@@ -37,7 +37,7 @@ fn backtraces_are_the_call_stack(
     let reports = suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ());
     let good = |outcome| matches!(outcome, Outcome::Agree | Outcome::Known | Outcome::Skipped);
     if !reports.iter().all(|report| good(report.outcome)) {
-        panic!("{}", run_summary(&Report::new(reports), std::time::Duration::ZERO));
+        panic!("{}", run_summary(&Report::new(reports), std::time::Duration::ZERO, Style::default()));
     }
     let compared: u64 = reports.iter().map(|report| report.comparisons).sum();
     let skipped = reports.iter().all(|report| report.outcome == Outcome::Skipped);

@@ -8,11 +8,11 @@ use sframe_testbench::case::{broken_reason, sframe_unwinder};
 use sframe_testbench::cross_check::Traces;
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::files::{Files, FilesError};
-use sframe_testbench::report::{CheckReport, check_summary};
+use sframe_testbench::report::{CheckReport, Listings, Style, check_summary, html_of_check, sarif_of_check};
 use sframe_testbench::target::Target;
 
 use super::exit::{Failure, Status};
-use super::{MachineOptions, print, print_json, status};
+use super::{MachineOptions, print, print_json, report, status};
 
 #[derive(Args)]
 pub(crate) struct Check {
@@ -34,6 +34,9 @@ pub(crate) struct Check {
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().stack_size,
           value_parser = clap::value_parser!(u64).range(Options::STACK_SIZES))]
     stack_size: u64,
+    /// Write report.html, report.json and report.sarif into this folder.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
     /// Print the report as JSON instead of the summary.
     #[arg(long)]
     json: bool,
@@ -49,22 +52,33 @@ impl Check {
             _ => Failure::unusable(format!("error: {error}")),
         })?;
         let target = Target::open_files(&files).map_err(|error| unusable(&error))?;
+        self.report.as_deref().map_or(Ok(()), report::create)?;
         let mut options = self.machine.options();
         options.arguments.clone_from(&self.arguments);
         options.stack_size = self.stack_size;
         // Only what every program for an ABI leaves, whoever compiled it.
         let traces = Traces::of_build(target.executable().image.cpu.name, &[], "");
-        let look = Look { traces, exit_status: self.exit_status, hazards: true, ..Look::default() };
+        let observes = self.report.is_some();
+        let look = Look { traces, exit_status: self.exit_status, hazards: true, observes, ..Look::default() };
         let mut unwinder = sframe_unwinder(&target);
         let examination = examine(&target, &mut *unwinder, &look, &options)
             .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
         drop(unwinder);
         let broken = broken_reason(&examination, &target, self.exit_status);
+        let listings = Listings::default();
+        if observes {
+            listings.add(&name, &target, &examination);
+        }
         let report = CheckReport::new(name, &target, examination, broken);
         if self.json {
             print_json(&report)?;
         } else {
-            print(&check_summary(&report))?;
+            print(&check_summary(&report, Style::for_stdout()))?;
+        }
+        if let Some(folder) = &self.report {
+            report::write_json(folder, "report.json", &report)?;
+            report::write_json(folder, "report.sarif", &sarif_of_check(&report, &listings))?;
+            report::write_html(folder, html_of_check(&report, &listings))?;
         }
         // Where no instruction has an FDE, nothing of the section was looked at.
         let compared = report.summary.instructions_covered > 0;

@@ -4,14 +4,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sframe_testbench::lint::lint_file;
+use sframe_testbench::report::sarif_of_lint;
 
 use super::exit::{Failure, Status};
-use super::{print, print_json};
+use super::{print, print_json, write_file};
 
 #[derive(Args)]
 pub(crate) struct Lint {
     /// An ELF file, linked or relocatable, or a file with the bytes of a section.
     file: PathBuf,
+    /// Write a report in SARIF 2.1.0 to this file.
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
     /// Print the report as JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -23,6 +27,11 @@ impl Lint {
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
         let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
         let report = lint_file(&bytes, &name).map_err(|error| unusable(&error))?;
+        if let Some(path) = &self.sarif {
+            let text = serde_json::to_string_pretty(&sarif_of_lint(&report))
+                .map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
+            write_file(path, &(text + "\n"))?;
+        }
         if self.json {
             print_json(&report)?;
         } else {

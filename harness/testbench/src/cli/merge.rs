@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use sframe_testbench::report::{Report, merge, run_summary};
+use sframe_testbench::report::{Listings, Report, Style, merge, run_summary};
 
 use super::baseline::{self, gate};
 use super::exit::{Failure, Status};
-use super::{print, print_json, run, status};
+use super::{Folders, print, print_json, report, run, status};
 
 #[derive(Args)]
 pub(crate) struct Merge {
     /// The folders that `run --shard K/N --report` has written, of every shard.
     #[arg(required = true)]
-    folders: Vec<PathBuf>,
+    parts: Vec<PathBuf>,
+    #[command(flatten)]
+    folders: Folders,
     /// Write the reports of the whole run into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -33,22 +35,23 @@ impl Merge {
             let path = folder.join("report.json");
             Ok((path.display().to_string(), read_report(&path)?))
         };
-        let reports = self.folders.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
-        let report = merge(reports).map_err(|error| Failure::unusable(format!("error: {error}")))?;
+        let reports = self.parts.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+        let joined = merge(reports).map_err(|error| Failure::unusable(format!("error: {error}")))?;
         if self.json {
-            print_json(&report)?;
+            print_json(&joined)?;
         } else {
             // The shards have run at the same time, or have not.
-            print(&run_summary(&report, Duration::ZERO))?;
+            print(&run_summary(&joined, Duration::ZERO, Style::for_stdout()))?;
         }
         if let Some(folder) = &self.report {
-            run::create(folder)?;
-            run::write(&report, folder, self.json)?;
+            report::create(folder)?;
+            // The code lies in the corpus; the parts have written it in their own pages.
+            run::write(&joined, &Listings::default(), folder, &self.folders.corpus, self.json)?;
         }
         if let Some(baseline) = baseline {
-            return gate(&baseline, &report, true, self.json);
+            return gate(&baseline, &joined, true, self.json);
         }
-        let summary = &report.summary;
+        let summary = &joined.summary;
         Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
     }
 }

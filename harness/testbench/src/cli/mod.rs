@@ -12,6 +12,7 @@ mod lint;
 mod merge;
 mod mutate;
 mod rebuild;
+mod report;
 mod run;
 
 use std::path::PathBuf;

@@ -6,14 +6,14 @@ use std::time::Instant;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_testbench::case::{CaseReport, Outcome, sframe_unwinder};
-use sframe_testbench::report::{Report, junit, run_summary};
+use sframe_testbench::report::{Listings, Report, Style, html, junit, run_summary, sarif};
 use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
 
 use super::baseline::{self, gate};
 use super::exit::{Failure, Status};
-use super::{Folders, MachineOptions, print, print_json, set_jobs, status, write_file};
+use super::{Folders, MachineOptions, print, print_json, report, set_jobs, status, write_file};
 
 #[derive(Args)]
 pub(crate) struct Run {
@@ -26,7 +26,7 @@ pub(crate) struct Run {
     /// How many cases to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
     jobs: usize,
-    /// Write report.json and junit.xml into this folder.
+    /// Write report.html, report.json, report.sarif and junit.xml into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Run only a part of the cases: the K-th of N.
@@ -70,10 +70,8 @@ impl Run {
         if let Some(shard) = self.shard {
             cases = shard.take(cases);
         }
-        if let Some(folder) = &self.report {
-            // Before the work, so that its result is not lost for this.
-            create(folder)?;
-        }
+        self.report.as_deref().map_or(Ok(()), report::create)?;
+        let listings = self.report.is_some().then(Listings::default);
         let bar = progress_bar(cases.len() as u64, "cases");
         let start = Instant::now();
         let done = |report: &CaseReport| {
@@ -82,17 +80,18 @@ impl Run {
             }
             bar.inc(1);
         };
-        let reports = suite.run(&cases, &self.machine.options(), &sframe_unwinder, &done);
+        let reports =
+            suite.run_listed(&cases, &self.machine.options(), &sframe_unwinder, listings.as_ref(), &done);
         bar.finish_and_clear();
         let report = Report::of_shard(reports, self.shard, selected);
 
         if self.json {
             print_json(&report)?;
         } else {
-            print(&run_summary(&report, start.elapsed()))?;
+            print(&run_summary(&report, start.elapsed(), Style::for_stdout()))?;
         }
-        if let Some(folder) = &self.report {
-            write(&report, folder, self.json)?;
+        if let (Some(folder), Some(listings)) = (&self.report, &listings) {
+            write(&report, listings, folder, &self.folders.corpus, self.json)?;
         }
         let summary = &report.summary;
         if let Some(baseline) = baseline {
@@ -103,22 +102,21 @@ impl Run {
     }
 }
 
-/// Makes the folder of a report: before the work, so that its result is not
-/// lost for this.
-pub(super) fn create(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::unusable(format!("error: {}: {error}", folder.display())))
-}
-
 /// Writes the reports of a run. `quietly` leaves out where they are.
-pub(super) fn write(report: &Report, folder: &Path, quietly: bool) -> Result<(), Failure> {
-    let json = serde_json::to_string_pretty(report)
-        .map_err(|error| Failure::broken(format!("report.json: {error}")))?;
-    write_file(&folder.join("report.json"), &(json + "\n"))?;
+pub(super) fn write(
+    report: &Report,
+    listings: &Listings,
+    folder: &Path,
+    corpus: &Path,
+    quietly: bool,
+) -> Result<(), Failure> {
+    report::write_json(folder, "report.json", report)?;
+    report::write_json(folder, "report.sarif", &sarif(report, listings, corpus))?;
+    report::write_html(folder, html(report, listings))?;
     let xml = junit(report).map_err(|error| Failure::broken(format!("junit.xml: {error}")))?;
     write_file(&folder.join("junit.xml"), &xml)?;
     if !quietly {
-        print(&format!("report: {}\n", folder.join("report.json").display()))?;
+        print(&format!("report: {}\n", folder.join("report.html").display()))?;
     }
     Ok(())
 }

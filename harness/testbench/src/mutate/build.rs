@@ -190,7 +190,12 @@ impl<'t> Attempt<'t> {
                 self.target,
                 self.options,
                 &sframe_unwinder,
-                Extent { without_signals: false, probe: Some(&mut all), ignores_fp: self.plan.ignores_fp },
+                Extent {
+                    without_signals: false,
+                    probe: Some(&mut all),
+                    ignores_fp: self.plan.ignores_fp,
+                    listings: None,
+                },
             );
             if !matches!(report.outcome, Outcome::Agree | Outcome::Known | Outcome::Skipped) {
                 let finding = report.findings.first().map(|finding| finding.message.clone());
@@ -242,7 +247,12 @@ impl<'t> Attempt<'t> {
                 target,
                 self.options,
                 &sframe_unwinder,
-                Extent { without_signals: !with_signals, probe: None, ignores_fp: self.plan.ignores_fp },
+                Extent {
+                    without_signals: !with_signals,
+                    probe: None,
+                    ignores_fp: self.plan.ignores_fp,
+                    listings: None,
+                },
             );
             match report.outcome {
                 Outcome::Broken => Some(Killer::Broken),

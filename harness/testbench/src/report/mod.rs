@@ -1,16 +1,49 @@
 //! Reports: what a run or a check has shown, for people and for machines.
 
 mod baseline;
+mod diagnostic;
 mod document;
+mod html;
 mod junit;
+mod listings;
 mod merge;
 mod mutation;
+mod sarif;
 mod summary;
 
+use sha2::{Digest as _, Sha256};
+
 pub use baseline::{Baseline, BaselineError, Change, Comparison};
+pub use diagnostic::Style;
 pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummary, SCHEMA};
+pub use html::{html, html_of_check};
 pub use junit::junit;
+pub use listings::Listings;
 pub use merge::{MergeError, merge};
 pub use mutation::mutation_summary;
+pub use sarif::{sarif, sarif_of_check, sarif_of_lint};
 pub(crate) use summary::grouped;
 pub use summary::{check_summary, run_summary};
+
+use crate::finding::Finding;
+
+/// What a mistake is known by in other runs, and when its build has been made
+/// again: build, library, function, row and verdict. Hexadecimal digits.
+fn fingerprint(build: &str, finding: &Finding) -> String {
+    let Finding { verdict, image, function, row, expected, .. } = finding;
+    let row = row.as_ref().map_or_else(|| expected.clone(), |row| row.start.to_string());
+    let parts = [
+        build,
+        image.as_deref().unwrap_or_default(),
+        function.as_deref().unwrap_or_default(),
+        &row,
+        verdict.as_str(),
+    ];
+    let digest = Sha256::digest(parts.join("\0"));
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A file without its folder: what it is known by wherever it lies.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -4,29 +4,38 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::diagnostic::{Style, groups, help, quoted};
 use super::{CheckReport, Report, ReportSummary};
 use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::finding::Finding;
 use crate::hazard;
 use crate::spec::Trace;
 
-/// So many findings of a case are shown; the report has all of them.
+/// So many rows with findings are shown of a case; the report has all of them.
 const SHOWN: usize = 8;
+
+/// So many of a whole run are shown with instructions and witnesses.
+const IN_FULL: usize = 8;
 
 /// What a run has shown: findings first, then the numbers.
 #[must_use]
-pub fn run_summary(report: &Report, elapsed: Duration) -> String {
+pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> String {
     let mut text = String::new();
+    let mut in_full = IN_FULL;
     for case in &report.cases {
+        let mut show = |text: &mut String| {
+            let CaseReport { build, findings, .. } = case;
+            show_findings(text, findings, build, &command_for(case), &mut in_full, style);
+        };
         match case.outcome {
             Outcome::Broken => {
                 let _ =
                     writeln!(text, "broken      {}\n    {}", case.id, case.reason.as_deref().unwrap_or(""));
-                show_findings(&mut text, &case.findings);
+                show(&mut text);
             }
             Outcome::Unexpected => {
                 let _ = writeln!(text, "unexpected  {}", case.id);
-                show_findings(&mut text, &case.findings);
+                show(&mut text);
             }
             Outcome::Agree | Outcome::Known | Outcome::Skipped => {}
         }
@@ -70,11 +79,12 @@ pub fn run_summary(report: &Report, elapsed: Duration) -> String {
 
 /// What a check has shown.
 #[must_use]
-pub fn check_summary(report: &CheckReport) -> String {
+pub fn check_summary(report: &CheckReport, style: Style) -> String {
     let mut text = String::new();
     let summary = &report.summary;
     let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
-    show_findings(&mut text, &report.findings);
+    let command = format!("sframe-testbench check {} --report DIR", quoted(&report.file));
+    show_findings(&mut text, &report.findings, &report.file, &command, &mut IN_FULL.clone(), style);
     for (function, instructions) in &summary.uncovered {
         let _ = writeln!(text, "    no FDE      {function}: {instructions} instructions");
     }
@@ -128,33 +138,38 @@ pub fn check_summary(report: &CheckReport) -> String {
     text
 }
 
-/// Findings of one row are one line: a wrong row is wrong at each of its PCs.
-fn show_findings<'f>(text: &mut String, findings: &'f [Finding]) {
-    let mut groups: Vec<(&Finding, usize, u64)> = Vec::new();
-    for finding in findings {
-        let place = |finding: &'f Finding| (finding.verdict, &finding.image, &finding.function, &finding.row);
-        let same = |first: &'f Finding| finding.row.is_some() && place(first) == place(finding);
-        match groups.iter_mut().find(|(first, ..)| same(first)) {
-            Some((_, places, hits)) => {
-                *places += 1;
-                *hits += finding.hits;
-            }
-            None => groups.push((finding, 1, finding.hits)),
+/// Shows findings: those that come first in full, as long as there are some
+/// left to be shown so, others in a line each.
+fn show_findings(
+    text: &mut String,
+    findings: &[Finding],
+    file: &str,
+    command: &str,
+    in_full: &mut usize,
+    style: Style,
+) {
+    let groups = groups(findings);
+    for group in groups.iter().take(SHOWN) {
+        if let Some(left) = in_full.checked_sub(1) {
+            *in_full = left;
+            let _ = writeln!(text, "{}", group.diagnostic(file, style));
+        } else {
+            let _ = writeln!(text, "    {}", group.line(style));
         }
-    }
-    for (first, places, hits) in groups.iter().take(SHOWN) {
-        let _ = write!(text, "    {:<11} {}", first.verdict, first.message);
-        let _ = match (places, hits) {
-            (1, 1) => writeln!(text),
-            (1, hits) => writeln!(text, " ({hits} times)"),
-            (places, hits) => {
-                writeln!(text, " (and at {} more places of this row; {hits} times)", places - 1)
-            }
-        };
     }
     if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let _ = writeln!(text, "    and {more} more rows or findings");
     }
+    if !groups.is_empty() {
+        text.push_str(&help(command, style));
+    }
+}
+
+/// The command to look at a case again.
+fn command_for(case: &CaseReport) -> String {
+    let spec = case.id.split('/').next().unwrap_or_default();
+    let [spec, toolchain, abi] = [spec, &case.toolchain, &case.abi].map(quoted);
+    format!("sframe-testbench run --spec {spec} --toolchain {toolchain} --abi {abi}")
 }
 
 /// Each known fault once, with the number of cases that show it.

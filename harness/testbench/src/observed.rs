@@ -1,0 +1,145 @@
+//! What the call stack shows of a function's frame before each of its instructions.
+
+use std::fmt;
+
+use sframe_engine::{Abi, PauthMask};
+
+use crate::compare::Truth;
+use crate::unwind::Viewpoint;
+
+/// Where the caller's value of a register is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kept {
+    /// Whether the register itself has it.
+    pub register: bool,
+    /// The words that have it and were stored since the call: their offsets
+    /// from the CFA, in bytes. The two next to the CFA, where there are more:
+    /// another value may be the same.
+    pub slots: [Option<i64>; 2],
+}
+
+impl Kept {
+    const fn add(&mut self, slot: i64) {
+        match &mut self.slots {
+            [first @ None, _] => *first = Some(slot),
+            [_, second @ None] => *second = Some(slot),
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.register, self.slots[0]) {
+            (true, None) => "unchanged",
+            (true, Some(_)) => "unchanged and ",
+            (false, Some(_)) => "= ",
+            (false, None) => "not found",
+        })?;
+        for (slot, before) in self.slots.iter().flatten().zip(["", " or "]) {
+            write!(f, "{before}*(CFA{slot:+})")?;
+        }
+        Ok(())
+    }
+}
+
+/// The topmost frame as the call stack has it.
+///
+/// Displays as rows do, so that both can be read side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TrueFrame {
+    /// Nobody has called the function.
+    Outermost,
+    /// It has a caller.
+    Called {
+        /// The CFA less SP, in bytes.
+        cfa: i64,
+        /// Where the return address is.
+        ra: Kept,
+        /// Where the caller's frame pointer is.
+        fp: Kept,
+    },
+}
+
+impl fmt::Display for TrueFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Outermost => f.write_str("RA undefined"),
+            Self::Called { cfa: 0, ra, fp } => write!(f, "CFA = SP, RA {ra}, FP {fp}"),
+            Self::Called { cfa, ra, fp } => write!(f, "CFA = SP{cfa:+}, RA {ra}, FP {fp}"),
+        }
+    }
+}
+
+/// So many words next to the CFA are searched for saved registers.
+const SEARCHED: u64 = 64;
+
+impl TrueFrame {
+    /// The topmost frame at a moment.
+    pub(crate) fn of(
+        truth: &Truth<'_>,
+        viewpoint: &Viewpoint<'_>,
+        abi: Option<Abi>,
+        pauth: PauthMask,
+    ) -> Self {
+        let Some(call) = truth.call_of(0) else { return Self::Outermost };
+        let link = abi.and_then(Abi::ra).and_then(|register| viewpoint.register(register.0));
+        let is_linked = link.is_some_and(|link| pauth.strip(link) == call.return_address);
+        let mut ra = Kept { register: is_linked, ..Kept::default() };
+        let mut fp = Kept { register: truth.fp == call.caller_fp, ..Kept::default() };
+        let top = truth.sp.wrapping_sub(truth.red_zone);
+        let mut address = call.cfa & !7;
+        for _ in 0..SEARCHED {
+            address = address.wrapping_sub(8);
+            if address < top || address >= call.cfa {
+                break;
+            }
+            if !truth.stores.is_some_and(|stores| stores.since(address, call.since)) {
+                continue;
+            }
+            let Some(word) = viewpoint.memory.read_u64(address) else { continue };
+            let slot = address.wrapping_sub(call.cfa).cast_signed();
+            if pauth.strip(word) == call.return_address {
+                ra.add(slot);
+            }
+            // A word of zero has its value for many reasons.
+            if call.caller_fp != 0 && word == call.caller_fp {
+                fp.add(slot);
+            }
+        }
+        Self::Called { cfa: call.cfa.wrapping_sub(truth.sp).cast_signed(), ra, fp }
+    }
+}
+
+/// An instruction that was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// Its address, with the load bias.
+    pub pc: u64,
+    /// How often it was executed.
+    pub hits: u64,
+    /// Its frame, at the first comparison there.
+    pub frame: Option<TrueFrame>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_read_as_rows_do() {
+        let called = |cfa, ra, fp| TrueFrame::Called { cfa, ra, fp }.to_string();
+        let kept = |register, slot: Option<i64>| Kept { register, slots: [slot, None] };
+        let two = Kept { register: false, slots: [Some(-40), Some(-72)] };
+        assert_eq!(two.to_string(), "= *(CFA-40) or *(CFA-72)");
+        assert_eq!(
+            called(16, kept(false, Some(-8)), kept(true, None)),
+            "CFA = SP+16, RA = *(CFA-8), FP unchanged"
+        );
+        assert_eq!(
+            called(0, kept(true, Some(-8)), kept(false, None)),
+            "CFA = SP, RA unchanged and *(CFA-8), FP not found"
+        );
+        assert_eq!(TrueFrame::Outermost.to_string(), "RA undefined");
+    }
+}

@@ -1,0 +1,283 @@
+//! Findings for a terminal: what is wrong, where, and what everybody says of it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
+
+use anstyle::{AnsiColor, Style as Ansi};
+
+use crate::finding::{Finding, Side, Witness};
+use crate::spec::Blame;
+
+/// How text is set off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// With escape sequences for colours.
+    pub colour: bool,
+}
+
+impl Style {
+    /// As standard output wants it: in colour on a terminal, but for `NO_COLOR`.
+    #[must_use]
+    pub fn for_stdout() -> Self {
+        let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self { colour: is_wanted && std::io::stdout().is_terminal() }
+    }
+
+    fn paint(self, ansi: Ansi, text: &str) -> String {
+        let text = printable(text);
+        if self.colour { format!("{ansi}{text}{ansi:#}") } else { text.into_owned() }
+    }
+}
+
+const BOLD: Ansi = Ansi::new().bold();
+const DIM: Ansi = Ansi::new().dimmed();
+const WRONG: Ansi = AnsiColor::Red.on_default().bold();
+const RULER: Ansi = AnsiColor::Blue.on_default().bold();
+const HELP: Ansi = AnsiColor::Cyan.on_default();
+
+/// Text without what terminals and readers could be led astray by: control
+/// characters, and marks that change the direction of writing. Names come from
+/// the files under test.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_harmful(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+    }
+    Cow::Owned(shown)
+}
+
+/// Findings of one row with the same verdict: a wrong row is wrong at each of
+/// its PCs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group<'f> {
+    /// The first of them.
+    pub(super) first: &'f Finding,
+    /// How many there are.
+    pub(super) places: usize,
+    /// How often they were seen.
+    pub(super) hits: u64,
+}
+
+/// Groups findings, in the order of the first of each.
+pub(super) fn groups(findings: &[Finding]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut by_row = HashMap::new();
+    for finding in findings {
+        let Finding { verdict, image, function, row, hits, .. } = finding;
+        let Some(row) = row else {
+            groups.push(Group { first: finding, places: 1, hits: *hits });
+            continue;
+        };
+        let next = groups.len();
+        let index = *by_row.entry((verdict, image, function, row.start.0, &row.rules)).or_insert(next);
+        match groups.get_mut(index) {
+            Some(group) => {
+                group.places += 1;
+                group.hits += hits;
+            }
+            None => groups.push(Group { first: finding, places: 1, hits: *hits }),
+        }
+    }
+    groups
+}
+
+impl Group<'_> {
+    /// How often, and at how many places: nothing for once at one.
+    fn extent(&self) -> String {
+        match (self.places, self.hits) {
+            (1, 1) => String::new(),
+            (1, hits) => format!(" ({hits} times)"),
+            (places, hits) => {
+                let more = places - 1;
+                let places = if more == 1 { "place" } else { "places" };
+                format!(" (and at {more} more {places} of this row; {hits} times)")
+            }
+        }
+    }
+
+    /// All of it in a line.
+    pub(super) fn line(&self, style: Style) -> String {
+        let verdict = style.paint(WRONG, &format!("{:<11}", self.first.verdict));
+        format!("{verdict} {}{}", printable(&self.first.message), self.extent())
+    }
+
+    /// All of it with the instructions around it and what the witnesses say.
+    /// `file` is where it was found.
+    pub(super) fn diagnostic(&self, file: &str, style: Style) -> String {
+        let finding = self.first;
+        let mut text = style.paint(WRONG, finding.verdict.as_str());
+        if let Some(function) = &finding.function {
+            text += &style.paint(BOLD, &format!(" in {function}"));
+        }
+        if finding.pc.is_some() {
+            let blame = match finding.blame {
+                Blame::Unknown => "who is to blame is unknown".to_owned(),
+                blame => format!("{blame} is to blame (confidence {})", finding.confidence),
+            };
+            text += &style.paint(BOLD, &format!(": {blame}"));
+        }
+        text.push('\n');
+        let (place, says) = place_and_rest(finding);
+        let colon = if place.is_empty() { "" } else { ": " };
+        let place = printable(place);
+        let _ = writeln!(text, "  {} {}{colon}{place}", style.paint(RULER, "-->"), printable(file));
+        if !finding.listing.is_empty() {
+            text += &self.listing(style);
+        }
+        note(&mut text, style, "", &format!("{says}{}", self.extent()));
+        for evidence in &finding.evidence {
+            // The section's row is in the sentence above.
+            if evidence.witness == Witness::Reader && finding.row.is_some() {
+                continue;
+            }
+            let side = match evidence.agrees_with {
+                Some(Side::CallStack) => " agrees with the call stack",
+                Some(Side::Section) if evidence.witness == Witness::Reader => "",
+                Some(Side::Section) => " agrees with the section",
+                Some(Side::Neither) => " agrees with neither",
+                None => "",
+            };
+            note(&mut text, style, &format!("{}{side}: ", evidence.witness), &evidence.says);
+        }
+        text
+    }
+
+    /// The instructions; each row's first one has the row's start before it.
+    fn listing(&self, style: Style) -> String {
+        /// As wide as `+0xfff`.
+        const START: usize = 8;
+        let finding = self.first;
+        let mut text = String::new();
+        let ruler = style.paint(RULER, "|");
+        // A return address points behind the call that it is about.
+        let here = finding.listing.iter().rposition(|line| match finding.frame {
+            Some(0) | None => finding.pc.is_some_and(|pc| line.pc <= pc),
+            Some(_) => finding.pc.is_some_and(|pc| line.pc < pc),
+        });
+        let mut row = None;
+        for (index, line) in finding.listing.iter().enumerate() {
+            let start = match line.row {
+                _ if row == Some(line.row) => String::new(),
+                Some(start) => format!("+{start}"),
+                None => "no row".to_owned(),
+            };
+            row = Some(line.row);
+            let instruction = format!("{}  {}", line.pc, line.text);
+            let (arrow, instruction) = if here == Some(index) {
+                (style.paint(WRONG, "-->"), style.paint(WRONG, &instruction))
+            } else {
+                ("   ".to_owned(), printable(&instruction).into_owned())
+            };
+            let start = style.paint(DIM, &format!("{start:>START$}"));
+            let _ = writeln!(text, "{start} {ruler} {arrow} {instruction}");
+        }
+        text
+    }
+}
+
+/// A command to go on with.
+pub(super) fn help(command: &str, style: Style) -> String {
+    format!("    {} {}\n", style.paint(BOLD, "help:"), style.paint(HELP, command))
+}
+
+fn note(text: &mut String, style: Style, who: &str, says: &str) {
+    let (who, says) = (style.paint(BOLD, who), printable(says));
+    let _ = writeln!(text, "      {} {who}{says}", style.paint(RULER, "="));
+}
+
+/// A finding's sentence, and the place that it begins with, if it does.
+fn place_and_rest(finding: &Finding) -> (&str, &str) {
+    let message = finding.message.as_str();
+    let Some(pc) = finding.pc else { return ("", message) };
+    // A caller's is looked up before its return address.
+    let ends = [pc.0, pc.0.wrapping_sub(1)].map(|pc| format!("{pc:#x}"));
+    let end = ends.iter().find_map(|address| {
+        let start = message.find(address)?;
+        Some(start + message[start..].find(": ")?)
+    });
+    end.map_or(("", message), |end| (&message[..end], &message[end + 2..]))
+}
+
+/// An argument as a shell reads it.
+pub(super) fn quoted(argument: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        return argument.to_owned();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::{Address, Confidence, Evidence, FindingRow, ListedInstruction};
+    use crate::spec::Verdict;
+
+    fn finding(function: &str, pc: u64) -> Finding {
+        let row = FindingRow { start: Address(4), rules: "CFA = SP+8".to_owned() };
+        let line = |pc, row| ListedInstruction { pc: Address(pc), text: "nop".to_owned(), row };
+        let message = format!("{function}+{:#x} ({pc:#x}): CFA is 0x8, the call stack has 0x10", pc - 0x100);
+        Finding {
+            pc: Some(Address(pc)),
+            function: Some(function.to_owned()),
+            frame: Some(0),
+            row: Some(row),
+            blame: Blame::ProducerAssembler,
+            confidence: Confidence::High,
+            evidence: vec![Evidence {
+                witness: Witness::Cfi,
+                says: ".eh_frame: CFA = SP+16".to_owned(),
+                agrees_with: Some(Side::CallStack),
+            }],
+            listing: vec![line(0x100, Some(Address(0))), line(0x104, Some(Address(4))), line(0x108, None)],
+            ..Finding::of_spec(Verdict::WrongCfa, "0x10".to_owned(), "0x8".to_owned(), message)
+        }
+    }
+
+    #[test]
+    fn a_diagnostic_shows_rows_the_instruction_and_who_says_what() {
+        let findings = [finding("f", 0x104), finding("f", 0x106)];
+        let groups = groups(&findings);
+        let [group] = groups[..] else { panic!("{groups:?}") };
+        let text = group.diagnostic("a.out", Style::default());
+        assert_eq!(
+            text,
+            "wrong-cfa in f: producer-assembler is to blame (confidence high)\n  \
+             --> a.out: f+0x4 (0x104)\n    \
+             +0x0 |     0x100  nop\n    \
+             +0x4 | --> 0x104  nop\n  \
+             no row |     0x108  nop\n      \
+             = CFA is 0x8, the call stack has 0x10 (and at 1 more place of this row; 2 times)\n      \
+             = CFI agrees with the call stack: .eh_frame: CFA = SP+16\n"
+        );
+    }
+
+    #[test]
+    fn names_can_not_write_to_the_terminal() {
+        let finding = finding("\u{1b}[2Jf\u{202e}\r\n", 0x104);
+        let group = groups(std::slice::from_ref(&finding))[0];
+        for style in [Style { colour: false }, Style { colour: true }] {
+            let text = group.diagnostic("\u{7}", style) + &group.line(style);
+            assert!(!text.contains(['\u{202e}', '\r', '\u{7}']) && !text.contains("\u{1b}[2J"), "{text:?}");
+            assert_eq!(text.contains('\u{1b}'), style.colour);
+            assert!(text.contains("\\u{1b}[2Jf\\u{202e}"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_quoted_where_a_shell_would_read_them_otherwise() {
+        assert_eq!(quoted("a/b.O2-pie"), "a/b.O2-pie");
+        assert_eq!(quoted("it's $(here)"), r"'it'\''s $(here)'");
+        assert_eq!(quoted(""), "''");
+    }
+}

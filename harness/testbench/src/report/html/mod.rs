@@ -1,0 +1,285 @@
+//! `report.html`: one file to read in a browser, which needs nothing else.
+//!
+//! It carries two documents in JSON, deflated: what the overview needs, and
+//! the listings, which are unpacked when the first one is opened. All text of
+//! the files under test is in these; the page's script makes text nodes of it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use super::diagnostic::groups;
+use super::listings::{Listings, MOST_INSTRUCTIONS};
+use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint};
+use crate::case::{CaseReport, Outcome};
+use crate::finding::{Address, Finding};
+use crate::spec::Verdict;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// So many rows with findings of a case are on the page.
+const OF_A_CASE: usize = 64;
+
+/// So many of all cases are there with instructions, witnesses and stack, the
+/// first of each case before others; and so many in all.
+const IN_FULL: usize = 3000;
+const IN_ALL: usize = 30_000;
+
+/// What the overview needs.
+#[derive(Serialize)]
+struct Index<'r> {
+    summary: Summary<'r>,
+    cases: Vec<CaseView<'r>>,
+    findings: Vec<FindingView<'r>>,
+    /// Functions that are not listed, in all cases.
+    functions_left_out: usize,
+    /// So many different instructions are listed.
+    room: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Summary<'r> {
+    Run(&'r ReportSummary),
+    Check(&'r CheckSummary),
+}
+
+#[derive(Serialize)]
+struct CaseView<'r> {
+    id: &'r str,
+    program: &'r str,
+    abi: &'r str,
+    toolchain: &'r str,
+    variant: &'r str,
+    version: u8,
+    build: &'r str,
+    /// The build in fingerprints.
+    #[serde(skip)]
+    known_as: &'r str,
+    outcome: Outcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'r str>,
+    instructions: u64,
+    comparisons: u64,
+    agree: u64,
+    frames: u64,
+    stops: u64,
+    depth: usize,
+    signals: u64,
+    /// All rows, those exercised, and those exercised as a caller's.
+    rows: [u64; 3],
+    /// Number of findings, whether or not they are on the page.
+    count: u64,
+    /// Function, start of the row, and why it is not exercised.
+    unreached: Vec<(&'r str, Address, &'r str)>,
+    /// Functions without an FDE, and how many instructions.
+    uncovered: Vec<(&'r str, u64)>,
+}
+
+#[derive(Serialize)]
+struct FindingView<'r> {
+    case: usize,
+    /// The same for the same mistake of other runs.
+    id: String,
+    /// Places of the row.
+    places: u64,
+    /// Why it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<&'r str>,
+    /// Whether instructions, witnesses and stack are left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    brief: bool,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
+/// A row with findings of a case, and what is known of them.
+struct Shown<'r> {
+    case: usize,
+    rank: usize,
+    places: u64,
+    hits: u64,
+    known: Option<&'r str>,
+    finding: &'r Finding,
+}
+
+/// The page of a run.
+///
+/// # Errors
+/// What it carries can't be written as JSON.
+pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::Error> {
+    let cases = report.cases.iter().map(CaseView::of).collect();
+    let mut shown = Vec::new();
+    for (case, report) in report.cases.iter().enumerate() {
+        show(&mut shown, case, &report.findings);
+        for (rank, seen) in report.known.iter().enumerate() {
+            let finding = &seen.finding;
+            let known = Some(seen.reason.as_str());
+            shown.push(Shown { case, rank, places: seen.findings, hits: finding.hits, known, finding });
+        }
+    }
+    page(Summary::Run(&report.summary), cases, shown, listings)
+}
+
+/// The page of a check.
+///
+/// # Errors
+/// What it carries can't be written as JSON.
+pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String, serde_json::Error> {
+    let mut shown = Vec::new();
+    show(&mut shown, 0, &report.findings);
+    page(Summary::Check(&report.summary), vec![CaseView::of_check(report)], shown, listings)
+}
+
+fn show<'r>(shown: &mut Vec<Shown<'r>>, case: usize, findings: &'r [Finding]) {
+    let groups = groups(findings).into_iter().enumerate().take(OF_A_CASE);
+    shown.extend(groups.map(|(rank, group)| {
+        let (places, hits) = (group.places as u64, group.hits);
+        Shown { case, rank, places, hits, known: None, finding: group.first }
+    }));
+}
+
+fn page<'r>(
+    summary: Summary<'r>,
+    cases: Vec<CaseView<'r>>,
+    mut shown: Vec<Shown<'r>>,
+    listings: &Listings,
+) -> Result<String, serde_json::Error> {
+    shown.sort_by_key(|shown| (shown.known.is_some(), shown.rank, shown.case));
+    shown.truncate(IN_ALL);
+    let mut ids = std::collections::HashMap::new();
+    let views = shown.iter().enumerate().map(|(index, shown)| {
+        let id = fingerprint(cases.get(shown.case).map_or("", |case| case.known_as), shown.finding);
+        let seen = ids.entry((shown.case, id.clone())).or_insert(0);
+        *seen += 1;
+        // Several of a case with one fingerprint are told apart by their order.
+        let id = if *seen == 1 { id } else { format!("{id}-{seen}") };
+        let brief = index >= IN_FULL;
+        let mut finding = shown.finding.clone();
+        finding.hits = shown.hits;
+        if brief {
+            (finding.evidence, finding.listing, finding.stack) = (Vec::new(), Vec::new(), None);
+        }
+        FindingView { case: shown.case, id, places: shown.places, known: shown.known, brief, finding }
+    });
+    let findings = views.collect();
+    let pool = listings.pool();
+    let index =
+        Index { summary, cases, findings, functions_left_out: pool.left_out(), room: MOST_INSTRUCTIONS };
+    let (index, code) = (packed(&index)?, packed(&*pool)?);
+    let policy = STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
+    // What comes first has none of the marks that come after it.
+    Ok(PAGE
+        .replacen("{{policy}}", &policy, 1)
+        .replacen("{{style}}", STYLE, 1)
+        .replacen("{{script}}", SCRIPT, 1)
+        .replacen("{{index}}", &index, 1)
+        .replacen("{{code}}", &code, 1))
+}
+
+/// As JSON, deflated (RFC 1950), in base64.
+fn packed(document: &impl Serialize) -> Result<String, serde_json::Error> {
+    let json = serde_json::to_vec(document)?;
+    Ok(STANDARD.encode(miniz_oxide::deflate::compress_to_vec_zlib(&json, 9)))
+}
+
+impl<'r> CaseView<'r> {
+    fn of(case: &'r CaseReport) -> Self {
+        let known: u64 = case.known.iter().map(|seen| seen.findings).sum();
+        let reason = |row: &'r crate::UnexercisedRow| row.reason.as_deref().unwrap_or_default();
+        Self {
+            id: &case.id,
+            program: &case.program,
+            abi: &case.abi,
+            toolchain: &case.toolchain,
+            variant: &case.variant,
+            version: case.sframe_version,
+            build: &case.build,
+            known_as: &case.build,
+            outcome: case.outcome,
+            reason: case.reason.as_deref(),
+            instructions: case.instructions,
+            comparisons: case.comparisons,
+            agree: case.agree,
+            frames: case.frames,
+            stops: case.stops,
+            depth: case.max_depth,
+            signals: case.signals.delivered,
+            rows: [case.rows_total, case.rows_exercised, case.rows_exercised_as_caller],
+            count: case.findings.len() as u64 + known,
+            unreached: case
+                .unreached
+                .iter()
+                .map(|row| (row.function.as_str(), row.row.start, reason(row)))
+                .collect(),
+            uncovered: case.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
+        }
+    }
+
+    fn of_check(report: &'r CheckReport) -> Self {
+        let CheckSummary { instructions, comparisons, agree, frames, max_depth, .. } = report.summary;
+        let outcome = match (&report.broken, report.findings.is_empty()) {
+            (Some(_), _) => Outcome::Broken,
+            (None, true) => Outcome::Agree,
+            (None, false) => Outcome::Unexpected,
+        };
+        let summary = &report.summary;
+        Self {
+            id: &report.file,
+            program: &report.file,
+            abi: &report.abi,
+            toolchain: "",
+            variant: "",
+            version: report.sframe_version,
+            build: &report.file,
+            known_as: file_name(&report.file),
+            outcome,
+            reason: report.broken.as_deref(),
+            instructions,
+            comparisons,
+            agree,
+            frames,
+            stops: 0,
+            depth: max_depth,
+            signals: 0,
+            rows: [summary.rows_total, summary.rows_exercised, summary.rows_exercised_as_caller],
+            count: report.findings.len() as u64,
+            unreached: report
+                .unexercised
+                .iter()
+                .map(|row| (row.function.as_str(), row.row.start, ""))
+                .collect(),
+            uncovered: summary.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
+        }
+    }
+}
+
+/// What a verdict says, in a sentence.
+pub(super) const fn meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Agree => "Backtrace and call stack are the same.",
+        Verdict::WrongCfa => "A row's rule gives another CFA than the call stack has.",
+        Verdict::WrongRa => {
+            "A row's rule gives another return address than the call stack has, or another signature."
+        }
+        Verdict::WrongFp => "A row's rule gives another frame pointer of the caller than the call stack has.",
+        Verdict::ByLuck => {
+            "A rule gives the right value, but reads it below SP, or where the function has saved nothing."
+        }
+        Verdict::Truncated => "The backtrace ends before the call stack does.",
+        Verdict::ExtraFrames => "The backtrace goes on behind the end of the call stack.",
+        Verdict::NoFde => "Code has no FDE, where a spec demands a whole backtrace.",
+        Verdict::BadMemory => "A CFA depends on memory that can't be read.",
+        Verdict::NoProgress => "The unwinder gave up: the CFA does not move towards the base of the stack.",
+        Verdict::DecodeError => "The section is malformed, or speaks of addresses outside its image.",
+        Verdict::WrongEnd => "The backtrace is whole, but does not end as it should.",
+        Verdict::NotReached => "A stop was not reached, or a floor of the sweep was not.",
+        Verdict::UnexpectedFrames => "The call stack is not the one that the spec expects.",
+        Verdict::UnexpectedPass => "A known failure is gone.",
+        Verdict::ChangedFailure => "A known failure is now another one.",
+        Verdict::Broken => "The bench could not do its work.",
+    }
+}

@@ -1,0 +1,599 @@
+"use strict";
+(async () => {
+  const byId = (id) => document.getElementById(id);
+  const main = byId("main");
+
+  // Names come from the files under test. They only ever become text nodes, and
+  // what would change how other text reads is written out.
+  const HARMFUL = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+  const clean = (text) =>
+    String(text).replace(HARMFUL, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+
+  const make = (space) => (tag, attributes, ...children) => {
+    const element = space ? document.createElementNS(space, tag) : document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes ?? {})) {
+      if (typeof value === "function") element.addEventListener(name, value);
+      else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : clean(value));
+    }
+    const kept = children.flat(2).filter((child) => child !== undefined && child !== null && child !== "");
+    element.append(...kept.map((child) => (child instanceof Node ? child : clean(child))));
+    return element;
+  };
+  const el = make();
+  const svg = make("http://www.w3.org/2000/svg");
+  const grouped = (number) => Number(number).toLocaleString("en");
+  const hex = (number) => `0x${number.toString(16)}`;
+  const counted = (number, one, many) => `${grouped(number)} ${number === 1 ? one : many ?? `${one}s`}`;
+
+  async function unpacked(id) {
+    const bytes = Uint8Array.from(atob(byId(id).textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  const OUTCOMES = ["agree", "known", "unexpected", "broken", "skipped"];
+  const GLYPHS = { agree: "·", known: "k", unexpected: "!", broken: "×", skipped: "–" };
+  const VERDICTS = ["wrong-cfa", "wrong-ra", "wrong-fp", "by-luck", "bad-memory", "truncated", "extra-frames",
+    "no-progress", "decode-error", "no-fde", "wrong-end", "not-reached", "unexpected-frames", "unexpected-pass",
+    "changed-failure"];
+
+  let index;
+  try {
+    index = await unpacked("index");
+  } catch (error) {
+    byId("loading").textContent = `This browser can't unpack the report (${error}); report.json has it too.`;
+    return;
+  }
+  const { cases, findings, summary } = index;
+  const isRun = summary.run !== undefined;
+  let codePromise;
+  const code = () => (codePromise ??= unpacked("code"));
+
+  for (const entry of cases) entry.findings = [];
+  for (const finding of findings) {
+    finding.of = cases[finding.case];
+    finding.of.findings.push(finding);
+  }
+  const caseById = new Map(cases.map((entry) => [entry.id, entry]));
+  const casesByBuild = Map.groupBy ? Map.groupBy(cases, (entry) => entry.build) : groupBy(cases, (entry) => entry.build);
+  function groupBy(items, key) {
+    const groups = new Map();
+    for (const item of items) groups.set(key(item), [...(groups.get(key(item)) ?? []), item]);
+    return groups;
+  }
+
+  // Places within the page.
+  const path = (id) => encodeURIComponent(id).replaceAll("%2F", "/");
+  const caseLink = (entry, at) => `#/case/${path(entry.id)}${at === undefined ? "" : `?at=${encodeURIComponent(at)}`}`;
+  const findingLink = (finding) => `#/finding/${path(finding.of.id)}/${finding.id}`;
+  function route() {
+    const hash = location.hash.slice(1) || "/";
+    const [place, query] = [hash.split("?")[0], new URLSearchParams(hash.split("?").slice(1).join("?"))];
+    const kind = place.split("/")[1] ?? "";
+    let id;
+    try {
+      id = decodeURIComponent(place.slice(kind.length + 2));
+    } catch {
+      id = place;
+    }
+    return { kind, id, query };
+  }
+
+  // Filters.
+  const FILTERS = ["program", "toolchain", "abi", "version", "outcome", "verdict", "blame", "text"];
+  const texts = new Map();
+  const textOf = (finding) => {
+    if (!texts.has(finding)) {
+      const { message, instruction, known, image } = finding;
+      const says = finding.evidence.map((evidence) => evidence.says);
+      texts.set(finding, [message, instruction, known, image, ...says].join("\n").toLowerCase());
+    }
+    return texts.get(finding);
+  };
+  function fits(finding, filter) {
+    return (!filter.verdict || finding.verdict === filter.verdict) && (!filter.blame || finding.blame === filter.blame);
+  }
+  function selected(filter) {
+    const text = (filter.text ?? "").toLowerCase();
+    const kept = { cases: [], findings: [] };
+    for (const entry of cases) {
+      if (filter.program && !entry.program.includes(filter.program)) continue;
+      if (filter.toolchain && entry.toolchain !== filter.toolchain) continue;
+      if (filter.abi && entry.abi !== filter.abi) continue;
+      if (filter.version && String(entry.version) !== filter.version) continue;
+      if (filter.outcome && entry.outcome !== filter.outcome) continue;
+      const inCase = text && `${entry.id}\n${entry.reason ?? ""}`.toLowerCase().includes(text);
+      const own = entry.findings.filter((finding) => fits(finding, filter) && (!text || inCase || textOf(finding).includes(text)));
+      if ((filter.verdict || filter.blame) && own.length === 0) continue;
+      if (text && !inCase && own.length === 0) continue;
+      kept.cases.push(entry);
+      kept.findings.push(...own);
+    }
+    return kept;
+  }
+  function options(name, values) {
+    byId(`f-${name}`).append(el("option", { value: "" }, "all"), ...values.map((value) => el("option", { value }, value)));
+  }
+  const distinct = (values) => [...new Set(values)].sort();
+  if (isRun) {
+    byId("programs").append(...distinct(cases.map((entry) => entry.program)).map((value) => el("option", { value })));
+    options("toolchain", distinct(cases.map((entry) => entry.toolchain)));
+    options("abi", distinct(cases.map((entry) => entry.abi)));
+    options("version", distinct(cases.map((entry) => String(entry.version))));
+    options("outcome", OUTCOMES.filter((outcome) => cases.some((entry) => entry.outcome === outcome)));
+    options("verdict", VERDICTS.filter((verdict) => findings.some((finding) => finding.verdict === verdict)));
+    options("blame", distinct(findings.map((finding) => finding.blame)));
+    const form = byId("filters");
+    let waiting;
+    form.addEventListener("input", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        const query = new URLSearchParams();
+        for (const name of FILTERS) if (byId(`f-${name}`).value) query.set(name, byId(`f-${name}`).value);
+        location.replace(`#/${query.size ? `?${query}` : ""}`);
+      }, 150);
+    });
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("reset", () => location.replace("#/"));
+  }
+
+  // Overview.
+  function sentence() {
+    const run = summary.run;
+    const state = run.broken ? "broken" : run.unexpected ? "unexpected" : run.known ? "known" : "agree";
+    const says = {
+      agree: "Every backtrace agrees with the call stack.",
+      known: "Nothing unexpected: all that is wrong is known, and explained.",
+      unexpected: `${counted(run.unexpected, "case")} with findings that nobody has explained.`,
+      broken: `The bench could not do its work in ${counted(run.broken, "case")}.`,
+    };
+    return el("p", { class: `verdict ${state}` }, says[state]);
+  }
+  function tiles() {
+    const run = summary.run;
+    const tile = (name, value, link, kind) =>
+      el("li", { class: kind }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
+    const short = (number) => (number < 1e6 ? grouped(number)
+      : number.toLocaleString("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 3 }));
+    const share = (part, whole) => `${((100 * part) / Math.max(whole, 1)).toFixed(1)} %`;
+    return el("ul", { class: "tiles" },
+      tile("cases", grouped(run.cases), "#/"),
+      OUTCOMES.map((outcome) => tile(outcome, grouped(run[outcome]), `#/?outcome=${outcome}`, outcome)),
+      tile("instructions compared", short(run.comparisons)),
+      tile("frames compared", short(run.frames)),
+      tile(`of ${grouped(run.rows_total)} rows exercised`, share(run.rows_exercised, run.rows_total)));
+  }
+
+  const COLOURS = ["#3b82c4", "#d9762b", "#8f5fc0", "#2f9e8f", "#c2487e", "#8a8a2a", "#6b7280", "#b3261e", "#4f9d3a",
+    "#a0703c", "#5661c9", "#c9a227", "#7a3b3b", "#3a7a7a", "#935f93"];
+  /** Horizontal bars: each a name, its parts as [kind, number], and a whole if that is more. */
+  function bars(title, rows, colour, label) {
+    const [left, width, height] = [130, 480, 22];
+    const most = Math.max(1, ...rows.map((row) => row.whole ?? row.parts.reduce((sum, part) => sum + part[1], 0)));
+    const scale = (width - left - 125) / most;
+    const drawing = svg("svg", { viewBox: `0 0 ${width} ${rows.length * height + 4}`, role: "img", "aria-label":
+      `${title}: ${rows.map((row) => `${row.name}: ${label(row)}`).join("; ")}` });
+    rows.forEach((row, position) => {
+      const y = position * height + 3;
+      let x = left;
+      drawing.append(svg("text", { x: left - 8, y: y + 13, "text-anchor": "end" }, row.name));
+      if (row.whole) drawing.append(svg("rect", { x, y, width: row.whole * scale, height: height - 6, class: "track" }));
+      for (const [kind, number] of row.parts) {
+        if (!number) continue;
+        const bar = svg("rect", { x, y, width: number * scale, height: height - 6 }, svg("title", {}, `${row.name}: ${number} ${kind}`));
+        bar.style.fill = colour(kind);
+        drawing.append(bar);
+        x += number * scale;
+      }
+      const end = left + (row.whole ?? row.parts.reduce((sum, part) => sum + part[1], 0)) * scale;
+      drawing.append(svg("text", { x: end + 6, y: y + 13 }, label(row)));
+    });
+    const kinds = [...new Set(rows.flatMap((row) => row.parts.filter((part) => part[1]).map((part) => part[0])))];
+    const legend = el("ul", { class: "legend" }, kinds.map((kind) => {
+      const swatch = el("i", { "aria-hidden": "true" });
+      swatch.style.setProperty("--swatch", colour(kind));
+      return el("li", {}, swatch, kind);
+    }));
+    return el("figure", {}, el("figcaption", {}, title), rows.length ? drawing : el("p", { class: "faint" }, "none"), kinds.some((kind) => kind !== "exercised") ? legend : "");
+  }
+  /** Rows of a build that no case of it exercises. */
+  function unexercised(group) {
+    const key = ([name, start]) => `${start} ${name}`;
+    const [first, ...others] = group;
+    const sets = others.map((entry) => new Set(entry.unreached.map(key)));
+    return first.unreached.filter((row) => sets.every((set) => set.has(key(row)))).length;
+  }
+  // Those with the most cases first.
+  const casesOf = groupBy(cases, (entry) => entry.toolchain);
+  const toolchainOrder = (a, b) => casesOf.get(b).length - casesOf.get(a).length || (a < b ? -1 : 1);
+  function plots(kept) {
+    const byToolchain = [...groupBy(kept.cases, (entry) => entry.toolchain)].sort(([a], [b]) => toolchainOrder(a, b));
+    const outcomes = byToolchain.map(([name, group]) => ({
+      name, parts: OUTCOMES.map((outcome) => [outcome, group.filter((entry) => entry.outcome === outcome).length]),
+    }));
+    const rows = byToolchain.map(([name, group]) => {
+      let [whole, part] = [0, 0];
+      for (const cases of groupBy(group.filter((entry) => entry.rows[0]), (entry) => entry.build).values()) {
+        whole += cases[0].rows[0];
+        part += cases[0].rows[0] - unexercised(cases);
+      }
+      return { name, whole, parts: [["exercised", part]] };
+    });
+    const verdicts = [...groupBy(kept.findings, (finding) => finding.of.toolchain)].sort(([a], [b]) => toolchainOrder(a, b))
+      .map(([name, group]) => ({
+        name, parts: VERDICTS.map((verdict) => [verdict, group.filter((finding) => finding.verdict === verdict).length]),
+      }));
+    const total = (row) => grouped(row.parts.reduce((sum, part) => sum + part[1], 0));
+    return el("section", { class: "plots", "aria-label": "Plots" },
+      bars("Cases by toolchain and outcome", outcomes, (kind) => `var(--${kind})`, total),
+      bars("Rows exercised by toolchain", rows, () => "var(--agree)",
+        (row) => `${((100 * row.parts[0][1]) / Math.max(row.whole, 1)).toFixed(1)} % of ${grouped(row.whole)}`),
+      bars("Rows with findings, known ones too, by verdict", verdicts, (kind) => COLOURS[VERDICTS.indexOf(kind)] ?? "gray", total));
+  }
+
+  function matrix(kept) {
+    const columns = distinct(kept.cases.map((entry) => `${entry.toolchain}\t${entry.abi}`))
+      .map((column) => column.split("\t")).sort(([a, abi], [b, other]) => toolchainOrder(a, b) || (abi < other ? -1 : abi > other ? 1 : 0));
+    const programs = [...groupBy(kept.cases, (entry) => entry.program)].sort(([a], [b]) => (a < b ? -1 : 1));
+    const toolchains = [...groupBy(columns, ([toolchain]) => toolchain)];
+    const table = el("table", {},
+      el("thead", {},
+        el("tr", {}, el("th", { rowspan: 2, scope: "col" }, "program"),
+          toolchains.map(([name, group]) => el("th", { colspan: group.length, scope: "colgroup" }, name))),
+        el("tr", {}, columns.map(([, abi]) => el("th", { scope: "col" }, abi)))),
+      el("tbody", {}, programs.map(([program, group]) => {
+        const cells = groupBy(group, (entry) => `${entry.toolchain}\t${entry.abi}`);
+        return el("tr", {}, el("th", { scope: "row" }, program), columns.map((column) =>
+          el("td", {}, el("div", { class: "cells" }, (cells.get(column.join("\t")) ?? []).map((entry) => {
+            const name = `${entry.id}: ${entry.outcome}${entry.count ? `, ${counted(entry.count, "finding")}` : ""}`;
+            return el("a", { href: caseLink(entry), class: entry.outcome, title: name, "aria-label": name, tabindex: -1 }, GLYPHS[entry.outcome]);
+          })))));
+      })));
+    const links = [...table.querySelectorAll("a")];
+    links[0]?.setAttribute("tabindex", "0");
+    table.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const vertical = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      const at = links.indexOf(document.activeElement);
+      if (at < 0 || !(step || vertical)) return;
+      let next = links[at + (step ?? 0)];
+      if (vertical) {
+        const cell = links[at].closest("td");
+        let row = cell.parentElement;
+        do {
+          row = vertical > 0 ? row.nextElementSibling : row.previousElementSibling;
+        } while (row && !row.children[cell.cellIndex].querySelector("a"));
+        next = row?.children[cell.cellIndex].querySelector("a");
+      }
+      if (!next) return;
+      event.preventDefault();
+      links[at].setAttribute("tabindex", "-1");
+      next.setAttribute("tabindex", "0");
+      next.focus();
+    });
+    const legend = el("p", { class: "faint" }, "One mark for each case, in the order of variants: ",
+      OUTCOMES.map((outcome) => `${GLYPHS[outcome]} ${outcome}`).join(", "), ". Arrow keys move between them.");
+    return el("section", {}, el("h2", {}, "Programs and builds"), legend,
+      el("div", { class: "scroll matrix", role: "region", "aria-label": "Programs and builds", tabindex: 0 }, table));
+  }
+
+  const chip = (text, kind) => el("span", { class: `chip ${kind ?? ""}` }, text);
+  const kindOf = (finding) => (finding.known === undefined ? "unexpected" : "known");
+  function findingTable(list, withCase) {
+    const head = ["verdict", "function", "row, or what it is", "blame", "times", ...(withCase ? ["case"] : [])];
+    const row = (finding) => el("tr", {},
+      el("td", { class: "head" }, el("a", { href: findingLink(finding) }, finding.verdict), " ", chip(kindOf(finding), kindOf(finding))),
+      el("td", {}, finding.function ?? "–"),
+      finding.row ? el("td", { class: "code" }, `+${finding.row.start}: ${finding.row.rules}`) : el("td", {}, finding.message),
+      el("td", {}, finding.pc ? finding.blame : ""),
+      el("td", {}, grouped(finding.hits)),
+      withCase ? el("td", {}, el("a", { href: caseLink(finding.of) }, finding.of.id)) : "");
+    const body = el("tbody", {});
+    const table = el("table", {}, el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))), body);
+    const box = el("div", {}, el("div", { class: "scroll" }, table));
+    const more = el("button", { type: "button", class: "more", click: () => add() });
+    const STEP = 100;
+    const add = () => {
+      const shown = body.children.length;
+      body.append(...list.slice(shown, shown + STEP).map(row));
+      const left = list.length - body.children.length;
+      more.textContent = `Show ${Math.min(left, STEP)} of ${grouped(left)} more`;
+      if (left) box.append(more);
+      else more.remove();
+    };
+    add();
+    return box;
+  }
+  function findingSection(list, withCase) {
+    const sorted = list.toSorted ? list.toSorted(order) : [...list].sort(order);
+    function order(a, b) {
+      return (a.known !== undefined) - (b.known !== undefined) || a.case - b.case;
+    }
+    return el("section", {}, el("h2", {}, `Findings (${grouped(list.length)})`),
+      el("p", { class: "faint" }, "One for each wrong row and verdict of a case; of known ones, one for each entry of the spec."),
+      list.length ? findingTable(sorted, withCase) : el("p", {}, "None."));
+  }
+  function reasons(kept) {
+    const told = kept.cases.filter((entry) => entry.reason);
+    if (!told.length) return "";
+    return el("section", {}, el("h2", {}, "Broken and skipped"), el("div", { class: "scroll" }, el("table", {}, el("tbody", {},
+      told.map((entry) => el("tr", {}, el("td", {}, chip(entry.outcome, entry.outcome)),
+        el("td", {}, el("a", { href: caseLink(entry) }, entry.id)), el("td", {}, entry.reason)))))));
+  }
+  function leftOut() {
+    if (!index.functions_left_out) return "";
+    return el("p", {}, `${counted(index.functions_left_out, "function")} without a finding are not listed: the page has room for `
+      + `${grouped(index.room)} different instructions. Each case names its own.`);
+  }
+  function overview(query) {
+    const filter = Object.fromEntries(query);
+    for (const name of FILTERS) byId(`f-${name}`).value = filter[name] ?? "";
+    const kept = selected(filter);
+    byId("count").textContent = `${grouped(kept.cases.length)} of ${counted(cases.length, "case")}`;
+    return [sentence(), tiles(), plots(kept), matrix(kept), findingSection(kept.findings, true), reasons(kept), leftOut()];
+  }
+
+  // A finding.
+  const quoted = (text) => (/^[\w/.+=:@%,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+  const command = (entry) => (isRun
+    ? `sframe-testbench run --spec ${quoted(entry.id.split("/")[0])} --toolchain ${quoted(entry.toolchain)} --abi ${quoted(entry.abi)}`
+    : `sframe-testbench check ${quoted(entry.id)}`);
+  function instructions(finding) {
+    const pc = finding.pc === null ? -1n : BigInt(finding.pc);
+    const isCaller = finding.frame > 0;
+    let here = -1;
+    finding.listing.forEach((line, position) => {
+      if (isCaller ? BigInt(line.pc) < pc : BigInt(line.pc) <= pc) here = position;
+    });
+    let last;
+    const rows = finding.listing.map((line, position) => {
+      const isNew = last !== line.row;
+      last = line.row;
+      return el("tr", { class: `${isNew ? "row" : ""} ${position === here ? "here" : ""}` },
+        el("td", { class: "num" }, isNew ? (line.row === null ? "no row" : `+${line.row}`) : ""),
+        el("td", { class: "arrow" }, position === here ? el("span", { role: "img", "aria-label": "here" }, "➜") : ""),
+        el("td", {}, line.pc), el("td", {}, line.text));
+    });
+    return el("section", {}, el("h3", {}, "Instructions"), el("div", { class: "scroll" }, el("table", { class: "code" },
+      el("thead", {}, el("tr", {}, ["row", "", "address", "instruction"].map((name) => el("th", { scope: "col" }, name)))),
+      el("tbody", {}, rows))));
+  }
+  function stack(view) {
+    const sp = BigInt(view.sp);
+    const rows = [];
+    let above;
+    for (const slot of [...view.slots].reverse()) {
+      const address = BigInt(slot.address);
+      if (above !== undefined && above - address > 8n) {
+        rows.push(el("tr", { class: "gap" }, el("td", { colspan: 4 }, `${counted(Number(above - address) - 8, "byte")} more`)));
+      }
+      above = address;
+      const offset = address - sp;
+      const isNear = offset > -0x100000n && offset < 0x100000n;
+      const marks = slot.marks.map((mark) => el("span", {
+        class: `mark ${mark.includes("by the section") ? "claim" : /true|the caller's/.test(mark) ? "true" : ""}`,
+      }, mark));
+      rows.push(el("tr", {}, el("td", {}, slot.address), el("td", { class: "num" }, isNear ? `SP${offset < 0n ? "" : "+"}${offset}` : ""),
+        el("td", { class: "value" }, slot.value ?? "unreadable"), el("td", {}, marks)));
+    }
+    return el("section", {}, el("h3", {}, "The stack when it was first seen, higher addresses first"),
+      el("div", { class: "scroll" }, el("table", { class: "stack code" },
+        el("thead", {}, el("tr", {}, ["address", "", "value", "what it is"].map((name) => el("th", { scope: "col" }, name)))),
+        el("tbody", {}, rows))),
+      el("p", { class: "faint" }, `SP = ${view.sp}, FP = ${view.fp}. `, el("span", { class: "mark claim" }, "what the section says"),
+        el("span", { class: "mark true" }, "what is true")));
+  }
+  const SIDES = { "call-stack": "the call stack", section: "the section", neither: "neither" };
+  function witnesses(finding) {
+    return el("section", {}, el("h3", {}, "Witnesses"), el("div", { class: "scroll" }, el("table", {},
+      el("thead", {}, el("tr", {}, ["witness", "says", "agrees with"].map((name) => el("th", { scope: "col" }, name)))),
+      el("tbody", {}, finding.evidence.map((evidence) => el("tr", {}, el("td", {}, evidence.witness.replaceAll("-", " ")),
+        el("td", { class: "code" }, evidence.says), el("td", {}, SIDES[evidence.agrees_with] ?? "does not tell")))))));
+  }
+  function findingView(finding) {
+    const entry = finding.of;
+    const title = `${finding.verdict}${finding.function ? ` in ${finding.function}` : ""}`;
+    const where = (finding.image ? `${finding.image}!` : "") + (finding.pc ?? "");
+    const facts = [
+      ["case", el("a", { href: caseLink(entry) }, entry.id)],
+      ...(finding.row ? [["row", el("code", {}, `+${finding.row.start}: ${finding.row.rules}`)]] : []),
+      ["unwinder", finding.got], ["call stack", finding.expected],
+      ...(finding.pc ? [["to blame", `${finding.blame} (confidence ${finding.confidence})`]] : []),
+      ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, ${counted(finding.places, "finding")} of this kind` : ""}`],
+      ["again", el("code", {}, command(entry))], ["fingerprint", el("code", {}, finding.id)],
+    ];
+    return [
+      el("h2", { tabindex: -1 }, title, " ", chip(kindOf(finding), kindOf(finding))),
+      el("p", {}, finding.message),
+      finding.known === undefined ? "" : el("p", { class: "reason" }, el("b", {}, "Known: "), finding.known),
+      el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+      finding.brief ? el("p", {}, "Instructions, witnesses and stack are in report.json only: there are too many findings.") : "",
+      el("div", { class: "pair" }, finding.listing.length ? instructions(finding) : "", finding.stack ? stack(finding.stack) : ""),
+      finding.evidence.length ? witnesses(finding) : "",
+      finding.pc ? el("p", {}, el("a", { href: caseLink(entry, where) }, "The whole function, with rows, CFI and call stack side by side")) : "",
+    ];
+  }
+
+  // A case, and its functions.
+  const parts = (rules) => rules.split(/, (?=RA |FP )/);
+  const BITS = { CFA: 1, RA: 2, FP: 4 };
+  function rulesCell(rules, wrong) {
+    const spans = parts(rules).map((part, position) => {
+      const isWrong = wrong & 8 || wrong & (BITS[part.split(" ")[0]] ?? 0);
+      return [position ? ", " : "", isWrong ? el("span", { class: "wrong", title: "wrong here" }, part) : part];
+    });
+    return spans;
+  }
+  /** The functions of a case, with the texts that their lists speak of. */
+  function functionsOf(pool, entry) {
+    const listing = pool.cases[entry.id];
+    if (!listing) return [];
+    return listing.functions.map(([image, start, body, course]) => ({
+      image: pool.texts[image], start: BigInt(`0x${start}`), body: pool.bodies[body], course: pool.courses[course],
+      name: pool.texts[pool.bodies[body].name],
+    }));
+  }
+  function lengthOf({ body }) {
+    let bytes = 0;
+    for (let at = 0; at < body.code.length; at += 2) bytes += body.code[at];
+    return bytes;
+  }
+  function hitsOf({ course }) {
+    const hits = [];
+    for (let at = 0; at < course.hits.length; at += 2) hits.push(...new Array(course.hits[at]).fill(course.hits[at + 1]));
+    return hits;
+  }
+  /** From a flat list of changes, what holds at each line. */
+  function changes(list, width) {
+    const at = new Map();
+    for (let position = 0; position < list.length; position += width) at.set(list[position], list.slice(position + 1, position + width));
+    return at;
+  }
+  function functionTable(pool, item, marked) {
+    const { body, course } = item;
+    const hits = hitsOf(item);
+    const [rows, cfi, frames, wrong] = [changes(body.rows, 3), changes(body.cfi, 2), changes(course.frames, 2), changes(course.wrong, 2)];
+    const lines = [];
+    let address = item.start;
+    let [rules, cfiText, frameText] = ["", "", ""];
+    for (let line = 0; line * 2 < body.code.length; line++) {
+      const next = address + BigInt(body.code[line * 2]);
+      const [row, told, frame] = [rows.get(line), cfi.get(line), frames.get(line)];
+      const bits = wrong.get(line)?.[0] ?? 0;
+      if (row) rules = pool.texts[row[1]];
+      if (told) cfiText = pool.texts[told[0]];
+      if (frame) frameText = pool.texts[frame[0]];
+      const isHere = marked !== undefined && marked >= address && marked < next;
+      lines.push(el("tr", { class: `${row ? "row" : ""} ${hits[line] ? "" : "never"} ${isHere ? "here" : ""}` },
+        el("td", {}, hex(address)), el("td", {}, pool.texts[body.code[line * 2 + 1]]),
+        el("td", { class: "num" }, hits[line] ? grouped(hits[line]) : "never"),
+        el("td", {}, row ? el("span", { class: "start" }, row[1] ? `+${hex(row[0])}` : "") : "",
+          row || bits ? (rules ? rulesCell(rules, bits) : bits ? el("span", { class: "wrong" }, "no row") : "no row") : ""),
+        el("td", {}, row || told ? (cfiText && cfiText === rules ? "the same" : cfiText || "none") : ""),
+        el("td", {}, row || frame ? frameText || "not compared" : "")));
+      address = next;
+    }
+    const heads = ["address", "instruction", "executed", "SFrame row", "CFI", "call stack, at the first comparison"];
+    return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `listing of ${item.name}` }, el("table", { class: "code" },
+      el("thead", {}, el("tr", {}, heads.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, lines)));
+  }
+  function exercised(item) {
+    const hits = hitsOf(item);
+    const starts = [];
+    for (let at = 0; at < item.body.rows.length; at += 3) starts.push(item.body.rows.slice(at, at + 3));
+    const used = new Set();
+    starts.forEach(([line, start, rules], position) => {
+      const end = starts[position + 1]?.[0] ?? hits.length;
+      if (rules && hits.slice(line, end).some(Boolean)) used.add(start);
+    });
+    return used.size;
+  }
+  function functionDetails(pool, entry, item, at) {
+    const isHere = at && at.image === item.image && at.address >= item.start && at.address < item.start + BigInt(lengthOf(item));
+    const wrong = item.course.wrong.length / 2;
+    const executed = hitsOf(item).filter(Boolean).length;
+    const link = `${item.image ? `${item.image}!` : ""}${hex(item.start)}`;
+    const details = el("details", { toggle: () => open() },
+      el("summary", {}, el("b", {}, item.image ? `${item.image}: ` : "", item.name),
+        ` at ${hex(item.start)}: `,
+        item.body.row_count ? `${exercised(item)} of ${counted(item.body.row_count, "row")} exercised, ` : "no rows, ",
+        `${executed} of ${counted(item.body.code.length / 2, "instruction")} executed `,
+        wrong ? chip(`wrong at ${wrong}`, "unexpected") : ""));
+    const open = () => {
+      if (!details.open || details.children.length > 1) return;
+      details.append(el("p", { class: "body" }, el("a", { href: caseLink(entry, link) }, "Link to this function")),
+        functionTable(pool, item, isHere ? at.address : undefined));
+    };
+    if (isHere) {
+      details.open = true;
+      open();
+      details.dataset.here = "";
+    }
+    return details;
+  }
+  function functionSection(entry, at) {
+    const section = el("section", {}, el("h2", {}, "Functions"), el("p", { class: "faint" },
+      "Rows are given where they begin and where they are wrong; CFI and call stack there too, and where they change. The call stack's column says what was observed ",
+      "of the frame before the instruction, without rules: “unchanged” is in the register, *(CFA-n) a word stored since ",
+      "the call which has the value; a frame pointer of 0 is not searched for."));
+    const box = el("div", {}, el("p", {}, "Unpacking."));
+    section.append(box);
+    code().then((pool) => {
+      const items = functionsOf(pool, entry).sort((a, b) => (a.image < b.image ? -1 : a.image > b.image ? 1 : a.start < b.start ? -1 : 1));
+      const left = pool.cases[entry.id]?.left_out ?? [];
+      box.replaceChildren(...items.map((item) => functionDetails(pool, entry, item, at)),
+        ...(items.length ? [] : [el("p", {}, "None: the case was not run.")]),
+        ...(left.length ? [el("p", {}, `Left out, since the page has room for ${grouped(index.room)} different instructions, and nothing in them is wrong: ${left.map((name) => pool.texts[name]).join(", ")}`)] : []));
+      box.querySelector("[data-here] tr.here, [data-here]")?.scrollIntoView({ block: "center" });
+    });
+    return section;
+  }
+  function caseView(entry, query) {
+    const where = query.get("at") ?? "";
+    const [image, digits] = where.includes("!") ? [where.slice(0, where.lastIndexOf("!")), where.slice(where.lastIndexOf("!") + 1)] : ["", where];
+    const at = /^0x[0-9a-f]{1,16}$/.test(digits) ? { image, address: BigInt(digits) } : undefined;
+    const share = `${grouped(entry.rows[1])} of ${grouped(entry.rows[0])} exercised, ${grouped(entry.rows[2])} as a caller's`;
+    const others = casesByBuild.get(entry.build).filter((other) => other !== entry);
+    const facts = [
+      ...(isRun ? [["build", el("a", { href: `#/build/${path(entry.build)}` }, entry.build)]] : []),
+      ["ABI", entry.abi], ["SFrame version", entry.version],
+      ["instructions", `${grouped(entry.instructions)} executed, ${grouped(entry.comparisons)} compared, ${grouped(entry.agree)} agree`],
+      ["frames", `${grouped(entry.frames)}, at most ${grouped(entry.depth)} deep`], ["rows", share],
+      ...(entry.signals ? [["signals", grouped(entry.signals)]] : []),
+      ...(entry.uncovered.length ? [["without FDE", entry.uncovered.map(([name, count]) => `${name} (${counted(count, "instruction")})`).join(", ")]] : []),
+      ...(others.length ? [["same build", others.map((other, position) => [position ? ", " : "", el("a", { href: caseLink(other) }, other.id)])]] : []),
+      ["again", el("code", {}, command(entry))],
+    ];
+    const unreached = entry.unreached.length
+      ? el("details", {}, el("summary", {}, `${counted(entry.unreached.length, "row")} not exercised`), el("div", { class: "scroll" },
+        el("table", {}, el("tbody", {}, entry.unreached.map(([name, start, reason]) =>
+          el("tr", {}, el("td", {}, `${name} +${start}`), el("td", {}, reason || (isRun ? "no reason given" : ""))))))))
+      : "";
+    const missing = entry.count - entry.findings.reduce((sum, finding) => sum + finding.places, 0);
+    return [
+      el("h2", { tabindex: -1 }, entry.id, " ", chip(entry.outcome, entry.outcome)),
+      entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
+      el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+      findingSection(entry.findings, false),
+      missing > 0 ? el("p", {}, `${counted(missing, "more finding")} of this case are in report.json only.`) : "",
+      unreached, functionSection(entry, at),
+    ];
+  }
+
+  function content({ kind, id, query }) {
+    if (kind === "case" && caseById.has(id)) return [id, caseView(caseById.get(id), query)];
+    if (kind === "build" && casesByBuild.has(id)) return [id, casesByBuild.get(id).map((entry) => caseView(entry, query))];
+    if (kind === "finding") {
+      const cut = id.lastIndexOf("/");
+      const finding = caseById.get(id.slice(0, cut))?.findings.find((finding) => finding.id === id.slice(cut + 1));
+      if (finding) return [`${finding.verdict} in ${finding.of.id}`, findingView(finding)];
+    }
+    if (kind === "") return isRun ? ["", overview(query)] : ["", caseView(cases[0], query)];
+    return ["not there", [el("h2", { tabindex: -1 }, "Not in this report"), el("p", {}, `Nothing here is called “${id}”.`),
+      el("p", {}, el("a", { href: "#/" }, "To the overview"))]];
+  }
+  let lastKind;
+  function render() {
+    const place = route();
+    const [title, children] = content(place);
+    byId("filters").hidden = !isRun || place.kind !== "";
+    main.replaceChildren(...(place.kind && isRun ? [el("p", {}, el("a", { href: "#/" }, "← Overview"))] : []), ...children.flat(2).filter(Boolean));
+    document.title = `${title ? `${clean(title)} – ` : ""}SFrame test bench`;
+    // In the overview the focus stays in the filters.
+    if (place.kind !== "" || (lastKind ?? "") !== "") {
+      main.querySelector("h2[tabindex]")?.focus({ preventScroll: true });
+      if (!place.query.has("at")) scrollTo(0, 0);
+    }
+    lastKind = place.kind;
+  }
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    main.focus();
+  });
+  byId("about").textContent = isRun
+    ? "The backtrace of the unwinder, from .sframe, against the call stack that the CPU has, before every instruction."
+    : `One file, before every instruction: ${clean(cases[0].id)}`;
+  addEventListener("hashchange", render);
+  render();
+  document.body.dataset.ready = "";
+})();

@@ -1,0 +1,238 @@
+//! `report.sarif`: findings for what reads SARIF 2.1.0, such as code review.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::html::meaning;
+use super::listings::{Listings, SourceLine};
+use super::{CheckReport, Report, file_name, fingerprint};
+use crate::case::{CaseReport, Outcome};
+use crate::finding::Finding;
+use crate::lint::LintReport;
+use crate::spec::Verdict;
+
+/// Of so many findings of a case there are results; a notification counts the others.
+const OF_A_CASE: usize = 1000;
+
+/// The findings of a run, known ones as suppressed results. `corpus` is the
+/// folder that its builds lie in.
+#[must_use]
+pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
+    let mut log = Log::default();
+    for case in &report.cases {
+        let CaseReport { id, build, .. } = case;
+        let file = corpus.join("builds").join(build).display().to_string();
+        log.add(id, build, &file, &case.findings, listings);
+        for seen in &case.known {
+            let finding = &seen.finding;
+            let mut result = result(id, build, &file, finding, listings);
+            result["suppressions"] =
+                json!([{ "kind": "external", "status": "accepted", "justification": seen.reason }]);
+            result["occurrenceCount"] = json!(seen.findings.max(1));
+            log.results.push(result);
+        }
+        if case.outcome == Outcome::Broken {
+            log.broken(id, case.reason.as_deref().unwrap_or_default());
+        }
+    }
+    log.document()
+}
+
+/// The findings of a check.
+#[must_use]
+pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
+    let mut log = Log::default();
+    let file = &report.file;
+    log.add(file, file_name(file), file, &report.findings, listings);
+    if let Some(reason) = &report.broken {
+        log.broken(file, reason);
+    }
+    log.document()
+}
+
+#[derive(Default)]
+struct Log {
+    results: Vec<Value>,
+    notifications: Vec<Value>,
+    is_broken: bool,
+}
+
+impl Log {
+    fn add(&mut self, case: &str, build: &str, file: &str, findings: &[Finding], listings: &Listings) {
+        let results = findings.iter().take(OF_A_CASE);
+        self.results.extend(results.map(|finding| result(case, build, file, finding, listings)));
+        if let Some(more) = findings.len().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
+            let text = format!("{case}: {more} more findings are in report.json");
+            self.notifications.push(json!({ "level": "warning", "message": { "text": text } }));
+        }
+    }
+
+    fn broken(&mut self, case: &str, reason: &str) {
+        self.is_broken = true;
+        let text = format!("{case}: {reason}");
+        self.notifications.push(json!({ "level": "error", "message": { "text": text } }));
+    }
+
+    fn document(self) -> Value {
+        let rules: Vec<Value> = Verdict::ALL
+            .iter()
+            .filter(|verdict| !matches!(verdict, Verdict::Agree | Verdict::Broken))
+            .map(|verdict| {
+                json!({
+                    "id": verdict,
+                    "shortDescription": { "text": meaning(*verdict) },
+                    "help": { "text": format!("{} {HELP}", meaning(*verdict)) },
+                    "defaultConfiguration": { "level": level(*verdict) },
+                })
+            })
+            .collect();
+        document(&rules, &self.results, &self.notifications, self.is_broken)
+    }
+}
+
+fn document(rules: &[Value], results: &[Value], notifications: &[Value], is_broken: bool) -> Value {
+    json!({
+        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "sframe-testbench",
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            } },
+            "invocations": [{
+                "executionSuccessful": !is_broken,
+                "toolExecutionNotifications": notifications,
+            }],
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }],
+    })
+}
+
+/// What the linter found.
+#[must_use]
+pub fn sarif_of_lint(report: &LintReport) -> Value {
+    let mut rules = BTreeMap::new();
+    let mut results = Vec::new();
+    for finding in &report.findings {
+        let crate::lint::Finding { rule, name, severity, clause, message, offset, function, .. } = finding;
+        rules.entry(rule).or_insert_with(|| {
+            json!({
+                "id": rule,
+                "name": name,
+                "shortDescription": { "text": name },
+                "help": { "text": format!("{clause} of the specification; specs/lints.md has all rules.") },
+                "defaultConfiguration": { "level": severity },
+            })
+        });
+        let mut location = json!({ "physicalLocation": {
+            "artifactLocation": { "uri": uri(&report.file) },
+            "address": { "fullyQualifiedName": format!(".sframe+{offset:#x}"), "kind": "data" },
+        } });
+        if let Some(function) = function {
+            location["logicalLocations"] =
+                json!([{ "name": function, "fullyQualifiedName": function, "kind": "function" }]);
+        }
+        results.push(json!({
+            "ruleId": rule,
+            "level": severity,
+            "message": { "text": message },
+            "locations": [location],
+            "properties": { "offset": offset, "fde": finding.fde, "row": finding.row, "clause": clause },
+        }));
+    }
+    let rules: Vec<Value> = rules.into_values().collect();
+    document(&rules, &results, &[], false)
+}
+
+const HELP: &str = "The call stack is observed from executed calls and returns alone; the row is what the \
+                    unwinder looked up at the address. report.html, beside this file, has the instructions, \
+                    the stack at that moment, and what other witnesses say.";
+
+const fn level(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::ByLuck => "warning",
+        _ => "error",
+    }
+}
+
+fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Listings) -> Value {
+    let mut physical = json!({ "artifactLocation": { "uri": uri(file) } });
+    if let Some(pc) = finding.pc {
+        physical["address"] = json!({ "fullyQualifiedName": pc, "kind": "instruction" });
+        if let Ok(absolute) = i64::try_from(pc.0) {
+            physical["address"]["absoluteAddress"] = json!(absolute);
+        }
+    }
+    let mut location = json!({ "physicalLocation": physical });
+    if let Some(function) = &finding.function {
+        let qualified = match &finding.image {
+            Some(image) => format!("{image}!{function}"),
+            None => function.clone(),
+        };
+        location["logicalLocations"] =
+            json!([{ "name": function, "fullyQualifiedName": qualified, "kind": "function" }]);
+    }
+    let mut result = json!({
+        "ruleId": finding.verdict,
+        "level": level(finding.verdict),
+        "message": { "text": finding.message },
+        "locations": [location],
+        "partialFingerprints": { "functionRowVerdict/v1": fingerprint(build, finding) },
+        "occurrenceCount": finding.hits.clamp(1, i32::MAX as u64),
+        "properties": {
+            "case": case,
+            "blame": finding.blame,
+            "confidence": finding.confidence,
+            "row": finding.row,
+            "expected": finding.expected,
+            "got": finding.got,
+            "instruction": finding.instruction,
+            "library": finding.image,
+            "frame": finding.frame,
+            "evidence": finding.evidence,
+        },
+    });
+    if let Some(SourceLine { file, line }) = listings.pool().line(case, finding) {
+        result["relatedLocations"] = json!([{
+            "physicalLocation": {
+                "artifactLocation": { "uri": uri(file) },
+                "region": { "startLine": line },
+            },
+            "message": { "text": "the line of the source, by the line table" },
+        }]);
+    }
+    result
+}
+
+/// A path as a URI reference (RFC 3986, 4.2).
+fn uri(path: &str) -> String {
+    let mut uri = String::new();
+    if path.starts_with("//") {
+        // Not to be taken for a host.
+        uri.push_str("/.");
+    }
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-~+,=@".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_uri_references() {
+        assert_eq!(uri("corpus/builds/a.O2-pie"), "corpus/builds/a.O2-pie");
+        assert_eq!(uri("a b:c%\u{e9}"), "a%20b%3Ac%25%C3%A9");
+        assert_eq!(uri("//host/x"), "/.//host/x");
+    }
+}

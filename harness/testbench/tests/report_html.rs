@@ -1,0 +1,381 @@
+//! The page of a run or check, in a browser: Chromium without a window, driven
+//! through its debugging pipe.
+//!
+//! Where there is no browser, the test says so and proves nothing; ci/test
+//! installs one, and sets `SFRAME_NEEDS_BROWSER`, with which that fails.
+//! `SFRAME_BROWSER` names one.
+
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// No answer takes longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn bench(arguments: &[&str], status: i32) {
+    let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(repository())
+        .args(arguments)
+        .output()
+        .expect("the bench runs");
+    assert_eq!(output.status.code(), Some(status), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The browser's program.
+fn program() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("SFRAME_BROWSER") {
+        return Some(named.into());
+    }
+    let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
+    let names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+    names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
+        .find(|path| path.is_file())
+}
+
+struct Browser {
+    child: Child,
+    messages: Receiver<Value>,
+    session: Option<String>,
+    last_id: u64,
+    /// What the browser complains about.
+    problems: Vec<Value>,
+    _profile: tempfile::TempDir,
+}
+
+impl Browser {
+    fn start() -> Option<Self> {
+        let Some(program) = program() else {
+            let why = "no Chromium is installed (ci/setup test does that)";
+            assert!(std::env::var_os("SFRAME_NEEDS_BROWSER").is_none(), "{why}");
+            eprintln!("not run: {why}");
+            return None;
+        };
+        let profile = tempfile::tempdir().expect("a folder");
+        // The pipe is what has the descriptors 3 and 4.
+        let mut child = Command::new("sh")
+            .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 1>&2"#])
+            .arg(program)
+            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+            .args(["--remote-debugging-pipe", "--no-first-run", "about:blank"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the browser starts");
+        let mut output = child.stdout.take().expect("a pipe");
+        let (sender, messages) = channel();
+        std::thread::spawn(move || {
+            let (mut text, mut buffer) = (Vec::new(), [0; 1 << 16]);
+            while let Ok(len @ 1..) = output.read(&mut buffer) {
+                text.extend_from_slice(&buffer[..len]);
+                while let Some(end) = text.iter().position(|byte| *byte == 0) {
+                    let message: Vec<u8> = text.drain(..=end).collect();
+                    if sender.send(serde_json::from_slice(&message[..end]).expect("JSON")).is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        let mut browser =
+            Self { child, messages, session: None, last_id: 0, problems: Vec::new(), _profile: profile };
+        let targets = browser.call("Target.getTargets", json!({}));
+        let target = targets["targetInfos"].as_array().expect("targets").iter();
+        let page = target.clone().find(|target| target["type"] == "page").expect("a page");
+        let attached =
+            browser.call("Target.attachToTarget", json!({ "targetId": page["targetId"], "flatten": true }));
+        browser.session = attached["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        Some(browser)
+    }
+
+    fn call(&mut self, method: &str, parameters: Value) -> Value {
+        self.last_id += 1;
+        let mut message = json!({ "id": self.last_id, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        let mut text = message.to_string().into_bytes();
+        text.push(0);
+        self.child.stdin.as_mut().expect("a pipe").write_all(&text).expect("the browser is there");
+        loop {
+            let message = self.messages.recv_timeout(PATIENCE).expect("the browser answers");
+            if message["id"] == self.last_id {
+                assert!(message["error"].is_null(), "{method}: {message}");
+                return message["result"].clone();
+            }
+            let is_problem = match message["method"].as_str() {
+                Some("Runtime.exceptionThrown" | "Log.entryAdded") => true,
+                Some("Runtime.consoleAPICalled") => message["params"]["type"] != "log",
+                _ => false,
+            };
+            if is_problem {
+                self.problems.push(message);
+            }
+        }
+    }
+
+    /// The value of an expression; a promise's is waited for.
+    fn value(&mut self, expression: &str) -> Value {
+        let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let result = self.call("Runtime.evaluate", parameters);
+        assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
+        result["result"]["value"].clone()
+    }
+
+    fn text(&mut self, expression: &str) -> String {
+        self.value(expression).as_str().unwrap_or_default().to_owned()
+    }
+
+    fn count(&mut self, selector: &str) -> u64 {
+        self.value(&format!("document.querySelectorAll({}).length", json!(selector))).as_u64().unwrap_or(0)
+    }
+
+    /// Waits until an expression is true.
+    fn wait(&mut self, expression: &str) {
+        let start = Instant::now();
+        while self.value(&format!("!!({expression})")) != true {
+            assert!(start.elapsed() < PATIENCE, "never: {expression}; {:?}", self.problems);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn open(&mut self, page: &Path, place: &str) {
+        self.call("Page.navigate", json!({ "url": "about:blank" }));
+        let url = format!("file://{}{place}", page.display());
+        self.call("Page.navigate", json!({ "url": url }));
+    }
+
+    fn load(&mut self, page: &Path, place: &str) {
+        self.open(page, place);
+        self.wait("document.body && 'ready' in document.body.dataset");
+    }
+
+    fn press(&mut self, key: &str) {
+        let text = if key == "Enter" { "\r" } else { "" };
+        let code = match key {
+            "ArrowRight" => 39,
+            "ArrowDown" => 40,
+            "Enter" => 13,
+            _ => 9,
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let event =
+                json!({ "type": kind, "key": key, "code": key, "text": text, "windowsVirtualKeyCode": code });
+            self.call("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    fn scheme(&mut self, scheme: &str) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    fn width(&mut self, width: u32) {
+        let size = json!({ "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    fn has_no_problems(&self) {
+        assert!(self.problems.is_empty(), "{:#?}", self.problems);
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Contrast of the text of what is selected with what is behind it (WCAG 2.2, 1.4.3).
+const CONTRAST: &str = r"(selector => {
+    const channels = color => color.match(/[\d.]+/g).map(Number);
+    const light = color => channels(color).slice(0, 3).map(v => v / 255)
+        .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const backdrop = element => {
+        const color = getComputedStyle(element).backgroundColor;
+        return channels(color)[3] === 0 ? backdrop(element.parentElement) : color;
+    };
+    return Math.min(...[...document.querySelectorAll(selector)].map(element => {
+        const pair = [light(getComputedStyle(element).color), light(backdrop(element))].sort((a, b) => b - a);
+        return (pair[0] + 0.05) / (pair[1] + 0.05);
+    }));
+})";
+
+#[test]
+fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    bench(&["run", "--spec", "realign", "--spec", "leaf", "--report", &path], 0);
+    let page = folder.path().join("report.html");
+    let report = std::fs::read(folder.path().join("report.json")).expect("report.json");
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    let cases = report["cases"].as_array().expect("cases");
+    let known: usize = cases.iter().filter_map(|case| case["known"].as_array()).map(Vec::len).sum();
+    assert!(cases.len() > 20 && known > 0);
+
+    browser.width(1200);
+    browser.load(&page, "");
+    assert_eq!(browser.count(".cells a"), cases.len() as u64);
+    assert_eq!(browser.count("figure svg[role=img][aria-label]"), 3);
+    assert!(browser.text("document.querySelector('.verdict').textContent").contains("Nothing unexpected"));
+    assert!(
+        browser.text("document.querySelector('section h2').textContent").len() > 3
+            && browser
+                .text("document.querySelector('main').textContent")
+                .contains(&format!("Findings ({known})"))
+    );
+
+    // A filter, typed; and its link, opened afresh.
+    let of_leaf = cases.iter().filter(|case| case["program"] == "leaf").count() as u64;
+    browser.value("document.getElementById('f-program').focus()");
+    browser.call("Input.insertText", json!({ "text": "leaf" }));
+    browser.wait("location.hash === '#/?program=leaf'");
+    browser.wait(&format!("document.querySelectorAll('.cells a').length === {of_leaf}"));
+    assert_eq!(browser.text("document.activeElement.id"), "f-program", "typing can go on");
+    let of_abi = cases.iter().filter(|case| case["abi"] == "s390x" && case["program"] == "realign").count();
+    browser.load(&page, "#/?abi=s390x&text=realign");
+    assert_eq!(browser.count(".cells a"), of_abi as u64);
+    assert_eq!(browser.text("document.getElementById('f-abi').value"), "s390x");
+    assert!(
+        browser.text("document.getElementById('count').textContent").starts_with(&format!("{of_abi} of"))
+    );
+    browser.load(&page, "#/?verdict=wrong-fp");
+    let verdict = "main table:not(.matrix table) tbody td:first-child a";
+    let verdicts = browser.value(&format!(
+        "[...new Set([...document.querySelectorAll('{verdict}')].map(link => link.textContent))]"
+    ));
+    assert_eq!(verdicts, json!(["wrong-fp"]));
+
+    // A finding: its reason, the arrow, the stack; and the function around it.
+    browser.value(&format!("document.querySelector('{verdict}').click()"));
+    browser.wait("location.hash.startsWith('#/finding/')");
+    browser.wait("document.querySelector('.stack')");
+    assert!(browser.text("document.title").starts_with("wrong-fp in "));
+    assert_eq!(browser.text("document.activeElement.tagName"), "H2", "readers aloud begin there");
+    assert!(browser.text("document.querySelector('.reason').textContent").len() > 20);
+    assert_eq!(browser.count("tr.here .arrow [role=img]"), 1);
+    assert!(browser.count(".stack tbody tr") > 5 && browser.count(".mark.claim") > 1);
+    browser.value("[...document.querySelectorAll('main a')].at(-1).click()");
+    browser.wait("document.querySelector('details[open] tr.here .wrong')");
+    let wrong = browser.text("document.querySelector('tr.here .wrong').textContent");
+    assert!(wrong.starts_with("FP "), "{wrong}");
+    let here = browser.text("location.hash");
+    browser.load(&page, &here);
+    browser.wait("document.querySelector('details[open] tr.here .wrong')");
+
+    // What begins elsewhere is shown when it is opened.
+    let closed = browser.count("details:not([open]) table.code");
+    assert_eq!(closed, 0, "rendered on demand");
+    browser.value("document.querySelector('main details:not([open]) summary b').parentElement.click()");
+    browser.wait("document.querySelectorAll('details[open] table.code').length === 2");
+
+    // The matrix by keyboard.
+    browser.load(&page, "");
+    browser.value("document.querySelector('.cells a').focus()");
+    browser.press("ArrowRight");
+    browser.press("ArrowDown");
+    let link = browser.text("document.activeElement.getAttribute('href')");
+    assert!(link.starts_with("#/case/realign/"), "one row down: {link}");
+    browser.press("Enter");
+    browser.wait(&format!("location.hash === {}", json!(link)));
+
+    // What is not there.
+    browser.load(&page, "#/case/%E0%A4%A");
+    assert!(browser.text("document.querySelector('h2').textContent").contains("Not in this report"));
+
+    // Both schemes, and a narrow screen.
+    let mut backs = Vec::new();
+    for scheme in ["light", "dark"] {
+        browser.scheme(scheme);
+        for place in ["", here.as_str()] {
+            browser.load(&page, place);
+            let contrast =
+                browser.value(&format!("{CONTRAST}('main p, main td, main a, .chip, h2, summary')"));
+            assert!(contrast.as_f64() >= Some(4.5), "{scheme} {place}: {contrast}");
+        }
+        backs.push(browser.text("getComputedStyle(document.body).backgroundColor"));
+    }
+    assert_ne!(backs[0], backs[1]);
+    browser.width(360);
+    for place in ["", here.as_str()] {
+        browser.load(&page, place);
+        browser.wait("document.querySelector('svg, details')");
+        let width = browser.value("document.documentElement.scrollWidth");
+        assert!(width.as_u64() <= Some(360), "{place}: {width}");
+    }
+    let nameless = "[...document.querySelectorAll('a, button, input, select')]
+        .filter(e => !(e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length)).length";
+    assert_eq!(browser.value(nameless), 0);
+    browser.has_no_problems();
+}
+
+/// A name of 20 bytes that would end the script, ring the bell and turn the
+/// direction of what follows.
+const HOSTILE: &[u8; 20] = b"</script><b>\x07\xe2\x80\xaeabcd";
+
+#[test]
+fn names_of_hostile_files_are_shown_and_do_nothing() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut file =
+        std::fs::read(repository().join("corpus/builds/gnu-2.47/amd64/realign.O2")).expect("a build");
+    let name = b"aligned_and_variable";
+    let starts: Vec<usize> =
+        (0..file.len() - name.len()).filter(|at| file[*at..].starts_with(name)).collect();
+    assert!(!starts.is_empty());
+    for at in starts {
+        file[at..at + name.len()].copy_from_slice(HOSTILE);
+    }
+    let path = folder.path().join("a file").display().to_string();
+    std::fs::write(&path, file).expect("a file");
+    bench(&["check", &path, "--report", &folder.path().display().to_string()], 1);
+    let page = folder.path().join("report.html");
+    let html = std::fs::read_to_string(&page).expect("a page");
+    assert_eq!(html.matches("</script>").count(), 3, "the page's own");
+
+    browser.load(&page, "");
+    browser.wait("document.querySelector('details')");
+    browser.value("document.querySelectorAll('details summary').forEach(summary => summary.click())");
+    browser.wait("document.querySelectorAll('details[open] table.code').length > 5");
+    let text = browser.text("document.body.innerText");
+    assert!(text.contains(r"</script><b>\u{7}\u{202e}abcd"), "{text}");
+    assert!(!text.contains(['\u{7}', '\u{202e}']));
+    browser.value("document.querySelector('main td a').click()");
+    browser.wait("document.querySelector('.stack')");
+    let title = browser.text("document.querySelector('h2').textContent");
+    assert!(title.contains(r"</script><b>\u{7}\u{202e}abcd"), "{title}");
+    assert_eq!((browser.count("main script"), browser.count("main b b")), (0, 0));
+    browser.has_no_problems();
+}
+
+#[test]
+fn a_page_with_another_script_is_refused_and_that_is_noticed() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let build = "corpus/builds/gnu-2.47/amd64/leaf.O2";
+    bench(&["check", build, "--report", &folder.path().display().to_string()], 0);
+    let page = folder.path().join("report.html");
+    let html = std::fs::read_to_string(&page).expect("a page");
+    std::fs::write(&page, html.replacen("\"use strict\";", "\"use strict\"; ", 1)).expect("a file");
+    browser.open(&page, "");
+    browser.wait("document.querySelector('#loading')");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(browser.value("'ready' in document.body.dataset"), false);
+    assert!(!browser.problems.is_empty(), "the policy of the page is a problem to the browser");
+}

@@ -1,0 +1,235 @@
+//! `report.sarif` has the form of SARIF 2.1.0, as far as the bench writes it:
+//! what each object must and may have is from its chapters.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+
+fn run(arguments: &[&str], folder: &Path, status: i32) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .args(arguments)
+        .arg("--report")
+        .arg(folder)
+        .output()
+        .expect("the bench runs");
+    assert_eq!(output.status.code(), Some(status), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read(folder.join("report.sarif")).expect("report.sarif");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+fn object(value: &Value) -> Result<&Map<String, Value>, String> {
+    value.as_object().ok_or_else(|| format!("no object: {value}"))
+}
+
+fn list(value: &Value) -> Result<&Vec<Value>, String> {
+    value.as_array().ok_or_else(|| format!("no array: {value}"))
+}
+
+/// Keys that an object must and may have.
+fn keys(value: &Value, must: &[&str], may: &[&str]) -> Result<(), String> {
+    let object = object(value)?;
+    if let Some(missing) = must.iter().find(|key| !object.contains_key(**key)) {
+        return Err(format!("no {missing}: {value}"));
+    }
+    match object.keys().find(|key| !must.contains(&key.as_str()) && !may.contains(&key.as_str())) {
+        Some(other) => Err(format!("{other} is not of the form: {value}")),
+        None => Ok(()),
+    }
+}
+
+fn message(value: &Value) -> Result<(), String> {
+    keys(value, &["text"], &[])?;
+    value["text"].as_str().filter(|text| !text.is_empty()).map(drop).ok_or("no text".to_owned())
+}
+
+fn one_of(value: &Value, names: &[&str]) -> Result<(), String> {
+    if names.iter().any(|name| value == name) { Ok(()) } else { Err(format!("{value} is none of {names:?}")) }
+}
+
+fn location(value: &Value) -> Result<(), String> {
+    keys(value, &["physicalLocation"], &["logicalLocations", "message"])?;
+    let physical = &value["physicalLocation"];
+    keys(physical, &["artifactLocation"], &["address", "region"])?;
+    keys(&physical["artifactLocation"], &["uri"], &[])?;
+    let uri = physical["artifactLocation"]["uri"].as_str().unwrap_or_default();
+    if uri.is_empty() || !uri.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!("no URI: {uri}"));
+    }
+    if let Some(address) = physical.get("address") {
+        keys(address, &["fullyQualifiedName", "kind"], &["absoluteAddress"])?;
+        if address.get("absoluteAddress").is_some_and(|address| !address.is_i64()) {
+            return Err(format!("no integer: {address}"));
+        }
+    }
+    if let Some(region) = physical.get("region") {
+        keys(region, &["startLine"], &[])?;
+        region["startLine"].as_u64().filter(|line| *line > 0).ok_or(format!("no line: {region}"))?;
+    }
+    for logical in value.get("logicalLocations").map_or(Ok(&Vec::new()), list)? {
+        keys(logical, &["name", "fullyQualifiedName", "kind"], &[])?;
+    }
+    Ok(())
+}
+
+fn result(value: &Value, rules: &BTreeSet<&str>) -> Result<(), String> {
+    let must = ["ruleId", "level", "message", "locations", "properties"];
+    keys(value, &must, &["partialFingerprints", "occurrenceCount", "relatedLocations", "suppressions"])?;
+    if !value["ruleId"].as_str().is_some_and(|rule| rules.contains(rule)) {
+        return Err(format!("no rule: {}", value["ruleId"]));
+    }
+    one_of(&value["level"], &["none", "note", "warning", "error"])?;
+    message(&value["message"])?;
+    list(&value["locations"])?.iter().try_for_each(location)?;
+    value.get("relatedLocations").map_or(Ok(&Vec::new()), list)?.iter().try_for_each(location)?;
+    for fingerprint in value.get("partialFingerprints").map_or(Ok(&Map::new()), object)?.values() {
+        fingerprint.as_str().filter(|text| text.len() == 16).ok_or(format!("{fingerprint}"))?;
+    }
+    if value.get("occurrenceCount").is_some_and(|count| count.as_u64() < Some(1)) {
+        return Err("it occurs never".to_owned());
+    }
+    for suppression in value.get("suppressions").map_or(Ok(&Vec::new()), list)? {
+        keys(suppression, &["kind"], &["status", "justification"])?;
+        one_of(&suppression["kind"], &["inSource", "external"])?;
+        one_of(&suppression["status"], &["accepted", "underReview", "rejected"])?;
+    }
+    Ok(())
+}
+
+fn valid(log: &Value) -> Result<(), String> {
+    keys(log, &["version", "runs"], &["$schema"])?;
+    one_of(&log["version"], &["2.1.0"])?;
+    for run in list(&log["runs"])? {
+        keys(run, &["tool", "results"], &["invocations", "columnKind"])?;
+        keys(&run["tool"], &["driver"], &[])?;
+        let driver = &run["tool"]["driver"];
+        keys(driver, &["name"], &["semanticVersion", "rules"])?;
+        let mut rules = BTreeSet::new();
+        for rule in list(&driver["rules"])? {
+            keys(rule, &["id"], &["name", "shortDescription", "help", "defaultConfiguration"])?;
+            message(&rule["shortDescription"])?;
+            message(&rule["help"])?;
+            rules.insert(rule["id"].as_str().ok_or("no id")?);
+        }
+        for invocation in list(&run["invocations"])? {
+            keys(invocation, &["executionSuccessful"], &["toolExecutionNotifications"])?;
+            for notification in list(&invocation["toolExecutionNotifications"])? {
+                keys(notification, &["message"], &["level"])?;
+                message(&notification["message"])?;
+            }
+        }
+        list(&run["results"])?.iter().try_for_each(|value| result(value, &rules))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn known_findings_of_a_run_are_suppressed_results() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log =
+        run(&["run", "--spec", "realign", "--toolchain", "gnu-2.47", "--abi", "amd64"], folder.path(), 0);
+    assert_eq!(valid(&log), Ok(()));
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    assert!(!results.is_empty());
+    for result in results {
+        let reason = result["suppressions"][0]["justification"].as_str();
+        assert!(reason.is_some_and(|reason| reason.len() > 20), "{result}");
+        assert!(
+            result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+                .as_str()
+                .is_some_and(|uri| uri.starts_with("corpus/builds/gnu-2.47/amd64/realign"))
+        );
+    }
+}
+
+#[test]
+fn results_of_a_check_say_where_and_keep_their_fingerprints() {
+    let build = "corpus/builds/gnu-2.47/amd64/realign.O2";
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = run(&["check", build], folder.path(), 1);
+    assert_eq!(valid(&log), Ok(()));
+    let prints = |log: &Value| -> BTreeSet<String> {
+        let results = log["runs"][0]["results"].as_array().expect("results");
+        results.iter().map(|result| result["partialFingerprints"].to_string()).collect()
+    };
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    assert_eq!((results.len(), prints(&log).len()), (4, 4));
+    let first = &results[0];
+    assert_eq!(first["locations"][0]["logicalLocations"][0]["name"], "aligned_and_variable");
+    assert_eq!(first["locations"][0]["physicalLocation"]["address"]["absoluteAddress"], 0x40_01d0);
+    assert_eq!(first["properties"]["blame"], "compiler-or-cfi");
+    let source = &first["relatedLocations"][0]["physicalLocation"];
+    assert_eq!(source["artifactLocation"]["uri"], "realign.c");
+
+    // The same build elsewhere, under a name that no URI could have.
+    let other = folder.path().join("a b%");
+    std::fs::create_dir(&other).expect("a folder");
+    let copy = other.join("realign.O2");
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(build), &copy).expect("a copy");
+    let again = run(&["check", &copy.display().to_string()], folder.path(), 1);
+    assert_eq!(valid(&again), Ok(()));
+    assert_eq!(prints(&again), prints(&log));
+}
+
+#[test]
+fn a_broken_check_did_not_succeed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = run(&["check", "--budget", "50", "corpus/builds/gnu-2.47/amd64/leaf.O2"], folder.path(), 4);
+    assert_eq!(valid(&log), Ok(()));
+    let invocation = &log["runs"][0]["invocations"][0];
+    assert_eq!(invocation["executionSuccessful"], false);
+    assert!(
+        invocation["toolExecutionNotifications"][0]["message"]["text"]
+            .as_str()
+            .is_some_and(|text| text.contains("budget of 50"))
+    );
+}
+
+#[test]
+fn the_linter_writes_it_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("lint.sarif");
+    let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .args(["lint", "corpus/builds/gnu-2.40/amd64/leaf.O2", "--json", "--sarif"])
+        .arg(&path)
+        .output()
+        .expect("the bench runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let log: Value = serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
+    assert_eq!(valid(&log), Ok(()));
+    let count = report["findings"].as_array().map(Vec::len);
+    assert!(count > Some(0));
+    assert_eq!(log["runs"][0]["results"].as_array().map(Vec::len), count);
+}
+
+/// A way to spoil a document.
+type Spoil = fn(&mut Value);
+
+#[test]
+fn what_is_no_sarif_is_not_taken_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = run(&["check", "corpus/builds/gnu-2.47/amd64/realign.O2"], folder.path(), 1);
+    let spoils: BTreeMap<&str, Spoil> = BTreeMap::from([
+        ("version", (|log| log["version"] = json!("2.0.0")) as Spoil),
+        ("rule", |log| log["runs"][0]["results"][0]["ruleId"] = json!("no-such-rule")),
+        ("level", |log| log["runs"][0]["results"][0]["level"] = json!("fatal")),
+        ("message", |log| log["runs"][0]["results"][0]["message"] = json!("text")),
+        ("other key", |log| log["runs"][0]["results"][0]["hits"] = json!(1)),
+        ("line", |log| {
+            log["runs"][0]["results"][0]["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] =
+                json!(0);
+        }),
+        ("URI", |log| {
+            log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] =
+                json!("a b");
+        }),
+    ]);
+    for (what, spoil) in spoils {
+        let mut spoiled = log.clone();
+        spoil(&mut spoiled);
+        assert!(valid(&spoiled).is_err(), "{what}");
+    }
+}
