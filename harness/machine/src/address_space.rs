@@ -170,6 +170,11 @@ impl AddressSpace {
         true
     }
 
+    /// The bounds of the regions, in no order.
+    pub fn regions(&self) -> impl Iterator<Item = std::ops::Range<u64>> {
+        self.regions.iter().map(|region| region.start..region.start + region.len)
+    }
+
     /// Stores bytes at an address. False, and nothing stored, where not all of
     /// it is mapped in one region.
     #[must_use]

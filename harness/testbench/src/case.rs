@@ -18,6 +18,7 @@ use crate::judge::{Expected, judge_coverage, judge_ends, judge_signals, judge_st
 use crate::report::Listings;
 use crate::spec::{Abi, BuildFacts, End, Location, Spec, Stop, Verdict};
 use crate::target::Target;
+use crate::unwind::external::{External, ExternalError, Shown, UnwinderReport};
 use crate::unwind::{SframeUnwinder, Unwinder};
 use crate::yaml::{Source, suggest};
 
@@ -146,6 +147,10 @@ pub struct CaseReport {
     pub uncovered: BTreeMap<String, u64>,
     /// Rows that no topmost frame used.
     pub unreached: Vec<UnexercisedRow>,
+    /// Where an unwinder in a process of its own was asked, at some stops: what
+    /// it was asked. `comparisons`, `agree`, `frames` and `walk_ends` are its.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unwinder: Option<UnwinderReport>,
     /// What is wrong and not known.
     pub findings: Vec<Finding>,
     /// What is wrong and known.
@@ -231,6 +236,62 @@ impl Case<'_> {
         report.or_broken(result)
     }
 
+    /// Runs the case, and asks an unwinder in a process of its own.
+    ///
+    /// What a spec says of the section, and of the run, is none of its business:
+    /// its findings are those that the engine of this project does not have at
+    /// the same stop; and of those that both have, the ones that are not known.
+    #[must_use]
+    pub fn run_external(&self, corpus: &Path, options: &Options, external: &External) -> CaseReport {
+        let mut report = self.empty_report();
+        if let Some(skip) = self.spec.skip_for(&self.facts()) {
+            report.outcome = Outcome::Skipped;
+            report.reason = Some(skip.reason.clone());
+            return report;
+        }
+        let opened = self.build.files(corpus).map_err(|error| with_causes(&error));
+        let result = opened.and_then(|files| {
+            let target = self.open(&files)?;
+            let (_, look, options) = self.prepare(&target, options, &Extent::default())?;
+            match external.examine(&target, &self.id(), &look, &options) {
+                Ok(shown) => self.judge_external(&target, shown, &mut report),
+                Err(ExternalError::Unsupported(reason)) => {
+                    report.outcome = Outcome::Skipped;
+                    report.reason = Some(format!("the unwinder doesn't support it: {reason}"));
+                    Ok(())
+                }
+                Err(error) => Err(with_causes(&error)),
+            }
+        });
+        report.or_broken(result)
+    }
+
+    fn judge_external(
+        &self,
+        target: &Target<'_>,
+        shown: Shown,
+        report: &mut CaseReport,
+    ) -> Result<(), String> {
+        let Shown { mut examination, report: unwinder, shared, findings, error } = shown;
+        examination.comparisons = unwinder.stops;
+        examination.agree = unwinder.agree;
+        examination.frames = unwinder.frames;
+        examination.walk_ends = unwinder.walk_ends;
+        record(&examination, report);
+        // Its stops in handlers are among the others.
+        report.signals = SignalCounts::default();
+        report.uncovered.clone_from(&examination.coverage.uncovered_places);
+        report.unreached = self.unreached(&examination.coverage);
+        report.unwinder = Some(unwinder);
+        self.settle(shared, false, report);
+        if !findings.is_empty() {
+            report.outcome = Outcome::Unexpected;
+        }
+        report.findings.extend(findings);
+        let broken = broken_reason(&examination, target, self.spec.exit_status);
+        broken.or_else(|| Some(with_causes(&error?))).map_or(Ok(()), Err)
+    }
+
     /// Runs the case on a target that stands for the build's files.
     pub(crate) fn run_on(
         &self,
@@ -279,6 +340,7 @@ impl Case<'_> {
             rows_exercised_as_caller: 0,
             uncovered: BTreeMap::new(),
             unreached: Vec::new(),
+            unwinder: None,
             findings: Vec::new(),
             known: Vec::new(),
         }
@@ -328,6 +390,20 @@ impl Case<'_> {
         make_unwinder: &MakeUnwinder,
         extent: Extent<'_>,
     ) -> Result<Run<'_>, String> {
+        let (stops, look, options) = self.prepare(target, options, &extent)?;
+        let mut unwinder = make_unwinder(target);
+        let examination = examine_with(target, &mut *unwinder, &look, &options, extent.probe)
+            .map_err(|error| with_causes(&error))?;
+        Ok((stops, examination))
+    }
+
+    /// The spec's stops, what is to be looked at, and how the program is started.
+    fn prepare(
+        &self,
+        target: &Target<'_>,
+        options: &Options,
+        extent: &Extent<'_>,
+    ) -> Result<(Stops<'_>, Look, Options), String> {
         let stops: Vec<(usize, &Stop)> = self.spec.stops_for(&self.facts()).collect();
         let breakpoints: Vec<Breakpoint> = stops
             .iter()
@@ -359,10 +435,7 @@ impl Case<'_> {
             observes: extent.listings.is_some(),
             ignores_fp: extent.ignores_fp,
         };
-        let mut unwinder = make_unwinder(target);
-        let examination = examine_with(target, &mut *unwinder, &look, &options, extent.probe)
-            .map_err(|error| with_causes(&error))?;
-        Ok((stops, examination))
+        Ok((stops, look, options))
     }
 
     /// Where signals are to be delivered.
@@ -502,8 +575,11 @@ impl Case<'_> {
 }
 
 /// A spec's stops for a build, with their positions in the spec and their
-/// loaded addresses, and what the run has shown.
-type Run<'s> = (Vec<(usize, &'s Stop, u64)>, Examination);
+/// loaded addresses.
+type Stops<'s> = Vec<(usize, &'s Stop, u64)>;
+
+/// The same, and what the run has shown.
+type Run<'s> = (Stops<'s>, Examination);
 
 /// The name of a spec: its file's, without the extension.
 #[must_use]

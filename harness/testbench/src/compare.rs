@@ -540,7 +540,7 @@ fn end_at_bottom(
             report(disagree(Verdict::WrongEnd, Value::End(End::Outermost), Value::End(end)));
         }
         _ if truth.call_stack.bottom() != Bottom::Entry => return WalkEnd::Context,
-        (0, End::Failed(_)) => return WalkEnd::Unmarked,
+        (0, End::Failed(_) | End::Unspecified) => return WalkEnd::Unmarked,
         (1, End::Failed(StepError::NoFde)) if !covered() => return WalkEnd::Unmarked,
         _ => report(disagree(Verdict::ExtraFrames, Value::Frames(index + 1), Value::Frames(walk.count()))),
     }

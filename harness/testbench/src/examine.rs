@@ -89,7 +89,7 @@ impl WalkEnds {
         ]
     }
 
-    const fn count(&mut self, end: WalkEnd) {
+    pub(crate) const fn count(&mut self, end: WalkEnd) {
         *match end {
             WalkEnd::Outermost => &mut self.outermost,
             WalkEnd::Unmarked => &mut self.unmarked,
@@ -195,8 +195,16 @@ pub struct Examination {
 /// Sees each moment at which backtrace and call stack are compared, and is
 /// settled.
 pub(crate) trait Probe {
+    /// Called before each run of the program.
+    fn start(&mut self) {}
+
     /// Called after the comparison.
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>);
+
+    /// Called for each store: see [`Observer::store`].
+    fn stored(&mut self, address: u64, len: u64) {
+        let _ = (address, len);
+    }
 }
 
 /// Runs a program and compares at every instruction; and runs it again for
@@ -381,6 +389,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.stores = LastStores::default();
         self.depth = 0;
         self.interruption = interruption;
+        if let Some(probe) = &mut self.probe {
+            probe.start();
+        }
         let outcome = Machine::with_images(&self.target.images, options)?.run(self)?;
         self.features.add(&outcome.control_flow);
         Ok(outcome)
@@ -597,6 +608,9 @@ impl Observer for Examiner<'_, '_, '_> {
         self.stores.stored(address, len);
         if let Some(walk) = &mut self.walk {
             walk.stored(address, len);
+        }
+        if let Some(probe) = &mut self.probe {
+            probe.stored(address, len);
         }
     }
 }

@@ -300,18 +300,28 @@ impl Findings {
     /// Takes note of a disagreement. One that follows from a wrong FP is not
     /// a finding of its own: the row that reads the FP is right.
     pub(crate) fn add(&mut self, disagreement: Disagreement, scene: &Scene<'_, '_>) {
+        let with_stack = self.found.len() < STACKS;
+        self.add_triaged(disagreement, scene.target, || triage(&disagreement, scene, with_stack));
+    }
+
+    /// The same where the moment has gone by. `triage` is asked at the first
+    /// disagreement of each place.
+    pub(crate) fn add_triaged(
+        &mut self,
+        disagreement: Disagreement,
+        target: &Target<'_>,
+        triage: impl FnOnce() -> Triage,
+    ) {
         let Disagreement { verdict, frame, pc, after_wrong_fp, .. } = disagreement;
         if after_wrong_fp.is_some()
-            && reads_fp(&disagreement, scene.target)
+            && reads_fp(&disagreement, target)
             && let Some(cause) = self.last_wrong_fp
         {
             self.found[cause].consequence.get_or_insert(disagreement);
             return;
         }
         let index = *self.seen.entry((verdict, frame, pc)).or_insert_with(|| {
-            let with_stack = self.found.len() < STACKS;
-            let triage = triage(&disagreement, scene, with_stack);
-            self.found.push(Found { disagreement, triage, hits: 0, consequence: None });
+            self.found.push(Found { disagreement, triage: triage(), hits: 0, consequence: None });
             self.found.len() - 1
         });
         self.found[index].hits += 1;
@@ -429,5 +439,6 @@ fn value(value: Value, target: &Target<'_>) -> String {
         Value::End(End::Failed(StepError::NoFde)) => "no FDE".to_owned(),
         Value::End(End::Failed(error)) => error.to_string(),
         Value::End(End::TooDeep) => "a walk without end".to_owned(),
+        Value::End(End::Unspecified) => "an end of the walk".to_owned(),
     }
 }

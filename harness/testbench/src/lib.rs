@@ -8,10 +8,40 @@
 //! corpus ELF -> target -> examine -+-> call stack --------------+
 //!                                  +-> unwind (unwinders), walk +-> compare -> finding -> case -> report
 //! spec YAML  -> spec ------------------> stops, frames ---------+
+//! any unwinder -> unwind::external (a process) -> compare, vectors
 //! any file   -> input -> dump, convert -> embed
 //!            -> cfi -> from_cfi -> convert
 //! any file   -> relocatable -> subject, cfi -> diff, hazard
 //! specs, vectors, lint -> clauses
+//! ```
+//!
+//! To test an unwinder, implement [`unwind::Unwinder`] and look at what
+//! [`examine::examine`] finds in a program, or run all specs with it
+//! ([`runner::Suite::run`]); `examples/third_party.rs` has a whole one. One in
+//! another language runs in a process of its own ([`unwind::external`]).
+//!
+//! ```
+//! use sframe_machine::Options;
+//! use sframe_testbench::examine::{Look, examine};
+//! use sframe_testbench::target::Target;
+//! use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
+//!
+//! /// Sees the topmost frame, and gives up.
+//! struct Mine;
+//!
+//! impl Unwinder for Mine {
+//!     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
+//!         let (pc, fp) = (viewpoint.pc, Ok(viewpoint.fp));
+//!         backtrace.frames.push(Frame { pc, cfa: None, fp, mangled: None, interrupted: None });
+//!         backtrace.end = End::Unspecified;
+//!     }
+//! }
+//!
+//! let bytes = std::fs::read("../../corpus/builds/gnu-2.47/amd64/leaf.O2").expect("a build");
+//! let target = Target::open(&bytes).expect("an executable with .sframe");
+//! let seen = examine(&target, &mut Mine, &Look::default(), &Options::default()).expect("a machine");
+//! assert!(seen.findings.iter().all(|finding| finding.verdict.as_str() == "truncated"));
+//! assert!(seen.agree < seen.comparisons);
 //! ```
 
 pub mod case;
@@ -52,6 +82,7 @@ pub mod subject;
 pub mod target;
 mod triage;
 pub mod unwind;
+pub mod vectors;
 mod walk;
 pub mod yaml;
 

@@ -12,6 +12,7 @@ use crate::case::{Case, CaseReport, MakeUnwinder, spec_name, with_causes};
 use crate::corpus::Manifest;
 use crate::report::Listings;
 use crate::spec::{Abi, Selector, Spec, load_dir};
+use crate::unwind::external::External;
 use crate::yaml::Source;
 
 /// Specs and corpus, as they lie in the repository.
@@ -198,19 +199,38 @@ impl Suite {
         listings: Option<&Listings>,
         done: &(dyn Fn(&CaseReport) + Sync),
     ) -> Vec<CaseReport> {
-        cases
-            .par_iter()
-            .map(|case| {
-                // An unwinder under test may be anybody's. If it panics, this
-                // case is broken, and the others go on.
-                let run = || case.run(&self.corpus, options, make_unwinder, listings);
-                let report = catch_unwind(AssertUnwindSafe(run))
-                    .unwrap_or_else(|panic| case.broken(format!("panicked: {}", panic_message(&*panic))));
-                done(&report);
-                report
-            })
-            .collect()
+        run_each(cases, &|case| case.run(&self.corpus, options, make_unwinder, listings), done)
     }
+
+    /// The same with an unwinder in processes of its own, one for each case.
+    #[must_use]
+    pub fn run_external(
+        &self,
+        cases: &[Case<'_>],
+        options: &Options,
+        external: &External,
+        done: &(dyn Fn(&CaseReport) + Sync),
+    ) -> Vec<CaseReport> {
+        run_each(cases, &|case| case.run_external(&self.corpus, options, external), done)
+    }
+}
+
+fn run_each(
+    cases: &[Case<'_>],
+    run: &(dyn Fn(&Case<'_>) -> CaseReport + Sync),
+    done: &(dyn Fn(&CaseReport) + Sync),
+) -> Vec<CaseReport> {
+    cases
+        .par_iter()
+        .map(|case| {
+            // An unwinder under test may be anybody's. If it panics, this
+            // case is broken, and the others go on.
+            let report = catch_unwind(AssertUnwindSafe(|| run(case)))
+                .unwrap_or_else(|panic| case.broken(format!("panicked: {}", panic_message(&*panic))));
+            done(&report);
+            report
+        })
+        .collect()
 }
 
 /// Errors for clauses of versions that no build which is run has.

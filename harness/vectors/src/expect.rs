@@ -1,24 +1,25 @@
 //! What a reader must answer.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::equation::{Equation, Recovery};
 use crate::names::{Abi, FdeType, FreType, PauthKey, PcType, RejectKind};
 use crate::number::Address;
 
 /// A rejection.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reject {
     /// Why.
     pub kind: RejectKind,
     /// Where, in bytes from the start of the section. Left out where readers
     /// may well differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<usize>,
 }
 
 /// The header as a reader must see it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// The version.
@@ -47,14 +48,17 @@ pub struct Header {
 
 /// An FDE as a reader must see it. What is left out is the first of its
 /// values, 0 or false.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fde {
     /// A fault of the FDE; then there is nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reject: Option<Reject>,
     /// Address of the function.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<Address>,
     /// Its size.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u32>,
     /// Width of row starts.
     #[serde(default)]
@@ -83,8 +87,8 @@ pub struct Fde {
 }
 
 /// A row as a reader must see it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "WrittenRow")]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "WrittenRow", into = "WrittenRow")]
 pub enum Row {
     /// A sound row.
     Rules(Rules),
@@ -107,16 +111,33 @@ pub struct Rules {
     pub mangled: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenRow {
+    #[serde(skip_serializing_if = "Option::is_none")]
     reject: Option<Reject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     start: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cfa: Option<Equation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ra: Option<Recovery>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     fp: Option<Recovery>,
     #[serde(default)]
     mangled: bool,
+}
+
+impl From<Row> for WrittenRow {
+    fn from(row: Row) -> Self {
+        let nothing = Self { reject: None, start: None, cfa: None, ra: None, fp: None, mangled: false };
+        match row {
+            Row::Reject(reject) => Self { reject: Some(reject), ..nothing },
+            Row::Rules(Rules { start, cfa, ra, fp, mangled }) => {
+                Self { start: Some(start), cfa, ra: Some(ra), fp, mangled, ..nothing }
+            }
+        }
+    }
 }
 
 impl TryFrom<WrittenRow> for Row {
@@ -141,8 +162,8 @@ impl TryFrom<WrittenRow> for Row {
 }
 
 /// A question, and its answer.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "WrittenLookup")]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "WrittenLookup", into = "WrittenLookup")]
 pub struct Lookup {
     /// The PC.
     pub pc: Address,
@@ -167,22 +188,40 @@ pub enum Answer {
     Reject(Reject),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(untagged)]
 enum IndexOrWord {
     Index(usize),
     Word(String),
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenLookup {
     pc: Address,
     #[serde(default)]
     return_address: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     fde: Option<IndexOrWord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     row: Option<IndexOrWord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reject: Option<Reject>,
+}
+
+impl From<Lookup> for WrittenLookup {
+    fn from(lookup: Lookup) -> Self {
+        use IndexOrWord::{Index, Word};
+        let Lookup { pc, return_address, answer } = lookup;
+        let (fde, row, reject) = match answer {
+            Answer::NoFde => (Some(Word("none".into())), None, None),
+            Answer::NoRow(fde) => (Some(Index(fde)), Some(Word("none".into())), None),
+            Answer::Outermost(fde) => (Some(Index(fde)), Some(Word("outermost".into())), None),
+            Answer::Row(fde, row) => (Some(Index(fde)), Some(Index(row)), None),
+            Answer::Reject(reject) => (None, None, Some(reject)),
+        };
+        Self { pc, return_address, fde, row, reject }
+    }
 }
 
 impl TryFrom<WrittenLookup> for Lookup {

@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 
 use crate::boundary::{Question, boundaries};
 use crate::catalogue::Catalogue;
-use crate::expect::{Answer, Fde, Header, Lookup, Reject};
+use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
+use crate::names::RejectKind;
 use crate::number::{Address, Hex};
 use crate::section::SectionSource;
 use crate::step::Step;
@@ -225,6 +226,9 @@ fn check_names(vector: &WrittenVector, catalogue: &Catalogue, mistakes: &mut Vec
 
 /// The answers fit one another, and no boundary is forgotten.
 fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
+    if rejects(vector).any(|reject| reject.kind == RejectKind::Unspecified) {
+        mistakes.push("`unspecified` is what a reader may answer, and no vector".into());
+    }
     if vector.reject.is_some() {
         let nothing_else = vector.header.is_none()
             && vector.fdes.is_empty()
@@ -275,4 +279,18 @@ fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
             mistakes.push(format!("step {index} needs either caller or end"));
         }
     }
+}
+
+/// All rejections of a vector's answers.
+fn rejects(vector: &Vector) -> impl Iterator<Item = &Reject> {
+    let rows = vector.fdes.iter().flat_map(|fde| &fde.rows).filter_map(|row| match row {
+        Row::Reject(reject) => Some(reject),
+        Row::Rules(_) => None,
+    });
+    let lookups = vector.lookups.iter().filter_map(|lookup| match &lookup.answer {
+        Answer::Reject(reject) => Some(reject),
+        _ => None,
+    });
+    let fdes = vector.fdes.iter().filter_map(|fde| fde.reject.as_ref());
+    vector.reject.iter().chain(fdes).chain(rows).chain(lookups)
 }

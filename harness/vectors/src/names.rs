@@ -1,9 +1,9 @@
 //! The words of the format.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The ABIs (2.2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Abi {
     /// AMD64.
@@ -39,7 +39,7 @@ impl Abi {
 }
 
 /// The order of the bytes of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ByteOrder {
     /// Least significant byte first.
@@ -49,7 +49,7 @@ pub enum ByteOrder {
 }
 
 /// A flag of the preamble (2.1.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flag {
     /// `SFRAME_F_FDE_SORTED`.
@@ -73,7 +73,7 @@ impl Flag {
 }
 
 /// Width of row starts (2.3.3.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FreType {
     /// 1 byte.
@@ -86,7 +86,7 @@ pub enum FreType {
 }
 
 /// How a PC is compared with row starts (2.3.3.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PcType {
     /// As an offset in the function.
@@ -97,7 +97,7 @@ pub enum PcType {
 }
 
 /// How data words are read (2.3.3.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FdeType {
     /// As offsets.
@@ -108,7 +108,7 @@ pub enum FdeType {
 }
 
 /// The key of a function's return addresses (2.3.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PauthKey {
     /// Key A.
@@ -119,7 +119,7 @@ pub enum PauthKey {
 }
 
 /// The base register bit of a row's info byte (2.4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BaseRegister {
     /// The stack pointer.
@@ -129,7 +129,7 @@ pub enum BaseRegister {
 }
 
 /// Why a reader must reject a section, a function or a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RejectKind {
     /// A structure is cut: by the end of the section, or of the FRE sub-section.
@@ -160,10 +160,12 @@ pub enum RejectKind {
     BadFlexWordCount,
     /// A flex rule for the CFA has no base register.
     FlexCfaWithoutRegister,
+    /// What a reader answers that does not tell why. No vector says so.
+    Unspecified,
 }
 
 impl RejectKind {
-    /// Every kind.
+    /// Every kind that a vector may name.
     pub const ALL: [Self; 14] = [
         Self::Truncated,
         Self::BadMagic,

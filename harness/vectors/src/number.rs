@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A number of 64 bits, written as a string in hexadecimal: `"0x1000"`. Many
 /// YAML libraries can't read such numbers without quotes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address(pub u64);
 
 impl fmt::Display for Address {
@@ -26,6 +26,12 @@ impl<'de> Deserialize<'de> for Address {
     }
 }
 
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// Bytes, written in hexadecimal. White space between them has no meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hex(pub Vec<u8>);
@@ -33,13 +39,22 @@ pub struct Hex(pub Vec<u8>);
 impl<'de> Deserialize<'de> for Hex {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let digits: Vec<_> = text.chars().filter(|digit| !digit.is_whitespace()).collect();
-        let byte = |pair: &[char]| {
-            let [high, low] = pair else { return None };
-            let number = high.to_digit(16)? << 4 | low.to_digit(16)?;
-            u8::try_from(number).ok()
-        };
-        let bytes = digits.chunks(2).map(byte).collect::<Option<_>>();
-        bytes.map(Self).ok_or_else(|| de::Error::custom("bytes are pairs of hexadecimal digits"))
+        let mut digits = text.chars().filter(|digit| !digit.is_whitespace()).map(|digit| digit.to_digit(16));
+        let mut bytes = Vec::with_capacity(text.len() / 2);
+        while let Some(high) = digits.next() {
+            let pair = high.zip(digits.next().flatten());
+            let byte = pair.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
+            bytes.push(byte.ok_or_else(|| de::Error::custom("bytes are pairs of hexadecimal digits"))?);
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble & 15)]);
+        let text: String = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect();
+        serializer.serialize_str(&text)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::number::Address;
 
@@ -28,7 +28,7 @@ pub struct Step {
 }
 
 /// A frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
     /// The PC.
@@ -42,7 +42,7 @@ pub struct Frame {
 }
 
 /// What kind of PC a frame has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PcKind {
     /// The instruction that comes next: the topmost frame, and the caller of a signal frame.
@@ -52,7 +52,7 @@ pub enum PcKind {
 }
 
 /// The caller of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Caller {
     /// Its PC, without authentication code.
@@ -69,7 +69,7 @@ pub struct Caller {
 
 /// Why a frame has no caller. Of several reasons it is the first: look-up, CFA
 /// (computed, aligned, progress), RA, FP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum End {
     /// The section says that there is none.
@@ -114,7 +114,7 @@ pub enum End {
 }
 
 /// The values that SFrame tracks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tracked {
     /// The canonical frame address.

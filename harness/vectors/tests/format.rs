@@ -63,6 +63,40 @@ fn mistakes_are_named_with_their_file() {
     assert!(unknown.contains("unknown field `cfa`"), "{unknown}");
 }
 
+/// What readers may answer and no vector may say.
+#[test]
+fn a_vector_gives_a_reason_for_each_rejection() {
+    let catalogue = suite().catalogue;
+    for (id, kind) in [
+        ("opening/v2-bad-magic", "bad-magic"),
+        ("fde/v3-amd64-fre-type-3", "unknown-fre-type"),
+        ("row/v1-amd64-word-size-3", "unknown-data-word-size"),
+    ] {
+        let mistakes = mistakes(&catalogue, id, &format!("kind: {kind}"), "kind: unspecified");
+        assert!(mistakes.contains("`unspecified`"), "{mistakes}");
+    }
+}
+
+/// Readers answer in the words of the vectors.
+#[test]
+fn answers_are_read_as_they_are_written() {
+    fn again<T: serde::Serialize + serde::de::DeserializeOwned>(answer: &T) -> T {
+        let text = serde_yaml::to_string(answer).expect("text");
+        serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+    for vector in suite().vectors {
+        assert_eq!(again(&vector.reject), vector.reject, "{}", vector.id);
+        assert_eq!(again(&vector.header), vector.header, "{}", vector.id);
+        assert_eq!(again(&vector.fdes), vector.fdes, "{}", vector.id);
+        assert_eq!(again(&vector.lookups), vector.lookups, "{}", vector.id);
+        for step in &vector.steps {
+            assert_eq!((again(&step.caller), again(&step.end)), (step.caller, step.end), "{}", vector.id);
+        }
+        let bytes = sframe_vectors::Hex(vector.bytes);
+        assert_eq!(again(&bytes), bytes);
+    }
+}
+
 #[test]
 fn a_folder_without_vectors_is_an_error() {
     let errors = Suite::load(Path::new("src"), Path::new(CLAUSES)).expect_err("no vectors");

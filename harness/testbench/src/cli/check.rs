@@ -10,8 +10,10 @@ use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::files::{Files, FilesError};
 use sframe_testbench::report::{CheckReport, Listings, Style, check_summary, html_of_check, sarif_of_check};
 use sframe_testbench::target::Target;
+use sframe_testbench::unwind::external::{External, ExternalError, UnwinderReport};
 
 use super::exit::{Failure, Status};
+use super::unwinder::UnwinderStops;
 use super::{MachineOptions, print, print_json, report, status};
 
 #[derive(Args)]
@@ -27,6 +29,8 @@ pub(crate) struct Check {
     library_path: Vec<PathBuf>,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    unwinder: UnwinderStops,
     /// The exit status that the program should end with.
     #[arg(long, value_name = "STATUS", default_value_t = 0)]
     exit_status: u8,
@@ -44,6 +48,7 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let external = self.unwinder.start()?;
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
         let files = Files::find(&self.file, &self.library_path).map_err(|error| match error {
@@ -60,6 +65,9 @@ impl Check {
         let traces = Traces::of_build(target.executable().image.cpu.name, &[], "");
         let observes = self.report.is_some();
         let look = Look { traces, exit_status: self.exit_status, hazards: true, observes, ..Look::default() };
+        if let Some(external) = external {
+            return self.ask(&external, name, &target, &look, &options);
+        }
         let mut unwinder = sframe_unwinder(&target);
         let examination = examine(&target, &mut *unwinder, &look, &options)
             .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
@@ -75,13 +83,45 @@ impl Check {
         } else {
             print(&check_summary(&report, Style::for_stdout()))?;
         }
-        if let Some(folder) = &self.report {
-            report::write_json(folder, "report.json", &report)?;
-            report::write_json(folder, "report.sarif", &sarif_of_check(&report, &listings))?;
-            report::write_html(folder, html_of_check(&report, &listings))?;
-        }
+        self.write(&report, &listings)?;
         // Where no instruction has an FDE, nothing of the section was looked at.
         let compared = report.summary.instructions_covered > 0;
         Ok(status(!report.findings.is_empty(), report.broken.is_some(), compared))
+    }
+
+    fn write(&self, report: &CheckReport, listings: &Listings) -> Result<(), Failure> {
+        let Some(folder) = &self.report else { return Ok(()) };
+        report::write_json(folder, "report.json", report)?;
+        report::write_json(folder, "report.sarif", &sarif_of_check(report, listings))?;
+        report::write_html(folder, html_of_check(report, listings))
+    }
+
+    /// Asks an unwinder in a process of its own.
+    fn ask(
+        &self,
+        external: &External,
+        name: String,
+        target: &Target<'_>,
+        look: &Look,
+        options: &Options,
+    ) -> Result<Status, Failure> {
+        let shown = match external.examine(target, &name, look, options) {
+            Ok(shown) => shown,
+            Err(error @ ExternalError::Unsupported(_)) => {
+                eprintln!("{name}: nothing was compared: {error}");
+                return Ok(Status::NothingCompared);
+            }
+            Err(error) => return Err(Failure::broken(format!("error: {name}: {error}"))),
+        };
+        let broken = broken_reason(&shown.examination, target, self.exit_status);
+        let report = CheckReport::of_unwinder(name, target, shown, broken);
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&check_summary(&report, Style::for_stdout()))?;
+            print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
+        }
+        self.write(&report, &Listings::default())?;
+        Ok(status(!report.findings.is_empty(), report.broken.is_some(), report.summary.comparisons > 0))
     }
 }

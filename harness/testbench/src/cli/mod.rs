@@ -14,6 +14,8 @@ mod mutate;
 mod rebuild;
 mod report;
 mod run;
+mod unwinder;
+mod vectors;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,6 +50,8 @@ enum Command {
     Lint(lint::Lint),
     /// Compare a section with .eh_frame or .debug_frame, at every instruction, without running anything.
     Diff(diff::Diff),
+    /// Ask the engine, or any unwinder, about hand-made sections.
+    Vectors(vectors::Vectors),
     /// Print the clauses of the specifications, and what proves each of them.
     Clauses(clauses::Clauses),
     /// Write a section in another version or byte order.
@@ -112,6 +116,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Dump(command) => command.execute(),
         Command::Lint(command) => command.execute(),
         Command::Diff(command) => command.execute(),
+        Command::Vectors(command) => command.execute(),
         Command::Clauses(command) => command.execute(),
         Command::Convert(command) => command.execute(),
         Command::Mutate(command) => command.execute(),

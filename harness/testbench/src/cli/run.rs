@@ -10,9 +10,11 @@ use sframe_testbench::report::{Listings, Report, Style, html, junit, run_summary
 use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
+use sframe_testbench::unwind::external;
 
 use super::baseline::{self, gate};
 use super::exit::{Failure, Status};
+use super::unwinder::UnwinderStops;
 use super::{Folders, MachineOptions, print, print_json, report, set_jobs, status, write_file};
 
 #[derive(Args)]
@@ -23,6 +25,8 @@ pub(crate) struct Run {
     selection: Selection,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    unwinder: UnwinderStops,
     /// How many cases to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
     jobs: usize,
@@ -63,6 +67,7 @@ impl Selection {
 impl Run {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
+        let external = self.unwinder.start()?;
         let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
         let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
         let mut cases = suite.cases(&self.selection.filter())?;
@@ -80,8 +85,11 @@ impl Run {
             }
             bar.inc(1);
         };
-        let reports =
-            suite.run_listed(&cases, &self.machine.options(), &sframe_unwinder, listings.as_ref(), &done);
+        let options = self.machine.options();
+        let reports = match &external {
+            Some(external) => suite.run_external(&cases, &options, external, &done),
+            None => suite.run_listed(&cases, &options, &sframe_unwinder, listings.as_ref(), &done),
+        };
         bar.finish_and_clear();
         let report = Report::of_shard(reports, self.shard, selected);
 
@@ -89,6 +97,9 @@ impl Run {
             print_json(&report)?;
         } else {
             print(&run_summary(&report, start.elapsed(), Style::for_stdout()))?;
+            if external.is_some() {
+                print(&external::summary(&report.cases))?;
+            }
         }
         if let (Some(folder), Some(listings)) = (&self.report, &listings) {
             write(&report, listings, folder, &self.folders.corpus, self.json)?;

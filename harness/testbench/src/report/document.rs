@@ -16,6 +16,7 @@ use crate::hazard::Hazard;
 use crate::shard::Shard;
 use crate::spec::Feature;
 use crate::target::Target;
+use crate::unwind::external::{Shown, UnwinderReport};
 
 /// The number of this form of the documents.
 pub const SCHEMA: u32 = 1;
@@ -184,6 +185,11 @@ pub struct CheckReport {
     pub sframe_version: u8,
     /// Why the check is broken, if it is.
     pub broken: Option<String>,
+    /// Where an unwinder in a process of its own was asked, at some stops: what
+    /// it was asked. `comparisons`, `agree`, `frames` and `walk_ends` of the
+    /// summary are its.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unwinder: Option<UnwinderReport>,
     /// The run in numbers.
     pub summary: CheckSummary,
     /// What is wrong.
@@ -229,6 +235,19 @@ pub struct CheckSummary {
 }
 
 impl CheckReport {
+    /// The document of a check of an unwinder in a process of its own.
+    #[must_use]
+    pub fn of_unwinder(file: String, target: &Target<'_>, shown: Shown, broken: Option<String>) -> Self {
+        let Shown { mut examination, report, shared, findings, error } = shown;
+        examination.comparisons = report.stops;
+        examination.agree = report.agree;
+        examination.frames = report.frames;
+        examination.walk_ends = report.walk_ends;
+        examination.findings = shared.into_iter().chain(findings).collect();
+        let broken = broken.or_else(|| Some(error?.to_string()));
+        Self { unwinder: Some(report), ..Self::new(file, target, examination, broken) }
+    }
+
     /// The document of a check. `broken` is why the run is worth nothing beyond its findings.
     #[must_use]
     pub fn new(file: String, target: &Target<'_>, examination: Examination, broken: Option<String>) -> Self {
@@ -244,6 +263,7 @@ impl CheckReport {
             abi: target.executable().image.cpu.name.to_owned(),
             sframe_version: target.sframe_version(),
             broken,
+            unwinder: None,
             summary: CheckSummary {
                 instructions: examination.instructions,
                 comparisons: examination.comparisons,

@@ -2,7 +2,7 @@
 
 use sframe_machine::Options;
 
-use super::{Abi, Exception, Selector, Spec, Targets};
+use super::{Abi, Exception, Selector, Spec, Targets, Verdict};
 use crate::clauses::Catalogue;
 use crate::yaml::{Error, Source};
 
@@ -284,6 +284,10 @@ impl Check<'_> {
             if known.function.as_ref().is_some_and(|name| name.trim().is_empty()) {
                 let help = "leave the key out to mean any function";
                 self.wrong(&["known", &at, "function"], "this name is empty", help);
+            }
+            if known.verdict == Verdict::NoFde && known.function.is_none() {
+                let help = "name the `function` that has none; any other must not lose its own unseen";
+                self.wrong(&["known", &at, "verdict"], "no FDE for which function?", help);
             }
             if known.row.is_some() && known.function.is_none() {
                 let help = "a row is counted from the beginning of a function: give `function`";

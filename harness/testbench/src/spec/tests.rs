@@ -339,6 +339,12 @@ fn a_known_row_needs_its_function() {
 }
 
 #[test]
+fn a_known_missing_fde_needs_its_function() {
+    let entry = format!("{{where: {{abi: amd64}}, verdict: no-fde, reason: '{REASON}', blame: unknown}}");
+    assert_refused(&known(&entry), (5, 36), "no FDE for which function?");
+}
+
+#[test]
 fn the_same_known_failure_twice_is_refused() {
     let one = format!("verdict: wrong-ra, function: f, row: 0x10, reason: '{REASON}', blame: unknown");
     let text = format!(

@@ -30,6 +30,12 @@ named! {
         DecodeError = "decode-error",
         /// The backtrace is complete, but does not end as it should.
         WrongEnd = "wrong-end",
+        /// The unwinder under test has died, in a process of its own.
+        Crashed = "crashed",
+        /// The unwinder under test has not answered in time.
+        TimedOut = "timed-out",
+        /// The answer of the unwinder under test is none that the protocol knows.
+        BadAnswer = "bad-answer",
         /// A stop was not reached, or a floor of the sweep was not.
         NotReached = "not-reached",
         /// The call stack is not the one that the spec expects.
@@ -54,6 +60,9 @@ impl Verdict {
             Self::Broken => Some("`broken` is a failure of the bench, and is never expected"),
             Self::UnexpectedPass | Self::ChangedFailure => {
                 Some("this verdict is about `known` entries, and cannot be in one")
+            }
+            Self::Crashed | Self::TimedOut | Self::BadAnswer => {
+                Some("this verdict is about an unwinder, and a spec speaks of builds")
             }
             _ => None,
         }

@@ -38,6 +38,12 @@ pub(crate) struct Triage {
     pub(crate) stack: Option<StackView>,
 }
 
+impl Triage {
+    /// Of a disagreement about which nobody was asked.
+    pub(crate) const UNKNOWN: Self =
+        Self { blame: Blame::Unknown, confidence: Confidence::Low, evidence: Vec::new(), stack: None };
+}
+
 /// What a disagreement is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {

@@ -57,6 +57,8 @@ pub enum End {
     Failed(StepError),
     /// There are more frames than anybody would want.
     TooDeep,
+    /// The unwinder does not say why, or its reason is none of these.
+    Unspecified,
 }
 
 /// The answer of an unwinder: frames from the topmost one on, and an end.

@@ -2,6 +2,7 @@
 
 mod backtrace;
 mod engine;
+pub mod external;
 
 pub use backtrace::{Backtrace, BlackBox, End, Frame, State, Stepped, Stepper, Unwinder, Viewpoint};
 pub(crate) use engine::DEPTH_LIMIT;

@@ -280,6 +280,9 @@ pub(super) const fn meaning(verdict: Verdict) -> &'static str {
         Verdict::UnexpectedFrames => "The call stack is not the one that the spec expects.",
         Verdict::UnexpectedPass => "A known failure is gone.",
         Verdict::ChangedFailure => "A known failure is now another one.",
+        Verdict::Crashed => "The unwinder under test ended before it answered.",
+        Verdict::TimedOut => "The unwinder under test did not answer in time.",
+        Verdict::BadAnswer => "What the unwinder under test answered is not of the protocol.",
         Verdict::Broken => "The bench could not do its work.",
     }
 }

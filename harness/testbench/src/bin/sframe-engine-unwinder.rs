@@ -1,0 +1,151 @@
+//! The engine of this project, as an unwinder in a process of its own: an
+//! example of one that speaks the protocol, and what proves the protocol.
+
+use sframe_engine::{
+    Abi, DwarfRegister, Frame as State, InstructionPointer, LookupAddress, PauthKey, PauthMask, Pc,
+    ReturnAddress, Section, Step, StepError,
+};
+use sframe_protocol::{
+    Address, Backtrace, End, EndKind, Fp, Frame, Hello, MAX_FRAMES, Mangled, Memory, Open, SectionAnswer,
+    SectionPart, SectionQuestion, Stop, Unwinder, serve,
+};
+
+#[derive(Default)]
+struct Engine {
+    /// The addresses of each image, its section, and where that is loaded.
+    images: Vec<(std::ops::Range<u64>, Vec<u8>, u64)>,
+    address_bits: u32,
+    abi: Option<Abi>,
+}
+
+fn main() -> std::io::Result<()> {
+    serve(Engine::default())
+}
+
+impl Unwinder for Engine {
+    fn hello(&self) -> Hello {
+        let all = vec![SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
+        Hello { section: all, ..Hello::new("sframe-engine", env!("CARGO_PKG_VERSION"), "sframe") }
+    }
+
+    fn open(&mut self, open: &Open) -> Result<(), String> {
+        self.images.clear();
+        self.address_bits = open.address_bits;
+        self.abi = Some(match open.abi {
+            sframe_vectors::Abi::Amd64 => Abi::Amd64,
+            sframe_vectors::Abi::Aarch64 => Abi::Aarch64,
+            sframe_vectors::Abi::Aarch64Be => Abi::Aarch64Be,
+            sframe_vectors::Abi::S390x => Abi::S390x,
+        });
+        for image in &open.images {
+            let bytes = image.read_sframe().map_err(|error| error.to_string())?;
+            if let (Some(bytes), Some(section)) = (bytes, image.sframe) {
+                self.images.push((image.start.0..image.end.0, bytes, section.address.0));
+            }
+        }
+        Ok(())
+    }
+
+    fn unwind(&mut self, stop: &Stop, memory: &mut Memory<'_>) -> Backtrace {
+        let register = |number: DwarfRegister| stop.registers.get(&number.0).map(|value| value.0);
+        let memory = std::cell::RefCell::new(memory);
+        let read = |address: u64| memory.borrow_mut().read_u64(address);
+        let pauth = PauthMask::for_address_bits(self.address_bits);
+        let Some(abi) = self.abi else {
+            return Backtrace { frames: Vec::new(), end: End::of(EndKind::Failed) };
+        };
+        let [sp, fp] = [abi.sp(), abi.fp()].map(|number| register(number).unwrap_or_default());
+        let mut state = State::topmost(InstructionPointer(stop.pc.0), sp, fp);
+        let mut fp = Ok(fp);
+        let mut topmost = Some(&register);
+        let mut frames = Vec::new();
+        let end = loop {
+            let step = self.step(&state, topmost.take(), &read, pauth);
+            frames.push(frame_of(&state, fp, &step));
+            let caller = match step {
+                Ok(Step::Caller(caller)) if frames.len() < MAX_FRAMES => caller,
+                Ok(Step::Caller(_)) => break End::of(EndKind::TooDeep),
+                Ok(Step::Outermost) => break End::of(EndKind::Outermost),
+                Err(error) => break end_of(&error),
+            };
+            let pc = match caller.ra {
+                Ok(ra) if caller.interrupted => Pc::Instruction(InstructionPointer(ra)),
+                Ok(ra) => Pc::Return(ReturnAddress(ra)),
+                Err(error) => break end_of(&error),
+            };
+            // A frame pointer that can't be read does not end the walk.
+            fp = caller.fp;
+            state = State { pc, sp: caller.sp, fp: fp.unwrap_or_default() };
+        };
+        Backtrace { frames, end }
+    }
+
+    fn section(&mut self, question: &SectionQuestion) -> Result<SectionAnswer, String> {
+        Ok(sframe_testbench::vectors::answer(question))
+    }
+}
+
+impl Engine {
+    fn step(
+        &self,
+        state: &State,
+        registers: Option<&impl Fn(DwarfRegister) -> Option<u64>>,
+        memory: &impl Fn(u64) -> Option<u64>,
+        pauth: PauthMask,
+    ) -> Result<Step, StepError> {
+        let address = LookupAddress::from(state.pc).get();
+        let image = self.images.iter().find(|(range, ..)| range.contains(&address));
+        let (_, bytes, loaded) = image.ok_or(StepError::NoFde)?;
+        Section::parse(bytes, *loaded)?.step(state, registers, memory, pauth)
+    }
+}
+
+fn frame_of(state: &State, fp: Result<u64, StepError>, step: &Result<Step, StepError>) -> Frame {
+    let (cfa, mangled) = match step {
+        Ok(Step::Caller(caller)) => (Some(caller.cfa), caller.mangled),
+        Err(StepError::NoProgress { cfa, .. } | StepError::MisalignedCfa { cfa }) => (Some(*cfa), None),
+        _ => (None, None),
+    };
+    let fp = match fp {
+        Ok(fp) => Fp::Value(Address(fp)),
+        Err(StepError::Unreadable { address, .. }) => Fp::Unreadable { unreadable: Address(address) },
+        Err(_) => Fp::Unreadable { unreadable: Address(0) },
+    };
+    let key = |key| match key {
+        PauthKey::A => sframe_vectors::PauthKey::A,
+        PauthKey::B => sframe_vectors::PauthKey::B,
+    };
+    Frame {
+        pc: Address(state.pc.get()),
+        cfa: cfa.map(Address),
+        fp: Some(fp),
+        mangled: mangled.map(|found| Mangled { value: Address(found.value), key: key(found.key) }),
+        interrupted: Some(matches!(state.pc, Pc::Instruction(_))),
+    }
+}
+
+fn end_of(error: &StepError) -> End {
+    let what = |tracked: sframe_engine::Tracked| {
+        Some(match tracked {
+            sframe_engine::Tracked::Cfa => sframe_vectors::Tracked::Cfa,
+            sframe_engine::Tracked::Ra => sframe_vectors::Tracked::Ra,
+            sframe_engine::Tracked::Fp => sframe_vectors::Tracked::Fp,
+        })
+    };
+    let kind = match error {
+        StepError::NoFde => EndKind::NoFde,
+        StepError::NoRow => EndKind::NoRow,
+        StepError::Malformed(_) => EndKind::Malformed,
+        StepError::Unreadable { tracked, address } => {
+            let address = Some(Address(*address));
+            return End { what: what(*tracked), address, ..End::of(EndKind::Unreadable) };
+        }
+        StepError::UnsafeRegister { .. } => EndKind::UnsafeRegister,
+        StepError::UnknownRegister { .. } => EndKind::UnknownRegister,
+        StepError::RaNotSaved => EndKind::RaNotSaved,
+        StepError::MisalignedCfa { .. } => EndKind::Misaligned,
+        StepError::NoProgress { .. } => EndKind::NoProgress,
+        _ => EndKind::Failed,
+    };
+    End::with_message(kind, error.to_string())
+}

@@ -1,0 +1,48 @@
+//! `--unwinder`: an unwinder under test in a process of its own.
+
+use std::time::Duration;
+
+use clap::Args;
+use sframe_testbench::unwind::external::{CommandLine, External, StopsPerCase};
+
+use super::exit::Failure;
+
+/// An unwinder other than the engine of this project.
+#[derive(Args)]
+pub(crate) struct UnwinderCommand {
+    /// Test this unwinder: a command, split into words as a shell does, that
+    /// speaks the protocol of harness/protocol/README.md.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) unwinder: Option<String>,
+    /// How long the unwinder may take for one answer.
+    #[arg(long, value_name = "SECONDS", default_value_t = CommandLine::TIMEOUT.as_secs(),
+          value_parser = clap::value_parser!(u64).range(1..=86_400), requires = "unwinder")]
+    unwinder_timeout: u64,
+}
+
+/// Where the unwinder is asked.
+#[derive(Args)]
+pub(crate) struct UnwinderStops {
+    #[command(flatten)]
+    pub(crate) command: UnwinderCommand,
+    /// Ask the unwinder at each PC once, and at so many more stops of a program
+    /// with another call stack; `all` for every instruction.
+    #[arg(long, value_name = "N", default_value_t = StopsPerCase::DEFAULT, requires = "unwinder")]
+    stops_per_case: StopsPerCase,
+}
+
+impl UnwinderCommand {
+    pub(crate) fn start(&self, stops_per_case: StopsPerCase) -> Result<Option<External>, Failure> {
+        let Some(command) = &self.unwinder else { return Ok(None) };
+        let timeout = Duration::from_secs(self.unwinder_timeout);
+        let external =
+            CommandLine::parse(command, timeout).and_then(|command| External::new(command, stops_per_case));
+        external.map(Some).map_err(|error| Failure::unusable(format!("error: --unwinder: {error}")))
+    }
+}
+
+impl UnwinderStops {
+    pub(crate) fn start(&self) -> Result<Option<External>, Failure> {
+        self.command.start(self.stops_per_case)
+    }
+}

@@ -1,0 +1,61 @@
+//! `vectors`: hand-made sections, and what a reader makes of them.
+
+use clap::Args;
+use sframe_testbench::unwind::external::{ExternalError, StopsPerCase};
+use sframe_testbench::vectors::{ask_engine, ask_external};
+use sframe_vectors::Vector;
+
+use super::exit::{Failure, Status};
+use super::unwinder::UnwinderCommand;
+use super::{Folders, print, print_json, status};
+
+#[derive(Args)]
+pub(crate) struct Vectors {
+    #[command(flatten)]
+    folders: Folders,
+    /// Only vectors whose name, such as step/v1-aarch64, matches this pattern (repeatable).
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<glob::Pattern>,
+    #[command(flatten)]
+    unwinder: UnwinderCommand,
+    /// Print the report as JSON instead of the summary.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Vectors {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let external = self.unwinder.start(StopsPerCase::DEFAULT)?;
+        let clauses = self.folders.specs.join("clauses.yaml");
+        let suite = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &clauses);
+        let suite = suite.map_err(|errors| {
+            let errors: Vec<String> = errors.iter().map(|error| format!("error: {error}")).collect();
+            Failure::unusable(errors.join("\n"))
+        })?;
+        for pattern in &self.only {
+            if !suite.vectors.iter().any(|vector| pattern.matches(&vector.id)) {
+                return Err(Failure::unusable(format!("error: no vector matches `{pattern}`")));
+            }
+        }
+        let is_meant = |vector: &&Vector| {
+            self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id))
+        };
+        let vectors: Vec<&Vector> = suite.vectors.iter().filter(is_meant).collect();
+        let report = match &external {
+            None => ask_engine(&vectors),
+            Some(external) if external.hello().section.is_empty() => {
+                let name = &external.hello().name;
+                eprintln!("nothing was compared: {name} answers no questions about sections");
+                return Ok(Status::NothingCompared);
+            }
+            Some(external) => ask_external(&vectors, external)
+                .map_err(|error: ExternalError| Failure::broken(format!("error: --unwinder: {error}")))?,
+        };
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text())?;
+        }
+        Ok(status(!report.differences.is_empty(), false, report.has_compared()))
+    }
+}

@@ -1,0 +1,361 @@
+//! What the answers of an unwinder are worth.
+
+use std::path::Path;
+
+use sframe_engine::{LookupAddress, Mangled, PauthKey, RecoveryRule, ReturnAddress, StepError, Tracked};
+use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
+
+use crate::cfi::CallFrameInfo;
+use crate::compare::{Disagreement, Rules, Truth, Value, WalkEnd, compare};
+use crate::finding::{Blame, Confidence, Finding};
+use crate::spec::Verdict;
+use crate::target::Target;
+use crate::unwind::{Backtrace, End, Frame};
+
+use super::copy;
+use super::probe::Pending;
+use super::process::Fault;
+
+/// The request `open` for a program.
+pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::Result<Open> {
+    let cpu = target.executable().image.cpu;
+    let abi = match target.sections.iter().next().map(|section| section.header().abi) {
+        Some(sframe_engine::Abi::Aarch64) => sframe_vectors::Abi::Aarch64,
+        Some(sframe_engine::Abi::Aarch64Be) => sframe_vectors::Abi::Aarch64Be,
+        Some(sframe_engine::Abi::S390x) => sframe_vectors::Abi::S390x,
+        Some(sframe_engine::Abi::Amd64) | None => sframe_vectors::Abi::Amd64,
+    };
+    let mut images = Vec::new();
+    for (index, module) in target.modules.iter().enumerate() {
+        let bytes = module.image.bytes();
+        let range = module.image.range();
+        let sframe = module.subject.sframe.map(|section| Range {
+            address: Address(section.address.wrapping_add(module.image.bias)),
+            // A section is a part of the file's bytes.
+            offset: (section.data.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize) as u64,
+            size: section.data.len() as u64,
+        });
+        images.push(Image {
+            name: module.name.clone().unwrap_or_else(|| name.to_owned()),
+            path: copy(folder, index, bytes)?,
+            start: Address(range.start),
+            end: Address(range.end),
+            bias: Address(module.image.bias),
+            sframe,
+        });
+    }
+    Ok(Open { abi, endian: abi.byte_order(), address_bits: cpu.address_bits, images })
+}
+
+/// What an answer comes to.
+pub(super) struct Judged {
+    pub(super) end: WalkEnd,
+    /// Disagreements where the engine has none.
+    pub(super) own: Vec<Disagreement>,
+    /// Those that it has.
+    pub(super) shared: Vec<Disagreement>,
+    /// Those where it disagrees too, otherwise.
+    pub(super) unclear: Vec<Disagreement>,
+    pub(super) frames: u64,
+    pub(super) fp_untold: u64,
+}
+
+/// Compares answers with call stacks.
+pub(super) struct Judge<'q, 'a> {
+    target: &'q Target<'a>,
+    reads: Data,
+}
+
+/// What an unwinder reads, and so where it must know its way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Data {
+    Sframe,
+    EhFrame,
+    Other,
+}
+
+impl<'q, 'a> Judge<'q, 'a> {
+    pub(super) fn new(target: &'q Target<'a>, hello: &Hello) -> Self {
+        let reads = match hello.data.as_str() {
+            "sframe" => Data::Sframe,
+            "eh_frame" => Data::EhFrame,
+            _ => Data::Other,
+        };
+        Self { target, reads }
+    }
+
+    /// Judges an answer.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(super) fn judge(
+        &self,
+        pending: &Pending,
+        answer: &sframe_protocol::Backtrace,
+    ) -> Result<Judged, Fault> {
+        let truth = pending.truth();
+        let topmost =
+            answer.frames.first().ok_or_else(|| Fault::bad_answer("a backtrace without a frame"))?;
+        if topmost.pc.0 != truth.pc {
+            let message = format!("the topmost frame's PC is {}, at the stop {:#x}", topmost.pc, truth.pc);
+            return Err(Fault::bad_answer(message));
+        }
+        let depth = truth.call_stack.depth();
+        let mut fp_untold = 0;
+        let frame = |(index, frame): (usize, &sframe_protocol::Frame)| {
+            let fp = match frame.fp {
+                Some(Fp::Value(value)) => Ok(value.0),
+                Some(Fp::Unreadable { unreadable }) => Err(unreadable.0),
+                // What it doesn't tell is not judged.
+                None if index < depth => {
+                    fp_untold += 1;
+                    truth.state(index).fp
+                }
+                None => Ok(0),
+            };
+            let mangled = frame.mangled.map(|mangled| Mangled {
+                value: mangled.value.0,
+                key: match mangled.key {
+                    sframe_vectors::PauthKey::A => PauthKey::A,
+                    sframe_vectors::PauthKey::B => PauthKey::B,
+                },
+            });
+            let cfa = frame.cfa.map(|cfa| cfa.0);
+            Frame { pc: frame.pc.0, cfa, fp, mangled, interrupted: frame.interrupted }
+        };
+        let frames: Vec<Frame> = answer.frames.iter().enumerate().map(frame).collect();
+        let count = frames.len();
+        let cfi = CfiRules(self.target);
+        let has_fde = |pc: u64| {
+            let address = ReturnAddress(pc).into();
+            match self.reads {
+                Data::Sframe => self.target.sections.has_fde(address),
+                Data::EhFrame => cfi.has_fde(address),
+                Data::Other => AnyRules.has_fde(address),
+            }
+        };
+        let (engines_end, engines) = &pending.engine;
+        // Behind an entry function without a mark lies a return address that
+        // leads nowhere. What an unwinder says there of its end is all the same.
+        let leads_nowhere = count == depth + 1
+            && !self.marks(truth.address(depth - 1))
+            && frames.last().is_some_and(|frame| !has_fde(frame.pc));
+        let end = if leads_nowhere { End::Failed(StepError::NoFde) } else { end_of(&answer.end) };
+        let backtrace = Backtrace { frames, end, words: Vec::new() };
+        let mut found = Vec::new();
+        let report = |disagreement| found.push(disagreement);
+        let mut end = match self.reads {
+            Data::Sframe => compare(&truth, &backtrace, &self.target.sections, report),
+            Data::EhFrame => compare(&truth, &backtrace, &cfi, report),
+            Data::Other => compare(&truth, &backtrace, &AnyRules, report),
+        };
+        let is_malformed = answer.end.kind == EndKind::Malformed && !leads_nowhere;
+        if is_malformed {
+            for disagreement in &mut found {
+                if disagreement.verdict == Verdict::Truncated {
+                    disagreement.verdict = Verdict::DecodeError;
+                }
+            }
+            if found.is_empty() {
+                found.push(at(&truth, count.min(depth) - 1, Verdict::DecodeError, backtrace.end));
+            }
+        }
+        if found.is_empty()
+            && self.reads == Data::Sframe
+            && engines.is_empty()
+            && rank(end) < rank(*engines_end)
+        {
+            let mut less = at(&truth, count.min(depth) - 1, Verdict::WrongEnd, backtrace.end);
+            if *engines_end == WalkEnd::Outermost {
+                less.expected = Value::End(End::Outermost);
+            }
+            found.push(less);
+        }
+        if !found.is_empty() {
+            end = WalkEnd::Disagreed;
+        }
+        let (mut own, mut shared): (Vec<Disagreement>, Vec<Disagreement>) = (Vec::new(), Vec::new());
+        for disagreement in found {
+            // What follows from an FP is of those who have made it wrong.
+            let follows = disagreement.after_wrong_fp.is_some() && !own.is_empty();
+            match engines.iter().find(|engines| !follows && is_same(&disagreement, engines)) {
+                Some(engines) => shared.push(*engines),
+                None if follows => own.push(disagreement),
+                None => own.push(Disagreement { after_wrong_fp: None, ..disagreement }),
+            }
+        }
+        let unclear = if engines.is_empty() { Vec::new() } else { std::mem::take(&mut own) };
+        Ok(Judged { end, own, shared, unclear, frames: count.min(depth) as u64, fp_untold })
+    }
+
+    /// Whether the section marks an outermost frame there.
+    fn marks(&self, address: LookupAddress) -> bool {
+        matches!(self.target.sections.lookup(address), Ok(Some(found)) if found.row.is_outermost())
+    }
+
+    /// Says whose a finding is where the engine has none.
+    pub(super) fn blame(&self, finding: Finding) -> Finding {
+        let (blame, confidence, whose) = match self.reads {
+            Data::Sframe => {
+                (Blame::Consumer, Confidence::High, "the engine of this project agrees with the call stack")
+            }
+            Data::EhFrame | Data::Other => (
+                Blame::Unknown,
+                Confidence::Low,
+                "the engine of this project has no finding there; what the unwinder reads is wrong, or the unwinder",
+            ),
+        };
+        Finding { blame, confidence, message: format!("{}; {whose}", finding.message), ..finding }
+    }
+}
+
+/// A disagreement about where a walk ends.
+fn at(truth: &Truth<'_>, frame: usize, verdict: Verdict, end: End) -> Disagreement {
+    Disagreement {
+        verdict,
+        frame,
+        pc: truth.state(frame).pc.get(),
+        address: truth.address(frame),
+        expected: Value::Frames(truth.call_stack.depth()),
+        got: Value::End(end),
+        after_wrong_fp: None,
+    }
+}
+
+/// How much of the stack a walk that agrees has shown.
+const fn rank(end: WalkEnd) -> u8 {
+    match end {
+        WalkEnd::Outermost => 2,
+        WalkEnd::Unmarked | WalkEnd::Context => 1,
+        _ => 0,
+    }
+}
+
+/// Whether a disagreement is the engine's, too: the same value, or where the
+/// engine has a wrong one, no value at all.
+fn is_same(found: &Disagreement, engines: &Disagreement) -> bool {
+    let gives_up = matches!(
+        found.verdict,
+        Verdict::Truncated | Verdict::BadMemory | Verdict::NoProgress | Verdict::DecodeError
+    );
+    found.frame == engines.frame
+        && (gives_up || (found.verdict == engines.verdict && found.got == engines.got))
+}
+
+fn end_of(end: &sframe_protocol::End) -> End {
+    let tracked = match end.what {
+        Some(sframe_vectors::Tracked::Ra) => Tracked::Ra,
+        Some(sframe_vectors::Tracked::Fp) => Tracked::Fp,
+        Some(sframe_vectors::Tracked::Cfa) | None => Tracked::Cfa,
+    };
+    let value = |address: Option<Address>| address.map_or(0, |address| address.0);
+    let register = sframe_engine::DwarfRegister(end.register.unwrap_or_default());
+    End::Failed(match end.kind {
+        EndKind::Outermost => return End::Outermost,
+        EndKind::TooDeep => return End::TooDeep,
+        EndKind::Failed | EndKind::Malformed => return End::Unspecified,
+        EndKind::NoFde => StepError::NoFde,
+        EndKind::NoRow => StepError::NoRow,
+        EndKind::Unreadable => StepError::Unreadable { tracked, address: value(end.address) },
+        // One that names no register has no message about it.
+        EndKind::UnknownRegister if end.register.is_none() => return End::Unspecified,
+        EndKind::UnknownRegister => StepError::UnknownRegister { tracked, register },
+        // To the comparison these two are the same.
+        EndKind::UnsafeRegister if end.register.is_none() => StepError::RaNotSaved,
+        EndKind::UnsafeRegister => StepError::UnsafeRegister { tracked, register },
+        EndKind::RaNotSaved => StepError::RaNotSaved,
+        EndKind::Misaligned => StepError::MisalignedCfa { cfa: value(end.cfa) },
+        EndKind::NoProgress => StepError::NoProgress { cfa: value(end.cfa), sp: 0 },
+    })
+}
+
+/// Where the call frame information of the images speaks.
+struct CfiRules<'q, 'a>(&'q Target<'a>);
+
+impl Rules for CfiRules<'_, '_> {
+    fn has_fde(&self, address: LookupAddress) -> bool {
+        let Some(module) = self.0.module_at(address.get()) else { return false };
+        let address = address.get().wrapping_sub(module.image.bias);
+        module.cfi().and_then(|cfi: &CallFrameInfo| cfi.fde_at(address)).is_some()
+    }
+
+    // Call frame information can follow any register.
+    fn need_register(&self, _: LookupAddress) -> bool {
+        false
+    }
+
+    fn bases(&self, _: LookupAddress) -> u64 {
+        0
+    }
+
+    fn keep_fp(&self, _: LookupAddress) -> Option<std::ops::Range<u64>> {
+        None
+    }
+
+    fn fp_rule(&self, _: LookupAddress) -> Option<RecoveryRule> {
+        None
+    }
+}
+
+/// Of what nobody here can read. An unwinder that says it has nothing there is
+/// believed; how often it says so is counted.
+struct AnyRules;
+
+impl Rules for AnyRules {
+    fn has_fde(&self, _: LookupAddress) -> bool {
+        false
+    }
+
+    fn need_register(&self, _: LookupAddress) -> bool {
+        false
+    }
+
+    fn bases(&self, _: LookupAddress) -> u64 {
+        0
+    }
+
+    fn keep_fp(&self, _: LookupAddress) -> Option<std::ops::Range<u64>> {
+        None
+    }
+
+    fn fp_rule(&self, _: LookupAddress) -> Option<RecoveryRule> {
+        None
+    }
+}
+
+/// A stop at which there was no answer.
+pub(super) struct FaultFinding {
+    pc: u64,
+    depth: usize,
+    message: String,
+    pub(super) hits: u64,
+}
+
+impl FaultFinding {
+    pub(super) fn new(pending: &Pending, message: String) -> Self {
+        Self { pc: pending.pc, depth: pending.call_stack.depth(), message, hits: 0 }
+    }
+
+    pub(super) fn finding(self, verdict: Verdict, target: &Target<'_>) -> Finding {
+        let place = target.place(self.pc);
+        let expected = format!("a backtrace of {} frames", self.depth);
+        let message = format!("{place}: {}", self.message);
+        Finding {
+            pc: Some(crate::finding::Address(place.address)),
+            image: place.image.map(str::to_owned),
+            function: place.function.map(str::to_owned),
+            frame: Some(0),
+            hits: self.hits,
+            blame: Blame::Consumer,
+            confidence: Confidence::High,
+            ..Finding::of_spec(verdict, expected, self.message, message)
+        }
+    }
+}
+
+/// A fault of which nobody knows at which stop.
+pub(super) fn unplaced(fault: &Fault) -> Finding {
+    let message = format!("{fault}; when each of the stops was asked alone, it did not happen again");
+    let finding = Finding::of_spec(fault.verdict, "a backtrace".to_owned(), fault.message.clone(), message);
+    Finding { blame: Blame::Consumer, confidence: Confidence::High, ..finding }
+}

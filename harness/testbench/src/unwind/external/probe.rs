@@ -1,0 +1,316 @@
+//! Collects stops while the program runs, and asks about many at once.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use sframe_machine::CallStack;
+use sframe_protocol::{Address, Hex, Stack, Stop};
+
+use crate::compare::{Disagreement, Truth, Value, WalkEnd, compare};
+use crate::examine::{Examination, Probe, WalkEnds};
+use crate::finding::{Finding, Findings};
+use crate::spec::Verdict;
+use crate::target::Target;
+use crate::triage::{Scene, Triage, triage};
+use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
+
+use super::judge::{FaultFinding, Judge};
+use super::sample::{Sample, StopsPerCase};
+use super::session::Session;
+use super::shadow::Shadow;
+use super::{ExternalError, Shown, UnwinderReport};
+
+/// So many stops are in one request, at most.
+const STOPS: usize = 64;
+/// So many frames, unless it is one stop.
+const FRAMES: usize = 1 << 16;
+/// So many bytes of memory are kept for stops that wait, unless it is one stop.
+const BYTES: usize = 8 << 20;
+/// So many bytes of the stack are sent along.
+const SNAPSHOT: u64 = 16 << 10;
+/// DWARF register numbers that are asked for.
+const REGISTERS: u32 = 96;
+
+/// A stop that waits for its answer, and what is true there.
+pub(super) struct Pending {
+    pub(super) pc: u64,
+    sp: u64,
+    fp: u64,
+    red_zone: u64,
+    pub(super) call_stack: CallStack,
+    /// What the engine of this project comes to.
+    pub(super) engine: (WalkEnd, Vec<Disagreement>),
+    /// What other witnesses say of these.
+    triages: Vec<Triage>,
+}
+
+impl Pending {
+    pub(super) fn truth(&self) -> Truth<'_> {
+        Truth {
+            pc: self.pc,
+            sp: self.sp,
+            fp: self.fp,
+            red_zone: self.red_zone,
+            call_stack: &self.call_stack,
+            stores: None,
+            ignores_fp: false,
+        }
+    }
+}
+
+impl Pending {
+    /// What other witnesses say of a disagreement that the engine has, too.
+    fn triage_of(&self, found: &Disagreement) -> Triage {
+        let same = self.engine.1.iter().zip(&self.triages).find(|(engines, _)| *engines == found);
+        same.map_or(Triage::UNKNOWN, |(_, triage)| triage.clone())
+    }
+}
+
+/// All that an unwinder is asked about one program.
+pub(super) struct Questions<'q, 'a> {
+    target: &'q Target<'a>,
+    session: Session<'q>,
+    engine: SframeUnwinder<'a>,
+    judge: Judge<'q, 'a>,
+    sample: Sample,
+    shadow: Shadow,
+    stops: Vec<Stop>,
+    pending: Vec<Pending>,
+    waiting_frames: usize,
+    waiting_bytes: usize,
+    asked: u64,
+    agree: u64,
+    frames: u64,
+    fp_untold: u64,
+    walk_ends: WalkEnds,
+    /// Disagreements of the unwinder alone.
+    own: Findings,
+    /// Those that the engine has, too.
+    shared: Findings,
+    /// Those where the engine has another one.
+    unclear: Findings,
+    faults: FxHashMap<(Verdict, u64), FaultFinding>,
+    /// What the unwinder says of ends that are findings: by verdict, frame, and
+    /// PC without bias.
+    said: FxHashMap<(Verdict, usize, u64), String>,
+    waited: Duration,
+    error: Option<ExternalError>,
+}
+
+impl<'q, 'a> Questions<'q, 'a> {
+    pub(super) fn new(target: &'q Target<'a>, session: Session<'q>, stops_per_case: StopsPerCase) -> Self {
+        let bits = target.executable().image.cpu.address_bits;
+        Self {
+            target,
+            judge: Judge::new(target, &session.hello),
+            session,
+            engine: SframeUnwinder::new(target.sections.clone(), bits),
+            sample: Sample::new(stops_per_case),
+            shadow: Shadow::default(),
+            stops: Vec::new(),
+            pending: Vec::new(),
+            waiting_frames: 0,
+            waiting_bytes: 0,
+            asked: 0,
+            agree: 0,
+            frames: 0,
+            fp_untold: 0,
+            walk_ends: WalkEnds::default(),
+            own: Findings::default(),
+            shared: Findings::default(),
+            unclear: Findings::default(),
+            faults: FxHashMap::default(),
+            said: FxHashMap::default(),
+            waited: Duration::ZERO,
+            error: None,
+        }
+    }
+
+    /// What the engine comes to at a stop.
+    fn of_the_engine(
+        &mut self,
+        truth: &Truth<'_>,
+        viewpoint: &Viewpoint<'_>,
+    ) -> (WalkEnd, Vec<Disagreement>) {
+        let mut backtrace = Backtrace::default();
+        self.engine.unwind(viewpoint, &mut backtrace);
+        let mut found = Vec::new();
+        // Luck is the section's, and no unwinder's.
+        let truth = Truth { stores: None, ..*truth };
+        let end = compare(&truth, &backtrace, &self.target.sections, |disagreement| found.push(disagreement));
+        (end, found)
+    }
+
+    fn snapshot(&self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> Stack {
+        let Some(region) = self.shadow.region(truth.sp) else { return Stack::default() };
+        let start = (truth.sp.saturating_sub(truth.red_zone) & !7).max(region.start);
+        let len = (region.end - start).min(SNAPSHOT);
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or(0)];
+        if !viewpoint.memory.read(start, &mut bytes) {
+            return Stack::default();
+        }
+        Stack { address: Address(start), bytes: Hex(bytes) }
+    }
+
+    /// Asks about all stops that wait.
+    fn ask(&mut self) {
+        if self.stops.is_empty() {
+            return;
+        }
+        let Self {
+            target, session, judge, shadow, stops, pending, faults, said, own, shared, unclear, ..
+        } = self;
+        let read = |stop: usize, address: u64, size: u32| shadow.read(stop, address, size);
+        let (mut agree, mut frames, mut fp_untold, mut ends) = (0, 0, 0, WalkEnds::default());
+        let start = Instant::now();
+        let mut asked = 0;
+        let result = session.unwind(stops, &read, &mut |index, answer| {
+            let pending = &pending[index];
+            asked += 1;
+            let judged = answer.and_then(|answer| Ok((judge.judge(pending, &answer)?, answer.end.message)));
+            let (judged, message) = match judged {
+                Ok(judged) => judged,
+                Err(fault) => {
+                    ends.count(WalkEnd::Disagreed);
+                    let found = faults.entry((fault.verdict, pending.pc));
+                    found.or_insert_with(|| FaultFinding::new(pending, fault.message)).hits += 1;
+                    return;
+                }
+            };
+            frames += judged.frames;
+            fp_untold += judged.fp_untold;
+            agree += u64::from(judged.end != WalkEnd::Disagreed);
+            ends.count(judged.end);
+            if let Some(message) = message {
+                for found in judged.own.iter().chain(&judged.unclear) {
+                    if matches!(found.got, Value::End(_)) {
+                        let bias = target.module_at(found.pc).map_or(0, |module| module.image.bias);
+                        let key = (found.verdict, found.frame, found.pc.wrapping_sub(bias));
+                        said.entry(key).or_insert_with(|| super::process::shown(message.as_bytes()));
+                    }
+                }
+            }
+            for found in judged.own {
+                own.add_triaged(found, target, || Triage::UNKNOWN);
+            }
+            for found in judged.shared {
+                shared.add_triaged(found, target, || pending.triage_of(&found));
+            }
+            for found in judged.unclear {
+                unclear.add_triaged(found, target, || pending.triage_of(&found));
+            }
+        });
+        self.waited += start.elapsed();
+        self.asked += asked;
+        self.agree += agree;
+        self.frames += frames;
+        self.fp_untold += fp_untold;
+        self.walk_ends.add(&ends);
+        self.error = self.error.take().or(result.err());
+        self.stops.clear();
+        self.pending.clear();
+        self.shadow.settle();
+        (self.waiting_frames, self.waiting_bytes) = (0, 0);
+    }
+
+    /// All that came of it.
+    pub(super) fn finish(mut self, examination: Examination) -> Shown {
+        self.ask();
+        // Nobody was asked there.
+        self.walk_ends.unsettled = examination.walk_ends.unsettled;
+        let hello = self.session.hello.clone();
+        let report = UnwinderReport {
+            name: hello.name,
+            version: hello.version,
+            data: hello.data,
+            moments: self.sample.moments,
+            different: self.sample.different,
+            stops: self.asked,
+            agree: self.agree,
+            frames: self.frames,
+            fp_untold: self.fp_untold,
+            walk_ends: self.walk_ends,
+            section_findings: examination.findings.len() as u64,
+            restarts: self.session.restarts,
+            seconds: self.waited.as_secs_f64(),
+        };
+        let judge = &self.judge;
+        let said = &self.said;
+        let quoting = |found: Finding| {
+            let key = found.frame.zip(found.pc).map(|(frame, pc)| (found.verdict, frame, pc.0));
+            match key.and_then(|key| said.get(&key)) {
+                Some(words) => noting(found, &format!("the unwinder says: {words}")),
+                None => found,
+            }
+        };
+        let mut findings: Vec<_> = self
+            .own
+            .into_findings(self.target)
+            .into_iter()
+            .map(|found| judge.blame(quoting(found)))
+            .collect();
+        let mut faults: Vec<_> = self.faults.into_iter().collect();
+        faults.sort_by_key(|((_, pc), found)| (*pc, found.hits));
+        findings.extend(faults.into_iter().map(|((verdict, _), found)| found.finding(verdict, self.target)));
+        findings.extend(self.session.unplaced.iter().map(super::judge::unplaced));
+        let unclear = self.unclear.into_findings(self.target).into_iter();
+        findings.extend(unclear.map(|found| {
+            let found = quoting(found);
+            noting(
+                found,
+                "the engine of this project does not agree with the call stack either, but otherwise",
+            )
+        }));
+        let same = |found| noting(found, "the engine of this project says the same");
+        let shared = self.shared.into_findings(self.target).into_iter().map(same).collect();
+        Shown { examination, report, shared, findings, error: self.error }
+    }
+}
+
+impl Probe for Questions<'_, '_> {
+    fn start(&mut self) {
+        self.ask();
+        self.sample.start();
+        self.shadow.start();
+    }
+
+    fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
+        if self.error.is_some() || !self.sample.wants(truth) {
+            return;
+        }
+        let depth = truth.call_stack.depth();
+        if self.stops.len() == STOPS
+            || self.waiting_frames.saturating_add(depth) > FRAMES
+            || self.waiting_bytes.saturating_add(self.shadow.later_bytes()) > BYTES
+        {
+            self.ask();
+            if self.error.is_some() {
+                return;
+            }
+        }
+        let engine = self.of_the_engine(truth, viewpoint);
+        let scene = Scene { truth, viewpoint, target: self.target };
+        let triages = engine.1.iter().map(|found| triage(found, &scene, true)).collect();
+        self.shadow.keep(viewpoint.memory, self.stops.len());
+        let stack = self.snapshot(truth, viewpoint);
+        let registers =
+            (0..REGISTERS).filter_map(|number| Some((number, Address(viewpoint.register(number)?))));
+        let registers: BTreeMap<u32, Address> = registers.collect();
+        self.waiting_frames += depth;
+        self.waiting_bytes += stack.bytes.0.len() + depth * size_of::<sframe_machine::Record>();
+        self.stops.push(Stop { pc: Address(truth.pc), registers, stack });
+        let call_stack = truth.call_stack.clone();
+        let Truth { pc, sp, fp, red_zone, .. } = *truth;
+        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages });
+    }
+
+    fn stored(&mut self, address: u64, len: u64) {
+        self.shadow.stored(address, len);
+    }
+}
+
+fn noting(finding: Finding, what: &str) -> Finding {
+    let message = format!("{}; {what}", finding.message);
+    Finding { message, ..finding }
+}

@@ -1,0 +1,237 @@
+//! A process that speaks the protocol, and all that can go wrong with it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, sleep};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
+use sframe_protocol::{Answer, MAX_LINE};
+
+use crate::spec::Verdict;
+
+/// So much of what the process last wrote to standard error is kept.
+const STANDARD_ERROR: usize = 4096;
+/// So many characters of it, or of a bad answer, are shown.
+const SHOWN: usize = 300;
+/// A process that was asked to end has so long to do so.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// What an unwinder has done wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Fault {
+    /// [`Verdict::Crashed`], [`Verdict::TimedOut`] or [`Verdict::BadAnswer`].
+    pub verdict: Verdict,
+    /// What it was, and what the unwinder wrote to standard error.
+    pub message: String,
+}
+
+impl Fault {
+    pub(super) fn bad_answer(message: impl Into<String>) -> Self {
+        Self { verdict: Verdict::BadAnswer, message: message.into() }
+    }
+}
+
+/// A line of the process, without its end.
+enum Line {
+    Whole(Vec<u8>),
+    TooLong,
+}
+
+/// The end of what was written to standard error.
+#[derive(Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    complete: bool,
+}
+
+/// An unwinder's process. Dropping it ends the process.
+pub(super) struct Process {
+    child: Child,
+    /// What is to be written to standard input. A thread writes it: a process
+    /// that reads nothing must not keep the bench waiting.
+    requests: Option<Sender<Vec<u8>>>,
+    lines: Receiver<Line>,
+    tail: Arc<Mutex<Tail>>,
+    timeout: Duration,
+}
+
+impl Process {
+    /// Starts a process. `timeout` is how long it may take for each line.
+    pub(super) fn start(words: &[String], timeout: Duration) -> std::io::Result<Self> {
+        let (program, arguments) = words.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A group of its own, so that its own children end with it.
+            .process_group(0)
+            .spawn()?;
+        let (requests, to_write) = channel();
+        // A process that writes without being asked waits for the bench.
+        let (read, lines) = sync_channel(1);
+        let tail = Arc::new(Mutex::new(Tail::default()));
+        if let Some(stdin) = child.stdin.take() {
+            Builder::new().name("requests".into()).spawn(move || write_requests(stdin, &to_write))?;
+        }
+        if let Some(stdout) = child.stdout.take() {
+            Builder::new().name("answers".into()).spawn(move || read_lines(stdout, &read))?;
+        }
+        if let Some(stderr) = child.stderr.take() {
+            let tail = tail.clone();
+            Builder::new().name("diagnostics".into()).spawn(move || read_tail(stderr, &tail))?;
+        }
+        Ok(Self { child, requests: Some(requests), lines, tail, timeout })
+    }
+
+    /// Sends a message.
+    pub(super) fn send(&self, message: &impl Serialize) -> Result<(), Fault> {
+        let mut line = serde_json::to_vec(message)
+            .map_err(|error| Fault::bad_answer(format!("the request can't be written: {error}")))?;
+        line.push(b'\n');
+        // A process that is gone shows when its answer is read.
+        if let Some(requests) = &self.requests {
+            let _ = requests.send(line);
+        }
+        Ok(())
+    }
+
+    /// When the next line has to be there.
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + self.timeout
+    }
+
+    /// The next answer.
+    pub(super) fn receive(&mut self, deadline: Instant) -> Result<Answer, Fault> {
+        match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
+                let start = shown(&line[..line.len().min(SHOWN)]);
+                self.fault(Verdict::BadAnswer, format!("no answer of the protocol ({error}): {start}"))
+            }),
+            Ok(Line::TooLong) => {
+                Err(self.fault(Verdict::BadAnswer, format!("a line of more than {MAX_LINE} bytes")))
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let seconds = self.timeout.as_secs_f64();
+                Err(self.fault(Verdict::TimedOut, format!("no answer within {seconds} s")))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let how = match self.wait(FAREWELL) {
+                    Some(status) => format!("the unwinder has ended: {status}"),
+                    None => "the unwinder has closed its standard output".to_owned(),
+                };
+                Err(self.fault(Verdict::Crashed, how))
+            }
+        }
+    }
+
+    fn fault(&self, verdict: Verdict, what: String) -> Fault {
+        // What it wrote last may not have arrived yet.
+        let mut message = what;
+        for _ in 0..20 {
+            let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+            if tail.complete || verdict != Verdict::Crashed {
+                break;
+            }
+            drop(tail);
+            sleep(Duration::from_millis(5));
+        }
+        let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        if !tail.bytes.is_empty() {
+            let start = tail.bytes.len().saturating_sub(SHOWN);
+            message += &format!("; standard error: {}", shown(&tail.bytes[start..]));
+        }
+        Fault { verdict, message }
+    }
+
+    fn wait(&mut self, at_most: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + at_most;
+        let mut pause = Duration::from_micros(200);
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends the process without waiting for it.
+    pub(super) fn kill(&mut self) {
+        self.requests = None;
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // The group may be gone already.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.requests = None;
+        self.wait(FAREWELL);
+        self.kill();
+    }
+}
+
+/// Text for a message: one line, and nothing that a terminal would obey.
+pub(super) fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
+    let lines: Vec<String> = text
+        .lines()
+        .map(|line| line.trim_end().escape_debug().to_string().replace("\\\"", "\""))
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join(" | ")
+}
+
+fn write_requests(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>) {
+    for request in requests {
+        if stdin.write_all(&request).and_then(|()| stdin.flush()).is_err() {
+            break;
+        }
+    }
+}
+
+/// Lines as they come, until one is too long or cut by the end.
+fn read_lines(stdout: impl Read, lines: &SyncSender<Line>) {
+    let mut stdout = BufReader::with_capacity(1 << 16, stdout);
+    loop {
+        let mut line = Vec::new();
+        let limit = MAX_LINE as u64 + 1;
+        if (&mut stdout).take(limit).read_until(b'\n', &mut line).is_err() {
+            return;
+        }
+        let too_long = line.len() > MAX_LINE;
+        if line.last() != Some(&b'\n') && !too_long {
+            return;
+        }
+        line.pop();
+        let line = if too_long { Line::TooLong } else { Line::Whole(line) };
+        if lines.send(line).is_err() || too_long {
+            return;
+        }
+    }
+}
+
+fn read_tail(mut stderr: impl Read, tail: &Mutex<Tail>) {
+    let mut buffer = [0; STANDARD_ERROR];
+    while let Ok(count @ 1..) = stderr.read(&mut buffer) {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.bytes.extend_from_slice(&buffer[..count]);
+        let excess = tail.bytes.len().saturating_sub(STANDARD_ERROR);
+        tail.bytes.drain(..excess);
+    }
+    tail.lock().unwrap_or_else(PoisonError::into_inner).complete = true;
+}

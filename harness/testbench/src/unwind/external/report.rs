@@ -1,0 +1,114 @@
+//! What an unwinder was asked, in numbers.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::CaseReport;
+use crate::examine::WalkEnds;
+
+/// What an unwinder was asked about a program, in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct UnwinderReport {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it reads: `sframe`, `eh_frame`, or a word of its own.
+    pub data: String,
+    /// Instructions before which it could have been asked.
+    pub moments: u64,
+    /// Those of them with another PC or call stack than all before. Once they
+    /// are 4,194,304, later ones are not told apart.
+    pub different: u64,
+    /// Stops at which it was asked.
+    pub stops: u64,
+    /// Stops without a disagreement.
+    pub agree: u64,
+    /// Frames compared.
+    pub frames: u64,
+    /// Those of them of which it did not tell the frame pointer.
+    pub fp_untold: u64,
+    /// How its walks ended.
+    pub walk_ends: WalkEnds,
+    /// Findings of the engine of this project, at every instruction.
+    pub section_findings: u64,
+    /// How often it had to be started again.
+    pub restarts: u32,
+    /// How long the bench has waited for it.
+    pub seconds: f64,
+}
+
+impl UnwinderReport {
+    fn add(&mut self, other: &Self) {
+        self.name.clone_from(&other.name);
+        self.version.clone_from(&other.version);
+        self.data.clone_from(&other.data);
+        self.moments += other.moments;
+        self.different += other.different;
+        self.stops += other.stops;
+        self.agree += other.agree;
+        self.frames += other.frames;
+        self.fp_untold += other.fp_untold;
+        self.walk_ends.add(&other.walk_ends);
+        self.section_findings += other.section_findings;
+        self.restarts += other.restarts;
+        self.seconds += other.seconds;
+    }
+
+    /// The numbers for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let grouped = crate::report::grouped;
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "unwinder {} {}, which reads {}: asked at {} stops of {} ({} with a PC or call stack of their own), {} agree",
+            self.name,
+            self.version,
+            self.data,
+            grouped(self.stops),
+            grouped(self.moments),
+            grouped(self.different),
+            grouped(self.agree)
+        );
+        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+        let rate = self.stops as f64 / self.seconds.max(1e-6);
+        let _ = writeln!(
+            text,
+            "    {} frames, {} of them without FP; {:.0} stops per second; started again {} times",
+            grouped(self.frames),
+            grouped(self.fp_untold),
+            rate,
+            self.restarts
+        );
+        let ends = self.walk_ends;
+        let _ = writeln!(
+            text,
+            "    its walks ended: {} outermost, {} unmarked, {} context, {} no-fde, {} in-register, {} no-progress, {} in disagreement",
+            grouped(ends.outermost),
+            grouped(ends.unmarked),
+            grouped(ends.context),
+            grouped(ends.no_fde),
+            grouped(ends.in_register),
+            grouped(ends.no_progress),
+            grouped(ends.disagreed)
+        );
+        if self.section_findings > 0 {
+            let _ = writeln!(
+                text,
+                "    of the sections themselves, {} findings at all instructions: see the same run without --unwinder",
+                grouped(self.section_findings)
+            );
+        }
+        text
+    }
+}
+
+/// The numbers of all cases together.
+#[must_use]
+pub fn summary(cases: &[CaseReport]) -> String {
+    let mut total = UnwinderReport::default();
+    cases.iter().filter_map(|case| case.unwinder.as_ref()).for_each(|report| total.add(report));
+    total.text()
+}

@@ -1,0 +1,137 @@
+//! At which stops an unwinder is asked.
+
+use std::hash::Hasher as _;
+
+use rustc_hash::{FxHashSet, FxHasher};
+
+use crate::compare::Truth;
+
+/// How many stops of a case an unwinder in another process is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopsPerCase {
+    /// Every instruction.
+    All,
+    /// Each PC when it is first reached; and so many more stops with a call
+    /// stack that this PC has not been seen with, the first ones, as long as
+    /// they have fewer than [`FRAMES_PER_STOP`] frames on the average.
+    AtMost(u64),
+}
+
+impl StopsPerCase {
+    /// Where nobody asks for anything else.
+    pub const DEFAULT: Self = Self::AtMost(2000);
+}
+
+impl std::str::FromStr for StopsPerCase {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("all", _) => Ok(Self::All),
+            (_, Ok(stops)) => Ok(Self::AtMost(stops)),
+            _ => Err("a number or `all` is expected".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for StopsPerCase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::AtMost(stops) => stops.fmt(f),
+        }
+    }
+}
+
+/// See [`StopsPerCase::AtMost`].
+pub const FRAMES_PER_STOP: u64 = 100;
+
+/// No more different stops than this are told apart; later ones count as new.
+const TOLD_APART: usize = 1 << 22;
+
+/// A call of the path to the current function, and the path with it.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    since: u64,
+    return_address: u64,
+    path: u64,
+}
+
+/// Chooses stops.
+#[derive(Debug)]
+pub(super) struct Sample {
+    stops_per_case: StopsPerCase,
+    calls: Vec<Call>,
+    pcs: FxHashSet<u64>,
+    stops: FxHashSet<u64>,
+    more_stops: u64,
+    more_frames: u64,
+    /// Moments that have been offered.
+    pub(super) moments: u64,
+    /// Those of them that were unlike any other before.
+    pub(super) different: u64,
+}
+
+fn hash(values: impl std::hash::Hash) -> u64 {
+    let mut hasher = FxHasher::default();
+    values.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Sample {
+    pub(super) fn new(stops_per_case: StopsPerCase) -> Self {
+        Self {
+            stops_per_case,
+            calls: Vec::new(),
+            pcs: FxHashSet::default(),
+            stops: FxHashSet::default(),
+            more_stops: 0,
+            more_frames: 0,
+            moments: 0,
+            different: 0,
+        }
+    }
+
+    /// Another run has begun.
+    pub(super) fn start(&mut self) {
+        self.calls.clear();
+    }
+
+    /// Whether the unwinder is to be asked at this moment.
+    pub(super) fn wants(&mut self, truth: &Truth<'_>) -> bool {
+        self.moments += 1;
+        let records = truth.call_stack.records();
+        self.calls.truncate(records.len());
+        // A call is the same if it was made at the same time; then those
+        // before it are the same, too.
+        while let Some(call) = self.calls.last()
+            && let Some(record) = records.get(self.calls.len() - 1)
+            && (call.since, call.return_address) != (record.since, record.return_address)
+        {
+            self.calls.pop();
+        }
+        for record in &records[self.calls.len()..] {
+            let outer = self.calls.last().map_or(0, |call| call.path);
+            let path = hash((outer, record.return_address, record.interrupted));
+            let (since, return_address) = (record.since, record.return_address);
+            self.calls.push(Call { since, return_address, path });
+        }
+        let path = self.calls.last().map_or(0, |call| call.path);
+        let is_new =
+            self.stops.len() >= TOLD_APART || self.stops.insert(hash((path, truth.pc, records.len())));
+        self.different += u64::from(is_new);
+        let StopsPerCase::AtMost(most) = self.stops_per_case else { return true };
+        if !is_new {
+            return false;
+        }
+        if self.pcs.insert(truth.pc) {
+            return true;
+        }
+        let wanted = self.more_stops < most && self.more_frames < most.saturating_mul(FRAMES_PER_STOP);
+        if wanted {
+            self.more_stops += 1;
+            self.more_frames += truth.call_stack.depth() as u64;
+        }
+        wanted
+    }
+}

@@ -1,0 +1,250 @@
+//! Requests and answers, whatever becomes of the process meanwhile.
+
+use std::ops::Range;
+
+use sframe_protocol::{
+    Answer, Backtrace, Hello, Hex, MAX_READ, Open, Read, Reply, Request, RequestHello, SectionQuestion, Stop,
+    VERSION,
+};
+
+use crate::spec::Verdict;
+
+use super::process::{Fault, Process};
+use super::{Asked, CommandLine, ExternalError};
+
+/// After so many restarts in one case nothing more is asked.
+pub const RESTARTS: u32 = 32;
+
+/// The memory of the program at each of the stops that are asked.
+pub(super) type ReadMemory<'r> = dyn Fn(usize, u64, u32) -> Option<Vec<u8>> + 'r;
+
+/// An unwinder that is started again whenever it has done wrong.
+pub(super) struct Session<'s> {
+    command: &'s CommandLine,
+    open: Option<Open>,
+    process: Option<Process>,
+    next_id: u64,
+    pub(super) hello: Hello,
+    pub(super) restarts: u32,
+    /// So many restarts may there be.
+    limit: u32,
+    silences: u32,
+    /// Faults that did not show again when each stop was asked alone.
+    pub(super) unplaced: Vec<Fault>,
+}
+
+impl<'s> Session<'s> {
+    /// Starts an unwinder. With a program, or else for sections only.
+    pub(super) fn start(command: &'s CommandLine, open: Option<Open>) -> Result<Self, ExternalError> {
+        let hello = Hello::new("", "", "");
+        let mut session = Self {
+            command,
+            open,
+            process: None,
+            next_id: 1,
+            hello,
+            restarts: 0,
+            limit: RESTARTS,
+            silences: 0,
+            unplaced: Vec::new(),
+        };
+        session.begin()?;
+        Ok(session)
+    }
+
+    fn begin(&mut self) -> Result<(), ExternalError> {
+        let CommandLine { words, timeout, .. } = self.command;
+        self.process = None;
+        let start = Process::start(words, *timeout).map_err(|error| ExternalError::Start {
+            program: words.first().cloned().unwrap_or_default(),
+            error,
+        })?;
+        self.process = Some(start);
+        let bench = concat!("sframe-testbench ", env!("CARGO_PKG_VERSION")).to_owned();
+        let request = RequestHello { protocol: VERSION, bench };
+        let answer = self.request(Request { hello: Some(request), ..Request::default() })?;
+        let hello = answer.hello.ok_or_else(|| Fault::bad_answer("no `hello` in the answer to `hello`"))?;
+        if hello.protocol != VERSION {
+            return Err(ExternalError::Version { theirs: hello.protocol });
+        }
+        self.hello = hello;
+        if let Some(open) = self.open.clone() {
+            let answer = self.request(Request { open: Some(open), ..Request::default() })?;
+            if let Some(reason) = answer.unsupported {
+                return Err(ExternalError::Unsupported(reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the process, and starts another.
+    ///
+    /// # Errors
+    /// It has been started too often, or starts no more.
+    fn restart(&mut self, after: &Fault) -> Result<(), ExternalError> {
+        loop {
+            if let Some(process) = &mut self.process {
+                process.kill();
+            }
+            self.process = None;
+            if self.restarts >= self.limit {
+                return Err(ExternalError::GivenUp(after.clone()));
+            }
+            self.restarts += 1;
+            match self.begin() {
+                // It may die in the handshake, too; that ends some time.
+                Err(ExternalError::Fault(_)) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn process(&mut self) -> Result<&mut Process, Fault> {
+        self.process.as_mut().ok_or_else(|| Fault::bad_answer("no process"))
+    }
+
+    /// Sends a request that has one answer.
+    fn request(&mut self, request: Request) -> Result<Answer, Fault> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let process = self.process()?;
+        process.send(&Request { id, ..request })?;
+        let deadline = process.deadline();
+        let answer = process.receive(deadline)?;
+        is_for(id, &answer)?;
+        Ok(answer)
+    }
+
+    /// Asks about a section. Each question may cost a restart of its own, and
+    /// only silence is counted: it takes long.
+    ///
+    /// # Errors
+    /// The unwinder comes up no more, or was silent too often.
+    pub(super) fn section(&mut self, question: SectionQuestion) -> Result<Asked, ExternalError> {
+        self.limit = self.restarts + RESTARTS;
+        let answer = self.request(Request { section: Some(question), ..Request::default() });
+        let answer = answer.and_then(|answer| match (answer.section, answer.unsupported) {
+            (Some(section), None) => Ok(Asked::Answer(section)),
+            (None, Some(reason)) => Ok(Asked::Unsupported(reason)),
+            _ => Err(Fault::bad_answer("neither `section` nor `unsupported` in the answer to `section`")),
+        });
+        let fault = match answer {
+            Ok(asked) => return Ok(asked),
+            Err(fault) => fault,
+        };
+        self.silences += u32::from(fault.verdict == Verdict::TimedOut);
+        if self.silences > RESTARTS {
+            return Err(ExternalError::GivenUp(fault));
+        }
+        self.restart(&fault)?;
+        Ok(Asked::Fault(fault))
+    }
+
+    /// Asks for walks. `got` is called for each stop, in their order, with the
+    /// answer or what went wrong at this stop.
+    ///
+    /// A process that dies, or says nothing more, may have done so at any stop
+    /// that it has not answered yet: those are asked again, each alone.
+    ///
+    /// # Errors
+    /// The unwinder had to be started too often.
+    pub(super) fn unwind(
+        &mut self,
+        stops: &[Stop],
+        read: &ReadMemory<'_>,
+        got: &mut dyn FnMut(usize, Result<Backtrace, Fault>),
+    ) -> Result<(), ExternalError> {
+        let mut next = 0;
+        // Up to here each is asked alone, to find whose fault this is.
+        let mut alone_until = 0;
+        let mut suspect = None;
+        while next < stops.len() {
+            let range = next..if next < alone_until { next + 1 } else { stops.len() };
+            if let Err(fault) = self.exchange(range.clone(), stops, read, &mut |answer| {
+                got(next, Ok(answer));
+                next += 1;
+            }) {
+                let is_certain = range.len() == 1 || fault.verdict == Verdict::BadAnswer;
+                let restarted = self.restart(&fault);
+                if is_certain {
+                    got(next, Err(fault));
+                    next += 1;
+                    (alone_until, suspect) = (0, None);
+                } else {
+                    (alone_until, suspect) = (range.end, Some(fault));
+                }
+                restarted?;
+            }
+            if next >= alone_until {
+                self.unplaced.extend(suspect.take());
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks about some stops. `got` is called for each that is answered.
+    fn exchange(
+        &mut self,
+        range: Range<usize>,
+        stops: &[Stop],
+        read: &ReadMemory<'_>,
+        got: &mut dyn FnMut(Backtrace),
+    ) -> Result<(), Fault> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let first = range.start;
+        let process = self.process()?;
+        process.send(&Unwind { id, unwind: &stops[range.clone()] })?;
+        for expected in range.clone() {
+            // Whatever it reads meanwhile gives it no more time.
+            let deadline = process.deadline();
+            let answer = loop {
+                let answer = process.receive(deadline)?;
+                is_for(id, &answer)?;
+                let Some(wanted) = answer.read else { break answer };
+                let Read { stop, address, size } = wanted;
+                let stop = first.checked_add(stop).filter(|stop| range.contains(stop));
+                let (Some(stop), 1..=MAX_READ) = (stop, size) else {
+                    return Err(Fault::bad_answer(format!(
+                        "it wants to read {size} bytes at stop {}, of {} stops",
+                        wanted.stop,
+                        range.len()
+                    )));
+                };
+                process.send(&Reply { memory: read(stop, address.0, size).map(Hex) })?;
+            };
+            match answer {
+                Answer { stop: Some(stop), frames: Some(frames), end: Some(end), .. }
+                    if first + stop == expected =>
+                {
+                    got(Backtrace { frames, end });
+                }
+                Answer { stop, frames, end, .. } => {
+                    let present = |is: bool| if is { "is there" } else { "is missing" };
+                    return Err(Fault::bad_answer(format!(
+                        "the answer to stop {} was expected; stop: {}, `frames` {}, `end` {}",
+                        expected - first,
+                        stop.map_or_else(|| "missing".to_owned(), |stop| stop.to_string()),
+                        present(frames.is_some()),
+                        present(end.is_some())
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// [`Request::unwind`], without a copy of the stops.
+#[derive(serde::Serialize)]
+struct Unwind<'s> {
+    id: u64,
+    unwind: &'s [Stop],
+}
+
+fn is_for(id: u64, answer: &Answer) -> Result<(), Fault> {
+    if answer.id == id {
+        return Ok(());
+    }
+    Err(Fault::bad_answer(format!("an answer to request {}, where {id} was asked", answer.id)))
+}

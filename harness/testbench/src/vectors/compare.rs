@@ -1,0 +1,169 @@
+//! An answer about a section against what a vector says.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use sframe_protocol::{SectionAnswer, SectionPart, StepAnswer};
+use sframe_vectors::{Answer, Fde, Lookup, Reject, RejectKind, Row, Vector};
+
+/// What a difference is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// Whether the section can be opened.
+    Opening,
+    /// The header.
+    Header,
+    /// A function, or a row of it.
+    Fdes,
+    /// A look-up.
+    Lookups,
+    /// A step.
+    Steps,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Opening, Self::Header, Self::Fdes, Self::Lookups, Self::Steps];
+
+    /// The part of the protocol's answer. A reader can't but open the section.
+    const fn in_protocol(self) -> Option<SectionPart> {
+        match self {
+            Self::Opening => None,
+            Self::Header => Some(SectionPart::Header),
+            Self::Fdes => Some(SectionPart::Fdes),
+            Self::Lookups => Some(SectionPart::Lookups),
+            Self::Steps => Some(SectionPart::Steps),
+        }
+    }
+
+    /// The number of questions that a vector asks.
+    pub(super) fn questions(self, vector: &Vector) -> u64 {
+        let count = match self {
+            Self::Opening => 1,
+            Self::Header => usize::from(vector.header.is_some()),
+            Self::Fdes => vector.fdes.len(),
+            Self::Lookups => vector.lookups.len(),
+            Self::Steps => vector.steps.len(),
+        };
+        count as u64
+    }
+
+    /// Whether a reader with these parts answers this one.
+    pub(super) fn is_in(self, parts: &[SectionPart]) -> bool {
+        self.in_protocol().is_none_or(|part| parts.contains(&part))
+    }
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    /// What differs, each with a sentence.
+    pub(super) differences: Vec<(Part, String)>,
+    /// How many questions of each part were answered.
+    pub(super) answered: Vec<(Part, u64)>,
+}
+
+/// Compares an answer. A reader's parts beside `parts` are not asked for.
+pub(super) fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Compared {
+    let mut differences = Vec::new();
+    match (&answer.reject, &vector.reject) {
+        (None, None) => {}
+        (Some(got), Some(expected)) if is_same(got, expected) => {}
+        (got, expected) => {
+            let [expected, got] = [expected, got]
+                .map(|reject| reject.as_ref().map_or_else(|| "a section".to_owned(), |it| format!("{it:?}")));
+            differences.push((Part::Opening, differ("opening", &expected, &got)));
+        }
+    }
+    let mut answered = vec![(Part::Opening, 1)];
+    if answer.reject.is_some() || vector.reject.is_some() {
+        return Compared { differences, answered };
+    }
+    for part in Part::ALL.into_iter().filter(|part| *part != Part::Opening && part.is_in(parts)) {
+        answered.push((part, part.questions(vector)));
+        let found = match part {
+            Part::Opening => Vec::new(),
+            Part::Header => match (&answer.header, &vector.header) {
+                (Some(got), Some(expected)) if got == expected => Vec::new(),
+                (got, expected) => vec![differ("header", expected, got)],
+            },
+            Part::Fdes => each(part, answer.fdes.as_deref(), &vector.fdes, compare_fde),
+            Part::Lookups => each(part, answer.lookups.as_deref(), &vector.lookups, compare_lookup),
+            Part::Steps => {
+                let expected: Vec<StepAnswer> = vector
+                    .steps
+                    .iter()
+                    .map(|step| StepAnswer { caller: step.caller, end: step.end })
+                    .collect();
+                each(part, answer.steps.as_deref(), &expected, |index, got, expected| {
+                    (got != expected).then(|| differ(&format!("step {index}"), expected, got))
+                })
+            }
+        };
+        differences.extend(found.into_iter().map(|difference| (part, difference)));
+    }
+    Compared { differences, answered }
+}
+
+fn differ<T: Debug + ?Sized, U: Debug + ?Sized>(what: &str, expected: &T, got: &U) -> String {
+    format!("{what}: expected {expected:?}, got {got:?}")
+}
+
+/// Compares a list of answers, which has to be as long as that of the questions.
+fn each<T>(
+    part: Part,
+    got: Option<&[T]>,
+    expected: &[T],
+    compare: impl Fn(usize, &T, &T) -> Option<String>,
+) -> Vec<String> {
+    let Some(got) = got else {
+        return vec![format!("{part:?}: no answer, though the unwinder promised one")];
+    };
+    if got.len() != expected.len() {
+        return vec![format!("{part:?}: {} answers expected, got {}", expected.len(), got.len())];
+    }
+    let pairs = got.iter().zip(expected).enumerate();
+    pairs.filter_map(|(index, (got, expected))| compare(index, got, expected)).collect()
+}
+
+/// A reader that tells no kind is right if it rejects; offsets count where both have one.
+fn is_same(got: &Reject, expected: &Reject) -> bool {
+    let offset = got.offset.zip(expected.offset).is_none_or(|(got, expected)| got == expected);
+    got.kind == RejectKind::Unspecified || (got.kind == expected.kind && offset)
+}
+
+fn compare_fde(index: usize, got: &Fde, expected: &Fde) -> Option<String> {
+    let what = format!("FDE {index}");
+    match (&got.reject, &expected.reject) {
+        (Some(got), Some(expected)) if is_same(got, expected) => return None,
+        (None, None) => {}
+        _ => return Some(differ(&what, expected, got)),
+    }
+    let without_rows = |fde: &Fde| Fde { rows: Vec::new(), ..fde.clone() };
+    let (got_fde, expected_fde) = (without_rows(got), without_rows(expected));
+    if got_fde != expected_fde {
+        return Some(differ(&what, &expected_fde, &got_fde));
+    }
+    if got.rows.len() != expected.rows.len() {
+        return Some(format!("{what}: {} rows expected, got {}", expected.rows.len(), got.rows.len()));
+    }
+    got.rows.iter().zip(&expected.rows).enumerate().find_map(|(row, (got, expected))| {
+        let same = match (got, expected) {
+            (Row::Reject(got), Row::Reject(expected)) => is_same(got, expected),
+            (got, expected) => got == expected,
+        };
+        (!same).then(|| differ(&format!("{what}, row {row}"), expected, got))
+    })
+}
+
+fn compare_lookup(index: usize, got: &Lookup, expected: &Lookup) -> Option<String> {
+    let kind = if expected.return_address { " as a return address" } else { "" };
+    let what = format!("look-up {index}, of {}{kind}", expected.pc);
+    let is_for = (got.pc, got.return_address) == (expected.pc, expected.return_address);
+    let same = match (&got.answer, &expected.answer) {
+        (Answer::Reject(got), Answer::Reject(expected)) => is_same(got, expected),
+        (got, expected) => got == expected,
+    };
+    (!is_for || !same).then(|| differ(&what, &expected.answer, &got.answer))
+}

@@ -1,0 +1,172 @@
+//! What a reader has made of the vectors.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use sframe_protocol::SectionPart;
+use sframe_vectors::Vector;
+
+use crate::report::SCHEMA;
+use crate::spec::Verdict;
+use crate::unwind::external::Asked;
+
+use super::compare::{Compared, Part, compare};
+
+/// So many differences are shown to people; the document has all of them.
+const SHOWN: usize = 40;
+
+/// `vectors --json`: what a reader has made of the vectors.
+#[derive(Clone, Debug, Serialize)]
+pub struct VectorsReport {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The reader.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Number of vectors.
+    pub vectors: u64,
+    /// Those with the right answers to all that was asked.
+    pub agree: u64,
+    /// How often the reader had to be started again.
+    pub restarts: u32,
+    /// Questions by part.
+    pub parts: BTreeMap<Part, Counts>,
+    /// What is not as the vectors say.
+    pub differences: Vec<Difference>,
+    /// Vectors that the reader says it can't read.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Questions of one part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Those that the vectors have.
+    pub questions: u64,
+    /// Those that were answered, rightly or not.
+    pub answered: u64,
+    /// Those with another answer than the vectors'.
+    pub differ: u64,
+}
+
+/// An answer that is not the vector's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The vector.
+    pub vector: String,
+    /// What it is about; none where there was no answer at all.
+    pub part: Option<Part>,
+    /// `crashed`, `timed-out` or `bad-answer`, where there was none.
+    pub fault: Option<Verdict>,
+    /// The clauses that the vector proves.
+    pub clauses: Vec<String>,
+    /// The readings that its answers depend on.
+    pub readings: Vec<String>,
+    /// In a sentence.
+    pub message: String,
+}
+
+/// A vector that the reader can't read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// The vector.
+    pub vector: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl VectorsReport {
+    pub(super) fn new(name: &str, version: &str) -> Self {
+        Self {
+            schema: SCHEMA,
+            name: name.to_owned(),
+            version: version.to_owned(),
+            vectors: 0,
+            agree: 0,
+            restarts: 0,
+            parts: Part::ALL.map(|part| (part, Counts::default())).into(),
+            differences: Vec::new(),
+            skipped: Vec::new(),
+        }
+    }
+
+    /// Takes note of an answer of a reader with some parts.
+    pub(super) fn add(&mut self, vector: &Vector, asked: &Asked, parts: &[SectionPart]) {
+        self.vectors += 1;
+        for (part, counts) in &mut self.parts {
+            counts.questions += part.questions(vector);
+        }
+        let difference = |part, fault, message| Difference {
+            vector: vector.id.clone(),
+            part,
+            fault,
+            clauses: vector.clauses.clone(),
+            readings: vector.readings.clone(),
+            message,
+        };
+        match asked {
+            Asked::Unsupported(reason) => {
+                self.skipped.push(Skipped { vector: vector.id.clone(), reason: reason.clone() });
+            }
+            Asked::Fault(fault) => {
+                self.differences.push(difference(None, Some(fault.verdict), fault.message.clone()));
+            }
+            Asked::Answer(answer) => {
+                let Compared { differences, answered } = compare(vector, answer, parts);
+                for (part, count) in answered {
+                    self.parts.entry(part).or_default().answered += count;
+                }
+                self.agree += u64::from(differences.is_empty());
+                for (part, message) in differences {
+                    self.parts.entry(part).or_default().differ += 1;
+                    self.differences.push(difference(Some(part), None, message));
+                }
+            }
+        }
+    }
+
+    /// Whether anything was compared.
+    #[must_use]
+    pub fn has_compared(&self) -> bool {
+        !self.differences.is_empty() || self.parts.values().any(|counts| counts.answered > 0)
+    }
+
+    /// The same for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let grouped = crate::report::grouped;
+        let mut text = String::new();
+        for Difference { vector, fault, readings, message, .. } in self.differences.iter().take(SHOWN) {
+            let verdict = fault.map_or_else(|| "differs".to_owned(), |fault| fault.to_string());
+            let _ = write!(text, "{verdict:<11} {vector}: {message}");
+            let _ = match &readings[..] {
+                [] => writeln!(text),
+                readings => writeln!(text, " (readings: {})", readings.join(", ")),
+            };
+        }
+        if let Some(more) = self.differences.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            let _ = writeln!(text, "and {} more; --json has all of them", grouped(more as u64));
+        }
+        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+        for skipped in &self.skipped {
+            *reasons.entry(&skipped.reason).or_default() += 1;
+        }
+        for (reason, count) in reasons {
+            let _ = writeln!(text, "skipped     {} vectors: {reason}", grouped(count));
+        }
+        let _ = writeln!(text, "{:<12}{:>10}{:>10}{:>10}", "part", "questions", "answered", "differ");
+        for (part, Counts { questions, answered, differ }) in &self.parts {
+            let [questions, answered, differ] = [*questions, *answered, *differ].map(grouped);
+            let part = format!("{part:?}").to_lowercase();
+            let _ = writeln!(text, "{part:<12}{questions:>10}{answered:>10}{differ:>10}");
+        }
+        let Self { name, version, vectors, agree, restarts, skipped, .. } = self;
+        let _ = writeln!(
+            text,
+            "{name} {version}: {vectors} vectors, {agree} as they say, {} skipped; started again {restarts} times",
+            skipped.len()
+        );
+        text
+    }
+}

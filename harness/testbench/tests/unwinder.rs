@@ -1,0 +1,392 @@
+//! Unwinders in processes of their own: one that is right, and those that are
+//! not. The latter are shell scripts around the former.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use rstest::rstest;
+use serde_json::Value;
+
+const ENGINE: &str = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
+const HELLO: &str =
+    r#"{"id":1,"hello":{"protocol":1,"name":"shell","version":"1","data":"sframe","section":["lookups"]}}"#;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Runs the bench in the repository.
+fn bench(arguments: &[&str]) -> Output {
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+    bench.current_dir(repository()).args(arguments).output().expect("the bench runs")
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().expect("no signal")
+}
+
+fn json(output: &Output) -> Value {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"))
+}
+
+fn build(id: &str) -> String {
+    format!("corpus/builds/{id}")
+}
+
+/// A shell script as a command.
+fn shell(script: &str) -> String {
+    shlex::try_join(["sh", "-c", script]).expect("no zeroes")
+}
+
+/// A script that answers `hello` and `open`, and then does something else.
+fn after_the_handshake(script: &str) -> String {
+    shell(&format!(
+        r#"read hello; echo '{HELLO}'
+           read open; case "$open" in *'"open"'*) echo '{{"id":2}}';; esac
+           {script}"#
+    ))
+}
+
+fn check(build_id: &str, command: &str, more: &[&str]) -> (i32, Value) {
+    let file = build(build_id);
+    let arguments = [&["check", "--json", "--unwinder", command], more, &[&file]];
+    let output = bench(&arguments.concat());
+    (status(&output), json(&output))
+}
+
+fn verdicts(report: &Value) -> Vec<&str> {
+    let mut verdicts: Vec<_> =
+        report["summary"]["verdicts"].as_object().expect("verdicts").keys().map(String::as_str).collect();
+    verdicts.sort_unstable();
+    verdicts
+}
+
+fn stops(report: &Value) -> u64 {
+    report["unwinder"]["stops"].as_u64().expect("a number")
+}
+
+/// At every instruction, the engine behind the protocol is what it is in the bench.
+#[rstest]
+#[case("gnu-2.47/amd64/realign.O2")]
+#[case("gnu-2.47/aarch64_be/pauth.O2")]
+#[case("gnu-2.47/s390x/saved_fprs.O2")]
+#[case("gnu-2.40/aarch64/recursion.O0")]
+#[case("llvm-22/amd64/coroutines.O2")]
+#[case("gnu-2.44/amd64/crossing.O2-dynamic")]
+fn the_engine_behind_the_protocol_is_the_engine(#[case] id: &str) {
+    let (_, outside) = check(id, ENGINE, &["--stops-per-case", "all"]);
+    let inside = json(&bench(&["check", "--json", &build(id)]));
+    for key in ["instructions", "comparisons", "agree", "frames", "walk_ends", "rows_exercised"] {
+        assert_eq!(outside["summary"][key], inside["summary"][key], "{key}");
+    }
+    let place = |finding: &Value| {
+        ["verdict", "pc", "function", "frame", "hits", "row", "expected", "got"]
+            .map(|key| finding[key].clone())
+            .to_vec()
+    };
+    // Luck is the section's, and no unwinder's.
+    let places = |report: &Value| {
+        let findings = report["findings"].as_array().expect("findings").iter();
+        findings.filter(|finding| finding["verdict"] != "by-luck").map(place).collect::<Vec<_>>()
+    };
+    assert_eq!(places(&outside), places(&inside));
+    assert_eq!(outside["unwinder"]["fp_untold"], 0);
+}
+
+/// Most stops are like another one.
+#[test]
+fn what_is_not_asked_is_counted() {
+    let id = "gnu-2.47/amd64/realign.O2";
+    let (_, report) = check(id, ENGINE, &[]);
+    let unwinder = &report["unwinder"];
+    assert_eq!(unwinder["stops"], unwinder["different"]);
+    assert!(unwinder["moments"].as_u64() > unwinder["stops"].as_u64().map(|stops| stops * 10));
+    let (_, few) = check("gnu-2.47/amd64/recursion.O2", ENGINE, &["--stops-per-case", "0"]);
+    let (_, many) = check("gnu-2.47/amd64/recursion.O2", ENGINE, &["--stops-per-case", "50"]);
+    assert_eq!(stops(&many), stops(&few) + 50, "beside each PC once");
+    assert!(few["unwinder"]["different"].as_u64() > Some(stops(&few)));
+}
+
+/// Memory is that of the stop, though the program has gone on: a stack of which
+/// most lies behind the snapshot, and is stored to all the time.
+#[test]
+fn what_is_read_is_as_it_was_at_the_stop() {
+    let (status, report) = check("gnu-2.47/amd64/deep_recursion.O2", ENGINE, &["--stops-per-case", "20"]);
+    assert_eq!(status, 0, "{report}");
+    assert!(report["summary"]["max_depth"].as_u64() > Some(10_000));
+    let (status, report) = check("gnu-2.47/amd64/coroutines.O2", ENGINE, &["--stops-per-case", "all"]);
+    assert_eq!(status, 0, "{report}");
+}
+
+/// The same without any snapshot: all of a stack is read when the program is
+/// up to 64 stops further.
+#[rstest]
+#[case("gnu-2.47/amd64/realign.O2")]
+#[case("gnu-2.47/s390x/saved_fprs.O2")]
+#[case("gnu-2.44/aarch64_be/coroutines.O2")]
+fn memory_is_that_of_the_stop(#[case] id: &str) {
+    let change =
+        r#"s/"stack":{"address":"[0-9a-fx]*","bytes":"[0-9a-f]*"}/"stack":{"address":"0x0","bytes":""}/g"#;
+    let command = shell(&format!("sed -u '{change}' | {ENGINE}"));
+    let (_, blind) = check(id, &command, &["--stops-per-case", "100"]);
+    let (_, seeing) = check(id, ENGINE, &["--stops-per-case", "100"]);
+    for part in ["findings", "broken"] {
+        assert_eq!(blind[part], seeing[part]);
+    }
+    for key in ["stops", "agree", "frames", "walk_ends", "restarts"] {
+        assert_eq!(blind["unwinder"][key], seeing["unwinder"][key], "{key}");
+    }
+    assert!(stops(&blind) > 64);
+}
+
+#[test]
+fn known_findings_of_a_build_are_known_of_any_unwinder() {
+    let run = ["run", "--json", "--spec", "realign", "--toolchain", "gnu-2.47", "--abi", "amd64"];
+    let output = bench(&[&run[..], &["--unwinder", ENGINE]].concat());
+    assert_eq!(status(&output), 0);
+    let report = json(&output);
+    assert!(report["summary"]["known"].as_u64() > Some(0), "{}", report["summary"]);
+    assert_eq!(report["summary"]["unexpected"], 0);
+    // The same values are nobody's fault but the build's; others are the unwinder's.
+    let wrong = r#"s/"fp":"0x0"/"fp":"0x8"/g"#;
+    let output =
+        bench(&[&run[..], &["--unwinder", &shell(&format!("{ENGINE} | sed -u '{wrong}'"))]].concat());
+    assert_eq!(status(&output), 1);
+    let report = json(&output);
+    let cases = report["cases"].as_array().expect("cases").iter();
+    let findings: Vec<&Value> =
+        cases.flat_map(|case| case["findings"].as_array().expect("findings")).collect();
+    let (own, others): (Vec<&Value>, Vec<_>) =
+        findings.into_iter().partition(|finding| finding["blame"] == "consumer");
+    assert!(!own.is_empty(), "{report}");
+    // Where the build is wrong, and the unwinder otherwise, nobody knows.
+    let otherwise =
+        |finding: &&Value| finding["message"].as_str().is_some_and(|it| it.ends_with("otherwise"));
+    assert!(others.iter().all(otherwise), "{report}");
+}
+
+/// Answers that are wrong, each found with its verdict.
+#[rstest]
+#[case::a_wrong_cfa(r#"s/"cfa":"0x3ffff/"cfa":"0x3fffe/"#, "wrong-cfa")]
+#[case::no_caller(r#"s/\("frames":\[{[^}]*}\),.*\],"end":.*/\1],"end":{"kind":"outermost"}}/"#, "truncated")]
+#[case::no_mark(r#"s/"kind":"outermost"/"kind":"failed"/"#, "wrong-end")]
+#[case::malformed(r#"s/"kind":"outermost"/"kind":"malformed"/"#, "decode-error")]
+#[case::one_frame_more(r#"s/\],"end"/,{"pc":"0x1234"},{"pc":"0x5678"}],"end"/"#, "extra-frames")]
+#[case::no_frames(r#"s/"frames":\[.*\],"end"/"frames":[],"end"/"#, "bad-answer")]
+#[case::another_pc(r#"s/"frames":\[{"pc":"0x/"frames":[{"pc":"0x1/"#, "bad-answer")]
+fn a_wrong_answer_is_found(#[case] change: &str, #[case] verdict: &str) {
+    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
+    let (status, report) = check("gnu-2.47/amd64/leaf.O2", &command, &[]);
+    assert_eq!((status, verdicts(&report)), (1, vec![verdict]), "{report}");
+    let findings = report["findings"].as_array().expect("findings");
+    assert!(findings.iter().all(|finding| finding["blame"] == "consumer"), "{report}");
+}
+
+/// What an unwinder does not tell is not judged, and counted.
+#[test]
+fn what_an_unwinder_does_not_tell_is_not_judged() {
+    let change = r#"s/,"fp":"0x[0-9a-f]*"//g; s/,"interrupted":[a-z]*//g"#;
+    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
+    let (status, report) = check("gnu-2.47/amd64/leaf.O2", &command, &[]);
+    assert_eq!(status, 0, "{report}");
+    assert_eq!(report["unwinder"]["fp_untold"], report["unwinder"]["frames"]);
+}
+
+/// One stop has no answer, and all others have theirs.
+#[rstest]
+#[case::a_crash("{ echo 'out of luck' >&2; kill -9 0; }", "crashed", "standard error: out of luck")]
+#[case::silence("sleep 60", "timed-out", "no answer within 2 s")]
+#[case::garbage("echo garbage", "bad-answer", "garbage")]
+#[case::an_endless_line("tr '\\0' x </dev/zero", "bad-answer", "a line of more than")]
+#[case::too_many_frames(
+    r#"{ printf '{"id":3,"stop":0,"frames":['; yes '{"pc":"0x1"},' | head -n 200000 | tr -d '\n'; echo; }"#,
+    "bad-answer",
+    "more than 131072 frames"
+)]
+fn one_bad_stop_costs_no_other(#[case] misdeed: &str, #[case] verdict: &str, #[case] why: &str) {
+    let id = "gnu-2.47/amd64/leaf.O2";
+    // Each PC is asked for once.
+    let findings = |command: &str| check(id, command, &["--stops-per-case", "0", "--unwinder-timeout", "2"]);
+    let (_, all) = findings(ENGINE);
+    let pc = {
+        let bytes = std::fs::read(repository().join(build(id))).expect("a build");
+        let target = sframe_testbench::target::Target::open(&bytes).expect("a target");
+        format!("{:#x}", target.addresses_of("main")[0])
+    };
+    let script = format!(
+        r#"{ENGINE} | while IFS= read -r line; do
+               case "$line" in *'"frames":[{{"pc":"{pc}"'*) {misdeed};; *) printf '%s\n' "$line";; esac
+           done"#
+    );
+    let start = Instant::now();
+    let (status, report) = findings(&shell(&script));
+    assert_eq!((status, verdicts(&report)), (1, vec![verdict]), "{report}");
+    assert_eq!(stops(&report), stops(&all), "{report}");
+    assert_eq!(report["summary"]["agree"].as_u64(), Some(stops(&all) - 1));
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["function"], &finding["pc"]), (&"main".into(), &pc.into()));
+    assert!(finding["message"].as_str().is_some_and(|message| message.contains(why)), "{finding}");
+    assert!(report["broken"].is_null());
+    assert!(start.elapsed().as_secs() < 60, "it took {:?}", start.elapsed());
+}
+
+/// A fault that does not come back is reported all the same.
+#[test]
+fn a_fault_that_does_not_come_back_is_not_forgotten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark").display().to_string();
+    // The first process is only asked who it is; the second dies behind its
+    // second stop; the others are sound.
+    let script = format!(
+        r#"[ -e {mark}2 ] && exec {ENGINE}
+           [ -e {mark}1 ] || {{ touch {mark}1; exec {ENGINE}; }}
+           touch {mark}2
+           {ENGINE} | {{ sed -u 4q; kill -9 0; }}"#
+    );
+    let (status, report) = check("gnu-2.47/amd64/leaf.O2", &shell(&script), &[]);
+    assert_eq!((status, verdicts(&report)), (1, vec!["crashed"]), "{report}");
+    let message = report["findings"][0]["message"].as_str().expect("a message");
+    assert!(message.contains("did not happen again"), "{message}");
+    assert_eq!(report["summary"]["agree"].as_u64(), Some(stops(&report)));
+}
+
+/// An unwinder that never does right breaks the case, after so many restarts.
+#[rstest]
+#[case::garbage("while read -r request; do echo garbage; done")]
+#[case::another_request(
+    "while read -r request; do echo '{\"id\":99,\"stop\":0,\"frames\":[],\"end\":{\"kind\":\"failed\"}}'; done"
+)]
+#[case::another_stop(
+    "while read -r request; do echo '{\"id\":3,\"stop\":7,\"frames\":[],\"end\":{\"kind\":\"failed\"}}'; done"
+)]
+#[case::unknown_keys(
+    "while read -r request; do echo '{\"id\":3,\"stop\":0,\"frame\":[],\"end\":{\"kind\":\"failed\"}}'; done"
+)]
+#[case::a_read_of_nothing(
+    "while read -r request; do echo '{\"id\":3,\"read\":{\"stop\":0,\"address\":\"0x0\",\"size\":0}}'; done"
+)]
+#[case::an_end("exit 3")]
+fn an_unwinder_that_never_answers_breaks_the_case(#[case] misdeed: &str) {
+    let (status, report) = check("gnu-2.47/amd64/leaf.O2", &after_the_handshake(misdeed), &[]);
+    assert_eq!(status, 4, "{report}");
+    let broken = report["broken"].as_str().expect("a reason");
+    assert!(broken.contains("32 times"), "{broken}");
+    assert_eq!(report["unwinder"]["restarts"], 32);
+}
+
+/// Answers that come too late are answers to nothing.
+#[test]
+fn late_answers_are_none() {
+    let script = format!(
+        r#"{ENGINE} | while IFS= read -r line; do
+               case "$line" in *'"stop"'*) sleep 1.3;; esac; printf '%s\n' "$line"
+           done"#
+    );
+    let file = build("gnu-2.47/amd64/leaf.O2");
+    let command = shell(&script);
+    let limits = ["--unwinder-timeout", "1", "--stops-per-case", "0", "--budget", "3"];
+    let output = bench(&[&["check", "--json", "--unwinder", &command], &limits[..], &[&file]].concat());
+    let report = json(&output);
+    assert_eq!((status(&output), verdicts(&report)), (4, vec!["timed-out"]), "{report}");
+    assert_eq!(report["summary"]["agree"], 0);
+}
+
+/// What can't be started, or doesn't speak the protocol, is unusable.
+#[rstest]
+#[case::no_such_program("/nowhere/unwinder", "can't be started")]
+#[case::nothing("", "is no command")]
+#[case::an_open_quote("'unwinder", "is no command")]
+#[case::an_end("true", "has ended: exit status: 0")]
+#[case::silence("sleep 60", "no answer within 1 s")]
+#[case::garbage("echo garbage", "no answer of the protocol")]
+#[case::another_version(
+    r#"echo '{"id":1,"hello":{"protocol":2,"name":"new","version":"1","data":"sframe"}}'"#,
+    "speaks version 2"
+)]
+fn an_unwinder_that_does_not_come_up_is_unusable(#[case] command: &str, #[case] error: &str) {
+    let file = build("gnu-2.47/amd64/leaf.O2");
+    let unwinder = ["--unwinder-timeout", "1", "--unwinder", command];
+    for command in [&["check", &file][..], &["run", "--spec", "leaf"], &["vectors"]] {
+        let output = bench(&[command, &unwinder].concat());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(status(&output), 2, "{errors}");
+        assert!(errors.contains(error), "{errors}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// An unwinder that can't do something says so: that is no finding, and no comparison.
+#[test]
+fn what_is_not_supported_is_skipped() {
+    let script =
+        format!(r#"read hello; echo '{HELLO}'; read open; echo '{{"id":2,"unsupported":"no s390x"}}'"#);
+    let command = shell(&script);
+    let run = ["run", "--json", "--spec", "leaf", "--abi", "s390x", "--unwinder", &command];
+    let output = bench(&run);
+    let report = json(&output);
+    assert_eq!(status(&output), 3, "{report}");
+    assert_eq!(report["summary"]["skipped"], report["summary"]["cases"]);
+    assert!(report["cases"][0]["reason"].as_str().is_some_and(|reason| reason.contains("no s390x")));
+    assert_eq!(status(&bench(&["check", "--unwinder", &command, &build("gnu-2.47/s390x/leaf.O2")])), 3);
+}
+
+#[test]
+fn vectors_find_wrong_answers_about_sections() {
+    let output = bench(&["vectors", "--json"]);
+    let engine = json(&output);
+    assert_eq!((status(&output), &engine["agree"]), (0, &engine["vectors"]));
+    let output = bench(&["vectors", "--json", "--unwinder", ENGINE]);
+    let outside = json(&output);
+    assert_eq!((status(&output), &outside["parts"]), (0, &engine["parts"]));
+
+    for (part, change) in [
+        ("opening", r#"s/"kind":"bad-magic","offset":0/"kind":"bad-magic","offset":1/"#),
+        ("opening", r#"s/"section":{"reject":.*/"section":{}}/"#),
+        ("header", r#"s/"num_fres":1,/"num_fres":2,/"#),
+        ("fdes", r#"s/"cfa":"SP+8"/"cfa":"SP+16"/"#),
+        ("lookups", r#"s/"fde":0,"row":1}/"fde":0,"row":0}/"#),
+        ("steps", r#"s/"kind":"ra-not-saved"/"kind":"no-row"/"#),
+    ] {
+        let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
+        let output = bench(&["vectors", "--json", "--unwinder", &command]);
+        let report = json(&output);
+        assert_eq!(status(&output), 1, "{part}");
+        assert!(report["parts"][part]["differ"].as_u64() > Some(0), "{part}");
+        let others = report["differences"].as_array().expect("a list").iter();
+        assert!(others.clone().all(|difference| difference["part"] == part), "{part}");
+        assert!(others.clone().all(|difference| !difference["clauses"][0].is_null()));
+    }
+    // A reader that tells no kinds is right if it rejects.
+    let change = r#"s/"reject":{"kind":"[a-z-]*","offset":[0-9]*}/"reject":{"kind":"unspecified"}/g"#;
+    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
+    assert_eq!(status(&bench(&["vectors", "--unwinder", &command])), 0);
+}
+
+#[test]
+fn parts_that_an_unwinder_does_not_answer_are_counted() {
+    let only = r#"s/"section":\["header","fdes","lookups","steps"\]/"section":["lookups"]/"#;
+    let command = shell(&format!("{ENGINE} | sed -u '{only}'"));
+    let output = bench(&["vectors", "--json", "--unwinder", &command]);
+    let report = json(&output);
+    assert_eq!(status(&output), 0);
+    assert_eq!(report["parts"]["steps"]["answered"], 0);
+    assert_eq!(report["parts"]["lookups"]["answered"], report["parts"]["lookups"]["questions"]);
+    let none = r#"s/,"section":\["header","fdes","lookups","steps"\]//"#;
+    let command = shell(&format!("{ENGINE} | sed -u '{none}'"));
+    assert_eq!(status(&bench(&["vectors", "--unwinder", &command])), 3);
+}
+
+/// One vector has no answer, and all others have theirs.
+#[test]
+fn a_crash_at_a_vector_costs_no_other() {
+    let script = format!(r#"sed -u '/"address":"0x8000"/q' | {ENGINE}"#);
+    let output = bench(&["vectors", "--json", "--unwinder", &shell(&script)]);
+    let report = json(&output);
+    assert_eq!(status(&output), 1);
+    let differences = report["differences"].as_array().expect("a list");
+    let crashed = differences.iter().filter(|difference| difference["fault"] == "crashed").count() as u64;
+    assert!(crashed > 0, "{report}");
+    assert_eq!(report["agree"].as_u64().map(|agree| agree + crashed), report["vectors"].as_u64());
+}
