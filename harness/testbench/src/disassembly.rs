@@ -161,11 +161,12 @@ impl Disassembly {
         self.0.range(range).map(|(address, instruction)| (*address, instruction))
     }
 
-    /// Whether an instruction puts back into FP what an earlier one has kept in
-    /// another register.
+    /// Whether an instruction of a function puts back into FP what an earlier
+    /// one of it has kept in another register.
     #[must_use]
-    pub fn restores_fp(&self, address: u64, instruction: &Instruction) -> bool {
-        let before = self.within(address.saturating_sub(KEPT)..address);
+    pub fn restores_fp(&self, function: u64, address: u64, instruction: &Instruction) -> bool {
+        // What a register held when the function was called is its caller's.
+        let before = self.within(function.max(address.saturating_sub(KEPT))..address);
         let mut sets = before.rev().filter(|(_, earlier)| earlier.written & instruction.read != 0);
         sets.next().is_some_and(|(_, kept)| kept.copies.fp)
     }

@@ -48,7 +48,9 @@ impl Written {
         let known = module.and_then(|module| Some((module, Disassembly::one(module, address)?)));
         let Some((module, instruction)) = known else { return Self::ANYTHING };
         let Instruction { calls, written, writes, read, copies, loads, constant, .. } = instruction;
-        let restores = || !copies.sp && (loads || module.code().restores_fp(address, &instruction));
+        let symbol = module.subject.symbols.at(address.wrapping_sub(module.image.bias));
+        let function = symbol.map_or(0, |(_, offset)| address.wrapping_sub(offset));
+        let restores = || !copies.sp && (loads || module.code().restores_fp(function, address, &instruction));
         let stored = Some(read).filter(|read| !copies.fp && !calls && (*read != 0 || constant));
         Self { registers: written, fp: writes.fp.then(|| !restores()), stored }
     }
