@@ -221,19 +221,10 @@ impl Case<'_> {
         make_unwinder: &MakeUnwinder,
         listings: Option<&Listings>,
     ) -> CaseReport {
-        let mut report = self.empty_report();
-        if let Some(skip) = self.spec.skip_for(&self.facts()) {
-            report.outcome = Outcome::Skipped;
-            report.reason = Some(skip.reason.clone());
-            return report;
-        }
-        let opened = self.build.files(corpus).map_err(|error| with_causes(&error));
-        let result = opened.and_then(|files| {
-            let target = self.open(&files)?;
+        self.on_its_files(corpus, |target, report| {
             let extent = Extent { listings, ..Extent::default() };
-            self.examine(&target, options, make_unwinder, extent, &mut report)
-        });
-        report.or_broken(result)
+            self.examine(target, options, make_unwinder, extent, report)
+        })
     }
 
     /// Runs the case, and asks an unwinder in a process of its own.
@@ -243,6 +234,27 @@ impl Case<'_> {
     /// the same stop; and of those that both have, the ones that are not known.
     #[must_use]
     pub fn run_external(&self, corpus: &Path, options: &Options, external: &External) -> CaseReport {
+        self.on_its_files(corpus, |target, report| {
+            let (_, look, options) = self.prepare(target, options, &Extent::default())?;
+            match external.examine(target, &self.id(), &look, &options) {
+                Ok(shown) => self.judge_external(target, shown, report),
+                Err(ExternalError::Unsupported(reason)) => {
+                    report.outcome = Outcome::Skipped;
+                    report.reason = Some(format!("the unwinder doesn't support it: {reason}"));
+                    Ok(())
+                }
+                Err(error) => Err(with_causes(&error)),
+            }
+        })
+    }
+
+    /// Opens the build's files and has the report filled, unless the spec says
+    /// not to run it.
+    fn on_its_files(
+        &self,
+        corpus: &Path,
+        fill: impl FnOnce(&Target<'_>, &mut CaseReport) -> Result<(), String>,
+    ) -> CaseReport {
         let mut report = self.empty_report();
         if let Some(skip) = self.spec.skip_for(&self.facts()) {
             report.outcome = Outcome::Skipped;
@@ -252,16 +264,7 @@ impl Case<'_> {
         let opened = self.build.files(corpus).map_err(|error| with_causes(&error));
         let result = opened.and_then(|files| {
             let target = self.open(&files)?;
-            let (_, look, options) = self.prepare(&target, options, &Extent::default())?;
-            match external.examine(&target, &self.id(), &look, &options) {
-                Ok(shown) => self.judge_external(&target, shown, &mut report),
-                Err(ExternalError::Unsupported(reason)) => {
-                    report.outcome = Outcome::Skipped;
-                    report.reason = Some(format!("the unwinder doesn't support it: {reason}"));
-                    Ok(())
-                }
-                Err(error) => Err(with_causes(&error)),
-            }
+            fill(&target, &mut report)
         });
         report.or_broken(result)
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 use sframe_engine::{LookupAddress, Mangled, PauthKey, RecoveryRule, ReturnAddress, StepError, Tracked};
 use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 
-use crate::cfi::CallFrameInfo;
 use crate::compare::{Disagreement, Rules, Truth, Value, WalkEnd, compare};
 use crate::finding::{Blame, Confidence, Finding};
 use crate::spec::Verdict;
@@ -125,13 +124,16 @@ impl<'q, 'a> Judge<'q, 'a> {
         };
         let frames: Vec<Frame> = answer.frames.iter().enumerate().map(frame).collect();
         let count = frames.len();
-        let cfi = CfiRules(self.target);
+        let cfi = OnlyFdes(|address| has_cfi(self.target, address));
+        // An unwinder that says it has nothing there is believed, where nobody
+        // here can read what it reads. How often it says so is counted.
+        let unknown = OnlyFdes(|_| false);
         let has_fde = |pc: u64| {
             let address = ReturnAddress(pc).into();
             match self.reads {
                 Data::Sframe => self.target.sections.has_fde(address),
                 Data::EhFrame => cfi.has_fde(address),
-                Data::Other => AnyRules.has_fde(address),
+                Data::Other => unknown.has_fde(address),
             }
         };
         let (engines_end, engines) = &pending.engine;
@@ -147,7 +149,7 @@ impl<'q, 'a> Judge<'q, 'a> {
         let mut end = match self.reads {
             Data::Sframe => compare(&truth, &backtrace, &self.target.sections, report),
             Data::EhFrame => compare(&truth, &backtrace, &cfi, report),
-            Data::Other => compare(&truth, &backtrace, &AnyRules, report),
+            Data::Other => compare(&truth, &backtrace, &unknown, report),
         };
         let is_malformed = answer.end.kind == EndKind::Malformed && !leads_nowhere;
         if is_malformed {
@@ -269,17 +271,15 @@ fn end_of(end: &sframe_protocol::End) -> End {
     })
 }
 
-/// Where the call frame information of the images speaks.
-struct CfiRules<'q, 'a>(&'q Target<'a>);
+/// What is known of unwind data that is not SFrame: where it has FDEs. It may
+/// follow any register.
+struct OnlyFdes<F>(F);
 
-impl Rules for CfiRules<'_, '_> {
+impl<F: Fn(LookupAddress) -> bool> Rules for OnlyFdes<F> {
     fn has_fde(&self, address: LookupAddress) -> bool {
-        let Some(module) = self.0.module_at(address.get()) else { return false };
-        let address = address.get().wrapping_sub(module.image.bias);
-        module.cfi().and_then(|cfi: &CallFrameInfo| cfi.fde_at(address)).is_some()
+        self.0(address)
     }
 
-    // Call frame information can follow any register.
     fn need_register(&self, _: LookupAddress) -> bool {
         false
     }
@@ -297,30 +297,11 @@ impl Rules for CfiRules<'_, '_> {
     }
 }
 
-/// Of what nobody here can read. An unwinder that says it has nothing there is
-/// believed; how often it says so is counted.
-struct AnyRules;
-
-impl Rules for AnyRules {
-    fn has_fde(&self, _: LookupAddress) -> bool {
-        false
-    }
-
-    fn need_register(&self, _: LookupAddress) -> bool {
-        false
-    }
-
-    fn bases(&self, _: LookupAddress) -> u64 {
-        0
-    }
-
-    fn keep_fp(&self, _: LookupAddress) -> Option<std::ops::Range<u64>> {
-        None
-    }
-
-    fn fp_rule(&self, _: LookupAddress) -> Option<RecoveryRule> {
-        None
-    }
+/// Whether the call frame information of an image has an FDE.
+fn has_cfi(target: &Target<'_>, address: LookupAddress) -> bool {
+    let Some(module) = target.module_at(address.get()) else { return false };
+    let address = address.get().wrapping_sub(module.image.bias);
+    module.cfi().is_some_and(|cfi| cfi.fde_at(address).is_some())
 }
 
 /// A stop at which there was no answer.
