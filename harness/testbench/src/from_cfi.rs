@@ -19,7 +19,9 @@ use sframe_engine::{
     Abi, Base, ByteOrder, FdeType, Flags, FreType, PauthKey, PcType, Recovery, RecoveryRule, Row, Version,
 };
 
-use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules};
+use crate::cfi::{
+    CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules, register_column,
+};
 
 /// What call frame information implies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,7 +219,7 @@ impl Implication<'_> {
     /// Whether the caller's SP is what readers take it for: the CFA, or what
     /// lies 160 bytes below it on s390x (3.1.3).
     fn sp_follows(&self, row: &CfiRow, rules: &Rules, pc: u64) -> bool {
-        let sp = u16::try_from(self.abi.sp().0).ok().and_then(|sp| row.register(sp));
+        let sp = row.register(register_column(self.abi.sp()));
         let Some(rule) = sp else { return true };
         // The ABI makes callees preserve it, so whatever the slot or register, this is in it.
         let is_saved = matches!(rule, RegisterRule::Offset(_) | RegisterRule::Register(_));
@@ -490,7 +492,7 @@ fn block(spans: &[Span], range: &Range<u64>) -> Option<(usize, u8)> {
 
 /// Whether a row's rules that SFrame has may depend on the PC.
 fn has_expression(row: &CfiRow, abi: Abi) -> bool {
-    let fp = u16::try_from(abi.fp().0).ok().and_then(|fp| row.register(fp));
+    let fp = row.register(register_column(abi.fp()));
     let is_expression = |rule: &RegisterRule<usize>| {
         matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_))
     };

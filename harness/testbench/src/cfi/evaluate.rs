@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use sframe_engine::{DwarfRegister, PauthMask};
 
 use super::expression::value;
-use super::read::{CallFrameInfo, CfiError, CfiRow};
+use super::read::{CallFrameInfo, CfiError, CfiRow, register_column};
 
 /// The registers that are known of a frame, by their DWARF numbers. Those
 /// that have no caller's value are left out.
@@ -75,13 +75,11 @@ impl CallFrameInfo {
         let fde = self.fde_at(address).ok_or(EvaluationError::NoFde)?;
         let rows = self.rows(fde)?;
         let row = rows.iter().find(|row| row.range.contains(&address)).ok_or(EvaluationError::NoFde)?;
-        let known = |register: DwarfRegister| {
-            u16::try_from(register.0).ok().and_then(|register| registers.get(&register).copied())
-        };
+        let known = |register: DwarfRegister| registers.get(&register_column(register)).copied();
         let cfa = self.cfa(row, &known, memory)?;
         let mut caller = Registers::default();
         let mut unknown = Vec::new();
-        let sp = u16::try_from(self.abi.sp().0).unwrap_or(u16::MAX);
+        let sp = register_column(self.abi.sp());
         for (&register, &value) in registers {
             if row.register(register).is_none() {
                 caller.insert(register, value);

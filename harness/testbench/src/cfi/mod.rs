@@ -14,6 +14,6 @@ mod rules;
 mod tests;
 
 pub use evaluate::{Evaluated, EvaluationError, LAST_REGISTER, Registers};
-pub(crate) use read::endian;
 pub use read::{CallFrameInfo, CfiError, CfiFde, CfiInput, CfiRow, CfiSection};
+pub(crate) use read::{endian, register_column};
 pub use rules::{Inexpressible, Rules};

@@ -7,7 +7,7 @@ use gimli::{
     EndianSlice, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
 };
 use rustc_hash::FxHashSet;
-use sframe_engine::{Abi, ByteOrder};
+use sframe_engine::{Abi, ByteOrder, DwarfRegister};
 
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 
@@ -274,6 +274,11 @@ impl CallFrameInfo {
             CfiSection::DebugFrame => expression.get(&debug_frame(table, self.abi)),
         }
     }
+}
+
+/// The number of a register as tables have it. None of these ABIs has one beyond.
+pub(crate) fn register_column(register: DwarfRegister) -> u16 {
+    u16::try_from(register.0).unwrap_or(u16::MAX)
 }
 
 pub(crate) const fn endian(abi: Abi) -> RunTimeEndian {

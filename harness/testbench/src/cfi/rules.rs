@@ -6,7 +6,7 @@ use gimli::{CfaRule, RegisterRule};
 use sframe_engine::{Base, DwarfRegister, Recovery, RecoveryRule};
 
 use super::expression::{Formula, formula};
-use super::read::{CallFrameInfo, CfiRow};
+use super::read::{CallFrameInfo, CfiRow, register_column};
 
 /// A rule that no recovery rule of SFrame can express, whatever the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,11 +96,11 @@ impl CallFrameInfo {
                 None => Err(Inexpressible::Expression),
             },
         };
-        let fp = u16::try_from(self.abi.fp().0).ok().and_then(|fp| row.register(fp));
+        let fp = register_column(self.abi.fp());
         Rules {
             cfa,
             ra: self.recovery(row, row.ra.as_ref(), row.ra_column, pc),
-            fp: self.recovery(row, fp, u16::try_from(self.abi.fp().0).unwrap_or(u16::MAX), pc),
+            fp: self.recovery(row, row.register(fp), fp, pc),
             signed: row.signed,
         }
     }

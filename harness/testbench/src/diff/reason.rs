@@ -6,7 +6,7 @@ use gimli::{CfaRule, RegisterRule};
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, Base, Recovery, RecoveryRule, Version};
 
-use crate::cfi::{CallFrameInfo, CfiFde, CfiRow, Rules};
+use crate::cfi::{CallFrameInfo, CfiFde, CfiRow, Rules, register_column};
 
 /// What stands against an FDE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -98,8 +98,7 @@ fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
         return (!is_v3).then_some(Reason::RaUndefined);
     }
     of_cfa(row, rules, version, abi).or_else(|| {
-        let number = |register: u32| u16::try_from(register).unwrap_or(u16::MAX);
-        let (sp, fp) = (number(abi.sp().0), number(abi.fp().0));
+        let (sp, fp) = (register_column(abi.sp()), register_column(abi.fp()));
         row.registers.iter().find_map(|(register, rule)| {
             let (is_refused, reason) = if *register == sp {
                 (refuses_sp(rule, version, abi), Reason::SpRule)

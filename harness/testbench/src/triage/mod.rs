@@ -14,7 +14,7 @@ use sframe_engine::{
     Abi, Base, Found, LookupAddress, PauthKey, PauthMask, Recovery, RecoveryRule, StepError,
 };
 
-use crate::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules};
+use crate::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
 use crate::compare::{Disagreement, Truth, Value};
 use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
 use crate::spec::Verdict;
@@ -482,8 +482,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let set = |registers: &mut Registers, state: &State| {
             let Some(abi) = abi else { return };
             for (register, value) in [(abi.sp(), Some(state.sp)), (abi.fp(), state.fp.ok())] {
-                if let (Ok(register), Some(value)) = (u16::try_from(register.0), value) {
-                    registers.insert(register, value);
+                if let Some(value) = value {
+                    registers.insert(register_column(register), value);
                 }
             }
         };
@@ -528,7 +528,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
                     Err(EvaluationError::Outermost) => Some(None),
                     Err(_) => None,
                 };
-                let fp = self.abi.and_then(|abi| u16::try_from(abi.fp().0).ok());
+                let fp = self.abi.map(|abi| register_column(abi.fp()));
                 Values {
                     cfa: Some(evaluated.cfa),
                     ra,
