@@ -64,6 +64,16 @@ NOIPA unsigned pong(unsigned a, unsigned count)
     return ping(leaf(a, count), count - 1);
 }
 
+/* Its SP is away from its FP when the jump through a pointer is made.  */
+NOIPA unsigned from_array(unsigned a)
+{
+    volatile unsigned *words = __builtin_alloca((a + 1) * 32);
+
+    words[0] = a;
+    words[0] = through_pointer(a, 11) + words[0];
+    return words[0];
+}
+
 int main(void)
 {
     unsigned sum = 0;
@@ -73,5 +83,7 @@ int main(void)
         sum = sum * 31 + through_pointer(i, 7);
         sum = sum * 31 + ping(i, i);
     }
-    return bench_check(sum, 0xc85c72b2);
+    for (unsigned i = 0; i < 4; i++)
+        sum = sum * 31 + from_array(i);
+    return bench_check(sum, 0x8b770c88);
 }
