@@ -33,8 +33,9 @@ mod serve;
 
 pub use message::{
     Answer, Backtrace, End, EndKind, Fp, Frame, Hello, Image, MAX_FRAMES, MAX_LINE, MAX_READ, Mangled, Open,
-    Question, Range, Read, Reply, Request, RequestHello, SectionAnswer, SectionPart, SectionQuestion, Stack,
-    StepAnswer, StepQuestion, Stop, VERSION,
+    Range, Read, Reply, Request, RequestHello, Stack, Stop, VERSION,
 };
 pub use serve::{Memory, Unwinder, serve};
-pub use sframe_vectors::{Address, Hex};
+pub use sframe_vectors::{
+    Address, Hex, Question, SectionAnswer, SectionPart, SectionQuestion, StepAnswer, StepQuestion,
+};

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
-use sframe_vectors::{Abi, Address, ByteOrder, Caller, Fde, Header, Hex, Lookup, PauthKey, Reject, Tracked};
+use sframe_vectors::{
+    Abi, Address, ByteOrder, Hex, PauthKey, SectionAnswer, SectionPart, SectionQuestion, Tracked,
+};
 
 /// The version of the protocol that this crate speaks.
 pub const VERSION: u32 = 1;
@@ -191,20 +193,6 @@ impl Hello {
     }
 }
 
-/// The parts of the answer to `section`, beside rejections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SectionPart {
-    /// The header.
-    Header,
-    /// Functions and rows.
-    Fdes,
-    /// Which function and row a PC has.
-    Lookups,
-    /// From a frame to its caller.
-    Steps,
-}
-
 /// Memory that the unwinder needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -337,84 +325,6 @@ pub enum EndKind {
     TooDeep,
     /// Another reason, or the unwinder doesn't know.
     Failed,
-}
-
-/// Questions about a section. The vectors' manual, `corpus/vectors/README.md`,
-/// says what the words mean.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct SectionQuestion {
-    /// Where the section is loaded.
-    pub address: Address,
-    /// The section.
-    pub bytes: Hex,
-    /// Its ABI, as a file's header says it. None where no file would.
-    pub abi: Option<Abi>,
-    /// The byte order of the ABI.
-    pub endian: Option<ByteOrder>,
-    /// PCs to be looked up.
-    #[serde(default)]
-    pub lookups: Vec<Question>,
-    /// Frames to step from.
-    #[serde(default)]
-    pub steps: Vec<StepQuestion>,
-}
-
-/// A PC to be looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
-    /// The PC.
-    pub pc: Address,
-    /// Whether it is a return address, which is looked up by the byte before it.
-    pub return_address: bool,
-}
-
-/// A frame to step from.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StepQuestion {
-    /// The frame.
-    pub frame: sframe_vectors::Frame,
-    /// The other registers, by DWARF number. Only the topmost frame has them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub registers: Option<BTreeMap<u32, Address>>,
-    /// What is in memory: numbers of 8 bytes. Nothing else can be read.
-    pub memory: BTreeMap<Address, Address>,
-    /// Bits of an address that are not authentication code. Left out: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address_bits: Option<u32>,
-}
-
-/// The answer to [`SectionQuestion`]: a rejection of the whole section, or the
-/// parts that the unwinder has promised.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SectionAnswer {
-    /// Why it can't be opened. Then nothing follows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reject: Option<Reject>,
-    /// Its header.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub header: Option<Header>,
-    /// Its functions, in the order of the section.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fdes: Option<Vec<Fde>>,
-    /// What each look-up finds, in the order of the questions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lookups: Option<Vec<Lookup>>,
-    /// What each step comes to, in the order of the questions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steps: Option<Vec<StepAnswer>>,
-}
-
-/// What a step comes to: a caller, or an end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StepAnswer {
-    /// The caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub caller: Option<Caller>,
-    /// Or why there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<sframe_vectors::End>,
 }
 
 /// Frames, as long as they are not too many: memory for them is bounded.

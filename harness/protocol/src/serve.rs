@@ -4,10 +4,8 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read as _, StdinLock, StdoutL
 
 use serde::Serialize;
 
-use crate::message::{
-    Answer, Backtrace, Hello, MAX_READ, Open, Read, Reply, Request, SectionAnswer, SectionQuestion, Stop,
-};
-use sframe_vectors::{Address, ByteOrder};
+use crate::message::{Answer, Backtrace, Hello, MAX_READ, Open, Read, Reply, Request, Stop};
+use sframe_vectors::{Address, ByteOrder, SectionAnswer, SectionQuestion};
 
 /// An unwinder that is to be tested.
 pub trait Unwinder {

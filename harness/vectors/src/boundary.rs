@@ -4,15 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::expect::{Fde, Row};
 use crate::names::PcType;
-
-/// A PC to be looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Question {
-    /// The PC.
-    pub pc: u64,
-    /// Whether it is a return address.
-    pub return_address: bool,
-}
+use crate::number::Address;
+use crate::question::Question;
 
 /// The boundary PCs of functions: around the start and the end of each one and
 /// of its rows, and both ends as return addresses. The rows of a mask FDE have
@@ -42,8 +35,9 @@ pub fn boundaries(fdes: &[Fde]) -> BTreeSet<Question> {
                 pcs.extend([pc.wrapping_sub(1), pc, pc.wrapping_add(1)]);
             }
         }
-        questions.extend(pcs.into_iter().map(|pc| Question { pc, return_address: false }));
-        questions.extend([start, end].map(|pc| Question { pc, return_address: true }));
+        let asked = |return_address| move |pc| Question { pc: Address(pc), return_address };
+        questions.extend(pcs.into_iter().map(asked(false)));
+        questions.extend([start, end].map(asked(true)));
     }
     questions
 }

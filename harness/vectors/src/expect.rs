@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::equation::{Equation, Recovery};
 use crate::names::{Abi, FdeType, FreType, PauthKey, PcType, RejectKind};
 use crate::number::Address;
+use crate::question::Question;
 
 /// A rejection.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -171,6 +172,14 @@ pub struct Lookup {
     pub return_address: bool,
     /// The answer.
     pub answer: Answer,
+}
+
+impl Lookup {
+    /// The question alone.
+    #[must_use]
+    pub const fn question(&self) -> Question {
+        Question { pc: self.pc, return_address: self.return_address }
+    }
 }
 
 /// What a look-up must find.

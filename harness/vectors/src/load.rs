@@ -7,11 +7,12 @@ use std::{fs, io};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::boundary::{Question, boundaries};
+use crate::boundary::boundaries;
 use crate::catalogue::Catalogue;
 use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
 use crate::names::RejectKind;
 use crate::number::{Address, Hex};
+use crate::question::Question;
 use crate::section::SectionSource;
 use crate::step::Step;
 
@@ -265,14 +266,13 @@ fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
     }
     let mut asked = BTreeSet::new();
     for lookup in &vector.lookups {
-        let question = Question { pc: lookup.pc.0, return_address: lookup.return_address };
-        if !asked.insert(question) {
+        if !asked.insert(lookup.question()) {
             mistakes.push(format!("asks twice for {}", lookup.pc));
         }
     }
     for Question { pc, return_address } in boundaries(&vector.fdes).difference(&asked) {
         let kind = if *return_address { " as a return address" } else { "" };
-        mistakes.push(format!("forgets to look up the boundary {pc:#x}{kind}"));
+        mistakes.push(format!("forgets to look up the boundary {pc}{kind}"));
     }
     for (index, step) in vector.steps.iter().enumerate() {
         if step.caller.is_some() == step.end.is_some() {

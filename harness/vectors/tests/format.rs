@@ -125,7 +125,7 @@ fn boundaries_are_those_of_functions_and_rows() {
     let questions: Vec<_> = boundaries(&vector.fdes[..1])
         .into_iter()
         .filter(|question| !question.return_address)
-        .map(|question| question.pc)
+        .map(|question| question.pc.0)
         .collect();
     let rows = [0xfff, 0x1000, 0x1001, 0x100a, 0x100b, 0x100c];
     let last_block = [0x102f, 0x1030, 0x1031, 0x103a, 0x103b, 0x103c, 0x103f, 0x1040];

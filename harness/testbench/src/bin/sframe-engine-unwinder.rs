@@ -81,7 +81,7 @@ impl Unwinder for Engine {
     }
 
     fn section(&mut self, question: &SectionQuestion) -> Result<SectionAnswer, String> {
-        Ok(sframe_testbench::vectors::answer(question))
+        Ok(sframe_vectors::engine::answer(question))
     }
 }
 

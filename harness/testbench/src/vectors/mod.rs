@@ -1,41 +1,13 @@
 //! The vectors for readers, `corpus/vectors`, and what a reader makes of them.
 
-mod compare;
-mod engine;
 mod report;
 
-use sframe_protocol::{Question, SectionPart, SectionQuestion, StepQuestion};
-use sframe_vectors::{Hex, Vector};
+use sframe_vectors::engine::answer;
+use sframe_vectors::{SectionPart, Vector};
 
 use crate::unwind::external::{Asked, External, ExternalError};
 
-pub use compare::Part;
-pub use engine::answer;
 pub use report::{Counts, Difference, Skipped, VectorsReport};
-
-/// What a reader is asked about a vector.
-#[must_use]
-pub fn question(vector: &Vector) -> SectionQuestion {
-    let abi = vector.header.as_ref().map(|header| header.abi);
-    let step = |step: &sframe_vectors::Step| StepQuestion {
-        frame: step.frame,
-        registers: step.registers.clone(),
-        memory: step.memory.clone(),
-        address_bits: step.address_bits,
-    };
-    SectionQuestion {
-        address: sframe_vectors::Address(vector.address),
-        bytes: Hex(vector.bytes.clone()),
-        abi,
-        endian: abi.map(sframe_vectors::Abi::byte_order),
-        lookups: vector
-            .lookups
-            .iter()
-            .map(|lookup| Question { pc: lookup.pc, return_address: lookup.return_address })
-            .collect(),
-        steps: vector.steps.iter().map(step).collect(),
-    }
-}
 
 /// Asks the engine of this project.
 #[must_use]
@@ -43,7 +15,7 @@ pub fn ask_engine(vectors: &[&Vector]) -> VectorsReport {
     let all = [SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
     let mut report = VectorsReport::new("sframe-engine", env!("CARGO_PKG_VERSION"));
     for vector in vectors {
-        report.add(vector, &Asked::Answer(answer(&question(vector))), &all);
+        report.add(vector, &Asked::Answer(answer(&vector.question())), &all);
     }
     report
 }
@@ -57,7 +29,7 @@ pub fn ask_external(vectors: &[&Vector], external: &External) -> Result<VectorsR
     let mut report = VectorsReport::new(&hello.name, &hello.version);
     let mut sections = external.sections()?;
     for vector in vectors {
-        report.add(vector, &sections.ask(question(vector))?, &hello.section);
+        report.add(vector, &sections.ask(vector.question())?, &hello.section);
     }
     report.restarts = sections.restarts();
     Ok(report)

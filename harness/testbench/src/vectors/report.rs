@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::Serialize;
-use sframe_protocol::SectionPart;
-use sframe_vectors::Vector;
+use sframe_vectors::{Compared, Part, SectionPart, Vector, compare};
 
 use crate::report::SCHEMA;
 use crate::spec::Verdict;
 use crate::unwind::external::Asked;
-
-use super::compare::{Compared, Part, compare};
 
 /// So many differences are shown to people; the document has all of them.
 const SHOWN: usize = 40;

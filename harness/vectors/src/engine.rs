@@ -3,10 +3,11 @@
 use sframe_engine::{
     self as engine, InstructionPointer, LookupAddress, PauthMask, ReturnAddress, Section, StepError,
 };
-use sframe_protocol::{Question, SectionAnswer, SectionQuestion, StepAnswer, StepQuestion};
-use sframe_vectors::{
+
+use crate::{
     Abi, Address, Answer, Base, Caller, End, Equation, Fde, FdeType, FreType, Header, Lookup, PauthKey,
-    PcKind, PcType, Recovery, Reject, RejectKind, Row, Rules, Tracked,
+    PcKind, PcType, Question, Recovery, Reject, RejectKind, Row, Rules, SectionAnswer, SectionQuestion,
+    StepAnswer, StepQuestion, Tracked,
 };
 
 /// What the engine answers to questions about a section.

@@ -2,9 +2,11 @@
 
 use std::fmt::Debug;
 
+use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
+use crate::expect::{Answer, Fde, Lookup, Reject, Row};
+use crate::load::Vector;
+use crate::names::RejectKind;
 use serde::Serialize;
-use sframe_protocol::{SectionAnswer, SectionPart, StepAnswer};
-use sframe_vectors::{Answer, Fde, Lookup, Reject, RejectKind, Row, Vector};
 
 /// What a difference is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -38,7 +40,7 @@ impl Part {
     }
 
     /// The number of questions that a vector asks.
-    pub(super) fn questions(self, vector: &Vector) -> u64 {
+    pub fn questions(self, vector: &Vector) -> u64 {
         let count = match self {
             Self::Opening => 1,
             Self::Header => usize::from(vector.header.is_some()),
@@ -50,22 +52,22 @@ impl Part {
     }
 
     /// Whether a reader with these parts answers this one.
-    pub(super) fn is_in(self, parts: &[SectionPart]) -> bool {
+    pub fn is_in(self, parts: &[SectionPart]) -> bool {
         self.in_protocol().is_none_or(|part| parts.contains(&part))
     }
 }
 
 /// What a comparison comes to.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
+pub struct Compared {
     /// What differs, each with a sentence.
-    pub(super) differences: Vec<(Part, String)>,
+    pub differences: Vec<(Part, String)>,
     /// How many questions of each part were answered.
-    pub(super) answered: Vec<(Part, u64)>,
+    pub answered: Vec<(Part, u64)>,
 }
 
 /// Compares an answer. A reader's parts beside `parts` are not asked for.
-pub(super) fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Compared {
+pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Compared {
     let mut differences = Vec::new();
     match (&answer.reject, &vector.reject) {
         (None, None) => {}

@@ -1,0 +1,77 @@
+//! What a reader is asked.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::expect::Lookup;
+use crate::load::Vector;
+use crate::names::{Abi, ByteOrder};
+use crate::number::{Address, Hex};
+use crate::step::{Frame, Step};
+
+/// Questions about a section. The vectors' manual, `corpus/vectors/README.md`,
+/// says what the words mean.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SectionQuestion {
+    /// Where the section is loaded.
+    pub address: Address,
+    /// The section.
+    pub bytes: Hex,
+    /// Its ABI, as a file's header says it. None where no file would.
+    pub abi: Option<Abi>,
+    /// The byte order of the ABI.
+    pub endian: Option<ByteOrder>,
+    /// PCs to be looked up.
+    #[serde(default)]
+    pub lookups: Vec<Question>,
+    /// Frames to step from.
+    #[serde(default)]
+    pub steps: Vec<StepQuestion>,
+}
+
+/// A PC to be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Question {
+    /// The PC.
+    pub pc: Address,
+    /// Whether it is a return address, which is looked up by the byte before it.
+    pub return_address: bool,
+}
+
+/// A frame to step from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StepQuestion {
+    /// The frame.
+    pub frame: Frame,
+    /// The other registers, by DWARF number. Only the topmost frame has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registers: Option<BTreeMap<u32, Address>>,
+    /// What is in memory: numbers of 8 bytes. Nothing else can be read.
+    pub memory: BTreeMap<Address, Address>,
+    /// Bits of an address that are not authentication code. Left out: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address_bits: Option<u32>,
+}
+
+impl Vector {
+    /// All that a reader is asked about it.
+    #[must_use]
+    pub fn question(&self) -> SectionQuestion {
+        let abi = self.header.as_ref().map(|header| header.abi);
+        let step = |step: &Step| StepQuestion {
+            frame: step.frame,
+            registers: step.registers.clone(),
+            memory: step.memory.clone(),
+            address_bits: step.address_bits,
+        };
+        SectionQuestion {
+            address: Address(self.address),
+            bytes: Hex(self.bytes.clone()),
+            abi,
+            endian: abi.map(Abi::byte_order),
+            lookups: self.lookups.iter().map(Lookup::question).collect(),
+            steps: self.steps.iter().map(step).collect(),
+        }
+    }
+}
