@@ -26,7 +26,7 @@ impl Unwinder for FramePointers {
     }
 }
 
-fn main() {
+pub(crate) fn main() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/builds/");
     let bytes = std::fs::read(format!("{corpus}gnu-2.47/amd64/recursion.O0")).expect("a build");
     let target = Target::open(&bytes).expect("an executable with .sframe");

@@ -16,13 +16,13 @@ const FILLER: u8 = 0xa5;
 #[non_exhaustive]
 pub struct Layout {
     /// What starts of functions are relative to; version 1 has the section only.
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "ORIGIN", value_enum)]
     pub starts: Option<Origin>,
     /// The order of the functions; any but `sorted` clears the flag for it.
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "ORDER", value_enum)]
     pub functions: Option<Order>,
     /// The order of the functions' rows in their sub-section.
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "ORDER", value_enum)]
     pub rows: Option<Order>,
     /// Bytes between header and functions.
     #[arg(long, value_name = "BYTES", default_value_t, hide_default_value = true)]
@@ -37,10 +37,10 @@ pub struct Layout {
     #[arg(long, value_name = "BYTES")]
     pub auxiliary: Option<u8>,
     /// Width of data words, where a smaller one would do.
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "BYTES", value_enum)]
     pub data_words: Option<Width>,
     /// Width of row starts, where a smaller one would do.
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "BYTES", value_enum)]
     pub row_starts: Option<Width>,
 }
 

@@ -82,6 +82,7 @@ fn shell(folder: &Path, command: &str) -> Output {
         .env("CI_NODE_INDEX", "1")
         .env("CI_NODE_TOTAL", "4")
         .env("JOB_COMPLETION_INDEX", "0")
+        .env("GITHUB_STEP_SUMMARY", folder.join("step-summary.md"))
         .output()
         .expect("bash")
 }
@@ -109,7 +110,10 @@ fn the_commands_of_the_pipelines_run() {
         }
         let output = shell(folder.path(), merge);
         assert_eq!(output.status.code(), Some(0), "{pipeline}: {output:?}");
-        assert!(folder.path().join("report/merged/junit.xml").exists());
+        let file = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file");
+        assert!(file("report/merged/junit.xml").starts_with("<?xml"));
+        assert!(file("step-summary.md").starts_with("# SFrame test bench: as expected\n"));
+        assert_eq!(file("step-summary.md"), file("report/merged/summary.md"));
     }
 }
 
@@ -121,6 +125,7 @@ fn the_gate_fails_when_a_part_is_missing_or_worse_than_the_baseline() {
         assert_eq!(run(&format!("ci/gate shard {number}/3 {SELECTION}")), Some(0));
     }
     assert_eq!(run("ci/gate merge"), Some(2));
+    assert!(!folder.path().join("step-summary.md").exists(), "nothing was merged");
     assert_eq!(run(&format!("ci/gate shard 3/3 {SELECTION}")), Some(0));
     assert_eq!(run("ci/gate merge"), Some(0));
     let create = "\"$SFRAME_TESTBENCH\" baseline create ci/baseline.json report/merged/report.json";
@@ -129,6 +134,8 @@ fn the_gate_fails_when_a_part_is_missing_or_worse_than_the_baseline() {
     let worse = "sed -i 's/\"rows_exercised\": \\([0-9]*\\)/\"rows_exercised\": 9\\1/' ci/baseline.json";
     assert_eq!(run(worse), Some(0));
     assert_eq!(run("ci/gate merge"), Some(1));
+    let summaries = std::fs::read_to_string(folder.path().join("step-summary.md")).expect("a summary");
+    assert_eq!(summaries.matches("# SFrame test bench").count(), 3, "a failure has one too");
     assert_eq!(run("ci/gate"), Some(2));
     assert_eq!(run("ci/gate shard 5/3"), Some(2));
 }

@@ -25,9 +25,9 @@ enum Action {
 
 #[derive(Args)]
 struct Files {
-    /// The baseline.
+    /// The file of the baseline.
     baseline: PathBuf,
-    /// The report.json of a run.
+    /// The report.json of a run, or of merged shards.
     report: PathBuf,
 }
 

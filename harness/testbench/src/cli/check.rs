@@ -8,7 +8,9 @@ use sframe_testbench::case::{broken_reason, sframe_unwinder};
 use sframe_testbench::cross_check::Traces;
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::files::{Files, FilesError};
-use sframe_testbench::report::{CheckReport, Listings, Style, check_summary, html_of_check, sarif_of_check};
+use sframe_testbench::report::{
+    CheckReport, Listings, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
+};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::external::{External, ExternalError, UnwinderReport};
 
@@ -38,7 +40,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().stack_size,
           value_parser = clap::value_parser!(u64).range(Options::STACK_SIZES))]
     stack_size: u64,
-    /// Write report.html, report.json and report.sarif into this folder.
+    /// Write report.html, report.json, report.sarif and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print the report as JSON instead of the summary.
@@ -93,6 +95,7 @@ impl Check {
         let Some(folder) = &self.report else { return Ok(()) };
         report::write_json(folder, "report.json", report)?;
         report::write_json(folder, "report.sarif", &sarif_of_check(report, listings))?;
+        super::write_file(&folder.join("summary.md"), &markdown_of_check(report))?;
         report::write_html(folder, html_of_check(report, listings))
     }
 

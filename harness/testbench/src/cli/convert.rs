@@ -16,25 +16,18 @@ use super::exit::{Failure, Status};
 use super::{print, print_json};
 
 #[derive(Args)]
-#[command(
-    after_help = "What could not be carried over is listed on standard error, and in the JSON: each function \
-                        that was left out, with each row that the version can't express, and what of call frame \
-                        information is malformed. \
-                        \n\nExit status: 0 everything was carried over; 1 something was not; 2 nothing can be \
-                        converted: relocatable objects, for one, where --from is eh-frame."
-)]
 pub(crate) struct Convert {
     /// A 64-bit ELF file, or a file that is a section itself.
     file: PathBuf,
     /// What to convert. Call frame information is that of executables and
     /// shared libraries; the section says all of it that the version can express.
-    #[arg(long, value_enum, default_value_t = Source::Sframe)]
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t = Source::Sframe)]
     from: Source,
     /// The version to convert to.
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     to: Version,
     /// The order of the bytes, where the ABI has both. As it is, if not given.
-    #[arg(long, value_enum)]
+    #[arg(long, value_name = "ORDER", value_enum)]
     byte_order: Option<Order>,
     /// Where to write the section; it is for the address of the file's own
     /// one, or for that which a new one gets with --elf.
@@ -44,7 +37,7 @@ pub(crate) struct Convert {
     /// own, or added to it.
     #[arg(long, value_name = "FILE")]
     elf: Option<PathBuf>,
-    /// Print the numbers of functions and what was left out as JSON.
+    /// Print the report as JSON instead of text.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

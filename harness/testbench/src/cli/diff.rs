@@ -9,11 +9,6 @@ use super::exit::{Failure, Status};
 use super::{print, print_json, status};
 
 #[derive(Args)]
-#[command(
-    after_help = "Exit status: 0 no difference; 1 differences; 2 the file has not got both, or one of them \
-                        can't be read; 3 no instruction is described by both. Functions that only one of \
-                        them describes are listed, as hazards are, and change nothing."
-)]
 pub(crate) struct Diff {
     /// A 64-bit ELF file, linked or relocatable.
     file: PathBuf,

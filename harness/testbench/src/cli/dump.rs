@@ -13,18 +13,13 @@ use super::{print, print_json};
 const SHOWN_ERRORS: usize = 20;
 
 #[derive(Args)]
-#[command(
-    after_help = "Exit status: 0 the section is whole; 1 a part of it is malformed: what can be decoded is \
-                        printed, and standard error says what is wrong, at which offset of the section and \
-                        against which clause; 2 there is nothing to decode."
-)]
 pub(crate) struct Dump {
     /// A 64-bit ELF file (executable, shared object or object file), or a file that is a section itself.
     file: PathBuf,
-    /// Print one JSON document instead of the text of objdump --sframe.
+    /// Print the section as JSON instead of the text of objdump --sframe.
     #[arg(long)]
     json: bool,
-    /// Where a raw section is loaded; 0 if not given.
+    /// Where a file that is a section itself is loaded; 0 if not given.
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     address: Option<u64>,
 }

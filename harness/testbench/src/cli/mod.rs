@@ -8,7 +8,9 @@ mod convert;
 mod diff;
 mod dump;
 mod exit;
+mod help;
 mod lint;
+mod man;
 mod merge;
 mod mutate;
 mod rebuild;
@@ -27,12 +29,7 @@ use exit::{Failure, Status};
 
 /// Proves stack unwinding with SFrame right, or shows where it is wrong.
 #[derive(Parser)]
-#[command(
-    name = "sframe-testbench",
-    version,
-    after_help = "Exit status: 0 all as expected; 1 a finding; 2 unusable arguments or input; \
-                  3 nothing was compared; 4 the bench could not do its work."
-)]
+#[command(name = "sframe-testbench", version, after_help = help::MAIN)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -41,40 +38,59 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Run specs on the corpus.
+    #[command(after_help = help::RUN)]
     Run(run::Run),
-    /// Run one executable and compare at every instruction; no spec needed.
+    /// Run any executable and compare at every instruction; no spec needed.
+    #[command(after_help = help::CHECK)]
     Check(check::Check),
     /// Print a section in full, as objdump --sframe does or as JSON.
+    #[command(after_help = help::DUMP)]
     Dump(dump::Dump),
     /// Check a section, and the file around it, against the rules of the format.
+    #[command(after_help = help::LINT)]
     Lint(lint::Lint),
     /// Compare a section with .eh_frame or .debug_frame, at every instruction, without running anything.
+    #[command(after_help = help::DIFF)]
     Diff(diff::Diff),
     /// Ask the engine, or any unwinder, about hand-made sections.
+    #[command(after_help = help::VECTORS)]
     Vectors(vectors::Vectors),
     /// Print the clauses of the specifications, and what proves each of them.
+    #[command(after_help = help::CLAUSES)]
     Clauses(clauses::Clauses),
-    /// Write a section in another version or byte order.
+    /// Write a section in another version, byte order or layout, or make one of .eh_frame.
+    #[command(after_help = help::CONVERT)]
     Convert(convert::Convert),
     /// Break sections on purpose, and see what part of it the bench notices.
+    #[command(after_help = help::MUTATE)]
     Mutate(mutate::Mutate),
     /// Join the reports of all shards of a run.
+    #[command(after_help = help::MERGE)]
     Merge(merge::Merge),
     /// Write down what a run may not be worse than.
+    #[command(after_help = help::BASELINE)]
     Baseline(baseline::BaselineCommand),
     /// Write the call stacks of a run into specs.
+    #[command(after_help = help::BLESS)]
     Bless(bless::Bless),
     /// Compile the corpus again with the reference toolchains.
+    #[command(after_help = help::REBUILD)]
     Rebuild(rebuild::Rebuild),
+    /// Print a manual page, or write all of them.
+    #[command(after_help = help::MAN)]
+    Man(man::Manual),
+    /// Print what a shell completes for this command.
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(man::Completions),
 }
 
 /// Where corpus and specs lie.
 #[derive(Args)]
 struct Folders {
-    /// The corpus.
+    /// The folder of the corpus.
     #[arg(long, value_name = "DIR", default_value = "corpus")]
     corpus: PathBuf,
-    /// The specs.
+    /// The folder of the specs.
     #[arg(long, value_name = "DIR", default_value = "specs")]
     specs: PathBuf,
 }
@@ -124,6 +140,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Baseline(command) => command.execute(),
         Command::Bless(command) => command.execute(),
         Command::Rebuild(command) => command.execute(),
+        Command::Man(command) => command.execute(),
+        Command::Completions(command) => command.execute(),
     };
     result.unwrap_or_else(|failure| failure.report()).into()
 }

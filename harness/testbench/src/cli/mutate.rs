@@ -12,11 +12,6 @@ use super::run::{Selection, progress_bar};
 use super::{Folders, MachineOptions, print, print_json, set_jobs, status};
 
 #[derive(Args)]
-#[command(
-    after_help = "Exit status: 0 every mutant that a run exercises was noticed, or is right for a reason that was \
-                  checked; 1 some were not noticed: each is listed; 3 no mutant was exercised; 4 a case \
-                  does not even pass with its true section."
-)]
 pub(crate) struct Mutate {
     #[command(flatten)]
     folders: Folders,
@@ -36,7 +31,7 @@ pub(crate) struct Mutate {
     /// How many builds to work on at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
     jobs: usize,
-    /// Print the result as JSON.
+    /// Print the report as JSON instead of the summary.
     #[arg(long)]
     json: bool,
 }

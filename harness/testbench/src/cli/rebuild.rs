@@ -10,7 +10,7 @@ use super::print;
 
 #[derive(Args)]
 pub(crate) struct Rebuild {
-    /// The corpus.
+    /// The folder of the corpus.
     #[arg(long, value_name = "DIR", default_value = "corpus")]
     corpus: PathBuf,
     /// One root folder for each toolchain, as ci/toolchains makes them.

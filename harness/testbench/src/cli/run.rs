@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_testbench::case::{CaseReport, Outcome, sframe_unwinder};
-use sframe_testbench::report::{Listings, Report, Style, html, junit, run_summary, sarif};
+use sframe_testbench::report::{Listings, Report, Style, html, junit, markdown, run_summary, sarif};
 use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
@@ -30,7 +30,7 @@ pub(crate) struct Run {
     /// How many cases to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
     jobs: usize,
-    /// Write report.html, report.json, report.sarif and junit.xml into this folder.
+    /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Run only a part of the cases: the K-th of N.
@@ -126,6 +126,7 @@ pub(super) fn write(
     report::write_html(folder, html(report, listings))?;
     let xml = junit(report).map_err(|error| Failure::broken(format!("junit.xml: {error}")))?;
     write_file(&folder.join("junit.xml"), &xml)?;
+    write_file(&folder.join("summary.md"), &markdown(report))?;
     if !quietly {
         print(&format!("report: {}\n", folder.join("report.html").display()))?;
     }

@@ -111,6 +111,15 @@ impl Group<'_> {
         format!("{verdict} {}{}", printable(&self.first.message), self.extent())
     }
 
+    /// Who is to blame. None for findings about a whole run.
+    pub(super) fn blame(&self) -> Option<String> {
+        self.first.pc?;
+        Some(match self.first.blame {
+            Blame::Unknown => "who is to blame is unknown".to_owned(),
+            blame => format!("{blame} is to blame (confidence {})", self.first.confidence),
+        })
+    }
+
     /// All of it with the instructions around it and what the witnesses say.
     /// `file` is where it was found.
     pub(super) fn diagnostic(&self, file: &str, style: Style) -> String {
@@ -119,11 +128,7 @@ impl Group<'_> {
         if let Some(function) = &finding.function {
             text += &style.paint(BOLD, &format!(" in {function}"));
         }
-        if finding.pc.is_some() {
-            let blame = match finding.blame {
-                Blame::Unknown => "who is to blame is unknown".to_owned(),
-                blame => format!("{blame} is to blame (confidence {})", finding.confidence),
-            };
+        if let Some(blame) = self.blame() {
             text += &style.paint(BOLD, &format!(": {blame}"));
         }
         text.push('\n');
@@ -140,12 +145,17 @@ impl Group<'_> {
             if evidence.witness == Witness::Reader && finding.row.is_some() {
                 continue;
             }
+            let agrees = match evidence.witness {
+                Witness::FramePointers | Witness::Instructions => "agree",
+                Witness::Reader | Witness::Cfi | Witness::Layout => "agrees",
+            };
             let side = match evidence.agrees_with {
-                Some(Side::CallStack) => " agrees with the call stack",
-                Some(Side::Section) if evidence.witness == Witness::Reader => "",
-                Some(Side::Section) => " agrees with the section",
-                Some(Side::Neither) => " agrees with neither",
-                None => "",
+                Some(Side::CallStack) => format!(" {agrees} with the call stack"),
+                Some(Side::Section) if evidence.witness != Witness::Reader => {
+                    format!(" {agrees} with the section")
+                }
+                Some(Side::Neither) => format!(" {agrees} with neither"),
+                Some(Side::Section) | None => String::new(),
             };
             note(&mut text, style, &format!("{}{side}: ", evidence.witness), &evidence.says);
         }

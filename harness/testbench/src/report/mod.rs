@@ -6,6 +6,7 @@ mod document;
 mod html;
 mod junit;
 mod listings;
+mod markdown;
 mod merge;
 mod mutation;
 mod sarif;
@@ -19,6 +20,7 @@ pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummar
 pub use html::{html, html_of_check};
 pub use junit::junit;
 pub use listings::Listings;
+pub use markdown::{markdown, markdown_of_check};
 pub use merge::{MergeError, merge};
 pub use mutation::mutation_summary;
 pub use sarif::{sarif, sarif_of_check, sarif_of_lint};

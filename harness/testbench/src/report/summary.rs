@@ -12,10 +12,10 @@ use crate::hazard;
 use crate::spec::Trace;
 
 /// So many rows with findings are shown of a case; the report has all of them.
-const SHOWN: usize = 8;
+pub(super) const SHOWN: usize = 8;
 
 /// So many of a whole run are shown with instructions and witnesses.
-const IN_FULL: usize = 8;
+pub(super) const IN_FULL: usize = 8;
 
 /// What a run has shown: findings first, then the numbers.
 #[must_use]
@@ -166,7 +166,7 @@ fn show_findings(
 }
 
 /// The command to look at a case again.
-fn command_for(case: &CaseReport) -> String {
+pub(super) fn command_for(case: &CaseReport) -> String {
     let spec = case.id.split('/').next().unwrap_or_default();
     let [spec, toolchain, abi] = [spec, &case.toolchain, &case.abi].map(quoted);
     format!("sframe-testbench run --spec {spec} --toolchain {toolchain} --abi {abi}")

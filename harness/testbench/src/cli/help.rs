@@ -1,0 +1,208 @@
+//! What `--help` says at its end: examples, and exit statuses where they mean
+//! something special. The manual pages are made of the same text.
+//!
+//! A text is of blocks with empty lines between them. One whose first line ends
+//! with a colon is a section with that title, and its lines are indented; the
+//! others are remarks.
+
+pub(super) const MAIN: &str = "\
+Examples:
+  sframe-testbench check corpus/builds/gnu-2.47/amd64/leaf.O2
+  sframe-testbench run --spec recursion --report report
+
+Exit status:
+  0  all as expected
+  1  a finding
+  2  unusable arguments or input
+  3  nothing was compared
+  4  broken: the bench could not do its work
+
+harness/guide has the user's guide.";
+
+pub(super) const RUN: &str = "\
+Examples:
+  sframe-testbench run
+  sframe-testbench run --spec 'signal*' --abi s390x --toolchain gnu-2.47
+  sframe-testbench run --shard 1/4 --report shards/1
+  sframe-testbench run --spec recursion --unwinder target/debug/sframe-engine-unwinder
+
+Exit status:
+  0  all as expected
+  1  a finding that no spec knows; with --baseline, one that the baseline has not
+  2  unusable arguments, spec, corpus or unwinder
+  3  nothing was compared
+  4  a case is broken, and there is no --baseline";
+
+pub(super) const CHECK: &str = "\
+Examples:
+  sframe-testbench check corpus/builds/gnu-2.47/amd64/realign.O2
+  sframe-testbench check corpus/builds/gnu-2.47/s390x/recursion.O2 --report report --json
+  sframe-testbench check ./program --library-path lib -- first second
+
+Exit status:
+  0  no finding
+  1  a finding
+  2  the file, or a library of it, can't be used
+  3  no executed instruction has an FDE, or the unwinder was asked nothing
+  4  broken: the program did not end as it should, or the bench could not follow it";
+
+pub(super) const DUMP: &str = "\
+Examples:
+  sframe-testbench dump corpus/builds/gnu-2.44/amd64/leaf.O2
+  sframe-testbench dump section.bin --address 0x400b00 --json
+
+Exit status:
+  0  the section is whole
+  1  a part of it is malformed: what can be decoded is printed, and standard error says what is
+     wrong, at which offset of the section and against which clause
+  2  there is nothing to decode";
+
+pub(super) const LINT: &str = "\
+Examples:
+  sframe-testbench lint corpus/builds/gnu-2.40/amd64/leaf.O2
+  sframe-testbench lint object.o --sarif lint.sarif
+
+Exit status:
+  0  no rule is broken: there may be warnings and notes
+  1  an error
+  2  the file can't be used
+
+specs/lints.md has all rules.";
+
+pub(super) const DIFF: &str = "\
+Examples:
+  sframe-testbench diff corpus/builds/gnu-2.47/amd64/realign.O2
+  sframe-testbench diff object.o --json
+
+Exit status:
+  0  no difference
+  1  differences
+  2  the file has not got both, or one of them can't be read
+  3  no instruction is described by both
+
+Functions that only one of them describes are listed, as hazards are, and change no status.";
+
+pub(super) const VECTORS: &str = "\
+Examples:
+  sframe-testbench vectors
+  sframe-testbench vectors --only 'step/*' --unwinder target/debug/sframe-engine-unwinder
+
+Exit status:
+  0  all answers are right
+  1  wrong answers
+  2  unusable arguments, vectors or unwinder
+  3  nothing was compared: the unwinder answers no questions about sections
+  4  the unwinder can't be asked any more";
+
+pub(super) const CLAUSES: &str = "\
+Examples:
+  sframe-testbench clauses --version 3 --side consumer
+  sframe-testbench clauses --unproved
+
+Exit status:
+  0  each clause is proved, or has a reason why not
+  1  one is neither, or both
+  2  unusable arguments, catalogue, specs or vectors";
+
+pub(super) const CONVERT: &str = "\
+Examples:
+  sframe-testbench convert corpus/builds/gnu-2.47/amd64/leaf.O2 --to 2 --output section.bin
+  sframe-testbench convert --from eh-frame ./program --to 3 --elf program.sframe
+
+Exit status:
+  0  everything was carried over
+  1  something was not
+  2  nothing can be converted: relocatable objects, for one, where --from is eh-frame
+
+What could not be carried over is listed on standard error, and in the JSON: each function that was
+left out, with each row that the version can't express, and what of call frame information is
+malformed.";
+
+pub(super) const MUTATE: &str = "\
+Examples:
+  sframe-testbench mutate --spec recursion --toolchain gnu-2.47 --abi amd64
+  sframe-testbench mutate --sample 1000 --seed 7 --json
+
+Exit status:
+  0  every mutant that a run exercises was noticed, or is right for a reason that was checked
+  1  some were not noticed: each is listed
+  2  unusable arguments, specs or corpus
+  3  no mutant was exercised
+  4  a case does not even pass with its true section";
+
+pub(super) const MERGE: &str = "\
+Examples:
+  sframe-testbench merge shards/* --report report
+  sframe-testbench merge shards/* --baseline baseline.json
+
+Exit status:
+  As that of the run without shards; 2 where they are not all shards of one run.";
+
+pub(super) const BASELINE: &str = "\
+Examples:
+  sframe-testbench baseline create baseline.json report/report.json
+  sframe-testbench baseline update baseline.json report/report.json
+
+Exit status:
+  0  written, or nothing to change
+  1  update: something is worse than in the baseline, and stays as it was there
+  2  unusable files, or create would replace one";
+
+pub(super) const BLESS: &str = "\
+Examples:
+  sframe-testbench bless recursion --dry-run
+  sframe-testbench bless 'signal*'
+
+Exit status:
+  0  done, or nothing to change
+  2  unusable specs; builds whose call stacks differ; or the variable CI is set, and not --dry-run
+  4  a program does not run as it should";
+
+pub(super) const REBUILD: &str = "\
+Examples:
+  sframe-testbench rebuild --check
+  sframe-testbench rebuild --only /leaf. --toolchains target/toolchains
+
+Exit status:
+  0  done; with --check, nothing would differ
+  1  --check: something would differ
+  4  a toolchain is not there, or a program can't be built";
+
+pub(super) const MAN: &str = "\
+Examples:
+  sframe-testbench man | man -l -
+  sframe-testbench man check | man -l -
+  sframe-testbench man --dir ~/.local/share/man/man1";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  sframe-testbench completions bash > ~/.local/share/bash-completion/completions/sframe-testbench
+  sframe-testbench completions zsh > ~/.zfunc/_sframe-testbench";
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use crate::cli::Arguments;
+
+    /// The examples of a command, and of those below it.
+    fn examples(command: &clap::Command) -> Vec<String> {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let own = help.lines().filter_map(|line| line.strip_prefix("  sframe-testbench "));
+        let own = own.map(|line| format!("sframe-testbench {line}"));
+        own.chain(command.get_subcommands().flat_map(examples)).collect()
+    }
+
+    #[test]
+    fn examples_are_commands() {
+        let examples = examples(&Arguments::command());
+        assert!(examples.len() > 30, "{examples:?}");
+        for example in examples {
+            let command = example.split(['|', '>']).next().unwrap_or_default();
+            let words = shlex::split(command).expect("words");
+            if let Err(error) = Arguments::try_parse_from(words) {
+                panic!("{example}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `man`: manual pages, and `completions`: what shells complete; both of the
+//! definitions of the command line.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use super::exit::{Failure, Status};
+use super::{Arguments, print, report};
+
+#[derive(Args)]
+pub(crate) struct Manual {
+    /// The command whose page to print, such as `run` or `baseline create`; that of the bench if not given.
+    command: Vec<String>,
+    /// Write the pages of all commands into this folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
+}
+
+impl Manual {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let mut main = Arguments::command().disable_help_subcommand(true);
+        main.build();
+        if let Some(folder) = &self.dir {
+            report::create(folder)?;
+            write_pages(&main, folder)?;
+            return Ok(Status::AsExpected);
+        }
+        let mut command = &main;
+        for name in &self.command {
+            command = command.find_subcommand(name).ok_or_else(|| {
+                Failure::unusable(format!("error: there is no command `{}`", self.command.join(" ")))
+            })?;
+        }
+        print(&page(command)?)?;
+        Ok(Status::AsExpected)
+    }
+}
+
+impl Completions {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Arguments::command(), "sframe-testbench", &mut script);
+        // The hyphen of the name becomes one thing where the script asks for a
+        // subcommand and another where it answers: clap-rs/clap#6421.
+        let script =
+            String::from_utf8_lossy(&script).replace("sframe__subcmd__testbench", "sframe__testbench");
+        print(&script)?;
+        Ok(Status::AsExpected)
+    }
+}
+
+/// Writes the page of a command, and those of its subcommands.
+fn write_pages(command: &clap::Command, folder: &std::path::Path) -> Result<(), Failure> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    super::write_file(&folder.join(format!("{name}.1")), &page(command)?)?;
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    for command in shown {
+        write_pages(command, folder)?;
+    }
+    Ok(())
+}
+
+/// The page of a command, in roff.
+fn page(command: &clap::Command) -> Result<String, Failure> {
+    let mut page = Vec::new();
+    render(command, &mut page).map_err(|error| Failure::broken(format!("a manual page: {error}")))?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
+}
+
+fn render(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> {
+    let is_main = command.get_name() == "sframe-testbench";
+    let man = Man::new(command.clone()).manual("SFrame test bench");
+    let man = man.source(concat!("sframe-testbench ", env!("CARGO_PKG_VERSION")));
+    man.render_title(page)?;
+    man.render_name_section(page)?;
+    man.render_synopsis_section(page)?;
+    man.render_description_section(page)?;
+    man.render_options_section(page)?;
+    if command.has_subcommands() {
+        page.write_all(b".SH COMMANDS\n")?;
+        man.render_subcommands_section(&mut *page)?;
+    }
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    sections(&help).to_writer(page)?;
+    if is_main {
+        lists().to_writer(page)?;
+    } else {
+        let mut roff = Roff::new();
+        roff.control("SH", ["SEE ALSO"]);
+        roff.text([bold("sframe-testbench"), roman("(1)")]);
+        roff.to_writer(page)?;
+    }
+    Ok(())
+}
+
+/// The blocks of [`super::help`].
+fn sections(help: &str) -> Roff {
+    let mut roff = Roff::new();
+    let mut remarks = Vec::new();
+    for block in help.split("\n\n").filter(|block| !block.is_empty()) {
+        let (first, rest) = block.split_once('\n').unwrap_or((block, ""));
+        let Some(title) = first.strip_suffix(':') else {
+            remarks.push(block);
+            continue;
+        };
+        roff.control("SH", [title.to_uppercase().as_str()]);
+        let is_literal = title == "Examples";
+        if is_literal {
+            roff.control("nf", []);
+        }
+        for line in rest.lines() {
+            // A status, two spaces, and what it means.
+            match line.trim_start().split_once("  ") {
+                Some((status, meaning)) if !is_literal => {
+                    roff.control("TP", []);
+                    roff.text([bold(status)]);
+                    roff.text([roman(meaning)]);
+                }
+                _ => {
+                    roff.text([roman(line.trim_start())]);
+                }
+            }
+        }
+        if is_literal {
+            roff.control("fi", []);
+        }
+    }
+    if !remarks.is_empty() {
+        roff.control("SH", ["NOTES"]);
+    }
+    for remark in remarks {
+        roff.control("PP", []);
+        for line in remark.lines() {
+            roff.text([roman(line)]);
+        }
+    }
+    roff
+}
+
+const FILES: &[(&str, &str)] = &[
+    ("corpus", "Programs, builds, and the manifest that says where each build comes from; --corpus."),
+    ("specs", "What must be true of each program; --specs."),
+    ("DIR/report.html", "With --report DIR: a page for people, which needs no other file."),
+    ("DIR/report.json", "The whole report, as --json prints it."),
+    ("DIR/report.sarif", "The findings in SARIF 2.1.0, for code review."),
+    ("DIR/junit.xml", "The cases as tests, for CI systems; not of a check."),
+    ("DIR/cases.jsonl", "The cases of a run, each as soon as it is finished."),
+    ("DIR/summary.md", "The summary in Markdown, for job summaries and comments."),
+];
+
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("CI", "Where it is set, bless writes no specs."),
+    ("NO_COLOR", "Where it is set, and not empty, nothing is printed in colour."),
+];
+
+/// What is about all commands.
+fn lists() -> Roff {
+    let mut roff = Roff::new();
+    for (title, entries) in [("FILES", FILES), ("ENVIRONMENT", ENVIRONMENT)] {
+        roff.control("SH", [title]);
+        for (name, what) in entries {
+            roff.control("TP", []);
+            roff.text([bold(*name)]);
+            roff.text([roman(*what)]);
+        }
+    }
+    roff
+}

@@ -1,0 +1,256 @@
+//! `summary.md`: a run or a check for job summaries and for comments on changes.
+//!
+//! Names come from the files under test. Whatever is not of the bench's own
+//! words stands in code spans or fenced blocks, where nothing is interpreted:
+//! no HTML, no link, no mention of anybody.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::diagnostic::{Group, Style, groups, printable, quoted};
+use super::summary::{IN_FULL, SHOWN, command_for, grouped};
+use super::{CheckReport, Report};
+use crate::case::{CaseReport, Outcome};
+use crate::finding::Finding;
+use crate::spec::Verdict;
+
+/// Cases of an outcome that are listed. What reads the summary takes a megabyte at most.
+const CASES: usize = 20;
+
+/// Characters of one text from a report: a message, a name.
+const TEXT: usize = 2000;
+
+/// The summary of a run.
+#[must_use]
+pub fn markdown(report: &Report) -> String {
+    let summary = &report.summary;
+    let mut text = format!("# SFrame test bench: {}\n\n", headline(report));
+    if let Some(shard) = report.shard {
+        let _ = writeln!(text, "Shard {shard} of a run of {} cases.\n", grouped(report.selected));
+    }
+    let _ = writeln!(
+        text,
+        "{} cases: {} agree, {} known, {} unexpected, {} broken, {} skipped.\n{} instructions executed, {} \
+         compared, {} frames; {} stops; {} of {} rows exercised.\n",
+        grouped(summary.cases),
+        grouped(summary.agree),
+        grouped(summary.known),
+        grouped(summary.unexpected),
+        grouped(summary.broken),
+        grouped(summary.skipped),
+        grouped(summary.instructions),
+        grouped(summary.comparisons),
+        grouped(summary.frames),
+        grouped(summary.stops),
+        grouped(summary.rows_exercised),
+        grouped(summary.rows_total),
+    );
+    text += &table(&report.cases);
+
+    let mut in_full = IN_FULL;
+    let with = |outcome| report.cases.iter().filter(move |case| case.outcome == outcome);
+    for (outcome, title) in [(Outcome::Unexpected, "Unexpected findings"), (Outcome::Broken, "Broken")] {
+        let count = with(outcome).count();
+        if count > 0 {
+            let _ = writeln!(text, "\n## {title}");
+        }
+        for case in with(outcome).take(CASES) {
+            let _ = writeln!(text, "\n### {}\n", code(&case.id));
+            let mut shown = case.reason.as_deref().map(cut).unwrap_or_default();
+            if !shown.is_empty() {
+                shown.push('\n');
+            }
+            shown += &findings(&case.findings, &case.build, &mut in_full);
+            text += &block(&shown);
+            let _ = writeln!(text, "\n{}", code(&command_for(case)));
+        }
+        if let Some(more) = count.checked_sub(CASES).filter(|more| *more > 0) {
+            let _ = writeln!(text, "\nAnd {} more; report.html has all of them.", grouped(more as u64));
+        }
+    }
+    skipped(&mut text, with(Outcome::Skipped));
+    text
+}
+
+/// The summary of a check.
+#[must_use]
+pub fn markdown_of_check(report: &CheckReport) -> String {
+    let summary = &report.summary;
+    let headline = match (&report.broken, report.findings.len()) {
+        (Some(_), _) => "broken".to_owned(),
+        (None, 0) if summary.comparisons == 0 => "nothing compared".to_owned(),
+        (None, 0) => "no finding".to_owned(),
+        (None, 1) => "1 finding".to_owned(),
+        (None, findings) => format!("{} findings", grouped(findings as u64)),
+    };
+    let mut text = format!("# SFrame test bench: {headline}\n\n");
+    let _ = writeln!(
+        text,
+        "{}: {}, SFrame version {}.\n{} instructions executed, {} compared, {} agree; {} frames, at most {} \
+         deep; {} of {} rows exercised.",
+        code(&report.file),
+        report.abi,
+        report.sframe_version,
+        grouped(summary.instructions),
+        grouped(summary.comparisons),
+        grouped(summary.agree),
+        grouped(summary.frames),
+        grouped(summary.max_depth as u64),
+        grouped(summary.rows_exercised),
+        grouped(summary.rows_total),
+    );
+    if let Some(reason) = &report.broken {
+        let _ = write!(text, "\n## Broken\n\n{}", block(&cut(reason)));
+    }
+    if !report.findings.is_empty() {
+        let _ = write!(
+            text,
+            "\n| verdict | findings |\n|---|---:|\n{}\n## Findings\n\n{}",
+            summary
+                .verdicts
+                .iter()
+                .map(|(verdict, count)| format!("| {} | {} |\n", code(verdict), grouped(*count)))
+                .collect::<String>(),
+            block(&findings(&report.findings, &report.file, &mut IN_FULL.clone())),
+        );
+        let command = format!("sframe-testbench check {} --report DIR", quoted(&report.file));
+        let _ = writeln!(text, "\n{}", code(&command));
+    }
+    text
+}
+
+/// What has come of it, in a few words.
+fn headline(report: &Report) -> String {
+    let summary = &report.summary;
+    let bad: Vec<String> = [(summary.unexpected, "unexpected"), (summary.broken, "broken")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} {what}", grouped(count)))
+        .collect();
+    match &bad[..] {
+        [] if summary.comparisons == 0 => "nothing compared".to_owned(),
+        [] => "as expected".to_owned(),
+        bad => bad.join(", "),
+    }
+}
+
+/// How many cases came to each outcome, and findings to each verdict.
+#[derive(Default)]
+struct TableRow {
+    outcomes: [u64; 5],
+    verdicts: BTreeMap<Verdict, u64>,
+}
+
+/// Outcomes, and unexpected findings by verdict, of each toolchain and ABI.
+fn table(cases: &[CaseReport]) -> String {
+    const OUTCOMES: [Outcome; 5] =
+        [Outcome::Agree, Outcome::Known, Outcome::Unexpected, Outcome::Broken, Outcome::Skipped];
+    let mut rows: BTreeMap<(&str, &str), TableRow> = BTreeMap::new();
+    for case in cases {
+        let TableRow { outcomes, verdicts } = rows.entry((&case.toolchain, &case.abi)).or_default();
+        for (count, outcome) in outcomes.iter_mut().zip(OUTCOMES) {
+            *count += u64::from(outcome == case.outcome);
+        }
+        for finding in &case.findings {
+            *verdicts.entry(finding.verdict).or_default() += 1;
+        }
+    }
+    let mut text =
+        "| toolchain | ABI | cases | agree | known | unexpected | broken | skipped | unexpected findings |\n\
+                    |---|---|---:|---:|---:|---:|---:|---:|---|\n"
+            .to_owned();
+    for ((toolchain, abi), TableRow { outcomes, verdicts }) in rows {
+        let counts: String = outcomes.iter().map(|count| format!(" {} |", grouped(*count))).collect();
+        let verdicts: Vec<String> =
+            verdicts.iter().map(|(verdict, count)| format!("{verdict} {}", grouped(*count))).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |{counts} {} |",
+            cell(toolchain),
+            cell(abi),
+            grouped(outcomes.iter().sum()),
+            verdicts.join(", ")
+        );
+    }
+    text
+}
+
+/// Findings as the terminal shows them, with who is to blame.
+fn findings(findings: &[Finding], file: &str, in_full: &mut usize) -> String {
+    let groups = groups(findings);
+    let mut text = String::new();
+    for group in groups.iter().take(SHOWN) {
+        if let Some(left) = in_full.checked_sub(1) {
+            *in_full = left;
+            let diagnostic = group.diagnostic(file, Style::default());
+            for line in diagnostic.lines() {
+                let _ = writeln!(text, "{}", cut(line));
+            }
+        } else {
+            text += &line(group);
+        }
+    }
+    if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let _ = writeln!(text, "and {more} more rows or findings");
+    }
+    text
+}
+
+fn line(group: &Group<'_>) -> String {
+    let blame = group.blame().map(|blame| format!("; {blame}")).unwrap_or_default();
+    format!("{}{blame}\n", cut(&group.line(Style::default())))
+}
+
+/// How many cases were skipped for which reason.
+fn skipped<'c>(text: &mut String, cases: impl Iterator<Item = &'c CaseReport>) {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for case in cases {
+        *reasons.entry(case.reason.as_deref().unwrap_or_default()).or_default() += 1;
+    }
+    if reasons.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n## Skipped\n");
+    for (reason, count) in reasons.iter().take(CASES) {
+        let _ = writeln!(text, "- {} cases: {}", grouped(*count), code(reason));
+    }
+    if let Some(more) = reasons.len().checked_sub(CASES).filter(|more| *more > 0) {
+        let _ = writeln!(text, "- and {more} more reasons");
+    }
+}
+
+/// Text of a report: printable, and no longer than that anybody reads it.
+fn cut(text: &str) -> String {
+    let text = printable(text);
+    match text.char_indices().nth(TEXT) {
+        Some((end, _)) => format!("{} ...", &text[..end]),
+        None => text.into_owned(),
+    }
+}
+
+/// A code span: with more backticks around it than there are in it (CommonMark 6.1).
+fn code(text: &str) -> String {
+    let text = cut(text);
+    if text.trim().is_empty() {
+        return "(empty)".to_owned();
+    }
+    let fence = "`".repeat(longest_run(&text) + 1);
+    let space = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+/// A code span within a table, where a bar ends the cell even in code.
+fn cell(text: &str) -> String {
+    code(text).replace('|', r"\|")
+}
+
+/// A fenced block: with a longer fence than any in it (CommonMark 4.5).
+fn block(text: &str) -> String {
+    let fence = "`".repeat(longest_run(text).max(2) + 1);
+    format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}
+
+/// The most backticks in a row.
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}

@@ -1,0 +1,225 @@
+//! `summary.md`: read as GitHub and GitLab read it, whatever names the files have.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use rstest::rstest;
+use sframe_testbench::case::{CaseReport, Outcome};
+use sframe_testbench::finding::{Address, Confidence, Finding, FindingRow};
+use sframe_testbench::report::{Report, markdown};
+use sframe_testbench::spec::{Blame, Verdict};
+
+/// Runs the bench in the repository.
+fn bench(arguments: &[&str]) -> Output {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+    bench.args(arguments).current_dir(repository).output().expect("the bench")
+}
+
+/// A case that agrees, to be made worse.
+fn case() -> CaseReport {
+    static CASE: LazyLock<CaseReport> = LazyLock::new(|| {
+        let run = ["run", "--spec", "leaf", "--toolchain", "gnu-2.44", "--abi", "amd64", "--json"];
+        let report: Report = serde_json::from_slice(&bench(&run).stdout).expect("a report");
+        report.cases.into_iter().next().expect("a case")
+    });
+    CASE.clone()
+}
+
+fn finding(function: &str, row: u64) -> Finding {
+    Finding {
+        verdict: Verdict::WrongCfa,
+        pc: Some(Address(0x104)),
+        image: None,
+        function: Some(function.to_owned()),
+        frame: Some(0),
+        hits: 1,
+        row: Some(FindingRow { start: Address(row), rules: "CFA = SP+8".to_owned() }),
+        expected: "0x10".to_owned(),
+        got: "0x8".to_owned(),
+        instruction: None,
+        blame: Blame::ProducerAssembler,
+        confidence: Confidence::High,
+        evidence: Vec::new(),
+        listing: Vec::new(),
+        stack: None,
+        message: format!("{function}+0x4 (0x104): CFA is 0x8, the call stack has 0x10"),
+    }
+}
+
+/// What a reader of GitHub's Markdown sees: cells of tables by rows, code, and
+/// all other text.
+#[derive(Default)]
+struct Seen {
+    rows: Vec<Vec<String>>,
+    code: String,
+    text: String,
+}
+
+fn read(markdown: &str) -> Seen {
+    let mut seen = Seen::default();
+    let (mut in_block, mut in_cell) = (false, false);
+    let mut options = Options::all();
+    // Not of GitHub: a line of `---` at the top.
+    options.remove(Options::ENABLE_YAML_STYLE_METADATA_BLOCKS);
+    for event in Parser::new_ext(markdown, options) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_block = true,
+            Event::End(TagEnd::CodeBlock) => in_block = false,
+            Event::Start(Tag::TableHead | Tag::TableRow) => seen.rows.push(Vec::new()),
+            Event::Start(Tag::TableCell) => {
+                in_cell = true;
+                seen.rows.last_mut().expect("a row").push(String::new());
+            }
+            Event::End(TagEnd::TableCell) => in_cell = false,
+            Event::Text(text) if in_block => seen.code += &text,
+            Event::Code(text) | Event::Text(text) if in_cell => {
+                *seen.rows.last_mut().and_then(|row| row.last_mut()).expect("a cell") += &text;
+            }
+            Event::Code(text) => {
+                seen.code.push_str(&text);
+                seen.code.push('\n');
+            }
+            Event::Text(text) => seen.text += &text,
+            Event::Html(_) | Event::InlineHtml(_) | Event::Start(Tag::Link { .. } | Tag::Image { .. }) => {
+                panic!("{event:?}:\n{markdown}")
+            }
+            _ => {}
+        }
+    }
+    seen
+}
+
+#[test]
+fn a_run_that_is_as_expected_is_a_headline_figures_and_a_table() {
+    let text = markdown(&Report::new(vec![case()]));
+    let seen = read(&text);
+    assert!(text.starts_with("# SFrame test bench: as expected\n"), "{text}");
+    assert!(seen.text.contains("1 cases: 1 agree, 0 known, 0 unexpected, 0 broken, 0 skipped."), "{text}");
+    let row = ["gnu-2.44", "amd64", "1", "1", "0", "0", "0", "0", ""];
+    assert_eq!(seen.rows[1..], [row.map(str::to_owned)], "{text}");
+    assert_eq!(seen.code, "");
+    assert!(markdown(&Report::new(Vec::new())).starts_with("# SFrame test bench: nothing compared\n"));
+}
+
+#[test]
+fn findings_are_grouped_by_rows_and_say_who_is_to_blame() {
+    let mut unexpected = case();
+    unexpected.outcome = Outcome::Unexpected;
+    unexpected.findings = vec![finding("f", 4), finding("f", 4), finding("g", 4)];
+    let mut broken = case();
+    broken.id = "other".to_owned();
+    broken.outcome = Outcome::Broken;
+    broken.reason = Some("the budget is spent".to_owned());
+    let mut skipped = case();
+    skipped.id = "skipped".to_owned();
+    skipped.outcome = Outcome::Skipped;
+    skipped.reason = Some("no compiler".to_owned());
+    let text = markdown(&Report::new(vec![unexpected, broken, skipped]));
+    let seen = read(&text);
+    assert!(text.starts_with("# SFrame test bench: 1 unexpected, 1 broken\n"), "{text}");
+    let row = ["gnu-2.44", "amd64", "3", "0", "0", "1", "1", "1", "wrong-cfa 3"];
+    assert_eq!(seen.rows[1..], [row.map(str::to_owned)], "{text}");
+    for expected in [
+        "wrong-cfa in f: producer-assembler is to blame (confidence high)\n",
+        "CFA is 0x8, the call stack has 0x10 (and at 1 more place of this row; 2 times)\n",
+        "sframe-testbench run --spec leaf --toolchain gnu-2.44 --abi amd64\n",
+        "the budget is spent\n",
+        "no compiler\n",
+    ] {
+        assert!(seen.code.contains(expected), "{expected}:\n{text}");
+    }
+}
+
+#[test]
+fn what_is_left_out_is_counted_and_the_whole_has_bounds() {
+    let mut case = case();
+    case.outcome = Outcome::Unexpected;
+    case.findings = (0..50).map(|row| finding(&"f".repeat(5000), row)).collect();
+    let numbered = |number| CaseReport { id: format!("case {number}"), ..case.clone() };
+    let cases = (0..300).map(numbered).collect();
+    let text = markdown(&Report::new(cases));
+    assert!(text.contains("and 42 more rows or findings") && text.contains("And 280 more;"), "no counts");
+    assert!(
+        text.contains("wrong-cfa   fff") && text.contains("; producer-assembler is to blame"),
+        "no lines"
+    );
+    // What GitHub takes of a step's summary.
+    assert!(text.len() < 1_000_000, "{}", text.len());
+}
+
+/// Each breaks out of something: code, tables, lines, HTML, links, mentions.
+#[rstest]
+#[case("a`b``c```d")]
+#[case("`")]
+#[case("```")]
+#[case("a|b")]
+#[case("a\\|b\\")]
+#[case("</code><script>alert(1)</script><!--")]
+#[case("[a](javascript:b) ![c](d) <e:f> https://g.example/")]
+#[case("@everyone #1 !2 $x$ :smile: &lt; *b* _i_ ~s~")]
+#[case("a\n\n# b\r\n```\n| c |\n|---|\n")]
+#[case("````\n")]
+#[case("\u{202e}\u{1b}[2J\u{2028}")]
+#[case(" ")]
+#[case("")]
+fn names_stay_what_they_are(#[case] name: &str) {
+    let mut case = case();
+    case.id = name.to_owned();
+    case.toolchain = name.to_owned();
+    case.build = name.to_owned();
+    case.reason = Some(name.to_owned());
+    case.outcome = Outcome::Unexpected;
+    case.findings = vec![finding(name, 4); 2];
+    let mut broken = case.clone();
+    broken.outcome = Outcome::Broken;
+    let mut skipped = case.clone();
+    skipped.outcome = Outcome::Skipped;
+    skipped.findings.clear();
+    let text = markdown(&Report::new(vec![case, broken, skipped]));
+    let seen = read(&text);
+    let printable: String = name
+        .chars()
+        .map(|c| if c.is_ascii() && !c.is_control() { c.to_string() } else { c.escape_unicode().to_string() })
+        .collect();
+    let shown = if name.trim().is_empty() { "(empty)" } else { printable.as_str() };
+    // One row, of nine cells, in which the name is as it was.
+    let [_, row] = &seen.rows[..] else { panic!("{:?}\n{text}", seen.rows) };
+    assert_eq!((row.len(), row[0].as_str()), (9, shown), "{text}");
+    assert!(seen.code.contains(&format!("--> {printable}: {printable}+0x4 (0x104)\n")), "{text}");
+    // Outside of code are our own words only.
+    let outside = seen.text.replace("(empty)", "");
+    assert!(outside.chars().all(|c| c.is_ascii_alphanumeric() || " :,;.".contains(c)), "{outside}\n{text}");
+    let headings = text.lines().filter(|line| line.starts_with('#')).count();
+    assert_eq!(headings, 6, "{text}");
+}
+
+#[test]
+fn run_merge_and_check_write_the_summary() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let bench = |arguments: &[&str]| bench(arguments).status.code().expect("a status");
+    let summary =
+        |name: &str| std::fs::read_to_string(Path::new(&at(name)).join("summary.md")).expect("a summary");
+    let run = ["run", "--spec", "recursion", "--toolchain", "gnu-2.44", "--report"];
+    assert_eq!(bench(&[&run[..], &[&at("whole")]].concat()), 0);
+    for shard in ["1", "2"] {
+        let part = format!("{shard}/2");
+        assert_eq!(bench(&[&run[..], &[&at(shard), "--shard", &part]].concat()), 0);
+    }
+    assert_eq!(bench(&["merge", &at("1"), &at("2"), "--report", &at("merged")]), 0);
+    assert_eq!(summary("merged"), summary("whole"));
+    assert!(summary("1").contains("Shard 1/2 of a run of"), "{}", summary("1"));
+
+    let build = "corpus/builds/gnu-2.47/amd64/realign.O2";
+    assert_eq!(bench(&["check", build, "--report", &at("check")]), 1);
+    let text = summary("check");
+    let seen = read(&text);
+    assert!(text.starts_with("# SFrame test bench: 4 findings\n"), "{text}");
+    assert_eq!(seen.rows[1..], [["wrong-fp".to_owned(), "4".to_owned()]], "{text}");
+    assert!(seen.code.contains("compiler-or-cfi is to blame"), "{text}");
+    assert_eq!(bench(&["check", "corpus/builds/gnu-2.47/amd64/leaf.O2", "--report", &at("sound")]), 0);
+    assert!(summary("sound").starts_with("# SFrame test bench: no finding\n"), "{}", summary("sound"));
+}
