@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Section;
 use sframe_machine::{Broken, End as RunEnd, Options};
+use sha2::{Digest as _, Sha256};
 
 use crate::control_flow::Features;
 use crate::corpus::Build;
@@ -15,7 +16,7 @@ use crate::examine::{Breakpoint, Deliveries, Examination, Look, Probe, Signals, 
 use crate::files::Files;
 use crate::finding::{Address, Blame, Finding};
 use crate::judge::{Expected, judge_coverage, judge_ends, judge_signals, judge_stop, judge_sweep};
-use crate::report::Listings;
+use crate::report::Listing;
 use crate::spec::{Abi, BuildFacts, End, Location, Spec, Stop, Verdict};
 use crate::target::Target;
 use crate::unwind::external::{External, ExternalError, Shown, UnwinderReport};
@@ -168,6 +169,31 @@ impl CaseReport {
     }
 }
 
+/// What comes of a case, as a journal keeps it and a worker sends it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct CaseResult {
+    /// What it has shown.
+    pub report: CaseReport,
+    /// The code, with what was seen there: if that was wanted, and it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listing: Option<Listing>,
+}
+
+impl From<CaseReport> for CaseResult {
+    fn from(report: CaseReport) -> Self {
+        Self { report, listing: None }
+    }
+}
+
+/// The unwinder under test.
+#[derive(Clone, Copy)]
+pub enum UnderTest<'u> {
+    /// One in Rust.
+    Rust(&'u MakeUnwinder),
+    /// One in processes of its own, one for each case.
+    External(&'u External),
+}
+
 /// How much of a case is run, and who looks on.
 #[derive(Default)]
 pub(crate) struct Extent<'p> {
@@ -176,8 +202,8 @@ pub(crate) struct Extent<'p> {
     pub(crate) probe: Option<&'p mut dyn Probe>,
     /// See [`Look::ignores_fp`].
     pub(crate) ignores_fp: bool,
-    /// Where the code is listed with what was seen there.
-    pub(crate) listings: Option<&'p Listings>,
+    /// Where the code goes with what was seen there.
+    pub(crate) listing: Option<&'p mut Option<Listing>>,
 }
 
 /// A spec and a build that it applies to.
@@ -212,19 +238,35 @@ impl Case<'_> {
         format!("{}/{toolchain}/{abi}/{variant}", spec_name(self.source))
     }
 
-    /// Runs the case. Whatever goes wrong is in the report.
+    /// What decides the result, but for the bench and its options: the spec's
+    /// text, and the build with its files. SHA-256, in hexadecimal.
+    #[must_use]
+    pub fn inputs(&self) -> String {
+        // A build is plain text and numbers: it can always be written.
+        let build = serde_json::to_string(self.build).unwrap_or_default();
+        format!("{:x}", Sha256::digest([self.source.text(), &build].join("\0")))
+    }
+
+    /// Runs the case. Whatever goes wrong is in the report. `is_listed` is
+    /// whether the code is wanted; it is that of an unwinder in Rust only.
     #[must_use]
     pub fn run(
         &self,
         corpus: &Path,
         options: &Options,
-        make_unwinder: &MakeUnwinder,
-        listings: Option<&Listings>,
-    ) -> CaseReport {
-        self.on_its_files(corpus, |target, report| {
-            let extent = Extent { listings, ..Extent::default() };
-            self.examine(target, options, make_unwinder, extent, report)
-        })
+        unwinder: UnderTest<'_>,
+        is_listed: bool,
+    ) -> CaseResult {
+        let mut listing = None;
+        let report = match unwinder {
+            UnderTest::Rust(make_unwinder) => self.on_its_files(corpus, |target, report| {
+                let listing = is_listed.then_some(&mut listing);
+                let extent = Extent { listing, ..Extent::default() };
+                self.examine(target, options, make_unwinder, extent, report)
+            }),
+            UnderTest::External(external) => self.run_external(corpus, options, external),
+        };
+        CaseResult { report, listing }
     }
 
     /// Runs the case, and asks an unwinder in a process of its own.
@@ -232,8 +274,7 @@ impl Case<'_> {
     /// What a spec says of the section, and of the run, is none of its business:
     /// its findings are those that the engine of this project does not have at
     /// the same stop; and of those that both have, the ones that are not known.
-    #[must_use]
-    pub fn run_external(&self, corpus: &Path, options: &Options, external: &External) -> CaseReport {
+    fn run_external(&self, corpus: &Path, options: &Options, external: &External) -> CaseReport {
         self.on_its_files(corpus, |target, report| {
             let (_, look, options) = self.prepare(target, options, &Extent::default())?;
             match external.examine(target, &self.id(), &look, &options) {
@@ -362,7 +403,7 @@ impl Case<'_> {
     ) -> Result<Vec<(usize, Vec<String>)>, String> {
         let files = self.build.files(corpus).map_err(|error| with_causes(&error))?;
         let target = self.open(&files)?;
-        let (stops, examination) = self.execute(&target, options, make_unwinder, Extent::default())?;
+        let (stops, examination) = self.execute(&target, options, make_unwinder, &mut Extent::default())?;
         if let Some(reason) = broken_reason(&examination, &target, self.spec.exit_status) {
             return Err(reason);
         }
@@ -391,11 +432,11 @@ impl Case<'_> {
         target: &Target<'_>,
         options: &Options,
         make_unwinder: &MakeUnwinder,
-        extent: Extent<'_>,
+        extent: &mut Extent<'_>,
     ) -> Result<Run<'_>, String> {
-        let (stops, look, options) = self.prepare(target, options, &extent)?;
+        let (stops, look, options) = self.prepare(target, options, extent)?;
         let mut unwinder = make_unwinder(target);
-        let examination = examine_with(target, &mut *unwinder, &look, &options, extent.probe)
+        let examination = examine_with(target, &mut *unwinder, &look, &options, extent.probe.take())
             .map_err(|error| with_causes(&error))?;
         Ok((stops, examination))
     }
@@ -435,7 +476,7 @@ impl Case<'_> {
             traces: distrusted.fold(traces, Traces::without),
             exit_status: self.spec.exit_status,
             hazards: false,
-            observes: extent.listings.is_some(),
+            observes: extent.listing.is_some(),
             ignores_fp: extent.ignores_fp,
         };
         Ok((stops, look, options))
@@ -478,14 +519,13 @@ impl Case<'_> {
         target: &Target<'_>,
         options: &Options,
         make_unwinder: &MakeUnwinder,
-        extent: Extent<'_>,
+        mut extent: Extent<'_>,
         report: &mut CaseReport,
     ) -> Result<(), String> {
         let with_signals = !extent.without_signals || self.spec.signals.is_empty();
-        let listings = extent.listings;
-        let (stops, examination) = self.execute(target, options, make_unwinder, extent)?;
-        if let Some(listings) = listings {
-            listings.add(&report.id, target, &examination);
+        let (stops, examination) = self.execute(target, options, make_unwinder, &mut extent)?;
+        if let Some(listing) = extent.listing {
+            *listing = Some(Listing::of(target, &examination).map_err(|error| with_causes(&error))?);
         }
         let broken = broken_reason(&examination, target, self.spec.exit_status).or_else(|| {
             // Every walk ended where it began: the section was never asked anything.

@@ -8,6 +8,7 @@
 //! corpus ELF -> target -> examine -+-> call stack --------------+
 //!                                  +-> unwind (unwinders), walk +-> compare -> finding -> case -> report
 //! spec YAML  -> spec ------------------> stops, frames ---------+
+//! case -> isolate (a process), journal -> report
 //! any unwinder -> unwind::external (a process) -> compare, vectors
 //! any file   -> input -> dump, convert -> embed
 //!            -> cfi -> from_cfi -> convert
@@ -63,6 +64,8 @@ pub mod finding;
 pub mod from_cfi;
 pub mod hazard;
 pub mod input;
+pub mod isolate;
+pub mod journal;
 mod judge;
 pub mod layout;
 pub mod lines;

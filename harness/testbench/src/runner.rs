@@ -4,15 +4,16 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use sframe_machine::Options;
 
-use crate::case::{Case, CaseReport, MakeUnwinder, spec_name, with_causes};
+use crate::case::{Case, CaseReport, CaseResult, MakeUnwinder, UnderTest, spec_name, with_causes};
 use crate::corpus::Manifest;
-use crate::report::Listings;
+use crate::isolate::{Isolation, Workers};
+use crate::journal::{Journal, JournalError};
 use crate::spec::{Abi, Selector, Spec, load_dir};
-use crate::unwind::external::External;
 use crate::yaml::Source;
 
 /// Specs and corpus, as they lie in the repository.
@@ -40,6 +41,32 @@ impl Filter {
     pub const fn is_empty(&self) -> bool {
         self.specs.is_empty() && self.abis.is_empty() && self.toolchains.is_empty()
     }
+}
+
+/// How cases are run.
+#[derive(Clone)]
+pub struct Plan<'p> {
+    /// How programs are started.
+    pub options: Options,
+    /// The unwinder under test. With [`Self::isolation`], one in Rust is that
+    /// of the workers.
+    pub unwinder: UnderTest<'p>,
+    /// Whether the code is listed with what was seen there.
+    pub is_listed: bool,
+    /// Where finished cases are kept, and taken from.
+    pub journal: Option<&'p Journal>,
+    /// Cases are run in processes of their own.
+    pub isolation: Option<Isolation>,
+}
+
+/// A run that has stopped: its results can't be kept any more.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Interrupted {
+    /// What it has come to so far, in the order of the cases.
+    pub results: Vec<CaseResult>,
+    /// Why.
+    pub error: JournalError,
 }
 
 /// Why a suite can't be used.
@@ -176,8 +203,8 @@ impl Suite {
             .collect())
     }
 
-    /// Runs cases on as many threads as rayon has. `done` is called after
-    /// each, in no order; the reports come in the order of the cases.
+    /// Runs cases in this process. `done` is called after each, in no order; the
+    /// reports come in the order of the cases.
     #[must_use]
     pub fn run(
         &self,
@@ -186,51 +213,74 @@ impl Suite {
         make_unwinder: &MakeUnwinder,
         done: &(dyn Fn(&CaseReport) + Sync),
     ) -> Vec<CaseReport> {
-        self.run_listed(cases, options, make_unwinder, None, done)
+        let plan = Plan::new(options.clone(), UnderTest::Rust(make_unwinder));
+        let results = self.execute(cases, &plan, done).unwrap_or_else(|interrupted| interrupted.results);
+        results.into_iter().map(|result| result.report).collect()
     }
 
-    /// The same, and lists the code of the builds with what was seen there.
-    #[must_use]
-    pub fn run_listed(
+    /// Runs cases as planned, on as many threads as rayon has. What the journal
+    /// has finished is not run again. `done` is called after each case, in no
+    /// order; the results come in the order of the cases.
+    ///
+    /// # Errors
+    /// The journal can't be written. No further case was begun then.
+    pub fn execute(
         &self,
         cases: &[Case<'_>],
-        options: &Options,
-        make_unwinder: &MakeUnwinder,
-        listings: Option<&Listings>,
+        plan: &Plan<'_>,
         done: &(dyn Fn(&CaseReport) + Sync),
-    ) -> Vec<CaseReport> {
-        run_each(cases, &|case| case.run(&self.corpus, options, make_unwinder, listings), done)
-    }
-
-    /// The same with an unwinder in processes of its own, one for each case.
-    #[must_use]
-    pub fn run_external(
-        &self,
-        cases: &[Case<'_>],
-        options: &Options,
-        external: &External,
-        done: &(dyn Fn(&CaseReport) + Sync),
-    ) -> Vec<CaseReport> {
-        run_each(cases, &|case| case.run_external(&self.corpus, options, external), done)
+    ) -> Result<Vec<CaseResult>, Interrupted> {
+        let workers = plan.isolation.as_ref().map(|isolation| Workers::new(isolation, &self.corpus, plan));
+        let failed = OnceLock::new();
+        let run = |case: &Case<'_>| {
+            if failed.get().is_some() {
+                return None;
+            }
+            let kept = plan.journal.and_then(|journal| journal.take(case));
+            let (result, is_kept) = match (kept, &workers) {
+                (Some(kept), _) => (kept, true),
+                (None, Some(workers)) => (workers.run(case), false),
+                (None, None) => {
+                    (run_guarded(case, &self.corpus, &plan.options, plan.unwinder, plan.is_listed), false)
+                }
+            };
+            if let Some(journal) = plan.journal.filter(|_| !is_kept)
+                && let Err(error) = journal.add(case, &result)
+            {
+                // Others may have failed at the same moment: one error is enough.
+                let _ = failed.set(error);
+            }
+            done(&result.report);
+            Some(result)
+        };
+        let results = cases.par_iter().map(run).collect::<Vec<_>>().into_iter().flatten().collect();
+        match failed.into_inner() {
+            Some(error) => Err(Interrupted { results, error }),
+            None => Ok(results),
+        }
     }
 }
 
-fn run_each(
-    cases: &[Case<'_>],
-    run: &(dyn Fn(&Case<'_>) -> CaseReport + Sync),
-    done: &(dyn Fn(&CaseReport) + Sync),
-) -> Vec<CaseReport> {
-    cases
-        .par_iter()
-        .map(|case| {
-            // An unwinder under test may be anybody's. If it panics, this
-            // case is broken, and the others go on.
-            let report = catch_unwind(AssertUnwindSafe(|| run(case)))
-                .unwrap_or_else(|panic| case.broken(format!("panicked: {}", panic_message(&*panic))));
-            done(&report);
-            report
-        })
-        .collect()
+impl<'p> Plan<'p> {
+    /// In this process, and nothing is kept.
+    #[must_use]
+    pub const fn new(options: Options, unwinder: UnderTest<'p>) -> Self {
+        Self { options, unwinder, is_listed: false, journal: None, isolation: None }
+    }
+}
+
+/// Runs a case. An unwinder under test may be anybody's: if it panics, this
+/// case is broken, and the others go on.
+pub(crate) fn run_guarded(
+    case: &Case<'_>,
+    corpus: &Path,
+    options: &Options,
+    unwinder: UnderTest<'_>,
+    is_listed: bool,
+) -> CaseResult {
+    let run = || case.run(corpus, options, unwinder, is_listed);
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| case.broken(format!("panicked: {}", panic_message(&*panic))).into())
 }
 
 /// Errors for clauses of versions that no build which is run has.

@@ -49,9 +49,28 @@ fn the_merged_reports_of_shards_are_the_report_of_the_run() {
     // In any order.
     let output = bench(&["merge", &name("2"), &name("3"), &name("1"), "--report", &name("merged")]);
     assert_eq!(status(&output), 0, "{output:?}");
-    for file in ["report.json", "junit.xml"] {
+    for file in ["report.json", "junit.xml", "report.sarif", "report.html"] {
         assert!(text(&at("merged").join(file)) == text(&at("whole").join(file)), "{file} is not the same");
     }
+    // A shard may have left its report alone: then the page has not its code.
+    std::fs::rename(at("2").join("cases.jsonl"), at("cases")).expect("a journal");
+    let output = bench(&["merge", &name("2"), &name("3"), &name("1"), "--report", &name("merged")]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    assert!(text(&at("merged").join("report.json")) == text(&at("whole").join("report.json")));
+    assert!(text(&at("merged").join("report.html")) != text(&at("whole").join("report.html")));
+    for (journal, expected) in [("[]\n", "names no form"), ("", "its first line has no end")] {
+        std::fs::write(at("2").join("cases.jsonl"), journal).expect("a file");
+        let output = bench(&["merge", &name("2"), &name("3"), &name("1"), "--report", &name("merged")]);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(status(&output), 2, "{message}");
+        assert!(message.contains(expected) && message.lines().count() == 1, "{message}");
+    }
+    let damaged = text(&at("cases")).replace("\"listing\":\"", "\"listing\":\"AAAA");
+    std::fs::write(at("2").join("cases.jsonl"), damaged).expect("a file");
+    let output = bench(&["merge", &name("2"), &name("3"), &name("1"), "--report", &name("merged")]);
+    assert_eq!(status(&output), 2, "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("can't be read"), "{output:?}");
+    std::fs::rename(at("cases"), at("2").join("cases.jsonl")).expect("a journal");
 
     let refused = |folders: &[&str], expected: &str| {
         let folders: Vec<String> = folders.iter().map(|folder| name(folder)).collect();

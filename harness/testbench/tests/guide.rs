@@ -28,8 +28,6 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("ci/", "builds, and may install packages"),
     ("export PATH=", "the tests find the programs otherwise"),
     ("sframe-testbench matrix ", "needs compilers"),
-    ("sframe-testbench run --isolate ", "runs everything"),
-    ("sframe-testbench run --report report --resume", "needs a run that was killed"),
 ];
 
 /// How lines begin that are commands, and belong into blocks that say so.

@@ -9,12 +9,13 @@ use sframe_testbench::cross_check::Traces;
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::files::{Files, FilesError};
 use sframe_testbench::report::{
-    CheckReport, Listings, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
+    CheckReport, Listing, Listings, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
 };
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::external::{External, ExternalError, UnwinderReport};
 
 use super::exit::{Failure, Status};
+use super::isolation::ChildOptions;
 use super::unwinder::UnwinderStops;
 use super::{MachineOptions, print, print_json, report, status};
 
@@ -33,6 +34,8 @@ pub(crate) struct Check {
     machine: MachineOptions,
     #[command(flatten)]
     unwinder: UnwinderStops,
+    #[command(flatten)]
+    child: ChildOptions,
     /// The exit status that the program should end with.
     #[arg(long, value_name = "STATUS", default_value_t = 0)]
     exit_status: u8,
@@ -50,6 +53,10 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        self.child.run(&self.file.display().to_string(), "check", || self.check())
+    }
+
+    fn check(&self) -> Result<Status, Failure> {
         let external = self.unwinder.start()?;
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
@@ -59,7 +66,10 @@ impl Check {
             _ => Failure::unusable(format!("error: {error}")),
         })?;
         let target = Target::open_files(&files).map_err(|error| unusable(&error))?;
-        self.report.as_deref().map_or(Ok(()), report::create)?;
+        self.report.as_deref().map_or(Ok(()), |folder| {
+            report::create(folder)?;
+            report::clear(folder)
+        })?;
         let mut options = self.machine.options();
         options.arguments.clone_from(&self.arguments);
         options.stack_size = self.stack_size;
@@ -75,9 +85,11 @@ impl Check {
             .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
         drop(unwinder);
         let broken = broken_reason(&examination, &target, self.exit_status);
-        let listings = Listings::default();
+        let mut listings = Listings::default();
         if observes {
-            listings.add(&name, &target, &examination);
+            let unlisted = |error: &dyn std::fmt::Display| Failure::broken(format!("error: {name}: {error}"));
+            let listing = Listing::of(&target, &examination).map_err(|error| unlisted(&error))?;
+            listings.add(&name, &listing).map_err(|error| unlisted(&error))?;
         }
         let report = CheckReport::new(name, &target, examination, broken);
         if self.json {
@@ -95,7 +107,7 @@ impl Check {
         let Some(folder) = &self.report else { return Ok(()) };
         report::write_json(folder, "report.json", report)?;
         report::write_json(folder, "report.sarif", &sarif_of_check(report, listings))?;
-        super::write_file(&folder.join("summary.md"), &markdown_of_check(report))?;
+        super::report::replace(folder, "summary.md", &markdown_of_check(report))?;
         report::write_html(folder, html_of_check(report, listings))
     }
 

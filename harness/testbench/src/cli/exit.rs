@@ -16,6 +16,14 @@ pub(crate) enum Status {
     Broken = 4,
 }
 
+impl Status {
+    /// The one of this number.
+    pub(crate) fn of(number: i32) -> Option<Self> {
+        let all = [Self::AsExpected, Self::Finding, Self::Unusable, Self::NothingCompared, Self::Broken];
+        all.into_iter().find(|status| *status as i32 == number)
+    }
+}
+
 impl From<Status> for ExitCode {
     fn from(status: Status) -> Self {
         Self::from(status as u8)

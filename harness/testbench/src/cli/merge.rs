@@ -1,10 +1,12 @@
 //! `merge`: the reports of all shards of a run.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use sframe_testbench::report::{Listings, Report, Style, merge, run_summary};
+use sframe_testbench::journal;
+use sframe_testbench::report::{Listing, Listings, Report, Style, merge, run_summary};
 
 use super::baseline::{self, gate};
 use super::exit::{Failure, Status};
@@ -12,7 +14,8 @@ use super::{Folders, print, print_json, report, run, status};
 
 #[derive(Args)]
 pub(crate) struct Merge {
-    /// The folders that `run --shard K/N --report` has written, of every shard.
+    /// The folders that `run --shard K/N --report` has written, of every shard:
+    /// report.json, and cases.jsonl for the code on the page.
     #[arg(required = true)]
     parts: Vec<PathBuf>,
     #[command(flatten)]
@@ -37,6 +40,7 @@ impl Merge {
         };
         let reports = self.parts.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
         let joined = merge(reports).map_err(|error| Failure::unusable(format!("error: {error}")))?;
+        let listings = if self.report.is_some() { self.listings(&joined)? } else { Listings::default() };
         if self.json {
             print_json(&joined)?;
         } else {
@@ -45,14 +49,27 @@ impl Merge {
         }
         if let Some(folder) = &self.report {
             report::create(folder)?;
-            // The code lies in the corpus; the parts have written it in their own pages.
-            run::write(&joined, &Listings::default(), folder, &self.folders.corpus, self.json)?;
+            run::write(&joined, &listings, folder, &self.folders.corpus, self.json)?;
         }
         if let Some(baseline) = baseline {
             return gate(&baseline, &joined, true, self.json);
         }
         let summary = &joined.summary;
         Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
+    }
+
+    /// The code that the shards have listed in their journals. A shard may have
+    /// left its report alone.
+    fn listings(&self, joined: &Report) -> Result<Listings, Failure> {
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {error}"));
+        let mut listings: HashMap<String, Listing> = HashMap::new();
+        for part in &self.parts {
+            let path = part.join(journal::FILE_NAME);
+            if path.exists() {
+                listings.extend(journal::listings(&path).map_err(|error| unusable(&error))?);
+            }
+        }
+        Listings::of(joined, listings).map_err(|error| unusable(&error))
     }
 }
 

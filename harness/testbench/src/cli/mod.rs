@@ -9,6 +9,7 @@ mod diff;
 mod dump;
 mod exit;
 mod help;
+mod isolation;
 mod lint;
 mod man;
 mod merge;
@@ -82,6 +83,9 @@ enum Command {
     /// Print what a shell completes for this command.
     #[command(after_help = help::COMPLETIONS)]
     Completions(man::Completions),
+    /// Run cases for a process that writes them to standard input.
+    #[command(name = isolation::WORKER, hide = true)]
+    Worker,
 }
 
 /// Where corpus and specs lie.
@@ -142,6 +146,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Rebuild(command) => command.execute(),
         Command::Man(command) => command.execute(),
         Command::Completions(command) => command.execute(),
+        Command::Worker => isolation::worker(),
     };
     result.unwrap_or_else(|failure| failure.report()).into()
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::exit::Failure;
-use super::write_file;
 
 /// Makes the folder. Before the work, so that its result is not lost for this.
 pub(super) fn create(folder: &Path) -> Result<(), Failure> {
@@ -17,11 +16,37 @@ pub(super) fn create(folder: &Path) -> Result<(), Failure> {
 pub(super) fn write_json(folder: &Path, name: &str, document: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document)
         .map_err(|error| Failure::broken(format!("{name}: {error}")))?;
-    write_file(&folder.join(name), &(text + "\n"))
+    replace(folder, name, &(text + "\n"))
 }
 
 /// Writes the page.
 pub(super) fn write_html(folder: &Path, page: Result<String, serde_json::Error>) -> Result<(), Failure> {
     let page = page.map_err(|error| Failure::broken(format!("report.html: {error}")))?;
-    write_file(&folder.join("report.html"), &page)
+    replace(folder, "report.html", &page)
+}
+
+/// Writes a file that is whole whenever it is there.
+pub(super) fn replace(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
+    let path = folder.join(name);
+    let part = folder.join(format!("{name}.part"));
+    std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|error| {
+        // What is left of it is of no use to anybody.
+        let _ = std::fs::remove_file(&part);
+        Failure::broken(format!("{} can't be written: {error}", path.display()))
+    })
+}
+
+/// Removes reports that an earlier run or check has left: where this one comes
+/// to no end, they are not to be taken for its own.
+pub(super) fn clear(folder: &Path) -> Result<(), Failure> {
+    for name in ["report.html", "report.json", "report.sarif", "junit.xml", "summary.md"] {
+        let path = folder.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Failure::unusable(format!("error: {}: {error}", path.display())));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

@@ -1,21 +1,24 @@
 //! `run`: specs on the corpus.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sframe_testbench::case::{CaseReport, Outcome, sframe_unwinder};
-use sframe_testbench::report::{Listings, Report, Style, html, junit, markdown, run_summary, sarif};
-use sframe_testbench::runner::{Filter, Suite};
+use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest, sframe_unwinder};
+use sframe_testbench::journal::{Header, Journal, JournalError};
+use sframe_testbench::report::{Listing, Listings, Report, Style, html, junit, markdown, run_summary, sarif};
+use sframe_testbench::runner::{Filter, Plan, Suite};
 use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
 use sframe_testbench::unwind::external;
 
 use super::baseline::{self, gate};
 use super::exit::{Failure, Status};
+use super::isolation::IsolationOptions;
 use super::unwinder::UnwinderStops;
-use super::{Folders, MachineOptions, print, print_json, report, set_jobs, status, write_file};
+use super::{Folders, MachineOptions, print, print_json, report, set_jobs, status};
 
 #[derive(Args)]
 pub(crate) struct Run {
@@ -27,12 +30,19 @@ pub(crate) struct Run {
     machine: MachineOptions,
     #[command(flatten)]
     unwinder: UnwinderStops,
+    #[command(flatten)]
+    isolation: IsolationOptions,
     /// How many cases to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
     jobs: usize,
-    /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder.
+    /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder,
+    /// and cases.jsonl while the run goes on.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Run only what a run with the same options, which was killed, has not
+    /// written into the folder of its report.
+    #[arg(long, requires = "report")]
+    resume: bool,
     /// Run only a part of the cases: the K-th of N.
     #[arg(long, value_name = "K/N")]
     shard: Option<Shard>,
@@ -75,8 +85,16 @@ impl Run {
         if let Some(shard) = self.shard {
             cases = shard.take(cases);
         }
-        self.report.as_deref().map_or(Ok(()), report::create)?;
-        let listings = self.report.is_some().then(Listings::default);
+        let plan = Plan {
+            is_listed: self.report.is_some() && external.is_none(),
+            isolation: self.isolation.workers(),
+            ..Plan::new(
+                self.machine.options(),
+                external.as_ref().map_or(UnderTest::Rust(&sframe_unwinder), UnderTest::External),
+            )
+        };
+        let journal = self.report.as_deref().map(|folder| self.journal(folder, &plan)).transpose()?;
+        let plan = Plan { journal: journal.as_ref(), ..plan };
         let bar = progress_bar(cases.len() as u64, "cases");
         let start = Instant::now();
         let done = |report: &CaseReport| {
@@ -85,12 +103,12 @@ impl Run {
             }
             bar.inc(1);
         };
-        let options = self.machine.options();
-        let reports = match &external {
-            Some(external) => suite.run_external(&cases, &options, external, &done),
-            None => suite.run_listed(&cases, &options, &sframe_unwinder, listings.as_ref(), &done),
+        let (results, interrupted) = match suite.execute(&cases, &plan, &done) {
+            Ok(results) => (results, None),
+            Err(interrupted) => (interrupted.results, Some(interrupted.error)),
         };
         bar.finish_and_clear();
+        let (reports, listings) = split(results);
         let report = Report::of_shard(reports, self.shard, selected);
 
         if self.json {
@@ -101,8 +119,16 @@ impl Run {
                 print(&external::summary(&report.cases))?;
             }
         }
-        if let (Some(folder), Some(listings)) = (&self.report, &listings) {
-            write(&report, listings, folder, &self.folders.corpus, self.json)?;
+        if let Some(error) = interrupted {
+            let (run, all) = (report.cases.len(), cases.len());
+            let message =
+                format!("error: {error}; {run} of {all} cases were run, and no reports are written");
+            return Err(Failure::broken(message));
+        }
+        if let Some(folder) = &self.report {
+            let listings = Listings::of(&report, listings);
+            let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
+            write(&report, &listings, folder, &self.folders.corpus, self.json)?;
         }
         let summary = &report.summary;
         if let Some(baseline) = baseline {
@@ -111,6 +137,33 @@ impl Run {
         }
         Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
     }
+
+    /// Begins the run's journal, or goes on with it.
+    fn journal(&self, folder: &Path, plan: &Plan<'_>) -> Result<Journal, Failure> {
+        report::create(folder)?;
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {error}"));
+        let header = Header::new(plan, &self.selection.filter(), self.shard);
+        let header = header.map_err(|error| unusable(&error))?;
+        let journal =
+            if self.resume { Journal::resume(folder, &header) } else { Journal::create(folder, &header) };
+        let journal = journal.map_err(|error: JournalError| unusable(&error))?;
+        // Reports of another run are not to be taken for those of this one.
+        report::clear(folder)?;
+        if journal.finished() > 0 {
+            eprintln!("{} cases are finished already", journal.finished());
+        }
+        Ok(journal)
+    }
+}
+
+/// Reports, and listings by case.
+fn split(results: Vec<CaseResult>) -> (Vec<CaseReport>, HashMap<String, Listing>) {
+    let mut listings = HashMap::new();
+    let reports = results.into_iter().map(|CaseResult { report, listing }| {
+        listings.extend(listing.map(|listing| (report.id.clone(), listing)));
+        report
+    });
+    (reports.collect(), listings)
 }
 
 /// Writes the reports of a run. `quietly` leaves out where they are.
@@ -125,8 +178,8 @@ pub(super) fn write(
     report::write_json(folder, "report.sarif", &sarif(report, listings, corpus))?;
     report::write_html(folder, html(report, listings))?;
     let xml = junit(report).map_err(|error| Failure::broken(format!("junit.xml: {error}")))?;
-    write_file(&folder.join("junit.xml"), &xml)?;
-    write_file(&folder.join("summary.md"), &markdown(report))?;
+    report::replace(folder, "junit.xml", &xml)?;
+    report::replace(folder, "summary.md", &markdown(report))?;
     if !quietly {
         print(&format!("report: {}\n", folder.join("report.html").display()))?;
     }

@@ -194,7 +194,7 @@ impl<'t> Attempt<'t> {
                     without_signals: false,
                     probe: Some(&mut all),
                     ignores_fp: self.plan.ignores_fp,
-                    listings: None,
+                    listing: None,
                 },
             );
             if !matches!(report.outcome, Outcome::Agree | Outcome::Known | Outcome::Skipped) {
@@ -251,7 +251,7 @@ impl<'t> Attempt<'t> {
                     without_signals: !with_signals,
                     probe: None,
                     ignores_fp: self.plan.ignores_fp,
-                    listings: None,
+                    listing: None,
                 },
             );
             match report.outcome {

@@ -1,17 +1,23 @@
 //! The code of all builds with rows, CFI and what was seen at each instruction.
 //!
-//! Many builds have the same functions. Each text, each function and each
-//! course of a function is kept once.
+//! A [`Listing`] is of one case, and can be written down: into the journal of
+//! a run, or by a worker. [`Listings`] are those of all cases. Many builds have
+//! the same functions: each text, each function and each course of a function
+//! is kept once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, PcType};
 
+use super::Report;
 use crate::cfi::CfiRow;
 use crate::disassembly::Instruction;
 use crate::examine::Examination;
@@ -27,14 +33,65 @@ pub(super) const MOST_INSTRUCTIONS: usize = 1_500_000;
 /// Listed whatever else there is, for what is wrong in them: so many instructions more.
 const MOST_WRONG: usize = 100_000;
 
-/// Collects listings, from many threads.
+/// A listing that unpacks to more bytes is refused.
+const MOST_BYTES: usize = 256 << 20;
+
+/// How hard a listing is deflated: higher levels take longer than they save.
+const LEVEL: u8 = 3;
+
+/// The code of a case's images with rows, CFI and what was seen at each
+/// instruction, packed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Listing(String);
+
+/// Why a listing can't be unpacked: somebody else has written it, or changed it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the listing of {case} can't be read: {why}")]
+pub struct ListingError {
+    /// The case.
+    case: String,
+    /// What is wrong with it.
+    why: String,
+}
+
+/// The listings of all cases. They take each other's numbers: the page is the
+/// same for the same listings in the same order.
 #[derive(Debug, Default)]
 pub struct Listings {
-    pool: Mutex<Pool>,
+    pool: Pool,
+}
+
+/// What a [`Listing`] packs. Its texts are known by their positions.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Content {
+    texts: Vec<String>,
+    functions: Vec<Function>,
+    /// Names of functions that are left out, for there are too many.
+    left_out: Vec<u32>,
+    lines: Vec<FindingLine>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct Function {
+    /// The library, or an empty text.
+    image: u32,
+    /// Without the load bias.
+    start: u64,
+    body: Body,
+    course: Course,
+}
+
+/// Where a finding is in the sources.
+#[derive(Debug, Deserialize, Serialize)]
+struct FindingLine {
+    image: Option<String>,
+    pc: u64,
+    at: SourceLine,
 }
 
 /// A line of a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct SourceLine {
     /// The file's name without its folder.
     pub(super) file: String,
@@ -70,7 +127,7 @@ struct CaseListing {
 }
 
 /// A function, wherever it lies.
-#[derive(Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 struct Body {
     name: u32,
     /// Rows that cover something.
@@ -85,7 +142,7 @@ struct Body {
 }
 
 /// What was seen in a function.
-#[derive(Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 struct Course {
     /// So many instructions were executed so often.
     hits: Vec<u64>,
@@ -114,6 +171,15 @@ impl<T: Eq + Hash> Interned<T> {
     }
 }
 
+impl<T> Interned<T> {
+    /// In the order of their numbers.
+    fn into_values(self) -> Vec<T> {
+        let mut values: Vec<_> = self.numbers.into_iter().collect();
+        values.sort_unstable_by_key(|(_, number)| *number);
+        values.into_iter().map(|(value, _)| value).collect()
+    }
+}
+
 impl<T: Serialize> Serialize for Interned<T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut values: Vec<_> = self.numbers.iter().collect();
@@ -137,30 +203,62 @@ struct Draft<'t> {
     wrong: Vec<(u32, u32)>,
 }
 
-impl Listings {
-    /// Adds the builds of a case, with what was seen in them.
-    pub fn add(&self, case: &str, target: &Target<'_>, examination: &Examination) {
+impl Listing {
+    /// The listing of a program, with what was seen in it.
+    ///
+    /// # Errors
+    /// It can't be written as JSON.
+    pub fn of(target: &Target<'_>, examination: &Examination) -> Result<Self, serde_json::Error> {
         let wrong = wrong_places(&examination.findings);
         let mut drafts = Vec::new();
         let mut lines = Vec::new();
         for module in &target.modules {
             drafts.extend(Reader::new(target, module, &examination.observed, &wrong).read());
-            lines.extend(source_lines(case, module, &examination.findings));
+            lines.extend(source_lines(module, &examination.findings));
         }
         // What matters most first, for there may not be room for all.
         drafts.sort_by_key(|draft| {
             (draft.wrong.is_empty(), draft.hits.iter().all(|hits| *hits == 0), draft.image, draft.start)
         });
-        let mut pool = self.pool();
-        pool.texts.number(String::new());
-        let listing = pool.take(drafts);
-        pool.cases.insert(case.to_owned(), listing);
-        pool.lines.extend(lines);
+        let json = serde_json::to_vec(&Content::of(drafts, lines))?;
+        Ok(Self(STANDARD.encode(compress_to_vec_zlib(&json, LEVEL))))
     }
 
-    pub(super) fn pool(&self) -> std::sync::MutexGuard<'_, Pool> {
-        // A panic of another case leaves nothing half done here.
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    fn unpack(&self) -> Result<Content, String> {
+        let packed = STANDARD.decode(&self.0).map_err(|error| error.to_string())?;
+        let json =
+            decompress_to_vec_zlib_with_limit(&packed, MOST_BYTES).map_err(|error| error.to_string())?;
+        serde_json::from_slice(&json).map_err(|error| error.to_string())
+    }
+}
+
+impl Listings {
+    /// Adds the listing of a case.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn add(&mut self, case: &str, listing: &Listing) -> Result<(), ListingError> {
+        let error = |why: String| ListingError { case: case.to_owned(), why };
+        let content = listing.unpack().map_err(error)?;
+        self.pool.take(case, content).ok_or_else(|| error("it names what it doesn't have".to_owned()))
+    }
+
+    /// The listings of a report's cases, as far as there are any.
+    ///
+    /// # Errors
+    /// One can't be read.
+    pub fn of(report: &Report, mut listings: HashMap<String, Listing>) -> Result<Self, ListingError> {
+        let mut all = Self::default();
+        for case in &report.cases {
+            if let Some(listing) = listings.remove(&case.id) {
+                all.add(&case.id, &listing)?;
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) const fn pool(&self) -> &Pool {
+        &self.pool
     }
 }
 
@@ -186,10 +284,8 @@ fn wrong_places(findings: &[Finding]) -> FxHashMap<(Option<&str>, u64), u32> {
     places
 }
 
-type Line = ((String, Option<String>, u64), SourceLine);
-
 /// The lines of the sources that findings in a module are about.
-fn source_lines(case: &str, module: &Module<'_>, findings: &[Finding]) -> Vec<Line> {
+fn source_lines(module: &Module<'_>, findings: &[Finding]) -> Vec<FindingLine> {
     let mut here = findings.iter().filter(|finding| finding.image == module.name).peekable();
     if here.peek().is_none() {
         return Vec::new();
@@ -202,40 +298,41 @@ fn source_lines(case: &str, module: &Module<'_>, findings: &[Finding]) -> Vec<Li
         let (file, line, from) = lines.at(address)?;
         // Behind the end of what has lines, the last one says nothing.
         let is_of_function = start(address).is_some() && start(address) == start(from);
-        let line = SourceLine { file: file.to_owned(), line };
-        is_of_function.then(|| ((case.to_owned(), module.name.clone(), pc), line))
+        let at = SourceLine { file: file.to_owned(), line };
+        is_of_function.then(|| FindingLine { image: module.name.clone(), pc, at })
     })
     .collect()
 }
 
-impl Pool {
-    fn take(&mut self, drafts: Vec<Draft<'_>>) -> CaseListing {
-        let mut listing = CaseListing::default();
+/// Whether there is room for a function beside those that are listed.
+const fn has_room(listed: usize, len: usize, is_right: bool) -> bool {
+    let most = if is_right { MOST_INSTRUCTIONS } else { MOST_INSTRUCTIONS + MOST_WRONG };
+    listed.saturating_add(len) <= most
+}
+
+impl Content {
+    fn of(drafts: Vec<Draft<'_>>, lines: Vec<FindingLine>) -> Self {
+        let mut content = Self { lines, ..Self::default() };
+        let mut texts = Interned::default();
+        let mut listed = 0;
         for draft in drafts {
-            let (len, is_right) = (draft.code.len(), draft.wrong.is_empty());
-            let name = self.texts.number(draft.name.clone());
-            let image = self.texts.number(draft.image.unwrap_or_default().to_owned());
-            let start = format!("{:x}", draft.start);
-            let most = if is_right { MOST_INSTRUCTIONS } else { MOST_INSTRUCTIONS + MOST_WRONG };
-            if self.instructions.saturating_add(len) > most {
-                listing.left_out.push(name);
+            let len = draft.code.len();
+            if !has_room(listed, len, draft.wrong.is_empty()) {
+                content.left_out.push(texts.number(draft.name));
                 continue;
             }
-            let (body, course) = self.number(draft, name);
-            let known = self.bodies.numbers.len();
-            let body = self.bodies.number(body);
-            if self.bodies.numbers.len() > known {
-                self.instructions += len;
-            }
-            let course = self.courses.number(course);
-            listing.functions.push((image, start, body, course));
+            listed += len;
+            content.functions.push(Function::of(draft, &mut texts));
         }
-        listing
+        content.texts = texts.into_values();
+        content
     }
+}
 
-    fn number(&mut self, draft: Draft<'_>, name: u32) -> (Body, Course) {
-        let texts = &mut self.texts;
-        let mut body = Body { name, row_count: draft.row_count, ..Body::default() };
+impl Function {
+    fn of(draft: Draft<'_>, texts: &mut Interned<String>) -> Self {
+        let image = texts.number(draft.image.unwrap_or_default().to_owned());
+        let mut body = Body { name: texts.number(draft.name), row_count: draft.row_count, ..Body::default() };
         for (len, text) in draft.code {
             body.code.extend([len, texts.number(text)]);
         }
@@ -256,7 +353,72 @@ impl Pool {
             course.frames.extend([line, texts.number(frame)]);
         }
         course.wrong.extend(draft.wrong.into_iter().flat_map(|(line, part)| [line, part]));
-        (body, course)
+        Self { image, start: draft.start, body, course }
+    }
+
+    /// Gives its texts other numbers. None if it names one that is not there,
+    /// or its lists are cut.
+    fn renumber(&mut self, mut number: impl FnMut(u32) -> Option<u32>) -> Option<()> {
+        let Self { image, body, course, .. } = self;
+        for text in [image, &mut body.name] {
+            *text = number(*text)?;
+        }
+        // What belongs together in each list; its text comes last.
+        let lists = [(&mut body.code, 2), (&mut body.rows, 3), (&mut body.cfi, 2), (&mut course.frames, 2)];
+        for (list, len) in lists {
+            let mut entries = list.chunks_exact_mut(len);
+            for entry in &mut entries {
+                let text = entry.last_mut()?;
+                *text = number(*text)?;
+            }
+            if !entries.into_remainder().is_empty() {
+                return None;
+            }
+        }
+        (course.hits.len() % 2 == 0 && course.wrong.len() % 2 == 0).then_some(())
+    }
+}
+
+impl Pool {
+    /// Takes the listing of a case. None if it names texts that it doesn't have.
+    fn take(&mut self, case: &str, content: Content) -> Option<()> {
+        let Content { texts, functions, left_out, lines } = content;
+        // Where there is nothing, the number is 0.
+        self.texts.number(String::new());
+        let mut numbers = vec![None; texts.len()];
+        let mut listing = CaseListing::default();
+        let interned = &mut self.texts;
+        let mut number = |text: u32| {
+            let index = usize::try_from(text).ok()?;
+            let known = numbers.get_mut(index)?;
+            if known.is_none() {
+                *known = Some(interned.number(texts.get(index)?.clone()));
+            }
+            *known
+        };
+        for mut function in functions {
+            let (len, is_right) = (function.body.code.len() / 2, function.course.wrong.is_empty());
+            if !has_room(self.instructions, len, is_right) {
+                listing.left_out.push(number(function.body.name)?);
+                continue;
+            }
+            function.renumber(&mut number)?;
+            let Function { image, start, body, course } = function;
+            let known = self.bodies.numbers.len();
+            let body = self.bodies.number(body);
+            if self.bodies.numbers.len() > known {
+                self.instructions += len;
+            }
+            let course = self.courses.number(course);
+            listing.functions.push((image, format!("{start:x}"), body, course));
+        }
+        for name in left_out {
+            listing.left_out.push(number(name)?);
+        }
+        self.cases.insert(case.to_owned(), listing);
+        let key = |line: &FindingLine| (case.to_owned(), line.image.clone(), line.pc);
+        self.lines.extend(lines.into_iter().map(|line| (key(&line), line.at)));
+        Some(())
     }
 
     /// Where a finding of a case is in the sources.
@@ -463,13 +625,13 @@ mod tests {
             wrong: Vec::new(),
         };
         let mut pool = Pool::default();
-        let first = pool.take(vec![draft(0x10, vec![3, 3]), draft(0x20, vec![3, 1])]);
-        let second = pool.take(vec![draft(0x30, vec![3, 3])]);
-        let numbers = |listing: &CaseListing| -> Vec<(u32, u32)> {
-            listing.functions.iter().map(|(.., body, course)| (*body, *course)).collect()
+        pool.take("first", Content::of(vec![draft(0x10, vec![3, 3]), draft(0x20, vec![3, 1])], Vec::new()));
+        pool.take("second", Content::of(vec![draft(0x30, vec![3, 3])], Vec::new()));
+        let numbers = |case: &str| -> Vec<(u32, u32)> {
+            pool.cases[case].functions.iter().map(|(.., body, course)| (*body, *course)).collect()
         };
-        assert_eq!(numbers(&first), [(0, 0), (0, 1)]);
-        assert_eq!(numbers(&second), [(0, 0)]);
+        assert_eq!(numbers("first"), [(0, 0), (0, 1)]);
+        assert_eq!(numbers("second"), [(0, 0)]);
         assert_eq!(pool.instructions, 2);
         let courses: FxHashSet<_> = pool.courses.numbers.keys().map(|course| course.hits.clone()).collect();
         assert_eq!(courses, FxHashSet::from_iter([vec![2, 3], vec![1, 3, 1, 1]]));
@@ -490,10 +652,32 @@ mod tests {
             wrong,
         };
         let mut pool = Pool { instructions: MOST_INSTRUCTIONS - 5, ..Pool::default() };
-        let listing = pool.take(vec![draft("right", Vec::new()), draft("wrong", vec![(0, 1)])]);
+        let drafts = vec![draft("right", Vec::new()), draft("wrong", vec![(0, 1)])];
+        pool.take("case", Content::of(drafts, Vec::new()));
+        let listing = &pool.cases["case"];
         assert_eq!(
             (listing.functions.len(), listing.left_out.len(), pool.instructions),
             (1, 1, MOST_INSTRUCTIONS + 5)
         );
+    }
+
+    #[test]
+    fn a_listing_that_somebody_has_changed_is_refused() {
+        let packed = |json: &str| Listing(STANDARD.encode(compress_to_vec_zlib(json.as_bytes(), LEVEL)));
+        let content = |name: u32, code: &str| {
+            format!(
+                r#"{{"texts":["f","nop"],"functions":[{{"image":0,"start":0,"body":{{"name":{name},"row_count":0,
+                   "code":{code},"rows":[],"cfi":[]}},"course":{{"hits":[],"frames":[],"wrong":[]}}}}],
+                   "left_out":[],"lines":[]}}"#
+            )
+        };
+        let add = |listing: &Listing| Listings::default().add("case", listing).map_err(|error| error.why);
+        assert_eq!(add(&packed(&content(0, "[1,1]"))), Ok(()));
+        for changed in [content(7, "[1,1]"), content(0, "[1,7]"), content(0, "[1,1,1]")] {
+            assert_eq!(add(&packed(&changed)), Err("it names what it doesn't have".to_owned()));
+        }
+        for other in [packed("[]"), packed(""), Listing("AAAA".to_owned()), Listing("?".to_owned())] {
+            assert!(add(&other).is_err(), "{other:?}");
+        }
     }
 }

@@ -19,7 +19,7 @@ pub use diagnostic::Style;
 pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummary, SCHEMA};
 pub use html::{html, html_of_check};
 pub use junit::junit;
-pub use listings::Listings;
+pub use listings::{Listing, ListingError, Listings};
 pub use markdown::{markdown, markdown_of_check};
 pub use merge::{MergeError, merge};
 pub use mutation::mutation_summary;

@@ -169,7 +169,7 @@ fn page<'r>(
     let pool = listings.pool();
     let index =
         Index { summary, cases, findings, functions_left_out: pool.left_out(), room: MOST_INSTRUCTIONS };
-    let (index, code) = (packed(&index)?, packed(&*pool)?);
+    let (index, code) = (packed(&index)?, packed(pool)?);
     let policy = STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
     // What comes first has none of the marks that come after it.
     Ok(PAGE

@@ -522,7 +522,7 @@
       const items = functionsOf(pool, entry).sort((a, b) => (a.image < b.image ? -1 : a.image > b.image ? 1 : a.start < b.start ? -1 : 1));
       const left = pool.cases[entry.id]?.left_out ?? [];
       box.replaceChildren(...items.map((item) => functionDetails(pool, entry, item, at)),
-        ...(items.length ? [] : [el("p", {}, "None: the case was not run.")]),
+        ...(items.length ? [] : [el("p", {}, entry.instructions ? "None: the code was not listed where the case was run." : "None: the case was not run.")]),
         ...(left.length ? [el("p", {}, `Left out, since the page has room for ${grouped(index.room)} different instructions, and nothing in them is wrong: ${left.map((name) => pool.texts[name]).join(", ")}`)] : []));
       box.querySelector("[data-here] tr.here, [data-here]")?.scrollIntoView({ block: "center" });
     });

@@ -9,7 +9,7 @@
 
 mod judge;
 mod probe;
-mod process;
+pub(crate) mod process;
 mod report;
 mod sample;
 mod session;
@@ -18,6 +18,7 @@ mod shadow;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sframe_machine::{MachineError, Options};
 use sframe_protocol::{Hello, SectionAnswer, SectionQuestion};
 
@@ -35,7 +36,7 @@ use probe::Questions;
 use session::Session;
 
 /// A command that starts an unwinder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct CommandLine {
     words: Vec<String>,
     timeout: Duration,
@@ -94,7 +95,7 @@ pub enum ExternalError {
 }
 
 /// An unwinder under test in a process of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct External {
     command: CommandLine,
     hello: Hello,
@@ -125,6 +126,12 @@ impl External {
     pub fn new(command: CommandLine, stops_per_case: StopsPerCase) -> Result<Self, ExternalError> {
         let hello = Session::start(&command, None)?.hello.clone();
         Ok(Self { command, hello, stops_per_case })
+    }
+
+    /// The words of its command.
+    #[must_use]
+    pub fn words(&self) -> &[String] {
+        &self.command.words
     }
 
     /// Who it is.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
-use sframe_protocol::{Answer, MAX_LINE};
+use serde::de::DeserializeOwned;
 
 use crate::spec::Verdict;
 
@@ -50,8 +50,10 @@ struct Tail {
     complete: bool,
 }
 
-/// An unwinder's process. Dropping it ends the process.
-pub(super) struct Process {
+/// An unwinder's process, or a worker's. Dropping it ends the process.
+pub(crate) struct Process {
+    /// What messages call it.
+    what: &'static str,
     child: Child,
     /// What is to be written to standard input. A thread writes it: a process
     /// that reads nothing must not keep the bench waiting.
@@ -59,11 +61,18 @@ pub(super) struct Process {
     lines: Receiver<Line>,
     tail: Arc<Mutex<Tail>>,
     timeout: Duration,
+    longest: usize,
 }
 
 impl Process {
-    /// Starts a process. `timeout` is how long it may take for each line.
-    pub(super) fn start(words: &[String], timeout: Duration) -> std::io::Result<Self> {
+    /// Starts a process. `timeout` is how long it may take for each line, and
+    /// `longest` the number of bytes that one may have.
+    pub(crate) fn start(
+        what: &'static str,
+        words: &[String],
+        timeout: Duration,
+        longest: usize,
+    ) -> std::io::Result<Self> {
         let (program, arguments) = words.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
         let mut child = Command::new(program)
             .args(arguments)
@@ -81,17 +90,17 @@ impl Process {
             Builder::new().name("requests".into()).spawn(move || write_requests(stdin, &to_write))?;
         }
         if let Some(stdout) = child.stdout.take() {
-            Builder::new().name("answers".into()).spawn(move || read_lines(stdout, &read))?;
+            Builder::new().name("answers".into()).spawn(move || read_lines(stdout, longest, &read))?;
         }
         if let Some(stderr) = child.stderr.take() {
             let tail = tail.clone();
             Builder::new().name("diagnostics".into()).spawn(move || read_tail(stderr, &tail))?;
         }
-        Ok(Self { child, requests: Some(requests), lines, tail, timeout })
+        Ok(Self { what, child, requests: Some(requests), lines, tail, timeout, longest })
     }
 
     /// Sends a message.
-    pub(super) fn send(&self, message: &impl Serialize) -> Result<(), Fault> {
+    pub(crate) fn send(&self, message: &impl Serialize) -> Result<(), Fault> {
         let mut line = serde_json::to_vec(message)
             .map_err(|error| Fault::bad_answer(format!("the request can't be written: {error}")))?;
         line.push(b'\n');
@@ -103,19 +112,19 @@ impl Process {
     }
 
     /// When the next line has to be there.
-    pub(super) fn deadline(&self) -> Instant {
+    pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + self.timeout
     }
 
     /// The next answer.
-    pub(super) fn receive(&mut self, deadline: Instant) -> Result<Answer, Fault> {
+    pub(crate) fn receive<T: DeserializeOwned>(&mut self, deadline: Instant) -> Result<T, Fault> {
         match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
                 let start = shown(&line[..line.len().min(SHOWN)]);
                 self.fault(Verdict::BadAnswer, format!("no answer of the protocol ({error}): {start}"))
             }),
             Ok(Line::TooLong) => {
-                Err(self.fault(Verdict::BadAnswer, format!("a line of more than {MAX_LINE} bytes")))
+                Err(self.fault(Verdict::BadAnswer, format!("a line of more than {} bytes", self.longest)))
             }
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = self.timeout.as_secs_f64();
@@ -123,8 +132,8 @@ impl Process {
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let how = match self.wait(FAREWELL) {
-                    Some(status) => format!("the unwinder has ended: {status}"),
-                    None => "the unwinder has closed its standard output".to_owned(),
+                    Some(status) => format!("{} has ended: {status}", self.what),
+                    None => format!("{} has closed its standard output", self.what),
                 };
                 Err(self.fault(Verdict::Crashed, how))
             }
@@ -165,8 +174,13 @@ impl Process {
         }
     }
 
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
     /// Ends the process without waiting for it.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.requests = None;
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             // The group may be gone already.
@@ -205,15 +219,15 @@ fn write_requests(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>) {
 }
 
 /// Lines as they come, until one is too long or cut by the end.
-fn read_lines(stdout: impl Read, lines: &SyncSender<Line>) {
+fn read_lines(stdout: impl Read, longest: usize, lines: &SyncSender<Line>) {
     let mut stdout = BufReader::with_capacity(1 << 16, stdout);
     loop {
         let mut line = Vec::new();
-        let limit = MAX_LINE as u64 + 1;
+        let limit = longest as u64 + 1;
         if (&mut stdout).take(limit).read_until(b'\n', &mut line).is_err() {
             return;
         }
-        let too_long = line.len() > MAX_LINE;
+        let too_long = line.len() > longest;
         if line.last() != Some(&b'\n') && !too_long {
             return;
         }

@@ -3,11 +3,12 @@
 use std::hash::Hasher as _;
 
 use rustc_hash::{FxHashSet, FxHasher};
+use serde::{Deserialize, Serialize};
 
 use crate::compare::Truth;
 
 /// How many stops of a case an unwinder in another process is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum StopsPerCase {
     /// Every instruction.
     All,

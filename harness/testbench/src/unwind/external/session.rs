@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use sframe_protocol::{
-    Answer, Backtrace, Hello, Hex, MAX_READ, Open, Read, Reply, Request, RequestHello, SectionQuestion, Stop,
-    VERSION,
+    Answer, Backtrace, Hello, Hex, MAX_LINE, MAX_READ, Open, Read, Reply, Request, RequestHello,
+    SectionQuestion, Stop, VERSION,
 };
 
 use crate::spec::Verdict;
@@ -55,9 +55,8 @@ impl<'s> Session<'s> {
     fn begin(&mut self) -> Result<(), ExternalError> {
         let CommandLine { words, timeout, .. } = self.command;
         self.process = None;
-        let start = Process::start(words, *timeout).map_err(|error| ExternalError::Start {
-            program: words.first().cloned().unwrap_or_default(),
-            error,
+        let start = Process::start("the unwinder", words, *timeout, MAX_LINE).map_err(|error| {
+            ExternalError::Start { program: words.first().cloned().unwrap_or_default(), error }
         })?;
         self.process = Some(start);
         let bench = concat!("sframe-testbench ", env!("CARGO_PKG_VERSION")).to_owned();

@@ -1,0 +1,124 @@
+//! Programs under test in processes of their own.
+
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use sframe_testbench::case::sframe_unwinder;
+use sframe_testbench::isolate::{self, Isolation};
+
+use super::exit::{Failure, Status};
+
+/// The name of the subcommand that is a worker.
+pub(super) const WORKER: &str = "worker";
+
+/// This very program, whatever has become of its file.
+const BENCH: &str = "/proc/self/exe";
+
+/// What a child adds to its status. What it does not end itself, as libraries
+/// may do, has no such status.
+const FROM_CHILD: i32 = 64;
+
+/// Cases in processes of their own.
+#[derive(Args)]
+pub(crate) struct IsolationOptions {
+    /// Run each case in a process of its own: one that crashes, spends its
+    /// memory or takes too long is broken, and the others go on.
+    #[arg(long)]
+    isolate: bool,
+    /// Address space of such a process. The emulator needs more than 1 GiB, of
+    /// which it touches little.
+    #[arg(long, value_name = "BYTES", default_value_t = 8 << 30, requires = "isolate",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    memory: u64,
+    /// How long a case may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, requires = "isolate",
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
+}
+
+impl IsolationOptions {
+    /// The workers of a run.
+    pub(crate) fn workers(&self) -> Option<Isolation> {
+        let worker = vec![BENCH.to_owned(), WORKER.to_owned()];
+        let timeout = Duration::from_secs(self.timeout);
+        self.isolate.then_some(Isolation { worker, memory: self.memory, timeout })
+    }
+}
+
+/// Is a worker.
+pub(super) fn worker() -> Result<Status, Failure> {
+    match isolate::serve(&sframe_unwinder) {
+        Ok(()) => Ok(Status::AsExpected),
+        Err(error) => Err(Failure::broken(format!("error: {error}"))),
+    }
+}
+
+/// A command in a child of its own: what crashes the child is one clear error.
+#[derive(Args)]
+pub(crate) struct ChildOptions {
+    /// Address space of the process in which the program is run. The emulator
+    /// needs more than 1 GiB, of which it touches little.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    memory: Option<u64>,
+    /// How long that process may take.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: Option<u64>,
+    /// This is the child.
+    #[arg(long, hide = true)]
+    in_child: bool,
+}
+
+impl ChildOptions {
+    /// Runs the command in a child that has the same arguments. `name` is what
+    /// it is about.
+    pub(crate) fn run(
+        &self,
+        name: &str,
+        command: &str,
+        run: impl FnOnce() -> Result<Status, Failure>,
+    ) -> Result<Status, Failure> {
+        if self.in_child {
+            let limited = self.limit().map_err(|error| Failure::broken(format!("error: {error}")));
+            let status = limited.and_then(|()| run()).unwrap_or_else(|failure| failure.report());
+            std::process::exit(FROM_CHILD + status as i32);
+        }
+        let broken = |what: &str| Failure::broken(format!("error: {name}: {what}"));
+        let arguments = std::env::args_os().skip(2);
+        let child = Command::new(BENCH).args([command, "--in-child"]).args(arguments).spawn();
+        let mut child = child.map_err(|error| broken(&format!("no process can be started: {error}")))?;
+        let status = self.wait(&mut child).map_err(|error| broken(&error.to_string()))?;
+        let Some(status) = status else {
+            let seconds = self.timeout.unwrap_or_default();
+            return Err(broken(&format!("{command} took more than {seconds} s, and was killed")));
+        };
+        let from_child = status.code().and_then(|code| Status::of(code - FROM_CHILD));
+        from_child.ok_or_else(|| {
+            let memory = self.memory.map(|memory| format!("; it may have {memory} bytes of memory"));
+            broken(&format!("{command} has ended without a result: {status}{}", memory.unwrap_or_default()))
+        })
+    }
+
+    fn limit(&self) -> std::io::Result<()> {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        isolate::limit(self.memory)
+    }
+
+    /// None if it took too long, and is dead.
+    fn wait(&self, child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
+        let Some(seconds) = self.timeout else { return child.wait().map(Some) };
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        let mut pause = Duration::from_millis(1);
+        while Instant::now() < deadline {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+        child.kill()?;
+        child.wait()?;
+        Ok(None)
+    }
+}

@@ -1,0 +1,206 @@
+//! Cases in processes of their own: workers, each of which runs one case after
+//! the other. If one crashes, is out of memory or takes too long, that case is
+//! broken, and the next one gets a new worker.
+//!
+//! Requests and answers are lines in JSON: first a [`Setup`], which has no
+//! answer, then [`Question`]s, each of which is answered by a [`CaseResult`].
+
+use std::io::{BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use serde::{Deserialize, Serialize};
+use sframe_machine::{Options, Pattern};
+
+use crate::case::{Case, CaseResult, MakeUnwinder, UnderTest};
+use crate::corpus::Build;
+use crate::journal::LONGEST_LINE;
+use crate::runner::{Plan, run_guarded};
+use crate::spec::{Abi, Spec, Verdict};
+use crate::unwind::external::External;
+use crate::unwind::external::process::{Fault, Process};
+use crate::yaml::Source;
+
+/// How workers are started, and what they may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Isolation {
+    /// The command that starts one: it has to call [`serve`].
+    pub worker: Vec<String>,
+    /// Address space that a worker may have, in bytes. The emulator alone takes
+    /// more than 1 GiB of it, most of which it never touches.
+    pub memory: u64,
+    /// How long a case may take.
+    pub timeout: Duration,
+}
+
+/// What a worker is told first.
+#[derive(Deserialize, Serialize)]
+struct Setup {
+    corpus: PathBuf,
+    arguments: Vec<String>,
+    is_second_pattern: bool,
+    budget: u64,
+    stack_size: u64,
+    unwinder: Option<External>,
+    is_listed: bool,
+    memory: u64,
+}
+
+/// A case.
+#[derive(Deserialize, Serialize)]
+struct Question {
+    spec: PathBuf,
+    text: String,
+    build: Build,
+}
+
+/// Why a worker can't work.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// It can't read or write.
+    #[error(transparent)]
+    Stream(#[from] std::io::Error),
+    /// What it reads is nothing that this bench has written.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A spec, which the other process could read.
+    #[error(transparent)]
+    Spec(#[from] crate::yaml::Error),
+    /// An ABI, likewise.
+    #[error(transparent)]
+    Abi(#[from] crate::spec::UnknownName),
+}
+
+/// The workers of a run.
+pub(crate) struct Workers<'w> {
+    isolation: &'w Isolation,
+    setup: Setup,
+    idle: Mutex<Vec<Process>>,
+}
+
+impl<'w> Workers<'w> {
+    pub(crate) fn new(isolation: &'w Isolation, corpus: &Path, plan: &Plan<'_>) -> Self {
+        let Options { arguments, pattern, budget, stack_size, .. } = plan.options.clone();
+        let unwinder = match plan.unwinder {
+            UnderTest::Rust(_) => None,
+            UnderTest::External(external) => Some(external.clone()),
+        };
+        let setup = Setup {
+            corpus: corpus.to_owned(),
+            arguments,
+            is_second_pattern: pattern == Pattern::Second,
+            budget,
+            stack_size,
+            unwinder,
+            is_listed: plan.is_listed,
+            memory: isolation.memory,
+        };
+        Self { isolation, setup, idle: Mutex::default() }
+    }
+
+    /// Runs a case in a worker.
+    pub(crate) fn run(&self, case: &Case<'_>) -> CaseResult {
+        let mut process = match self.process() {
+            Ok(process) => process,
+            Err(why) => return case.broken(format!("no worker can be started: {why}")).into(),
+        };
+        match ask(&mut process, case) {
+            Ok(result) => {
+                self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(process);
+                result
+            }
+            Err(fault) => {
+                process.kill();
+                case.broken(self.reason(&fault)).into()
+            }
+        }
+    }
+
+    fn process(&self) -> Result<Process, String> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        // What ends a worker between two cases is neither's fault.
+        if let Some(mut process) = idle
+            && !process.has_ended()
+        {
+            return Ok(process);
+        }
+        let Isolation { worker, timeout, .. } = self.isolation;
+        let process = Process::start("the worker", worker, *timeout, LONGEST_LINE);
+        let process = process.map_err(|error| error.to_string())?;
+        process.send(&self.setup).map_err(|fault| fault.message)?;
+        Ok(process)
+    }
+
+    fn reason(&self, fault: &Fault) -> String {
+        let Isolation { memory, timeout, .. } = self.isolation;
+        let message = &fault.message;
+        match fault.verdict {
+            Verdict::TimedOut => {
+                format!("the case took more than {} s, and its worker was killed", timeout.as_secs_f64())
+            }
+            // Rust's, and Unicorn's, words.
+            _ if message.contains("allocat") => {
+                format!("out of memory, of which it has {memory} bytes: {message}")
+            }
+            _ => message.clone(),
+        }
+    }
+}
+
+fn ask(process: &mut Process, case: &Case<'_>) -> Result<CaseResult, Fault> {
+    let Case { source, build, .. } = case;
+    let question =
+        Question { spec: source.path().to_owned(), text: source.text().to_owned(), build: (*build).clone() };
+    process.send(&question)?;
+    let deadline = process.deadline();
+    process.receive(deadline)
+}
+
+/// Is a worker: runs cases until standard input ends.
+///
+/// # Errors
+/// Standard input has something else than cases, or standard output is closed.
+pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
+    // A run that is killed takes its workers with it.
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from)?;
+    let mut lines = std::io::stdin().lock().lines();
+    let Some(setup) = lines.next().transpose()? else { return Ok(()) };
+    let setup: Setup = serde_json::from_str(&setup)?;
+    limit(Some(setup.memory))?;
+    let options = Options {
+        arguments: setup.arguments,
+        pattern: if setup.is_second_pattern { Pattern::Second } else { Pattern::First },
+        budget: setup.budget,
+        stack_size: setup.stack_size,
+        ..Options::default()
+    };
+    let unwinder = setup.unwinder.as_ref().map_or(UnderTest::Rust(make_unwinder), UnderTest::External);
+    let mut stdout = std::io::stdout().lock();
+    for line in lines {
+        let Question { spec, text, build } = serde_json::from_str(&line?)?;
+        let source = Source::new(&spec, &text);
+        let spec = Spec::from_source(&source)?;
+        let abi: Abi = build.abi.parse()?;
+        let case = Case { spec: &spec, source: &source, build: &build, abi };
+        let result = run_guarded(&case, &setup.corpus, &options, unwinder, setup.is_listed);
+        let mut answer = serde_json::to_vec(&result)?;
+        answer.push(b'\n');
+        stdout.write_all(&answer)?;
+        stdout.flush()?;
+    }
+    Ok(())
+}
+
+/// Limits this process's address space, in bytes, and has it leave no core dump: one
+/// of each case of a run would fill the disk.
+///
+/// # Errors
+/// The system's.
+pub fn limit(memory: Option<u64>) -> std::io::Result<()> {
+    let to = |bytes: u64| Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    setrlimit(Resource::Core, to(0))?;
+    memory.map_or(Ok(()), |memory| setrlimit(Resource::As, to(memory)))?;
+    Ok(())
+}

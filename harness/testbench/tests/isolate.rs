@@ -1,0 +1,288 @@
+//! Programs in processes of their own: the results are the same, and what ends
+//! such a process breaks one case.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use sframe_testbench::corpus::Manifest;
+use sframe_testbench::target::Target;
+use sha2::{Digest as _, Sha256};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+    command.current_dir(repository()).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn bench(arguments: &[&str]) -> Output {
+    command(arguments).output().expect("the bench")
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().expect("a status")
+}
+
+fn json(output: &Output) -> Value {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"))
+}
+
+fn name(path: &Path) -> &str {
+    path.to_str().expect("a name")
+}
+
+#[test]
+fn the_reports_are_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+    let some = ["run", "--spec", "re*", "--spec", "crossing", "--toolchain", "gnu-2.47"];
+    let first = bench(&[&some[..], &["--report", name(&one)]].concat());
+    let second = bench(&[&some[..], &["--report", name(&other), "--isolate"]].concat());
+    assert_eq!((status(&first), status(&second)), (0, 0), "{second:?}");
+    for file in ["report.json", "junit.xml", "report.sarif", "report.html"] {
+        let read = |folder: &Path| std::fs::read(folder.join(file)).expect("a report");
+        assert!(read(&one) == read(&other), "{file} is not the same");
+    }
+}
+
+/// Times are others in each run.
+fn without_times(mut report: Value) -> Value {
+    for case in report["cases"].as_array_mut().expect("cases") {
+        assert!(case["unwinder"]["seconds"].take().is_number());
+    }
+    report
+}
+
+#[test]
+fn an_unwinder_in_a_process_of_its_own_may_be_asked_from_another() {
+    let engine = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
+    let some = ["run", "--spec", "realign", "--toolchain", "gnu-2.47", "--json", "--unwinder", engine];
+    let inside = without_times(json(&bench(&some)));
+    let outside = without_times(json(&bench(&[&some[..], &["--isolate"]].concat())));
+    assert_eq!(inside, outside);
+    assert!(inside["cases"].as_array().is_some_and(|cases| cases.len() > 3));
+}
+
+/// A corpus with a program that never ends, and one that does.
+struct Endless {
+    folder: tempfile::TempDir,
+    file: PathBuf,
+}
+
+const ENDLESS: &str = "leaf/gnu-2.47/amd64/O2";
+
+impl Endless {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let corpus = repository().join("corpus");
+        let manifest = Manifest::load(&corpus).expect("the manifest");
+        let mut builds = Vec::new();
+        let mut file = PathBuf::new();
+        for id in ["gnu-2.47/amd64/leaf.O2", "gnu-2.47/amd64/recursion.O2"] {
+            let mut build = manifest.get(id).expect("the build").clone();
+            let mut bytes = build.read(&corpus).expect("a build");
+            let path = build.path(folder.path());
+            if build.program == "leaf" {
+                let main = file_offset(&bytes, "main");
+                bytes[main..main + 3].copy_from_slice(&[0x90, 0xeb, 0xfd]); // nop; jmp to it
+                build.sha256 = format!("{:x}", Sha256::digest(&bytes));
+                file.clone_from(&path);
+            }
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            std::fs::write(path, bytes).expect("a file");
+            builds.push(build);
+        }
+        let text = serde_json::json!({"schema": 1, "builds": builds}).to_string();
+        std::fs::write(folder.path().join("manifest.yaml"), text).expect("a manifest");
+        for program in ["leaf", "recursion"] {
+            let spec = format!(
+                "program: {program}\nsummary: A spec that a test has written.\ntargets: [amd64]\n\
+                 toolchains: [gnu-2.47]\nstops: [{{at: main}}]\n"
+            );
+            let specs = folder.path().join("specs");
+            std::fs::create_dir_all(&specs).expect("a folder");
+            std::fs::write(specs.join(format!("{program}.yaml")), spec).expect("a spec");
+        }
+        Self { folder, file }
+    }
+
+    /// Runs both, in workers.
+    fn run(&self, more: &[&str]) -> Command {
+        let specs = self.folder.path().join("specs");
+        let run =
+            ["run", "--corpus", name(self.folder.path()), "--specs", name(&specs), "--json", "--isolate"];
+        command(&[&run[..], &["--budget", "1000000000"], more].concat())
+    }
+
+    fn check(&self, more: &[&str]) -> Command {
+        command(&[&["check", name(&self.file), "--budget", "1000000000"], more].concat())
+    }
+}
+
+fn file_offset(bytes: &[u8], function: &str) -> usize {
+    let target = Target::open(bytes).expect("a target");
+    let image = &target.executable().image;
+    let address = target.executable().subject.symbols.addresses_of(function)[0] + image.bias;
+    let segment = image
+        .segments
+        .iter()
+        .find(|segment| (segment.address..segment.address + segment.file.len() as u64).contains(&address));
+    let segment = segment.expect("a segment");
+    segment.file.start + usize::try_from(address - segment.address).expect("an offset")
+}
+
+/// The reason why the endless program is broken, if nothing else is.
+fn only_broken(output: &Output) -> String {
+    assert_eq!(status(output), 4, "{output:?}");
+    let report = json(output);
+    let mut reason = None;
+    for case in report["cases"].as_array().expect("cases") {
+        if case["id"] == ENDLESS {
+            assert_eq!(case["outcome"], "broken");
+            reason = case["reason"].as_str().map(str::to_owned);
+        } else {
+            assert_eq!(case["reason"], Value::Null, "{case}");
+            assert!(case["comparisons"].as_u64() > Some(0), "{case}");
+        }
+    }
+    assert_eq!(report["summary"]["broken"], 1);
+    reason.expect("a reason")
+}
+
+#[test]
+fn a_case_that_takes_too_long_is_broken_and_no_other() {
+    let endless = Endless::new();
+    let output = endless.run(&["--timeout", "5"]).output().expect("the bench");
+    assert_eq!(only_broken(&output), "the case took more than 5 s, and its worker was killed");
+}
+
+#[test]
+fn a_case_without_enough_memory_is_broken_and_says_so() {
+    let endless = Endless::new();
+    let output = endless.run(&["--memory", "500000000"]).output().expect("the bench");
+    assert_eq!(status(&output), 4);
+    for case in json(&output)["cases"].as_array().expect("cases") {
+        let reason = case["reason"].as_str().expect("a reason");
+        assert!(
+            reason.starts_with("out of memory, of which it has 500000000 bytes: the worker has"),
+            "{reason}"
+        );
+    }
+}
+
+/// The processes that a process has started.
+fn children(parent: u32) -> Vec<i32> {
+    let parent_of = |pid: i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, which comes first, may have any character.
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let processes = std::fs::read_dir("/proc").expect("/proc");
+    let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
+}
+
+/// Waits until the endless program runs in a process.
+fn running(child: &Child) -> i32 {
+    let ticks = |pid: i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().nth(11)?.parse().ok());
+        fields.flatten().unwrap_or(0_u64)
+    };
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        // No other case takes as long: in ticks of 10 ms.
+        if let Some(pid) = children(child.id()).into_iter().find(|pid| ticks(*pid) > 300) {
+            return pid;
+        }
+        assert!(Instant::now() < deadline, "no process runs");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Crashes a process. What Rust does with the first such signal is to look
+/// whether it comes from an overflow of a stack; it is the second one that kills.
+fn crash(pid: i32) {
+    let process = rustix::process::Pid::from_raw(pid).expect("a process");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while is_there(pid) {
+        assert!(Instant::now() < deadline, "{pid} is still there");
+        // It may just have ended.
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::SEGV);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_case_whose_process_crashes_is_broken_and_no_other() {
+    let endless = Endless::new();
+    let child = endless.run(&["--jobs", "1"]).spawn().expect("the bench");
+    crash(running(&child));
+    let reason = only_broken(&child.wait_with_output().expect("the bench"));
+    assert!(reason.starts_with("the worker has ended: signal: 11 (SIGSEGV)"), "{reason}");
+}
+
+/// Whether a process is there, and no zombie.
+fn is_there(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn no_process_outlives_the_bench() {
+    let endless = Endless::new();
+    for mut command in [endless.run(&["--jobs", "1"]), endless.check(&["--timeout", "300"])] {
+        let mut child = command.spawn().expect("the bench");
+        let process = running(&child);
+        child.kill().expect("it runs");
+        child.wait().expect("it has ended");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while is_there(process) {
+            assert!(Instant::now() < deadline, "{process} is still there");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_check_that_crashes_is_one_clear_error_and_leaves_no_report() {
+    let endless = Endless::new();
+    let report = endless.folder.path().join("report");
+    std::fs::create_dir_all(&report).expect("a folder");
+    let says = |output: &Output, expected: &str| {
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(status(output), 4, "{message}");
+        let last = message.lines().last().unwrap_or_default();
+        assert_eq!(last, format!("error: {}: {expected}", endless.file.display()), "{message}");
+        assert!(!report.join("report.json").exists());
+    };
+    std::fs::write(report.join("report.json"), "of yesterday").expect("a file");
+    let output = endless.check(&["--timeout", "1", "--report", name(&report)]).output().expect("the bench");
+    says(&output, "check took more than 1 s, and was killed");
+    let child = endless.check(&["--timeout", "300"]).spawn().expect("the bench");
+    crash(running(&child));
+    let output = child.wait_with_output().expect("the bench");
+    says(&output, "check has ended without a result: signal: 11 (SIGSEGV)");
+    // The emulator itself ends the process, with a status that would be a finding's.
+    let output = endless.check(&["--memory", "500000000"]).output().expect("the bench");
+    says(&output, "check has ended without a result: exit status: 1; it may have 500000000 bytes of memory");
+}
+
+/// What a child of `check` says is what `check` says.
+#[test]
+fn the_status_of_a_check_is_that_of_its_child() {
+    for (arguments, expected) in [
+        (["corpus/builds/gnu-2.47/amd64/leaf.O2", "--json"], 0),
+        (["corpus/builds/gnu-2.47/amd64/realign.O2", "--json"], 1),
+        (["Cargo.toml", "--json"], 2),
+        (["corpus/builds/gnu-2.47/amd64/leaf.O2", "--budget=10"], 4),
+    ] {
+        assert_eq!(status(&bench(&[&["check"], &arguments[..]].concat())), expected, "{arguments:?}");
+    }
+}
