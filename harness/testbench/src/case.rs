@@ -647,7 +647,7 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 
 /// The loaded address of a location, or what is wrong with it and what may
 /// have been meant.
-fn resolve(at: &Location, target: &Target<'_>) -> Result<u64, (String, Option<String>)> {
+pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<u64, (String, Option<String>)> {
     match at {
         Location::Symbol { name, offset } => {
             let addresses = target.addresses_of(name);

@@ -17,6 +17,7 @@ use sframe_machine::{Options, Pattern};
 use crate::case::{Case, CaseResult, MakeUnwinder, UnderTest};
 use crate::corpus::Build;
 use crate::journal::LONGEST_LINE;
+use crate::matrix::StandIn;
 use crate::runner::{Plan, run_guarded};
 use crate::spec::{Abi, Spec, Verdict};
 use crate::unwind::external::External;
@@ -45,6 +46,7 @@ struct Setup {
     stack_size: u64,
     unwinder: Option<External>,
     is_listed: bool,
+    stand_in: Option<StandIn>,
     memory: u64,
 }
 
@@ -95,6 +97,7 @@ impl<'w> Workers<'w> {
             stack_size,
             unwinder,
             is_listed: plan.is_listed,
+            stand_in: plan.stand_in.clone(),
             memory: isolation.memory,
         };
         Self { isolation, setup, idle: Mutex::default() }
@@ -181,8 +184,11 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
     for line in lines {
         let Question { spec, text, build } = serde_json::from_str(&line?)?;
         let source = Source::new(&spec, &text);
-        let spec = Spec::from_source(&source)?;
+        let mut spec = Spec::from_source(&source)?;
         let abi: Abi = build.abi.parse()?;
+        if let Some(stand_in) = &setup.stand_in {
+            stand_in.fit(&mut spec, &build, &setup.corpus);
+        }
         let case = Case { spec: &spec, source: &source, build: &build, abi };
         let result = run_guarded(&case, &setup.corpus, &options, unwinder, setup.is_listed);
         let mut answer = serde_json::to_vec(&result)?;

@@ -70,6 +70,7 @@ mod judge;
 pub mod layout;
 pub mod lines;
 pub mod lint;
+pub mod matrix;
 pub mod mutate;
 pub mod observed;
 mod plt;

@@ -13,6 +13,7 @@ use crate::case::{Case, CaseReport, CaseResult, MakeUnwinder, UnderTest, spec_na
 use crate::corpus::Manifest;
 use crate::isolate::{Isolation, Workers};
 use crate::journal::{Journal, JournalError};
+use crate::matrix::StandIn;
 use crate::spec::{Abi, Selector, Spec, load_dir};
 use crate::yaml::Source;
 
@@ -57,6 +58,8 @@ pub struct Plan<'p> {
     pub journal: Option<&'p Journal>,
     /// Cases are run in processes of their own.
     pub isolation: Option<Isolation>,
+    /// How these processes fit specs, where the cases' have been fitted.
+    pub stand_in: Option<StandIn>,
 }
 
 /// A run that has stopped: its results can't be kept any more.
@@ -218,46 +221,57 @@ impl Suite {
         results.into_iter().map(|result| result.report).collect()
     }
 
-    /// Runs cases as planned, on as many threads as rayon has. What the journal
-    /// has finished is not run again. `done` is called after each case, in no
-    /// order; the results come in the order of the cases.
+    /// Runs cases as planned: see [`execute`].
     ///
     /// # Errors
-    /// The journal can't be written. No further case was begun then.
+    /// The same.
     pub fn execute(
         &self,
         cases: &[Case<'_>],
         plan: &Plan<'_>,
         done: &(dyn Fn(&CaseReport) + Sync),
     ) -> Result<Vec<CaseResult>, Interrupted> {
-        let workers = plan.isolation.as_ref().map(|isolation| Workers::new(isolation, &self.corpus, plan));
-        let failed = OnceLock::new();
-        let run = |case: &Case<'_>| {
-            if failed.get().is_some() {
-                return None;
-            }
-            let kept = plan.journal.and_then(|journal| journal.take(case));
-            let (result, is_kept) = match (kept, &workers) {
-                (Some(kept), _) => (kept, true),
-                (None, Some(workers)) => (workers.run(case), false),
-                (None, None) => {
-                    (run_guarded(case, &self.corpus, &plan.options, plan.unwinder, plan.is_listed), false)
-                }
-            };
-            if let Some(journal) = plan.journal.filter(|_| !is_kept)
-                && let Err(error) = journal.add(case, &result)
-            {
-                // Others may have failed at the same moment: one error is enough.
-                let _ = failed.set(error);
-            }
-            done(&result.report);
-            Some(result)
-        };
-        let results = cases.par_iter().map(run).collect::<Vec<_>>().into_iter().flatten().collect();
-        match failed.into_inner() {
-            Some(error) => Err(Interrupted { results, error }),
-            None => Ok(results),
+        execute(&self.corpus, cases, plan, done)
+    }
+}
+
+/// Runs cases as planned, on as many threads as rayon has. Their builds lie in
+/// `corpus`. What the journal has finished is not run again. `done` is called
+/// after each case, in no order; the results come in the order of the cases.
+///
+/// # Errors
+/// The journal can't be written. No further case was begun then.
+pub fn execute(
+    corpus: &Path,
+    cases: &[Case<'_>],
+    plan: &Plan<'_>,
+    done: &(dyn Fn(&CaseReport) + Sync),
+) -> Result<Vec<CaseResult>, Interrupted> {
+    let workers = plan.isolation.as_ref().map(|isolation| Workers::new(isolation, corpus, plan));
+    let failed = OnceLock::new();
+    let run = |case: &Case<'_>| {
+        if failed.get().is_some() {
+            return None;
         }
+        let kept = plan.journal.and_then(|journal| journal.take(case));
+        let (result, is_kept) = match (kept, &workers) {
+            (Some(kept), _) => (kept, true),
+            (None, Some(workers)) => (workers.run(case), false),
+            (None, None) => (run_guarded(case, corpus, &plan.options, plan.unwinder, plan.is_listed), false),
+        };
+        if let Some(journal) = plan.journal.filter(|_| !is_kept)
+            && let Err(error) = journal.add(case, &result)
+        {
+            // Others may have failed at the same moment: one error is enough.
+            let _ = failed.set(error);
+        }
+        done(&result.report);
+        Some(result)
+    };
+    let results = cases.par_iter().map(run).collect::<Vec<_>>().into_iter().flatten().collect();
+    match failed.into_inner() {
+        Some(error) => Err(Interrupted { results, error }),
+        None => Ok(results),
     }
 }
 
@@ -265,7 +279,7 @@ impl<'p> Plan<'p> {
     /// In this process, and nothing is kept.
     #[must_use]
     pub const fn new(options: Options, unwinder: UnderTest<'p>) -> Self {
-        Self { options, unwinder, is_listed: false, journal: None, isolation: None }
+        Self { options, unwinder, is_listed: false, journal: None, isolation: None, stand_in: None }
     }
 }
 

@@ -130,6 +130,19 @@ Exit status:
   3  no mutant was exercised
   4  a case does not even pass with its true section";
 
+pub(super) const MATRIX: &str = "\
+Examples:
+  sframe-testbench matrix corpus/matrix/host.yaml --spec 'leaf*'
+  sframe-testbench matrix acme.yaml --report report
+  sframe-testbench matrix gnu-2.44 --reference gnu-2.47 --toolchains target/toolchains
+
+Exit status:
+  0  nothing is worse than with the reference
+  1  something is; with --strict, also where a build is refused or has no section
+  2  unusable arguments or definition, or no compiler of a toolchain can be started
+  3  nothing was compared
+  4  broken: a case is that is not with the reference, and nothing is worse";
+
 pub(super) const MERGE: &str = "\
 Examples:
   sframe-testbench merge shards/* --report report

@@ -16,6 +16,11 @@ pub(super) const WORKER: &str = "worker";
 /// This very program, whatever has become of its file.
 const BENCH: &str = "/proc/self/exe";
 
+/// Address space of a process, in bytes, and how long it may take, in seconds,
+/// if nothing else is said.
+const MEMORY: u64 = 8 << 30;
+const TIMEOUT: u64 = 600;
+
 /// What a child adds to its status. What it does not end itself, as libraries
 /// may do, has no such status.
 const FROM_CHILD: i32 = 64;
@@ -29,11 +34,11 @@ pub(crate) struct IsolationOptions {
     isolate: bool,
     /// Address space of such a process. The emulator needs more than 1 GiB, of
     /// which it touches little.
-    #[arg(long, value_name = "BYTES", default_value_t = 8 << 30, requires = "isolate",
+    #[arg(long, value_name = "BYTES", default_value_t = MEMORY, requires = "isolate",
           value_parser = clap::value_parser!(u64).range(1..))]
     memory: u64,
     /// How long a case may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 600, requires = "isolate",
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT, requires = "isolate",
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 }
@@ -41,10 +46,18 @@ pub(crate) struct IsolationOptions {
 impl IsolationOptions {
     /// The workers of a run.
     pub(crate) fn workers(&self) -> Option<Isolation> {
-        let worker = vec![BENCH.to_owned(), WORKER.to_owned()];
-        let timeout = Duration::from_secs(self.timeout);
-        self.isolate.then_some(Isolation { worker, memory: self.memory, timeout })
+        self.isolate.then(|| workers(self.memory, self.timeout))
     }
+}
+
+/// Workers whose files nobody has seen before.
+pub(super) fn workers_of_strangers() -> Isolation {
+    workers(MEMORY, TIMEOUT)
+}
+
+fn workers(memory: u64, seconds: u64) -> Isolation {
+    let worker = vec![BENCH.to_owned(), WORKER.to_owned()];
+    Isolation { worker, memory, timeout: Duration::from_secs(seconds) }
 }
 
 /// Is a worker.

@@ -12,6 +12,7 @@ mod help;
 mod isolation;
 mod lint;
 mod man;
+mod matrix;
 mod merge;
 mod mutate;
 mod rebuild;
@@ -77,6 +78,9 @@ enum Command {
     /// Compile the corpus again with the reference toolchains.
     #[command(after_help = help::REBUILD)]
     Rebuild(rebuild::Rebuild),
+    /// Build the corpus with any toolchain, and compare it with a reference.
+    #[command(after_help = help::MATRIX)]
+    Matrix(matrix::Matrix),
     /// Print a manual page, or write all of them.
     #[command(after_help = help::MAN)]
     Man(man::Manual),
@@ -144,6 +148,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Baseline(command) => command.execute(),
         Command::Bless(command) => command.execute(),
         Command::Rebuild(command) => command.execute(),
+        Command::Matrix(command) => command.execute(),
         Command::Man(command) => command.execute(),
         Command::Completions(command) => command.execute(),
         Command::Worker => isolation::worker(),

@@ -39,7 +39,9 @@ pub(super) fn replace(folder: &Path, name: &str, text: &str) -> Result<(), Failu
 /// Removes reports that an earlier run or check has left: where this one comes
 /// to no end, they are not to be taken for its own.
 pub(super) fn clear(folder: &Path) -> Result<(), Failure> {
-    for name in ["report.html", "report.json", "report.sarif", "junit.xml", "summary.md"] {
+    for name in
+        ["report.html", "report.json", "report.sarif", "junit.xml", "summary.md", "matrix.json", "matrix.md"]
+    {
         let path = folder.join(name);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -157,7 +157,7 @@ impl Run {
 }
 
 /// Reports, and listings by case.
-fn split(results: Vec<CaseResult>) -> (Vec<CaseReport>, HashMap<String, Listing>) {
+pub(super) fn split(results: Vec<CaseResult>) -> (Vec<CaseReport>, HashMap<String, Listing>) {
     let mut listings = HashMap::new();
     let reports = results.into_iter().map(|CaseResult { report, listing }| {
         listings.extend(listing.map(|listing| (report.id.clone(), listing)));

@@ -66,8 +66,10 @@ fn of_toolchain<'a>(
         .iter()
         .find(|from| from.name == derive.from && from.derive.is_none())
         .ok_or_else(|| format!("there is no toolchain `{}` that compiles", derive.from))?;
-    let version = Version::from_number(toolchain.sframe_version)
-        .ok_or_else(|| format!("there is no version {}", toolchain.sframe_version))?;
+    let version = toolchain
+        .sframe_version
+        .and_then(Version::from_number)
+        .ok_or_else(|| "a derived toolchain needs `sframe_version`".to_owned())?;
     let all = || from.abis.keys().cloned().collect();
     let abis: Vec<String> = derive.abis.clone().unwrap_or_else(all);
     if let Some(abi) = abis.iter().find(|abi| !from.abis.contains_key(*abi)) {
@@ -137,7 +139,7 @@ impl Derivation<'_> {
         let build = Build {
             id: self.id.clone(),
             toolchain: self.toolchain.name.clone(),
-            sframe_version: self.toolchain.sframe_version,
+            sframe_version: self.version.number(),
             derived_from: Some(from.id.clone()),
             command,
             sha256: sha256(&bytes),

@@ -78,22 +78,28 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A compiler cannot say which one it is.
-    #[error("toolchain {toolchain}: `{command}` failed: {stderr}")]
+    #[error("toolchain {toolchain}: `{command}` failed ({ended}): {stderr}")]
     Tool {
         /// The toolchain's name.
         toolchain: String,
         /// The command.
         command: String,
+        /// How it ended.
+        ended: String,
         /// What it wrote to standard error.
         stderr: String,
     },
     /// A build that does not compile or link.
-    #[error("build {build}: `{command}` failed: {stderr}")]
+    #[error("build {build}: `{command}` failed ({ended}): {stderr}")]
     Compiler {
         /// The build's id.
         build: String,
+        /// What the command was to do, such as `link`.
+        step: String,
         /// The command.
         command: String,
+        /// How it ended, such as `exit status: 1`.
+        ended: String,
         /// What it wrote to standard error.
         stderr: String,
     },
@@ -116,6 +122,38 @@ pub enum Error {
         build: String,
         /// What is wrong with it.
         message: String,
+    },
+    /// A command ends as if all were well, and has not written its file.
+    #[error("build {build}: `{command}` succeeded, and wrote no file")]
+    NoOutput {
+        /// The build's id.
+        build: String,
+        /// What the command was to do.
+        step: String,
+        /// The command.
+        command: String,
+    },
+    /// A compiler wrote a file for another machine.
+    #[error("build {build} is for another machine than its ABI's: {found}")]
+    OtherMachine {
+        /// The build's id.
+        build: String,
+        /// The file's architecture and byte order.
+        found: String,
+    },
+    /// None of a toolchain's compilers can be started.
+    #[error("toolchain {toolchain}: no compiler can be used: {}", tried.join("; "))]
+    NoTools {
+        /// The toolchain's name.
+        toolchain: String,
+        /// Each compiler, and what is wrong with it.
+        tried: Vec<String>,
+    },
+    /// Another process uses the work folder.
+    #[error("{} is in use by another run", path.display())]
+    Locked {
+        /// The folder.
+        path: PathBuf,
     },
     /// A build is to be derived from one that is not there.
     #[error("build {build} is derived from {from}, which is not in the corpus")]

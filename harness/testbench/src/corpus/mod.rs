@@ -12,8 +12,11 @@
 //!
 //! Builds are committed, so that nothing needs a compiler to run the bench.
 //! [`Manifest`] says where each one came from; [`rebuild()`] makes all of them
-//! again, byte for byte.
+//! again, byte for byte. [`Attempts`] makes those of any toolchain, of which some
+//! may fail.
 
+mod attempt;
+mod command;
 mod derive;
 mod error;
 mod manifest;
@@ -26,6 +29,7 @@ mod toolchain;
 mod variant;
 mod workshop;
 
+pub use attempt::{Attempt, AttemptOptions, AttemptResult, Attempts, Refusal, ToolVersions, WorkFolder};
 pub use derive::Derive;
 pub use error::Error;
 pub use manifest::{Build, LibraryBuild, Manifest};

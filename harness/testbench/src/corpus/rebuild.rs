@@ -136,7 +136,7 @@ pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
 
     let mut workshops = Vec::new();
     for toolchain in toolchains.iter().cloned() {
-        toolchain.check_excluded(corpus_dir, &programs)?;
+        toolchain.check_excluded(&Toolchain::path_in(corpus_dir, &toolchain.name), &programs)?;
         if ids(&toolchain, &programs).any(|(id, ..)| wanted(&id)) {
             workshops.push(Workshop::open(toolchain, corpus_dir, &options.toolchains_dir)?);
         }
@@ -204,14 +204,20 @@ fn make(job: &Job<'_>, versions: &BTreeMap<(String, String), Versions>) -> Resul
     let (Some(tools), Some(versions)) = (toolchain.abis.get(job.abi), versions.get(&key)) else {
         return Err(Error::NothingToBuild { only: job.id.clone() });
     };
-    let product =
-        job.workshop.compile(&Order { id: &job.id, tools, program: job.program, variant: job.variant })?;
+    let Job { id, workshop, abi, program, variant } = job;
+    make_build(workshop, &Order { id, abi, tools, program, variant }, versions)
+}
 
-    demand_sframe(&job.id, &product.bytes)?;
+/// Makes one build, with a section in each of its files.
+pub(super) fn make_build(workshop: &Workshop, order: &Order<'_>, versions: &Versions) -> Result<Made, Error> {
+    let (id, toolchain) = (order.id, workshop.toolchain());
+    let product = workshop.compile(order)?;
+
+    let version = demand_sframe(id, &product.bytes)?;
     let mut warnings = product.warnings;
     let (mut entries, mut libraries) = (Vec::new(), Vec::new());
     for (name, library) in product.libraries {
-        demand_sframe(&format!("{} ({name})", job.id), &library.bytes)?;
+        demand_sframe(&format!("{id} ({name})"), &library.bytes)?;
         entries.push(LibraryBuild {
             name,
             sources: library.sources,
@@ -223,12 +229,12 @@ fn make(job: &Job<'_>, versions: &BTreeMap<(String, String), Versions>) -> Resul
     }
     Ok(Made {
         build: Build {
-            id: job.id.clone(),
-            program: job.program.name.clone(),
-            abi: job.abi.to_owned(),
+            id: id.to_owned(),
+            program: order.program.name.clone(),
+            abi: order.abi.to_owned(),
             toolchain: toolchain.name.clone(),
-            variant: job.variant.name.to_owned(),
-            sframe_version: toolchain.sframe_version,
+            variant: order.variant.name.to_owned(),
+            sframe_version: toolchain.sframe_version.unwrap_or(version),
             rust: versions.rust.clone().filter(|_| is_rust(&product.sources)),
             sources: product.sources,
             compiler: versions.compiler.clone(),
@@ -240,17 +246,21 @@ fn make(job: &Job<'_>, versions: &BTreeMap<(String, String), Versions>) -> Resul
         },
         bytes: product.bytes,
         libraries,
-        warnings: warnings.into_iter().map(|message| Warning { id: job.id.clone(), message }).collect(),
+        warnings: warnings.into_iter().map(|message| Warning { id: id.to_owned(), message }).collect(),
     })
 }
 
-/// Refuses a build without unwind data: checking it would prove nothing.
-fn demand_sframe(id: &str, bytes: &[u8]) -> Result<(), Error> {
+/// Refuses a build without unwind data: checking it would prove nothing. The
+/// section's version, or 0 where it is too short to have one.
+fn demand_sframe(id: &str, bytes: &[u8]) -> Result<u8, Error> {
     let file = object::File::parse(bytes)
         .map_err(|error| Error::NotElf { build: id.to_owned(), message: error.to_string() })?;
 
     match file.section_by_name(".sframe") {
-        Some(section) if section.size() > 0 => Ok(()),
+        Some(section) if section.size() > 0 => {
+            // Behind the magic number, in one byte.
+            Ok(section.data().ok().and_then(|data| data.get(2).copied()).unwrap_or_default())
+        }
         _ => Err(Error::NoSframe { build: id.to_owned() }),
     }
 }
@@ -337,7 +347,7 @@ impl Made {
     }
 
     /// All files of the build, with their bytes.
-    fn files<'m>(&'m self, corpus_dir: &'m Path) -> impl Iterator<Item = (PathBuf, &'m Vec<u8>)> {
+    pub(super) fn files<'m>(&'m self, corpus_dir: &'m Path) -> impl Iterator<Item = (PathBuf, &'m Vec<u8>)> {
         let paths = self.build.libraries.iter().map(|library| self.build.library_path(corpus_dir, library));
         std::iter::once((self.build.path(corpus_dir), &self.bytes)).chain(paths.zip(&self.libraries))
     }

@@ -8,6 +8,8 @@ use super::{Error, ProgramObject, Toolchain, Variant};
 
 /// One command, and what it reads from standard input.
 pub(super) struct Step {
+    /// What it is to do, such as `link`.
+    pub(super) what: String,
     pub(super) arguments: Vec<String>,
     pub(super) input: Option<String>,
 }
@@ -18,12 +20,14 @@ pub(super) struct Place {
     pub(super) here: String,
     /// What the names of made files start with.
     pub(super) made: String,
+    /// The folder with the tools that the compiler is made to call.
+    pub(super) tools: String,
 }
 
 impl Place {
     /// The place that the manifest speaks of.
     pub(super) fn of_manifest() -> Self {
-        Self { here: "$PWD".to_owned(), made: String::new() }
+        Self { here: "$PWD".to_owned(), made: String::new(), tools: "$TOOLS".to_owned() }
     }
 }
 
@@ -132,7 +136,7 @@ impl<'a> Steps<'a> {
                     let mut arguments = self.flags(C, true);
                     arguments.extend(self.own_flags(self.part.cflags));
                     arguments.extend(words(&["-E", "-P", "-o", &preprocessed, source]));
-                    self.push(arguments);
+                    self.push(format!("preprocess {source}"), arguments);
                     unit.push_str(&format!("__asm__(\".include \\\"{preprocessed}\\\"\");\n"));
                 }
                 Language::C | Language::Assembly => inputs.push(source.clone()),
@@ -156,7 +160,7 @@ impl<'a> Steps<'a> {
             arguments.extend(words(&["-x", "none"]));
         }
         arguments.extend(inputs);
-        self.steps.push(Step { arguments, input });
+        self.steps.push(Step { what: "link".to_owned(), arguments, input });
         Ok(self.steps)
     }
 
@@ -174,9 +178,10 @@ impl<'a> Steps<'a> {
         let output = self.made(&format!(".{}.o", object.name));
         let mut arguments = vec![self.tools.compiler.clone()];
         arguments.extend(self.toolchain.flags.iter().chain(&self.tools.flags).cloned());
+        arguments.extend(self.chosen_tools());
         arguments.extend(words(&["-nostdlib", "-r", "-o", &output]));
         arguments.extend(inputs);
-        self.push(arguments);
+        self.push(format!("link {} partially", object.name), arguments);
         Ok(output)
     }
 
@@ -198,7 +203,7 @@ impl<'a> Steps<'a> {
         arguments.extend(object.into_iter().flat_map(|object| self.own_flags(&object.cflags)));
         arguments.extend(words(more));
         arguments.extend(words(&["-c", "-o", &output, &input]));
-        self.push(arguments);
+        self.push(format!("compile {source}"), arguments);
         Ok(())
     }
 
@@ -213,7 +218,7 @@ impl<'a> Steps<'a> {
         arguments.extend(words(flags));
         arguments.push(format!("--remap-path-prefix={}=.", self.place.here));
         arguments.extend(words(&["-o", &output, source]));
-        self.push(arguments);
+        self.push(format!("compile {source}"), arguments);
         Ok(output)
     }
 
@@ -229,7 +234,14 @@ impl<'a> Steps<'a> {
             arguments.extend(self.toolchain.sframe_flags.iter().cloned());
         }
         arguments.extend(self.toolchain.flags.iter().chain(&self.tools.flags).cloned());
+        arguments.extend(self.chosen_tools());
         arguments
+    }
+
+    /// The flag that makes the compiler call the assembler and linker of the
+    /// definition.
+    fn chosen_tools(&self) -> Option<String> {
+        self.tools.chosen().next().map(|_| format!("-B{}/", self.place.tools))
     }
 
     /// What the toolchain understands of a program's own flags.
@@ -247,8 +259,8 @@ impl<'a> Steps<'a> {
         self.made(&format!(".{}.{extension}", source.replace('/', "-")))
     }
 
-    fn push(&mut self, arguments: Vec<String>) {
-        self.steps.push(Step { arguments, input: None });
+    fn push(&mut self, what: String, arguments: Vec<String>) {
+        self.steps.push(Step { what, arguments, input: None });
     }
 }
 

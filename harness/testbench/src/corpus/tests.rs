@@ -119,6 +119,17 @@ fn a_toolchain_has_the_name_of_its_file() {
 }
 
 #[test]
+fn a_toolchain_of_the_corpus_says_its_version_and_others_need_not() {
+    let corpus = corpus();
+    let text = "name: gnu-2\nsummary: x\nsframe_flags: ['-Wa,x']\nabis: {amd64: {compiler: gcc}}\n";
+    write(corpus.path(), "toolchains/gnu-2.yaml", text);
+
+    assert_eq!(Toolchain::load(&Toolchain::path_in(corpus.path(), "gnu-2")).unwrap().sframe_version, None);
+    let error = Toolchain::load_all(corpus.path()).unwrap_err().to_string();
+    assert!(error.contains("needs `sframe_version`"), "{error}");
+}
+
+#[test]
 fn a_build_is_read_if_its_checksum_is_the_manifests() {
     let corpus = corpus();
     write(corpus.path(), "builds/t/amd64/leaf.O2", "bytes");
@@ -331,7 +342,7 @@ fn exclusions_that_name_nothing_or_no_reason_are_errors() {
     let corpus = corpus();
     let programs = Program::load_all(corpus.path()).unwrap();
     let toolchain = toolchain(corpus.path(), &format!("excluded: [{{program: gone, {reason}}}]\n")).unwrap();
-    let error = toolchain.check_excluded(corpus.path(), &programs).unwrap_err().to_string();
+    let error = toolchain.check_excluded(Path::new("gnu-1.yaml"), &programs).unwrap_err().to_string();
     assert!(error.contains("`gone`, which is no program"), "{error}");
 }
 

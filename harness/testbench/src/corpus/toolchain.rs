@@ -1,7 +1,7 @@
 //! Toolchains: how each is obtained and called.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use super::program::{ABIS, files_of, stem};
 use super::{Derive, Error, Program, Variant};
 
 /// One release of compiler, assembler and linker: a file of
-/// `corpus/toolchains`.
+/// `corpus/toolchains`, or one that [`crate::matrix`] is given.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -18,10 +18,23 @@ pub struct Toolchain {
     pub name: String,
     /// What it is, in one line.
     pub summary: String,
-    /// The version of SFrame that it writes.
-    pub sframe_version: u8,
+    /// The version of SFrame that it writes. Toolchains of the corpus must say
+    /// it; of others, without it, it is what their files say.
+    pub sframe_version: Option<u8>,
+    /// The toolchain of the corpus that it is compared with; without it, the
+    /// first one that compiles and writes the same version.
+    pub reference: Option<String>,
     /// Where its programs live. Without a root they are those of this machine.
     pub root: Option<Root>,
+    /// Folders in which programs are looked up first. Relative ones are beside
+    /// the definition.
+    #[serde(default)]
+    pub path: Vec<PathBuf>,
+    /// Words before each command, such as `[docker, run, ...]`. `{sources}` is
+    /// the folder to run it in, `{work}` the one above it, where output goes;
+    /// `{command}` the whole command for a shell, which else comes last.
+    #[serde(default)]
+    pub wrapper: Vec<String>,
     /// Flags by which the assembler writes SFrame.
     #[serde(default)]
     pub sframe_flags: Vec<String>,
@@ -83,14 +96,18 @@ impl Excluded {
     }
 }
 
-/// A folder tree with a whole toolchain in it, made from Debian packages.
+/// A folder tree with a whole toolchain in it, into which its commands change
+/// their root: one that is there, or one that is made from Debian packages.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Root {
+    /// The folder. A relative one is beside the definition.
+    pub folder: Option<PathBuf>,
     /// The Debian release.
-    pub suite: String,
+    pub suite: Option<String>,
     /// The packages beyond a minimal system.
+    #[serde(default)]
     pub packages: Vec<String>,
 }
 
@@ -103,12 +120,23 @@ pub struct AbiTools {
     pub compiler: String,
     /// The Rust compiler.
     pub rust: Option<String>,
-    /// The linker to ask for its version, where the compiler has an assembler of
-    /// its own.
+    /// The assembler. A path is what the compiler is made to call (`-B`); a
+    /// name is only asked for its version.
+    pub assembler: Option<String>,
+    /// The linker, likewise. It is asked for its version where no assembler is
+    /// named, since the compiler may have one of its own.
     pub linker: Option<String>,
     /// Flags that choose the ABI.
     #[serde(default)]
     pub flags: Vec<String>,
+}
+
+impl AbiTools {
+    /// The tools that the compiler is made to call, and under which name it does.
+    pub(super) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let tools = [("as", self.assembler.as_deref()), ("ld", self.linker.as_deref())];
+        tools.into_iter().filter_map(|(name, tool)| Some((name, tool.filter(|tool| tool.contains('/'))?)))
+    }
 }
 
 impl Toolchain {
@@ -119,7 +147,7 @@ impl Toolchain {
     /// A file that cannot be read, has unknown keys, or names things that do
     /// not exist.
     pub fn load(path: &Path) -> Result<Self, Error> {
-        let toolchain: Self = crate::yaml::read(path)?;
+        let mut toolchain: Self = crate::yaml::read(path)?;
         let invalid = |message: String| Error::Invalid { path: path.to_path_buf(), message };
 
         if Some(toolchain.name.as_str()) != stem(path) {
@@ -128,12 +156,18 @@ impl Toolchain {
                 toolchain.name
             )));
         }
-        if !(1..=3).contains(&toolchain.sframe_version) {
-            return Err(invalid(format!("SFrame has no version {}", toolchain.sframe_version)));
+        if !toolchain.name.chars().all(|c| c.is_ascii_alphanumeric() || "_.+-".contains(c)) {
+            return Err(invalid("a toolchain's name has letters, digits, and `_.+-` only".to_owned()));
+        }
+        if let Some(version) = toolchain.sframe_version.filter(|version| !(1..=3).contains(version)) {
+            return Err(invalid(format!("SFrame has no version {version}")));
         }
         let compiles = toolchain.root.is_some() || !toolchain.flags.is_empty() || !toolchain.abis.is_empty();
         if compiles == toolchain.derive.is_some() {
             return Err(invalid("a toolchain has either `abis` to compile for, or `derive`".to_owned()));
+        }
+        if compiles && toolchain.abis.is_empty() {
+            return Err(invalid("a toolchain that compiles needs `abis`".to_owned()));
         }
         if compiles && toolchain.sframe_flags.is_empty() {
             return Err(invalid("a toolchain that compiles needs `sframe_flags`".to_owned()));
@@ -144,20 +178,80 @@ impl Toolchain {
         if let Some(message) = toolchain.excluded.iter().find_map(Excluded::mistake) {
             return Err(invalid(message));
         }
+        toolchain.locate(path.parent().unwrap_or(Path::new(""))).map_err(invalid)?;
         Ok(toolchain)
+    }
+
+    /// Makes paths that are relative to the folder of the definition absolute,
+    /// and makes sure that they are there.
+    fn locate(&mut self, folder: &Path) -> Result<(), String> {
+        let absolute = |path: &Path, is_there: fn(&Path) -> bool| {
+            let joined = std::path::absolute(folder.join(path)).unwrap_or_else(|_| folder.join(path));
+            if is_there(&joined) { Ok(joined) } else { Err(format!("{} is not there", joined.display())) }
+        };
+        let relative = |word: &str| word.contains('/') && Path::new(word).is_relative();
+        match &mut self.root {
+            Some(Root { folder: Some(_), suite: Some(_), .. } | Root { folder: None, suite: None, .. }) => {
+                return Err("`root` has either `folder`, or `suite` and `packages`".to_owned());
+            }
+            Some(Root { folder: Some(root), .. }) => *root = absolute(root, Path::is_dir)?,
+            Some(_) | None => {}
+        }
+        if self.root.is_some() && !self.wrapper.is_empty() {
+            return Err("a toolchain has either `root` or `wrapper`".to_owned());
+        }
+        if let Some(first) = self.wrapper.first_mut().filter(|first| relative(first)) {
+            *first = absolute(Path::new(first), Path::is_file)?.display().to_string();
+        }
+        // What a root or wrapper sees can't be seen from here.
+        let is_hidden = self.root.is_some() || !self.wrapper.is_empty();
+        for path in &mut self.path {
+            match (is_hidden, path.is_relative()) {
+                (true, true) => return Err(format!("{} is not absolute, as in a root", path.display())),
+                (true, false) => {}
+                (false, _) => *path = absolute(path, Path::is_dir)?,
+            }
+        }
+        for tools in self.abis.values_mut() {
+            let AbiTools { compiler, rust, assembler, linker, .. } = tools;
+            let optional = [rust, assembler, linker].into_iter().flatten();
+            for tool in std::iter::once(compiler).chain(optional).filter(|tool| relative(tool)) {
+                if is_hidden {
+                    return Err(format!("{tool} is neither a name nor an absolute path"));
+                }
+                *tool = absolute(Path::new(tool), Path::is_file)?.display().to_string();
+            }
+        }
+        Ok(())
     }
 
     /// Reads all toolchains of a corpus, in the order of their names.
     ///
     /// # Errors
     ///
-    /// See [`Toolchain::load`].
+    /// See [`Toolchain::load`]; and one that does not say which version of
+    /// SFrame it writes.
     pub fn load_all(corpus_dir: &Path) -> Result<Vec<Self>, Error> {
-        files_of(&corpus_dir.join("toolchains"))?
-            .iter()
-            .filter(|path| path.extension().is_some_and(|ext| ext == "yaml"))
-            .map(|path| Self::load(path))
-            .collect()
+        let load = |path: &PathBuf| match Self::load(path)? {
+            Self { sframe_version: None, .. } => Err(Error::Invalid {
+                path: path.clone(),
+                message: "a toolchain of the corpus needs `sframe_version`".to_owned(),
+            }),
+            toolchain => Ok(toolchain),
+        };
+        let files = files_of(&corpus_dir.join("toolchains"))?;
+        files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "yaml")).map(load).collect()
+    }
+
+    /// Where its root is, if it has one.
+    pub(super) fn root_dir(&self, toolchains_dir: &Path) -> Result<Option<PathBuf>, Error> {
+        let Some(root) = &self.root else { return Ok(None) };
+        let path = root.folder.clone().unwrap_or_else(|| toolchains_dir.join(&self.name));
+        if path.join("usr/bin").is_dir() {
+            Ok(Some(path))
+        } else {
+            Err(Error::NoRoot { toolchain: self.name.clone(), path })
+        }
     }
 
     /// The ABIs and variants in which this toolchain compiles `program`.
@@ -165,24 +259,41 @@ impl Toolchain {
         &'a self,
         program: &'a Program,
     ) -> impl Iterator<Item = (&'a str, &'static Variant)> {
-        let abis = self.abis.keys().filter(|&abi| program.targets.contains(abi));
-        abis.flat_map(|abi| program.variants.iter().map(move |&variant| (abi.as_str(), variant))).filter(
-            |(abi, variant)| {
-                let is_excluded = |excluded: &Excluded| excluded.names(&program.name, variant.name, abi);
-                variant.abis.contains(abi) && !self.excluded.iter().any(is_excluded)
-            },
-        )
+        self.candidates(program).filter(|(abi, variant)| self.exclusion(program, variant, abi).is_none())
     }
 
-    /// Makes sure that whatever is excluded is among `programs`.
-    pub(super) fn check_excluded(&self, corpus_dir: &Path, programs: &[Program]) -> Result<(), Error> {
+    /// The same with those that it excludes.
+    pub(super) fn candidates<'a>(
+        &'a self,
+        program: &'a Program,
+    ) -> impl Iterator<Item = (&'a str, &'static Variant)> {
+        let abis = self.abis.keys().filter(|&abi| program.targets.contains(abi));
+        abis.flat_map(|abi| program.variants.iter().map(move |&variant| (abi.as_str(), variant)))
+            .filter(|(abi, variant)| variant.abis.contains(abi))
+    }
+
+    /// Why it does not make a build.
+    pub(super) fn exclusion(&self, program: &Program, variant: &Variant, abi: &str) -> Option<&str> {
+        let excluded = self.excluded.iter().find(|entry| entry.names(&program.name, variant.name, abi));
+        excluded.map(|excluded| excluded.reason.as_str())
+    }
+
+    /// Makes sure that whatever is excluded is among `programs`. `path` is that
+    /// of the definition.
+    pub(super) fn check_excluded(&self, path: &Path, programs: &[Program]) -> Result<(), Error> {
         let is_none = |name: &&String| !programs.iter().any(|program| program.name == **name);
         match self.excluded.iter().filter_map(|excluded| excluded.program.as_ref()).find(is_none) {
             None => Ok(()),
             Some(name) => Err(Error::Invalid {
-                path: corpus_dir.join("toolchains").join(format!("{}.yaml", self.name)),
+                path: path.to_path_buf(),
                 message: format!("it excludes `{name}`, which is no program"),
             }),
         }
+    }
+
+    /// Where a corpus keeps the toolchain of a name.
+    #[must_use]
+    pub fn path_in(corpus_dir: &Path, name: &str) -> PathBuf {
+        corpus_dir.join("toolchains").join(format!("{name}.yaml"))
     }
 }

@@ -2,13 +2,15 @@
 //! copy of the sources, and the commands that run there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Seek, Write};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use object::{Object, ObjectSymbol};
 use tempfile::TempDir;
 
+use super::command::{Ran, run};
 use super::program::{START, runtime_functions};
 use super::steps::{Part, Place, Step, Steps, shell};
 use super::toolchain::AbiTools;
@@ -16,6 +18,9 @@ use super::{Error, Program, ProgramObject, Toolchain, Variant};
 
 /// The folder below a root in which scratch folders are made.
 const SCRATCH: &str = "build";
+
+/// No file that a compiler makes is larger.
+const MAX_OUTPUT: u64 = 1 << 30;
 
 /// One toolchain, ready to compile.
 pub(super) struct Workshop {
@@ -28,11 +33,14 @@ pub(super) struct Workshop {
     inside: PathBuf,
     /// The functions of the runtime, and the source of each.
     runtime: BTreeMap<String, String>,
+    /// How long each command may take.
+    limit: Option<Duration>,
 }
 
 /// One build to make: a program, and everything that decides how it is compiled.
 pub(super) struct Order<'a> {
     pub(super) id: &'a str,
+    pub(super) abi: &'a str,
     pub(super) tools: &'a AbiTools,
     pub(super) program: &'a Program,
     pub(super) variant: &'static Variant,
@@ -67,23 +75,24 @@ impl Workshop {
         corpus_dir: &Path,
         toolchains_dir: &Path,
     ) -> Result<Self, Error> {
-        let root = match &toolchain.root {
-            None => None,
-            Some(_) => {
-                let path = toolchains_dir.join(&toolchain.name);
-                if !path.join("usr/bin").is_dir() {
-                    return Err(Error::NoRoot { toolchain: toolchain.name, path });
-                }
-                Some(path)
-            }
-        };
-        let parent = match &root {
-            Some(root) => root.join(SCRATCH),
-            None => std::env::temp_dir(),
-        };
+        let root = toolchain.root_dir(toolchains_dir)?;
+        Self::open_in(toolchain, corpus_dir, root, &std::env::temp_dir(), "corpus-", None)
+    }
+
+    /// The same with scratch folders of a name that starts with `prefix`, in
+    /// `parent` or else in the root, and a limit for each command.
+    pub(super) fn open_in(
+        toolchain: Toolchain,
+        corpus_dir: &Path,
+        root: Option<PathBuf>,
+        parent: &Path,
+        prefix: &str,
+        limit: Option<Duration>,
+    ) -> Result<Self, Error> {
+        let parent = Self::scratch_parent(root.as_deref(), parent);
         std::fs::create_dir_all(&parent).map_err(write_error(&parent))?;
         let scratch =
-            tempfile::Builder::new().prefix("corpus-").tempdir_in(&parent).map_err(write_error(&parent))?;
+            tempfile::Builder::new().prefix(prefix).tempdir_in(&parent).map_err(write_error(&parent))?;
         let inside = match (&root, scratch.path().file_name()) {
             (Some(_), Some(name)) => Path::new("/").join(SCRATCH).join(name),
             _ => scratch.path().to_path_buf(),
@@ -92,8 +101,21 @@ impl Workshop {
         copy_tree(&corpus_dir.join("programs"), &scratch.path().join("programs"))?;
         let out = scratch.path().join("out");
         std::fs::create_dir(&out).map_err(write_error(&out))?;
+        for (abi, tools) in &toolchain.abis {
+            let folder = scratch.path().join(tools_folder(abi));
+            for (name, tool) in tools.chosen() {
+                std::fs::create_dir_all(&folder).map_err(write_error(&folder))?;
+                let link = folder.join(name);
+                std::os::unix::fs::symlink(tool, &link).map_err(write_error(&link))?;
+            }
+        }
         let runtime = runtime_functions(&scratch.path().join("programs"))?;
-        Ok(Self { toolchain, root, scratch, inside, runtime })
+        Ok(Self { toolchain, root, scratch, inside, runtime, limit })
+    }
+
+    /// Where scratch folders are made.
+    pub(super) fn scratch_parent(root: Option<&Path>, parent: &Path) -> PathBuf {
+        root.map_or_else(|| parent.to_path_buf(), |root| root.join(SCRATCH))
     }
 
     pub(super) fn toolchain(&self) -> &Toolchain {
@@ -102,8 +124,8 @@ impl Workshop {
 
     /// Asks the tools of one ABI which ones they are.
     pub(super) fn versions(&self, tools: &AbiTools) -> Result<Versions, Error> {
-        let binutils = match &tools.linker {
-            Some(linker) => linker.clone(),
+        let binutils = match tools.assembler.as_ref().or(tools.linker.as_ref()) {
+            Some(tool) => tool.clone(),
             None => self.first_line(&[&tools.compiler, "-print-prog-name=as"])?,
         };
         let rust = tools.rust.as_ref().map(|rust| self.first_line(&[rust, "--version"]));
@@ -229,78 +251,132 @@ impl Workshop {
         // Programs of several toolchains' ABIs have files of the same name.
         let folder = order.id.rsplit_once('/').map_or("", |(folder, _)| folder).replace('/', "-");
         let here = self.inside.join("programs").display().to_string();
-        let place = Place { here, made: format!("../out/{folder}-") };
+        let tools = self.inside.join(tools_folder(order.abi)).display().to_string();
+        let place = Place { here, made: format!("../out/{folder}-"), tools };
+        let path = self.scratch.path().join("out").join(format!("{folder}-{}", part.name));
+        // Whatever is there is of an earlier command.
+        if let Err(error) = std::fs::remove_file(&path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(write_error(&path)(error));
+        }
 
         let mut said = String::new();
-        for step in steps(Steps::new(&self.toolchain, order.tools, part, &place))? {
-            let result = self.run(&step)?;
-            let stderr = String::from_utf8_lossy(&result.stderr);
-            if !result.status.success() {
+        let mut last = String::new();
+        for (step, command) in
+            steps(Steps::new(&self.toolchain, order.tools, part, &place))?.iter().zip(&commands)
+        {
+            let Ran { ended, stderr, .. } = self.run(step)?;
+            if !ended.is_success() {
                 return Err(Error::Compiler {
                     build: order.id.to_owned(),
-                    command: shell(&commands),
+                    step: step.what.clone(),
+                    command: shell(std::slice::from_ref(command)),
+                    ended: ended.to_string(),
                     stderr: stderr.trim().to_owned(),
                 });
             }
             said.push_str(&stderr);
+            last.clone_from(&step.what);
         }
-        let path = self.scratch.path().join("out").join(format!("{folder}-{}", part.name));
-        let bytes = std::fs::read(&path).map_err(|source| Error::Read { path, source })?;
+        let bytes = match std::fs::metadata(&path) {
+            Ok(file) if file.is_file() && file.len() <= MAX_OUTPUT => std::fs::read(&path),
+            Ok(_) => Err(std::io::Error::other("no regular file, or one of more than 1 GiB")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let command = shell(&commands);
+                return Err(Error::NoOutput { build: order.id.to_owned(), step: last, command });
+            }
+            Err(error) => Err(error),
+        };
+        let bytes = bytes.map_err(|source| Error::Read { path, source })?;
         Ok((bytes, shell(&commands), said))
     }
 
     /// Runs a command in the copy of `programs`, inside the root.
-    fn run(&self, step: &Step) -> Result<Output, Error> {
-        let programs = self.inside.join("programs");
-        let mut command = match &self.root {
-            Some(root) => {
-                let mut command = Command::new("chroot");
-                command.arg(root);
-                command.args(["/usr/bin/env", "-i", "-C"]);
-                command.arg(&programs);
-                command.args(["LC_ALL=C", "SOURCE_DATE_EPOCH=0", "PATH=/usr/bin:/bin"]);
-                command.args(&step.arguments);
-                command
-            }
-            None => {
-                let mut words = step.arguments.iter();
-                let mut command = Command::new(words.next().map_or("", String::as_str));
-                command.args(words);
-                command.current_dir(&programs);
-                command.envs([("LC_ALL", "C"), ("SOURCE_DATE_EPOCH", "0")]);
-                command
-            }
-        };
+    fn run(&self, step: &Step) -> Result<Ran, Error> {
+        let command = self.command(&step.arguments);
         let program = command.get_program().to_string_lossy().into_owned();
-        let start = |source| Error::Start { command: program.clone(), source };
-        let Some(input) = &step.input else {
-            return command.stdin(Stdio::null()).output().map_err(start);
+        run(command, step.input.as_deref(), self.limit)
+            .map_err(|source| Error::Start { command: program, source })
+    }
+
+    fn command(&self, words: &[String]) -> Command {
+        let programs = self.inside.join("programs");
+        if let Some(root) = &self.root {
+            let mut command = Command::new("chroot");
+            command.arg(root);
+            command.args(["/usr/bin/env", "-i", "-C"]);
+            command.arg(&programs);
+            command.args(["LC_ALL=C", "SOURCE_DATE_EPOCH=0"]);
+            let mut path = OsString::from("PATH=");
+            path.push(self.search_path(OsStr::new("/usr/bin:/bin")));
+            command.arg(path);
+            command.args(words);
+            return command;
+        }
+        let words = self.wrapped(words);
+        let mut words = words.iter();
+        let mut command = Command::new(words.next().map_or("", String::as_str));
+        command.args(words);
+        command.current_dir(&programs);
+        command.envs([("LC_ALL", "C"), ("SOURCE_DATE_EPOCH", "0")]);
+        if !self.toolchain.path.is_empty() {
+            let own = std::env::var_os("PATH").unwrap_or_default();
+            command.env("PATH", self.search_path(&own));
+        }
+        command
+    }
+
+    /// The toolchain's folders before others.
+    fn search_path(&self, others: &OsStr) -> OsString {
+        let mut path = OsString::new();
+        for folder in &self.toolchain.path {
+            path.push(folder);
+            path.push(":");
+        }
+        path.push(others);
+        path
+    }
+
+    /// A command with the words of the wrapper around it.
+    fn wrapped(&self, words: &[String]) -> Vec<String> {
+        let wrapper = &self.toolchain.wrapper;
+        let work = self.inside.display().to_string();
+        let sources = self.inside.join("programs").display().to_string();
+        let command = || shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+        let expanded = |word: &String| {
+            let word = word.replace("{sources}", &sources).replace("{work}", &work);
+            if word.contains("{command}") { word.replace("{command}", &command()) } else { word }
         };
-        // A file, not a pipe: nobody has to write while others read.
-        let mut file = tempfile::tempfile().map_err(start)?;
-        file.write_all(input.as_bytes()).and_then(|()| file.rewind()).map_err(start)?;
-        command.stdin(file).output().map_err(start)
+        let mut all: Vec<String> = wrapper.iter().map(expanded).collect();
+        if !wrapper.iter().any(|word| word.contains("{command}")) {
+            all.extend(words.iter().cloned());
+        }
+        all
     }
 
     /// The first line that a command prints.
-    fn first_line(&self, words: &[&str]) -> Result<String, Error> {
+    pub(super) fn first_line(&self, words: &[&str]) -> Result<String, Error> {
         let arguments: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        let output = self.run(&Step { arguments: arguments.clone(), input: None })?;
-        let line = String::from_utf8_lossy(&output.stdout)
-            .lines()
-            .next()
-            .map(|line| line.trim().to_owned())
-            .filter(|line| !line.is_empty());
+        let step = Step { what: String::new(), arguments, input: None };
+        let Ran { ended, stdout, stderr } = self.run(&step)?;
+        let line = stdout.lines().next().map(str::trim).filter(|line| !line.is_empty());
 
         match line {
-            Some(line) if output.status.success() => Ok(line),
+            Some(line) if ended.is_success() => Ok(line.to_owned()),
             _ => Err(Error::Tool {
                 toolchain: self.toolchain.name.clone(),
-                command: arguments.join(" "),
-                stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+                command: step.arguments.join(" "),
+                ended: ended.to_string(),
+                stderr: stderr.trim().to_owned(),
             }),
         }
     }
+}
+
+/// The folder of an ABI's tools that the compiler is made to call.
+fn tools_folder(abi: &str) -> String {
+    format!("tools-{abi}")
 }
 
 /// What tools complained about, without the names of temporary files.

@@ -40,7 +40,7 @@ const HELP: Ansi = AnsiColor::Cyan.on_default();
 /// Text without what terminals and readers could be led astray by: control
 /// characters, and marks that change the direction of writing. Names come from
 /// the files under test.
-pub(super) fn printable(text: &str) -> Cow<'_, str> {
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| {
         c.is_control()
             || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')

@@ -1,0 +1,235 @@
+//! `matrix`: any toolchain against a reference.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use sframe_testbench::case::{CaseReport, Outcome};
+use sframe_testbench::corpus::{
+    Attempt, AttemptOptions, AttemptResult, Attempts, Error, Toolchain, VARIANTS, WorkFolder,
+};
+use sframe_testbench::matrix::{
+    MatrixReport, Plan, References, Scope, ToolchainResult, markdown, programs_of, summary,
+};
+use sframe_testbench::report::{Listings, Report};
+use sframe_testbench::runner::{Filter, Suite, SuiteError};
+use sframe_testbench::spec::Abi;
+use sframe_testbench::yaml::suggest;
+
+use super::exit::{Failure, Status};
+use super::isolation::workers_of_strangers;
+use super::run::{progress_bar, split, write};
+use super::{Folders, MachineOptions, print, print_json, report, set_jobs};
+
+#[derive(Args)]
+pub(crate) struct Matrix {
+    /// Definitions of toolchains (corpus/README.md says how they are written), or names of toolchains of the corpus.
+    #[arg(required = true, value_name = "FILE|NAME")]
+    definitions: Vec<PathBuf>,
+    #[command(flatten)]
+    folders: Folders,
+    #[command(flatten)]
+    machine: MachineOptions,
+    /// Only specs whose name matches this pattern, and their programs (repeatable).
+    #[arg(long, value_name = "GLOB")]
+    spec: Vec<glob::Pattern>,
+    /// Only this ABI (repeatable).
+    #[arg(long, value_name = "ABI")]
+    abi: Vec<Abi>,
+    /// Only this variant (repeatable).
+    #[arg(long, value_name = "NAME")]
+    variant: Vec<String>,
+    /// The toolchain of the corpus to compare with, whatever the definitions say.
+    #[arg(long, value_name = "NAME")]
+    reference: Option<String>,
+    /// One root folder for each toolchain of the corpus, as ci/toolchains makes them.
+    #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
+    toolchains: PathBuf,
+    /// Where builds are kept: those that are finished, and of the same tools and sources, are not made again.
+    #[arg(long, value_name = "DIR", default_value = "target/matrix")]
+    work: PathBuf,
+    /// No command may take longer.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
+    timeout: u32,
+    /// How many compilers, and then cases, to run at once; 0 for one per processor.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
+    jobs: usize,
+    /// Write matrix.md and matrix.json into this folder, and of the toolchains' own cases the files of `run --report`.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Builds that are refused, or have no section, count as findings.
+    #[arg(long)]
+    strict: bool,
+    /// Print the comparison as JSON instead of the summary.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Matrix {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        set_jobs(self.jobs)?;
+        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        // A pattern that matches no spec is an error, as in `run`.
+        suite.cases(&Filter { specs: self.spec.clone(), ..Filter::default() })?;
+        self.check_variants()?;
+        let definitions = self.load(&suite)?;
+        let all = Toolchain::load_all(&self.folders.corpus).map_err(failure)?;
+        let references = References::of(&suite, &all);
+        if let Some(folder) = &self.report {
+            report::create(folder)?;
+            report::clear(folder)?;
+        }
+        let work = WorkFolder::open(&self.work).map_err(failure)?;
+        let options = AttemptOptions {
+            corpus_dir: self.folders.corpus.clone(),
+            toolchains_dir: self.toolchains.clone(),
+            abis: self.abi.iter().map(Abi::to_string).collect(),
+            variants: self.variant.clone(),
+            programs: programs_of(&suite, &self.spec),
+            limit: Duration::from_secs(self.timeout.into()),
+        };
+        let mut attempts = Vec::new();
+        for (path, toolchain) in definitions {
+            let opened = Attempts::open(toolchain, &path, &work, options.clone()).map_err(failure)?;
+            if opened.count() == 0 {
+                let name = &opened.toolchain().name;
+                return Err(Failure::unusable(format!("error: nothing of this is for `{name}` to build")));
+            }
+            attempts.push(opened);
+        }
+
+        let machine = self.machine.options();
+        let scope = Scope {
+            suite: &suite,
+            specs: &self.spec,
+            options: &machine,
+            is_listed: self.report.is_some(),
+            isolation: Some(workers_of_strangers()),
+        };
+        let (mut results, mut cases) = (Vec::new(), Vec::new());
+        for attempts in &attempts {
+            let made = make(attempts)?;
+            let plan = Plan::new(&scope, attempts.toolchain(), &references, &made, work.path());
+            let bar = progress_bar(plan.count() as u64, "cases");
+            let (comparisons, seen) = plan.run(&scope, work.path(), &|report: &CaseReport| {
+                if report.outcome == Outcome::Broken {
+                    bar.println(format!("broken: {}", report.id));
+                }
+                bar.inc(1);
+            });
+            bar.finish_and_clear();
+            results.push(ToolchainResult::new(attempts.toolchain(), attempts.tools(), &made, comparisons));
+            cases.extend(seen);
+        }
+        let matrix = MatrixReport::new(results);
+        if self.json {
+            print_json(&matrix)?;
+        } else {
+            print(&summary(&matrix))?;
+            print(&format!("builds: {}\n", self.work.join("builds").display()))?;
+        }
+        if let Some(folder) = &self.report {
+            report::write_json(folder, "matrix.json", &matrix)?;
+            report::replace(folder, "matrix.md", &markdown(&matrix))?;
+            let (reports, listings) = split(cases);
+            let report = Report::new(reports);
+            let listings = Listings::of(&report, listings);
+            let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
+            write(&report, &listings, folder, work.path(), self.json)?;
+        }
+        Ok(self.status(&matrix))
+    }
+
+    fn status(&self, matrix: &MatrixReport) -> Status {
+        let totals = matrix.totals();
+        let is_incomplete = self.strict && totals.refused + totals.no_section > 0;
+        if matrix.has_worse() || is_incomplete {
+            Status::Finding
+        } else if matrix.has_broken() {
+            Status::Broken
+        } else if matrix.has_compared() {
+            Status::AsExpected
+        } else {
+            Status::NothingCompared
+        }
+    }
+
+    fn check_variants(&self) -> Result<(), Failure> {
+        let names = || VARIANTS.iter().map(|variant| variant.name);
+        match self.variant.iter().find(|name| !names().any(|known| known == **name)) {
+            None => Ok(()),
+            Some(name) => {
+                Err(Failure::unusable(format!("error: no variant `{name}`{}", help(name, names()))))
+            }
+        }
+    }
+
+    /// Reads the definitions, and makes sure that what they name is there.
+    fn load(&self, suite: &Suite) -> Result<Vec<(PathBuf, Toolchain)>, Failure> {
+        let known = || suite.manifest().builds.iter().map(|build| build.toolchain.as_str());
+        let mut definitions: Vec<(PathBuf, Toolchain)> = Vec::new();
+        for given in &self.definitions {
+            let path = self.path_of(given);
+            let mut toolchain = Toolchain::load(&path).map_err(failure)?;
+            let wrong = |message: String| Failure::unusable(format!("error: {}: {message}", path.display()));
+            if toolchain.derive.is_some() {
+                return Err(wrong("its builds are derived: there is nothing to compile".to_owned()));
+            }
+            if definitions.iter().any(|(_, other)| other.name == toolchain.name) {
+                return Err(wrong(format!("another definition has the name `{}`", toolchain.name)));
+            }
+            if self.reference.is_some() {
+                toolchain.reference.clone_from(&self.reference);
+            }
+            if let Some(name) =
+                toolchain.reference.as_ref().filter(|name| !known().any(|known| known == **name))
+            {
+                return Err(wrong(format!("no build is by the reference `{name}`{}", help(name, known()))));
+            }
+            if let Some(abi) = self.abi.iter().find(|abi| !toolchain.abis.contains_key(abi.as_str())) {
+                return Err(wrong(format!("it has no ABI `{abi}`")));
+            }
+            definitions.push((path, toolchain));
+        }
+        Ok(definitions)
+    }
+
+    /// A file, or that of the toolchain of a name.
+    fn path_of(&self, given: &Path) -> PathBuf {
+        let name = given.to_str().filter(|name| !name.contains('/') && !given.exists());
+        let path = name.map(|name| Toolchain::path_in(&self.folders.corpus, name));
+        path.filter(|path| path.exists()).unwrap_or_else(|| given.to_owned())
+    }
+}
+
+/// Makes all builds of a toolchain.
+fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
+    let name = &attempts.toolchain().name;
+    let bar = progress_bar(attempts.count() as u64, &format!("builds by {name}"));
+    let made = attempts.make(&|attempt: &Attempt| {
+        if let AttemptResult::Refused(refusal) = &attempt.result {
+            bar.println(format!("refused: {}: {}: {}", attempt.id, refusal.step, refusal.ended));
+        }
+        bar.inc(1);
+    });
+    bar.finish_and_clear();
+    let made = made.map_err(failure)?;
+    let kept = made.iter().filter(|attempt| attempt.kept).count();
+    if kept > 0 {
+        eprintln!("{name}: {kept} builds were there already");
+    }
+    Ok(made)
+}
+
+fn help<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
+    suggest::closest(name, names).map_or_else(String::new, |close| format!("; did you mean `{close}`?"))
+}
+
+/// What can't be written is the bench's trouble; all else is the input's.
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Write { .. } => Failure::broken(format!("error: {}", SuiteError::from(error))),
+        Error::Yaml(error) => error.into(),
+        error => SuiteError::from(error).into(),
+    }
+}

@@ -1,0 +1,162 @@
+//! Runs one command, for so long as it may.
+
+use std::io::{Read, Seek, Write};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// So much of what a command writes is read.
+const READ: u64 = 1 << 20;
+/// A command that writes more to a standard stream is ended.
+const MOST: u64 = 64 << 20;
+
+/// What came of a command.
+pub(super) struct Ran {
+    pub(super) ended: Ended,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// How a command has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    ByItself(ExitStatus),
+    TimedOut(Duration),
+    TooMuch,
+}
+
+impl Ended {
+    pub(super) fn is_success(self) -> bool {
+        matches!(self, Self::ByItself(status) if status.success())
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ByItself(status) => write!(f, "{status}"),
+            Self::TimedOut(limit) => write!(f, "no end within {} s", limit.as_secs_f64()),
+            Self::TooMuch => write!(f, "more than {} MiB written to standard output or error", MOST >> 20),
+        }
+    }
+}
+
+/// Runs a command to its end, or ends it with all its children at the limit.
+pub(super) fn run(
+    mut command: Command,
+    input: Option<&str>,
+    limit: Option<Duration>,
+) -> std::io::Result<Ran> {
+    // Files, not pipes: nobody has to write or read while the command runs.
+    let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
+    match input {
+        None => command.stdin(Stdio::null()),
+        Some(input) => {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(input.as_bytes()).and_then(|()| file.rewind())?;
+            command.stdin(file)
+        }
+    };
+    let ended = match limit {
+        None => Ended::ByItself(command.status()?),
+        Some(limit) => {
+            // A group of its own, so that its children can be ended with it.
+            let mut child = command.process_group(0).spawn()?;
+            let written =
+                || -> std::io::Result<u64> { Ok(stdout.metadata()?.len().max(stderr.metadata()?.len())) };
+            let ended = wait(&mut child, limit, &written);
+            end(&mut child);
+            ended?
+        }
+    };
+    let read = |file: &mut std::fs::File| -> std::io::Result<String> {
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        file.take(READ).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(Ran { ended, stdout: read(&mut stdout)?, stderr: read(&mut stderr)? })
+}
+
+fn wait(
+    child: &mut Child,
+    limit: Duration,
+    written: &dyn Fn() -> std::io::Result<u64>,
+) -> std::io::Result<Ended> {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(500);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Ended::ByItself(status));
+        }
+        if start.elapsed() >= limit {
+            return Ok(Ended::TimedOut(limit));
+        }
+        if written()? > MOST {
+            return Ok(Ended::TooMuch);
+        }
+        sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+}
+
+/// Ends what is left of a command and its children.
+fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // Mostly there is none left.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, input: Option<&str>, limit: Option<Duration>) -> Ran {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        run(command, input, limit).unwrap()
+    }
+
+    #[test]
+    fn a_command_is_given_its_input_and_what_it_writes_is_kept() {
+        for limit in [None, Some(Duration::from_secs(60))] {
+            let ran = shell("cat; echo no >&2; exit 3", Some("text"), limit);
+            assert!(!ran.ended.is_success());
+            assert_eq!(
+                (ran.ended.to_string().as_str(), ran.stdout.as_str(), ran.stderr.as_str()),
+                ("exit status: 3", "text", "no\n")
+            );
+        }
+    }
+
+    #[test]
+    fn a_command_that_hangs_ends_with_its_children() {
+        let start = Instant::now();
+        let ran = shell("sleep 600 & echo $!; wait", None, Some(Duration::from_millis(300)));
+        assert_eq!(ran.ended.to_string(), "no end within 0.3 s");
+        assert!(start.elapsed() < Duration::from_secs(60));
+        let status = format!("/proc/{}/stat", ran.stdout.trim());
+        for _ in 0..200 {
+            // Gone, or waiting for somebody to ask how it ended.
+            if std::fs::read_to_string(&status).map_or(true, |status| status.contains(") Z ")) {
+                return;
+            }
+            sleep(Duration::from_millis(10));
+        }
+        panic!("the child is still there");
+    }
+
+    #[test]
+    fn a_command_that_writes_without_end_is_ended() {
+        let ran = shell("yes >&2", None, Some(Duration::from_secs(120)));
+        assert_eq!(ran.ended, Ended::TooMuch);
+        assert_eq!(ran.stderr.len() as u64, READ);
+    }
+}

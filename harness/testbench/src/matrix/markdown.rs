@@ -1,0 +1,121 @@
+//! The comparison as Markdown: `matrix.md`.
+
+use std::fmt::Write as _;
+
+use super::compare::{KindDetail, Standing};
+use super::report::{MatrixReport, ToolchainResult};
+use super::text::{COLUMNS, evidence, groups, not_judged, references, refusals, some_of, versions};
+use crate::report::printable;
+
+/// So many lines of a list are written.
+const LINES: usize = 200;
+
+/// The comparison as Markdown. Text of tools and files is escaped.
+#[must_use]
+pub fn markdown(report: &MatrixReport) -> String {
+    let mut text = String::from("# SFrame matrix\n");
+    for toolchain in &report.toolchains {
+        show(&mut text, toolchain);
+    }
+    text
+}
+
+/// Text that is not to be read as Markdown or HTML, in a line.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in printable(&text.replace(['\n', '\t'], " ")).chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '(' | ')' | '#' | '|' | '~' | '!' | '@' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn show(text: &mut String, toolchain: &ToolchainResult) {
+    let _ = writeln!(text, "\n## {}\n\n{}\n", escaped(&toolchain.name), escaped(toolchain.summary.trim()));
+    let _ = writeln!(text, "{}; {}.\n", versions(toolchain), escaped(&references(toolchain)));
+    for (abi, tools) in &toolchain.tools {
+        let _ = writeln!(text, "- {abi}: {}; {}", escaped(&tools.compiler), escaped(&tools.binutils));
+    }
+    let names: String = COLUMNS.iter().map(|(name, _)| format!(" {name} |")).collect();
+    let _ = writeln!(text, "\n| builds |{names}\n|---|{}", "---:|".repeat(COLUMNS.len()));
+    for (abi, counts) in &toolchain.abis {
+        let numbers: String = COLUMNS.iter().map(|(_, count)| format!(" {} |", count(counts))).collect();
+        let _ = writeln!(text, "| {} |{numbers}", escaped(abi));
+    }
+    let _ = writeln!(text, "\n{}.", evidence(toolchain));
+
+    let judged = toolchain.cases.iter().filter(|case| case.standing != Standing::Broken);
+    let worse = groups(judged, |case| &case.worse).into_iter().map(|((spec, abi, kind), group)| {
+        let KindDetail { blame, confidence, message, .. } = group.detail;
+        let (kind, places, message) = (kind.to_string(), group.places(), escaped(message));
+        let start = format!("{} ({abi}): **{}**: {}", escaped(spec), escaped(&kind), escaped(&places));
+        format!("{start}: {message}; {blame} is to blame ({confidence})")
+    });
+    list(text, "Worse", worse);
+    let better = groups(toolchain.cases.iter(), |case| &case.better);
+    let better = better.into_iter().map(|((spec, abi, kind), group)| {
+        let variants: Vec<&str> = group.variants.keys().copied().collect();
+        format!(
+            "{} ({abi}): without the reference's {}: {}",
+            escaped(spec),
+            escaped(&kind.to_string()),
+            escaped(&variants.join(", "))
+        )
+    });
+    list(text, "Better", better);
+    let case_list = |standing: Standing| {
+        let cases = toolchain.cases.iter().filter(move |case| case.standing == standing);
+        cases.map(|case| format!("{}: {}", escaped(&case.id), escaped(case.reason.as_deref().unwrap_or(""))))
+    };
+    list(text, "Broken", case_list(Standing::Broken));
+    list(text, "No reference", case_list(Standing::NoReference));
+    let refused = refusals(toolchain).into_iter();
+    list(
+        text,
+        "Refused",
+        refused.map(|(reason, ids, _)| format!("{}: {}", escaped(&reason), escaped(&some_of(&ids)))),
+    );
+    let notes = not_judged(toolchain).into_iter();
+    list(
+        text,
+        "Not judged",
+        notes.map(|(note, ids)| format!("{}: {}", escaped(note), escaped(&some_of(&ids)))),
+    );
+}
+
+fn list(text: &mut String, title: &str, lines: impl Iterator<Item = String>) {
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\n### {title}\n");
+    for line in lines.iter().take(LINES) {
+        let _ = writeln!(text, "- {line}");
+    }
+    if let Some(more) = lines.len().checked_sub(LINES).filter(|more| *more > 0) {
+        let _ = writeln!(text, "- and {more} more");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tools_say_is_no_markup() {
+        let hostile = "a|b\n<script>`x` [l](u) **b** \u{1b}[31m @me";
+        let text = escaped(hostile);
+        assert!(!text.contains('\n') && !text.contains('<') && !text.contains('\u{1b}'), "{text}");
+        for mark in ["\\|", "\\`", "\\[", "\\(", "\\*", "\\@"] {
+            assert!(text.contains(mark), "{mark} in {text}");
+        }
+    }
+}

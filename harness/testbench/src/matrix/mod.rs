@@ -1,0 +1,196 @@
+//! Any toolchain against a reference: all programs built with it, all specs run
+//! on what comes out, and each case compared with that of the same program,
+//! variant and ABI by a toolchain of the corpus.
+//!
+//! What is compared is the set of *kinds* of findings ([`Kind`]): verdict,
+//! library and function. Rows start elsewhere in other compilers' code, so they
+//! are listed below a kind and are no part of it. What a spec lists as known of
+//! the reference, or excepts, counts as a finding of the reference.
+//!
+//! | file | what |
+//! |---|---|
+//! | `fit.rs` | specs that speak of the reference, made to speak of the toolchain |
+//! | `compare.rs` | two cases, and what the one has that the other has not |
+//! | `report.rs` | the document: `matrix.json` |
+//! | `text.rs`, `markdown.rs` | the same for people |
+
+mod compare;
+mod fit;
+mod markdown;
+mod report;
+mod text;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use sframe_machine::Options;
+
+use crate::case::{Case, CaseReport, CaseResult, UnderTest, sframe_unwinder, spec_name};
+use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
+use crate::isolate::Isolation;
+use crate::runner::{self, Suite};
+
+pub use compare::{Comparison, Kind, KindDetail, Standing};
+pub use markdown::markdown;
+pub use report::{BuildResult, Counts, MadeAs, MatrixReport, SCHEMA, ToolchainResult};
+pub use text::summary;
+
+pub use fit::StandIn;
+
+use fit::Fitted;
+
+/// The toolchains of the corpus that others are compared with.
+#[derive(Debug, Default)]
+pub struct References {
+    /// For each version of the section, the first that compiles and writes it.
+    by_version: BTreeMap<u8, String>,
+}
+
+impl References {
+    /// Those of a corpus.
+    #[must_use]
+    pub fn of(suite: &Suite, toolchains: &[Toolchain]) -> Self {
+        let has_builds = |name: &str| suite.manifest().builds.iter().any(|build| build.toolchain == name);
+        let mut by_version = BTreeMap::new();
+        for toolchain in toolchains.iter().filter(|toolchain| toolchain.derive.is_none()) {
+            if let Some(version) = toolchain.sframe_version.filter(|_| has_builds(&toolchain.name)) {
+                by_version.entry(version).or_insert_with(|| toolchain.name.clone());
+            }
+        }
+        Self { by_version }
+    }
+
+    fn for_toolchain(&self, toolchain: &Toolchain) -> StandIn {
+        StandIn { named: toolchain.reference.clone(), by_version: self.by_version.clone() }
+    }
+}
+
+/// Which cases to run, and how.
+pub struct Scope<'a> {
+    /// The committed corpus with its specs.
+    pub suite: &'a Suite,
+    /// Only specs whose name matches one of these; all if there are none.
+    pub specs: &'a [glob::Pattern],
+    /// How programs are started.
+    pub options: &'a Options,
+    /// Whether the code of the toolchain's builds is listed.
+    pub is_listed: bool,
+    /// The processes that cases are run in.
+    pub isolation: Option<Isolation>,
+}
+
+impl std::fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scope").field("specs", &self.specs).finish_non_exhaustive()
+    }
+}
+
+/// Cases that are ready to be run.
+#[derive(Debug)]
+pub struct Plan<'s> {
+    /// Those of the toolchain.
+    fitted: Vec<Fitted<'s>>,
+    stand_in: StandIn,
+    /// The reference's, by spec and build.
+    references: BTreeMap<(&'s str, &'s str), Case<'s>>,
+}
+
+impl<'s> Plan<'s> {
+    /// Finds the cases of a toolchain's builds, and of those that they are
+    /// compared with.
+    #[must_use]
+    pub fn new(
+        scope: &Scope<'s>,
+        toolchain: &Toolchain,
+        references: &References,
+        made: &'s [Attempt],
+        folder: &std::path::Path,
+    ) -> Self {
+        let built: Vec<&Build> = made.iter().filter_map(Attempt::build).collect();
+        let specs = scope.suite.specs().iter().filter(|(_, source)| {
+            scope.specs.is_empty() || scope.specs.iter().any(|glob| glob.matches(spec_name(source)))
+        });
+        let specs: Vec<_> = specs.collect();
+        let stand_in = references.for_toolchain(toolchain);
+        let fitted: Vec<Fitted<'s>> = built
+            .par_iter()
+            .flat_map_iter(|build| {
+                let own = specs.iter().filter(|(spec, _)| spec.program == build.program);
+                fit::fit(own.copied(), build, &stand_in, folder)
+            })
+            .collect();
+        let mut plan = Self { fitted, stand_in, references: BTreeMap::new() };
+        for (spec, source) in &specs {
+            for fitted in plan.fitted.iter().filter(|fitted| std::ptr::eq(fitted.source, source)) {
+                let Some(build) = fitted.reference.as_ref().and_then(|id| scope.suite.manifest().get(id))
+                else {
+                    continue;
+                };
+                let case = Case { spec, source, build, abi: fitted.abi };
+                if spec.applies_to(&case.facts()) {
+                    plan.references.insert((spec_name(source), build.id.as_str()), case);
+                }
+            }
+        }
+        plan
+    }
+
+    /// How many cases there are, those of references among them.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.fitted.len() + self.references.len()
+    }
+
+    /// Runs all of them. `done` is called after each, in no order. The reports
+    /// are those of the toolchain's cases.
+    #[must_use]
+    pub fn run(
+        &self,
+        scope: &Scope<'_>,
+        folder: &std::path::Path,
+        done: &(dyn Fn(&CaseReport) + Sync),
+    ) -> (Vec<Comparison>, Vec<CaseResult>) {
+        let plan = runner::Plan {
+            isolation: scope.isolation.clone(),
+            ..runner::Plan::new(scope.options.clone(), UnderTest::Rust(&sframe_unwinder))
+        };
+        // Nothing interrupts a run without a journal.
+        let run = |corpus: &std::path::Path, cases: &[Case<'_>], plan: &runner::Plan<'_>| {
+            runner::execute(corpus, cases, plan, done).unwrap_or_else(|interrupted| interrupted.results)
+        };
+        let cases: Vec<Case<'_>> = self.references.values().copied().collect();
+        let seen = run(scope.suite.corpus(), &cases, &plan);
+        let references: BTreeMap<(&str, &str), &CaseReport> =
+            self.references.keys().copied().zip(seen.iter().map(|result| &result.report)).collect();
+
+        let plan = runner::Plan { is_listed: scope.is_listed, stand_in: Some(self.stand_in.clone()), ..plan };
+        let cases: Vec<Case<'_>> = self.fitted.iter().map(Fitted::case).collect();
+        let mut results = run(folder, &cases, &plan);
+        let mut comparisons = Vec::new();
+        for (fitted, result) in self.fitted.iter().zip(&mut results) {
+            let key = fitted.reference.as_deref().map(|id| (spec_name(fitted.source), id));
+            let reference = key.and_then(|key| references.get(&key).copied());
+            comparisons.push(compare::compare(fitted, &mut result.report, reference));
+        }
+        (comparisons, results)
+    }
+}
+
+/// The programs that specs are about.
+#[must_use]
+pub fn programs_of(suite: &Suite, specs: &[glob::Pattern]) -> BTreeSet<String> {
+    let matches = |name: &str| specs.iter().any(|glob| glob.matches(name));
+    let named = suite.specs().iter().filter(|(_, source)| specs.is_empty() || matches(spec_name(source)));
+    named.map(|(spec, _)| spec.program.clone()).collect()
+}
+
+impl Attempt {
+    /// The build, if there is one.
+    #[must_use]
+    pub fn build(&self) -> Option<&Build> {
+        match &self.result {
+            AttemptResult::Built(build) => Some(build),
+            _ => None,
+        }
+    }
+}

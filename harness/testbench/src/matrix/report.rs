@@ -1,0 +1,236 @@
+//! The document: `matrix.json`. Keys are only ever added.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::compare::{Comparison, Standing};
+use crate::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
+
+/// The number of this form of the document.
+pub const SCHEMA: u32 = 1;
+
+/// `matrix.json`: toolchains beside their references.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct MatrixReport {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Each toolchain.
+    pub toolchains: Vec<ToolchainResult>,
+}
+
+/// One toolchain beside its reference.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ToolchainResult {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub summary: String,
+    /// The references that its builds were compared with.
+    pub references: Vec<String>,
+    /// Its tools, by ABI.
+    pub tools: BTreeMap<String, ToolVersions>,
+    /// Builds in numbers, by ABI.
+    pub abis: BTreeMap<String, Counts>,
+    /// Each build.
+    pub builds: Vec<BuildResult>,
+    /// Each case.
+    pub cases: Vec<Comparison>,
+}
+
+/// Builds in numbers. Each that is built stands as its worst case does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Counts {
+    /// The definition does not ask for them.
+    pub excluded: u64,
+    /// A command failed, or wrote nothing that is for the ABI.
+    pub refused: u64,
+    /// A file has no `.sframe`.
+    pub no_section: u64,
+    /// They are there, with sections. The sum of those that follow.
+    pub built: u64,
+    /// As the reference.
+    pub same: u64,
+    /// Better than the reference.
+    pub better: u64,
+    /// Worse than the reference.
+    pub worse: u64,
+    /// There is nothing to compare them with.
+    pub no_reference: u64,
+    /// The bench could not do its work.
+    pub broken: u64,
+    /// No spec runs them.
+    pub skipped: u64,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self { excluded, refused, no_section, built, same, better, worse, no_reference, broken, skipped } =
+            other;
+        self.excluded += excluded;
+        self.refused += refused;
+        self.no_section += no_section;
+        self.built += built;
+        self.same += same;
+        self.better += better;
+        self.worse += worse;
+        self.no_reference += no_reference;
+        self.broken += broken;
+        self.skipped += skipped;
+    }
+}
+
+/// What became of a build.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct BuildResult {
+    /// `<toolchain>/<abi>/<program>.<variant>`.
+    pub id: String,
+    /// What became of it.
+    pub result: MadeAs,
+    /// The definition's reason, where it excludes the build.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
+    /// Version of the section.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sframe_version: Option<u8>,
+    /// SHA-256 of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// The commands, as a shell in `programs` would run them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// What became of a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MadeAs {
+    /// It is there, with a section.
+    Built,
+    /// A command failed, or wrote nothing that is for the ABI.
+    Refused,
+    /// A file has no `.sframe`.
+    NoSection,
+    /// The definition does not ask for it.
+    Excluded,
+}
+
+impl MatrixReport {
+    /// The document of some toolchains.
+    #[must_use]
+    pub fn new(toolchains: Vec<ToolchainResult>) -> Self {
+        Self { schema: SCHEMA, toolchains }
+    }
+
+    /// All builds together.
+    #[must_use]
+    pub fn totals(&self) -> Counts {
+        let mut totals = Counts::default();
+        self.toolchains.iter().for_each(|toolchain| totals.add(&toolchain.totals()));
+        totals
+    }
+
+    /// Whether a case has findings that its reference does not have, or, where
+    /// it has no reference, that its spec does not explain.
+    #[must_use]
+    pub fn has_worse(&self) -> bool {
+        self.cases().any(|case| !case.worse.is_empty())
+    }
+
+    /// Whether a case is broken, and its reference is not.
+    #[must_use]
+    pub fn has_broken(&self) -> bool {
+        self.cases().any(|case| case.standing == Standing::Broken)
+    }
+
+    /// Whether anything was compared with the call stack.
+    #[must_use]
+    pub fn has_compared(&self) -> bool {
+        self.cases().any(|case| case.comparisons > 0)
+    }
+
+    fn cases(&self) -> impl Iterator<Item = &Comparison> {
+        self.toolchains.iter().flat_map(|toolchain| &toolchain.cases)
+    }
+}
+
+impl ToolchainResult {
+    /// What has come of a toolchain.
+    #[must_use]
+    pub fn new(
+        toolchain: &Toolchain,
+        tools: BTreeMap<String, ToolVersions>,
+        made: &[Attempt],
+        mut cases: Vec<Comparison>,
+    ) -> Self {
+        cases.sort_by(|one, other| one.id.cmp(&other.id));
+        let mut standings: BTreeMap<&str, Standing> = BTreeMap::new();
+        for case in &cases {
+            let worst = standings.entry(&case.build).or_insert(case.standing);
+            *worst = (*worst).max(case.standing);
+        }
+        let mut abis: BTreeMap<String, Counts> = BTreeMap::new();
+        for attempt in made {
+            let counts = abis.entry(attempt.abi.clone()).or_default();
+            *match &attempt.result {
+                AttemptResult::Excluded(_) => &mut counts.excluded,
+                AttemptResult::Refused(_) => &mut counts.refused,
+                AttemptResult::NoSection => &mut counts.no_section,
+                AttemptResult::Built(_) => {
+                    counts.built += 1;
+                    match standings.get(attempt.id.as_str()) {
+                        Some(Standing::Same) => &mut counts.same,
+                        Some(Standing::Better) => &mut counts.better,
+                        Some(Standing::Worse) => &mut counts.worse,
+                        Some(Standing::NoReference) => &mut counts.no_reference,
+                        Some(Standing::Broken) => &mut counts.broken,
+                        Some(Standing::Skipped) | None => &mut counts.skipped,
+                    }
+                }
+            } += 1;
+        }
+        let reference = |case: &Comparison| case.reference.as_ref()?.split('/').next().map(str::to_owned);
+        let mut references: Vec<String> = cases.iter().filter_map(reference).collect();
+        references.sort();
+        references.dedup();
+        let builds = made.iter().map(BuildResult::of).collect();
+        let (name, summary) = (toolchain.name.clone(), toolchain.summary.clone());
+        Self { name, summary, references, tools, abis, builds, cases }
+    }
+
+    /// All ABIs together.
+    #[must_use]
+    pub fn totals(&self) -> Counts {
+        let mut totals = Counts::default();
+        self.abis.values().for_each(|counts| totals.add(counts));
+        totals
+    }
+}
+
+impl BuildResult {
+    fn of(attempt: &Attempt) -> Self {
+        let build = attempt.build();
+        let (result, reason, refusal) = match &attempt.result {
+            AttemptResult::Built(_) => (MadeAs::Built, None, None),
+            AttemptResult::Refused(refusal) => (MadeAs::Refused, None, Some(refusal.clone())),
+            AttemptResult::NoSection => (MadeAs::NoSection, None, None),
+            AttemptResult::Excluded(reason) => (MadeAs::Excluded, Some(reason.clone()), None),
+        };
+        Self {
+            id: attempt.id.clone(),
+            result,
+            reason,
+            refusal,
+            sframe_version: build.map(|build| build.sframe_version),
+            sha256: build.map(|build| build.sha256.clone()),
+            command: build.map(|build| build.command.clone()),
+        }
+    }
+}

@@ -1,0 +1,564 @@
+//! Toolchains that are anybody's, with compilers that are shell scripts: they
+//! deliver committed builds, changed ones, or nothing.
+
+#[expect(dead_code, reason = "of what tests share, only some")]
+mod common;
+#[expect(dead_code, reason = "of the builds that are made wrong on purpose, only some")]
+#[path = "common/doctor.rs"]
+mod doctor;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::repository;
+use doctor::patch_first_row;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What every fake compiler starts with: it finds the name of its output, says
+/// its version, and notes that it was called.
+const START: &str = r#"#!/bin/sh
+for word; do case "$last" in -o) out=$word ;; esac; last=$word; done
+case "$1" in
+    --version) echo "fake 1.0"; exit ;;
+    -print-prog-name=*) echo "${1#*=}"; exit ;;
+esac
+name=${out##*-amd64-}
+echo "$name $*" >>"$here/log"
+"#;
+
+/// A folder with a toolchain.
+struct Vendor {
+    folder: TempDir,
+}
+
+impl Vendor {
+    /// A toolchain whose compiler is a script that delivers `builds/<name>`, but
+    /// for what `script` does first; `definition` is what it has beyond the usual.
+    fn new(script: &str, definition: &str) -> Self {
+        let vendor = Self { folder: tempfile::tempdir().expect("a folder") };
+        let here = vendor.path("").display().to_string();
+        let start = START.replace("$here", &here);
+        let text = format!("{start}{script}\ncp \"{here}/builds/$name\" \"$out\"\n").replace("$here", &here);
+        vendor.script("cc", &text);
+        std::fs::create_dir(vendor.path("builds")).expect("a folder");
+        vendor.define(&format!("abis:\n  amd64: {{compiler: ./cc}}\n{definition}"));
+        vendor
+    }
+
+    fn define(&self, rest: &str) {
+        let text = format!("name: fake\nsummary: A script.\nsframe_flags: [-Wa,--gsframe]\n{rest}");
+        std::fs::write(self.path("fake.yaml"), text).expect("a file");
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("a file");
+        std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(0o755)).expect("rights");
+    }
+
+    /// Lets the compiler deliver bytes as the build of a name.
+    fn delivers(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.path("builds").join(name), bytes).expect("a file");
+    }
+
+    /// Lets it deliver a toolchain's committed builds of a program.
+    fn delivers_builds(&self, toolchain: &str, program: &str) {
+        let folder = repository().join("corpus/builds").join(toolchain).join("amd64");
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+            if name.starts_with(&format!("{program}.")) {
+                self.delivers(&name, &std::fs::read(&path).expect("a build"));
+            }
+        }
+    }
+
+    /// What was made, once for each command.
+    fn log(&self) -> Vec<String> {
+        let log = std::fs::read_to_string(self.path("log")).unwrap_or_default();
+        log.lines().map(str::to_owned).collect()
+    }
+
+    fn command(&self, work: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+        command.current_dir(repository()).env_remove("CI").arg("matrix").arg(self.path("fake.yaml"));
+        command.arg("--work").arg(self.path(work)).args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command("work", arguments).output().expect("the bench runs")
+    }
+}
+
+fn status(output: &Output) -> i32 {
+    output.status.code().expect("no signal")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", text(&output.stdout), text(&output.stderr)))
+}
+
+/// What became of each build, by program and variant.
+fn results(report: &Value) -> BTreeMap<String, String> {
+    let builds = report["toolchains"][0]["builds"].as_array().expect("builds").iter();
+    let name = |build: &Value| build["id"].as_str().expect("an id").rsplit('/').next().map(str::to_owned);
+    builds
+        .map(|build| (name(build).expect("a name"), build["result"].as_str().expect("a result").to_owned()))
+        .collect()
+}
+
+fn case<'r>(report: &'r Value, id: &str) -> &'r Value {
+    let mut cases = report["toolchains"][0]["cases"].as_array().expect("cases").iter();
+    cases.find(|case| case["id"] == id).unwrap_or_else(|| panic!("no {id} in {report:#}"))
+}
+
+#[test]
+fn builds_as_the_references_are_the_same_and_are_made_once() {
+    let vendor = Vendor::new("", "");
+    vendor.delivers_builds("gnu-2.44", "leaf");
+    let report = vendor.path("report");
+    let arguments = ["--spec", "leaf", "--report", report.to_str().expect("a path")];
+    let output = vendor.run(&arguments);
+    assert_eq!(status(&output), 0, "{}{}", text(&output.stdout), text(&output.stderr));
+    let document: Value =
+        serde_json::from_slice(&std::fs::read(report.join("matrix.json")).expect("a file")).expect("JSON");
+    let counts = &document["toolchains"][0]["abis"]["amd64"];
+    assert_eq!((&counts["built"], &counts["same"], &counts["worse"]), (&4.into(), &4.into(), &0.into()));
+    // The definition says no version: the files do, and with it the reference.
+    assert_eq!(document["toolchains"][0]["references"], serde_json::json!(["gnu-2.44"]));
+    let leaf = case(&document, "leaf/fake/amd64/O2");
+    assert!(leaf["comparisons"].as_u64() > Some(1000), "{leaf}");
+    for file in ["matrix.md", "report.html", "report.json", "report.sarif", "junit.xml"] {
+        assert!(report.join(file).is_file(), "{file}");
+    }
+    assert!(text(&output.stdout).contains("compared with gnu-2.44"), "{}", text(&output.stdout));
+
+    // Again: nothing is compiled. With other flags: everything is.
+    let before = vendor.log().len();
+    assert_eq!(status(&vendor.run(&["--spec", "leaf"])), 0);
+    assert_eq!(vendor.log().len(), before);
+    // A build that is not what was kept is made again, and only that.
+    std::fs::write(vendor.path("work/builds/fake/amd64/leaf.O2"), "half").expect("a file");
+    assert_eq!(status(&vendor.run(&["--spec", "leaf"])), 0);
+    let again = vendor.log().split_off(before);
+    assert!(!again.is_empty() && again.iter().all(|line| line.starts_with("leaf.O2 ")), "{again:?}");
+    let before = vendor.log().len();
+    vendor.define("flags: [-mother]\nabis: {amd64: {compiler: ./cc}}\n");
+    assert_eq!(status(&vendor.run(&["--spec", "leaf"])), 0);
+    let again = vendor.log().split_off(before);
+    assert!(again.len() > 8 && again.iter().all(|line| line.contains(" -mother")), "{again:?}");
+}
+
+#[test]
+fn every_way_to_fail_is_a_result_with_a_reason_and_the_rest_goes_on() {
+    let script = r#"case "$name" in
+    leaf.O2) echo "cc: error: unrecognized option '-fomit-frame-pointer'" >&2; exit 1 ;;
+    leaf.O2-fp) kill -SEGV $$ ;;
+    leaf.O2-pie) sleep 600 & wait ;;
+    recursion.O0) echo garbage >"$out"; exit ;;
+    recursion.O2-fp) exit 0 ;;
+esac"#;
+    let vendor = Vendor::new(script, "excluded: [{program: alloca, reason: It is not for this test.}]\n");
+    vendor.delivers_builds("gnu-2.47", "leaf");
+    let mut bare = doctor::build("gnu-2.47/amd64/recursion.O2");
+    let name = bare.windows(8).rposition(|bytes| bytes == b".sframe\0").expect("a section's name");
+    bare[name + 6] = b'x';
+    vendor.delivers("recursion.O2", &bare);
+    vendor.delivers("recursion.O2-pie", &doctor::build("gnu-2.47/aarch64/recursion.O2-pie"));
+
+    let arguments = [
+        "--spec",
+        "leaf",
+        "--spec",
+        "recursion",
+        "--spec",
+        "alloca",
+        "--timeout",
+        "1",
+        "--reference",
+        "gnu-2.47",
+    ];
+    let start = Instant::now();
+    let output = vendor.run(&[&arguments[..], &["--json"]].concat());
+    assert!(start.elapsed() < Duration::from_secs(300), "a compiler that hangs is ended");
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    let report = json(&output);
+    let expected = [
+        ("alloca.O0", "excluded"),
+        ("alloca.O2", "excluded"),
+        ("alloca.O2-fp", "excluded"),
+        ("alloca.O2-pie", "excluded"),
+        ("leaf.O0", "built"),
+        ("leaf.O2", "refused"),
+        ("leaf.O2-fp", "refused"),
+        ("leaf.O2-pie", "refused"),
+        ("recursion.O0", "refused"),
+        ("recursion.O2", "no-section"),
+        ("recursion.O2-fp", "refused"),
+        ("recursion.O2-pie", "refused"),
+    ];
+    let results = results(&report);
+    for (build, result) in expected {
+        assert_eq!(results[build], result, "{build}");
+    }
+    assert_eq!(results.len(), expected.len());
+    let refusal = |name: &str| {
+        let builds = report["toolchains"][0]["builds"].as_array().expect("builds");
+        let id = format!("fake/amd64/{name}");
+        builds.iter().find(|build| build["id"] == *id).expect("a build")["refusal"].clone()
+    };
+    for (name, key, what) in [
+        ("leaf.O2", "said", "unrecognized option"),
+        ("leaf.O2", "ended", "exit status: 1"),
+        ("leaf.O2", "step", "compile leaf.c"),
+        ("leaf.O2", "command", "-fomit-frame-pointer"),
+        ("leaf.O2-fp", "ended", "SIGSEGV"),
+        ("leaf.O2-pie", "ended", "no end within 1 s"),
+        ("recursion.O0", "ended", "no ELF file"),
+        ("recursion.O2-fp", "ended", "wrote no file"),
+        ("recursion.O2-pie", "said", "aarch64"),
+    ] {
+        let refusal = refusal(name);
+        assert!(refusal[key].as_str().is_some_and(|text| text.contains(what)), "{name}: {refusal}");
+    }
+    assert_eq!(case(&report, "leaf/fake/amd64/O0")["standing"], "same");
+
+    // For people: the compiler's words, and the command. With --strict it counts.
+    let output = vendor.run(&[&arguments[..], &["--strict"]].concat());
+    assert_eq!(status(&output), 1);
+    let shown = text(&output.stdout);
+    for line in [
+        "compile: unrecognized option '-fomit-frame-pointer' (exit status: 1): fake/amd64/leaf.O2",
+        "no section  fake/amd64/recursion.O2",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+}
+
+#[test]
+fn a_wrong_row_is_worse_with_its_place_and_blame() {
+    let vendor = Vendor::new("", "");
+    vendor.delivers_builds("gnu-2.47", "leaf");
+    let mut wrong = doctor::build("gnu-2.47/amd64/leaf.O2");
+    patch_first_row(&mut wrong, "leaf");
+    vendor.delivers("leaf.O2", &wrong);
+    let report = vendor.path("report");
+    let output = vendor.run(&["--spec", "leaf", "--report", report.to_str().expect("a path")]);
+    assert_eq!(status(&output), 1, "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("worse       leaf (amd64): wrong-cfa in leaf: O2 +0x0\n"), "{shown}");
+    assert!(shown.contains("producer-assembler is to blame"), "{shown}");
+    let markdown = std::fs::read_to_string(report.join("matrix.md")).expect("a file");
+    assert!(markdown.contains("### Worse\n\n- leaf (amd64): **wrong-cfa in leaf**"), "{markdown}");
+    let document: Value =
+        serde_json::from_slice(&std::fs::read(report.join("matrix.json")).expect("a file")).expect("JSON");
+    assert_eq!(case(&document, "leaf/fake/amd64/O2")["standing"], "worse");
+    for variant in ["O0", "O2-fp", "O2-pie"] {
+        assert_eq!(case(&document, &format!("leaf/fake/amd64/{variant}"))["standing"], "same");
+    }
+}
+
+#[test]
+fn what_the_reference_has_as_known_counts_as_its_finding() {
+    // GCC 14 and binutils 2.44 have known failures there that 2.47 has not.
+    let vendor = Vendor::new("", "");
+    vendor.delivers_builds("gnu-2.47", "remember_restore");
+    let arguments = ["--spec", "remember_restore", "--json", "--reference"];
+    let output = vendor.run(&[&arguments[..], &["gnu-2.44"]].concat());
+    let report = json(&output);
+    assert_eq!(status(&output), 0, "{report:#}");
+    let better = case(&report, "remember_restore/fake/amd64/O2");
+    assert_eq!(better["standing"], "better", "{better:#}");
+    assert_eq!(better["better"][0]["function"], "same_value");
+    let shown = text(&vendor.run(&["--spec", "remember_restore", "--reference", "gnu-2.44"]).stdout);
+    let line =
+        "better      remember_restore (amd64): without the reference's wrong-fp in same_value: O2, O2-pie\n";
+    assert!(shown.contains(line), "{shown}");
+    // The other way round it is worse; and beside itself the same.
+    vendor.delivers_builds("gnu-2.44", "remember_restore");
+    for (reference, standing, ended) in [("gnu-2.47", "worse", 1), ("gnu-2.44", "same", 0)] {
+        // The compiler is as it was: only a new folder makes it compile again.
+        let mut command = vendor.command(reference, &arguments);
+        let output = command.arg(reference).output().expect("the bench runs");
+        assert_eq!(status(&output), ended, "{}", text(&output.stderr));
+        assert_eq!(case(&json(&output), "remember_restore/fake/amd64/O2")["standing"], standing);
+    }
+}
+
+#[test]
+fn a_function_without_an_fde_is_not_better_for_having_no_wrong_rows() {
+    // 2.47 writes wrong rows for it, and 2.44 can't describe it at all.
+    let vendor = Vendor::new("", "");
+    vendor.delivers_builds("gnu-2.44", "realign");
+    let arguments = ["--spec", "realign", "--variant", "O2", "--json", "--reference", "gnu-2.47"];
+    let output = vendor.run(&arguments);
+    let report = json(&output);
+    assert_eq!(status(&output), 1, "{report:#}");
+    let case = case(&report, "realign/fake/amd64/O2");
+    let worse: Vec<_> =
+        case["worse"].as_array().expect("kinds").iter().map(|kind| &kind["verdict"]).collect();
+    assert!(!worse.is_empty() && worse.iter().all(|verdict| *verdict == "no-fde"), "{case:#}");
+    assert_eq!(case["better"], serde_json::json!([]), "{case:#}");
+    let notes = case["not_judged"].to_string();
+    assert!(notes.contains("wrong-fp in realigned of the reference: code of it has no FDE"), "{notes}");
+}
+
+#[test]
+fn a_section_that_nobody_can_read_is_broken_and_the_rest_goes_on() {
+    let vendor = Vendor::new("", "");
+    vendor.delivers_builds("gnu-2.47", "leaf");
+    let mut wrong = doctor::build("gnu-2.47/amd64/leaf.O2");
+    let section = doctor::section_offset(&wrong);
+    wrong[section + 2] = 9;
+    vendor.delivers("leaf.O2", &wrong);
+    let output = vendor.run(&["--spec", "leaf", "--json", "--reference", "gnu-2.47"]);
+    assert_eq!(status(&output), 4, "{}", text(&output.stderr));
+    let report = json(&output);
+    let broken = case(&report, "leaf/fake/amd64/O2");
+    assert_eq!(broken["standing"], "broken");
+    assert!(broken["reason"].as_str().is_some_and(|reason| reason.contains('9')), "{broken}");
+    assert_eq!(case(&report, "leaf/fake/amd64/O0")["standing"], "same");
+}
+
+#[test]
+fn a_wrapper_is_put_before_each_command_and_chosen_tools_are_passed_on() {
+    let vendor = Vendor::new("", "");
+    vendor.delivers_builds("gnu-2.47", "crossing");
+    vendor.script("as", "#!/bin/sh\necho fake as 2.0\n");
+    vendor.script(
+        "wrap",
+        &format!("#!/bin/sh\necho \"$PWD\" >>{}\nexec \"$@\"\n", vendor.path("wrapped").display()),
+    );
+    let cc = vendor.path("cc").display().to_string();
+    let tools = format!("abis: {{amd64: {{compiler: {cc}, assembler: {}}}}}\n", vendor.path("as").display());
+    let arguments = ["--spec", "crossing", "--variant", "O2-dynamic", "--json"];
+    for (wrapper, work) in
+        [("[./wrap]", "one"), ("[sh, -c, \"cd / && cd {sources} && {command}\"]", "two"), ("[]", "three")]
+    {
+        vendor.define(&format!("wrapper: {wrapper}\n{tools}"));
+        let before = vendor.log().len();
+        let output = vendor.command(work, &arguments).output().expect("the bench runs");
+        assert_eq!(status(&output), 0, "{wrapper}: {}{}", text(&output.stdout), text(&output.stderr));
+        let report = json(&output);
+        assert_eq!(report["toolchains"][0]["abis"]["amd64"]["same"], 1, "{wrapper}");
+        assert_eq!(report["toolchains"][0]["tools"]["amd64"]["binutils"], "fake as 2.0");
+        let log = vendor.log().split_off(before);
+        assert!(log.iter().any(|line| line.contains("-Wl,-rpath,$ORIGIN")), "{wrapper}: {log:?}");
+        assert!(log.iter().all(|line| line.contains("/tools-amd64/")), "{wrapper}: {log:?}");
+    }
+    let wrapped = std::fs::read_to_string(vendor.path("wrapped")).expect("a file");
+    assert!(
+        wrapped.lines().count() > 4 && wrapped.lines().all(|line| line.ends_with("/programs")),
+        "{wrapped}"
+    );
+}
+
+#[test]
+fn a_run_that_is_killed_leaves_what_is_finished_and_the_next_one_completes_it() {
+    let vendor = Vendor::new("sleep 0.05", "");
+    vendor.delivers_builds("gnu-2.47", "leaf");
+    vendor.delivers_builds("gnu-2.47", "recursion");
+    vendor.delivers_builds("gnu-2.47", "varargs");
+    let arguments = ["--spec", "leaf", "--spec", "recursion", "--spec", "varargs", "--jobs", "2", "--json"];
+    let whole = vendor.command("whole", &arguments).output().expect("the bench runs");
+    assert_eq!(status(&whole), 0, "{}", text(&whole.stderr));
+
+    let finished = |work: &str| -> Vec<PathBuf> {
+        let folder = vendor.path(work).join("finished/fake/amd64");
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        files.map(|entry| entry.path()).collect()
+    };
+    let (mut killed, mut before) = (0, Vec::new());
+    for enough in [1, 4, 8] {
+        let mut child = vendor
+            .command("work", &arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .expect("the bench runs");
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while finished("work").len() < enough && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).expect("a group");
+        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("it runs");
+        killed += i32::from(!child.wait().expect("it ended").success());
+        before = finished("work");
+        assert!(before.len() >= enough);
+        // Whatever is said to be finished is whole.
+        for path in &before {
+            let document: Value =
+                serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("a whole document");
+            let id = document["build"]["id"].as_str().expect("an id");
+            let name = id.rsplit('/').next().expect("a name");
+            let made = std::fs::read(vendor.path("work/builds").join(id)).expect("a build");
+            assert_eq!(made, std::fs::read(vendor.path("builds").join(name)).expect("a build"), "{id}");
+        }
+    }
+    assert_eq!(killed, 3);
+    let names: Vec<String> =
+        before.iter().filter_map(|path| Some(format!("{} ", path.file_stem()?.to_str()?))).collect();
+    // Compilers of the killed run may still write to the log.
+    std::thread::sleep(Duration::from_millis(500));
+    let lines = vendor.log().len();
+    let resumed = vendor.command("work", &arguments).output().expect("the bench runs");
+    assert_eq!(json(&resumed), json(&whole));
+    assert_eq!(status(&resumed), 0);
+    let again = vendor.log().split_off(lines);
+    assert!(!again.is_empty(), "it was killed before its end");
+    assert!(!again.iter().any(|line| names.iter().any(|name| line.starts_with(name))), "{names:?} {again:?}");
+    let left: Vec<_> = std::fs::read_dir(vendor.path("work/scratch")).expect("a folder").collect();
+    assert!(left.is_empty(), "what killed runs leave is removed: {left:?}");
+}
+
+#[test]
+fn a_work_folder_is_used_by_one_run_at_a_time() {
+    let vendor = Vendor::new("sleep 5", "");
+    let mut first = vendor
+        .command("work", &["--spec", "leaf"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the bench runs");
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while vendor.log().is_empty() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let second = vendor.run(&["--spec", "leaf"]);
+    first.kill().expect("it runs");
+    first.wait().expect("it ended");
+    assert_eq!(status(&second), 2);
+    assert!(text(&second.stderr).contains("in use by another run"), "{}", text(&second.stderr));
+}
+
+#[test]
+fn mistakes_in_a_definition_are_one_clear_error_each() {
+    let vendor = Vendor::new("", "");
+    let abis = "abis: {amd64: {compiler: ./cc}}\n";
+    for (definition, message) in [
+        (format!("{abis}compiler: gcc\n"), "unknown key `compiler`"),
+        ("abis: {vax: {compiler: ./cc}}\n".to_owned(), "unknown ABI `vax`"),
+        ("abis: {}\n".to_owned(), "either `abis`"),
+        ("abis: {amd64: {compiler: ./none}}\n".to_owned(), "/none is not there"),
+        ("abis: {amd64: {compiler: ./cc, assembler: bin/as}}\n".to_owned(), "/bin/as is not there"),
+        (format!("{abis}path: [bin]\n"), "/bin is not there"),
+        (format!("{abis}wrapper: [./wrap]\n"), "/wrap is not there"),
+        (format!("{abis}root: {{folder: tree}}\n"), "/tree is not there"),
+        (format!("{abis}root: {{folder: ., suite: sid}}\n"), "either `folder`, or `suite`"),
+        (format!("{abis}root: {{folder: .}}\nwrapper: [sh]\n"), "either `root` or `wrapper`"),
+        (format!("{abis}sframe_version: 7\n"), "SFrame has no version 7"),
+        (format!("{abis}reference: gnu-2.45\n"), "did you mean `gnu-2.4"),
+        (
+            format!("{abis}excluded: [{{program: leav, reason: It can not be built.}}]\n"),
+            "`leav`, which is no program",
+        ),
+        (
+            "abis: {amd64: {compiler: no-such-compiler}}\n".to_owned(),
+            "no compiler can be used: no-such-compiler",
+        ),
+    ] {
+        vendor.define(&definition);
+        let output = vendor.run(&["--spec", "leaf"]);
+        let shown = text(&output.stderr);
+        assert_eq!(status(&output), 2, "{definition}{shown}");
+        assert!(shown.contains(message), "{definition}{shown}");
+        assert!(!shown.contains("panicked") && text(&output.stdout).is_empty(), "{shown}");
+    }
+    vendor.define(abis);
+    for (arguments, message) in [
+        (["--variant", "O9"], "no variant `O9`"),
+        (["--abi", "s390x"], "it has no ABI `s390x`"),
+        (["--spec", "nothing*"], "no spec matches"),
+        (["--reference", "gnu-2.4"], "no build is by the reference"),
+        (["--timeout", "0"], "--timeout"),
+        // A program that is for other ABIs only.
+        (["--spec", "packed_stack"], "nothing of this is for `fake` to build"),
+    ] {
+        let output = vendor.run(&arguments);
+        assert_eq!(status(&output), 2, "{arguments:?}");
+        assert!(text(&output.stderr).contains(message), "{arguments:?}: {}", text(&output.stderr));
+    }
+    // Names of the corpus are definitions too, but not of what compiles nothing.
+    let mut derived = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+    derived.current_dir(repository()).args(["matrix", "derived-v2", "--work"]).arg(vendor.path("work"));
+    let output = derived.output().expect("the bench runs");
+    assert_eq!(status(&output), 2);
+    assert!(text(&output.stderr).contains("nothing to compile"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_toolchain_all_of_whose_builds_are_refused_has_compared_nothing() {
+    let vendor = Vendor::new("echo no >&2; exit 1", "");
+    let output = vendor.run(&["--spec", "leaf"]);
+    assert_eq!(status(&output), 3, "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("refused     compile: no (exit status: 1): fake/amd64/leaf.O0, "));
+}
+
+#[test]
+fn the_machines_own_compiler_is_compared_where_it_writes_sframe() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let object = folder.path().join("empty.o");
+    let compiled = Command::new("gcc")
+        .args(["-Wa,--gsframe", "-fasynchronous-unwind-tables", "-x", "c", "-c", "-o"])
+        .arg(&object)
+        .arg("-")
+        .stdin(Stdio::null())
+        .output();
+    if !cfg!(target_arch = "x86_64") || !compiled.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: this machine has no gcc for amd64 whose assembler knows --gsframe");
+        return;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(repository())
+        .args([
+            "matrix",
+            "corpus/matrix/host.yaml",
+            "--spec",
+            "leaf",
+            "--spec",
+            "recursion",
+            "--json",
+            "--work",
+        ])
+        .arg(folder.path().join("work"))
+        .output()
+        .expect("the bench runs");
+    let report = json(&output);
+    let counts = &report["toolchains"][0]["abis"]["amd64"];
+    assert_eq!((&counts["built"], &counts["broken"]), (&8.into(), &0.into()), "{report:#}");
+    // A compiler of the corpus is as it was there; another may be worse.
+    let compiler = report["toolchains"][0]["tools"]["amd64"]["compiler"].as_str().expect("a compiler");
+    if compiler.contains("(Debian 12.2.0") || compiler.contains("(Debian 14.2.0") {
+        assert_eq!((status(&output), &counts["same"]), (0, &8.into()), "{report:#}");
+    } else {
+        assert!(status(&output) <= 1, "{report:#}");
+    }
+}
+
+/// What the definitions beside the corpus say can be used.
+#[test]
+fn the_examples_are_definitions() {
+    for name in ["host", "template"] {
+        let path = repository().join("corpus/matrix").join(format!("{name}.yaml"));
+        let toolchain = sframe_testbench::corpus::Toolchain::load(Path::new(&path)).expect("a definition");
+        assert_eq!(toolchain.name, name);
+        assert!(toolchain.sframe_version.is_none(), "what they write is what they say");
+    }
+    let text = std::fs::read_to_string(repository().join("corpus/matrix/host.yaml")).expect("a file");
+    assert!(text.lines().count() <= 10, "ten lines are enough");
+}
