@@ -46,15 +46,40 @@ fn extract(out: &Path, folder: &Path) -> io::Result<usize> {
     Ok(sections.len())
 }
 
+/// Files themselves, for what reads them whole: the smaller builds, and the specs
+/// beside the corpus.
+#[cfg(feature = "files")]
+fn copy(out: &Path, folder: &Path) -> io::Result<()> {
+    /// What is larger is changed for a long time before anything comes of it.
+    const LIMIT: u64 = 9000;
+    for (target, folder) in [("load", folder.to_owned()), ("spec", folder.join("../../specs"))] {
+        let mut paths = Vec::new();
+        files(&folder, &mut paths)?;
+        fs::create_dir_all(out.join(target))?;
+        for (number, path) in paths.iter().enumerate() {
+            if fs::metadata(path)?.len() <= LIMIT {
+                fs::copy(path, out.join(target).join(format!("file-{number}")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "files"))]
+fn copy(_: &Path, _: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
     let [out, folder] = &*arguments else {
         eprintln!("usage: seeds OUT FOLDER");
         return ExitCode::from(2);
     };
-    match extract(Path::new(out), Path::new(folder)) {
+    let (out, folder) = (Path::new(out), Path::new(folder));
+    match copy(out, folder).and_then(|()| extract(out, folder)) {
         Ok(0) => {
-            eprintln!("there is no section below {}", Path::new(folder).display());
+            eprintln!("there is no section below {}", folder.display());
             ExitCode::FAILURE
         }
         Ok(count) => {

@@ -7,6 +7,11 @@
 //!
 //! What the engine costs on any input, in steps and in memory, is measured in
 //! `tests/cost.rs`.
+//!
+//! [`files`] has the same for what reads whole files.
+
+#[cfg(feature = "files")]
+pub mod files;
 
 use std::cell::Cell;
 

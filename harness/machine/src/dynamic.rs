@@ -24,6 +24,10 @@ const DF_SYMBOLIC: u64 = 2;
 const DF_BIND_NOW: u64 = 8;
 const DF_1_NOW: u64 = 1;
 
+/// All names of a dynamic section together, in bytes. Any number of entries may
+/// name the same string.
+const NAMES_LIMIT: usize = 1 << 18;
+
 /// What an image asks of a dynamic linker.
 #[derive(Clone, Debug, Default)]
 pub struct Dynamic {
@@ -81,7 +85,8 @@ impl Dynamic {
             return Ok(Some(dynamic));
         }
         let strings = dynamic.strings(bytes, segments, bias)?;
-        for (tag, value) in dynamic.entries.clone() {
+        let mut left = NAMES_LIMIT;
+        for &(tag, value) in &dynamic.entries {
             if !wants_names(&tag) {
                 continue;
             }
@@ -89,6 +94,9 @@ impl Dynamic {
                 malformed(format!(
                     "a name of the dynamic section, at {value:#x}, lies outside the string table"
                 ))
+            })?;
+            left = left.checked_sub(name.len() + 1).ok_or_else(|| {
+                malformed(format!("the names of the dynamic section have more than {NAMES_LIMIT} bytes"))
             })?;
             let name = String::from_utf8_lossy(name).into_owned();
             match tag {
@@ -193,7 +201,12 @@ impl<'a> Tables<'a> {
         }
         if let (Some(address), Some(len)) = (dynamic.get(DT_RELR), dynamic.get(DT_RELRSZ)) {
             let range = image.table(address, len, "table of relative relocations")?;
-            tables.relative = relative_words(image.words(range));
+            // Each of the words is in the file.
+            tables.relative = relative_words(image.words(range), image.bytes.len() / 8).ok_or_else(|| {
+                malformed(format!(
+                    "the table of relative relocations at {address:#x} has more words than the file"
+                ))
+            })?;
         }
         Ok(tables)
     }
@@ -303,11 +316,14 @@ fn number(bytes: &[u8], big_endian: bool) -> u64 {
 }
 
 /// Unpacks DT_RELR: an even word is an address, an odd one a bitmap of the 63
-/// words behind the last.
-fn relative_words(packed: impl Iterator<Item = u64>) -> Vec<u64> {
+/// words behind the last. None where there are more than `most`.
+fn relative_words(packed: impl Iterator<Item = u64>, most: usize) -> Option<Vec<u64>> {
     let mut words = Vec::new();
     let mut next = 0_u64;
     for entry in packed {
+        if words.len() > most {
+            return None;
+        }
         if entry & 1 == 0 {
             words.push(entry);
             next = entry.wrapping_add(8);
@@ -318,7 +334,7 @@ fn relative_words(packed: impl Iterator<Item = u64>) -> Vec<u64> {
             next = next.wrapping_add(63 * 8);
         }
     }
-    words
+    (words.len() <= most).then_some(words)
 }
 
 impl Image<'_> {
@@ -358,7 +374,10 @@ mod tests {
 
     #[test]
     fn packed_relative_relocations_are_addresses_and_bitmaps_behind_them() {
-        let words = relative_words([0x1000, 0b1011, 1 | 1 << 63, 0x3000].into_iter());
-        assert_eq!(words, [0x1000, 0x1008, 0x1018, 0x1008 + 63 * 8 + 62 * 8, 0x3000]);
+        let packed = [0x1000, 0b1011, 1 | 1 << 63, 0x3000];
+        let words = [0x1000, 0x1008, 0x1018, 0x1008 + 63 * 8 + 62 * 8, 0x3000];
+        assert_eq!(relative_words(packed.into_iter(), 5), Some(words.to_vec()));
+        assert_eq!(relative_words(packed.into_iter(), 4), None);
+        assert_eq!(relative_words(std::iter::repeat(u64::MAX), 1000), None);
     }
 }

@@ -1,5 +1,7 @@
 //! What executed instructions do to control and stack, decoded once.
 
+use rustc_hash::FxHashMap;
+
 use crate::address_space::AddressSpace;
 use crate::cpu::{Cpu, Effect};
 
@@ -7,7 +9,13 @@ use crate::cpu::{Cpu, Effect};
 #[derive(Debug, Default)]
 pub(crate) struct EffectCache {
     tables: Vec<EffectTable>,
+    /// Those of regions that are too long for a table.
+    others: FxHashMap<u64, Effect>,
 }
+
+/// A region with more places for instructions has no table: it may be all zeroes
+/// but for a few of them.
+const TABLE_LIMIT: u64 = 1 << 24;
 
 #[derive(Debug)]
 struct EffectTable {
@@ -23,7 +31,11 @@ impl EffectCache {
             Some(index) => index,
             None => match space.executable(pc) {
                 Some((range, false)) => {
-                    let len = usize::try_from((range.end - range.start) / cpu.alignment).unwrap_or(0);
+                    let len = (range.end - range.start) / cpu.alignment;
+                    if len > TABLE_LIMIT {
+                        return *self.others.entry(pc).or_insert_with(|| decode(cpu, space, pc));
+                    }
+                    let len = usize::try_from(len).unwrap_or(0);
                     let effects = vec![None; len];
                     self.tables.push(EffectTable { start: range.start, end: range.end, effects });
                     self.tables.len() - 1

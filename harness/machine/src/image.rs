@@ -16,6 +16,8 @@ pub(crate) const IMAGE_LIMIT: u64 = 1 << 37;
 const PIE_BASE: u64 = 1 << 36;
 /// No image needs more memory than this, in bytes.
 const MEMORY_LIMIT: u64 = 1 << 30;
+/// Linux reads no more program headers than these, in bytes.
+const PROGRAM_HEADERS_LIMIT: usize = 1 << 16;
 
 /// Why a file can't be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -277,6 +279,9 @@ fn program_headers(bytes: &[u8], header: &Header, cpu: &Cpu) -> Result<Vec<Progr
         return Err(malformed(format!("program headers are {} bytes each, not 56", header.e_phentsize)));
     }
     let count = usize::from(header.e_phnum);
+    if count * ENTRY > PROGRAM_HEADERS_LIMIT {
+        return Err(malformed(format!("{count} program headers are more than a loader reads")));
+    }
     let offset = usize::try_from(header.e_phoff)
         .ok()
         .filter(|offset| offset.checked_add(count * ENTRY).is_some_and(|end| end <= bytes.len()))

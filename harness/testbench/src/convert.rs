@@ -289,7 +289,10 @@ impl Converted<'_> {
         if section.abi.byte_order() != self.byte_order {
             return Err(ConvertError::ByteOrderOfFile);
         }
-        Ok(embed(self.file, section_type(section.version), |address| self.write(address))?)
+        let file = embed(self.file, section_type(section.version), |address| self.write(address))?;
+        // Where section headers are garbage, the new one may not be what is found.
+        Input::open(&file, None)?;
+        Ok(file)
     }
 }
 

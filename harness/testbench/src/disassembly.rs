@@ -121,7 +121,7 @@ impl Disassembly {
         let plain = address.wrapping_sub(module.image.bias);
         let holds = |(start, code): &(u64, &[u8])| plain.wrapping_sub(*start) < code.len() as u64;
         let (start, code) = module.subject.code().find(holds)?;
-        let code = &code[usize::try_from(plain - start).ok()?..];
+        let code = &code[usize::try_from(plain.wrapping_sub(start)).ok()?..];
         with_disassembler(module.image.cpu.name, |disassembler| {
             let read = disassembler.capstone.disasm_count(code, address, 1).ok()?;
             read.first().map(|read| disassembler.instruction(read))
@@ -231,6 +231,14 @@ const fn s390x_len(first: u8) -> usize {
         1 | 2 => 4,
         _ => 6,
     }
+}
+
+/// What a system instruction of AArch64 does to a general register: its number,
+/// and whether it is written. None for others, and for those that name none.
+fn system_register(code: &[u8]) -> Option<(u32, bool)> {
+    let word = u32::from_le_bytes(*code.first_chunk()?);
+    // MSR, MRS, SYS and SYSL; hints and barriers have 31 in the same place.
+    (word & 0xffc0_0000 == 0xd500_0000).then_some((word & 0x1f, word >> 21 & 1 == 1))
 }
 
 /// So many bytes before an instruction are searched for what it copies.
@@ -370,7 +378,20 @@ impl Disassembler {
             instruction.writes.add(self.role(*register));
             instruction.written |= dwarf_bit(&self.name(*register));
         }
-        for operand in detail.arch_detail().operands() {
+        // The binding ends the process where it has no name for a system register.
+        let system = if self.unit == 4 { system_register(read.bytes()) } else { None };
+        if let Some((register, is_written)) = system {
+            let (name, role) = (format!("x{register}"), self.named(&format!("x{register}")));
+            if is_written {
+                instruction.writes.add(role);
+                instruction.written |= dwarf_bit(&name);
+            } else {
+                instruction.read |= dwarf_bit(&name);
+                instruction.copies.add(role);
+            }
+        }
+        let operands = if system.is_none() { detail.arch_detail().operands() } else { Vec::new() };
+        for operand in operands {
             let (register, access, base) = match operand {
                 ArchOperand::X86Operand(operand) => match operand.op_type {
                     X86OperandType::Reg(register) => (Some(register), operand.access, None),
@@ -556,6 +577,20 @@ mod tests {
             assert_eq!(read.goes_to(0x1008), text.ends_with("0x1008"));
             assert!(!read.goes_to(4) && !read.goes_to(8));
         }
+    }
+
+    /// Whatever they name: not all of it has a name.
+    #[test]
+    fn every_system_instruction_can_be_read() {
+        for fields in 0..1_u32 << 17 {
+            let word = 0xd500_0000 | fields << 5 | 1;
+            let read = Disassembly::first("aarch64", 0x1000, &word.to_le_bytes(), 1);
+            assert_eq!(read.len(), 1, "{word:#x}");
+        }
+        // mrs x1, tpidr_el0; msr tpidr_el0, x1
+        let one = |word: u32| Disassembly::first("aarch64", 0, &word.to_le_bytes(), 1).remove(0).1;
+        let (mrs, msr) = (one(0xd53b_d041), one(0xd51b_d041));
+        assert_eq!((mrs.written, mrs.read, msr.written, msr.read), (2, 0, 0, 2), "{mrs:?} {msr:?}");
     }
 
     #[test]

@@ -1,9 +1,40 @@
 //! The files of a process: an executable, and the libraries that it needs.
 
 use std::collections::VecDeque;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::{fs, io};
 
 use sframe_machine::{Dynamic, Library, LoadError};
+
+/// The largest file that is read, in bytes.
+pub const MAX_BYTES: u64 = 4 << 30;
+
+/// Reads a file of at most `limit` bytes. It must be a regular one: pipes and
+/// devices may never begin, or never end.
+///
+/// # Errors
+/// There is no such file, it is something else, it is larger, or it can't be read.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let metadata = fs::metadata(path)?;
+    if metadata.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a directory"));
+    }
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    // It may grow while it is read, and some tell no size.
+    if metadata.len() <= limit {
+        fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    }
+    if metadata.len() > limit || bytes.len() as u64 > limit {
+        let message = format!("this is larger than {limit} bytes, too large to be read");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
 
 /// Why the files of a process are not all there.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +95,8 @@ impl Files {
     /// # Errors
     /// A file that can't be read or loaded, or a library that is not found.
     pub fn find(path: &Path, library_path: &[PathBuf]) -> Result<Self, FilesError> {
-        let executable = read(path)?;
+        let mut left = MAX_BYTES;
+        let executable = read_some(path, &mut left)?;
         let mut libraries: Vec<(String, Vec<u8>)> = Vec::new();
         let mut search = Search::new(path, &executable, library_path)?;
         while let Some((name, needed_by, folders)) = search.wanted.pop_front() {
@@ -73,9 +105,9 @@ impl Files {
             }
             let candidates = folders.iter().map(|folder| folder.join(&name));
             let Some(found) = candidates.into_iter().find(|path| path.is_file()) else {
-                return Err(FilesError::Missing { name, needed_by, folders });
+                return Err(FilesError::Missing { name, needed_by, folders: folders.to_vec() });
             };
-            let bytes = read(&found)?;
+            let bytes = read_some(&found, &mut left)?;
             search.add(&found, &name, &bytes)?;
             libraries.push((name, bytes));
         }
@@ -89,8 +121,12 @@ impl Files {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, FilesError> {
-    std::fs::read(path).map_err(|source| FilesError::Read { path: path.to_owned(), source })
+/// Reads a file that may not have more than is left for all of them: the same
+/// one may be there by any number of names.
+fn read_some(path: &Path, left: &mut u64) -> Result<Vec<u8>, FilesError> {
+    let bytes = read(path, *left).map_err(|source| FilesError::Read { path: path.to_owned(), source })?;
+    *left -= bytes.len() as u64;
+    Ok(bytes)
 }
 
 struct Search<'p> {
@@ -99,7 +135,7 @@ struct Search<'p> {
     inherited: Vec<PathBuf>,
     /// Names, who needs each, and where to look for it: breadth first, as a
     /// library that several images need is looked for where the first says.
-    wanted: VecDeque<(String, String, Vec<PathBuf>)>,
+    wanted: VecDeque<(String, String, Rc<[PathBuf]>)>,
 }
 
 impl<'p> Search<'p> {
@@ -129,7 +165,9 @@ impl<'p> Search<'p> {
                 searched.push(folder.clone());
             }
         }
-        let wanted = dynamic.needed.into_iter().map(|name| (name, needed_by.to_owned(), searched.clone()));
+        let searched: Rc<[PathBuf]> = searched.into();
+        let wanted =
+            dynamic.needed.into_iter().map(|name| (name, needed_by.to_owned(), Rc::clone(&searched)));
         self.wanted.extend(wanted);
     }
 }

@@ -166,11 +166,15 @@ impl Callers<'_> {
         if let Some(has_caller) = known(&self.rows) {
             return has_caller;
         }
-        let rows = cfi.fde_at(address).and_then(|fde| cfi.rows(fde).ok()).unwrap_or_default();
-        self.rows = rows
-            .iter()
-            .map(|row| (row.range.clone(), cfi.rules(row, row.range.start).has_caller()))
-            .collect();
+        let Some(fde) = cfi.fde_at(address) else { return false };
+        self.rows = match cfi.rows(fde) {
+            Ok(rows) => rows
+                .iter()
+                .map(|row| (row.range.clone(), cfi.rules(row, row.range.start).has_caller()))
+                .collect(),
+            // Nor is it read again for its other addresses.
+            Err(_) => vec![(fde.range.clone(), false)],
+        };
         known(&self.rows).unwrap_or(false)
     }
 }

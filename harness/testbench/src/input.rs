@@ -12,6 +12,7 @@ use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget as Target};
 use sframe_engine::{Header, Version};
 
+use crate::elf::{self, Allowance};
 use crate::subject::{Subject, SubjectError};
 
 /// Why a file has nothing to dump.
@@ -95,7 +96,7 @@ impl<'a> Input<'a> {
         if address.is_some() {
             return Err(InputError::AddressOfElf);
         }
-        let elf = ElfFile64::<Endianness>::parse(bytes).map_err(SubjectError::from)?;
+        let elf = elf::open::<SubjectError>(bytes)?;
         let (endian, header) = (elf.endian(), elf.elf_header());
         let format = match (header.e_machine(endian), endian) {
             (EM_X86_64, _) => "elf64-x86-64",
@@ -117,7 +118,8 @@ impl<'a> Input<'a> {
             relocations: BTreeMap::new(),
         };
         if header.e_type(endian) == ET_REL {
-            input.relocate(&elf, sframe.data, section.version != Version::V1);
+            let names = Allowance::new("names of relocations", bytes.len());
+            input.relocate(&elf, sframe.data, section.version != Version::V1, names)?;
         }
         Ok(input)
     }
@@ -125,9 +127,17 @@ impl<'a> Input<'a> {
     /// Notes the relocations of the section, and applies those that are
     /// relative to their place, if asked to. Sections lie at their own
     /// addresses: 0 in what assemblers write.
-    fn relocate(&mut self, elf: &ElfFile64<'a, Endianness>, data: &[u8], apply: bool) {
+    fn relocate(
+        &mut self,
+        elf: &ElfFile64<'a, Endianness>,
+        data: &[u8],
+        apply: bool,
+        mut names: Allowance,
+    ) -> Result<(), SubjectError> {
         let is_it = |bytes: &[u8]| std::ptr::eq(bytes, data);
-        let Some(section) = elf.sections().find(|section| section.data().is_ok_and(is_it)) else { return };
+        let Some(section) = elf.sections().find(|section| section.data().is_ok_and(is_it)) else {
+            return Ok(());
+        };
         let machine = elf.elf_header().e_machine(elf.endian());
         for (offset, relocation) in section.relocations() {
             let Target::Symbol(index) = relocation.target() else { continue };
@@ -138,6 +148,7 @@ impl<'a> Input<'a> {
                 (_, Some(section)) => section.name().unwrap_or_default().to_owned(),
                 _ => String::new(),
             };
+            names.take(name.len())?;
             self.relocations.insert(offset, RelocationTarget { name, addend: relocation.addend() });
             let width = match relocation.flags() {
                 RelocationFlags::Elf { r_type } if apply => pc_relative_width(machine, r_type),
@@ -156,6 +167,7 @@ impl<'a> Input<'a> {
                 field.copy_from_slice(value);
             }
         }
+        Ok(())
     }
 }
 

@@ -57,6 +57,7 @@ pub mod cross_check;
 pub mod diff;
 pub mod disassembly;
 pub mod dump;
+pub mod elf;
 pub mod embed;
 pub mod examine;
 pub mod files;

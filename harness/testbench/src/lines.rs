@@ -1,10 +1,13 @@
 //! Line tables: from `file.c:42` to an address.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-use gimli::{Dwarf, EndianSlice, RunTimeEndian, SectionId};
+use gimli::{DebugLineOffset, Dwarf, EndianSlice, RunTimeEndian, Section as _, SectionId};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection};
+use rustc_hash::FxHashMap;
 
 /// Why there is no line table.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +24,7 @@ pub enum LinesError {
 struct Row {
     address: u64,
     line: u64,
-    file: String,
+    file: Arc<str>,
 }
 
 /// Which instruction each line starts with.
@@ -44,12 +47,15 @@ impl Lines {
         let sections = gimli::DwarfSections::load(load)?;
         let dwarf = sections.borrow(|data| EndianSlice::new(data, endian));
         let mut rows = Vec::new();
-        let mut units = dwarf.units();
-        while let Some(header) = units.next()? {
-            let unit = dwarf.unit(header)?;
-            if let Some(program) = unit.line_program.clone() {
-                read_program(&dwarf, &unit, program, &mut rows)?;
-            }
+        // One behind the other, as linkers put them: any number of units may
+        // refer to the same program.
+        let mut offset = 0;
+        while offset < dwarf.debug_line.reader().len() {
+            let program = dwarf.debug_line.program(DebugLineOffset(offset), 8, None, None)?;
+            let header = program.header();
+            let length = header.format().initial_length_size();
+            offset = offset.saturating_add(length.into()).saturating_add(header.unit_length());
+            read_program(&dwarf, program, &mut rows)?;
         }
         rows.sort();
         if rows.is_empty() { Err(LinesError::None) } else { Ok(Self { rows }) }
@@ -58,7 +64,7 @@ impl Lines {
     /// The first instruction of a line, by the file's name without its folder.
     #[must_use]
     pub fn address_of(&self, file: &str, line: u32) -> Option<u64> {
-        let is_it = |row: &&Row| row.line == u64::from(line) && row.file == file;
+        let is_it = |row: &&Row| row.line == u64::from(line) && *row.file == *file;
         self.rows.iter().find(is_it).map(|row| row.address)
     }
 }
@@ -74,22 +80,32 @@ impl Lines {
     }
 }
 
+/// What is longer is cut: any number of files may have the same path.
+const LONGEST_PATH: usize = 1 << 12;
+
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;
 
 fn read_program<'a>(
     dwarf: &Dwarf<Slice<'a>>,
-    unit: &gimli::Unit<Slice<'a>>,
     program: gimli::IncompleteLineProgram<Slice<'a>>,
     rows: &mut Vec<Row>,
 ) -> Result<(), gimli::Error> {
     let mut program = program.rows();
+    let mut names: FxHashMap<u64, Arc<str>> = FxHashMap::default();
     while let Some((header, row)) = program.next_row()? {
         let (Some(line), true, false) = (row.line(), row.is_stmt(), row.end_sequence()) else {
             continue;
         };
-        let Some(file) = row.file(header) else { continue };
-        let path = dwarf.attr_string(unit, file.path_name())?.to_string_lossy();
-        let file = path.rsplit('/').next().unwrap_or_default().to_owned();
+        let file = match names.entry(row.file_index()) {
+            Entry::Occupied(known) => Arc::clone(known.get()),
+            Entry::Vacant(new) => {
+                let Some(file) = row.file(header) else { continue };
+                let path = dwarf.attr_line_string(file.path_name())?;
+                let path = path.slice().get(..LONGEST_PATH).unwrap_or(path.slice());
+                let path = String::from_utf8_lossy(path);
+                Arc::clone(new.insert(path.rsplit('/').next().unwrap_or_default().into()))
+            }
+        };
         rows.push(Row { address: row.address(), line: line.get(), file });
     }
     Ok(())

@@ -7,6 +7,8 @@ use object::elf::{EM_AARCH64, EM_S390, EM_X86_64};
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget};
 
+use crate::elf::Allowance;
+
 /// An entry: its address and size in bytes, and the name of what it leads to.
 pub(crate) struct Entry {
     pub(crate) address: u64,
@@ -27,6 +29,7 @@ pub(crate) fn entries(elf: &ElfFile64<'_, Endianness>) -> Vec<Entry> {
         _ => return Vec::new(),
     };
     let mut entries = Vec::new();
+    let mut names_left = Allowance::new("names of entries", elf.data().len());
     for section_name in [".plt", ".plt.sec", ".plt.got", ".iplt"] {
         let Some(section) = elf.section_by_name(section_name) else { continue };
         let Ok(code) = section.data() else { continue };
@@ -34,7 +37,11 @@ pub(crate) fn entries(elf: &ElfFile64<'_, Endianness>) -> Vec<Entry> {
         for offset in 0..code.len() {
             let slot = decode(code, offset, section.address());
             if let Some(name) = slot.and_then(|slot| names.get(&slot)) {
-                starts.retain(|(start, _)| *start != offset);
+                if names_left.take(name.len()).is_err() {
+                    return entries;
+                }
+                // The first entry may lead to a slot as well.
+                starts.pop_if(|(start, _)| *start == offset);
                 starts.push((offset, format!("{name}@plt")));
             }
         }
@@ -48,7 +55,7 @@ pub(crate) fn entries(elf: &ElfFile64<'_, Endianness>) -> Vec<Entry> {
 }
 
 /// The symbols of slots, by the slots' addresses.
-fn slots(elf: &ElfFile64<'_, Endianness>) -> HashMap<u64, String> {
+fn slots<'a>(elf: &ElfFile64<'a, Endianness>) -> HashMap<u64, &'a str> {
     let mut slots = HashMap::new();
     for (address, relocation) in elf.dynamic_relocations().into_iter().flatten() {
         let RelocationTarget::Symbol(index) = relocation.target() else { continue };
@@ -61,7 +68,7 @@ fn slots(elf: &ElfFile64<'_, Endianness>) -> HashMap<u64, String> {
         if let Ok(name) = symbol.name()
             && !name.is_empty()
         {
-            slots.insert(address, name.to_owned());
+            slots.insert(address, name);
         }
     }
     slots

@@ -15,6 +15,7 @@ use object::{
 };
 use sframe_engine::Header;
 
+use crate::elf::{self, SharedBytes};
 use crate::input::pc_relative_width;
 
 /// Why a relocatable file can't be laid out.
@@ -23,6 +24,9 @@ pub enum RelocationError {
     /// Its tables can't be read.
     #[error("the section and symbol tables can't be read: {0}")]
     Object(#[from] object::Error),
+    /// They are made to be read for ever.
+    #[error(transparent)]
+    SharedBytes(#[from] SharedBytes),
     /// Together, the sections are larger than addresses are.
     #[error("the sections have no room in 64 bits of addresses")]
     NoRoom,
@@ -46,7 +50,7 @@ const BASE: u64 = 0x1_0000;
 /// # Errors
 /// The tables or a relocation can't be used.
 pub fn lay_out(bytes: &[u8]) -> Result<Cow<'_, [u8]>, RelocationError> {
-    let elf = ElfFile64::<Endianness>::parse(bytes)?;
+    let elf = elf::open::<RelocationError>(bytes)?;
     let endian = elf.endian();
     if elf.elf_header().e_type(endian) != ET_REL {
         return Ok(Cow::Borrowed(bytes));

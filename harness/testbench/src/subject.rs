@@ -18,6 +18,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, Sect
 use sframe_engine::Abi;
 
 use crate::cfi::{self, CallFrameInfo, CfiInput};
+use crate::elf::{self, SharedBytes};
 use crate::lines::{Lines, LinesError};
 use crate::plt;
 
@@ -27,6 +28,9 @@ pub enum SubjectError {
     /// `object` can't read it.
     #[error("the section and symbol tables can't be read: {0}")]
     Object(#[from] object::Error),
+    /// They are made to be read for ever.
+    #[error(transparent)]
+    SharedBytes(#[from] SharedBytes),
     /// The section's header and the file disagree.
     #[error("the .sframe section lies outside the file")]
     SectionOutsideFile,
@@ -58,7 +62,7 @@ impl<'a> Subject<'a> {
     /// The tables are malformed. A file without symbols or without `.sframe`
     /// is not an error here.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, SubjectError> {
-        let elf = ElfFile64::<Endianness>::parse(bytes)?;
+        let elf = elf::open::<SubjectError>(bytes)?;
         Ok(Self { sframe: find_sframe(&elf, bytes)?, symbols: Symbols::read(&elf), elf })
     }
 
@@ -275,7 +279,7 @@ impl Symbols {
                 // A symbol without a size reaches to the next one.
                 let next = found.get(index + 1).map_or(u64::MAX, |(next, ..)| *next);
                 let end = if *size == 0 { next } else { address.saturating_add(*size) };
-                Symbol { address: *address, end, name: name.clone() }
+                Symbol { address: *address, end, name: cut(name).to_owned() }
             })
             .collect();
         Self { symbols }
@@ -324,6 +328,13 @@ impl Symbols {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.symbols.iter().map(|symbol| plain(&symbol.name))
     }
+}
+
+/// Longer names are cut, in characters: findings repeat them.
+const LONGEST_NAME: usize = 1 << 12;
+
+fn cut(name: &str) -> &str {
+    name.char_indices().nth(LONGEST_NAME).map_or(name, |(end, _)| &name[..end])
 }
 
 /// The name without what compilers append to clones: `f.constprop.0` is `f`.

@@ -276,6 +276,17 @@ fn an_unwinder_that_never_answers_breaks_the_case(#[case] misdeed: &str) {
     assert_eq!(report["unwinder"]["restarts"], 32);
 }
 
+/// What is asked has to be read: nothing is kept for a process that does not.
+#[test]
+fn questions_without_end_are_no_answer() {
+    let read = r#"{"id":3,"read":{"stop":0,"address":"0x3fffe00000","size":65536}}"#;
+    let (status, report) =
+        check("gnu-2.47/amd64/leaf.O2", &after_the_handshake(&format!("exec yes '{read}'")), &[]);
+    assert_eq!(status, 4, "{report}");
+    let broken = report["broken"].as_str().expect("a reason");
+    assert!(broken.contains("does not read what it is told"), "{broken}");
+}
+
 /// Answers that come too late are answers to nothing.
 #[test]
 fn late_answers_are_none() {

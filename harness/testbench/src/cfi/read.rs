@@ -150,6 +150,10 @@ const CIE_SHARE: usize = 64;
 /// And so many bytes more.
 const SPARE_CIE_BYTES: usize = 1 << 24;
 
+/// Rows of one FDE, with the rules for registers in each of them, are no more
+/// than these: every byte of an FDE can repeat all rules of the row before.
+const MAX_ROWS_AND_RULES: usize = 1 << 21;
+
 /// The pseudo-register that tells whether a return address is signed.
 const RA_SIGN_STATE: u16 = 34;
 
@@ -374,11 +378,14 @@ where
     let mut context = UnwindContext::new();
     let mut table_rows = entry.rows(section, &table.bases, &mut context)?;
     let mut rows = Vec::new();
+    let mut left = MAX_ROWS_AND_RULES;
     while let Some(row) = table_rows.next_row()? {
         let range = row.start_address()..row.end_address();
         if range.is_empty() {
             continue;
         }
+        let rules = row.registers().count();
+        left = left.checked_sub(1 + rules).ok_or(gimli::Error::TooManyRegisterRules)?;
         let signed = matches!(
             row.register(gimli::Register(RA_SIGN_STATE)),
             Some(RegisterRule::Constant(state)) if state & 1 != 0

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::lint::all_rules;
 use crate::spec::named::named;
 use crate::yaml::suggest::closest;
-use crate::yaml::{Error, Source};
+use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// A reason shorter than this many characters explains nothing.
 const MIN_REASON: usize = 20;
@@ -191,7 +191,9 @@ impl Check<'_> {
     }
 
     fn wrong(&mut self, path: &[&str], message: impl Into<String>, help: &str) {
-        self.errors.push(self.source.error_at(self.source.span(path), message, Some(help)));
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(self.source.error_at(self.source.span(path), message, Some(help)));
+        }
     }
 
     fn sections(&mut self) {

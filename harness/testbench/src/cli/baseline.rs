@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use sframe_testbench::files;
 use sframe_testbench::report::{Baseline, Comparison, Report};
 
 use super::exit::{Failure, Status};
-use super::merge::read_report;
+use super::merge::{MAX_REPORT_BYTES, read_report};
 use super::{print, status, write_file};
 
 #[derive(Args)]
@@ -83,7 +84,8 @@ pub(super) fn gate(
 pub(super) fn load(path: &Path) -> Result<Baseline, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| unusable(&error))?;
+    let bytes = files::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
+    let text = String::from_utf8(bytes).map_err(|error| unusable(&error))?;
     Baseline::parse(&text).map_err(|error| unusable(&error))
 }
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use sframe_engine::{ByteOrder, Version};
 use sframe_testbench::convert::{self, Converted, Request};
+use sframe_testbench::files;
 use sframe_testbench::finding::Address;
 use sframe_testbench::layout::Layout;
 use sframe_testbench::subject::{Subject, Symbols};
@@ -89,7 +90,7 @@ impl Convert {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
+        let bytes = files::read(&self.file, files::MAX_BYTES).map_err(|error| unusable(&error))?;
         let request = Request {
             version: self.to,
             byte_order: self.byte_order.map(|order| match order {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sframe_testbench::diff::diff_file;
+use sframe_testbench::files;
 
 use super::exit::{Failure, Status};
 use super::{print, print_json, status};
@@ -21,7 +22,7 @@ impl Diff {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
+        let bytes = files::read(&self.file, files::MAX_BYTES).map_err(|error| unusable(&error))?;
         let report = diff_file(&bytes, &name).map_err(|error| unusable(&error))?;
         if self.json {
             print_json(&report)?;

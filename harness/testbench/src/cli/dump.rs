@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sframe_testbench::dump::{self, Document};
+use sframe_testbench::files;
 use sframe_testbench::input::Input;
 
 use super::exit::{Failure, Status};
@@ -37,7 +38,7 @@ impl Dump {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
+        let bytes = files::read(&self.file, files::MAX_BYTES).map_err(|error| unusable(&error))?;
         let input = Input::open(&bytes, self.address).map_err(|error| unusable(&error))?;
         let content = dump::Dump::decode(&input.data, input.address).map_err(|error| unusable(&error))?;
         if self.json {

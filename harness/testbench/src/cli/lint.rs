@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use sframe_testbench::files;
 use sframe_testbench::lint::lint_file;
 use sframe_testbench::report::sarif_of_lint;
 
@@ -25,7 +26,7 @@ impl Lint {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        let bytes = std::fs::read(&self.file).map_err(|error| unusable(&error))?;
+        let bytes = files::read(&self.file, files::MAX_BYTES).map_err(|error| unusable(&error))?;
         let report = lint_file(&bytes, &name).map_err(|error| unusable(&error))?;
         if let Some(path) = &self.sarif {
             let text = serde_json::to_string_pretty(&sarif_of_lint(&report))

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use sframe_testbench::journal;
 use sframe_testbench::report::{Listing, Listings, Report, Style, merge, run_summary};
+use sframe_testbench::{files, journal};
 
 use super::baseline::{self, gate};
 use super::exit::{Failure, Status};
@@ -73,10 +73,13 @@ impl Merge {
     }
 }
 
+/// The largest report that is read, in bytes.
+pub(super) const MAX_REPORT_BYTES: u64 = 256 << 20;
+
 /// Reads `report.json`.
 pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| unusable(&error))?;
-    serde_json::from_str(&text).map_err(|error| unusable(&format!("this is no report of a run: {error}")))
+    let bytes = files::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
+    serde_json::from_slice(&bytes).map_err(|error| unusable(&format!("this is no report of a run: {error}")))
 }

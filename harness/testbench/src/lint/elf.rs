@@ -13,6 +13,7 @@ use sframe_engine::{Abi, Header, Section, Version};
 
 use super::catalogue as rules;
 use super::report::{Finding, LintReport, Summary};
+use crate::elf::{self, SharedBytes};
 use crate::subject::Symbols;
 use crate::subject::abi_of;
 
@@ -22,6 +23,9 @@ pub enum LintError {
     /// It is no 64-bit ELF file, or its tables are malformed.
     #[error("the file can't be read: {0}")]
     Object(#[from] object::Error),
+    /// They are made to be read for ever.
+    #[error(transparent)]
+    SharedBytes(#[from] SharedBytes),
     /// A section's header and the file disagree.
     #[error("the .sframe section lies outside the file")]
     SectionOutsideFile,
@@ -114,7 +118,7 @@ struct File<'a> {
 
 impl<'a> File<'a> {
     fn parse(bytes: &'a [u8]) -> Result<Self, LintError> {
-        let elf = ElfFile64::<Endianness>::parse(bytes)?;
+        let elf = elf::open::<LintError>(bytes)?;
         let endian = elf.endian();
         let header: &FileHeader64<Endianness> = elf.elf_header();
         let (mut loaded, mut executable, mut segments) = (Vec::new(), Vec::new(), Vec::new());

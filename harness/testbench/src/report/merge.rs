@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::{Report, SCHEMA};
+use crate::case::CaseReport;
 use crate::shard::Shard;
 
 /// Why reports are not the parts of one run.
@@ -58,6 +61,14 @@ pub enum MergeError {
         /// The numbers of those that are not there.
         missing: Vec<u32>,
     },
+    /// A case has numbers that no run comes to.
+    #[error("{name}: the numbers of case {case} are those of no run")]
+    Impossible {
+        /// Which one.
+        name: String,
+        /// The case's ID.
+        case: String,
+    },
     /// The cases of the shards are not those of one run.
     #[error("the shards have {got} different cases together, the run had {expected}")]
     Cases {
@@ -91,6 +102,9 @@ pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
         if !seen.insert(shard.number()) {
             return Err(MergeError::Twice { name, shard });
         }
+        if let Some(case) = of_shard.iter().find(|case| !is_possible(case)) {
+            return Err(MergeError::Impossible { name, case: case.id.clone() });
+        }
         cases.extend(of_shard);
     }
     let (of, expected) = first.ok_or(MergeError::Nothing)?;
@@ -104,4 +118,21 @@ pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
         return Err(MergeError::Cases { got, expected });
     }
     Ok(Report::new(cases))
+}
+
+/// No run counts further, and sums of so many numbers are numbers, too.
+const MAX_COUNT: u64 = 1 << 44;
+
+/// Whether a case can be added to others: its numbers come from a file.
+fn is_possible(case: &CaseReport) -> bool {
+    fn counts(value: &Value) -> bool {
+        match value {
+            Value::Number(number) => number.as_u64().is_none_or(|number| number <= MAX_COUNT),
+            Value::Array(values) => values.iter().all(counts),
+            Value::Object(values) => values.values().all(counts),
+            _ => true,
+        }
+    }
+    case.unreached.len() as u64 <= case.rows_total
+        && serde_json::to_value(case).is_ok_and(|case| counts(&case))
 }

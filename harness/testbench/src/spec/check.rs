@@ -1,17 +1,26 @@
 //! What a spec must fulfil beyond what its types can express.
 
+use std::collections::BTreeSet;
+
 use sframe_machine::Options;
 
 use super::{Abi, Exception, Selector, Spec, Targets, Verdict};
 use crate::clauses::Catalogue;
-use crate::yaml::{Error, Source};
+use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// A reason shorter than this many characters explains nothing.
 const MIN_REASON: usize = 20;
 
-/// All mistakes in a spec, in the order of the keys.
+/// A spec has no more bytes than these: entries are compared with each other.
+const MAX_BYTES: usize = 256 << 10;
+
+/// The mistakes in a spec, in the order of the keys.
 pub(super) fn check(spec: &Spec, source: &Source) -> Vec<Error> {
     let mut check = Check { spec, source, errors: Vec::new() };
+    if source.text().len() > MAX_BYTES {
+        check.wrong_key(&["program"], format!("the spec is larger than {MAX_BYTES} bytes"), "make it two");
+        return check.errors;
+    }
     check.head();
     check.stops();
     check.sweep();
@@ -29,6 +38,9 @@ pub(super) fn check(spec: &Spec, source: &Source) -> Vec<Error> {
 pub(super) fn check_clauses(spec: &Spec, source: &Source, catalogue: Option<&Catalogue>) -> Vec<Error> {
     let mut errors = Vec::new();
     for (index, id) in spec.clauses.iter().enumerate() {
+        if errors.len() == MAX_ERRORS {
+            break;
+        }
         let message = match catalogue {
             Some(catalogue) if catalogue.get(id).is_some() => continue,
             Some(catalogue) => catalogue.unknown(id),
@@ -49,12 +61,16 @@ struct Check<'a> {
 impl Check<'_> {
     /// A mistake in the value at a path.
     fn wrong(&mut self, path: &[&str], message: impl Into<String>, help: &str) {
-        self.wrong_at(self.source.span(path), message, help);
+        if self.errors.len() < MAX_ERRORS {
+            self.wrong_at(self.source.span(path), message, help);
+        }
     }
 
     /// A mistake that is best shown at a key.
     fn wrong_key(&mut self, path: &[&str], message: impl Into<String>, help: &str) {
-        self.wrong_at(self.source.key_span(path), message, help);
+        if self.errors.len() < MAX_ERRORS {
+            self.wrong_at(self.source.key_span(path), message, help);
+        }
     }
 
     fn wrong_at(&mut self, span: std::ops::Range<usize>, message: impl Into<String>, help: &str) {
@@ -106,11 +122,12 @@ impl Check<'_> {
 
     /// A list of names: none may be empty or appear twice.
     fn names(&mut self, key: &str, names: &[String]) {
+        let mut seen = BTreeSet::new();
         for (index, name) in names.iter().enumerate() {
             let at = index.to_string();
             if name.trim().is_empty() {
                 self.wrong(&[key, &at], "this name is empty", "remove it");
-            } else if names[..index].contains(name) {
+            } else if !seen.insert(name) {
                 self.wrong(&[key, &at], format!("`{name}` is listed twice"), "remove one");
             }
         }

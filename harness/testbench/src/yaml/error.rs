@@ -34,6 +34,25 @@ struct Place {
     column: usize,
 }
 
+/// Lines that are longer, with those before and behind, are not shown: nobody
+/// finds a place in them.
+const WIDEST: usize = 1000;
+
+impl Place {
+    fn is_wide(&self) -> bool {
+        let text: &str = self.source.inner();
+        let (before, behind) = (&text[..self.span.start], &text[self.span.start..]);
+        let lines: usize = before.lines().rev().take(2).chain(behind.lines().take(2)).map(str::len).sum();
+        lines > WIDEST
+    }
+}
+
+/// A message may quote the file, and what a terminal would obey is not shown as it is.
+fn printable(message: &str) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    message.chars().map(escape).collect()
+}
+
 impl Inner {
     fn one_line(&self) -> String {
         let mut out = self.path.display().to_string();
@@ -51,7 +70,7 @@ impl Inner {
 impl Error {
     /// An error about the file as a whole.
     pub(crate) fn of_file(path: &Path, message: String, help: Option<String>) -> Self {
-        Self(Box::new(Inner { path: path.to_path_buf(), message, help, place: None }))
+        Self(Box::new(Inner { path: path.to_path_buf(), message: printable(&message), help, place: None }))
     }
 
     /// An error at `span`, a byte range of `text`.
@@ -66,7 +85,7 @@ impl Error {
         let (line, column) = line_and_column(&text, span.start);
         let source = NamedSource::new(path.display().to_string(), text);
         let place = Some(Place { source, span, line, column });
-        Self(Box::new(Inner { path: path.to_path_buf(), message, help, place }))
+        Self(Box::new(Inner { path: path.to_path_buf(), message: printable(&message), help, place }))
     }
 
     /// The file.
@@ -95,6 +114,9 @@ impl Error {
     /// Without `colour` it is plain ASCII and the same everywhere, whatever the
     /// terminal or the environment; with it, it is for a terminal.
     pub fn render(&self, colour: bool) -> String {
+        if self.0.place.as_ref().is_some_and(Place::is_wide) {
+            return format!("{self}\n");
+        }
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::none() };
         let handler = GraphicalReportHandler::new_themed(theme)
             .with_links(false)

@@ -43,6 +43,10 @@ use serde::de::DeserializeOwned;
 pub use error::Error;
 pub use source::Source;
 
+/// So many mistakes are told of a file, at most. To find the place of each, the
+/// file is read again.
+pub(crate) const MAX_ERRORS: usize = 50;
+
 /// Parses `text`; `path` is only what errors call it.
 ///
 /// # Errors

@@ -1,7 +1,5 @@
 //! The text of a YAML file, and errors that point into it.
 
-use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::locate::{self, Aim};
 use super::{Error, parse};
+use crate::files;
 
 /// The byte-order mark that some editors put first. It belongs to the file,
 /// not to the YAML in it.
@@ -40,9 +39,7 @@ impl Source {
     /// A file that cannot be read, is larger than [`Source::MAX_BYTES`] or is
     /// not UTF-8.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(Self::MAX_BYTES as u64 + 1).read_to_end(&mut bytes))
+        let bytes = files::read(path, Self::MAX_BYTES as u64)
             .map_err(|error| Error::of_file(path, format!("cannot be read: {error}"), None))?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Self { path: path.to_path_buf(), text: text.into() }),

@@ -17,13 +17,14 @@ use super::locate;
 pub(super) enum Fault {
     /// A key that its mapping already has.
     Duplicate(String),
-    /// More values than the file has characters: aliases of aliases.
+    /// More values and text than the file has characters: aliases of aliases.
     TooMuch,
 }
 
 /// The first fault, and where it is. Faults that parsing finds are left to it.
 pub(super) fn fault(text: &str) -> Option<(Range<usize>, Fault)> {
-    // Without aliases there are at most as many values as characters.
+    // Without aliases there are at most as many values as characters, and text is
+    // at most half as long again as it is written.
     let state = State { fault: RefCell::new(None), left: Cell::new(4 * text.len() + 16) };
     let everything = Everything(&state);
     let error = everything.deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
@@ -48,8 +49,13 @@ impl State {
         E::custom("fault")
     }
 
+    /// One value, or a text of so many bytes.
     fn visit_one<E: serde::de::Error>(&self) -> Result<(), E> {
-        match self.left.get().checked_sub(1) {
+        self.visit_text(0)
+    }
+
+    fn visit_text<E: serde::de::Error>(&self, len: usize) -> Result<(), E> {
+        match self.left.get().checked_sub(len + 1) {
             Some(left) => {
                 self.left.set(left);
                 Ok(())
@@ -101,8 +107,8 @@ impl<'de> Visitor<'de> for Everything<'_> {
         self.0.visit_one()
     }
 
-    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
-        self.0.visit_one()
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
+        self.0.visit_text(text.len())
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
@@ -157,6 +163,7 @@ impl Visitor<'_> for NewKey<'_> {
     }
 
     fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<String, E> {
+        self.state.visit_text(key.len())?;
         if self.seen.contains(key) {
             return Err(self.state.fail(Fault::Duplicate(key.to_owned())));
         }

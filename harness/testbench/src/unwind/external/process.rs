@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, sleep};
@@ -18,6 +19,8 @@ use crate::spec::Verdict;
 const STANDARD_ERROR: usize = 4096;
 /// So many characters of it, or of a bad answer, are shown.
 const SHOWN: usize = 300;
+/// While more bytes than these wait to be read by the process, it is told nothing.
+const MAX_WAITING: usize = 64 << 20;
 /// A process that was asked to end has so long to do so.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -58,6 +61,8 @@ pub(crate) struct Process {
     /// What is to be written to standard input. A thread writes it: a process
     /// that reads nothing must not keep the bench waiting.
     requests: Option<Sender<Vec<u8>>>,
+    /// So many bytes of them are not yet written.
+    waiting: Arc<AtomicUsize>,
     lines: Receiver<Line>,
     tail: Arc<Mutex<Tail>>,
     timeout: Duration,
@@ -83,11 +88,15 @@ impl Process {
             .process_group(0)
             .spawn()?;
         let (requests, to_write) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
         // A process that writes without being asked waits for the bench.
         let (read, lines) = sync_channel(1);
         let tail = Arc::new(Mutex::new(Tail::default()));
         if let Some(stdin) = child.stdin.take() {
-            Builder::new().name("requests".into()).spawn(move || write_requests(stdin, &to_write))?;
+            let waiting = waiting.clone();
+            Builder::new()
+                .name("requests".into())
+                .spawn(move || write_requests(stdin, &to_write, &waiting))?;
         }
         if let Some(stdout) = child.stdout.take() {
             Builder::new().name("answers".into()).spawn(move || read_lines(stdout, longest, &read))?;
@@ -96,7 +105,7 @@ impl Process {
             let tail = tail.clone();
             Builder::new().name("diagnostics".into()).spawn(move || read_tail(stderr, &tail))?;
         }
-        Ok(Self { what, child, requests: Some(requests), lines, tail, timeout, longest })
+        Ok(Self { what, child, requests: Some(requests), waiting, lines, tail, timeout, longest })
     }
 
     /// Sends a message.
@@ -104,6 +113,11 @@ impl Process {
         let mut line = serde_json::to_vec(message)
             .map_err(|error| Fault::bad_answer(format!("the request can't be written: {error}")))?;
         line.push(b'\n');
+        if self.waiting.fetch_add(line.len(), Ordering::Relaxed) > MAX_WAITING {
+            return Err(
+                self.fault(Verdict::BadAnswer, "it asks, and does not read what it is told".to_owned())
+            );
+        }
         // A process that is gone shows when its answer is read.
         if let Some(requests) = &self.requests {
             let _ = requests.send(line);
@@ -210,8 +224,9 @@ pub(super) fn shown(bytes: &[u8]) -> String {
     lines.join(" | ")
 }
 
-fn write_requests(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>) {
+fn write_requests(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>, waiting: &AtomicUsize) {
     for request in requests {
+        waiting.fetch_sub(request.len(), Ordering::Relaxed);
         if stdin.write_all(&request).and_then(|()| stdin.flush()).is_err() {
             break;
         }

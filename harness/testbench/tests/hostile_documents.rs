@@ -1,0 +1,413 @@
+//! YAML and JSON that was made by nobody who wanted it to be read: every key
+//! with every wrong value, keys twice, bombs, and what is no text. Each file is
+//! one error that says where, or is read; in bounded time and memory.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+use rstest::rstest;
+use serde_json::{Value, json};
+use sframe_testbench::report::{Baseline, Report, Style, merge, run_summary};
+use sframe_testbench::spec::Spec;
+use sframe_testbench::yaml::{self, Source};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A machine may be slow, and busy.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// What a key has in place of what it should have, in YAML.
+const WRONG: [&str; 34] = [
+    "null",
+    "true",
+    "0",
+    "-1",
+    "1.5",
+    "255",
+    "256",
+    "65536",
+    "4294967296",
+    "18446744073709551615",
+    "18446744073709551616",
+    "99999999999999999999999999999999999999999",
+    "1e400",
+    ".nan",
+    "-.inf",
+    "\"\"",
+    "x",
+    "\" x \"",
+    "\"\\0\"",
+    "\"\\e[31m\"",
+    "\"a\\nb\"",
+    "[]",
+    "[[]]",
+    "[x]",
+    "[0, 0]",
+    "{}",
+    "{x: y}",
+    "{{}: y}",
+    "[{}]",
+    "!tag x",
+    "!!binary x",
+    "*x",
+    "2001-01-01",
+    "0x7fffffffffffffff",
+];
+
+/// A mark that no spec has; it stands for what is put in its place.
+const PLACE: &str = "@place@";
+
+/// A place in a document: keys and indices.
+type Path_ = Vec<String>;
+
+fn paths(value: &Value, path: &Path_, found: &mut Vec<Path_>) {
+    found.push(path.clone());
+    let mut within = |key: String, value: &Value| paths(value, &[&path[..], &[key]].concat(), found);
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| within(key.clone(), value)),
+        // One of many is like the others.
+        Value::Array(list) => {
+            (0..).zip(list).take(2).for_each(|(index, value): (u32, _)| within(index.to_string(), value))
+        }
+        _ => {}
+    }
+}
+
+fn at<'v>(value: &'v mut Value, path: &[String]) -> &'v mut Value {
+    path.iter().fold(value, |value, key| match value {
+        Value::Array(list) => &mut list[key.parse::<usize>().expect("an index")],
+        value => &mut value[key.as_str()],
+    })
+}
+
+/// The document with something else at a place.
+fn with(document: &Value, path: &[String], text: &str) -> String {
+    let mut document = document.clone();
+    *at(&mut document, path) = PLACE.into();
+    document.to_string().replace(&format!("{PLACE:?}"), text)
+}
+
+/// A spec that has every key, and those of the repository.
+fn specs() -> Vec<Value> {
+    let full = json!({
+        "program": "p", "summary": "s", "clauses": ["c"], "args": ["a"], "exit_status": 1, "stack_size": 65536,
+        "targets": ["amd64"], "toolchains": ["gnu-2.47"],
+        "skip": [{"where": {"abi": "amd64", "toolchain": "gnu-2.47", "variant": "O2", "sframe_version": 3}, "reason": "r"}],
+        "sweep": [{"where": {"abi": "amd64"}, "covered": "90%", "rows": "50%", "min_depth": 1, "min_instructions": 1,
+                   "control_flow": ["signals"]}],
+        "stops": [{"at": "main", "hit": 1, "frames": ["main"], "end": "outermost", "where": {"abi": "amd64"}}],
+        "signals": [{"signal": 10, "at": "main", "during": ["main"], "hits": 1, "min_deliveries": 1, "complete": true,
+                     "ends": ["outermost"], "where": {"abi": "amd64"}}],
+        "ends": [{"ends": ["outermost"], "where": {"abi": "amd64"}}],
+        "known": [{"verdict": "wrong-cfa", "function": "f", "row": "+0x1", "blame": "consumer", "reason": "r",
+                   "where": {"abi": "amd64"}}],
+        "uncovered": [{"functions": ["f"], "instructions": 1, "reason": "r", "where": {"abi": "amd64"}}],
+        "unreached": [{"functions": ["f"], "instructions": 1, "reason": "r", "where": {"abi": "amd64"}}],
+        "distrust": [{"trace": "backchain", "reason": "r"}],
+    });
+    let folder = repository().join("specs");
+    let names =
+        ["signals", "realign", "recursion", "coroutines"].map(|name| folder.join(format!("{name}.yaml")));
+    let read = |path| yaml::read::<Value>(path).unwrap_or_else(|error| panic!("{error}"));
+    std::iter::once(full).chain(names.iter().filter(|path| path.exists()).map(|path| read(path))).collect()
+}
+
+/// Reads a spec: an error says where it is, on one line that can be read.
+fn read(text: &str) -> Result<Spec, String> {
+    let started = Instant::now();
+    let source = Source::new(Path::new("p.yaml"), text);
+    let read = catch_unwind(AssertUnwindSafe(|| Spec::from_source(&source)));
+    let read = read.unwrap_or_else(|_| panic!("{:.2000}", text));
+    assert!(started.elapsed() < TIME_LIMIT, "{:?}: {:.200}", started.elapsed(), text);
+    read.map_err(|error| {
+        let line = error.to_string();
+        assert!(line.starts_with("p.yaml:") && error.position().is_some(), "{line}");
+        assert!(line.lines().count() == 1 && line.len() < 4000, "{line:?}");
+        assert!(!line.chars().any(char::is_control), "{line:?}");
+        assert!(error.render(false).len() < 10_000, "{line}");
+        line
+    })
+}
+
+#[test]
+fn every_key_of_a_spec_with_a_wrong_value_is_an_error_or_means_something() {
+    let specs = specs();
+    let mut keys = BTreeSet::new();
+    let mut tried = Vec::new();
+    for spec in &specs {
+        let mut places = Vec::new();
+        paths(spec, &Vec::new(), &mut places);
+        keys.extend(places.iter().flatten().filter(|key| key.parse::<u32>().is_err()).cloned());
+        tried.extend(places.into_iter().flat_map(|place| WRONG.map(|wrong| with(spec, &place, wrong))));
+    }
+    // The generator has all keys that there are.
+    let schema = std::fs::read_to_string(repository().join("specs/spec.schema.json")).expect("the schema");
+    let schema: Value = serde_json::from_str(&schema).expect("JSON");
+    let objects = schema["$defs"].as_object().expect("kinds").values().chain([&schema]);
+    let known: BTreeSet<String> = objects
+        .flat_map(|object| object["properties"].as_object().into_iter().flatten())
+        .map(|(key, _)| key.clone())
+        .collect();
+    let missing: Vec<_> = known.difference(&keys).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+
+    let errors = tried.par_iter().filter(|text| read(text).is_err()).count();
+    assert!(tried.len() > 3000 && errors * 10 > tried.len() * 8, "{errors} of {}", tried.len());
+}
+
+/// The document as text in which the mapping at a place has its first key twice.
+fn with_a_key_twice(value: &Value, path: &[String]) -> Option<String> {
+    let mut copy = value.clone();
+    let map = at(&mut copy, path).as_object()?.clone();
+    let (key, first) = map.iter().next()?;
+    let mapping = Value::from(map.clone()).to_string();
+    let twice = format!("{}, {}: {first}}}", &mapping[..mapping.len() - 1], Value::from(key.as_str()));
+    Some(with(value, path, &twice))
+}
+
+#[test]
+fn a_key_twice_is_an_error_at_every_depth() {
+    let mut tried = 0;
+    for spec in specs() {
+        let mut places = Vec::new();
+        paths(&spec, &Vec::new(), &mut places);
+        for place in places {
+            let Some(text) = with_a_key_twice(&spec, &place) else { continue };
+            let error = read(&text).expect_err(&text);
+            assert!(error.contains("duplicate key"), "{error}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 30, "{tried}");
+}
+
+/// What is small, or no larger than a spec may be, and takes parsers for ever.
+#[rstest]
+#[case::lists_in_lists("- ".repeat(1 << 20))]
+#[case::keys_in_keys("? ".repeat(1 << 20))]
+#[case::mappings_in_mappings((0..2000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect())]
+#[case::brackets("[".repeat(1 << 20))]
+#[case::braces("{".repeat(900))]
+#[case::pairs("{a: ".repeat(900))]
+#[case::brackets_that_close(format!("a: {}{}", "[".repeat(900), "]".repeat(900)))]
+#[case::laughs((0..30).map(|depth| format!("a{depth}: &a{depth} [*a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}, *a{0}]\n", depth - 1)).collect::<String>().replacen("*a-1", "x", 9))]
+#[case::laughing_keys((0..30).map(|depth| format!("a{depth}: &a{depth} {{? *a{0} : *a{0}}}\n", depth - 1)).collect::<String>().replace("*a-1", "x"))]
+#[case::merged_laughs((0..30).map(|depth| format!("a{depth}: &a{depth} {{<<: [*a{0}, *a{0}], x{depth}: *a{0}}}\n", depth - 1)).collect::<String>().replace("*a-1", "{y: z}"))]
+#[case::long_laughs(format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(1 << 18)))]
+#[case::anchors((0..200_000).map(|index| format!("&a{index} ")).collect::<String>() + "x")]
+#[case::anchored((0..100_000).map(|index| format!("- &a{index} x\n- *a{index}\n")).collect())]
+#[case::itself("program: &p [*p]".to_owned())]
+#[case::a_long_key(format!("{}: x", "k".repeat(2 << 20)))]
+#[case::long_keys((0..2000).map(|index| format!("k{index}{}: x\n", "k".repeat(1000))).collect())]
+#[case::many_keys((0..200_000).map(|index| format!("k{index}: x\n")).collect())]
+#[case::many_keys_of_a_known_one(format!("program: p\nsummary: s\nsweep: [{{where: {{{}}}}}]", (0..100_000).map(|index| format!("k{index}: x, ")).collect::<String>()))]
+#[case::a_long_value(format!("program: {}", "v".repeat(3 << 20)))]
+#[case::an_open_quote(format!("program: \"{}", "v\n".repeat(1 << 20)))]
+#[case::quotes("'".repeat(3 << 20))]
+#[case::escapes(format!("program: \"{}\"", "\\x41".repeat(1 << 19)))]
+#[case::a_long_block(format!("program: |\n{}", "  v\n".repeat(1 << 19)))]
+#[case::line_ends("\n".repeat(4 << 20))]
+#[case::blanks(" ".repeat(4 << 20))]
+#[case::comments("#\n".repeat(2 << 20))]
+#[case::documents("--- x\n".repeat(1 << 19))]
+#[case::empty_documents("---\n".repeat(1 << 20))]
+#[case::ends("...\n".repeat(1 << 20))]
+#[case::directives("%TAG ! !\n".repeat(1 << 18) + "--- x")]
+#[case::another_version("%YAML 9.9\n---\nprogram: p\n".to_owned())]
+#[case::tags("!t ".repeat(1 << 20))]
+#[case::a_long_tag(format!("program: !{} x", "t".repeat(1 << 20)))]
+#[case::colons(":".repeat(1 << 20))]
+#[case::colons_apart(": ".repeat(1 << 20))]
+#[case::commas(format!("[{}]", ",".repeat(1 << 20)))]
+#[case::stars("*".repeat(1 << 20))]
+#[case::tabs("\t".repeat(1 << 20))]
+#[case::a_tab_between("program:\tp\n\tsummary: s".to_owned())]
+#[case::marks("\u{feff}\u{feff}program: p".to_owned())]
+#[case::a_zero("program: \0".to_owned())]
+#[case::a_dense_list(format!("program: p\nsummary: s\nclauses: [{}]", "x,".repeat(1 << 20)))]
+#[case::stops(format!("program: p\nsummary: s\nstops: [{}]", "{},".repeat(1 << 19)))]
+#[case::sound_stops(format!("program: p\nsummary: s\nstops:\n{}", (0..4000).map(|hit| format!("- {{at: main, hit: {}, frames: [main]}}\n", hit + 1)).collect::<String>()))]
+#[case::errors(format!("program: p\nsummary: s\nstops:\n{}", "- {at: main, frames: [main]}\n".repeat(4000)))]
+fn bombs_are_one_error(#[case] text: String) {
+    let read = read(&text);
+    assert!(read.is_err() || text.contains("hit: 3999"), "{:.200}", text);
+}
+
+/// Runs the bench with limits: address space in KiB, CPU in seconds.
+fn bench(arguments: &[&str]) -> Output {
+    Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -v 4194304 && ulimit -t 60 && exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_sframe-testbench"),
+        ])
+        .args(arguments)
+        .current_dir(repository())
+        .env("RAYON_NUM_THREADS", "2")
+        .output()
+        .expect("the bench runs")
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], part: &str) {
+    let output = bench(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error:.1000}");
+    assert!(error.contains(part) && output.stdout.is_empty(), "{part}: {error:.1000}");
+    assert!(error.len() < 3000 && !error.contains("panicked"), "{error:.1000}");
+}
+
+/// Whatever kind of YAML file it is.
+#[test]
+fn what_is_no_text_is_one_error_in_every_kind_of_file() {
+    let utf16 = |text: &str, mark: [u8; 2]| {
+        mark.into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect::<Vec<u8>>()
+    };
+    let contents: [(&str, Vec<u8>, &str); 9] = [
+        ("empty", Vec::new(), "the file is empty"),
+        ("utf16", utf16("program: p\n", [0xff, 0xfe]), "is not UTF-8 text"),
+        ("latin1", b"program: caf\xe9\n".to_vec(), "is not UTF-8 text"),
+        ("zero", b"program: \0\n".to_vec(), "U+0000 is not allowed"),
+        ("list", b"- a\n".to_vec(), "invalid type"),
+        ("laughs", b"a: &a [x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b]\nd: [*c, *c, *c, *c, *c]\n".to_vec(), "aliases repeat too much"),
+        ("deep", vec![b'['; 2000], "brackets are open"),
+        ("twice", b"program: p\nprogram: p\n".to_vec(), "duplicate key"),
+        ("large", vec![b'x'; 100 << 20], "too large to be read"),
+    ];
+    for (name, content, message) in contents {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+        std::fs::create_dir(path("specs")).expect("a folder");
+        std::fs::create_dir(path("corpus")).expect("a folder");
+        std::fs::write(path("specs/p.yaml"), &content).expect("a file");
+        refused(&["run", "--specs", &path("specs")], message);
+        std::fs::rename(path("specs/p.yaml"), path("specs/clauses.yaml")).expect("a file");
+        refused(&["clauses", "--specs", &path("specs")], message);
+        std::fs::write(path("corpus/manifest.yaml"), &content).expect("a file");
+        refused(&["run", "--corpus", &path("corpus")], message);
+        let _ = name;
+    }
+}
+
+// JSON.
+
+/// A report of a few cases, as shard 1 of 1.
+fn report() -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("UTF-8");
+    let run = [
+        "run",
+        "--json",
+        "--spec",
+        "realign",
+        "--toolchain",
+        "gnu-2.47",
+        "--abi",
+        "amd64",
+        "--shard",
+        "1/1",
+        "--report",
+        path,
+    ];
+    let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .args(run)
+        .current_dir(repository())
+        .output()
+        .expect("the bench runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn every_key_of_a_report_with_a_wrong_value_is_an_error_or_means_something() {
+    const WRONG: [&str; 14] = [
+        "null",
+        "true",
+        "0",
+        "-1",
+        "1",
+        "1.5",
+        "9007199254740993",
+        "18446744073709551615",
+        "1e300",
+        "\"\"",
+        "\"x\"",
+        "[]",
+        "{}",
+        "[[]]",
+    ];
+    let report = report();
+    let sound: Report = serde_json::from_value(report.clone()).expect("a report");
+    let baseline = Baseline::of(&sound);
+    let mut places = Vec::new();
+    paths(&report, &Vec::new(), &mut places);
+    let texts: Vec<String> =
+        places.iter().flat_map(|place| WRONG.map(|wrong| with(&report, place, wrong))).collect();
+    let (mut errors, mut reports) = (0, 0);
+    for text in &texts {
+        let Ok(read) = serde_json::from_str::<Report>(text) else {
+            errors += 1;
+            continue;
+        };
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            let comparison = baseline.compare(&read, true);
+            let mut tightened = baseline.clone();
+            tightened.tighten(&read);
+            assert!(tightened.text().is_ok());
+            drop((comparison, Baseline::of(&read)));
+            // Twice the same number is what overflows.
+            let mut two = read.clone();
+            two.cases.extend(read.cases.iter().cloned().map(|mut case| {
+                case.id += "'";
+                case
+            }));
+            two.selected = two.cases.len() as u64;
+            merge(vec![("a".into(), read)]).is_ok()
+                | merge(vec![("b".into(), two)])
+                    .is_ok_and(|merged| !run_summary(&merged, Duration::ZERO, Style::default()).is_empty())
+        }));
+        reports += usize::from(done.unwrap_or_else(|_| panic!("{text:.3000}")));
+    }
+    assert!(texts.len() > 1000 && errors > 500 && reports > 100, "{errors} {reports} of {}", texts.len());
+
+    let text = baseline.text().expect("text");
+    let document: Value = serde_json::from_str(&text).expect("JSON");
+    let mut places = Vec::new();
+    paths(&document, &Vec::new(), &mut places);
+    let mut errors = 0;
+    for text in places.iter().flat_map(|place| WRONG.map(|wrong| with(&document, place, wrong))) {
+        match Baseline::parse(&text) {
+            Ok(read) => drop(read.compare(&sound, true)),
+            Err(error) => {
+                errors += 1;
+                assert!(error.to_string().lines().count() == 1, "{error}");
+            }
+        }
+    }
+    assert!(errors > 50, "{errors}");
+}
+
+#[rstest]
+#[case::brackets("[".repeat(1 << 20))]
+#[case::pairs("{\"schema\":".repeat(1 << 20))]
+#[case::a_long_number("1".repeat(1 << 20))]
+#[case::a_long_string(format!("\"{}", "x".repeat(1 << 20)))]
+#[case::nothing(String::new())]
+#[case::a_key_twice("{\"schema\": 1, \"schema\": 1}".to_owned())]
+#[case::another_schema("{\"schema\": 4294967295, \"cases\": {}}".to_owned())]
+#[case::what_follows("{} {}".to_owned())]
+fn json_bombs_are_one_error(#[case] text: String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    std::fs::write(path("report.json"), text).expect("a file");
+    refused(&["merge", &path("")], "report.json");
+    refused(&["baseline", "create", &path("new"), &path("report.json")], "report.json");
+    refused(&["baseline", "update", &path("report.json"), &path("report.json")], "report.json");
+    refused(&["run", "--spec", "leaf", "--baseline", &path("report.json")], "report.json");
+}
