@@ -2,11 +2,17 @@
    (harness/protocol/README.md).  The library finds functions and rows and says
    what their data words mean; this file applies the rules to a frame.
 
-   cc -I... main.c libsframe.a -o libsframe-unwinder  */
+   cc -I... main.c libsframe.a -o libsframe-unwinder
+
+   Look-ups of the library take all function starts for relative to their
+   fields, also where SFRAME_F_FDE_FUNC_START_PCREL is not set.  With --pcrel
+   they are made so before it gets a section, so that its other answers about
+   such sections can be seen.  */
 
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +146,7 @@ static struct image images[MAX_IMAGES];
 static int image_count;
 static enum abi abi;
 static bool big_endian;
+static bool make_pcrel;
 static unsigned address_bits;
 
 /* A stop.  */
@@ -205,6 +212,61 @@ strip (uint64_t address)
     return address;
   uint64_t mask = ~UINT64_C (0) << address_bits;
   return address >> 55 & 1 ? address | mask : address & ~mask;
+}
+
+static uint64_t
+field (const unsigned char *p, unsigned size, bool big)
+{
+  uint64_t value = 0;
+  for (unsigned i = 0; i < size; i++)
+    value |= (uint64_t) p[i] << 8 * (big ? size - 1 - i : i);
+  return value;
+}
+
+/* Makes function starts relative to their fields, if they are not.  */
+static void
+starts_from_fields (unsigned char *data, size_t size)
+{
+  const size_t header = sizeof (sframe_header);
+  if (size < header || (data[3] & SFRAME_F_FDE_FUNC_START_PCREL)
+      || (data[2] != SFRAME_VERSION_2 && data[2] != SFRAME_VERSION_3))
+    return;
+  bool big = field (data, 2, false) != SFRAME_MAGIC;
+  if (field (data, 2, big) != SFRAME_MAGIC)
+    return;
+  bool is_v3 = data[2] == SFRAME_VERSION_3;
+  unsigned width = is_v3 ? 8 : 4;
+  size_t entry = is_v3 ? sizeof (sframe_func_desc_idx_v3)
+		       : sizeof (sframe_func_desc_entry_v2);
+  uint64_t count = field (data + offsetof (sframe_header, sfh_num_fdes), 4, big);
+  uint64_t at = header + data[offsetof (sframe_header, sfh_auxhdr_len)]
+		+ field (data + offsetof (sframe_header, sfh_fdeoff), 4, big);
+  data[3] |= SFRAME_F_FDE_FUNC_START_PCREL;
+  for (; count && at + width <= size; count--, at += entry)
+    {
+      uint64_t start = field (data + at, width, big) - at;
+      for (unsigned i = 0; i < width; i++)
+	data[at + (big ? width - 1 - i : i)] = start >> 8 * i;
+    }
+}
+
+static sframe_decoder_ctx *
+decode (unsigned char *data, size_t size, int *error)
+{
+  if (make_pcrel)
+    starts_from_fields (data, size);
+  return sframe_decode ((const char *) data, size, error);
+}
+
+static const char unsorted[] = "sframe_find_fre: FDEs that are not sorted";
+
+/* Why there is no decoder.  Newer libraries know no version 1, whatever they
+   call it.  */
+static const char *
+problem_of (const unsigned char *data, size_t size, int error)
+{
+  return size > 2 && data[2] == SFRAME_VERSION_1
+	   ? "sframe_decode: version 1" : sframe_errmsg (error);
 }
 
 /* A function: its index, start (from the start of the section), and kind.  */
@@ -386,11 +448,10 @@ walk (const char *stop)
 	  break;
 	}
       sframe_frame_row_entry row;
-      int error = sframe_find_fre (image->decoder, at, &row);
-      if (error)
+      if (sframe_find_fre (image->decoder, at, &row) != 0)
 	{
-	  snprintf (end, sizeof end, "\"kind\":\"no-row\",\"message\":\"%s\"",
-		    sframe_errmsg (error));
+	  /* It fails without a reason.  */
+	  strcpy (end, "\"kind\":\"no-row\"");
 	  break;
 	}
       int e = 0;
@@ -508,15 +569,17 @@ open_image (const char *image)
   free (path);
   size_t size = number (get (section, "size"));
   /* The decoder keeps pointers into it.  */
-  char *data = malloc (size + 1);
+  unsigned char *data = malloc (size + 1);
   if (file == NULL || fseek (file, number (get (section, "offset")), SEEK_SET)
       || fread (data, 1, size, file) != size)
     return "an image can't be read";
   fclose (file);
   int error = 0;
-  sframe_decoder_ctx *decoder = sframe_decode (data, size, &error);
+  sframe_decoder_ctx *decoder = decode (data, size, &error);
   if (decoder == NULL)
-    return sframe_errmsg (error);
+    return problem_of (data, size, error);
+  if (!(sframe_decoder_get_flags (decoder) & SFRAME_F_FDE_SORTED))
+    return unsorted;
   images[image_count++]
     = (struct image) { number (get (image, "start")), number (get (image, "end")),
 		       number (get (section, "address")), decoder };
@@ -535,7 +598,7 @@ open_process (const char *process)
   for (const char *p = first (get (process, "images")); p && !problem; p = next (p))
     problem = open_image (p);
   if (problem)
-    printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"sframe_decode: %s\"}\n", request, problem);
+    printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"%s\"}\n", request, problem);
   else
     printf ("{\"id\":%" PRIu64 "}\n", request);
 }
@@ -548,13 +611,12 @@ section (const char *question)
   unsigned char *bytes = bytes_of (get (question, "bytes"), &len);
   uint64_t loaded = number (get (question, "address"));
   int error = 0;
-  sframe_decoder_ctx *decoder = sframe_decode ((char *) bytes, len, &error);
+  sframe_decoder_ctx *decoder = decode (bytes, len, &error);
   if (decoder == NULL)
     {
-      /* Newer libraries know no version 1, whatever they call it.  */
-      if (len > 2 && bytes[2] == 1)
-	printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"version 1: sframe_decode: %s\"}\n",
-		request, sframe_errmsg (error));
+      if (len > 2 && bytes[2] == SFRAME_VERSION_1)
+	printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"%s\"}\n", request,
+		problem_of (bytes, len, error));
       else
 	printf ("{\"id\":%" PRIu64 ",\"section\":{\"reject\":{\"kind\":\"unspecified\"}}}\n", request);
       free (bytes);
@@ -562,8 +624,7 @@ section (const char *question)
     }
   if (!(sframe_decoder_get_flags (decoder) & SFRAME_F_FDE_SORTED))
     {
-      printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"sframe_find_fre: FDEs that are not sorted\"}\n",
-	      request);
+      printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"%s\"}\n", request, unsorted);
       sframe_decoder_free (&decoder);
       free (bytes);
       return;
@@ -589,12 +650,28 @@ section (const char *question)
 	printf ("\"fde\":%" PRIu32 ",\"row\":\"none\"}", f.index);
       else
 	{
-	  /* Of several rows with one start, look-ups take the last.  */
+	  int cfa_error = 0, ra_error = 0;
+	  sframe_fre_get_cfa_offset (decoder, &row,
+				     f.is_flex ? SFRAME_FDE_TYPE_FLEX : SFRAME_FDE_TYPE_DEFAULT,
+				     &cfa_error);
+	  if (cfa_error
+	      && (!sframe_fre_get_ra_undefined_p (decoder, &row, &ra_error) || ra_error))
+	    {
+	      printf ("\"reject\":{\"kind\":\"unspecified\"}}");
+	      continue;
+	    }
+	  /* It doesn't say which one: the last that is the same.  */
 	  uint32_t found = 0;
 	  for (uint32_t i = 0; i < f.rows; i++)
-	    if (sframe_decoder_get_fre (decoder, f.index, i, &other) == 0
-		&& other.fre_start_addr == row.fre_start_addr)
-	      found = i;
+	    {
+	      if (sframe_decoder_get_fre (decoder, f.index, i, &other) != 0
+		  || other.fre_start_addr > row.fre_start_addr)
+		break;
+	      if (other.fre_start_addr == row.fre_start_addr
+		  && other.fre_info == row.fre_info
+		  && memcmp (other.fre_datawords, row.fre_datawords, MAX_DATAWORD_BYTES) == 0)
+		found = i;
+	    }
 	  printf ("\"fde\":%" PRIu32 ",\"row\":%" PRIu32 "}", f.index, found);
 	}
     }
@@ -604,16 +681,17 @@ section (const char *question)
 }
 
 int
-main (void)
+main (int argc, char **argv)
 {
+  make_pcrel = argc > 1 && strcmp (argv[1], "--pcrel") == 0;
   while (getline (&line, &line_size, stdin) > 0)
     {
       request = number (get (line, "id"));
       const char *part;
       if (get (line, "hello"))
 	printf ("{\"id\":%" PRIu64 ",\"hello\":{\"protocol\":1,\"name\":\"libsframe\","
-		"\"version\":\"" VERSION "\",\"data\":\"sframe\","
-		"\"section\":[\"lookups\"]}}\n", request);
+		"\"version\":\"" VERSION "%s\",\"data\":\"sframe\","
+		"\"section\":[\"lookups\"]}}\n", request, make_pcrel ? " --pcrel" : "");
       else if ((part = get (line, "open")))
 	open_process (part);
       else if ((part = get (line, "unwind")))

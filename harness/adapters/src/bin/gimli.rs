@@ -94,7 +94,7 @@ impl State<'_, '_> {
 
 impl Gimli {
     fn walk(&self, open: &Open, stop: &Stop, memory: &mut Memory<'_>) -> Backtrace {
-        let Roles { sp, fp, ra } = roles(open.abi);
+        let Roles { sp, fp, .. } = roles(open.abi);
         let mut registers: Registers =
             stop.registers.iter().map(|(number, value)| (*number, value.0)).collect();
         let endian = match open.endian {
@@ -104,8 +104,10 @@ impl Gimli {
         let (mut pc, mut is_return) = (stop.pc.0, false);
         let mut context = UnwindContext::new();
         let mut frames = Vec::new();
+        // From where FP was to be read, if it was not known last.
+        let mut unread_fp = 0;
         let end = loop {
-            let mut this = frame(pc, None, registers.get(&fp).copied().ok_or(0));
+            let mut this = frame(pc, None, registers.get(&fp).copied().ok_or(unread_fp));
             this.interrupted = Some(!is_return);
             if frames.len() == MAX_FRAMES - 1 {
                 frames.push(this);
@@ -145,19 +147,20 @@ impl Gimli {
                 if row.register(column) == Some(RegisterRule::Undefined) {
                     return Err(End::of(EndKind::Outermost));
                 }
-                let caller = callers(&mut state, &section, row, cfa, sp, open.abi)?;
+                let (caller, unread) = callers(&mut state, &section, row, cfa, sp, open.abi)?;
+                unread_fp = unread.get(&fp).copied().unwrap_or(unread_fp);
                 let found = *caller
                     .get(&u32::from(column.0))
                     .ok_or_else(|| End { what: Some(Tracked::Ra), ..End::of(EndKind::RaNotSaved) })?;
-                Ok((caller, found, fde.is_signal_trampoline()))
+                Ok((caller, u32::from(column.0), found, fde.is_signal_trampoline()))
             };
             match step() {
-                Ok((caller, found, signal)) => {
+                Ok((caller, column, found, signal)) => {
                     frames.push(this);
                     (registers, pc, is_return) = (caller, strip(open, found), !signal);
-                    // What the call left in the register of return addresses is gone.
+                    // The call has put its return address there.
                     if !signal && open.abi != Abi::Amd64 {
-                        registers.insert(ra, pc);
+                        registers.insert(column, pc);
                     }
                 }
                 Err(end) => {
@@ -170,7 +173,8 @@ impl Gimli {
     }
 }
 
-/// The registers of a caller.
+/// The registers of a caller; and from where those had to be read that could
+/// not.
 fn callers(
     state: &mut State<'_, '_>,
     section: &EhFrame<Slice<'_>>,
@@ -178,9 +182,9 @@ fn callers(
     cfa: u64,
     sp: u32,
     abi: Abi,
-) -> Result<Registers, End> {
+) -> Result<(Registers, BTreeMap<u32, u64>), End> {
     let failed = |error: gimli::Error| End::with_message(EndKind::Malformed, error.to_string());
-    let mut caller = state.registers.clone();
+    let (mut caller, mut unread) = (state.registers.clone(), BTreeMap::new());
     // The stack pointer of a caller is where the CFA says, unless a rule says otherwise.
     caller.insert(sp, if abi == Abi::S390x { cfa.wrapping_sub(160) } else { cfa });
     for (register, rule) in row.registers() {
@@ -188,12 +192,17 @@ fn callers(
         let value = match rule {
             RegisterRule::Undefined => None,
             RegisterRule::SameValue => state.registers.get(&number).copied(),
-            RegisterRule::Offset(offset) => state.memory.read_u64(cfa.wrapping_add_signed(*offset)),
+            RegisterRule::Offset(offset) => {
+                let address = cfa.wrapping_add_signed(*offset);
+                unread.insert(number, address);
+                state.memory.read_u64(address)
+            }
             RegisterRule::ValOffset(offset) => Some(cfa.wrapping_add_signed(*offset)),
             RegisterRule::Register(other) => state.registers.get(&u32::from(other.0)).copied(),
             RegisterRule::Expression(expression) => {
                 let expression = expression.get(section).map_err(failed)?;
                 let address = state.evaluate(expression, Some(cfa), Tracked::Fp).ok();
+                unread.insert(number, address.unwrap_or(0));
                 address.and_then(|address| state.memory.read_u64(address))
             }
             RegisterRule::ValExpression(expression) => {
@@ -208,7 +217,7 @@ fn callers(
             None => caller.remove(&number),
         };
     }
-    Ok(caller)
+    Ok((caller, unread))
 }
 
 impl Unwinder for Gimli {

@@ -1,53 +1,153 @@
-//! Writes `results.md` from the reports of runs: `results SAMPLE REPORT...`,
-//! where `REPORT.run.json` and `REPORT.vectors.json` are what `run --json` and
-//! `vectors --json` have printed.
+//! Writes `results.md` from what runs have reported and what people have found
+//! out about it: `results FINDINGS FOLDER SELECTION`. `FINDINGS` is
+//! `findings.yaml`; for each `name` in it, `FOLDER/NAME.run.json` and
+//! `FOLDER/NAME.vectors.json` are what `run --json` and `vectors --json` have
+//! printed, the latter empty if the unwinder answers no vectors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::path::Path;
+use std::sync::LazyLock;
 
+use regex_lite::Regex;
+use serde::Deserialize;
 use serde_json::Value;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let sample = arguments.next().ok_or("the sample is missing")?;
-    println!("# Other unwinders under test");
-    println!();
-    println!(
-        "Written by `ci/adapters --results`. Each line of a table is a kind of finding; the command shows it"
-    );
-    println!(
-        "again, with all places. A finding is a difference between the unwinder's answer and the call stack"
-    );
-    println!(
-        "where the engine of this project has none. `.eh_frame` may be wrong itself, and an adapter too."
-    );
-    println!();
-    println!("The sample:");
-    println!();
-    println!("    {sample}");
-    for report in arguments {
-        let path = Path::new(&report);
-        let read = |kind: &str| -> Result<Option<Value>, Box<dyn Error>> {
-            match std::fs::read(path.with_file_name(format!("{}.{kind}.json", name(path)))) {
-                Ok(bytes) if bytes.is_empty() => Ok(None),
-                Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
-                Err(error) => Err(error.into()),
-            }
-        };
-        let run = read("run")?.ok_or("a run without a report")?;
-        println!();
-        runs(&report, &run);
-        if let Some(vectors) = read("vectors")? {
-            println!();
-            sections(&report, &vectors);
-        }
-    }
-    Ok(())
+/// An unwinder, and what its answers come from.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Peer {
+    /// The names of its reports.
+    name: String,
+    /// The command that starts it.
+    command: String,
+    about: String,
+    /// The same with an option that works around a defect.
+    #[serde(default)]
+    workaround: Option<Workaround>,
+    findings: Vec<Entry>,
 }
 
-fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Workaround {
+    name: String,
+    command: String,
+    about: String,
+}
+
+/// A root cause.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: String,
+    kind: Kind,
+    what: String,
+    /// Clauses of `specs/clauses.yaml` or another text that says what is right.
+    #[serde(default)]
+    clauses: Vec<String>,
+    /// Where it is, in the source of the unwinder.
+    #[serde(default)]
+    source: Option<String>,
+    /// The command that shows it, without `sframe-testbench` and `--unwinder`.
+    reproduce: String,
+    matches: Vec<Pattern>,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    /// The unwinder does not do what the format's text says.
+    Defect,
+    /// It does not claim to, or the text leaves room.
+    Limit,
+    /// What it reads is wrong.
+    Data,
+    /// The bench is.
+    Bench,
+}
+
+const KINDS: [(Kind, &str); 4] = [
+    (Kind::Defect, "Defects"),
+    (Kind::Limit, "Limits"),
+    (Kind::Data, "What it reads is wrong"),
+    (Kind::Bench, "The bench is wrong, or has other conventions"),
+];
+
+/// What a finding or difference has to be. All keys but the last are regular
+/// expressions, for the whole of it; that of `message` is for a part of it.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Pattern {
+    verdict: Option<String>,
+    program: Option<String>,
+    abi: Option<String>,
+    toolchain: Option<String>,
+    function: Option<String>,
+    vector: Option<String>,
+    /// `opening`, `lookups`, or a fault.
+    part: Option<String>,
+    blame: Option<String>,
+    message: Option<String>,
+    /// That it is not there with the workaround.
+    worked_around: bool,
+}
+
+struct Matcher {
+    keys: Vec<(&'static str, Regex)>,
+    worked_around: bool,
+}
+
+impl Pattern {
+    fn matcher(&self) -> Result<Matcher, Box<dyn Error>> {
+        let of_run = self.verdict.is_some() || self.program.is_some() || self.function.is_some();
+        let keys = [
+            ("verdict", &self.verdict),
+            ("program", &self.program),
+            ("abi", &self.abi),
+            ("toolchain", &self.toolchain),
+            ("function", &self.function),
+            ("vector", &self.vector),
+            ("part", &self.part),
+            ("blame", &self.blame),
+            ("message", &self.message),
+        ];
+        if of_run && self.vector.is_some() {
+            return Err("a pattern is for a run's findings or for vectors".into());
+        }
+        let mut compiled = Vec::new();
+        for (key, pattern) in keys {
+            if let Some(pattern) = pattern {
+                let whole = format!("^(?:{pattern})$");
+                let pattern = if key == "message" { pattern } else { &whole };
+                compiled.push((key, Regex::new(pattern)?));
+            }
+        }
+        Ok(Matcher { keys: compiled, worked_around: self.worked_around })
+    }
+}
+
+/// A finding of a run or a difference of a vector, by its keys.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Item {
+    /// The case or the vector.
+    place: String,
+    keys: BTreeMap<&'static str, String>,
+}
+
+impl Item {
+    fn is_vector(&self) -> bool {
+        self.keys.contains_key("vector")
+    }
+}
+
+/// What two commands have reported of one unwinder.
+struct Report {
+    run: Value,
+    vectors: Option<Value>,
+    items: BTreeSet<Item>,
+    /// The cases that it was asked about.
+    asked: BTreeSet<String>,
 }
 
 fn text(value: &Value) -> &str {
@@ -58,120 +158,397 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A cell of a table: one line, not too long, and nothing that ends it.
-fn cell(text: &str) -> String {
-    let line: String =
-        text.split_whitespace().map(without_folders).collect::<Vec<_>>().join(" ").replace('|', "\\|");
-    let short: String = line.chars().take(300).collect();
-    if short.len() < line.len() { short + " ..." } else { short }
+impl Report {
+    fn read(folder: &Path, name: &str) -> Result<Self, Box<dyn Error>> {
+        let read = |kind: &str| -> Result<Option<Value>, Box<dyn Error>> {
+            let path = folder.join(format!("{name}.{kind}.json"));
+            let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            if bytes.is_empty() { Ok(None) } else { Ok(Some(serde_json::from_slice(&bytes)?)) }
+        };
+        let run = read("run")?.ok_or_else(|| format!("{name}: the run has no report"))?;
+        let vectors = read("vectors")?;
+        let (mut items, mut asked) = (BTreeSet::new(), BTreeSet::new());
+        for case in list(&run["cases"]) {
+            let place = text(&case["id"]).to_owned();
+            if case["unwinder"].is_object() {
+                asked.insert(place.clone());
+            }
+            for finding in list(&case["findings"]) {
+                let mut keys: BTreeMap<&'static str, String> = BTreeMap::new();
+                for key in ["program", "abi", "toolchain"] {
+                    keys.insert(key, text(&case[key]).to_owned());
+                }
+                for key in ["verdict", "function", "blame", "message"] {
+                    keys.insert(key, text(&finding[key]).to_owned());
+                }
+                items.insert(Item { place: place.clone(), keys });
+            }
+        }
+        for difference in vectors.iter().flat_map(|vectors| list(&vectors["differences"])) {
+            let place = text(&difference["vector"]).to_owned();
+            let part = match text(&difference["fault"]) {
+                "" => text(&difference["part"]),
+                fault => fault,
+            };
+            let keys = [
+                ("vector", place.clone()),
+                ("part", part.to_owned()),
+                ("message", anywhere(text(&difference["message"]))),
+            ];
+            items.insert(Item { place, keys: keys.into() });
+        }
+        Ok(Self { run, vectors, items, asked })
+    }
 }
 
-/// A path of a crate's file, without where this machine has it.
-fn without_folders(word: &str) -> &str {
-    let crates = word.find("/registry/src/").map(|at| at + "/registry/src/".len());
-    crates.and_then(|at| Some(&word[at + word[at..].find('/')? + 1..])).unwrap_or(word)
+/// The number of a process, which is another one each time.
+static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"' \(\d+\) panicked").ok());
+/// Where this machine keeps sources of crates.
+static FOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\S*/registry/src/[^/]*/").ok());
+
+/// By how much something is too great, in what has panicked, and Rust's advice.
+static NUMBERS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(index|length) \d+| \| note: run with .*").ok());
+
+/// What a process has said before it ended, as it would say it anywhere.
+fn anywhere(message: &str) -> String {
+    replace(&FOLDER, &replace(&NUMBER, message, "' panicked"), "")
 }
 
-fn runs(command: &str, run: &Value) {
-    let unwinders = || list(&run["cases"]).iter().map(|case| &case["unwinder"]);
-    let Some(first) = unwinders().find(|unwinder| unwinder.is_object()) else { return };
-    println!("## {} {}", text(&first["name"]), text(&first["version"]));
-    println!();
-    let sum = |key: &str| unwinders().filter_map(|unwinder| unwinder[key].as_u64()).sum::<u64>();
+fn replace(pattern: &Option<Regex>, text: &str, by: &str) -> String {
+    pattern.as_ref().map_or_else(|| text.to_owned(), |pattern| pattern.replace_all(text, by).into_owned())
+}
+
+/// Why a case or vector has no answer, so that like ones are the same.
+fn reason(reason: &str) -> String {
+    let reason = reason.strip_prefix("the unwinder doesn't support it: ").unwrap_or(reason);
+    replace(&NUMBERS, &anywhere(reason), "$1")
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Lines of up to 120 characters, each but the first behind an indent.
+fn wrapped(text: &str, indent: &str) -> String {
+    let (mut lines, mut length) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let more = word.chars().count() + 1;
+        if length > 0 && length + more > 120 {
+            lines.push('\n');
+            lines.push_str(indent);
+            length = indent.len();
+        } else if length > 0 {
+            lines.push(' ');
+        }
+        lines.push_str(word);
+        length += more;
+    }
+    lines
+}
+
+fn sum(run: &Value, key: &str) -> u64 {
+    list(&run["cases"]).iter().filter_map(|case| case["unwinder"][key].as_u64()).sum()
+}
+
+/// What has been measured, without any time.
+fn measured(report: &Report) {
+    let run = &report.run;
     let summary = &run["summary"];
     println!(
-        "Reads `{}`. {} cases: {} agree, {} with known findings of the build only, {} with findings, {} broken, {} skipped.",
-        text(&first["data"]),
+        "{} cases: {} agree, {} of them but for what is wrong with the build; {} with findings, {} broken, {} skipped.",
         summary["cases"],
-        summary["agree"],
+        summary["agree"].as_u64().unwrap_or(0) + summary["known"].as_u64().unwrap_or(0),
         summary["known"],
         summary["unexpected"],
         summary["broken"],
         summary["skipped"]
     );
     println!(
-        "Asked at {} stops of {}, {} agree; {} frames, of {} no FP; started again {} times.",
-        sum("stops"),
-        sum("moments"),
-        sum("agree"),
-        sum("frames"),
-        sum("fp_untold"),
-        sum("restarts")
+        "Asked at {} of {} instructions ({} with a PC or call stack of their own): {} answers agree. Started again {} times.",
+        grouped(sum(run, "stops")),
+        grouped(sum(run, "moments")),
+        grouped(sum(run, "different")),
+        grouped(sum(run, "agree")),
+        sum(run, "restarts")
     );
-    let mut skipped: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut kinds: BTreeMap<(&str, &str, &str), Kind<'_>> = BTreeMap::new();
+    if let Some(vectors) = &report.vectors {
+        println!(
+            "Of {} vectors, {} are answered as they say, {} skipped.",
+            vectors["vectors"],
+            vectors["agree"],
+            list(&vectors["skipped"]).len()
+        );
+    }
+    let mut skipped: BTreeMap<(&str, String), (u64, u64)> = BTreeMap::new();
     for case in list(&run["cases"]) {
-        if matches!(text(&case["outcome"]), "skipped" | "broken") {
-            *skipped.entry(text(&case["reason"])).or_default() += 1;
+        let outcome = text(&case["outcome"]);
+        if matches!(outcome, "skipped" | "broken") {
+            skipped.entry((outcome, reason(text(&case["reason"])))).or_default().0 += 1;
         }
-        for finding in list(&case["findings"]) {
-            let key = (text(&finding["verdict"]), text(&case["program"]), text(&case["abi"]));
-            let kind = kinds.entry(key).or_insert_with(|| Kind {
-                findings: 0,
-                cases: Vec::new(),
-                message: text(&finding["message"]),
-                build: text(&case["build"]),
-            });
-            kind.findings += 1;
-            let id = text(&case["id"]);
-            if kind.cases.last() != Some(&id) {
-                kind.cases.push(id);
+    }
+    for vector in report.vectors.iter().flat_map(|vectors| list(&vectors["skipped"])) {
+        skipped.entry(("skipped", reason(text(&vector["reason"])))).or_default().1 += 1;
+    }
+    if !skipped.is_empty() {
+        println!();
+    }
+    for ((outcome, why), (cases, vectors)) in skipped {
+        println!("- {}", wrapped(&format!("{outcome}, {cases} cases and {vectors} vectors: {why}"), "  "));
+    }
+}
+
+/// What an entry explains.
+#[derive(Default)]
+struct Explained {
+    findings: u64,
+    differences: u64,
+    cases: BTreeSet<String>,
+    vectors: BTreeSet<String>,
+    programs: BTreeSet<String>,
+    abis: BTreeSet<String>,
+}
+
+impl Explained {
+    fn add(&mut self, item: &Item) {
+        if item.is_vector() {
+            self.differences += 1;
+            self.vectors.insert(item.place.clone());
+            return;
+        }
+        self.findings += 1;
+        self.cases.insert(item.place.clone());
+        self.programs.insert(item.keys["program"].clone());
+        self.abis.insert(item.keys["abi"].clone());
+    }
+
+    fn text(&self) -> String {
+        let mut parts = Vec::new();
+        if self.findings > 0 {
+            let few: Vec<&str> = self.programs.iter().map(String::as_str).take(5).collect();
+            let more = if self.programs.len() > few.len() {
+                format!(" and {} more", self.programs.len() - few.len())
+            } else {
+                String::new()
+            };
+            let abis: Vec<&str> = self.abis.iter().map(String::as_str).collect();
+            parts.push(format!(
+                "{} findings in {} cases ({}{more}; {})",
+                grouped(self.findings),
+                self.cases.len(),
+                few.join(", "),
+                abis.join(", ")
+            ));
+        }
+        if self.differences > 0 {
+            parts.push(format!("{} vectors", self.vectors.len()));
+        }
+        parts.join(", ")
+    }
+}
+
+/// Writes a peer's part of the page, and says how many things nobody explains.
+///
+/// # Errors
+/// A report can't be read; an entry explains nothing.
+fn peer(peer: &Peer, folder: &Path) -> Result<usize, Box<dyn Error>> {
+    let report = Report::read(folder, &peer.name)?;
+    let with = peer.workaround.as_ref().map(|it| Report::read(folder, &it.name)).transpose()?;
+    let first = list(&report.run["cases"]).iter().find(|case| case["unwinder"].is_object());
+    let version = first.map_or("", |case| text(&case["unwinder"]["version"]));
+    println!("\n## {} {version}\n", peer.name);
+    println!("{}\n", wrapped(&peer.about, ""));
+    measured(&report);
+    if let (Some(workaround), Some(with)) = (&peer.workaround, &with) {
+        println!("\n{}\n", wrapped(&format!("With `{}`, {}", workaround.command, workaround.about), ""));
+        measured(with);
+    }
+
+    let mut matchers = Vec::new();
+    for entry in &peer.findings {
+        let of_entry: Result<Vec<Matcher>, _> = entry.matches.iter().map(Pattern::matcher).collect();
+        matchers.push(of_entry.map_err(|error| format!("{}, {}: {error}", peer.name, entry.id))?);
+    }
+    let mut explained: Vec<Explained> = peer.findings.iter().map(|_| Explained::default()).collect();
+    let mut unexplained = Vec::new();
+    let all: BTreeSet<&Item> =
+        report.items.iter().chain(with.iter().flat_map(|report| &report.items)).collect();
+    for item in all {
+        let goes_away = with.as_ref().is_some_and(|with| {
+            let asked = item.is_vector() || with.asked.contains(&item.place);
+            asked && report.items.contains(item) && !with.items.contains(item)
+        });
+        let found = matchers.iter().position(|of_entry| {
+            of_entry.iter().any(|matcher| {
+                (!matcher.worked_around || goes_away)
+                    && matcher
+                        .keys
+                        .iter()
+                        .all(|(key, pattern)| item.keys.get(key).is_some_and(|value| pattern.is_match(value)))
+            })
+        });
+        match found {
+            Some(index) => explained[index].add(item),
+            None => unexplained.push(item),
+        }
+    }
+    for (entry, explained) in peer.findings.iter().zip(&explained) {
+        if explained.findings + explained.differences == 0 {
+            return Err(format!("{}, {}: nothing matches", peer.name, entry.id).into());
+        }
+    }
+    for (kind, title) in KINDS {
+        let entries = peer.findings.iter().zip(&explained).filter(|(entry, _)| entry.kind == kind);
+        let entries: Vec<_> = entries.collect();
+        if entries.is_empty() {
+            continue;
+        }
+        println!("\n### {title}\n");
+        for (entry, explained) in entries {
+            println!("- {}", wrapped(&format!("**{}**: {}", entry.id, entry.what), "  "));
+            let mut says = Vec::new();
+            says.extend(entry.source.as_ref().map(|source| format!("`{source}`")));
+            if !entry.clauses.is_empty() {
+                says.push(format!("against {}", entry.clauses.join(", ")));
+            }
+            says.push(explained.text());
+            println!("  {}.", wrapped(&says.join("; "), "  "));
+            let (command, arguments) = entry.reproduce.split_once(' ').unwrap_or((&entry.reproduce, ""));
+            // The defect that is worked around would hide all others.
+            let is_hidden = !entry.matches.iter().any(|pattern| pattern.worked_around);
+            let unwinder = match &peer.workaround {
+                Some(workaround) if is_hidden => &workaround.command,
+                _ => &peer.command,
+            };
+            println!("  `sframe-testbench {command} --unwinder {} {arguments}`", quoted(unwinder));
+        }
+    }
+    println!("\nUnexplained: {}.", unexplained.len());
+    for item in unexplained.iter().take(20) {
+        let message = &item.keys["message"];
+        let what = item.keys.get("verdict").or(item.keys.get("part")).map_or("", String::as_str);
+        println!("- `{what}`, {}: {}", item.place, message.chars().take(300).collect::<String>());
+    }
+    Ok(unexplained.len())
+}
+
+const HEAD: &str = "\
+# Other unwinders under test
+
+Written by `ci/adapters --results` from what the unwinders answer, and from `findings.yaml`, where people say what it
+comes from. A finding is one kind of difference between answer and call stack at one PC of one build, or between answer
+and vector; it counts for the first cause in that file that it fits. What a build has wrong and its spec knows is held
+against nobody.
+";
+
+fn quoted(command: &str) -> String {
+    if command.contains(' ') { format!("'{command}'") } else { command.to_owned() }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [findings, folder, selection] = arguments.as_slice() else {
+        return Err("results FINDINGS FOLDER SELECTION".into());
+    };
+    let folder = Path::new(folder);
+    let peers: Vec<Peer> = serde_yaml::from_str(&std::fs::read_to_string(findings)?)?;
+    println!("{HEAD}");
+    println!("    sframe-testbench run {selection}\n");
+    println!("asks at each PC that is reached once, and at some more stops with another call stack.");
+    let mut unexplained = 0;
+    for it in &peers {
+        unexplained += peer(it, folder)?;
+    }
+    println!("\n## Altogether\n");
+    println!("{unexplained} findings are unexplained.");
+    println!("The bench has waited for the unwinders, in seconds, on a machine with other work:");
+    let mut times = Vec::new();
+    for it in &peers {
+        for name in [Some(&it.name), it.workaround.as_ref().map(|it| &it.name)].into_iter().flatten() {
+            let report = Report::read(folder, name)?;
+            let cases = list(&report.run["cases"]).iter();
+            let seconds: f64 = cases.filter_map(|case| case["unwinder"]["seconds"].as_f64()).sum();
+            times.push(format!("{name} {seconds:.0}"));
+        }
+    }
+    println!("{}.", times.join(", "));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = r#"{"summary": {}, "cases": [{"id": "leaf/x/amd64/O2", "program": "leaf", "abi": "amd64",
+        "toolchain": "x", "unwinder": {"version": "1"},
+        "findings": [{"verdict": "wrong-ra", "function": "f", "blame": "consumer", "message": "RA is 0x1"}]}]}"#;
+    const NO_FINDING: &str = r#"{"summary": {}, "cases": [{"id": "leaf/x/amd64/O2", "program": "leaf", "abi": "amd64",
+        "toolchain": "x", "unwinder": {"version": "1"}, "findings": []}]}"#;
+
+    /// A peer with reports of these names, and entries that match so.
+    fn unexplained(test: &str, workaround: Option<&str>, matches: &[&str]) -> Result<usize, String> {
+        let folder = std::env::temp_dir().join(format!("sframe-results-{}-{test}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+        for (name, run) in [("a", Some(RUN)), ("b", workaround)] {
+            if let Some(run) = run {
+                std::fs::write(folder.join(format!("{name}.run.json")), run).map_err(|it| it.to_string())?;
+                std::fs::write(folder.join(format!("{name}.vectors.json")), "")
+                    .map_err(|it| it.to_string())?;
             }
         }
+        let workaround = workaround.map(|_| "workaround: {name: b, command: a --b, about: so}");
+        let entries: String = matches
+            .iter()
+            .map(|it| format!("- {{id: it, kind: defect, what: it, reproduce: check x, matches: [{it}]}}\n"))
+            .collect();
+        let yaml =
+            format!("name: a\ncommand: a\nabout: a\n{}\nfindings:\n{entries}", workaround.unwrap_or(""));
+        let it: Peer = serde_yaml::from_str(&yaml).map_err(|error| error.to_string())?;
+        let result = peer(&it, &folder).map_err(|error| error.to_string());
+        let _ = std::fs::remove_dir_all(&folder);
+        result
     }
-    for (reason, count) in skipped {
-        println!("- {count} cases: {}", cell(reason));
-    }
-    if kinds.is_empty() {
-        return;
-    }
-    println!();
-    println!("| verdict | program | ABI | findings | cases | the first |");
-    println!("|---|---|---|---|---|---|");
-    for ((verdict, program, abi), kind) in kinds {
-        let Kind { findings, cases, message, build } = kind;
-        println!(
-            "| `{verdict}` | {program} | {abi} | {findings} | {} | {}<br>`sframe-testbench check --unwinder {command} corpus/builds/{build}` |",
-            cases.len(),
-            cell(message)
-        );
-    }
-}
 
-struct Kind<'r> {
-    findings: u64,
-    cases: Vec<&'r str>,
-    message: &'r str,
-    build: &'r str,
-}
+    #[test]
+    fn what_no_entry_explains_is_counted() {
+        assert_eq!(unexplained("explained", None, &["{verdict: wrong-ra, message: 'RA is'}"]), Ok(0));
+        let none: &[&str] = &[];
+        assert_eq!(unexplained("unexplained", None, none), Ok(1));
+    }
 
-fn sections(command: &str, vectors: &Value) {
-    println!(
-        "Of {} vectors, {} are answered as they say, {} skipped.",
-        vectors["vectors"],
-        vectors["agree"],
-        list(&vectors["skipped"]).len()
-    );
-    let mut groups: BTreeMap<(&str, String), (u64, &str, &str)> = BTreeMap::new();
-    for difference in list(&vectors["differences"]) {
-        let vector = text(&difference["vector"]);
-        let group = vector.split('/').next().unwrap_or_default();
-        let what = match text(&difference["fault"]) {
-            "" => text(&difference["part"]).to_owned(),
-            fault => format!("`{fault}`"),
-        };
-        groups.entry((group, what)).or_insert((0, vector, text(&difference["message"]))).0 += 1;
+    #[test]
+    fn an_entry_that_explains_nothing_is_an_error() {
+        for pattern in ["{verdict: wrong}", "{abi: s390x}", "{vector: '.*'}", "{message: '^is'}"] {
+            let result = unexplained("nothing", None, &["{verdict: wrong-ra}", pattern]);
+            assert_eq!(result, Err("a, it: nothing matches".to_owned()), "{pattern}");
+        }
     }
-    if groups.is_empty() {
-        return;
+
+    #[test]
+    fn a_pattern_with_an_unknown_key_or_of_two_kinds_is_an_error() {
+        assert!(unexplained("key", None, &["{verdikt: wrong-ra}"]).is_err());
+        assert!(unexplained("kinds", None, &["{verdict: wrong-ra, vector: x}"]).is_err());
     }
-    println!();
-    println!("| group | part | differences | the first |");
-    println!("|---|---|---|---|");
-    for ((group, part), (count, vector, message)) in groups {
-        println!(
-            "| {group} | {part} | {count} | {}<br>`sframe-testbench vectors --unwinder {command} --only {vector}` |",
-            cell(message)
-        );
+
+    #[test]
+    fn only_what_goes_away_with_the_workaround_is_worked_around() {
+        assert_eq!(unexplained("gone", Some(NO_FINDING), &["{worked_around: true}"]), Ok(0));
+        let stays = unexplained("stays", Some(RUN), &["{worked_around: true}"]);
+        assert_eq!(stays, Err("a, it: nothing matches".to_owned()));
+    }
+
+    #[test]
+    fn messages_are_the_same_on_any_machine() {
+        let message =
+            "thread 'main' (42) panicked at /home/x/.cargo/registry/src/index-1/crate-1.0/src/a.rs:1:2";
+        assert_eq!(anywhere(message), "thread 'main' panicked at crate-1.0/src/a.rs:1:2");
     }
 }

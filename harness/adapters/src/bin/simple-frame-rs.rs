@@ -314,6 +314,11 @@ fn look_up(section: &SFrameSection<'_>, pc: u64) -> Result<Answer, SFrameError> 
             }
         }};
     }
+    // It finds rows of functions of any type; whoever applies them has to ask for it.
+    let is_flex = match &fde {
+        SFrameFDE::V3(fde) => matches!(fde.get_fde_type()?, v3::SFrameFDEType::Flex),
+        _ => false,
+    };
     let index = match (section, &fde) {
         (SFrameSection::V1(section), SFrameFDE::V1(fde)) => position!(section, fde, func_start_fre_off),
         (SFrameSection::V2(section), SFrameFDE::V2(fde)) => position!(section, fde, func_start_fre_off),
@@ -324,6 +329,13 @@ fn look_up(section: &SFrameSection<'_>, pc: u64) -> Result<Answer, SFrameError> 
         return Ok(Answer::Outermost(index));
     }
     let Some(fre) = fde.find_fre(section, pc)? else { return Ok(Answer::NoRow(index)) };
+    if is_flex
+        && let SFrameFRE::V3(fre) = &fre
+        && !fre.stack_offsets.is_empty()
+        && fre.get_flex_recovery_rules().is_none()
+    {
+        return Err(SFrameError::UnexpectedEndOfData);
+    }
     macro_rules! row {
         ($section:expr, $fde:expr, $fre:expr) => {{
             let mut rows = $fde.iter_fre($section);
