@@ -198,6 +198,9 @@ pub(crate) trait Probe {
     /// Called before each run of the program.
     fn start(&mut self) {}
 
+    /// Called before the comparison at a moment that a spec asks about.
+    fn breakpoint(&mut self) {}
+
     /// Called after the comparison.
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>);
 
@@ -545,6 +548,15 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         stands && from.function.is_some_and(|name| !is_stub(name)) && from.function != to.function
     }
 
+    /// Whether this arrival at a PC is one that is looked at closely.
+    fn is_breakpoint(&self, pc: u64) -> bool {
+        self.watched.get(&pc).is_some_and(|watched| {
+            watched
+                .iter()
+                .any(|&index| self.arrivals[index].0.checked_add(1) == Some(self.look.breakpoints[index].hit))
+        })
+    }
+
     fn arrive(&mut self, moment: &Moment<'_>, end: WalkEnd) {
         let Some(watched) = self.watched.get(&moment.pc) else { return };
         for &index in watched {
@@ -578,6 +590,12 @@ impl Observer for Examiner<'_, '_, '_> {
         if let Err(doubt) = self.cross_check.instruction(moment) {
             self.doubt = Some(doubt);
             return Flow::Stop;
+        }
+        if self.interruption.is_none()
+            && self.is_breakpoint(moment.pc)
+            && let Some(probe) = &mut self.probe
+        {
+            probe.breakpoint();
         }
         let end = self.compare(moment);
         match &mut self.interruption {

@@ -109,6 +109,30 @@ fn what_is_not_asked_is_counted() {
     assert!(few["unwinder"]["different"].as_u64() > Some(stops(&few)));
 }
 
+/// Three stops of the spec are later arrivals.
+#[test]
+fn the_stops_of_a_spec_are_asked() {
+    let (_, checked) = check("gnu-2.44/amd64/tail_calls.O2", ENGINE, &["--stops-per-case", "0"]);
+    let run = bench(&[
+        "run",
+        "--json",
+        "--unwinder",
+        ENGINE,
+        "--stops-per-case",
+        "0",
+        "--spec",
+        "tail_calls",
+        "--toolchain",
+        "gnu-2.44",
+        "--abi",
+        "amd64",
+    ]);
+    let run = json(&run);
+    let cases = run["cases"].as_array().expect("cases");
+    let case = cases.iter().find(|case| case["build"] == "gnu-2.44/amd64/tail_calls.O2").expect("the build");
+    assert_eq!(stops(case), stops(&checked) + 3);
+}
+
 /// Memory is that of the stop, though the program has gone on: a stack of which
 /// most lies behind the snapshot, and is stored to all the time.
 #[test]

@@ -25,8 +25,8 @@ pub(crate) struct UnwinderCommand {
 pub(crate) struct UnwinderStops {
     #[command(flatten)]
     pub(crate) command: UnwinderCommand,
-    /// Ask the unwinder at each PC once, and at so many more stops of a program
-    /// with another call stack; `all` for every instruction.
+    /// Ask the unwinder at each PC once, at the stops of the specs, and at so many more stops of
+    /// a program with another call stack; `all` for every instruction.
     #[arg(long, value_name = "N", default_value_t = StopsPerCase::DEFAULT, requires = "unwinder")]
     stops_per_case: StopsPerCase,
 }

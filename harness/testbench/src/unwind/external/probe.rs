@@ -275,6 +275,10 @@ impl Probe for Questions<'_, '_> {
         self.shadow.start();
     }
 
+    fn breakpoint(&mut self) {
+        self.sample.breakpoint();
+    }
+
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
         if self.error.is_some() || !self.sample.wants(truth) {
             return;

@@ -12,9 +12,10 @@ use crate::compare::Truth;
 pub enum StopsPerCase {
     /// Every instruction.
     All,
-    /// Each PC when it is first reached; and so many more stops with a call
-    /// stack that this PC has not been seen with, the first ones, as long as
-    /// they have fewer than [`FRAMES_PER_STOP`] frames on the average.
+    /// Each PC when it is first reached, and wherever a spec has a stop; and so
+    /// many more stops with a call stack that this PC has not been seen with, the
+    /// first ones, as long as they have fewer than [`FRAMES_PER_STOP`] frames on
+    /// the average.
     AtMost(u64),
 }
 
@@ -67,6 +68,7 @@ pub(super) struct Sample {
     stops: FxHashSet<u64>,
     more_stops: u64,
     more_frames: u64,
+    is_breakpoint: bool,
     /// Moments that have been offered.
     pub(super) moments: u64,
     /// Those of them that were unlike any other before.
@@ -88,6 +90,7 @@ impl Sample {
             stops: FxHashSet::default(),
             more_stops: 0,
             more_frames: 0,
+            is_breakpoint: false,
             moments: 0,
             different: 0,
         }
@@ -96,11 +99,18 @@ impl Sample {
     /// Another run has begun.
     pub(super) fn start(&mut self) {
         self.calls.clear();
+        self.is_breakpoint = false;
+    }
+
+    /// The next moment is one that a spec asks about.
+    pub(super) const fn breakpoint(&mut self) {
+        self.is_breakpoint = true;
     }
 
     /// Whether the unwinder is to be asked at this moment.
     pub(super) fn wants(&mut self, truth: &Truth<'_>) -> bool {
         self.moments += 1;
+        let is_breakpoint = std::mem::take(&mut self.is_breakpoint);
         let records = truth.call_stack.records();
         self.calls.truncate(records.len());
         // A call is the same if it was made at the same time; then those
@@ -122,11 +132,12 @@ impl Sample {
             self.stops.len() >= TOLD_APART || self.stops.insert(hash((path, truth.pc, records.len())));
         self.different += u64::from(is_new);
         let StopsPerCase::AtMost(most) = self.stops_per_case else { return true };
+        let is_first = self.pcs.insert(truth.pc);
+        if is_first || is_breakpoint {
+            return true;
+        }
         if !is_new {
             return false;
-        }
-        if self.pcs.insert(truth.pc) {
-            return true;
         }
         let wanted = self.more_stops < most && self.more_frames < most.saturating_mul(FRAMES_PER_STOP);
         if wanted {
