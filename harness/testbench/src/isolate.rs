@@ -17,9 +17,10 @@ use sframe_machine::{Options, Pattern};
 use crate::case::{Case, CaseResult, MakeUnwinder, UnderTest};
 use crate::corpus::Build;
 use crate::journal::LONGEST_LINE;
-use crate::matrix::StandIn;
 use crate::runner::{Plan, run_guarded};
 use crate::spec::{Abi, Spec, Verdict};
+use crate::stand_in::StandIn;
+use crate::target::Target;
 use crate::unwind::external::External;
 use crate::unwind::external::process::{Fault, Process};
 use crate::yaml::Source;
@@ -187,7 +188,10 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
         let mut spec = Spec::from_source(&source)?;
         let abi: Abi = build.abi.parse()?;
         if let Some(stand_in) = &setup.stand_in {
-            stand_in.fit(&mut spec, &build, &setup.corpus);
+            let files = build.files(&setup.corpus).ok();
+            let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
+            // The other process has found that it applies.
+            stand_in.fit(&mut spec, &build, target.as_ref());
         }
         let case = Case { spec: &spec, source: &source, build: &build, abi };
         let result = run_guarded(&case, &setup.corpus, &options, unwinder, setup.is_listed);

@@ -82,6 +82,7 @@ pub mod runner;
 pub mod sections;
 pub mod shard;
 pub mod spec;
+pub mod stand_in;
 mod stores;
 pub mod subject;
 pub mod target;

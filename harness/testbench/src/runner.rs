@@ -13,8 +13,8 @@ use crate::case::{Case, CaseReport, CaseResult, MakeUnwinder, UnderTest, spec_na
 use crate::corpus::Manifest;
 use crate::isolate::{Isolation, Workers};
 use crate::journal::{Journal, JournalError};
-use crate::matrix::StandIn;
 use crate::spec::{Abi, Selector, Spec, load_dir};
+use crate::stand_in::StandIn;
 use crate::yaml::Source;
 
 /// Specs and corpus, as they lie in the repository.

@@ -9,7 +9,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `fit.rs` | specs that speak of the reference, made to speak of the toolchain |
+//! | `fit.rs` | the cases: specs that speak of the reference, made to speak of the toolchain |
 //! | `compare.rs` | two cases, and what the one has that the other has not |
 //! | `report.rs` | the document: `matrix.json` |
 //! | `text.rs`, `markdown.rs` | the same for people |
@@ -29,13 +29,12 @@ use crate::case::{Case, CaseReport, CaseResult, UnderTest, sframe_unwinder, spec
 use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
 use crate::isolate::Isolation;
 use crate::runner::{self, Suite};
+use crate::stand_in::StandIn;
 
 pub use compare::{Comparison, Kind, KindDetail, Standing};
 pub use markdown::markdown;
 pub use report::{BuildResult, Counts, MadeAs, MatrixReport, SCHEMA, ToolchainResult};
 pub use text::summary;
-
-pub use fit::StandIn;
 
 use fit::Fitted;
 
