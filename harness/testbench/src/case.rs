@@ -423,7 +423,7 @@ impl Case<'_> {
         let version_of = |section: &Section<'_>| section.header().version.number();
         let other = target.sections.iter().map(version_of).find(|version| *version != manifest);
         let Some(version) = other else { return Ok(target) };
-        Err(format!("the section is of version {version}, the manifest says {manifest}"))
+        Err(format!("the section is of version {version}, the toolchain is said to write {manifest}"))
     }
 
     /// Runs the program with the spec's stops.

@@ -450,12 +450,19 @@ fn a_work_folder_is_used_by_one_run_at_a_time() {
 fn mistakes_in_a_definition_are_one_clear_error_each() {
     let vendor = Vendor::new("", "");
     let abis = "abis: {amd64: {compiler: ./cc}}\n";
+    let cc = vendor.path("cc").display().to_string();
     for (definition, message) in [
         (format!("{abis}compiler: gcc\n"), "unknown key `compiler`"),
         ("abis: {vax: {compiler: ./cc}}\n".to_owned(), "unknown ABI `vax`"),
         ("abis: {}\n".to_owned(), "either `abis`"),
         ("abis: {amd64: {compiler: ./none}}\n".to_owned(), "/none is not there"),
         ("abis: {amd64: {compiler: ./cc, assembler: bin/as}}\n".to_owned(), "/bin/as is not there"),
+        ("abis: {amd64: {compiler: ./cc, linker: /no/such/ld}}\n".to_owned(), "/no/such/ld is not there"),
+        (
+            format!("abis: {{amd64: {{compiler: {cc}, assembler: /no/such/as}}}}\nwrapper: [env]\n"),
+            "toolchain fake: /no/such/as (amd64): ",
+        ),
+        (format!("{abis}root: {{folder: .}}\n"), "there is no `usr/bin` in"),
         (format!("{abis}path: [bin]\n"), "/bin is not there"),
         (format!("{abis}wrapper: [./wrap]\n"), "/wrap is not there"),
         (format!("{abis}root: {{folder: tree}}\n"), "/tree is not there"),
@@ -493,10 +500,17 @@ fn mistakes_in_a_definition_are_one_clear_error_each() {
         assert_eq!(status(&output), 2, "{arguments:?}");
         assert!(text(&output.stderr).contains(message), "{arguments:?}: {}", text(&output.stderr));
     }
+    let bench = |name: &str| {
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+        bench.current_dir(repository()).args(["matrix", name, "--work"]).arg(vendor.path("work"));
+        bench.output().expect("the bench runs")
+    };
+    let output = bench("gnu-2.48");
+    assert_eq!(status(&output), 2);
+    let shown = text(&output.stderr);
+    assert!(shown.contains("neither a file nor a toolchain of the corpus; did you mean `gnu-2.4"), "{shown}");
     // Names of the corpus are definitions too, but not of what compiles nothing.
-    let mut derived = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
-    derived.current_dir(repository()).args(["matrix", "derived-v2", "--work"]).arg(vendor.path("work"));
-    let output = derived.output().expect("the bench runs");
+    let output = bench("derived-v2");
     assert_eq!(status(&output), 2);
     assert!(text(&output.stderr).contains("nothing to compile"), "{}", text(&output.stderr));
 }

@@ -72,8 +72,11 @@ impl Matrix {
         // A pattern that matches no spec is an error, as in `run`.
         suite.cases(&Filter { specs: self.spec.clone(), ..Filter::default() })?;
         self.check_variants()?;
-        let definitions = self.load(&suite)?;
         let all = Toolchain::load_all(&self.folders.corpus).map_err(failure)?;
+        if let Some(failure) = self.definitions.iter().find_map(|given| self.is_nothing(given, &all)) {
+            return Err(failure);
+        }
+        let definitions = self.load(&suite)?;
         let references = References::of(&suite, &all);
         if let Some(folder) = &self.report {
             report::create(folder)?;
@@ -199,6 +202,14 @@ impl Matrix {
         let name = given.to_str().filter(|name| !name.contains('/') && !given.exists());
         let path = name.map(|name| Toolchain::path_in(&self.folders.corpus, name));
         path.filter(|path| path.exists()).unwrap_or_else(|| given.to_owned())
+    }
+
+    /// Of a definition that is not there.
+    fn is_nothing(&self, given: &Path, all: &[Toolchain]) -> Option<Failure> {
+        let name = given.to_str().filter(|name| !name.contains('/') && !given.exists())?;
+        let names = || all.iter().map(|toolchain| toolchain.name.as_str());
+        let message = format!("error: {name} is neither a file nor a toolchain of the corpus");
+        (!names().any(|known| known == name)).then(|| Failure::unusable(message + &help(name, names())))
     }
 }
 

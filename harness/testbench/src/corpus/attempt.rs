@@ -182,8 +182,9 @@ impl<'w> Attempts<'w> {
     ///
     /// # Errors
     ///
-    /// A corpus that is wrong, a definition that excludes what is not there, and
-    /// a toolchain none of whose compilers can be started.
+    /// A corpus that is wrong, a definition that excludes what is not there, a
+    /// toolchain none of whose compilers can be started, and an assembler or
+    /// linker that is chosen and can't be.
     pub fn open(
         toolchain: Toolchain,
         path: &Path,
@@ -225,6 +226,15 @@ impl<'w> Attempts<'w> {
                 && is_missing(error, toolchain)
             {
                 unusable.push(format!("{} ({abi}): {}", tools.compiler, crate::case::with_causes(error)));
+            }
+            // The compiler would take another one, and nobody would know.
+            for (_, tool) in tools.chosen() {
+                if let Err(error) = self.workshop.first_line(&[tool, "--version"])
+                    && is_missing(&error, toolchain)
+                {
+                    let why = format!("{tool} ({abi}): {}", crate::case::with_causes(&error));
+                    return Err(Error::NoTool { toolchain: toolchain.name.clone(), why });
+                }
             }
             let versions = self.workshop.versions(tools);
             let said = |error: &Error| format!("unknown: {}", short(&crate::case::with_causes(error)));

@@ -149,6 +149,14 @@ pub enum Error {
         /// Each compiler, and what is wrong with it.
         tried: Vec<String>,
     },
+    /// A tool that compilers are to call can't be started.
+    #[error("toolchain {toolchain}: {why}")]
+    NoTool {
+        /// The toolchain's name.
+        toolchain: String,
+        /// Which one, and what is wrong with it.
+        why: String,
+    },
     /// Another process uses the work folder.
     #[error("{} is in use by another run", path.display())]
     Locked {

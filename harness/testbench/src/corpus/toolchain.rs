@@ -8,6 +8,9 @@ use serde::Deserialize;
 use super::program::{ABIS, files_of, stem};
 use super::{Derive, Error, Program, Variant};
 
+/// A reason has so many characters at least.
+const SHORTEST_REASON: usize = 20;
+
 /// One release of compiler, assembler and linker: a file of
 /// `corpus/toolchains`, or one that [`crate::matrix`] is given.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -92,7 +95,8 @@ impl Excluded {
         if let Some(abi) = self.abi.as_ref().filter(|abi| !ABIS.contains(&abi.as_str())) {
             return Some(format!("unknown ABI `{abi}`; there are {}", ABIS.join(", ")));
         }
-        (self.reason.trim().len() < 20).then(|| "an exclusion needs a reason".to_owned())
+        (self.reason.trim().len() < SHORTEST_REASON)
+            .then(|| format!("an exclusion needs a reason of {SHORTEST_REASON} characters or more"))
     }
 }
 
@@ -169,9 +173,6 @@ impl Toolchain {
         if compiles && toolchain.abis.is_empty() {
             return Err(invalid("a toolchain that compiles needs `abis`".to_owned()));
         }
-        if compiles && toolchain.sframe_flags.is_empty() {
-            return Err(invalid("a toolchain that compiles needs `sframe_flags`".to_owned()));
-        }
         if let Some(abi) = toolchain.abis.keys().find(|abi| !ABIS.contains(&abi.as_str())) {
             return Err(invalid(format!("unknown ABI `{abi}`; there are {}", ABIS.join(", "))));
         }
@@ -190,15 +191,20 @@ impl Toolchain {
             if is_there(&joined) { Ok(joined) } else { Err(format!("{} is not there", joined.display())) }
         };
         let relative = |word: &str| word.contains('/') && Path::new(word).is_relative();
+        if self.root.is_some() && !self.wrapper.is_empty() {
+            return Err("a toolchain has either `root` or `wrapper`".to_owned());
+        }
         match &mut self.root {
             Some(Root { folder: Some(_), suite: Some(_), .. } | Root { folder: None, suite: None, .. }) => {
                 return Err("`root` has either `folder`, or `suite` and `packages`".to_owned());
             }
-            Some(Root { folder: Some(root), .. }) => *root = absolute(root, Path::is_dir)?,
+            Some(Root { folder: Some(root), .. }) => {
+                *root = absolute(root, Path::is_dir)?;
+                if !root.join("usr/bin").is_dir() {
+                    return Err(format!("there is no `usr/bin` in {}", root.display()));
+                }
+            }
             Some(_) | None => {}
-        }
-        if self.root.is_some() && !self.wrapper.is_empty() {
-            return Err("a toolchain has either `root` or `wrapper`".to_owned());
         }
         if let Some(first) = self.wrapper.first_mut().filter(|first| relative(first)) {
             *first = absolute(Path::new(first), Path::is_file)?.display().to_string();
@@ -215,9 +221,12 @@ impl Toolchain {
         for tools in self.abis.values_mut() {
             let AbiTools { compiler, rust, assembler, linker, .. } = tools;
             let optional = [rust, assembler, linker].into_iter().flatten();
-            for tool in std::iter::once(compiler).chain(optional).filter(|tool| relative(tool)) {
-                if is_hidden {
+            for tool in std::iter::once(compiler).chain(optional).filter(|tool| tool.contains('/')) {
+                if is_hidden && relative(tool) {
                     return Err(format!("{tool} is neither a name nor an absolute path"));
+                }
+                if is_hidden {
+                    continue;
                 }
                 *tool = absolute(Path::new(tool), Path::is_file)?.display().to_string();
             }
@@ -230,14 +239,19 @@ impl Toolchain {
     /// # Errors
     ///
     /// See [`Toolchain::load`]; and one that does not say which version of
-    /// SFrame it writes.
+    /// SFrame it writes, and by which flags.
     pub fn load_all(corpus_dir: &Path) -> Result<Vec<Self>, Error> {
-        let load = |path: &PathBuf| match Self::load(path)? {
-            Self { sframe_version: None, .. } => Err(Error::Invalid {
-                path: path.clone(),
-                message: "a toolchain of the corpus needs `sframe_version`".to_owned(),
-            }),
-            toolchain => Ok(toolchain),
+        let load = |path: &PathBuf| {
+            let toolchain = Self::load(path)?;
+            let missing = if toolchain.sframe_version.is_none() {
+                "`sframe_version`"
+            } else if toolchain.derive.is_none() && toolchain.sframe_flags.is_empty() {
+                "`sframe_flags`"
+            } else {
+                return Ok(toolchain);
+            };
+            let message = format!("a toolchain of the corpus needs {missing}");
+            Err(Error::Invalid { path: path.clone(), message })
         };
         let files = files_of(&corpus_dir.join("toolchains"))?;
         files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "yaml")).map(load).collect()

@@ -85,7 +85,7 @@ pub(super) fn versions(toolchain: &ToolchainResult) -> String {
     let versions: BTreeSet<u8> = toolchain.builds.iter().filter_map(|build| build.sframe_version).collect();
     let versions: Vec<String> = versions.iter().map(u8::to_string).collect();
     if versions.is_empty() {
-        "no section".to_owned()
+        "no sections".to_owned()
     } else {
         format!("SFrame version {}", versions.join(", "))
     }
