@@ -66,10 +66,7 @@ impl Check {
             _ => Failure::unusable(format!("error: {error}")),
         })?;
         let target = Target::open_files(&files).map_err(|error| unusable(&error))?;
-        self.report.as_deref().map_or(Ok(()), |folder| {
-            report::create(folder)?;
-            report::clear(folder)
-        })?;
+        self.report.as_deref().map_or(Ok(()), report::begin)?;
         let mut options = self.machine.options();
         options.arguments.clone_from(&self.arguments);
         options.stack_size = self.stack_size;

@@ -73,15 +73,9 @@ impl Matrix {
         suite.cases(&Filter { specs: self.spec.clone(), ..Filter::default() })?;
         self.check_variants()?;
         let all = Toolchain::load_all(&self.folders.corpus).map_err(failure)?;
-        if let Some(failure) = self.definitions.iter().find_map(|given| self.is_nothing(given, &all)) {
-            return Err(failure);
-        }
-        let definitions = self.load(&suite)?;
+        let definitions = self.load(&suite, &all)?;
         let references = References::of(&suite, &all);
-        if let Some(folder) = &self.report {
-            report::create(folder)?;
-            report::clear(folder)?;
-        }
+        self.report.as_deref().map_or(Ok(()), report::begin)?;
         let work = WorkFolder::open(&self.work).map_err(failure)?;
         let options = AttemptOptions {
             corpus_dir: self.folders.corpus.clone(),
@@ -168,11 +162,11 @@ impl Matrix {
     }
 
     /// Reads the definitions, and makes sure that what they name is there.
-    fn load(&self, suite: &Suite) -> Result<Vec<(PathBuf, Toolchain)>, Failure> {
+    fn load(&self, suite: &Suite, all: &[Toolchain]) -> Result<Vec<(PathBuf, Toolchain)>, Failure> {
         let known = || suite.manifest().builds.iter().map(|build| build.toolchain.as_str());
         let mut definitions: Vec<(PathBuf, Toolchain)> = Vec::new();
         for given in &self.definitions {
-            let path = self.path_of(given);
+            let path = self.path_of(given, all)?;
             let mut toolchain = Toolchain::load(&path).map_err(failure)?;
             let wrong = |message: String| Failure::unusable(format!("error: {}: {message}", path.display()));
             if toolchain.derive.is_some() {
@@ -198,18 +192,16 @@ impl Matrix {
     }
 
     /// A file, or that of the toolchain of a name.
-    fn path_of(&self, given: &Path) -> PathBuf {
-        let name = given.to_str().filter(|name| !name.contains('/') && !given.exists());
-        let path = name.map(|name| Toolchain::path_in(&self.folders.corpus, name));
-        path.filter(|path| path.exists()).unwrap_or_else(|| given.to_owned())
-    }
-
-    /// Of a definition that is not there.
-    fn is_nothing(&self, given: &Path, all: &[Toolchain]) -> Option<Failure> {
-        let name = given.to_str().filter(|name| !name.contains('/') && !given.exists())?;
+    fn path_of(&self, given: &Path, all: &[Toolchain]) -> Result<PathBuf, Failure> {
+        let Some(name) = given.to_str().filter(|name| !name.contains('/') && !given.exists()) else {
+            return Ok(given.to_owned());
+        };
         let names = || all.iter().map(|toolchain| toolchain.name.as_str());
+        if names().any(|known| known == name) {
+            return Ok(Toolchain::path_in(&self.folders.corpus, name));
+        }
         let message = format!("error: {name} is neither a file nor a toolchain of the corpus");
-        (!names().any(|known| known == name)).then(|| Failure::unusable(message + &help(name, names())))
+        Err(Failure::unusable(message + &help(name, names())))
     }
 }
 

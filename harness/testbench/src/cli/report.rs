@@ -36,6 +36,12 @@ pub(super) fn replace(folder: &Path, name: &str, text: &str) -> Result<(), Failu
     })
 }
 
+/// Makes the folder, without reports in it.
+pub(super) fn begin(folder: &Path) -> Result<(), Failure> {
+    create(folder)?;
+    clear(folder)
+}
+
 /// Removes reports that an earlier run or check has left: where this one comes
 /// to no end, they are not to be taken for its own.
 pub(super) fn clear(folder: &Path) -> Result<(), Failure> {
