@@ -89,10 +89,25 @@ impl Instruction {
         self.calls || self.text.contains(['[', '(']) || self.text.starts_with("push")
     }
 
-    /// Whether it goes to an address that is part of it.
+    /// The address that it ends in as an assembler writes it: where it goes, if
+    /// it is a branch to a place that is part of it.
     #[must_use]
-    pub fn goes_to(&self, address: u64) -> bool {
-        self.text.ends_with(&format!("{address:#x}"))
+    pub fn target(&self) -> Option<u64> {
+        let last = self.text.rsplit([' ', ',', '#']).next()?;
+        u64::from_str_radix(last.strip_prefix("0x")?, 16).ok()
+    }
+
+    /// Whether the instruction behind it may execute next. A call comes back.
+    #[must_use]
+    pub fn goes_on(&self, abi: Abi) -> bool {
+        let mnemonic = self.text.split(' ').next().unwrap_or_default();
+        match abi {
+            Abi::Amd64 => !matches!(mnemonic, "jmp" | "notrack" | "ret" | "ud2" | "hlt" | "iretq"),
+            Abi::Aarch64 | Abi::Aarch64Be => {
+                !matches!(mnemonic, "b" | "br" | "braa" | "brab" | "ret" | "retaa" | "retab" | "udf" | "brk")
+            }
+            Abi::S390x => !matches!(mnemonic, "j" | "jg" | "b" | "br"),
+        }
     }
 }
 
@@ -549,6 +564,7 @@ mod tests {
 
     #[test]
     fn where_control_goes_is_told_by_the_text() {
+        let conditional = ["je 0x1004", "b.eq #0x1008", "cbz x0, #0x1008", "cgrje %r1, %r2, 0x1008"];
         for (abi, code, text, leaves, anywhere) in [
             ("amd64", &[0x90][..], "nop", false, false),
             ("amd64", &[0x5d], "pop rbp", false, false),
@@ -573,9 +589,18 @@ mod tests {
             let read = instruction(abi, code);
             let seen = (read.text.as_str(), read.leaves(), read.goes_anywhere());
             assert_eq!(seen, (text, leaves, anywhere), "{abi}");
-            assert_eq!(read.goes_to(0x1004), text.ends_with("0x1004"));
-            assert_eq!(read.goes_to(0x1008), text.ends_with("0x1008"));
-            assert!(!read.goes_to(4) && !read.goes_to(8));
+            let target = text.split_once("0x").filter(|(_, digits)| !digits.ends_with(']'));
+            assert_eq!(
+                read.target(),
+                target.map(|(_, digits)| u64::from_str_radix(digits, 16).expect("a number"))
+            );
+            let known = match abi {
+                "amd64" => Abi::Amd64,
+                "aarch64" => Abi::Aarch64,
+                _ => Abi::S390x,
+            };
+            let goes_on = read.goes_on(known);
+            assert_eq!(goes_on, !leaves || conditional.contains(&text), "{text}");
         }
     }
 

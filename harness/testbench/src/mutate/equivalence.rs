@@ -1,8 +1,10 @@
 //! Mutants that are right after all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use sframe_engine::{Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Section};
+use sframe_engine::{
+    Abi, Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Section,
+};
 
 use super::trial::{Meaning, Use};
 use crate::disassembly::{Disassembly, Instruction, Roles};
@@ -51,6 +53,7 @@ pub(super) fn give_the_same_values(
     code: &Disassembly,
     uses: &BTreeSet<Use>,
 ) -> bool {
+    let abi = one.header().abi;
     let places: BTreeSet<u64> = uses.iter().filter_map(|of| instruction_at(code, of.address)).collect();
     uses.iter().all(|of| {
         let address = LookupAddress::from(InstructionPointer(of.address));
@@ -68,12 +71,13 @@ pub(super) fn give_the_same_values(
             _ => return false,
         };
         let Ok(Some(fde)) = other.lookup_fde(address) else { return false };
+        let function = fde.start..fde.start + u64::from(fde.size);
         let before = |range_end| code.within(fde.start..range_end).map(|(_, instruction)| instruction);
         let Some(at) = instruction_at(code, of.address) else { return false };
         // A call has not come back: it counts as executed where its caller is asked.
         let end = if of.topmost { at } else { at + 1 };
         let home = |recovery, is: fn(&Roles) -> bool, is_ra: bool| match recovery {
-            Recovery::Unchanged => in_register(before(end), is),
+            Recovery::Unchanged => Ways::of(code, abi, function.clone()).keep(at, !of.topmost, is),
             Recovery::Rule(RecoveryRule {
                 dereference: true, base: Base::Cfa | Base::Sp | Base::Fp, ..
             }) => {
@@ -92,8 +96,7 @@ pub(super) fn give_the_same_values(
             }) => of.callers_fp_is_sp,
             _ => false,
         };
-        let held =
-            Neighbours { section: one, code, of, at, function: fde.start..fde.start + u64::from(fde.size) };
+        let held = Neighbours { section: one, code, of, at, function: function.clone() };
         let cfa_is_right = match old_cfa {
             Some(old) => {
                 old == cfa
@@ -191,7 +194,8 @@ impl Neighbours<'_> {
             if !goes_on || !part.survives(instruction) || self.of.stored_by.contains(&before) {
                 return false;
             }
-            let is_target = || self.code.within(self.function.clone()).any(|(_, other)| other.goes_to(at));
+            let is_target =
+                || self.code.within(self.function.clone()).any(|(_, other)| other.target() == Some(at));
             if is_target() {
                 return false;
             }
@@ -230,11 +234,64 @@ fn instruction_at(code: &Disassembly, address: u64) -> Option<u64> {
     code.at(start).filter(|instruction| address - start < instruction.len).map(|_| start)
 }
 
-/// Whether a register holds what it held when the function was called: nothing
-/// before has written it, or the last to do so has loaded it again.
-fn in_register<'i>(before: impl DoubleEndedIterator<Item = &'i Instruction>, is: fn(&Roles) -> bool) -> bool {
-    let mut before = before;
-    before.rfind(|instruction| is(&instruction.writes)).is_none_or(|last| last.loads && !last.calls)
+/// The instructions of a function, and how control goes from one to another.
+struct Ways<'w> {
+    code: &'w Disassembly,
+    abi: Abi,
+    function: std::ops::Range<u64>,
+    /// The jumps to an instruction.
+    jumps: BTreeMap<u64, Vec<u64>>,
+    /// The jumps that may go to any instruction.
+    anywhere: Vec<u64>,
+}
+
+impl<'w> Ways<'w> {
+    fn of(code: &'w Disassembly, abi: Abi, function: std::ops::Range<u64>) -> Self {
+        let mut jumps: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        let mut anywhere = Vec::new();
+        for (from, jump) in code.within(function.clone()).filter(|(_, instruction)| instruction.leaves()) {
+            if let Some(target) = jump.target() {
+                jumps.entry(target).or_default().push(from);
+            }
+            if jump.goes_anywhere() {
+                anywhere.push(from);
+            }
+        }
+        Self { code, abi, function, jumps, anywhere }
+    }
+
+    /// The instructions that may have executed last before one.
+    fn to(&self, at: u64) -> impl Iterator<Item = u64> {
+        let in_front = self.code.before(at).filter(|before| {
+            let goes_on =
+                |instruction: &Instruction| before + instruction.len == at && instruction.goes_on(self.abi);
+            self.function.contains(before) && self.code.at(*before).is_some_and(goes_on)
+        });
+        let jumps = self.jumps.get(&at).into_iter().flatten();
+        in_front.into_iter().chain(jumps.chain(&self.anywhere).copied())
+    }
+
+    /// Whether a register holds what it held when the function was called, on
+    /// every way to an instruction, or through it if it has executed: nothing
+    /// has written it, or the last to do so has loaded it again.
+    fn keep(&self, at: u64, executed: bool, is: fn(&Roles) -> bool) -> bool {
+        let mut open: Vec<u64> = if executed { vec![at] } else { self.to(at).collect() };
+        let mut seen = BTreeSet::new();
+        while let Some(last) = open.pop() {
+            if !seen.insert(last) {
+                continue;
+            }
+            match self.code.at(last) {
+                Some(writer) if is(&writer.writes) => {
+                    if !writer.loads || writer.calls {
+                        return false;
+                    }
+                }
+                _ => open.extend(self.to(last)),
+            }
+        }
+        true
+    }
 }
 
 /// Whether two rules for the CFA are the same for as long as one stands for the
@@ -280,6 +337,32 @@ mod tests {
 
     const fn above(base: Base, offset: i64) -> Part {
         Part::Cfa(Some(RecoveryRule { base, offset, dereference: false }))
+    }
+
+    /// The cases of a `switch`: some set FP, one goes to a tail call at its end,
+    /// and the last instruction loads FP.
+    #[test]
+    fn a_register_keeps_its_value_by_ways_and_not_by_addresses() {
+        let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/llvm-22/amd64");
+        let bytes = std::fs::read(build.join("cet_code.O2")).expect("a build");
+        let target = Target::open(&bytes).expect("a target");
+        let code = target.executable().code();
+        let start = target.addresses_of("through_table")[0];
+        let text = |at: u64| code.at(start + at).map(|instruction| instruction.text.as_str());
+        assert_eq!(
+            [0x11, 0x35, 0x63, 0x8b, 0x99].map(text).map(|text| text.and_then(|text| text.split(' ').next())),
+            ["notrack", "mov", "pop", "mov", "pop"].map(Some)
+        );
+        let ways = Ways::of(code, Abi::Amd64, start..start + 0x9b);
+        let keeps = |at, executed| ways.keep(start + at, executed, |roles| roles.fp);
+        // Instructions in front of it by address write FP, none on its way does.
+        assert!(keeps(0x63, false) && text(0x35).is_some_and(|text| text.starts_with("mov ebp")));
+        // To the end of all cases one goes that has written it.
+        assert!(!keeps(0x8b, false) && !keeps(0x99, false));
+        assert!(keeps(0x99, true) && keeps(0x35, false) && !keeps(0x35, true));
+        // Without the jump through the table nothing leads to the cases.
+        assert_eq!(ways.anywhere, [start + 0x11]);
+        assert_eq!(ways.to(start + 0x5c).collect::<Vec<_>>(), ways.anywhere);
     }
 
     /// `mov [rsp + 8], edi; call leaf; add eax, [rsp + 8]; lea rsp, [rbp - 0x100]`,

@@ -134,11 +134,11 @@ pub(super) fn layout(abi: Abi, code: &Disassembly, function: Range<u64>, pc: u64
         let Some(instruction) = code.at(at) else { continue };
         let next = at + instruction.len;
         let after = step(abi, instruction, joined);
-        let (target, goes_on) = branch(abi, instruction);
+        let target = instruction.target().filter(|_| instruction.leaves());
         if let Some(target) = target.filter(|target| function.contains(target)) {
             open.push((target, after));
         }
-        if goes_on && function.contains(&next) {
+        if instruction.goes_on(abi) && function.contains(&next) {
             open.push((next, after));
         }
     }
@@ -181,49 +181,6 @@ fn number(text: &str) -> Option<i64> {
         None => digits.parse().ok()?,
     };
     Some(if negative { -value } else { value })
-}
-
-/// Where a direct branch leads within its function, and whether the next
-/// instruction may follow.
-fn branch(abi: Abi, instruction: &Instruction) -> (Option<u64>, bool) {
-    let (mnemonic, operands) = parts(instruction);
-    let target = || operands.last().and_then(|last| number(last)).map(i64::cast_unsigned);
-    if instruction.calls {
-        return (None, true);
-    }
-    match abi {
-        Abi::Amd64 => match mnemonic {
-            "jmp" => (target(), false),
-            "ret" | "ud2" | "hlt" | "iretq" => (None, false),
-            _ if mnemonic.starts_with('j') || mnemonic.starts_with("loop") => (target(), true),
-            _ => (None, true),
-        },
-        Abi::Aarch64 | Abi::Aarch64Be => match mnemonic {
-            "b" => (target(), false),
-            "br" | "ret" | "retaa" | "retab" | "braa" | "brab" | "udf" | "brk" => (None, false),
-            "cbz" | "cbnz" | "tbz" | "tbnz" => (target(), true),
-            _ if mnemonic.starts_with("b.") => (target(), true),
-            _ => (None, true),
-        },
-        Abi::S390x => match mnemonic {
-            "j" | "jg" => (target(), false),
-            "br" => (None, false),
-            _ if mnemonic.starts_with('j') || mnemonic.starts_with("br") => (target(), true),
-            _ if mnemonic.starts_with("cgij")
-                || mnemonic.starts_with("cij")
-                || mnemonic.starts_with("clg") =>
-            {
-                (target(), true)
-            }
-            _ if mnemonic.starts_with("cgrj")
-                || mnemonic.starts_with("crj")
-                || mnemonic.starts_with("clr") =>
-            {
-                (target(), true)
-            }
-            _ => (None, true),
-        },
-    }
 }
 
 fn step(abi: Abi, instruction: &Instruction, before: Layout) -> Layout {
