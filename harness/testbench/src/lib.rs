@@ -47,6 +47,7 @@
 
 pub mod case;
 pub mod cfi;
+mod child;
 pub mod clauses;
 pub mod compare;
 pub mod control_flow;

@@ -1,12 +1,13 @@
 //! Programs under test in processes of their own.
 
 use std::process::{Child, Command, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sframe_testbench::case::sframe_unwinder;
 use sframe_testbench::isolate::{self, Isolation};
+use wait_timeout::ChildExt as _;
 
 use super::exit::{Failure, Status};
 
@@ -121,17 +122,11 @@ impl ChildOptions {
     /// None if it took too long, and is dead.
     fn wait(&self, child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
         let Some(seconds) = self.timeout else { return child.wait().map(Some) };
-        let deadline = Instant::now() + Duration::from_secs(seconds);
-        let mut pause = Duration::from_millis(1);
-        while Instant::now() < deadline {
-            if let Some(status) = child.try_wait()? {
-                return Ok(Some(status));
-            }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(20));
+        let status = child.wait_timeout(Duration::from_secs(seconds))?;
+        if status.is_none() {
+            child.kill()?;
+            child.wait()?;
         }
-        child.kill()?;
-        child.wait()?;
-        Ok(None)
+        Ok(status)
     }
 }

@@ -3,15 +3,18 @@
 use std::io::{Read, Seek, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use wait_timeout::ChildExt as _;
+
+use crate::child;
 
 /// So much of what a command writes is read.
 const READ: u64 = 1 << 20;
 /// A command that writes more to a standard stream is ended.
 const MOST: u64 = 64 << 20;
+/// How often it is looked how much that is.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What came of a command.
 pub(super) struct Ran {
@@ -69,7 +72,7 @@ pub(super) fn run(
             let written =
                 || -> std::io::Result<u64> { Ok(stdout.metadata()?.len().max(stderr.metadata()?.len())) };
             let ended = wait(&mut child, limit, &written);
-            end(&mut child);
+            child::end(&mut child);
             ended?
         }
     };
@@ -88,9 +91,9 @@ fn wait(
     written: &dyn Fn() -> std::io::Result<u64>,
 ) -> std::io::Result<Ended> {
     let start = Instant::now();
-    let mut pause = Duration::from_micros(500);
     loop {
-        if let Some(status) = child.try_wait()? {
+        let left = limit.saturating_sub(start.elapsed());
+        if let Some(status) = child.wait_timeout(left.min(LOOK))? {
             return Ok(Ended::ByItself(status));
         }
         if start.elapsed() >= limit {
@@ -99,19 +102,7 @@ fn wait(
         if written()? > MOST {
             return Ok(Ended::TooMuch);
         }
-        sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
     }
-}
-
-/// Ends what is left of a command and its children.
-fn end(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        // Mostly there is none left.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 #[cfg(test)]
@@ -148,7 +139,7 @@ mod tests {
             if std::fs::read_to_string(&status).map_or(true, |status| status.contains(") Z ")) {
                 return;
             }
-            sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(10));
         }
         panic!("the child is still there");
     }

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use wait_timeout::ChildExt as _;
 
+use crate::child;
 use crate::spec::Verdict;
 
 /// So much of what the process last wrote to standard error is kept.
@@ -174,18 +175,7 @@ impl Process {
     }
 
     fn wait(&mut self, at_most: Duration) -> Option<ExitStatus> {
-        let deadline = Instant::now() + at_most;
-        let mut pause = Duration::from_micros(200);
-        loop {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Some(status);
-            }
-            if Instant::now() >= deadline {
-                return None;
-            }
-            sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(20));
-        }
+        self.child.wait_timeout(at_most).ok().flatten()
     }
 
     /// Whether it has ended by itself.
@@ -193,15 +183,10 @@ impl Process {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends the process without waiting for it.
+    /// Ends the process, whatever it is doing.
     pub(crate) fn kill(&mut self) {
         self.requests = None;
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // The group may be gone already.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        child::end(&mut self.child);
     }
 }
 
