@@ -150,7 +150,8 @@ impl Implication<'_> {
         let of_section = |error: &&CfiError| match error {
             CfiError::Section { section, .. }
             | CfiError::TooLong { section, .. }
-            | CfiError::Instructions { section, .. } => *section == self.section,
+            | CfiError::Instructions { section, .. }
+            | CfiError::Unreadable { section, .. } => *section == self.section,
         };
         let errors = self.cfi.errors().iter().filter(of_section).cloned().collect();
         Ok(Implied { section, fdes: fdes.len(), left_out, errors })

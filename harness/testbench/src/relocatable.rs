@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use object::elf::{
-    ET_REL, SHF_ALLOC, SHN_ABS, SHN_UNDEF, SHT_DYNSYM, SHT_GNU_SFRAME, SHT_NOBITS, SHT_SYMTAB,
-    SectionHeader64, Sym64,
+    ET_REL, SHF_ALLOC, SHF_COMPRESSED, SHN_ABS, SHN_UNDEF, SHT_DYNSYM, SHT_GNU_SFRAME, SHT_NOBITS,
+    SHT_SYMTAB, SectionHeader64, Sym64,
 };
 use object::pod::bytes_of;
 use object::read::elf::{ElfFile64, FileHeader, SectionHeader, Sym};
@@ -71,7 +71,10 @@ pub fn lay_out(bytes: &[u8]) -> Result<Cow<'_, [u8]>, RelocationError> {
         let is_sframe = section.elf_section_header().sh_type(endian) == SHT_GNU_SFRAME;
         let name = section.name().unwrap_or_default();
         if is_sframe || matches!(name, ".sframe" | ".eh_frame" | ".debug_frame") {
-            relocate(&elf, &section, &addresses, &mut file)?;
+            // Of what is compressed, the addresses are not where relocations say.
+            if !section.elf_section_header().sh_flags(endian).contains(SHF_COMPRESSED) {
+                relocate(&elf, &section, &addresses, &mut file)?;
+            }
         }
     }
     Ok(Cow::Owned(file))

@@ -5,19 +5,23 @@
 //! for people; no verdict depends on them but those of stops, which name
 //! functions.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use object::elf::{
     EM_AARCH64, EM_S390, EM_X86_64, ET_REL, PF_X, PT_GNU_EH_FRAME, PT_GNU_SFRAME, PT_LOAD, ProgramHeader64,
     SHF_EXECINSTR, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
     STT_OBJECT,
 };
-use object::read::elf::{ElfFile64, ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
+use object::read::elf::{
+    ElfFile64, ElfSection64, ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym,
+};
+use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
 
 use sframe_engine::Abi;
 
-use crate::cfi::{self, CallFrameInfo, CfiInput};
+use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection};
 use crate::elf::{self, SharedBytes};
 use crate::lines::{Lines, LinesError};
 use crate::plt;
@@ -35,6 +39,11 @@ pub enum SubjectError {
     #[error("the .sframe section lies outside the file")]
     SectionOutsideFile,
 }
+
+type ElfSection<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
+
+/// Decompressed, a section may have so many bytes.
+const MAX_UNCOMPRESSED: usize = 1 << 30;
 
 /// A section's bytes, and the address at which they are loaded, without load bias.
 #[derive(Clone, Copy, Debug)]
@@ -105,27 +114,52 @@ impl<'a> Subject<'a> {
     /// SFrame knows. It is read at each call.
     #[must_use]
     pub fn call_frame_info(&self) -> Option<CallFrameInfo> {
-        let section = |name: &str| {
-            let section = self.elf.section_by_name(name)?;
-            let is_there = section.elf_section_header().sh_type(self.elf.endian()) != SHT_NOBITS;
-            let data = section.uncompressed_data().ok().filter(|data| is_there && !data.is_empty())?;
-            Some((data.into_owned(), section.address()))
+        let mut errors = Vec::new();
+        let mut section = |which: CfiSection| {
+            let section = self.elf.section_by_name(which.name())?;
+            if section.elf_section_header().sh_type(self.elf.endian()) == SHT_NOBITS {
+                return None;
+            }
+            let data = self.uncompressed(&section).unwrap_or_else(|message| {
+                errors.push(CfiError::Unreadable { section: which, message });
+                Cow::Borrowed(&[])
+            });
+            (!data.is_empty()).then(|| (data.into_owned(), section.address()))
         };
         let address = |name: &str| self.elf.section_by_name(name).map_or(0, |section| section.address());
         let is_stripped = self.elf.elf_section_table().is_empty();
+        let eh_frame = if is_stripped { self.eh_frame_by_segment() } else { section(CfiSection::EhFrame) };
+        let debug_frame = section(CfiSection::DebugFrame).map(|(data, _)| data);
         Some(CallFrameInfo::read(CfiInput {
             abi: self.abi()?,
-            eh_frame: if is_stripped { self.eh_frame_by_segment() } else { section(".eh_frame") },
-            debug_frame: section(".debug_frame").map(|(data, _)| data),
+            eh_frame,
+            debug_frame,
+            errors,
             text: address(".text"),
             got: address(".got"),
         }))
     }
 
+    /// The content of a section, decompressed.
+    fn uncompressed(&self, section: &ElfSection<'a, '_>) -> Result<Cow<'a, [u8]>, String> {
+        let content = section.compressed_data().map_err(|error| error.to_string())?;
+        let is_relocatable = self.elf.elf_header().e_type(self.elf.endian()) == ET_REL;
+        let size = usize::try_from(content.uncompressed_size).unwrap_or(usize::MAX);
+        match content.format {
+            CompressionFormat::None => Ok(Cow::Borrowed(content.data)),
+            _ if is_relocatable => Err("it is compressed, and its relocations are not applied".to_owned()),
+            _ if size > MAX_UNCOMPRESSED => Err(format!("it is compressed, and would have {size} bytes")),
+            CompressionFormat::Zlib => decompress_to_vec_zlib_with_limit(content.data, size)
+                .map(Cow::Owned)
+                .map_err(|error| format!("it is compressed, and damaged: {error}")),
+            other => Err(format!("it is compressed in a way that is not known here: {other:?}")),
+        }
+    }
+
     /// The name of the section with an address.
     #[must_use]
     pub fn section_at(&self, address: u64) -> Option<&str> {
-        let holds = |section: &object::read::elf::ElfSection64<'_, '_, Endianness>| {
+        let holds = |section: &ElfSection<'_, '_>| {
             address.wrapping_sub(section.address()) < section.size() && section.address() != 0
         };
         self.elf.sections().find(holds)?.name().ok().map(|name| name as &str)

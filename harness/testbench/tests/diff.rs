@@ -628,14 +628,67 @@ fn the_command_ends_with_0_or_1_and_its_document_has_the_promised_keys() {
     assert!(text.contains("> 0x400247 | add eax, 0x64"), "{text}");
 }
 
+/// Where a section's header is in a little-endian file.
+fn header_of(bytes: &[u8], name: &str) -> usize {
+    let index = object::File::parse(bytes).expect("ELF").section_by_name(name).expect("it").index().0;
+    let table = u64::from_le_bytes(bytes[0x28..0x30].try_into().expect("8 bytes"));
+    usize::try_from(table).expect("small") + index * 64
+}
+
 /// Sets the size of a section in a little-endian file.
 fn with_size(id: &str, name: &str, size: u64) -> Vec<u8> {
     let mut bytes = build(id);
-    let index = object::File::parse(&*bytes).expect("ELF").section_by_name(name).expect("it").index().0;
-    let table = u64::from_le_bytes(bytes[0x28..0x30].try_into().expect("8 bytes"));
-    let header = usize::try_from(table).expect("small") + index * 64;
+    let header = header_of(&bytes, name);
     bytes[header + 0x20..header + 0x28].copy_from_slice(&size.to_le_bytes());
     bytes
+}
+
+/// A build with `.eh_frame` compressed, as its header says, into a size that it is said to have.
+fn with_compressed_cfi(id: &str, kind: u32, said: impl Fn(usize) -> u64) -> Vec<u8> {
+    let mut bytes = build(id);
+    let header = header_of(&bytes, ".eh_frame");
+    let data = with_cfi(&bytes);
+    // Elf64_Chdr: type, reserved, size, alignment.
+    let mut compressed: Vec<u8> = [kind, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+    compressed.extend([said(data.len()), 8].iter().flat_map(|word| word.to_le_bytes()));
+    compressed.extend(miniz_oxide::deflate::compress_to_vec_zlib(&data, 6));
+    let (flags, offset) = (u64::from(object::elf::SHF_COMPRESSED.0), bytes.len() as u64);
+    for (at, value) in [(8, flags), (0x18, offset), (0x20, compressed.len() as u64)] {
+        bytes[header + at..header + at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    bytes.extend(compressed);
+    bytes
+}
+
+fn with_cfi(bytes: &[u8]) -> Vec<u8> {
+    let file = object::File::parse(bytes).expect("ELF");
+    file.section_by_name(".eh_frame").expect("it").data().expect("its bytes").to_vec()
+}
+
+/// As debuggers' sections often are.
+#[test]
+fn compressed_cfi_is_read_or_said_to_be_unreadable() {
+    const BUILD: &str = "gnu-2.47/amd64/remember_restore.O2";
+    const ZLIB: u32 = 1;
+    let whole = |len| len as u64;
+    let compressed = diff(&with_compressed_cfi(BUILD, ZLIB, whole));
+    assert_eq!(found(&compressed), found(&diff(&build(BUILD))));
+    assert!(compressed.compared > 20 && !compressed.findings.is_empty());
+    let damaged = {
+        let mut bytes = with_compressed_cfi(BUILD, ZLIB, whole);
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        bytes
+    };
+    for (bytes, message) in [
+        (damaged, "it is compressed, and damaged"),
+        (with_compressed_cfi(BUILD, ZLIB, |len| len as u64 - 1), "it is compressed, and damaged"),
+        (with_compressed_cfi(BUILD, ZLIB, |_| 1 << 40), "would have 1099511627776 bytes"),
+        (with_compressed_cfi(BUILD, 2, whole), "in a way that is not known here: Zstandard"),
+    ] {
+        let error = diff_file(&bytes, "file").expect_err("it can't be read").to_string();
+        assert!(error.starts_with(".eh_frame can't be read: ") && error.contains(message), "{error}");
+    }
 }
 
 #[test]

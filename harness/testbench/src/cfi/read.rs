@@ -1,5 +1,7 @@
 //! Reading: which FDEs there are, and their rows.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use gimli::{
@@ -14,6 +16,14 @@ pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 /// Why call frame information can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CfiError {
+    /// The section's content can't be had.
+    #[error("{section} can't be read: {message}")]
+    Unreadable {
+        /// The section.
+        section: CfiSection,
+        /// Why.
+        message: String,
+    },
     /// An entry is malformed; those behind it can't be found.
     #[error("{section} can't be read behind offset {offset:#x}: {source}")]
     Section {
@@ -53,12 +63,20 @@ pub enum CfiSection {
     DebugFrame,
 }
 
-impl std::fmt::Display for CfiSection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+impl CfiSection {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
             Self::EhFrame => ".eh_frame",
             Self::DebugFrame => ".debug_frame",
-        })
+        }
+    }
+}
+
+impl std::fmt::Display for CfiSection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -71,6 +89,8 @@ pub struct CfiInput {
     pub eh_frame: Option<(Vec<u8>, u64)>,
     /// `.debug_frame`.
     pub debug_frame: Option<Vec<u8>>,
+    /// Why one of them, though it is there, is not among these.
+    pub errors: Vec<CfiError>,
     /// The address of `.text`, which pointers may be relative to.
     pub text: u64,
     /// The address of `.got`, likewise.
@@ -84,8 +104,8 @@ pub struct CallFrameInfo {
     tables: Vec<Table>,
     /// Sorted by start; of several at one address, `.eh_frame` first.
     fdes: Vec<CfiFde>,
-    /// The first address behind each of them and all before it.
-    ends: Vec<u64>,
+    /// Where the FDE for an address changes, and to which.
+    changes: Vec<(u64, Option<usize>)>,
     errors: Vec<CfiError>,
 }
 
@@ -165,8 +185,8 @@ impl CallFrameInfo {
             abi: input.abi,
             tables: Vec::new(),
             fdes: Vec::new(),
-            ends: Vec::new(),
-            errors: Vec::new(),
+            changes: Vec::new(),
+            errors: input.errors,
         };
         let bases = BaseAddresses::default().set_text(input.text).set_got(input.got);
         if let Some((data, address)) = input.eh_frame {
@@ -176,11 +196,7 @@ impl CallFrameInfo {
             info.add(CfiSection::DebugFrame, data, bases);
         }
         info.fdes.sort_by_key(|fde| (fde.range.start, fde.section));
-        let behind = |end: &mut u64, fde: &CfiFde| {
-            *end = fde.range.end.max(*end);
-            Some(*end)
-        };
-        info.ends = info.fdes.iter().scan(0, behind).collect();
+        info.changes = changes(&info.fdes);
         info
     }
 
@@ -200,7 +216,7 @@ impl CallFrameInfo {
     /// Whether there is no table at all.
     #[must_use]
     pub fn is_absent(&self) -> bool {
-        self.tables.is_empty()
+        self.tables.is_empty() && self.errors.is_empty()
     }
 
     /// What could not be read.
@@ -215,22 +231,13 @@ impl CallFrameInfo {
         &self.fdes
     }
 
-    /// The FDE for an address: where several overlap, the one that starts last.
+    /// The FDE for an address: where several overlap, the one that starts last;
+    /// of several that start there, the first of `.eh_frame`.
     #[must_use]
     pub fn fde_at(&self, address: u64) -> Option<&CfiFde> {
-        let behind = self.fdes.partition_point(|fde| fde.range.start <= address);
-        let before = self.fdes.get(..behind)?;
-        // Or each look-up between functions would read all that come before.
-        if *self.ends.get(behind.checked_sub(1)?)? <= address {
-            return None;
-        }
-        let start = before.iter().rev().find(|fde| fde.range.contains(&address))?.range.start;
-        before
-            .iter()
-            .rev()
-            .take_while(|fde| fde.range.start >= start)
-            .filter(|fde| fde.range.contains(&address))
-            .last()
+        let behind = self.changes.partition_point(|(start, _)| *start <= address);
+        let (_, fde) = self.changes.get(behind.checked_sub(1)?)?;
+        self.fdes.get((*fde)?)
     }
 
     /// The rows of an FDE, in the order of their addresses.
@@ -278,6 +285,37 @@ impl CallFrameInfo {
             CfiSection::DebugFrame => expression.get(&debug_frame(table, self.abi)),
         }
     }
+}
+
+/// Where the FDE for an address changes, of FDEs sorted by their starts. They may
+/// overlap, and many may lie in one.
+fn changes(fdes: &[CfiFde]) -> Vec<(u64, Option<usize>)> {
+    let is_empty = |fde: &CfiFde| fde.range.start >= fde.range.end;
+    let mut edges: Vec<(u64, usize)> = fdes
+        .iter()
+        .enumerate()
+        .filter(|(_, fde)| !is_empty(fde))
+        .flat_map(|(index, fde)| [(fde.range.start, index), (fde.range.end, index)])
+        .collect();
+    edges.sort_unstable();
+    // Those that cover the address, the one for it first.
+    let mut open: BTreeSet<(Reverse<u64>, usize)> = BTreeSet::new();
+    let mut changes: Vec<(u64, Option<usize>)> = Vec::new();
+    for at_one_address in edges.chunk_by(|one, other| one.0 == other.0) {
+        for (address, index) in at_one_address {
+            let start = fdes[*index].range.start;
+            if *address == start {
+                open.insert((Reverse(start), *index));
+            } else {
+                open.remove(&(Reverse(start), *index));
+            }
+        }
+        let now = open.first().map(|(_, index)| *index);
+        if changes.last().is_none_or(|(_, before)| *before != now) {
+            changes.push((at_one_address[0].0, now));
+        }
+    }
+    changes
 }
 
 /// The number of a register as tables have it. None of these ABIs has one beyond.

@@ -4,7 +4,7 @@ use rstest::rstest;
 
 use sframe_engine::{Abi, Base, DwarfRegister, RecoveryRule};
 
-use super::{CallFrameInfo, CfiError, CfiInput, Inexpressible, Rules};
+use super::{CallFrameInfo, CfiError, CfiFde, CfiInput, Inexpressible, Rules};
 use crate::subject::Subject;
 
 /// The information of a build of the corpus, and the start of one of its functions.
@@ -61,6 +61,11 @@ fn a_key_is_in_the_augmentation() {
 
 /// An `.eh_frame` of one CIE, with some instructions, and FDEs of 16 bytes at each of some starts.
 fn written(instructions: &[u8], starts: impl Iterator<Item = u64>) -> CallFrameInfo {
+    with_ranges(instructions, starts.map(|start| (start, 16)))
+}
+
+/// The same with FDEs of any starts and sizes.
+fn with_ranges(instructions: &[u8], ranges: impl Iterator<Item = (u64, u64)>) -> CallFrameInfo {
     let entry = |content: Vec<u8>| {
         let len = u32::try_from(content.len()).expect("small");
         [len.to_le_bytes().to_vec(), content].concat()
@@ -68,12 +73,19 @@ fn written(instructions: &[u8], starts: impl Iterator<Item = u64>) -> CallFrameI
     // Version 1 without augmentation; alignments, column 16.
     let head = [0, 0, 0, 0, 1, 0, 1, 0x78, 16];
     let mut data = entry([&head, instructions].concat());
-    for start in starts {
+    for (start, size) in ranges {
         let cie = u32::try_from(data.len() + 4).expect("small");
-        data.extend(entry([&cie.to_le_bytes()[..], &start.to_le_bytes(), &16_u64.to_le_bytes()].concat()));
+        data.extend(entry([&cie.to_le_bytes()[..], &start.to_le_bytes(), &size.to_le_bytes()].concat()));
     }
     let eh_frame = Some((data, 0x1000));
-    CallFrameInfo::read(CfiInput { abi: Abi::Amd64, eh_frame, debug_frame: None, text: 0, got: 0 })
+    CallFrameInfo::read(CfiInput {
+        abi: Abi::Amd64,
+        eh_frame,
+        debug_frame: None,
+        errors: Vec::new(),
+        text: 0,
+        got: 0,
+    })
 }
 
 #[test]
@@ -93,6 +105,33 @@ fn an_address_between_functions_has_no_fde() {
         [0x3fff, 0x4000, 0x400f, 0x4010, 0x4fff, 0x500f, 0x5010].map(starts),
         [None, Some(0x4000), Some(0x4000), None, None, Some(0x5000), None]
     );
+}
+
+/// Ranges that overlap, share starts or ends, are empty, or lie in one another.
+#[test]
+fn of_overlapping_fdes_the_one_that_starts_last_is_it() {
+    let mut state = 1_u64;
+    let mut below = |limit: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % limit
+    };
+    for _ in 0..200 {
+        let ranges: Vec<(u64, u64)> = (0..below(12)).map(|_| (0x4000 + below(24), below(16))).collect();
+        let cfi = with_ranges(&[0x0c, 7, 8], ranges.into_iter());
+        for address in 0x3ff8..0x4030 {
+            let covers = |fde: &&CfiFde| fde.range.contains(&address);
+            let last = cfi.fdes().iter().filter(covers).map(|fde| fde.range.start).max();
+            let first_there = cfi.fdes().iter().find(|fde| covers(fde) && Some(fde.range.start) == last);
+            assert_eq!(cfi.fde_at(address), first_there, "{address:#x} of {:?}", cfi.fdes());
+        }
+    }
+    // Of as many as a section may have, each in one around all others.
+    let nested =
+        with_ranges(&[0x0c, 7, 8], (0..100_000).map(|index| (0x10_0000 + index, 400_000 - 2 * index)));
+    for index in 0..100_000 {
+        let start = nested.fde_at(0x10_0000 + 400_000 - index - 1).map(|fde| fde.range.start);
+        assert_eq!(start, Some(0x10_0000 + index));
+    }
 }
 
 #[test]

@@ -59,8 +59,14 @@ fn eh_frame(abi: Abi, entries: &[Entry<'_>]) -> Vec<u8> {
 }
 
 fn imply(abi: Abi, version: Version, entries: &[Entry<'_>]) -> Implied {
-    let input =
-        CfiInput { abi, eh_frame: Some((eh_frame(abi, entries), 0)), debug_frame: None, text: 0, got: 0 };
+    let input = CfiInput {
+        abi,
+        eh_frame: Some((eh_frame(abi, entries), 0)),
+        debug_frame: None,
+        errors: Vec::new(),
+        text: 0,
+        got: 0,
+    };
     let cfi = CallFrameInfo::read(input);
     assert_eq!(cfi.errors(), []);
     let implication = Implication {
@@ -323,6 +329,7 @@ fn only_the_section_that_is_asked_for_counts() {
         abi: Abi::Amd64,
         eh_frame: Some((data, 0)),
         debug_frame: None,
+        errors: Vec::new(),
         text: 0,
         got: 0,
     });
