@@ -161,35 +161,59 @@ static uint64_t request, stop_index;
 static char *line;
 static size_t line_size;
 
+/* The last piece of memory that was asked for.  */
+static uint64_t piece_address;
+static unsigned char *piece;
+static size_t piece_len;
+
+static void
+ask (uint64_t address, size_t size)
+{
+  static char *reply;
+  static size_t reply_size;
+  printf ("{\"id\":%" PRIu64 ",\"read\":{\"stop\":%" PRIu64
+	  ",\"address\":\"0x%" PRIx64 "\",\"size\":%zu}}\n",
+	  request, stop_index, address, size);
+  fflush (stdout);
+  if (getline (&reply, &reply_size, stdin) < 0)
+    exit (0);
+  free (piece);
+  piece_address = address;
+  piece = bytes_of (get (reply, "memory"), &piece_len);
+}
+
+/* Whether the 8 bytes at an address are among those of a piece.  */
+static bool
+copy (unsigned char *to, uint64_t address, uint64_t start,
+      const unsigned char *bytes, size_t len)
+{
+  bool is_there = address >= start && len >= 8 && address - start <= len - 8;
+  if (is_there)
+    memcpy (to, bytes + (address - start), 8);
+  return is_there;
+}
+
 static bool
 read_u64 (uint64_t address, uint64_t *value)
 {
-  unsigned char piece[8];
-  if (address >= stack_address && stack_len >= 8
-      && address - stack_address <= stack_len - 8)
-    memcpy (piece, stack + (address - stack_address), 8);
-  else
+  unsigned char word[8];
+  if (!copy (word, address, stack_address, stack, stack_len)
+      && !copy (word, address, piece_address, piece, piece_len))
     {
-      static char *reply;
-      static size_t reply_size;
-      printf ("{\"id\":%" PRIu64 ",\"read\":{\"stop\":%" PRIu64
-	      ",\"address\":\"0x%" PRIx64 "\",\"size\":8}}\n",
-	      request, stop_index, address);
-      fflush (stdout);
-      if (getline (&reply, &reply_size, stdin) < 0)
-	exit (0);
-      const char *memory = get (reply, "memory");
-      size_t len;
-      unsigned char *bytes = bytes_of (memory, &len);
-      if (len == 8)
-	memcpy (piece, bytes, 8);
-      free (bytes);
-      if (len != 8)
+      /* Much at once, where there is as much.  */
+      static const size_t sizes[] = { 65536, 4096, 8 };
+      bool is_there = false;
+      for (int i = 0; i < 3 && !is_there; i++)
+	{
+	  ask (address, sizes[i]);
+	  is_there = copy (word, address, piece_address, piece, piece_len);
+	}
+      if (!is_there)
 	return false;
     }
   *value = 0;
   for (int i = 0; i < 8; i++)
-    *value |= (uint64_t) piece[i] << (big_endian ? 56 - 8 * i : 8 * i);
+    *value |= (uint64_t) word[i] << (big_endian ? 56 - 8 * i : 8 * i);
   return true;
 }
 
@@ -410,6 +434,8 @@ walk (const char *stop)
   const char *snapshot = get (stop, "stack");
   stack_address = number (get (snapshot, "address"));
   stack = bytes_of (get (snapshot, "bytes"), &stack_len);
+  /* Memory is that of another moment now.  */
+  piece_len = 0;
 
   uint64_t sp = registers[sp_number ()], fp = registers[fp_number ()];
   uint64_t unreadable_fp = 0;

@@ -262,15 +262,15 @@ fn sum(run: &Value, key: &str) -> u64 {
 /// What has been measured, without any time.
 fn measured(report: &Report) {
     let run = &report.run;
-    let summary = &run["summary"];
+    let count = |key: &str| run["summary"][key].as_u64().unwrap_or(0);
     println!(
         "{} cases: {} agree, {} of them but for what is wrong with the build; {} with findings, {} broken, {} skipped.",
-        summary["cases"],
-        summary["agree"].as_u64().unwrap_or(0) + summary["known"].as_u64().unwrap_or(0),
-        summary["known"],
-        summary["unexpected"],
-        summary["broken"],
-        summary["skipped"]
+        grouped(count("cases")),
+        grouped(count("agree") + count("known")),
+        grouped(count("known")),
+        grouped(count("unexpected")),
+        grouped(count("broken")),
+        grouped(count("skipped"))
     );
     println!(
         "Asked at {} of {} instructions ({} with a PC or call stack of their own): {} answers agree. Started again {} times.",
@@ -278,7 +278,7 @@ fn measured(report: &Report) {
         grouped(sum(run, "moments")),
         grouped(sum(run, "different")),
         grouped(sum(run, "agree")),
-        sum(run, "restarts")
+        grouped(sum(run, "restarts"))
     );
     if let Some(vectors) = &report.vectors {
         println!(
@@ -302,6 +302,7 @@ fn measured(report: &Report) {
         println!();
     }
     for ((outcome, why), (cases, vectors)) in skipped {
+        let (cases, vectors) = (grouped(cases), grouped(vectors));
         println!("- {}", wrapped(&format!("{outcome}, {cases} cases and {vectors} vectors: {why}"), "  "));
     }
 }
