@@ -9,10 +9,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sframe_machine::{AMD64, End, Flow, Image, Machine, Moment, Options};
-use sframe_testbench::case::sframe_unwinder;
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::target::Target;
-use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
+use sframe_testbench::unwind::{BlackBox, SframeUnwinder, sframe_unwinder};
 
 const ROUNDS: usize = 15;
 

@@ -19,18 +19,9 @@ use crate::judge::{Expected, judge_coverage, judge_ends, judge_signals, judge_st
 use crate::report::Listing;
 use crate::spec::{Abi, BuildFacts, End, Location, Spec, Stop, Verdict};
 use crate::target::Target;
+use crate::unwind::MakeUnwinder;
 use crate::unwind::external::{External, ExternalError, Shown, UnwinderReport};
-use crate::unwind::{SframeUnwinder, Unwinder};
 use crate::yaml::{Source, suggest};
-
-/// Makes the unwinder under test for a file.
-pub type MakeUnwinder = dyn for<'a> Fn(&Target<'a>) -> Box<dyn Unwinder + 'a> + Sync;
-
-/// The engine of this project, as the unwinder under test.
-#[must_use]
-pub fn sframe_unwinder<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
-    Box::new(SframeUnwinder::new(target.sections.clone(), target.executable().image.cpu.address_bits))
-}
 
 /// What a case comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]

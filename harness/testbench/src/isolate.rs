@@ -14,13 +14,14 @@ use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal,
 use serde::{Deserialize, Serialize};
 use sframe_machine::{Options, Pattern};
 
-use crate::case::{Case, CaseResult, MakeUnwinder, UnderTest};
+use crate::case::{Case, CaseResult, UnderTest};
 use crate::corpus::Build;
 use crate::journal::LONGEST_LINE;
 use crate::runner::{Plan, run_guarded};
 use crate::spec::{Abi, Spec, Verdict};
 use crate::stand_in::StandIn;
 use crate::target::Target;
+use crate::unwind::MakeUnwinder;
 use crate::unwind::external::External;
 use crate::unwind::external::process::{Fault, Process};
 use crate::yaml::Source;

@@ -9,12 +9,13 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 use sframe_machine::Options;
 
-use crate::case::{Case, CaseReport, CaseResult, MakeUnwinder, UnderTest, spec_name, with_causes};
+use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name, with_causes};
 use crate::corpus::Manifest;
 use crate::isolate::{Isolation, Workers};
 use crate::journal::{Journal, JournalError};
 use crate::spec::{Abi, Selector, Spec, load_dir};
 use crate::stand_in::StandIn;
+use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
 
 /// Specs and corpus, as they lie in the repository.

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 use rstest::rstest;
 use sframe_machine::Options;
-use sframe_testbench::case::{Outcome, sframe_unwinder};
+use sframe_testbench::case::Outcome;
 use sframe_testbench::report::{Report, Style, run_summary};
 use sframe_testbench::runner::Filter;
 use sframe_testbench::spec::Abi;
+use sframe_testbench::unwind::sframe_unwinder;
 
 #[rstest]
 fn backtraces_are_the_call_stack(

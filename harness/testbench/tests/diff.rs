@@ -652,7 +652,7 @@ fn with_compressed_cfi(id: &str, kind: u32, said: impl Fn(usize) -> u64) -> Vec<
     let mut compressed: Vec<u8> = [kind, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
     compressed.extend([said(data.len()), 8].iter().flat_map(|word| word.to_le_bytes()));
     compressed.extend(miniz_oxide::deflate::compress_to_vec_zlib(&data, 6));
-    let (flags, offset) = (u64::from(object::elf::SHF_COMPRESSED.0), bytes.len() as u64);
+    let (flags, offset) = (object::elf::SHF_COMPRESSED.0, bytes.len() as u64);
     for (at, value) in [(8, flags), (0x18, offset), (0x20, compressed.len() as u64)] {
         bytes[header + at..header + at + 8].copy_from_slice(&value.to_le_bytes());
     }

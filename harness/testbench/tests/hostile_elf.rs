@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use sframe_engine::Version;
 use sframe_machine::Options;
-use sframe_testbench::case::{broken_reason, sframe_unwinder};
+use sframe_testbench::case::broken_reason;
 use sframe_testbench::convert::Request;
 use sframe_testbench::cross_check::Traces;
 use sframe_testbench::diff::diff_file;
@@ -29,6 +29,7 @@ use sframe_testbench::report::{
     sarif_of_lint,
 };
 use sframe_testbench::target::Target;
+use sframe_testbench::unwind::sframe_unwinder;
 
 /// No file here takes a thousandth of it; a machine may be slow, and busy.
 const TIME_LIMIT: Duration = Duration::from_secs(60);

@@ -230,7 +230,7 @@ esac"#;
         ("leaf.O2-pie", "ended", "no end within 1 s"),
         ("recursion.O0", "ended", "no ELF file"),
         ("recursion.O2-fp", "ended", "wrote no file"),
-        ("recursion.O2-pie", "said", "aarch64"),
+        ("recursion.O2-pie", "said", "aarch64, little-endian; the ABI's `flags`"),
     ] {
         let refusal = refusal(name);
         assert!(refusal[key].as_str().is_some_and(|text| text.contains(what)), "{name}: {refusal}");
@@ -465,6 +465,12 @@ fn mistakes_in_a_definition_are_one_clear_error_each() {
         (format!("{abis}root: {{folder: .}}\n"), "there is no `usr/bin` in"),
         (format!("{abis}path: [bin]\n"), "/bin is not there"),
         (format!("{abis}wrapper: [./wrap]\n"), "/wrap is not there"),
+        (
+            format!(
+                "{abis}wrapper: [sh, -c, \"echo ${{wrok}} {{{{.Work}}}}; cd {{source}}; {{command}}\"]\n"
+            ),
+            "`{source}` in `wrapper` stands for nothing; did you mean `{sources}`?",
+        ),
         (format!("{abis}root: {{folder: tree}}\n"), "/tree is not there"),
         (format!("{abis}root: {{folder: ., suite: sid}}\n"), "either `folder`, or `suite`"),
         (format!("{abis}root: {{folder: .}}\nwrapper: [sh]\n"), "either `root` or `wrapper`"),

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use sframe_engine::{Base, InstructionPointer, Recovery, RecoveryRule};
 use sframe_machine::Options;
-use sframe_testbench::case::sframe_unwinder;
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::observed::{Kept, TrueFrame};
 use sframe_testbench::target::Target;
+use sframe_testbench::unwind::sframe_unwinder;
 
 /// Whether a value is where a rule says. None where that can't be told: the
 /// rule starts from elsewhere than the CFA.

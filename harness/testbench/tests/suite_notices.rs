@@ -14,7 +14,7 @@ use sframe_engine::{
 };
 use sframe_engine::{ReturnAddress, Step, StepError};
 use sframe_machine::{Options, Pattern, WitnessFaults};
-use sframe_testbench::case::{CaseReport, Outcome, broken_reason, sframe_unwinder};
+use sframe_testbench::case::{CaseReport, Outcome, broken_reason};
 use sframe_testbench::corpus::Manifest;
 use sframe_testbench::cross_check::Traces;
 use sframe_testbench::examine::{Examination, Look, examine};
@@ -23,7 +23,7 @@ use sframe_testbench::runner::{Filter, Suite, SuiteError};
 use sframe_testbench::spec::{Trace, Verdict};
 use sframe_testbench::subject::Subject;
 use sframe_testbench::target::Target;
-use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
+use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint, sframe_unwinder};
 use sha2::{Digest, Sha256};
 
 use doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};

@@ -11,13 +11,13 @@ use object::{Object, ObjectSection};
 use rstest::rstest;
 use sframe_engine::{InstructionPointer, StepError};
 use sframe_machine::{Options, WitnessFaults};
-use sframe_testbench::case::{CaseReport, MakeUnwinder, Outcome, sframe_unwinder};
+use sframe_testbench::case::{CaseReport, Outcome};
 use sframe_testbench::examine::Examination;
 use sframe_testbench::finding::{Blame, Confidence, Finding, Side, Witness};
 use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::spec::Verdict;
 use sframe_testbench::target::Target;
-use sframe_testbench::unwind::{Backtrace, End, Unwinder};
+use sframe_testbench::unwind::{Backtrace, End, MakeUnwinder, Unwinder, sframe_unwinder};
 
 use doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};
 

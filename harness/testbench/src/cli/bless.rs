@@ -5,9 +5,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use sframe_testbench::case::{Case, sframe_unwinder, spec_name};
+use sframe_testbench::case::{Case, spec_name};
 use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::spec::bless;
+use sframe_testbench::unwind::sframe_unwinder;
 
 use super::exit::{Failure, Status};
 use super::{Folders, MachineOptions, print, write_file};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sframe_machine::Options;
-use sframe_testbench::case::{broken_reason, sframe_unwinder};
+use sframe_testbench::case::broken_reason;
 use sframe_testbench::cross_check::Traces;
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::files::{Files, FilesError};
@@ -13,6 +13,7 @@ use sframe_testbench::report::{
 };
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::external::{External, ExternalError, UnwinderReport};
+use sframe_testbench::unwind::sframe_unwinder;
 
 use super::exit::{Failure, Status};
 use super::isolation::ChildOptions;

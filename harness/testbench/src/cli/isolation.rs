@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use sframe_testbench::case::sframe_unwinder;
 use sframe_testbench::isolate::{self, Isolation};
+use sframe_testbench::unwind::sframe_unwinder;
 use wait_timeout::ChildExt as _;
 
 use super::exit::{Failure, Status};

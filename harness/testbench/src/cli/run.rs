@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest, sframe_unwinder};
+use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_testbench::journal::{Header, Journal, JournalError};
 use sframe_testbench::report::{Listing, Listings, Report, Style, html, junit, markdown, run_summary, sarif};
 use sframe_testbench::runner::{Filter, Plan, Suite};
 use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
-use sframe_testbench::unwind::external;
+use sframe_testbench::unwind::{external, sframe_unwinder};
 
 use super::baseline::{self, gate};
 use super::exit::{Failure, Status};

@@ -437,7 +437,7 @@ impl Refusal {
                 step: "read what was written".to_owned(),
                 ended: "it is for another machine than the ABI's".to_owned(),
                 command: None,
-                said: found,
+                said: format!("{found}; the ABI's `flags` in the definition choose the machine"),
             },
             other => Self {
                 step: "build".to_owned(),

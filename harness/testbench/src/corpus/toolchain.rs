@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::program::{ABIS, files_of, stem};
 use super::{Derive, Error, Program, Variant};
+use crate::yaml::suggest::closest;
 
 /// A reason has so many characters at least.
 const SHORTEST_REASON: usize = 20;
@@ -143,6 +144,20 @@ impl AbiTools {
     }
 }
 
+/// What a word of a wrapper may have in braces.
+const PLACEHOLDERS: [&str; 3] = ["sources", "work", "command"];
+
+/// What is wrong with words in braces that look like one of these. Others may
+/// be for the shell or a tool, as `${HOME}` and `{{.ID}}` are.
+fn mistaken_placeholder(word: &str) -> Option<String> {
+    let opened = word.match_indices('{').filter(|(at, _)| !word[..*at].ends_with(['$', '{']));
+    let names = opened.filter_map(|(at, _)| word[at + 1..].split_once('}')).map(|(name, _)| name);
+    names.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric())).find_map(|name| {
+        let meant = closest(name, PLACEHOLDERS).filter(|meant| *meant != name)?;
+        Some(format!("`{{{name}}}` in `wrapper` stands for nothing; did you mean `{{{meant}}}`?"))
+    })
+}
+
 impl Toolchain {
     /// Reads one toolchain.
     ///
@@ -205,6 +220,9 @@ impl Toolchain {
                 }
             }
             Some(_) | None => {}
+        }
+        if let Some(message) = self.wrapper.iter().find_map(|word| mistaken_placeholder(word)) {
+            return Err(message);
         }
         if let Some(first) = self.wrapper.first_mut().filter(|first| relative(first)) {
             *first = absolute(Path::new(first), Path::is_file)?.display().to_string();

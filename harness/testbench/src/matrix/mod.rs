@@ -25,11 +25,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use sframe_machine::Options;
 
-use crate::case::{Case, CaseReport, CaseResult, UnderTest, sframe_unwinder, spec_name};
+use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
 use crate::isolate::Isolation;
 use crate::runner::{self, Suite};
 use crate::stand_in::StandIn;
+use crate::unwind::sframe_unwinder;
 
 pub use compare::{Comparison, Kind, KindDetail, Standing};
 pub use markdown::markdown;

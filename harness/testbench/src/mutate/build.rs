@@ -10,7 +10,7 @@ use super::mutation::{Mutation, mutations};
 use super::report::{Fate, Killer, MutationReport, Origin, Survivor};
 use super::trial::{Trial, Trials};
 use super::{MutateError, Plan, Reason, rank, specs};
-use crate::case::{Case, Extent, Outcome, sframe_unwinder, with_causes};
+use crate::case::{Case, Extent, Outcome, with_causes};
 use crate::compare::Truth;
 use crate::disassembly::Disassembly;
 use crate::examine::Probe;
@@ -18,7 +18,7 @@ use crate::files::Files;
 use crate::finding::{Address, FindingRow};
 use crate::spec::Verdict;
 use crate::target::Target;
-use crate::unwind::Viewpoint;
+use crate::unwind::{Viewpoint, sframe_unwinder};
 
 /// The section of one of a build's files, and how it can be changed.
 struct Subject<'t> {

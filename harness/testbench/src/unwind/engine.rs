@@ -10,11 +10,18 @@ use sframe_engine::{
 
 use crate::sections::Sections;
 use crate::stores::words;
+use crate::target::Target;
 
 use super::{Backtrace, End, State, Stepped, Stepper, Unwinder, Viewpoint};
 
 /// More frames than this are taken for an endless walk.
 pub(crate) const DEPTH_LIMIT: usize = 1 << 20;
+
+/// The engine of this project, as the unwinder under test.
+#[must_use]
+pub fn sframe_unwinder<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
+    Box::new(SframeUnwinder::new(target.sections.clone(), target.executable().image.cpu.address_bits))
+}
 
 /// Walks stacks with SFrame sections and the engine of this project.
 pub struct SframeUnwinder<'a> {

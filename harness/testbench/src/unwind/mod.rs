@@ -6,4 +6,9 @@ pub mod external;
 
 pub use backtrace::{Backtrace, BlackBox, End, Frame, State, Stepped, Stepper, Unwinder, Viewpoint};
 pub(crate) use engine::DEPTH_LIMIT;
-pub use engine::SframeUnwinder;
+pub use engine::{SframeUnwinder, sframe_unwinder};
+
+use crate::target::Target;
+
+/// Makes the unwinder under test for a file.
+pub type MakeUnwinder = dyn for<'a> Fn(&Target<'a>) -> Box<dyn Unwinder + 'a> + Sync;

@@ -2,10 +2,9 @@
 
 use sframe_engine::InstructionPointer;
 use sframe_machine::Options;
-use sframe_testbench::case::{MakeUnwinder, sframe_unwinder};
 use sframe_testbench::examine::{Examination, Look, examine};
 use sframe_testbench::target::Target;
-use sframe_testbench::unwind::{Backtrace, Unwinder, Viewpoint};
+use sframe_testbench::unwind::{Backtrace, MakeUnwinder, Unwinder, Viewpoint, sframe_unwinder};
 
 use crate::common;
 

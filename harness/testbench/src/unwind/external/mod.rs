@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use sframe_machine::{MachineError, Options};
 use sframe_protocol::{Hello, SectionAnswer, SectionQuestion};
 
-use crate::case::sframe_unwinder;
 use crate::examine::{Examination, Look, examine_with};
 use crate::finding::Finding;
 use crate::target::Target;
+use crate::unwind::sframe_unwinder;
 
 pub use process::Fault;
 pub use report::{UnwinderReport, summary};
