@@ -83,6 +83,12 @@ impl Instruction {
         }
     }
 
+    /// Whether it does nothing but let jumps through registers come here.
+    #[must_use]
+    pub fn is_landing_pad(&self) -> bool {
+        ["endbr", "bti", "hint"].iter().any(|start| self.text.starts_with(start))
+    }
+
     /// Whether it may store to memory. Also where that can't be told.
     #[must_use]
     pub fn may_store(&self) -> bool {

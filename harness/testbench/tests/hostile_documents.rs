@@ -291,6 +291,17 @@ fn what_is_no_text_is_one_error_in_every_kind_of_file() {
         refused(&["clauses", "--specs", &path("specs")], message);
         std::fs::write(path("corpus/manifest.yaml"), &content).expect("a file");
         refused(&["run", "--corpus", &path("corpus")], message);
+        std::fs::rename(path("corpus/manifest.yaml"), path("fake.yaml")).expect("a file");
+        refused(&["matrix", &path("fake.yaml"), "--work", &path("work")], message);
+        for folder in ["corpus/programs", "corpus/toolchains", "toolchains"] {
+            std::fs::create_dir(path(folder)).expect("a folder");
+        }
+        let rebuild = ["rebuild", "--corpus", &path("corpus"), "--toolchains", &path("toolchains")];
+        std::fs::rename(path("fake.yaml"), path("corpus/programs/fake.yaml")).expect("a file");
+        refused(&rebuild, message);
+        std::fs::rename(path("corpus/programs/fake.yaml"), path("corpus/toolchains/fake.yaml"))
+            .expect("a file");
+        refused(&rebuild, message);
         let _ = name;
     }
 }

@@ -179,6 +179,7 @@ Examples:
 Exit status:
   0  done; with --check, nothing would differ
   1  --check: something would differ
+  2  a program or toolchain can't be used as it is written
   4  a toolchain is not there, or a program can't be built";
 
 pub(super) const MAN: &str = "\

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use sframe_testbench::corpus;
+use sframe_testbench::corpus::{self, Error};
+use sframe_testbench::runner::SuiteError;
 
 use super::exit::{Failure, Status};
 use super::print;
@@ -36,8 +37,12 @@ impl Rebuild {
             check: self.check,
             jobs: self.jobs,
         })
-        .map_err(|error| {
-            Failure::broken(format!("error: {}", sframe_testbench::runner::SuiteError::from(error)))
+        .map_err(|error| match error {
+            Error::Yaml(error) => error.into(),
+            error @ (Error::Read { .. } | Error::Invalid { .. }) => {
+                Failure::unusable(format!("error: {}", SuiteError::from(error)))
+            }
+            error => Failure::broken(format!("error: {}", SuiteError::from(error))),
         })?;
         for warning in &report.warnings {
             eprintln!("{}: {}", warning.id, warning.message);

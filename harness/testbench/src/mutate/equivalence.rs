@@ -241,7 +241,7 @@ struct Ways<'w> {
     function: std::ops::Range<u64>,
     /// The jumps to an instruction.
     jumps: BTreeMap<u64, Vec<u64>>,
-    /// The jumps that may go to any instruction.
+    /// The jumps through tables and registers.
     anywhere: Vec<u64>,
 }
 
@@ -260,22 +260,30 @@ impl<'w> Ways<'w> {
         Self { code, abi, function, jumps, anywhere }
     }
 
-    /// The instructions that may have executed last before one.
-    fn to(&self, at: u64) -> impl Iterator<Item = u64> {
-        let in_front = self.code.before(at).filter(|before| {
-            let goes_on =
-                |instruction: &Instruction| before + instruction.len == at && instruction.goes_on(self.abi);
-            self.function.contains(before) && self.code.at(*before).is_some_and(goes_on)
-        });
-        let jumps = self.jumps.get(&at).into_iter().flatten();
-        in_front.into_iter().chain(jumps.chain(&self.anywhere).copied())
+    /// The instructions that may have executed last before one. Where a jump
+    /// through a table or register goes is not part of it: to blocks that nothing
+    /// else leads to, and to landing pads. Should it go elsewhere, too, then only
+    /// the values that were observed tell what comes of it.
+    fn to(&self, at: u64) -> Vec<u64> {
+        let goes_on = |(before, instruction): &(u64, &Instruction)| {
+            before + instruction.len == at && instruction.goes_on(self.abi)
+        };
+        let in_front = self.code.within(self.function.start..at).next_back().filter(goes_on);
+        let mut before = self.jumps.get(&at).cloned().unwrap_or_default();
+        before.extend(in_front.map(|(before, _)| before));
+        let is_landing_pad = || self.code.at(at).is_some_and(Instruction::is_landing_pad);
+        // Whoever jumps to the function itself has called it.
+        if at != self.function.start && (before.is_empty() || is_landing_pad()) {
+            before.extend(&self.anywhere);
+        }
+        before
     }
 
     /// Whether a register holds what it held when the function was called, on
     /// every way to an instruction, or through it if it has executed: nothing
     /// has written it, or the last to do so has loaded it again.
     fn keep(&self, at: u64, executed: bool, is: fn(&Roles) -> bool) -> bool {
-        let mut open: Vec<u64> = if executed { vec![at] } else { self.to(at).collect() };
+        let mut open: Vec<u64> = if executed { vec![at] } else { self.to(at) };
         let mut seen = BTreeSet::new();
         while let Some(last) = open.pop() {
             if !seen.insert(last) {
@@ -362,7 +370,9 @@ mod tests {
         assert!(keeps(0x99, true) && keeps(0x35, false) && !keeps(0x35, true));
         // Without the jump through the table nothing leads to the cases.
         assert_eq!(ways.anywhere, [start + 0x11]);
-        assert_eq!(ways.to(start + 0x5c).collect::<Vec<_>>(), ways.anywhere);
+        assert_eq!(ways.to(start + 0x5c), ways.anywhere);
+        // It goes to no instruction behind another one of the same block.
+        assert_eq!(ways.to(start + 0x99), [start + 0x98]);
     }
 
     /// `mov [rsp + 8], edi; call leaf; add eax, [rsp + 8]; lea rsp, [rbp - 0x100]`,
