@@ -188,3 +188,13 @@ fn regressions_stay_mended_and_sound_files_hold() {
         }
     }
 }
+
+/// What libFuzzer has kept for the code that it reaches.
+#[test]
+fn kept_inputs_hold() {
+    for (target, property) in files::PROPERTIES {
+        let kept = small(&format!("harness/fuzz/corpus/{target}"), u64::MAX);
+        assert!(kept.len() >= 100, "{} inputs kept for {target}", kept.len());
+        kept.iter().for_each(|path| property(&read(path)));
+    }
+}
