@@ -243,12 +243,16 @@ struct Ways<'w> {
     jumps: BTreeMap<u64, Vec<u64>>,
     /// The jumps through tables and registers.
     anywhere: Vec<u64>,
+    /// All calls, jumps and returns.
+    exits: Vec<u64>,
 }
 
 impl<'w> Ways<'w> {
     fn of(code: &'w Disassembly, abi: Abi, function: std::ops::Range<u64>) -> Self {
         let mut jumps: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         let mut anywhere = Vec::new();
+        let is_exit = |(_, exit): &(u64, &Instruction)| exit.calls || exit.leaves();
+        let exits = code.within(function.clone()).filter(is_exit).map(|(at, _)| at).collect();
         for (from, jump) in code.within(function.clone()).filter(|(_, instruction)| instruction.leaves()) {
             if let Some(target) = jump.target() {
                 jumps.entry(target).or_default().push(from);
@@ -257,13 +261,15 @@ impl<'w> Ways<'w> {
                 anywhere.push(from);
             }
         }
-        Self { code, abi, function, jumps, anywhere }
+        Self { code, abi, function, jumps, anywhere, exits }
     }
 
     /// The instructions that may have executed last before one. Where a jump
     /// through a table or register goes is not part of it: to blocks that nothing
     /// else leads to, and to landing pads. Should it go elsewhere, too, then only
-    /// the values that were observed tell what comes of it.
+    /// the values that were observed tell what comes of it. Where such jumps are
+    /// not there either, control comes back after it has left the function, by a
+    /// call that ends elsewhere or a return that was computed.
     fn to(&self, at: u64) -> Vec<u64> {
         let goes_on = |(before, instruction): &(u64, &Instruction)| {
             before + instruction.len == at && instruction.goes_on(self.abi)
@@ -275,27 +281,42 @@ impl<'w> Ways<'w> {
         // Whoever jumps to the function itself has called it.
         if at != self.function.start && (before.is_empty() || is_landing_pad()) {
             before.extend(&self.anywhere);
+            if before.is_empty() {
+                before.extend(&self.exits);
+            }
         }
         before
     }
 
     /// Whether a register holds what it held when the function was called, on
     /// every way to an instruction, or through it if it has executed: nothing
-    /// has written it, or the last to do so has loaded it again.
+    /// has written it, or the last to do so has loaded it again. Each way has to
+    /// be known back to there, or to the function's start.
     fn keep(&self, at: u64, executed: bool, is: fn(&Roles) -> bool) -> bool {
-        let mut open: Vec<u64> = if executed { vec![at] } else { self.to(at) };
+        // Of each of these, it is asked what has executed before it.
+        let mut open = Vec::new();
         let mut seen = BTreeSet::new();
-        while let Some(last) = open.pop() {
-            if !seen.insert(last) {
+        let keeps = |last: u64, open: &mut Vec<u64>| match self.code.at(last) {
+            Some(writer) if is(&writer.writes) => writer.loads && !writer.calls,
+            _ => {
+                open.push(last);
+                true
+            }
+        };
+        if executed && !keeps(at, &mut open) {
+            return false;
+        }
+        if !executed {
+            open.push(at);
+        }
+        while let Some(next) = open.pop() {
+            if !seen.insert(next) {
                 continue;
             }
-            match self.code.at(last) {
-                Some(writer) if is(&writer.writes) => {
-                    if !writer.loads || writer.calls {
-                        return false;
-                    }
-                }
-                _ => open.extend(self.to(last)),
+            let before = self.to(next);
+            let is_known = next == self.function.start || !before.is_empty();
+            if !is_known || !before.iter().all(|last| keeps(*last, &mut open)) {
+                return false;
             }
         }
         true
@@ -373,6 +394,11 @@ mod tests {
         assert_eq!(ways.to(start + 0x5c), ways.anywhere);
         // It goes to no instruction behind another one of the same block.
         assert_eq!(ways.to(start + 0x99), [start + 0x98]);
+        // Who comes to a block by no way that is known has left by any.
+        let without_table = Ways { anywhere: Vec::new(), ..ways };
+        assert_eq!(without_table.to(start + 0x5c), without_table.exits);
+        assert!(!without_table.keep(start + 0x63, false, |roles| roles.fp));
+        assert!(without_table.keep(start, false, |roles| roles.fp));
     }
 
     /// `mov [rsp + 8], edi; call leaf; add eax, [rsp + 8]; lea rsp, [rbp - 0x100]`,
