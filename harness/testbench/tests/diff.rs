@@ -647,7 +647,7 @@ fn with_size(id: &str, name: &str, size: u64) -> Vec<u8> {
 fn with_compressed_cfi(id: &str, kind: u32, said: impl Fn(usize) -> u64) -> Vec<u8> {
     let mut bytes = build(id);
     let header = header_of(&bytes, ".eh_frame");
-    let data = with_cfi(&bytes);
+    let data = cfi_of(&bytes);
     // Elf64_Chdr: type, reserved, size, alignment.
     let mut compressed: Vec<u8> = [kind, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
     compressed.extend([said(data.len()), 8].iter().flat_map(|word| word.to_le_bytes()));
@@ -660,7 +660,7 @@ fn with_compressed_cfi(id: &str, kind: u32, said: impl Fn(usize) -> u64) -> Vec<
     bytes
 }
 
-fn with_cfi(bytes: &[u8]) -> Vec<u8> {
+fn cfi_of(bytes: &[u8]) -> Vec<u8> {
     let file = object::File::parse(bytes).expect("ELF");
     file.section_by_name(".eh_frame").expect("it").data().expect("its bytes").to_vec()
 }

@@ -39,10 +39,8 @@ impl Rebuild {
         })
         .map_err(|error| match error {
             Error::Yaml(error) => error.into(),
-            error @ (Error::Read { .. } | Error::Invalid { .. }) => {
-                Failure::unusable(format!("error: {}", SuiteError::from(error)))
-            }
-            error => Failure::broken(format!("error: {}", SuiteError::from(error))),
+            Error::Read { .. } | Error::Invalid { .. } => SuiteError::from(error).into(),
+            _ => Failure::broken(format!("error: {}", SuiteError::from(error))),
         })?;
         for warning in &report.warnings {
             eprintln!("{}: {}", warning.id, warning.message);

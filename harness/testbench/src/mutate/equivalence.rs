@@ -250,14 +250,13 @@ struct Ways<'w> {
 impl<'w> Ways<'w> {
     fn of(code: &'w Disassembly, abi: Abi, function: std::ops::Range<u64>) -> Self {
         let mut jumps: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-        let mut anywhere = Vec::new();
-        let is_exit = |(_, exit): &(u64, &Instruction)| exit.calls || exit.leaves();
-        let exits = code.within(function.clone()).filter(is_exit).map(|(at, _)| at).collect();
-        for (from, jump) in code.within(function.clone()).filter(|(_, instruction)| instruction.leaves()) {
-            if let Some(target) = jump.target() {
+        let (mut anywhere, mut exits) = (Vec::new(), Vec::new());
+        for (from, exit) in code.within(function.clone()).filter(|(_, exit)| exit.calls || exit.leaves()) {
+            exits.push(from);
+            if let Some(target) = exit.target().filter(|_| !exit.calls) {
                 jumps.entry(target).or_default().push(from);
             }
-            if jump.goes_anywhere() {
+            if exit.goes_anywhere() {
                 anywhere.push(from);
             }
         }
@@ -303,11 +302,10 @@ impl<'w> Ways<'w> {
                 true
             }
         };
-        if executed && !keeps(at, &mut open) {
-            return false;
-        }
         if !executed {
             open.push(at);
+        } else if !keeps(at, &mut open) {
+            return false;
         }
         while let Some(next) = open.pop() {
             if !seen.insert(next) {
