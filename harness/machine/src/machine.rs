@@ -17,7 +17,7 @@ use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End, Outcome};
 use crate::process::{self, Pattern, ProcessError};
 use crate::signal::{Pause, Signals};
-use crate::witness::{Movement, Place, Witness, WitnessFaults};
+use crate::witness::{Action, Callee, Movement, Place, Witness, WitnessFaults};
 
 /// How a program is started.
 #[derive(Clone, Debug)]
@@ -182,6 +182,10 @@ pub(crate) fn execute(
         }
     }
 }
+
+/// No program has more calls that have not returned, in all of its contexts. A
+/// main thread's stack on Linux (8 MiB) has room for half of it, at 16 bytes each.
+const DEPTH_LIMIT: usize = 1 << 20;
 
 /// An address at which nothing is ever mapped; emulation has no end address.
 const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
@@ -361,9 +365,10 @@ impl<'o> Run<'o> {
                 let error = "a call left no return address".into();
                 return self.end(End::Broken(Broken::Harness(error)));
             };
-            let fetches_pc = pc == return_address
-                && with_code(self.cpu, &self.space, pc, |code| (self.cpu.fetches_pc)(code));
-            self.witness.enter(pc, return_address, fetches_pc);
+            self.witness.enter(pc, return_address, self.callee(pc, return_address));
+            if self.witness.size() > DEPTH_LIMIT {
+                return self.end(End::Broken(Broken::Depth(DEPTH_LIMIT)));
+            }
         }
         if let (Some(key), Link::Register(link)) = (self.signing.take(), self.cpu.link)
             && let Ok(signed) = unicorn.reg_read(link)
@@ -378,7 +383,17 @@ impl<'o> Run<'o> {
         } else {
             self.trail.len = 0;
         }
-        self.witness.follow(Place { pc, sp, fp }, time, effect.control, movement);
+        let action = Action {
+            control: effect.control,
+            movement,
+            fall_through: effect.is_conditional.then(|| pc.wrapping_add(size.into())),
+        };
+        self.witness.follow(Place { pc, sp, fp }, time, action, || {
+            let register = with_code(self.cpu, &self.space, pc, |code| (self.cpu.return_register)(code))?;
+            let target = unicorn.reg_read(register).ok()?;
+            // Without the authentication code that `retaa` expects.
+            Some(target & (u64::MAX >> (64 - self.cpu.address_bits)))
+        });
         if self.signals_wait() {
             self.deliver_pending();
             return;
@@ -408,6 +423,24 @@ impl<'o> Run<'o> {
             Flow::Continue if effect.control == Control::SelfJump => self.end(End::SelfJump(pc)),
             Flow::Continue => {}
         }
+    }
+
+    /// What the first instruction of a callee does with its return address.
+    fn callee(&self, pc: u64, return_address: u64) -> Callee {
+        let look = |code: &[u8]| {
+            if pc == return_address {
+                return if (self.cpu.fetches_pc)(code) { Callee::PcFetch } else { Callee::Function };
+            }
+            // Retpolines and their padding are shorter.
+            let mut buffer = [0; 64];
+            let len = usize::try_from(pc.wrapping_sub(return_address)).unwrap_or(usize::MAX);
+            let Some(between) = buffer.get_mut(..len) else { return Callee::Function };
+            if self.space.read(return_address, between) && (self.cpu.skips_speculation_trap)(between, code) {
+                return Callee::SpeculationTrap;
+            }
+            Callee::Function
+        };
+        with_code(self.cpu, &self.space, pc, look)
     }
 
     /// Where the new value of SP comes from: through other registers, as far

@@ -9,6 +9,8 @@ use crate::control_flow::ControlFlow;
 pub enum Broken {
     /// The instruction budget is spent.
     Budget(u64),
+    /// More calls that have not returned than any program has: it calls for ever.
+    Depth(usize),
     /// Memory that is not mapped, or not for this use.
     Fault {
         /// Read, write or fetch.
@@ -62,6 +64,9 @@ impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget(budget) => write!(f, "the budget of {budget} instructions is spent"),
+            Self::Depth(limit) => {
+                write!(f, "more than {limit} calls have not returned: the program calls without end")
+            }
             Self::Fault { access, address, pc } => {
                 write!(f, "the instruction at {pc:#x} can't {access} {address:#x}")
             }

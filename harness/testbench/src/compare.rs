@@ -64,7 +64,17 @@ impl<'m> Truth<'m> {
             Some(call) if call.interrupted => Pc::Instruction(InstructionPointer(call.return_address)),
             Some(call) => Pc::Return(ReturnAddress(call.return_address)),
         };
-        State { pc, sp: self.sp_of(frame), fp: Ok(self.fp_of(frame)) }
+        State { pc, sp: self.sp_of(frame), fp: Ok(self.fp_of(frame)), same_sp: self.same_sp(frame) }
+    }
+
+    /// The number of steps in a row by which SP has not moved, up to a frame:
+    /// those from frames that have called with their callers' SP.
+    fn same_sp(&self, frame: usize) -> u8 {
+        let stays = |callee: &usize| {
+            *callee > 0 && !is_interrupted(self, *callee) && self.sp_of(*callee) == self.sp_of(callee + 1)
+        };
+        let steps = (0..frame).rev().take(u8::MAX.into()).take_while(stays).count();
+        u8::try_from(steps).unwrap_or(u8::MAX)
     }
 
     /// Whether a frame's caller had FP and SP at the same address.

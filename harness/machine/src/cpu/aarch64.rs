@@ -59,6 +59,9 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
         signal_frame: &SIGNAL_FRAME,
         linking: LINKING,
         control,
+        is_conditional: |_| false,
+        return_register,
+        skips_speculation_trap: |_, _| false,
         fetches_pc,
         stack_pointer,
         signs,
@@ -230,6 +233,16 @@ fn control(code: &[u8]) -> Control {
         0b0000 | 0b1000 => Control::Indirect, // br, braa, brab
         0b0010 => Control::Return,            // ret, retaa, retab
         _ => Control::Other,
+    }
+}
+
+/// Arm ARM C6.2: `ret` names its register; `retaa` and `retab` have x30.
+fn return_register(code: &[u8]) -> Option<i32> {
+    let word = u32::from_le_bytes(*code.first_chunk()?);
+    match control(code) {
+        Control::Return if word & 0x0800 != 0 => Some(REGISTERS[30]),
+        Control::Return => REGISTERS[..31].get((word >> 5 & 0x1f) as usize).copied(),
+        _ => None,
     }
 }
 

@@ -77,6 +77,8 @@ pub enum AuthenticationKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) control: Control,
+    /// Whether an indirect transfer of control depends on a condition.
+    pub(crate) is_conditional: bool,
     pub(crate) stack_pointer: StackPointer,
     /// The key with which it signs the link register.
     pub(crate) signs: Option<AuthenticationKey>,
@@ -204,6 +206,15 @@ pub struct Cpu {
     pub(crate) signal_frame: &'static SignalFrame,
     pub(crate) linking: Linking,
     pub(crate) control: fn(&[u8]) -> Control,
+    /// Whether an indirect transfer of control may not happen, and the next
+    /// instruction follows.
+    pub(crate) is_conditional: fn(&[u8]) -> bool,
+    /// The register that holds where a return instruction leads.
+    pub(crate) return_register: fn(&[u8]) -> Option<i32>,
+    /// Whether a call skips a trap for speculation: what lies between its return
+    /// address and its callee only loops or traps, and the callee's first
+    /// instruction replaces the return address, so that nobody returns there.
+    pub(crate) skips_speculation_trap: fn(between: &[u8], callee: &[u8]) -> bool,
     /// Whether an instruction takes the return address of the call before it
     /// for the PC, rather than being the first one of a function.
     pub(crate) fetches_pc: fn(&[u8]) -> bool,
@@ -229,6 +240,7 @@ impl Cpu {
     pub(crate) fn effect(&self, code: &[u8]) -> Effect {
         Effect {
             control: (self.control)(code),
+            is_conditional: (self.is_conditional)(code),
             stack_pointer: (self.stack_pointer)(code),
             signs: (self.signs)(code),
             stores_unreported: (self.unreported)(code) != Unreported::Nothing,
