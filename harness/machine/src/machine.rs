@@ -456,22 +456,30 @@ impl<'o> Run<'o> {
             if self.skips_speculation_trap(return_address, pc) {
                 return Callee::SpeculationTrap;
             }
-            // An inline retpoline lies right before the call that leads to it.
-            let inner = (self.cpu.direct_call)(code).map(|(len, distance)| {
-                let after = pc.wrapping_add(len);
-                (after, after.wrapping_add_signed(distance))
-            });
-            match inner {
-                Some((trap, body))
-                    if (body..body.wrapping_add(LONGEST_RETPOLINE)).contains(&return_address)
-                        && self.skips_speculation_trap(trap, body) =>
-                {
-                    Callee::InlineRetpoline
-                }
-                _ => Callee::Function,
+            if self.is_inline_retpoline(pc, code, return_address) {
+                return Callee::InlineRetpoline;
             }
+            Callee::Function
         };
         with_code(self.cpu, &self.space, pc, look)
+    }
+
+    /// Whether what begins at `pc` is a retpoline that ends right before the call
+    /// which has led there.
+    fn is_inline_retpoline(&self, pc: u64, code: &[u8], return_address: u64) -> bool {
+        let Some((len, distance)) = (self.cpu.direct_call)(code) else { return false };
+        let trap = pc.wrapping_add(len);
+        let jump = trap.wrapping_add_signed(distance);
+        let jump_len = with_code(self.cpu, &self.space, jump, |code| (self.cpu.retpoline_jump)(code));
+        let is_before_call = |jump_len: u64| {
+            let call = jump.wrapping_add(jump_len);
+            let ends = with_code(self.cpu, &self.space, call, |code| (self.cpu.direct_call)(code));
+            ends.is_some_and(|(len, distance)| {
+                let after = call.wrapping_add(len);
+                after == return_address && after.wrapping_add_signed(distance) == pc
+            })
+        };
+        self.skips_speculation_trap(trap, jump) && jump_len.is_some_and(is_before_call)
     }
 
     fn skips_speculation_trap(&self, return_address: u64, callee: u64) -> bool {

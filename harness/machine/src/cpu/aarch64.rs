@@ -64,6 +64,7 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
         is_conditional: |_| false,
         return_register,
         skips_speculation_trap: |_, _| false,
+        retpoline_jump: |_| None,
         direct_call: |_| None,
         fetches_pc,
         stack_pointer,

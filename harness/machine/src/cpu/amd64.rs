@@ -88,6 +88,7 @@ pub static AMD64: Cpu = Cpu {
     is_conditional: |_| false,
     return_register: |_| None,
     skips_speculation_trap,
+    retpoline_jump,
     direct_call,
     fetches_pc,
     stack_pointer,
@@ -250,6 +251,17 @@ fn is_privileged(code: &[u8]) -> bool {
             _ => false,
         },
         _ => false,
+    }
+}
+
+/// `mov %reg,(%rsp)`, `ret`, and the `int3` with which straight-line speculation
+/// is stopped.
+fn retpoline_jump(code: &[u8]) -> Option<u64> {
+    match code {
+        [rex, 0x89, modrm, 0x24, 0xc3, next, ..] if rex & 0xf8 == 0x48 && modrm & 0xc7 == 0x04 => {
+            Some(if *next == 0xcc { 6 } else { 5 })
+        }
+        _ => None,
     }
 }
 

@@ -221,6 +221,9 @@ pub struct Cpu {
     /// address and its callee only loops or traps, and the callee's first
     /// instruction replaces the return address, so that nobody returns there.
     pub(crate) skips_speculation_trap: fn(between: &[u8], callee: &[u8]) -> bool,
+    /// The length of what a retpoline ends with: its return address is replaced,
+    /// and it returns to it.
+    pub(crate) retpoline_jump: fn(&[u8]) -> Option<u64>,
     /// The length of a call that names its callee, and how far that lies past the
     /// call's end; where calls leave their return address on the stack.
     pub(crate) direct_call: fn(&[u8]) -> Option<(u64, i64)>,

@@ -54,6 +54,7 @@ pub static S390X: Cpu = Cpu {
     is_conditional,
     return_register: |code| (control(code) == Control::Return).then_some(R::R14 as i32),
     skips_speculation_trap: |_, _| false,
+    retpoline_jump: |_| None,
     direct_call: |_| None,
     fetches_pc,
     stack_pointer,
