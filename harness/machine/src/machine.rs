@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use unicorn_engine::{HookType, MemType, Unicorn, X86Insn, uc_error};
+use memmap2::MmapMut;
+use unicorn_engine::{HookType, MemType, Prot, TlbEntry, TlbType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, MapError};
 use crate::call_stack::{Bottom, Signature};
@@ -15,6 +16,7 @@ use crate::images::Images;
 use crate::link::{Plan, lazy, prelude};
 use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End, Outcome};
+use crate::places::Places;
 use crate::process::{self, Pattern, ProcessError};
 use crate::signal::{Pause, Signals};
 use crate::witness::{Action, Callee, Movement, Place, Witness, WitnessFaults};
@@ -121,7 +123,7 @@ impl Machine {
             sp,
             pattern: options.pattern,
             budget: options.budget,
-            stack: process::STACK_TOP - options.stack_size..process::STACK_TOP,
+            stack: images.plan.places.stack_top() - options.stack_size..images.plan.places.stack_top(),
             witness_faults: options.witness_faults,
             space,
             plan: images.plan.clone(),
@@ -144,7 +146,7 @@ impl Machine {
         let mut unicorn = set_up(&run, cpu).map_err(failed)?;
         let result = match prelude::run(&plan, &run, &mut unicorn, sp, pattern) {
             Ok(true) => {
-                process::set_registers(&mut unicorn, cpu, sp, pattern).map_err(failed)?;
+                process::set_registers(&mut unicorn, cpu, sp, pattern, plan.places).map_err(failed)?;
                 run.borrow_mut().witness.start_again(sp, Bottom::Entry);
                 execute(&run, &mut unicorn, entry, NOWHERE)
             }
@@ -183,6 +185,12 @@ pub(crate) fn execute(
     }
 }
 
+/// Addresses that Unicorn reserves for what it translates, in bytes.
+const TRANSLATION_BUFFER: usize = 1 << 30;
+
+/// Retpolines are shorter than this, with their padding, in bytes.
+const LONGEST_RETPOLINE: u64 = 64;
+
 /// No program has more calls that have not returned, in all of its contexts. A
 /// main thread's stack on Linux (8 MiB) has room for half of it, at 16 bytes each.
 const DEPTH_LIMIT: usize = 1 << 20;
@@ -199,6 +207,8 @@ pub(crate) struct Run<'o> {
     /// Whether the observer wants to know of stores.
     reports_stores: bool,
     pub(crate) witness: Witness,
+    /// Where the machine's own code lies.
+    places: Places,
     /// Calls that are bound when they are first made.
     slots: lazy::Slots,
     effects: EffectCache,
@@ -220,10 +230,18 @@ pub(crate) struct Run<'o> {
 /// that is added after code was translated misses that code.
 fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result<Unicorn<'a, ()>, uc_error> {
     let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
+    // Where there is no room for what it translates, the emulator would end the
+    // process, with the status of a finding.
+    drop(MmapMut::map_anon(TRANSLATION_BUFFER).map_err(|_| uc_error::NOMEM)?);
     if let Some(model) = cpu.model {
         unicorn.ctl_set_cpu_model(model)?;
     }
     run.borrow().space.install(&mut unicorn)?;
+    if run.borrow().space.regions().any(|region| region.end > 1 << cpu.physical_bits) {
+        // Addresses are physical ones, unless somebody says otherwise.
+        unicorn.ctl_set_tlb_type(TlbType::VIRTUAL)?;
+        unicorn.add_tlb_hook(1, 0, |_, address, _| Some(TlbEntry { paddr: address, perms: Prot::ALL }))?;
+    }
     unicorn.add_code_hook(1, 0, move |unicorn, pc, size| {
         hook(run, unicorn, |run, unicorn| run.instruction(unicorn, pc, size));
     })?;
@@ -315,6 +333,7 @@ impl<'o> Run<'o> {
             reports_stores: observer.wants_stores(),
             observer,
             witness: Witness::new(machine.cpu, machine.stack, machine.sp, machine.witness_faults),
+            places: machine.plan.places,
             slots: machine.plan.slots,
             effects: EffectCache::default(),
             trail: Trail::default(),
@@ -335,7 +354,7 @@ impl<'o> Run<'o> {
     }
 
     fn instruction(&mut self, unicorn: &mut Unicorn<'_, ()>, pc: u64, size: u32) {
-        if self.end.is_some() || self.pause.is_some() || prelude::is_own(pc) {
+        if self.end.is_some() || self.pause.is_some() || pc == self.places.sign() {
             return;
         }
         if self.instructions >= self.budget {
@@ -347,8 +366,8 @@ impl<'o> Run<'o> {
         let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
             return self.end(End::Broken(Broken::Unicorn("registers can't be read".into())));
         };
-        if lazy::is_resolver(pc) {
-            match self.slots.bind(self.cpu, &self.space, unicorn, sp) {
+        if self.places.is_resolver(pc) {
+            match self.slots.bind(self.cpu, &self.space, unicorn, sp, self.places) {
                 Ok(slot) => {
                     self.witness.bound();
                     self.stored(slot, 8);
@@ -420,27 +439,49 @@ impl<'o> Run<'o> {
                 self.raise(signal.into());
                 self.deliver_pending();
             }
+            Flow::Continue if effect.is_privileged => {
+                self.end(End::Broken(Broken::Privileged { pc, code: self.code_at(pc) }));
+            }
             Flow::Continue if effect.control == Control::SelfJump => self.end(End::SelfJump(pc)),
             Flow::Continue => {}
         }
     }
 
-    /// What the first instruction of a callee does with its return address.
+    /// What a callee does first with its return address.
     fn callee(&self, pc: u64, return_address: u64) -> Callee {
         let look = |code: &[u8]| {
             if pc == return_address {
                 return if (self.cpu.fetches_pc)(code) { Callee::PcFetch } else { Callee::Function };
             }
-            // Retpolines and their padding are shorter.
-            let mut buffer = [0; 64];
-            let len = usize::try_from(pc.wrapping_sub(return_address)).unwrap_or(usize::MAX);
-            let Some(between) = buffer.get_mut(..len) else { return Callee::Function };
-            if self.space.read(return_address, between) && (self.cpu.skips_speculation_trap)(between, code) {
+            if self.skips_speculation_trap(return_address, pc) {
                 return Callee::SpeculationTrap;
             }
-            Callee::Function
+            // An inline retpoline lies right before the call that leads to it.
+            let inner = (self.cpu.direct_call)(code).map(|(len, distance)| {
+                let after = pc.wrapping_add(len);
+                (after, after.wrapping_add_signed(distance))
+            });
+            match inner {
+                Some((trap, body))
+                    if (body..body.wrapping_add(LONGEST_RETPOLINE)).contains(&return_address)
+                        && self.skips_speculation_trap(trap, body) =>
+                {
+                    Callee::InlineRetpoline
+                }
+                _ => Callee::Function,
+            }
         };
         with_code(self.cpu, &self.space, pc, look)
+    }
+
+    fn skips_speculation_trap(&self, return_address: u64, callee: u64) -> bool {
+        let mut buffer = [0; LONGEST_RETPOLINE as usize];
+        let len = usize::try_from(callee.wrapping_sub(return_address)).unwrap_or(usize::MAX);
+        let Some(between) = buffer.get_mut(..len) else { return false };
+        self.space.read(return_address, between)
+            && with_code(self.cpu, &self.space, callee, |code| {
+                (self.cpu.skips_speculation_trap)(between, code)
+            })
     }
 
     /// Where the new value of SP comes from: through other registers, as far

@@ -30,6 +30,13 @@ pub enum Broken {
         /// The bytes there.
         code: Vec<u8>,
     },
+    /// An instruction that only a kernel may execute.
+    Privileged {
+        /// The instruction.
+        pc: u64,
+        /// The bytes there.
+        code: Vec<u8>,
+    },
     /// A system call that the machine does not have.
     SystemCall {
         /// Its number in the program's ABI.
@@ -70,12 +77,11 @@ impl fmt::Display for Broken {
             Self::Fault { access, address, pc } => {
                 write!(f, "the instruction at {pc:#x} can't {access} {address:#x}")
             }
+            Self::Privileged { pc, code } => {
+                write!(f, "the instruction at {pc:#x} ({}) is one that only a kernel may execute", hex(code))
+            }
             Self::Exception { number, pc, code } => {
-                write!(f, "the instruction at {pc:#x} (")?;
-                for byte in code {
-                    write!(f, "{byte:02x}")?;
-                }
-                f.write_str(") traps, or is not emulated")?;
+                write!(f, "the instruction at {pc:#x} ({}) traps, or is not emulated", hex(code))?;
                 match number {
                     Some(number) => write!(f, " (exception {number})"),
                     None => Ok(()),
@@ -91,6 +97,10 @@ impl fmt::Display for Broken {
             Self::Harness(error) => write!(f, "the harness failed: {error}"),
         }
     }
+}
+
+fn hex(code: &[u8]) -> String {
+    code.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// How a run ended.

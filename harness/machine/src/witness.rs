@@ -125,6 +125,9 @@ pub(crate) enum Callee {
     PcFetch,
     /// What replaces its return address, past a trap for speculation.
     SpeculationTrap,
+    /// A retpoline in the calling function itself, which jumps to the function
+    /// that the call is for.
+    InlineRetpoline,
 }
 
 /// The instruction that executed last.
@@ -350,7 +353,6 @@ impl Witness {
         self.restored = None;
         self.resumed = None;
         let Previous { sp, fp, .. } = self.previous;
-        self.current.call_stack.settled = true;
         if let Some(Unsettled { left, entered }) = self.unsettled.take() {
             // The frame goes on, on another stack.
             self.control_flow.stack_moves += 1;
@@ -359,8 +361,11 @@ impl Witness {
             self.current.stacks.push(Stack::new(first, entered, sp));
         }
         self.control_flow.calls += 1;
-        self.callees.insert(callee);
+        if kind != Callee::InlineRetpoline {
+            self.callees.insert(callee);
+        }
         self.push(Place { pc: return_address, sp, fp }, callee, false);
+        self.current.call_stack.settled = kind != Callee::InlineRetpoline;
     }
 
     /// The last instruction has signed the link register.

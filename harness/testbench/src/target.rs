@@ -297,7 +297,7 @@ impl<'a> Target<'a> {
     pub fn place(&self, loaded: u64) -> Place<'_> {
         let Some(module) = self.module_at(loaded) else {
             // Where lazily bound calls pass by; in a real process it is ld.so.
-            let function = sframe_machine::is_linker(loaded).then_some("[dynamic linker]");
+            let function = self.images.is_linker(loaded).then_some("[dynamic linker]");
             return Place { image: None, address: loaded, function, offset: 0 };
         };
         let address = loaded.wrapping_sub(module.image.bias);

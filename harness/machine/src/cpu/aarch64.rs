@@ -15,12 +15,14 @@ pub static AARCH64: Cpu = cpu("aarch64", false, Mode::LITTLE_ENDIAN);
 pub static AARCH64_BE: Cpu = cpu("aarch64_be", true, Mode::BIG_ENDIAN);
 
 /// Bits of a virtual address: `TCR_EL1.T0SZ` and `T1SZ` are 64 less this.
-const ADDRESS_BITS: u32 = 39;
+const ADDRESS_BITS: u32 = 48;
 
 const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
     Cpu {
         name,
         big_endian,
+        user_end: 1 << ADDRESS_BITS,
+        physical_bits: 44,
         address_bits: ADDRESS_BITS,
         elf_machine: EM_AARCH64,
         arch: Arch::ARM64,
@@ -62,11 +64,13 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
         is_conditional: |_| false,
         return_register,
         skips_speculation_trap: |_, _| false,
+        direct_call: |_| None,
         fetches_pc,
         stack_pointer,
         signs,
         source,
         unreported,
+        is_privileged: |_| false,
         prepare,
         set_thread_pointer,
     }
@@ -362,7 +366,11 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     set(SCR_EL3, 1 << 17 | 1 << 16 | 1 << 10 | 1)?; // API, APK, RW, NS: no traps
     let size = u64::from(64 - ADDRESS_BITS);
     set(TCR_EL1, size | size << 16)?;
-    set(SCTLR_EL1, 1 << 31 | 1 << 30)?; // EnIA, EnIB
+    // EnIA, EnIB, UCI, nTWE, nTWI, UCT, DZE: what Linux lets user code do.
+    set(SCTLR_EL1, 1 << 31 | 1 << 30 | 1 << 26 | 1 << 18 | 1 << 16 | 1 << 15 | 1 << 14)?;
+    // EL0, in which a kernel's instructions are undefined. The emulator takes
+    // note of it when the next system register is written.
+    unicorn.reg_write(R::PSTATE, 0)?;
     for (name, key) in KEYS {
         unicorn.reg_write_arm64_coproc(&register(name, key))?;
     }

@@ -12,6 +12,8 @@ use super::{
 pub static AMD64: Cpu = Cpu {
     name: "amd64",
     big_endian: false,
+    user_end: 0x7fff_ffff_f000,
+    physical_bits: 52,
     address_bits: 64,
     elf_machine: EM_X86_64,
     arch: Arch::X86,
@@ -86,11 +88,13 @@ pub static AMD64: Cpu = Cpu {
     is_conditional: |_| false,
     return_register: |_| None,
     skips_speculation_trap,
+    direct_call,
     fetches_pc,
     stack_pointer,
     signs: |_| None,
     source,
     unreported: |_| Unreported::Nothing,
+    is_privileged,
     prepare,
     set_thread_pointer,
 };
@@ -222,6 +226,39 @@ fn fetches_pc(code: &[u8]) -> bool {
     let (_, opcode) = without_prefixes(code);
     // push, sub from %rsp, endbr64.
     !matches!(opcode, [0x50..=0x57, ..] | [0x81 | 0x83, 0xec, ..] | [0x0f, 0x1e, 0xfa, ..])
+}
+
+/// Intel SDM volume 3, 6.9: the privileged instructions, and those that depend
+/// on the I/O privilege level, which is 0. The emulator is in the state that a
+/// kernel has, and would execute them.
+fn is_privileged(code: &[u8]) -> bool {
+    let (_, opcode) = without_prefixes(code);
+    match opcode {
+        // ins, outs; in, out; hlt; cli, sti.
+        [0x6c..=0x6f | 0xe4..=0xe7 | 0xec..=0xef | 0xf4 | 0xfa | 0xfb, ..] => true,
+        // clts, sysret, invd, wbinvd; mov of control and debug registers;
+        // wrmsr, rdmsr, rdpmc, sysexit; rsm.
+        [0x0f, 0x06..=0x09 | 0x20..=0x23 | 0x30 | 0x32 | 0x33 | 0x35 | 0xaa, ..] => true,
+        // lldt, ltr.
+        [0x0f, 0x00, modrm, ..] => matches!((modrm >> 3) & 7, 2 | 3),
+        // swapgs, xsetbv, clac, stac, and those of virtual machines.
+        [0x0f, 0x01, 0xf8 | 0xd1 | 0xca | 0xcb | 0xc2..=0xc4 | 0xd8..=0xdf, ..] => true,
+        // lgdt, lidt and invlpg of memory; lmsw.
+        [0x0f, 0x01, modrm, ..] => match ((modrm >> 3) & 7, modrm >> 6) {
+            (6, _) => true,
+            (2 | 3 | 7, mode) => mode != 3,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// `call rel32`.
+fn direct_call(code: &[u8]) -> Option<(u64, i64)> {
+    match code {
+        [0xe8, a, b, c, d, ..] => Some((5, i32::from_le_bytes([*a, *b, *c, *d]).into())),
+        _ => None,
+    }
 }
 
 /// The length of a speculation trap: instructions that wait or do nothing, a

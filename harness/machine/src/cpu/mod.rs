@@ -82,6 +82,8 @@ pub(crate) struct Effect {
     pub(crate) stack_pointer: StackPointer,
     /// The key with which it signs the link register.
     pub(crate) signs: Option<AuthenticationKey>,
+    /// Whether only a kernel may execute it.
+    pub(crate) is_privileged: bool,
     /// Whether it stores what Unicorn does not report.
     pub(crate) stores_unreported: bool,
 }
@@ -181,6 +183,10 @@ pub struct Cpu {
     pub name: &'static str,
     /// Whether data is big endian. Instructions of `aarch64_be` are little endian all the same.
     pub big_endian: bool,
+    /// The end of the addresses that Linux gives to a process.
+    pub(crate) user_end: u64,
+    /// Bits of an address that the emulated CPU has, where none are translated.
+    pub(crate) physical_bits: u32,
     /// Bits of a virtual address; pointer authentication uses those above.
     pub address_bits: u32,
     pub(crate) elf_machine: u16,
@@ -215,6 +221,9 @@ pub struct Cpu {
     /// address and its callee only loops or traps, and the callee's first
     /// instruction replaces the return address, so that nobody returns there.
     pub(crate) skips_speculation_trap: fn(between: &[u8], callee: &[u8]) -> bool,
+    /// The length of a call that names its callee, and how far that lies past the
+    /// call's end; where calls leave their return address on the stack.
+    pub(crate) direct_call: fn(&[u8]) -> Option<(u64, i64)>,
     /// Whether an instruction takes the return address of the call before it
     /// for the PC, rather than being the first one of a function.
     pub(crate) fetches_pc: fn(&[u8]) -> bool,
@@ -225,6 +234,9 @@ pub struct Cpu {
     /// instructions by which compilers compute new values of SP.
     pub(crate) source: fn(&[u8], u8) -> Source,
     pub(crate) unreported: fn(&[u8]) -> Unreported,
+    /// Whether only a kernel may execute an instruction, and the emulator, in
+    /// the state that `prepare` puts it into, would execute it all the same.
+    pub(crate) is_privileged: fn(&[u8]) -> bool,
     /// Puts the CPU into the state that user code expects.
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
     pub(crate) set_thread_pointer: fn(&mut Unicorn<'_, ()>, u64) -> Result<(), uc_error>,
@@ -243,6 +255,7 @@ impl Cpu {
             is_conditional: (self.is_conditional)(code),
             stack_pointer: (self.stack_pointer)(code),
             signs: (self.signs)(code),
+            is_privileged: (self.is_privileged)(code),
             stores_unreported: (self.unreported)(code) != Unreported::Nothing,
         }
     }

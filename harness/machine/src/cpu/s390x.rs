@@ -12,6 +12,8 @@ use super::{
 pub static S390X: Cpu = Cpu {
     name: "s390x",
     big_endian: true,
+    user_end: 1 << 53,
+    physical_bits: 63,
     address_bits: 64,
     elf_machine: EM_S390,
     arch: Arch::S390X,
@@ -52,11 +54,13 @@ pub static S390X: Cpu = Cpu {
     is_conditional,
     return_register: |code| (control(code) == Control::Return).then_some(R::R14 as i32),
     skips_speculation_trap: |_, _| false,
+    direct_call: |_| None,
     fetches_pc,
     stack_pointer,
     signs: |_| None,
     source,
     unreported,
+    is_privileged: |_| false,
     prepare,
     set_thread_pointer,
 };
@@ -350,8 +354,9 @@ fn stack_pointer(code: &[u8]) -> StackPointer {
 /// vector instructions, without which programs die early and look clean.
 fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     const EXTENDED_AND_BASIC_ADDRESSING: u64 = 0x1_8000_0000;
+    const PROBLEM_STATE: u64 = 1 << (63 - 15);
     const AFP_AND_VECTOR: u64 = 0x6_0000;
-    unicorn.reg_write(R::PSWM, EXTENDED_AND_BASIC_ADDRESSING)?;
+    unicorn.reg_write(R::PSWM, EXTENDED_AND_BASIC_ADDRESSING | PROBLEM_STATE)?;
     let control = unicorn.reg_read(R::CR0)?;
     unicorn.reg_write(R::CR0, control | AFP_AND_VECTOR)
 }
