@@ -76,9 +76,6 @@ pub struct WitnessFaults {
     pub misses_signal_frames: bool,
 }
 
-/// A thunk that lies so close before the call to it is part of the function, in bytes.
-const INLINE_THUNK: u64 = 64;
-
 /// Where the program executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -214,11 +211,6 @@ impl Callees {
         }
     }
 
-    fn remove(&mut self, callee: u64) {
-        self.all.remove(&callee);
-        self.sorted.remove(&callee);
-    }
-
     /// The function that an address lies in, as far as is known.
     fn at(&self, pc: u64) -> Option<u64> {
         self.sorted.range(..=pc).next_back().copied()
@@ -337,13 +329,6 @@ impl Witness {
             }
             Callee::SpeculationTrap if !self.faults.misses_speculation_traps => {
                 self.control_flow.speculation_traps += 1;
-                // A thunk may be part of the function that calls it.
-                if let Some(call) = self.top()
-                    && call.callee == self.previous.pc
-                    && call.return_address.wrapping_sub(call.callee) <= INLINE_THUNK
-                {
-                    self.callees.remove(self.previous.pc);
-                }
                 return;
             }
             _ => {}

@@ -575,18 +575,6 @@ fn a_frame_that_was_not_made_yet_when_its_context_was_saved_is_landed_in() {
     assert_eq!(runner.step((0x140, 0x1_1080, Other, Relative)), [0x100]);
 }
 
-/// The thunk of a retpoline lies in the function, right before the call to it.
-#[test]
-fn a_thunk_within_a_function_is_no_function_of_its_own() {
-    let mut runner = Runner::new(&AMD64, 0x1_1080);
-    runner.steps(&[(0x10, 0x1_1080, Call, Relative), (0x100, 0x1_1078, Other, Relative)]);
-    runner.step((0x118, 0x1_1040, Call, Relative));
-    assert_eq!(runner.step((0x108, 0x1_1038, Call, Relative)), [0x100, 0x108]);
-    assert_eq!(runner.witness.callees.at(0x140), Some(0x108));
-    runner.witness.enter(0x114, 0x10c, Callee::SpeculationTrap);
-    assert_eq!(runner.witness.callees.at(0x140), Some(0x100));
-}
-
 /// A function without a frame begins a coroutine, which resumes it.
 #[test]
 fn a_context_goes_on_in_the_function_that_has_left_it() {

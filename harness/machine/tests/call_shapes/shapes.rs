@@ -810,6 +810,8 @@ impl Interpreter {
             self.emit(I::Call(thunk));
             self.called_inline(sp, thunk, comes_back_by_jump);
             self.arrive(thunk);
+            // Neither in the caller nor in the callee.
+            self.window = Window::Loaded;
             self.execute(thunk, I::Call(over));
             self.arrive_by_no_call(over);
             self.execute(over, store);
