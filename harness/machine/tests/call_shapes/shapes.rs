@@ -1257,6 +1257,15 @@ impl Interpreter {
         Rc::make_mut(&mut self.calls).truncate(depth);
         self.activations.truncate(depth + 1);
         *self.top() = activation;
+        if activation.frame.is_none() {
+            // The frame that it has made since then is gone.
+            let stale = |buffer: &Buffer| {
+                buffer.activation.serial == activation.serial && buffer.activation.frame.is_some()
+            };
+            for buffer in &mut self.buffers {
+                *buffer = buffer.filter(|buffer| !stale(buffer));
+            }
+        }
         self.arrive(landing);
         self.dispatch(landing);
     }
