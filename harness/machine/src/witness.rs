@@ -21,15 +21,18 @@
 //!   from a saved context, arrives in a frame that was on the call stack before:
 //!   the call that was made from it with the same SP has ended too. Where each
 //!   frame's last call was made tells which frame that is, since tail calls lead
-//!   to functions that nobody has called.
+//!   to functions that nobody has called. Where several frames have the same SP,
+//!   the function does.
 //! - SP that comes from memory, or from a register that was not computed from SP
 //!   or FP, may point to another stack. Where frames were left there before, they
 //!   are the call stack again. In fresh memory the next transfer of control tells
 //!   what it means: a call is made by the same frame, whose SP has moved; an
 //!   indirect branch begins a new context.
 //!
-//! A limit: a new stack that lies within a frame of the current one, as a local
-//! array does, can't be told from the frame itself by SP alone.
+//! Limits: a new stack that lies within a frame of the current one, as a local
+//! array does, can't be told from the frame itself by SP alone; nor can a new
+//! context on a stack that an abandoned one has left with the same SP. A function
+//! that was only ever jumped to is not told from the one before it in memory.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -172,6 +175,8 @@ impl Stack {
 struct Context {
     call_stack: CallStack,
     stacks: Vec<Stack>,
+    /// The instruction that left it for another context.
+    left_at: u64,
 }
 
 /// SP has gone to fresh memory.
@@ -232,10 +237,14 @@ pub(crate) struct Witness {
     restored: Option<u64>,
     /// The outermost call that SP has left since then.
     left: Option<Record>,
+    /// Where the context was left that SP has gone to since then.
+    resumed: Option<u64>,
     /// The number of records and contexts that are parked.
     parked_size: usize,
-    /// First instructions of all callees so far.
+    /// First instructions of all callees so far, and of what nobody called.
     callees: Callees,
+    /// Whether the next instruction is the first of all.
+    starts: bool,
     control_flow: ControlFlow,
 }
 
@@ -250,13 +259,16 @@ impl Witness {
             current: Context {
                 call_stack: CallStack::new(Bottom::Entry, Vec::new()),
                 stacks: vec![Stack::new(0, sp, sp)],
+                left_at: 0,
             },
             parked: Vec::new(),
             unsettled: None,
             restored: None,
             left: None,
+            resumed: None,
             parked_size: 0,
             callees: Callees::default(),
+            starts: true,
             control_flow: ControlFlow::default(),
         }
     }
@@ -269,13 +281,18 @@ impl Witness {
     /// Forgets all calls: what runs next was called by nobody.
     pub(crate) fn start_again(&mut self, sp: u64, bottom: Bottom) {
         self.previous = Previous::nothing(self.previous.time, self.previous.pc, sp, 0);
-        self.current =
-            Context { call_stack: CallStack::new(bottom, Vec::new()), stacks: vec![Stack::new(0, sp, sp)] };
+        self.current = Context {
+            call_stack: CallStack::new(bottom, Vec::new()),
+            stacks: vec![Stack::new(0, sp, sp)],
+            left_at: 0,
+        };
         self.parked.clear();
         self.parked_size = 0;
         self.unsettled = None;
         self.restored = None;
         self.left = None;
+        self.resumed = None;
+        self.starts = true;
     }
 
     pub(crate) const fn call_stack(&self) -> &CallStack {
@@ -316,7 +333,10 @@ impl Witness {
             }
             _ => {}
         }
+        // The frame that SP was loaded for is the one that calls.
         self.left = None;
+        self.restored = None;
+        self.resumed = None;
         let Previous { sp, fp, .. } = self.previous;
         if let Some(Unsettled { left, entered }) = self.unsettled.take() {
             // The frame goes on, on another stack.
@@ -369,6 +389,9 @@ impl Witness {
         target: impl FnOnce() -> Option<u64>,
     ) {
         let Place { pc, sp, fp } = at;
+        if std::mem::take(&mut self.starts) {
+            self.callees.insert(pc);
+        }
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }
@@ -378,7 +401,7 @@ impl Witness {
             self.give_up(sp, || if arrives { Some(pc) } else { target() });
         }
         if arrives {
-            self.arrive(pc, sp, fp);
+            self.arrive(at);
         }
         self.previous = Previous { action, time, pc, sp, fp };
     }
@@ -428,15 +451,30 @@ impl Witness {
             && self.top().is_some_and(returns)
     }
 
+    /// The call further out that ends with control at `pc` and SP as it was at
+    /// that call, by position: where calls leave SP alone, functions without a
+    /// frame may return for their callers.
+    fn returns_further(&self, pc: u64, sp: u64) -> Option<usize> {
+        let first = self.current.stacks.last().map_or(0, |stack| stack.first);
+        let records = self.current.call_stack.records();
+        let same_sp = |depth: &usize| records[*depth].caller_sp == sp;
+        let returns = |depth: &usize| !records[*depth].interrupted && records[*depth].return_address == pc;
+        (first..records.len()).rev().skip(1).take_while(same_sp).find(returns)
+    }
+
     /// An indirect branch has led to `pc`.
-    fn arrive(&mut self, pc: u64, sp: u64, fp: u64) {
+    fn arrive(&mut self, at: Place) {
+        let Place { pc, sp, .. } = at;
         let is_return = self.previous.action.control == Control::Return;
         let moves_sp = is_return && self.returns_elsewhere(sp, Some(pc));
         let restored = self.restored.take() == Some(sp);
         let left = self.left.take();
+        let resumed = self.resumed.take();
+        let from = resumed.unwrap_or(self.previous.pc);
         self.current.call_stack.settled = true;
         if self.unsettled.is_some() {
             self.control_flow.contexts_begun += 1;
+            self.callees.insert(pc);
             return self.begin_context(sp);
         }
         let Some(top) = self.top().copied() else {
@@ -447,15 +485,22 @@ impl Witness {
             self.control_flow.returns += 1;
         } else if moves_sp {
             self.control_flow.outlined_frames += 1;
-        } else if top.caller_sp == sp && (restored || self.links_on_stack) {
+        } else if let Some(depth) = self.returns_further(pc, sp).filter(|_| is_return || restored) {
+            let lost = self.current.call_stack.records().len() - depth - 1;
+            self.control_flow.frames_given_up += lost as u64;
+            self.control_flow.returns += 1;
+            self.current.call_stack.truncate(depth + 1);
+        } else if top.caller_sp == sp
+            && (self.links_on_stack || (restored && !self.stays(pc, left, resumed, &top)))
+        {
             if self.faults.misses_nonlocal_exits {
                 return;
             }
             self.control_flow.frames_given_up += 1;
             self.current.call_stack.pop();
-            return self.land(pc, sp, fp, Some(top));
+            return self.land(at, from, Some(top));
         } else if restored {
-            return self.land(pc, sp, fp, left);
+            return self.land(at, from, left);
         } else {
             self.control_flow.computed_returns += u64::from(is_return);
             let leaves = sp.wrapping_add(if self.links_on_stack { 8 } else { 0 }) == top.caller_sp;
@@ -464,6 +509,30 @@ impl Witness {
             }
         }
         self.current.call_stack.pop();
+    }
+
+    /// Whether a call was made from this function. Its return address may be
+    /// the next function's first.
+    fn calls_from(&self, call: &Record, function: u64) -> bool {
+        self.callees.at(call.return_address.wrapping_sub(1)) == Some(function)
+    }
+
+    /// Whether the innermost frame is in this function: by the call that it had
+    /// made, if SP has moved past it, or by where control was.
+    fn is_innermost(&self, function: u64, left: Option<Record>, from: u64) -> bool {
+        match left {
+            Some(call) => self.calls_from(&call, function),
+            None => self.callees.at(from) == Some(function),
+        }
+    }
+
+    /// Whether control that comes to `pc`, with SP as it was at the innermost
+    /// call, stays in its callee, which has no frame, and is not in its caller.
+    /// `resumed` is where the context was left, if it goes on after another one.
+    fn stays(&self, pc: u64, left: Option<Record>, resumed: Option<u64>, top: &Record) -> bool {
+        let Some(here) = self.callees.at(pc) else { return false };
+        self.is_innermost(here, left, resumed.unwrap_or(self.previous.pc))
+            && (resumed.is_some() || !self.calls_from(top, here))
     }
 
     /// Control has come by a restored context, with SP not higher than at the
@@ -475,30 +544,27 @@ impl Witness {
     /// first: that it may have left by a tail call. If that is in the function
     /// that control has come to, it is the frame; of several frames of one
     /// function, FP tells.
-    fn land(&mut self, pc: u64, sp: u64, fp: u64, left: Option<Record>) {
+    fn land(&mut self, at: Place, from: u64, left: Option<Record>) {
+        let Place { pc, sp, fp } = at;
         self.control_flow.nonlocal_exits += 1;
-        if left.is_some_and(|call| (call.caller_sp, call.caller_fp) == (sp, fp)) {
-            // All of its registers are as they were at its call.
-            return;
-        }
-        let function = |pc: u64| self.callees.at(pc);
-        let Some(here) = function(pc) else { return };
-        // The return address of a call may be the next function's first.
-        let calls_from_here = |call: &Record| function(call.return_address.wrapping_sub(1)) == Some(here);
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
         let records = self.current.call_stack.records();
-        let innermost = match left {
-            Some(call) => calls_from_here(&call),
-            None => function(self.previous.pc) == Some(here),
-        };
-        if innermost || records.last().is_some_and(|innermost| innermost.callee == here) {
+        let same = |call: &Record| (call.caller_sp, call.caller_fp) == (sp, fp);
+        if left.as_ref().is_some_and(same) && !records[first.min(records.len())..].last().is_some_and(same) {
+            // All of its registers are as they were at its call, and at no other's.
+            return;
+        }
+        let Some(here) = self.callees.at(pc) else { return };
+        let calls_from_here = |call: &Record| self.calls_from(call, here);
+        if self.is_innermost(here, left, from) {
             return;
         }
         // A frame by the number of records below it: the next is its call.
-        let mut frames = (first + 1..records.len()).rev().filter(|frame| calls_from_here(&records[*frame]));
+        let mut frames = (first..records.len()).rev().filter(|frame| calls_from_here(&records[*frame]));
         let nearest = frames.clone().next();
+        let all = frames.clone().find(|frame| same(&records[*frame]));
         let same_fp = frames.find(|frame| records[*frame].caller_fp == fp);
-        if let Some(frame) = same_fp.or(nearest) {
+        if let Some(frame) = all.or(same_fp).or(nearest) {
             self.control_flow.frames_given_up += (records.len() - frame) as u64;
             self.current.call_stack.truncate(frame);
         }
@@ -511,6 +577,7 @@ impl Witness {
         let fresh = Context {
             call_stack: CallStack::new(Bottom::Context, Vec::new()),
             stacks: vec![Stack::new(0, entered, sp)],
+            left_at: 0,
         };
         let old = std::mem::replace(&mut self.current, fresh);
         self.park(old);
@@ -519,6 +586,7 @@ impl Witness {
     /// Keeps a context that has been left.
     fn park(&mut self, mut context: Context) {
         context.call_stack.settled = true;
+        context.left_at = self.previous.pc;
         self.parked_size += context.size();
         self.parked.push(context);
     }
@@ -608,14 +676,13 @@ impl Witness {
                 let keep = self.current.stacks[index + 1].first;
                 let records = self.current.call_stack.split_off(keep);
                 let mut stacks = self.current.stacks.split_off(index + 1);
-                if records.is_empty() {
-                    return;
-                }
+                let Some(call) = records.first() else { return };
+                self.left = Some(*call);
                 for stack in &mut stacks {
                     stack.first -= keep;
                 }
                 let call_stack = CallStack::new(Bottom::Context, records);
-                let mut left = Context { call_stack, stacks };
+                let mut left = Context { call_stack, stacks, left_at: 0 };
                 left.leave_stack(before);
                 self.park(left);
             }
@@ -628,6 +695,7 @@ impl Witness {
                     // Entered as if for the first time: its old frames have ended.
                     return self.unsettle(before, sp);
                 }
+                self.resumed = Some(resumed.left_at);
                 let left = std::mem::replace(&mut self.current, resumed);
                 self.park(left);
                 self.current.call_stack.resumed();

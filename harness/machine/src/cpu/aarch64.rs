@@ -314,8 +314,15 @@ fn source(code: &[u8], register: u8) -> Source {
         let first = (word >> 5 & 0x1f) as u8;
         return if first == register { Source::Itself } else { Source::Register(first) };
     }
+    // adr and adrp; movz and movn; ldr of a literal.
+    let is_new = word & 0x1f00_0000 == 0x1000_0000
+        || matches!(word >> 23, 0b1_0010_0101 | 0b1_1010_0101)
+        || word & 0xbf00_0000 == 0x1800_0000;
+    if is_new && to == register {
+        return Source::Elsewhere;
+    }
     // Loads; those of pairs have a second target.
-    let is_load = word & 0x0a00_0000 == 0x0800_0000 && word & 1 << 22 != 0;
+    let is_load = word & 0x0e00_0000 == 0x0800_0000 && word & 1 << 22 != 0;
     let is_pair = word & 0x3a00_0000 == 0x2800_0000;
     if is_load && (to == register || (is_pair && second == register)) {
         return Source::Elsewhere;
@@ -466,6 +473,24 @@ mod tests {
             (0xf940_0029, 9, Source::Elsewhere),   // ldr x9, [x1]
             (0xa940_2c2a, 11, Source::Elsewhere),  // ldp x10, x11, [x1]
             (0xf900_0029, 9, Source::Itself),      // str x9, [x1]
+        ] {
+            assert_eq!(source(&word.to_le_bytes(), register), expected, "{word:#010x}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_instructions_make_come_from_elsewhere() {
+        for (word, register, expected) in [
+            (0x1000_0011_u32, 17, Source::Elsewhere), // adr x17, .
+            (0xb000_0009, 9, Source::Elsewhere),      // adrp x9, .+4096
+            (0xd280_0009, 9, Source::Elsewhere),      // mov x9, #0
+            (0x9280_0009, 9, Source::Elsewhere),      // mov x9, #-1
+            (0x5800_0049, 9, Source::Elsewhere),      // ldr x9, .+8
+            (0xf940_0049, 9, Source::Elsewhere),      // ldr x9, [x2]
+            (0xf2a0_0009, 9, Source::Itself),         // movk x9, #0, lsl #16
+            (0xfd40_0049, 9, Source::Itself),         // ldr d9, [x2]
+            (0x1000_0011, 9, Source::Itself),         // adr x17, .
+            (0x9100_03e9, 9, Source::Stack),          // mov x9, sp
         ] {
             assert_eq!(source(&word.to_le_bytes(), register), expected, "{word:#010x}");
         }

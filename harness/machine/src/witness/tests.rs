@@ -512,3 +512,79 @@ fn a_signal_before_a_new_context_has_begun_is_delivered_to_that_context() {
     let stacks = runner.steps(&[(0x104, 0x4ff0, Return, Relative), (0x900, 0x4ff8, Other, Relative)]);
     assert_eq!(stacks, [NONE, NONE]);
 }
+
+/// Three calls with one SP: nobody has made a frame.
+const SAME_SP: [Step; 4] = [
+    (0x10, 0x1_1080, Call, Relative),
+    (0x100, 0x1_1080, Call, Relative),
+    (0x200, 0x1_1080, Call, Relative),
+    (0x300, 0x1_1080, Other, Relative),
+];
+
+#[test]
+fn a_return_instruction_to_an_outer_call_with_its_sp_ends_those_after_it_too() {
+    let arrive = |control| {
+        let mut runner = Runner::new(&AARCH64, 0x1_1080);
+        runner.steps(&SAME_SP);
+        runner.step((0x304, 0x1_1080, control, Relative));
+        runner.step((0x104, 0x1_1080, Other, Relative))
+    };
+    assert_eq!(arrive(Return), [0x100]);
+    assert_eq!(arrive(Indirect), [0x100, 0x200, 0x300], "a jump within the function");
+}
+
+#[test]
+fn of_several_frames_with_one_sp_the_function_tells_which_is_landed_in() {
+    let land = |pc| {
+        let mut runner = Runner::new(&AARCH64, 0x1_1080);
+        runner.steps(&SAME_SP);
+        runner.step((0x304, 0x1_1080, Other, Foreign)); // mov sp, x9
+        runner.step((0x308, 0x1_1080, Indirect, Relative));
+        runner.step((pc, 0x1_1080, Other, Relative))
+    };
+    assert_eq!(land(0x340), [0x100, 0x200, 0x300], "it stays where it is");
+    assert_eq!(land(0x240), [0x100, 0x200]);
+    assert_eq!(land(0x140), [0x100]);
+    assert_eq!(land(0x40), NONE, "the function that nobody has called");
+}
+
+#[test]
+fn a_call_with_a_restored_sp_shows_that_the_frame_goes_on() {
+    let mut runner = Runner::new(&AARCH64, 0x1_1080);
+    runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1000, Call, Relative),
+        (0x200, 0x1_1000, Return, Relative),
+        (0x104, 0x1_0f00, Other, Foreign), // mov sp, x9
+        (0x108, 0x1_1000, Call, Relative),
+        (0x200, 0x1_1000, Indirect, Relative), // a computed jump
+    ]);
+    assert_eq!(runner.step((0x240, 0x1_1000, Other, Relative)), [0x100, 0x200]);
+}
+
+#[test]
+fn a_frame_that_was_not_made_yet_when_its_context_was_saved_is_landed_in() {
+    let mut runner = Runner::new(&AARCH64, 0x1_1080);
+    runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1080, Other, Relative), // sub sp, sp, #48
+        (0x104, 0x1_1050, Call, Relative),
+        (0x200, 0x1_1050, Other, Foreign), // mov sp, x9
+        (0x204, 0x1_1080, Indirect, Relative),
+    ]);
+    assert_eq!(runner.step((0x140, 0x1_1080, Other, Relative)), [0x100]);
+}
+
+/// A function without a frame begins a coroutine, which resumes it.
+#[test]
+fn a_context_goes_on_in_the_function_that_has_left_it() {
+    let mut runner = Runner::new(&AARCH64, 0x1_1080);
+    runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1080, Other, Foreign), // mov sp, x9
+        (0x104, 0x5000, Indirect, Relative),
+        (0x200, 0x5000, Other, Foreign),
+        (0x204, 0x1_1080, Indirect, Relative),
+    ]);
+    assert_eq!(runner.step((0x120, 0x1_1080, Other, Relative)), [0x100]);
+}
