@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use sframe_testbench::files;
-use sframe_testbench::report::{Baseline, Comparison, Report};
+use sframe_testbench::report::{Baseline, Change, Comparison, Report};
+use sframe_testbench::text::Text;
 
 use super::exit::{Failure, Status};
 use super::merge::{MAX_REPORT_BYTES, read_report};
-use super::{print, status, write_file};
+use super::{print, status, tell, tell_line, write_file};
 
 #[derive(Args)]
 pub(crate) struct BaselineCommand {
@@ -71,12 +72,12 @@ pub(super) fn gate(
     let comparison = baseline.compare(report, is_whole);
     let text = describe(&comparison);
     if quietly {
-        eprint!("{text}");
+        tell(&text);
     } else {
         print(&text)?;
     }
     if !comparison.better.is_empty() || !comparison.new.is_empty() {
-        eprintln!("better than the baseline: tighten it by `baseline update`");
+        tell_line("better than the baseline: tighten it by `baseline update`");
     }
     Ok(status(!comparison.worse.is_empty(), false, report.summary.comparisons > 0))
 }
@@ -95,10 +96,17 @@ fn save(baseline: &Baseline, path: &Path) -> Result<(), Failure> {
 }
 
 /// What has changed, line by line.
-fn describe(comparison: &Comparison) -> String {
-    let lines = |word: &str, changes: &[_]| -> String {
-        changes.iter().map(|change| format!("{word:<7} {change}\n")).collect()
+fn describe(comparison: &Comparison) -> Text {
+    let mut text = Text::default();
+    let mut lines = |word: &str, changes: &[Change]| {
+        for change in changes {
+            text.line(format_args!("{word:<7} {change}"));
+        }
     };
-    let new: String = comparison.new.iter().map(|case| format!("new     {case}\n")).collect();
-    lines("worse", &comparison.worse) + &lines("better", &comparison.better) + &new
+    lines("worse", &comparison.worse);
+    lines("better", &comparison.better);
+    for case in &comparison.new {
+        text.line(format_args!("new     {case}"));
+    }
+    text
 }

@@ -16,7 +16,6 @@ use sha2::{Digest as _, Sha256};
 
 pub use baseline::{Baseline, BaselineError, Change, Comparison};
 pub use diagnostic::Style;
-pub(crate) use diagnostic::printable;
 pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummary, SCHEMA};
 pub use html::{html, html_of_check};
 pub use junit::junit;

@@ -14,6 +14,7 @@ use super::listings::{Listings, MOST_INSTRUCTIONS};
 use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::{Address, Finding};
+use crate::json;
 use crate::spec::Verdict;
 
 const PAGE: &str = include_str!("page.html");
@@ -182,8 +183,8 @@ fn page<'r>(
 
 /// As JSON, deflated (RFC 1950), in base64.
 fn packed(document: &impl Serialize) -> Result<String, serde_json::Error> {
-    let json = serde_json::to_vec(document)?;
-    Ok(STANDARD.encode(miniz_oxide::deflate::compress_to_vec_zlib(&json, 9)))
+    let json = json::for_page(document)?;
+    Ok(STANDARD.encode(miniz_oxide::deflate::compress_to_vec_zlib(json.as_bytes(), 9)))
 }
 
 impl<'r> CaseView<'r> {
