@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use sframe_testbench::files;
-use sframe_testbench::report::{Baseline, Change, Comparison, Report};
+use sframe_testbench::report::{Baseline, Change, Comparison, Report, UnfitReport};
 use sframe_testbench::text::Text;
 
 use super::exit::{Failure, Status};
@@ -42,19 +42,22 @@ impl BaselineCommand {
                     let message = format!("error: {path} is there already; `baseline update` tightens it");
                     return Err(Failure::unusable(message));
                 }
-                save(&Baseline::of(&read_report(&files.report)?), &files.baseline)?;
+                let baseline = Baseline::of(&read_report(&files.report)?);
+                save(&baseline.map_err(|error| unfit(&files.report, &error))?, &files.baseline)?;
                 Ok(Status::AsExpected)
             }
             Action::Update(files) => {
                 let mut baseline = load(&files.baseline)?;
                 let report = read_report(&files.report)?;
-                let comparison = baseline.compare(&report, report.shard.is_none());
+                Baseline::check(&report).map_err(|error| unfit(&files.report, &error))?;
+                let comparison = baseline.compare(&report, baseline.is_whole(&report));
                 let before = baseline.clone();
                 baseline.tighten(&report);
                 if baseline != before {
                     save(&baseline, &files.baseline)?;
                 }
                 print(&describe(&comparison))?;
+                tell_left_out(&comparison, &report);
                 Ok(if comparison.worse.is_empty() { Status::AsExpected } else { Status::Finding })
             }
         }
@@ -76,10 +79,27 @@ pub(super) fn gate(
     } else {
         print(&text)?;
     }
+    tell_left_out(&comparison, report);
     if !comparison.better.is_empty() || !comparison.new.is_empty() {
         tell_line("better than the baseline: tighten it by `baseline update`");
     }
     Ok(status(!comparison.worse.is_empty(), false, report.summary.comparisons > 0))
+}
+
+fn unfit(path: &Path, error: &UnfitReport) -> Failure {
+    Failure::unusable(format!("error: {}: {error}", path.display()))
+}
+
+/// Says how much of the baseline the run does not speak of.
+fn tell_left_out(comparison: &Comparison, report: &Report) {
+    if comparison.left_out == 0 {
+        return;
+    }
+    let selection = report.run.as_ref().map(|run| format!("selection: {}", run.selection));
+    let shard = report.shard.map(|shard| format!("shard {shard}"));
+    let why: Vec<String> = shard.into_iter().chain(selection).collect();
+    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
+    tell_line(format_args!("{} cases of the baseline were not run{why}", comparison.left_out));
 }
 
 pub(super) fn load(path: &Path) -> Result<Baseline, Failure> {

@@ -8,7 +8,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_testbench::journal::{Header, Journal, JournalError};
-use sframe_testbench::report::{Listing, Listings, Report, Style, html, junit, markdown, run_summary, sarif};
+use sframe_testbench::report::{
+    Listing, Listings, Report, RunIdentity, Style, html, junit, markdown, run_summary, sarif,
+};
 use sframe_testbench::runner::{Filter, Plan, Suite};
 use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
@@ -80,6 +82,7 @@ impl Run {
         set_jobs(self.jobs)?;
         let external = self.unwinder.start()?;
         let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        suite.check_files()?;
         let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
         let mut cases = suite.cases(&self.selection.filter())?;
         let selected = cases.len() as u64;
@@ -96,6 +99,7 @@ impl Run {
         };
         let journal = self.report.as_deref().map(|folder| self.journal(folder, &plan)).transpose()?;
         let plan = Plan { journal: journal.as_ref(), ..plan };
+        let run = RunIdentity::of(&suite, &self.selection.filter(), &plan);
         let bar = progress_bar(cases.len() as u64, "cases");
         let start = Instant::now();
         let done = |report: &CaseReport| {
@@ -111,7 +115,7 @@ impl Run {
         bar.finish_and_clear();
         let elapsed = start.elapsed();
         let (reports, listings) = split(results);
-        let report = Report::of_shard(reports, self.shard, selected);
+        let report = Report::of_shard(reports, self.shard, selected).of_run(run);
 
         // What is kept comes first: standard output may be full.
         let is_kept = interrupted.is_none();

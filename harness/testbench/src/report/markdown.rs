@@ -148,12 +148,10 @@ struct TableRow {
 
 /// Outcomes, and unexpected findings by verdict, of each toolchain and ABI.
 fn table(cases: &[CaseReport]) -> String {
-    const OUTCOMES: [Outcome; 5] =
-        [Outcome::Agree, Outcome::Known, Outcome::Unexpected, Outcome::Broken, Outcome::Skipped];
     let mut rows: BTreeMap<(&str, &str), TableRow> = BTreeMap::new();
     for case in cases {
         let TableRow { outcomes, verdicts } = rows.entry((&case.toolchain, &case.abi)).or_default();
-        for (count, outcome) in outcomes.iter_mut().zip(OUTCOMES) {
+        for (count, outcome) in outcomes.iter_mut().zip(Outcome::ALL) {
             *count += u64::from(outcome == case.outcome);
         }
         for finding in &case.findings {
