@@ -1,7 +1,6 @@
 //! What `diff` has found, for people and for machines.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::Serialize;
 
@@ -10,6 +9,7 @@ use super::rules::Field;
 use crate::finding::{Address, FindingRow};
 use crate::hazard::{self, Hazard, HazardKind};
 use crate::report::grouped;
+use crate::text::Text;
 
 /// What `diff --json` prints.
 ///
@@ -137,10 +137,12 @@ const EXAMPLES: usize = 4;
 impl DiffReport {
     /// The report as text.
     #[must_use]
-    pub fn text(&self) -> String {
-        let mut text = format!("{}: {}, SFrame version {}\n", self.file, self.abi, self.sframe_version);
+    pub fn text(&self) -> Text {
+        let mut text = Text::default();
+        let _ = writeln!(text, "{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version);
         for error in &self.errors {
-            let _ = writeln!(text, "\nmalformed: {error}");
+            text.blank();
+            let _ = writeln!(text, "malformed: {error}");
         }
         let groups: Vec<&[Difference]> =
             self.findings.chunk_by(|one, other| one.group == other.group).collect();
@@ -148,13 +150,15 @@ impl DiffReport {
             show(&mut text, group);
         }
         if groups.len() > SHOWN {
-            let _ = writeln!(text, "\nand {} more differences", grouped((groups.len() - SHOWN) as u64));
+            text.blank();
+            let _ = writeln!(text, "and {} more differences", grouped((groups.len() - SHOWN) as u64));
         }
         self.show_coverage(&mut text);
         self.show_hazards(&mut text);
+        text.blank();
         let _ = writeln!(
             text,
-            "\n{}, {}: {} compared, {} agree; {}",
+            "{}, {}: {} compared, {} agree; {}",
             counted(self.functions, "function"),
             counted(self.pcs, "instruction"),
             grouped(self.compared),
@@ -171,29 +175,32 @@ impl DiffReport {
         text
     }
 
-    fn show_coverage(&self, text: &mut String) {
+    fn show_coverage(&self, text: &mut Text) {
         let mut by_reason: BTreeMap<Option<Reason>, Vec<&Extent>> = BTreeMap::new();
         for Uncovered { extent, reason, .. } in &self.uncovered {
             by_reason.entry(*reason).or_default().push(extent);
         }
         for (reason, extents) in by_reason {
             let why = reason.map_or("nothing in the CFI says why", Reason::text);
-            let _ = writeln!(text, "\nnot in .sframe: {} ({why})", counted(extents.len() as u64, "function"));
+            text.blank();
+            let _ = writeln!(text, "not in .sframe: {} ({why})", counted(extents.len() as u64, "function"));
             list(text, &extents);
         }
         if !self.only_sframe.is_empty() {
             let count = counted(self.only_sframe.len() as u64, "function");
-            let _ = writeln!(text, "\nin .sframe only: {count}");
+            text.blank();
+            let _ = writeln!(text, "in .sframe only: {count}");
             list(text, &self.only_sframe.iter().collect::<Vec<_>>());
         }
     }
 
-    fn show_hazards(&self, text: &mut String) {
+    fn show_hazards(&self, text: &mut Text) {
         for (kind, rows, instructions) in hazard::totals(&self.hazards) {
             let instructions = counted(instructions, "instruction");
             let unit = if kind == HazardKind::EndsEarly { "place" } else { "row" };
             let counted_rows = counted(rows as u64, unit);
-            let _ = writeln!(text, "\nhazard: {kind}: {}; {instructions} of {counted_rows}", kind.text());
+            text.blank();
+            let _ = writeln!(text, "hazard: {kind}: {}; {instructions} of {counted_rows}", kind.text());
             for hazard in self.hazards.iter().filter(|hazard| hazard.kind == kind).take(EXAMPLES) {
                 let row = hazard.row.as_ref().map(|row| format!(" row +{}: {}", row.start, row.rules));
                 let row = row.unwrap_or_else(|| " has no row".to_owned());
@@ -207,13 +214,14 @@ impl DiffReport {
 }
 
 /// The fields that differ at the same instructions.
-fn show(text: &mut String, group: &[Difference]) {
+fn show(text: &mut Text, group: &[Difference]) {
     let Some(first) = group.first() else { return };
     let fields: Vec<String> = group.iter().map(|finding| finding.field.to_string()).collect();
     let section = first.section.as_ref().map_or_else(String::new, |section| format!("{section}: "));
+    text.blank();
     let _ = writeln!(
         text,
-        "\ndifference: {} of {}+{} ({section}{}), {}",
+        "difference: {} of {}+{} ({section}{}), {}",
         fields.join(", "),
         first.function,
         first.offset,
@@ -243,7 +251,7 @@ fn show(text: &mut String, group: &[Difference]) {
     }
 }
 
-fn list(text: &mut String, extents: &[&Extent]) {
+fn list(text: &mut Text, extents: &[&Extent]) {
     for extent in extents.iter().take(SHOWN) {
         let section = extent.section.as_ref().map_or_else(String::new, |section| format!("{section}: "));
         let _ = writeln!(
