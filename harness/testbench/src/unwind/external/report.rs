@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::case::CaseReport;
-use crate::examine::WalkEnds;
+use crate::examine::{Examination, WalkEnds};
 
 /// What an unwinder was asked about a program, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -23,7 +23,11 @@ pub struct UnwinderReport {
     pub different: u64,
     /// Stops at which it was asked.
     pub stops: u64,
-    /// Stops without a disagreement.
+    /// Those of which nothing could be compared: it has nothing there to unwind
+    /// the topmost frame with.
+    #[serde(default)]
+    pub nothing_compared: u64,
+    /// Stops at which something was compared, without a disagreement.
     pub agree: u64,
     /// Frames compared.
     pub frames: u64,
@@ -40,6 +44,16 @@ pub struct UnwinderReport {
 }
 
 impl UnwinderReport {
+    /// Puts its numbers in the place of the engine's.
+    pub(crate) const fn count_instead(&self, examination: &mut Examination) {
+        examination.comparisons = self.stops - self.nothing_compared;
+        examination.agree = self.agree;
+        examination.nothing_compared = self.nothing_compared;
+        examination.frames = self.frames;
+        examination.frames_derived = self.frames;
+        examination.walk_ends = self.walk_ends;
+    }
+
     fn add(&mut self, other: &Self) {
         self.name.clone_from(&other.name);
         self.version.clone_from(&other.version);
@@ -47,6 +61,7 @@ impl UnwinderReport {
         self.moments += other.moments;
         self.different += other.different;
         self.stops += other.stops;
+        self.nothing_compared += other.nothing_compared;
         self.agree += other.agree;
         self.frames += other.frames;
         self.fp_untold += other.fp_untold;
@@ -63,13 +78,14 @@ impl UnwinderReport {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "unwinder {} {}, which reads {}: asked at {} stops of {} ({} with a PC or call stack of their own), {} agree",
+            "unwinder {} {}, which reads {}: asked at {} stops of {} ({} with a PC or call stack of their own), {} compared, {} agree",
             self.name,
             self.version,
             self.data,
             grouped(self.stops),
             grouped(self.moments),
             grouped(self.different),
+            grouped(self.stops - self.nothing_compared),
             grouped(self.agree)
         );
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
