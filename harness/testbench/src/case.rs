@@ -15,9 +15,11 @@ use crate::cross_check::{TraceCounts, Traces};
 use crate::examine::{Breakpoint, Deliveries, Examination, Look, Probe, Signals, WalkEnds, examine_with};
 use crate::files::Files;
 use crate::finding::{Address, Blame, Finding};
-use crate::judge::{Expected, judge_coverage, judge_ends, judge_signals, judge_stop, judge_sweep};
+use crate::judge::{
+    Expected, judge_coverage, judge_ends, judge_rules, judge_signals, judge_stop, judge_sweep, places,
+};
 use crate::report::Listing;
-use crate::spec::{Abi, BuildFacts, End, Location, Spec, Stop, Verdict};
+use crate::spec::{Abi, BuildFacts, End, Known, Location, Spec, Stop, Verdict};
 use crate::target::Target;
 use crate::unwind::MakeUnwinder;
 use crate::unwind::external::{External, ExternalError, Shown, UnwinderReport};
@@ -59,6 +61,12 @@ pub struct SeenKnown {
     pub blame: Blame,
     /// Number of findings that it explains.
     pub findings: u64,
+    /// The rules with which they happen, each with the number of places.
+    #[serde(default)]
+    pub rules: BTreeMap<String, u64>,
+    /// The entry's position in the spec.
+    #[serde(skip)]
+    pub(crate) entry: usize,
     /// The first of them.
     pub finding: Finding,
 }
@@ -120,8 +128,15 @@ pub struct CaseReport {
     pub comparisons: u64,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Frames compared.
+    /// Instructions of which nothing could be compared; they are not among the
+    /// comparisons.
+    #[serde(default)]
+    pub nothing_compared: u64,
+    /// Frames compared, or shown to stand as they were when that was done.
     pub frames: u64,
+    /// Those of them that were derived anew.
+    #[serde(default)]
+    pub frames_derived: u64,
     /// Stops of the spec that were reached.
     pub stops: u64,
     /// The deepest call stack, in frames.
@@ -313,10 +328,7 @@ impl Case<'_> {
         report: &mut CaseReport,
     ) -> Result<(), String> {
         let Shown { mut examination, report: unwinder, shared, findings, error } = shown;
-        examination.comparisons = unwinder.stops;
-        examination.agree = unwinder.agree;
-        examination.frames = unwinder.frames;
-        examination.walk_ends = unwinder.walk_ends;
+        unwinder.count_instead(&mut examination);
         record(&examination, report);
         // Its stops in handlers are among the others.
         report.signals = SignalCounts::default();
@@ -329,7 +341,8 @@ impl Case<'_> {
         }
         report.findings.extend(findings);
         let broken = broken_reason(&examination, target, self.spec.exit_status);
-        broken.or_else(|| Some(with_causes(&error?))).map_or(Ok(()), Err)
+        let nothing = || (examination.comparisons == 0).then(|| NOTHING_COMPARED.to_owned());
+        broken.or_else(|| Some(with_causes(&error?))).or_else(nothing).map_or(Ok(()), Err)
     }
 
     /// Runs the case on a target that stands for the build's files.
@@ -368,7 +381,9 @@ impl Case<'_> {
             instructions: 0,
             comparisons: 0,
             agree: 0,
+            nothing_compared: 0,
             frames: 0,
+            frames_derived: 0,
             stops: 0,
             max_depth: 0,
             walk_ends: WalkEnds::default(),
@@ -411,6 +426,31 @@ impl Case<'_> {
                 None => Err(format!("{} was reached {hits} times, not {}", stop.at, stop.hit)),
             })
             .collect()
+    }
+
+    /// The rules and places of each known failure that the build shows, by the
+    /// entry's position in the spec.
+    ///
+    /// # Errors
+    /// Why the case is broken.
+    pub fn known_rules(
+        &self,
+        corpus: &Path,
+        options: &Options,
+        make_unwinder: &MakeUnwinder,
+    ) -> Result<BTreeMap<usize, BTreeMap<String, u64>>, String> {
+        let report = self.run(corpus, options, UnderTest::Rust(make_unwinder), false).report;
+        if report.outcome == Outcome::Broken {
+            return Err(report.reason.unwrap_or_default());
+        }
+        let mut entries: BTreeMap<usize, BTreeMap<String, u64>> = BTreeMap::new();
+        for known in report.known {
+            let rules = entries.entry(known.entry).or_default();
+            for (row, count) in known.rules {
+                *rules.entry(row).or_default() += count;
+            }
+        }
+        Ok(entries)
     }
 
     fn open<'a>(&self, files: &'a Files) -> Result<Target<'a>, String> {
@@ -523,11 +563,8 @@ impl Case<'_> {
         if let Some(listing) = extent.listing {
             *listing = Some(Listing::of(target, &examination).map_err(|error| with_causes(&error))?);
         }
-        let broken = broken_reason(&examination, target, self.spec.exit_status).or_else(|| {
-            // Every walk ended where it began: the section was never asked anything.
-            let nothing = examination.coverage.instructions_covered == 0;
-            nothing.then(|| "nothing was compared: no executed instruction has an FDE".to_owned())
-        });
+        let broken = broken_reason(&examination, target, self.spec.exit_status)
+            .or_else(|| (examination.comparisons == 0).then(|| NOTHING_COMPARED.to_owned()));
         record(&examination, report);
         report.uncovered.clone_from(&examination.coverage.uncovered_places);
         report.unreached = self.unreached(&examination.coverage);
@@ -577,9 +614,9 @@ impl Case<'_> {
     fn settle(&self, findings: Vec<Finding>, complete: bool, report: &mut CaseReport) {
         let facts = self.facts();
         let expected: Vec<Expected<'_>> =
-            self.spec.known_for(&facts).flat_map(|(_, known)| Expected::all_of(known)).collect();
+            self.spec.known_for(&facts).flat_map(|(entry, known)| Expected::all_of(entry, known)).collect();
         let mut seen: Vec<Vec<Finding>> = expected.iter().map(|_| Vec::new()).collect();
-        let places: Vec<(Option<String>, Verdict)> =
+        let functions: Vec<(Option<String>, Verdict)> =
             findings.iter().map(|finding| (finding.function.clone(), finding.verdict)).collect();
         for finding in findings {
             match expected.iter().position(|expected| expected.explains(&finding)) {
@@ -587,10 +624,17 @@ impl Case<'_> {
                 None => report.findings.push(finding),
             }
         }
+        let mut shown: BTreeMap<usize, (&Known, Vec<&Finding>)> = BTreeMap::new();
+        for (expected, seen) in expected.iter().zip(&seen).filter(|(_, seen)| !seen.is_empty()) {
+            shown.entry(expected.entry).or_insert((expected.known, Vec::new())).1.extend(seen);
+        }
+        let changed = shown.into_values().filter_map(|(known, seen)| judge_rules(known, &seen, complete));
+        report.findings.extend(changed);
         for (expected, seen) in expected.iter().zip(seen) {
             let count = seen.len() as u64;
             let blamed_on = seen.iter().find(|finding| finding.blame != expected.known.blame);
             report.findings.extend(blamed_on.map(|finding| expected.blamed_otherwise(finding)));
+            let rules = places(&seen);
             if let Some(first) = seen.into_iter().next() {
                 report.known.push(SeenKnown {
                     verdict: expected.known.verdict,
@@ -599,10 +643,12 @@ impl Case<'_> {
                     reason: expected.known.reason.clone(),
                     blame: expected.known.blame,
                     findings: count,
+                    rules,
+                    entry: expected.entry,
                     finding: first,
                 });
             } else if complete {
-                report.findings.push(expected.missed(&places));
+                report.findings.push(expected.missed(&functions));
             }
         }
         report.outcome = match (report.findings.is_empty(), report.known.is_empty()) {
@@ -619,6 +665,9 @@ type Stops<'s> = Vec<(usize, &'s Stop, u64)>;
 
 /// The same, and what the run has shown.
 type Run<'s> = (Stops<'s>, Examination);
+
+/// Why a run that has compared nothing is worth nothing.
+pub const NOTHING_COMPARED: &str = "nothing was compared: no walk went further than the topmost frame";
 
 /// The name of a spec: its file's, without the extension.
 #[must_use]
@@ -688,9 +737,6 @@ pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status
         RunEnd::Exit(status) if *status != exit_status => {
             Some(format!("the program's exit status is {status}, not {exit_status}"))
         }
-        RunEnd::Exit(_) | RunEnd::SelfJump(_) if examination.comparisons == 0 => {
-            Some("nothing was compared".to_owned())
-        }
         RunEnd::Exit(_) | RunEnd::SelfJump(_) => None,
         RunEnd::Stopped => Some("the run was stopped".to_owned()),
         RunEnd::Broken(broken) => Some(match broken {
@@ -707,7 +753,9 @@ fn record(examination: &Examination, report: &mut CaseReport) {
     report.instructions = examination.instructions;
     report.comparisons = examination.comparisons;
     report.agree = examination.agree;
+    report.nothing_compared = examination.nothing_compared;
     report.frames = examination.frames;
+    report.frames_derived = examination.frames_derived;
     report.stops = examination.arrivals.iter().filter(|(_, arrival)| arrival.is_some()).count() as u64;
     report.max_depth = examination.max_depth;
     report.walk_ends = examination.walk_ends;

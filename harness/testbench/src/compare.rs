@@ -193,6 +193,16 @@ impl WalkEnd {
         matches!(self, Self::Outermost | Self::Unmarked | Self::Context)
     }
 
+    /// Whether anything was compared on the way there, through a call stack of
+    /// some frames.
+    pub(crate) const fn has_compared(self, depth: usize) -> bool {
+        match self {
+            Self::Unsettled | Self::NoFde { frame: 0 } => false,
+            Self::Context => depth > 1,
+            _ => true,
+        }
+    }
+
     /// Whether it is the end that most walks have, and nobody asks where.
     pub(crate) const fn is_usual(self) -> bool {
         matches!(self, Self::Outermost)

@@ -164,8 +164,15 @@ pub struct Examination {
     pub comparisons: u64,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Frames whose CFA, RA and FP were compared.
+    /// Instructions of which nothing could be compared: the topmost frame has no
+    /// FDE, or is the first of a context that the program has made. They are not
+    /// among the comparisons.
+    pub nothing_compared: u64,
+    /// Frames whose CFA, RA and FP were compared, or stand as they were when
+    /// that was done.
     pub frames: u64,
+    /// Those of them that were derived anew, from registers and memory.
+    pub frames_derived: u64,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
     /// Where the first walk ended in each way: the address by which the last
@@ -238,7 +245,8 @@ pub(crate) fn examine_with(
 ) -> Result<Examination, MachineError> {
     let mut examiner = Examiner::new(target, unwinder, look, probe);
     let outcome = examiner.run(options, None)?;
-    let Examiner { comparisons, frames, walk_ends, max_depth, .. } = examiner;
+    let Examiner { comparisons, nothing_compared, frames, frames_derived, walk_ends, max_depth, .. } =
+        examiner;
     let arrivals = examiner.arrivals.clone();
     // Those of the run without signals.
     let executed = if look.hazards { examiner.executed.counts() } else { BTreeMap::new() };
@@ -254,7 +262,9 @@ pub(crate) fn examine_with(
         instructions: outcome.instructions,
         comparisons,
         agree: comparisons - walk_ends.disagreed,
+        nothing_compared,
         frames,
+        frames_derived,
         walk_ends,
         end_places: examiner.end_places,
         max_depth,
@@ -295,7 +305,9 @@ struct Examiner<'e, 'a, 'p> {
     watched: FxHashMap<u64, Vec<usize>>,
     arrivals: Vec<(u32, Option<Arrival>)>,
     comparisons: u64,
+    nothing_compared: u64,
     frames: u64,
+    frames_derived: u64,
     walk_ends: WalkEnds,
     end_places: BTreeMap<End, u64>,
     max_depth: usize,
@@ -364,7 +376,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             watched,
             arrivals: vec![(0, None); look.breakpoints.len()],
             comparisons: 0,
+            nothing_compared: 0,
             frames: 0,
+            frames_derived: 0,
             walk_ends: WalkEnds::default(),
             end_places: BTreeMap::new(),
             max_depth: 0,
@@ -488,30 +502,32 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.max_depth = self.max_depth.max(depth);
 
         let viewpoint = Viewpoint::new(moment);
+        let truth =
+            Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
         let walk = match (self.unwinder.stepper(), &mut self.walk) {
-            (Some(stepper), Some(walk)) => walk.update(depth, &viewpoint, stepper).then_some(walk),
+            (Some(stepper), Some(walk)) => walk.update(&truth, &viewpoint, stepper).then_some(walk),
             _ => None,
         };
         let mut disagreed = false;
         let (findings, target) = (&mut self.findings, self.target);
-        let truth =
-            Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
         let scene = Scene { truth: &truth, viewpoint: &viewpoint, target };
         let report = |found| {
             disagreed = true;
             findings.add(found, &scene);
         };
-        let (end, frames) = match walk {
+        let (end, frames, derived) = match walk {
             Some(walk) => {
-                let frames = walk.count();
-                (walk.compare(&truth, &target.sections, report), frames)
+                let (frames, derived) = (walk.count(), walk.steps());
+                (walk.compare(&truth, &target.sections, report), frames, derived)
             }
             None => {
                 let backtrace = &mut self.backtrace;
                 backtrace.frames.clear();
                 backtrace.words.clear();
                 self.unwinder.unwind(&viewpoint, backtrace);
-                (compare::compare(&truth, backtrace, &target.sections, report), backtrace.frames.len())
+                let frames = backtrace.frames.len();
+                let end = compare::compare(&truth, backtrace, &target.sections, report);
+                (end, frames, frames as u64)
             }
         };
         let end = if disagreed { WalkEnd::Disagreed } else { end };
@@ -523,8 +539,14 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.end_places.entry(kind).or_insert_with(place);
         }
         if end != WalkEnd::Unsettled {
-            self.comparisons += 1;
-            self.frames += frames.min(depth) as u64;
+            if end.has_compared(depth) {
+                let frames = frames.min(depth) as u64;
+                self.comparisons += 1;
+                self.frames += frames;
+                self.frames_derived += derived.min(frames);
+            } else {
+                self.nothing_compared += 1;
+            }
             if let Some(probe) = &mut self.probe {
                 probe.compared(&truth, &viewpoint);
             }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sframe_engine::{
-    Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Row, StepError,
+    Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress, Row, StepError,
 };
 
 use crate::compare::{Disagreement, Value};
@@ -193,7 +193,7 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// The instructions around the PC.
     pub listing: Vec<ListedInstruction>,
-    /// The stack when it was first seen.
+    /// The stack when it was first seen in that frame.
     pub stack: Option<StackView>,
     /// All of it in a sentence.
     pub message: String,
@@ -277,11 +277,14 @@ fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<
 /// Of so many findings the stack is remembered.
 const STACKS: usize = 64;
 
-/// One finding for each verdict, frame and PC; the first disagreement of each
-/// stands for the others.
+/// One finding for each verdict and place, however deep on the stack it was
+/// seen. A place is a PC and the row that was looked up for it: a frame that
+/// has made a call is looked up a byte before its PC. The disagreement in the
+/// frame that was nearest to the top stands for the others.
 #[derive(Debug, Default)]
 pub struct Findings {
-    seen: FxHashMap<(Verdict, usize, u64), usize>,
+    /// By verdict and look-up address.
+    seen: FxHashMap<(Verdict, LookupAddress), usize>,
     found: Vec<Found>,
     /// The last wrong FP, for what follows from it in the same walk.
     last_wrong_fp: Option<usize>,
@@ -300,19 +303,18 @@ impl Findings {
     /// Takes note of a disagreement. One that follows from a wrong FP is not
     /// a finding of its own: the row that reads the FP is right.
     pub(crate) fn add(&mut self, disagreement: Disagreement, scene: &Scene<'_, '_>) {
-        let with_stack = self.found.len() < STACKS;
-        self.add_triaged(disagreement, scene.target, || triage(&disagreement, scene, with_stack));
+        self.add_triaged(disagreement, scene.target, |with_stack| triage(&disagreement, scene, with_stack));
     }
 
     /// The same where the moment has gone by. `triage` is asked at the first
-    /// disagreement of each place.
+    /// disagreement of each place, and at each that is nearer to the top.
     pub(crate) fn add_triaged(
         &mut self,
         disagreement: Disagreement,
         target: &Target<'_>,
-        triage: impl FnOnce() -> Triage,
+        triage: impl FnOnce(bool) -> Triage,
     ) {
-        let Disagreement { verdict, frame, pc, after_wrong_fp, .. } = disagreement;
+        let Disagreement { verdict, frame, after_wrong_fp, .. } = disagreement;
         if after_wrong_fp.is_some()
             && reads_fp(&disagreement, target)
             && let Some(cause) = self.last_wrong_fp
@@ -320,14 +322,46 @@ impl Findings {
             self.found[cause].consequence.get_or_insert(disagreement);
             return;
         }
-        let index = *self.seen.entry((verdict, frame, pc)).or_insert_with(|| {
-            self.found.push(Found { disagreement, triage: triage(), hits: 0, consequence: None });
-            self.found.len() - 1
-        });
+        let index = match self.place(&disagreement, target) {
+            Some(index) => {
+                if frame < self.found[index].disagreement.frame {
+                    let triage = triage(self.found[index].triage.stack.is_some());
+                    let found = &mut self.found[index];
+                    (found.disagreement, found.triage) = (disagreement, triage);
+                }
+                index
+            }
+            None => {
+                let triage = triage(self.found.len() < STACKS);
+                self.found.push(Found { disagreement, triage, hits: 0, consequence: None });
+                self.seen.insert((verdict, disagreement.address), self.found.len() - 1);
+                self.found.len() - 1
+            }
+        };
         self.found[index].hits += 1;
         if verdict == Verdict::WrongFp {
             self.last_wrong_fp = Some(index);
         }
+    }
+
+    /// The finding that a disagreement belongs to, if there is one.
+    fn place(&mut self, disagreement: &Disagreement, target: &Target<'_>) -> Option<usize> {
+        let Disagreement { verdict, pc, address, .. } = *disagreement;
+        if let Some(index) = self.seen.get(&(verdict, address)) {
+            return Some(*index);
+        }
+        // The same PC in a frame that has made a call, or that has not.
+        let others = [LookupAddress::from(InstructionPointer(pc)), ReturnAddress(pc).into()];
+        let other = others.into_iter().find(|other| *other != address)?;
+        let index = *self.seen.get(&(verdict, other))?;
+        let row = |address| {
+            let found = target.sections.lookup(address).ok().flatten();
+            found.map(|found| (found.fde.start, found.row_index))
+        };
+        (row(address) == row(other)).then(|| {
+            self.seen.insert((verdict, address), index);
+            index
+        })
     }
 
     /// The findings in the order in which they were first seen.

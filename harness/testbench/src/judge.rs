@@ -1,6 +1,6 @@
 //! A spec's expectations against what a run has shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::case::CaseReport;
 use crate::compare::WalkEnd;
@@ -241,18 +241,69 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
     findings
 }
 
+/// What stands for the rules of a place without a row.
+const NO_ROW: &str = "no row";
+
+/// The rules with which findings happen, each with the number of places.
+pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u64> {
+    let place = |finding: &'f Finding| {
+        let rules = finding.row.as_ref().map_or(NO_ROW, |row| row.rules.as_str());
+        (rules, finding.image.as_deref(), finding.pc, finding.function.as_deref())
+    };
+    let places: BTreeSet<_> = findings.into_iter().map(place).collect();
+    let mut rules: BTreeMap<String, u64> = BTreeMap::new();
+    for (of, ..) in places {
+        *rules.entry(of.to_owned()).or_default() += 1;
+    }
+    rules
+}
+
+/// What is known is known with its rules and places: with any other it has
+/// changed. A run that is not `complete` may show fewer places.
+pub(crate) fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> Option<Finding> {
+    if known.any_rules {
+        return None;
+    }
+    let shown = places(seen.iter().copied());
+    let is_it = |known: &BTreeMap<String, u64>| {
+        let is_part = || shown.iter().all(|(rules, count)| known.get(rules).is_some_and(|all| count <= all));
+        *known == shown || (!complete && is_part())
+    };
+    if known.rules.iter().flatten().any(is_it) {
+        return None;
+    }
+    let text = |rules: &BTreeMap<String, u64>| {
+        let text = |(rules, count): (&String, &u64)| {
+            format!("{rules} at {count} {}", if *count == 1 { "place" } else { "places" })
+        };
+        rules.iter().map(text).collect::<Vec<_>>().join("; ")
+    };
+    let expected = match &known.rules {
+        Some(rules) => rules.iter().map(text).collect::<Vec<_>>().join(", or "),
+        None => "nothing: `bless --known` writes its `rules`".to_owned(),
+    };
+    let verdict = known.verdict;
+    let place = known.function.as_ref().map(|function| format!(" in {function}")).unwrap_or_default();
+    let got = text(&shown);
+    let message = format!("the known {verdict}{place} happens with {got}; the spec has {expected}");
+    let first = (*seen.first()?).clone();
+    Some(Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..first })
+}
+
 /// One thing that a `known` entry says will be found: each of its rows has to be.
 pub(crate) struct Expected<'k> {
+    /// The entry's position in the spec.
+    pub(crate) entry: usize,
     pub(crate) known: &'k Known,
     pub(crate) row: Option<RowOffset>,
 }
 
 impl<'k> Expected<'k> {
     /// Each row of an entry, or the entry as a whole.
-    pub(crate) fn all_of(known: &'k Known) -> Vec<Self> {
+    pub(crate) fn all_of(entry: usize, known: &'k Known) -> Vec<Self> {
         match &known.row {
-            None => vec![Self { known, row: None }],
-            Some(rows) => rows.iter().map(|row| Self { known, row: Some(*row) }).collect(),
+            None => vec![Self { entry, known, row: None }],
+            Some(rows) => rows.iter().map(|row| Self { entry, known, row: Some(*row) }).collect(),
         }
     }
 

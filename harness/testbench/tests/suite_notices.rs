@@ -297,6 +297,36 @@ fn a_section_whose_fdes_are_gone_leaves_nothing_compared() {
     let examination = check(&bytes, &sframe_unwinder);
     assert_eq!(examination.coverage.instructions_covered, 0);
     assert_eq!(examination.walk_ends.no_fde, examination.instructions);
+    let Examination { comparisons, agree, frames, nothing_compared, instructions, .. } = examination;
+    assert_eq!((comparisons, agree, frames, nothing_compared), (0, 0, 0, instructions));
+}
+
+/// A frame is derived once, and again where something has changed.
+#[test]
+fn frames_that_stand_unchanged_are_not_derived() {
+    let examination = check(&build("gnu-2.47/amd64/recursion.O2"), &sframe_unwinder);
+    let Examination { comparisons, frames, frames_derived, .. } = examination;
+    assert!(comparisons <= frames_derived && frames_derived < 2 * comparisons, "{frames_derived}");
+    assert!(frames > 4 * frames_derived, "{frames}, {frames_derived}");
+}
+
+/// However deep on the stack a wrong row is seen, it is one finding.
+#[test]
+fn a_wrong_row_is_one_finding_for_each_place_at_any_depth() {
+    let mut bytes = build("gnu-2.44/amd64/recursion.O2");
+    patch_first_row(&mut bytes, "main");
+    let examination = check(&bytes, &sframe_unwinder);
+    assert!(examination.findings.iter().any(|finding| finding.hits > 100));
+    let places: BTreeSet<_> = examination
+        .findings
+        .iter()
+        .map(|finding| (finding.verdict, finding.pc, finding.row.clone()))
+        .collect();
+    assert_eq!(places.len(), examination.findings.len());
+    for finding in &examination.findings {
+        let deepest = finding.message.contains(&format!("(frame {})", finding.frame.unwrap_or(0)));
+        assert!(deepest || finding.frame == Some(0), "{}", finding.message);
+    }
 }
 
 /// A build with its libraries.

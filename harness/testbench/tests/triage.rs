@@ -183,31 +183,107 @@ fn each_kind_of_producer_has_a_fault_in_the_corpus() {
     assert_eq!(blames, BTreeSet::from(producers));
 }
 
+/// CFI that is wrong does not excuse a row that says something else.
+#[test]
+fn a_row_that_is_no_copy_of_wrong_cfi_is_the_assemblers() {
+    let id = "gnu-2.47/s390x/leaf.O2";
+    let bytes = build(id);
+    let of_row = |examination: &Examination| {
+        let is_it = |finding: &&Finding| {
+            finding.verdict == Verdict::WrongCfa && finding.function.as_deref() == Some("leaf_with_locals")
+        };
+        let found: Vec<Finding> = examination.findings.iter().filter(is_it).cloned().collect();
+        assert!(!found.is_empty());
+        found
+    };
+    for finding in of_row(&check(&bytes, &sframe_unwinder)) {
+        assert_eq!(finding.blame, Blame::CompilerOrCfi);
+    }
+    let rows = doctor::rows(&bytes, "leaf_with_locals");
+    let mut changed = 0;
+    for at in rows {
+        let mut bytes = bytes.clone();
+        // CFA = SP+160 is written as (160 - 160) / 8 where CFI is wrong.
+        if bytes[at] != 0 {
+            continue;
+        }
+        bytes[at] = 2;
+        let Ok(target) = Target::open(&bytes) else { continue };
+        drop(target);
+        let examination = check(&bytes, &sframe_unwinder);
+        for finding in examination.findings {
+            let is_new = finding.row.as_ref().is_some_and(|row| row.rules.starts_with("CFA = SP+176"));
+            if finding.verdict == Verdict::WrongCfa && is_new {
+                assert_ne!(finding.blame, Blame::CompilerOrCfi, "{}", finding.message);
+                changed += 1;
+            }
+        }
+    }
+    assert!(changed > 0);
+}
+
+/// The only case of a spec that has one known failure.
+fn run_known(blame: &str, rules: &str) -> CaseReport {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        "program: leaf\nsummary: A spec that a test has written.\ntoolchains: [gnu-2.47]\ntargets: [s390x]\n\
+         stops: [{{at: main, where: {{variant: O2}}}}]\nskip:\n  - where: {{variant: [O0, O2-fp, O2-pie]}}\n    \
+         reason: One build is enough.\nknown:\n  - where: {{variant: O2}}\n    verdict: wrong-cfa\n    \
+         blame: {blame}\n    function: leaf_with_locals\n    {rules}reason: The compiler resets the CFA too early.\n"
+    );
+    std::fs::write(folder.path().join("leaf.yaml"), text).expect("a file");
+    let suite = Suite::open(&common::repository().join("corpus"), folder.path()).expect("a suite");
+    let cases = suite.cases(&Filter::default()).expect("cases");
+    let reports = suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ());
+    let mut ran = reports.into_iter().filter(|report| report.outcome != Outcome::Skipped);
+    let report = ran.next().expect("a case");
+    assert!(ran.next().is_none() && report.known.len() == 1, "{:?}", report.findings);
+    report
+}
+
+/// The rules and places of that failure, as in a spec.
+fn known_rules() -> (String, u64) {
+    let report = run_known("compiler-or-cfi", "");
+    let rules = report.known[0].rules.iter();
+    let [(rules, count)] = rules.collect::<Vec<_>>()[..] else { panic!("{:?}", report.known[0].rules) };
+    (rules.clone(), *count)
+}
+
+fn changed(report: &CaseReport) -> Vec<&Finding> {
+    report.findings.iter().filter(|finding| finding.verdict == Verdict::ChangedFailure).collect()
+}
+
 /// A spec that blames another than triage does.
 #[test]
 fn a_known_fault_that_is_blamed_on_somebody_else_has_changed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let text = |blame: &str| {
-        format!(
-            "program: leaf\nsummary: A spec that a test has written.\ntoolchains: [gnu-2.47]\ntargets: [s390x]\n\
-             stops: [{{at: main, where: {{variant: O2}}}}]\nskip:\n  - where: {{variant: [O0, O2-fp, O2-pie]}}\n    \
-             reason: One build is enough.\nknown:\n  - where: {{variant: O2}}\n    verdict: wrong-cfa\n    \
-             blame: {blame}\n    function: leaf_with_locals\n    reason: The compiler resets the CFA too early.\n"
-        )
-    };
-    for (blame, verdict) in [("compiler-or-cfi", None), ("producer-linker", Some(Verdict::ChangedFailure))] {
-        std::fs::write(folder.path().join("leaf.yaml"), text(blame)).expect("a file");
-        let suite = Suite::open(&common::repository().join("corpus"), folder.path()).expect("a suite");
-        let cases = suite.cases(&Filter::default()).expect("cases");
-        let reports = suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ());
-        let ran: Vec<_> = reports.iter().filter(|report| report.outcome != Outcome::Skipped).collect();
-        let [report] = ran[..] else { panic!("{} cases", ran.len()) };
-        assert_eq!(report.known.len(), 1, "{:?}", report.findings);
-        let changed = report.findings.iter().find(|finding| finding.verdict == Verdict::ChangedFailure);
-        assert_eq!(changed.map(|finding| finding.verdict), verdict);
-        if let Some(changed) = changed {
-            assert!(changed.message.contains("the spec blames producer-linker"), "{}", changed.message);
-            assert!(changed.got.starts_with("compiler-or-cfi"), "{}", changed.got);
-        }
+    let (rules, count) = known_rules();
+    let rules = format!("rules: {{'{rules}': {count}}}\n    ");
+    assert!(changed(&run_known("compiler-or-cfi", &rules)).is_empty());
+    let report = run_known("producer-linker", &rules);
+    let [changed] = changed(&report)[..] else { panic!("{:?}", report.findings) };
+    assert!(changed.message.contains("the spec blames producer-linker"), "{}", changed.message);
+    assert!(changed.got.starts_with("compiler-or-cfi"), "{}", changed.got);
+}
+
+#[test]
+fn a_known_fault_with_other_rules_or_places_has_changed() {
+    let (rules, count) = known_rules();
+    let mapping = |rules: &str, count: u64| format!("{{'{rules}': {count}}}");
+    let (right, more) = (mapping(&rules, count), mapping(&rules, count + 1));
+    let other = mapping(&rules.replace("SP", "FP"), count);
+    let both = format!("{{'{rules}': {count}, no row: 1}}");
+    for (rules, is_known) in [
+        (right.clone(), true),
+        (format!("[{other}, {right}]"), true),
+        (other, false),
+        (more, false),
+        (both, false),
+    ] {
+        let report = run_known("compiler-or-cfi", &format!("rules: {rules}\n    "));
+        assert_eq!(report.outcome == Outcome::Known, is_known, "{rules}");
+        assert_eq!(changed(&report).is_empty(), is_known, "{rules}");
     }
+    let report = run_known("compiler-or-cfi", "");
+    let [changed] = changed(&report)[..] else { panic!("{:?}", report.findings) };
+    assert!(changed.expected.contains("bless --known"), "{}", changed.expected);
 }

@@ -276,6 +276,21 @@ fn a_fault_that_does_not_come_back_is_not_forgotten() {
     assert_eq!(report["summary"]["agree"].as_u64(), Some(stops(&report)));
 }
 
+/// An unwinder that has nothing for any frame is believed, where nobody here
+/// can read what it reads. That it agrees nobody says.
+#[test]
+fn an_unwinder_that_has_nothing_for_the_topmost_frame_is_compared_nowhere() {
+    let script = format!(
+        r#"{ENGINE} | sed -u -e 's/"data":"sframe"/"data":"other"/' \
+           -e 's/"frames":\[\({{[^}}]*}}\).*\],"end":.*/"frames":[\1],"end":{{"kind":"no-fde"}}}}/'"#
+    );
+    let (status, report) = check("gnu-2.47/amd64/leaf.O2", &shell(&script), &[]);
+    assert_eq!((status, verdicts(&report)), (3, Vec::new()), "{report}");
+    let summary = &report["summary"];
+    assert_eq!((&summary["comparisons"], &summary["agree"]), (&0.into(), &0.into()), "{summary}");
+    assert_eq!(summary["nothing_compared"].as_u64(), Some(stops(&report)));
+}
+
 /// An unwinder that never does right breaks the case, after so many restarts.
 #[rstest]
 #[case::garbage("while read -r request; do echo garbage; done")]

@@ -1,10 +1,12 @@
-//! `bless`: the call stacks of a run into specs.
+//! `bless`: the call stacks of a run into specs, or what is known to be wrong.
 //!
-//! What is written is the truth, never what the unwinder under test says.
+//! Frames are the truth, never what the unwinder under test says.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
+use rayon::prelude::*;
 use sframe_testbench::case::{Case, spec_name};
 use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::spec::bless;
@@ -13,6 +15,9 @@ use sframe_testbench::unwind::sframe_unwinder;
 
 use super::exit::{Failure, Status};
 use super::{Folders, MachineOptions, print, write_file};
+
+/// Rules, each with its number of places.
+type Rules = BTreeMap<String, u64>;
 
 #[derive(Args)]
 pub(crate) struct Bless {
@@ -23,6 +28,9 @@ pub(crate) struct Bless {
     /// The specs to bless, by name.
     #[arg(required = true, value_name = "GLOB")]
     patterns: Vec<glob::Pattern>,
+    /// Write the rules and places of known failures, and leave frames alone.
+    #[arg(long)]
+    known: bool,
     /// Show the difference and write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -45,8 +53,11 @@ impl Bless {
             if cases.is_empty() {
                 continue;
             }
-            let frames = self.frames(&suite, &cases)?;
-            let text = bless::set_frames(source, &frames)?;
+            let text = if self.known {
+                bless::set_rules(source, &self.rules(&suite, &cases)?)?
+            } else {
+                bless::set_frames(source, &self.frames(&suite, &cases)?)?
+            };
             edits.push((source.path().to_owned(), source.text().to_owned(), text));
         }
         for (path, old, new) in edits.iter().filter(|(_, old, new)| old != new) {
@@ -56,6 +67,23 @@ impl Bless {
             }
         }
         Ok(Status::AsExpected)
+    }
+
+    /// The rules of each known failure that a build shows: each that differ.
+    fn rules(&self, suite: &Suite, cases: &[&Case<'_>]) -> Result<Vec<(usize, Vec<Rules>)>, Failure> {
+        let shown: Result<Vec<_>, Failure> = cases
+            .par_iter()
+            .filter(|case| case.spec.known_for(&case.facts()).next().is_some())
+            .map(|case| {
+                case.known_rules(suite.corpus(), &self.machine.options(), &sframe_unwinder)
+                    .map_err(|reason| Failure::broken(format!("error: {}: {reason}", case.id())))
+            })
+            .collect();
+        let mut entries: BTreeMap<usize, BTreeSet<Rules>> = BTreeMap::new();
+        for (entry, rules) in shown?.into_iter().flatten() {
+            entries.entry(entry).or_default().insert(rules);
+        }
+        Ok(entries.into_iter().map(|(entry, rules)| (entry, rules.into_iter().collect())).collect())
     }
 
     /// The frames of each stop, which must be the same in every build.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sframe_machine::Options;
-use sframe_testbench::case::broken_reason;
+use sframe_testbench::case::{NOTHING_COMPARED, broken_reason};
 use sframe_testbench::cross_check::Traces;
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::files::{Files, FilesError};
@@ -96,9 +96,15 @@ impl Check {
         } else {
             print(&check_summary(&report, Style::for_stdout()))?;
         }
-        // Where no instruction has an FDE, nothing of the section was looked at.
-        let compared = report.summary.instructions_covered > 0;
-        Ok(status(!report.findings.is_empty(), report.broken.is_some(), compared))
+        Ok(Self::status(&report))
+    }
+
+    fn status(report: &CheckReport) -> Status {
+        let compared = report.summary.comparisons > 0;
+        if !compared && report.broken.is_none() {
+            tell_line(format_args!("{}: {NOTHING_COMPARED}", report.file));
+        }
+        status(!report.findings.is_empty(), report.broken.is_some(), compared)
     }
 
     fn write(&self, report: &CheckReport, listings: &Listings) -> Result<(), Failure> {
@@ -135,6 +141,6 @@ impl Check {
             print(&check_summary(&report, Style::for_stdout()))?;
             print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
         }
-        Ok(status(!report.findings.is_empty(), report.broken.is_some(), report.summary.comparisons > 0))
+        Ok(Self::status(&report))
     }
 }

@@ -22,6 +22,9 @@ const BENCH: &str = "/proc/self/exe";
 const MEMORY: u64 = 8 << 30;
 const TIMEOUT: u64 = 600;
 
+/// The same for a command that runs one program, whose budget may be large.
+const CHILD_TIMEOUT: u64 = 3600;
+
 /// What a child adds to its status. What it does not end itself, as libraries
 /// may do, has no such status.
 const FROM_CHILD: i32 = 64;
@@ -74,11 +77,13 @@ pub(super) fn worker() -> Result<Status, Failure> {
 pub(crate) struct ChildOptions {
     /// Address space of the process in which the program is run. The emulator
     /// needs more than 1 GiB, of which it touches little.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
-    memory: Option<u64>,
+    #[arg(long, value_name = "BYTES", default_value_t = MEMORY,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    memory: u64,
     /// How long that process may take.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    timeout: Option<u64>,
+    #[arg(long, value_name = "SECONDS", default_value_t = CHILD_TIMEOUT,
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
     /// This is the child.
     #[arg(long, hide = true)]
     in_child: bool,
@@ -104,25 +109,25 @@ impl ChildOptions {
         let mut child = child.map_err(|error| broken(&format!("no process can be started: {error}")))?;
         let status = self.wait(&mut child).map_err(|error| broken(&error.to_string()))?;
         let Some(status) = status else {
-            let seconds = self.timeout.unwrap_or_default();
-            return Err(broken(&format!("{command} took more than {seconds} s, and was killed")));
+            return Err(broken(&format!("{command} took more than {} s, and was killed", self.timeout)));
         };
         let from_child = status.code().and_then(|code| Status::of(code - FROM_CHILD));
         from_child.ok_or_else(|| {
-            let memory = self.memory.map(|memory| format!("; it may have {memory} bytes of memory"));
-            broken(&format!("{command} has ended without a result: {status}{}", memory.unwrap_or_default()))
+            broken(&format!(
+                "{command} has ended without a result: {status}; it may have {} bytes of memory",
+                self.memory
+            ))
         })
     }
 
     fn limit(&self) -> std::io::Result<()> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        isolate::limit(self.memory)
+        isolate::limit(Some(self.memory))
     }
 
     /// None if it took too long, and is dead.
     fn wait(&self, child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
-        let Some(seconds) = self.timeout else { return child.wait().map(Some) };
-        let status = child.wait_timeout(Duration::from_secs(seconds))?;
+        let status = child.wait_timeout(Duration::from_secs(self.timeout))?;
         if status.is_none() {
             child.kill()?;
             child.wait()?;

@@ -12,6 +12,8 @@
 
 mod build;
 mod equivalence;
+#[cfg(test)]
+mod known;
 mod mutation;
 mod operator;
 mod report;

@@ -60,10 +60,17 @@ pub struct ReportSummary {
     pub stops: u64,
     /// Instructions at which backtrace and call stack were compared.
     pub comparisons: u64,
+    /// Instructions of which nothing could be compared; they are not among the
+    /// comparisons.
+    #[serde(default)]
+    pub nothing_compared: u64,
     /// Instructions executed.
     pub instructions: u64,
-    /// Frames compared.
+    /// Frames compared, or shown to stand as they were when that was done.
     pub frames: u64,
+    /// Those of them that were derived anew.
+    #[serde(default)]
+    pub frames_derived: u64,
     /// Rows that cover at least one byte, in all builds.
     pub rows_total: u64,
     /// Rows that a topmost frame used, in any case of their build.
@@ -167,7 +174,9 @@ impl ReportSummary {
         self.stops += case.stops;
         self.comparisons += case.comparisons;
         self.instructions += case.instructions;
+        self.nothing_compared += case.nothing_compared;
         self.frames += case.frames;
+        self.frames_derived += case.frames_derived;
         self.walk_ends.add(&case.walk_ends);
         for &feature in Feature::ALL {
             let events = case.control_flow.of(feature);
@@ -229,8 +238,14 @@ pub struct CheckSummary {
     pub comparisons: u64,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Frames compared.
+    /// Instructions of which nothing could be compared: the topmost frame has no
+    /// FDE, or is the first of a context that the program has made. They are not
+    /// among the comparisons.
+    pub nothing_compared: u64,
+    /// Frames compared, or shown to stand as they were when that was done.
     pub frames: u64,
+    /// Those of them that were derived anew.
+    pub frames_derived: u64,
     /// The deepest call stack, in frames.
     pub max_depth: usize,
     /// Rows that cover at least one byte.
@@ -258,10 +273,7 @@ impl CheckReport {
     #[must_use]
     pub fn of_unwinder(file: String, target: &Target<'_>, shown: Shown, broken: Option<String>) -> Self {
         let Shown { mut examination, report, shared, findings, error } = shown;
-        examination.comparisons = report.stops;
-        examination.agree = report.agree;
-        examination.frames = report.frames;
-        examination.walk_ends = report.walk_ends;
+        report.count_instead(&mut examination);
         examination.findings = shared.into_iter().chain(findings).collect();
         let broken = broken.or_else(|| Some(error?.to_string()));
         Self { unwinder: Some(report), ..Self::new(file, target, examination, broken) }
@@ -287,7 +299,9 @@ impl CheckReport {
                 instructions: examination.instructions,
                 comparisons: examination.comparisons,
                 agree: examination.agree,
+                nothing_compared: examination.nothing_compared,
                 frames: examination.frames,
+                frames_derived: examination.frames_derived,
                 max_depth: examination.max_depth,
                 rows_total: coverage.rows_total,
                 rows_exercised: coverage.rows_exercised,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::diagnostic::{Style, groups, quoted};
-use super::summary::{IN_FULL, SHOWN, command_for, grouped};
+use super::summary::{IN_FULL, SHOWN, command_for, frames, grouped};
 use super::{CheckReport, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
@@ -36,7 +36,7 @@ pub fn markdown(report: &Report) -> String {
     let _ = writeln!(
         text,
         "{} cases: {} agree, {} known, {} unexpected, {} broken, {} skipped.\n{} instructions executed, {} \
-         compared, {} frames; {} stops; {} of {} rows exercised.\n",
+         compared; {}; {} stops; {} of {} rows exercised.\n",
         grouped(summary.cases),
         grouped(summary.agree),
         grouped(summary.known),
@@ -45,7 +45,7 @@ pub fn markdown(report: &Report) -> String {
         grouped(summary.skipped),
         grouped(summary.instructions),
         grouped(summary.comparisons),
-        grouped(summary.frames),
+        frames(summary.frames, summary.frames_derived),
         grouped(summary.stops),
         grouped(summary.rows_exercised),
         grouped(summary.rows_total),
@@ -89,7 +89,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     let mut text = format!("# SFrame test bench: {headline}\n\n");
     let _ = writeln!(
         text,
-        "{}: {}, SFrame version {}.\n{} instructions executed, {} compared, {} agree; {} frames, at most {} \
+        "{}: {}, SFrame version {}.\n{} instructions executed, {} compared, {} agree; {}, at most {} \
          deep; {} of {} rows exercised.",
         code(&report.file),
         report.abi,
@@ -97,7 +97,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         grouped(summary.instructions),
         grouped(summary.comparisons),
         grouped(summary.agree),
-        grouped(summary.frames),
+        frames(summary.frames, summary.frames_derived),
         grouped(summary.max_depth as u64),
         grouped(summary.rows_exercised),
         grouped(summary.rows_total),

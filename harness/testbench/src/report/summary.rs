@@ -60,10 +60,10 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     );
     let _ = writeln!(
         text,
-        "{} instructions executed, {} compared, {} frames; {} stops; {} of {} rows exercised",
+        "{} instructions executed, {} compared; {}; {} stops; {} of {} rows exercised",
         grouped(summary.instructions),
         grouped(summary.comparisons),
-        grouped(summary.frames),
+        frames(summary.frames, summary.frames_derived),
         summary.stops,
         grouped(summary.rows_exercised),
         grouped(summary.rows_total)
@@ -75,6 +75,12 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
         let _ = writeln!(text, "{seconds:.1} s, {rate:.2} million instructions per second");
     }
     text
+}
+
+/// What was done about frames.
+pub(super) fn frames(all: u64, derived: u64) -> String {
+    let stood = all.saturating_sub(derived);
+    format!("{} frames derived, {} stood unchanged", grouped(derived), grouped(stood))
 }
 
 /// What a check has shown.
@@ -93,13 +99,17 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     }
     let _ = writeln!(
         text,
-        "{} instructions executed, {} compared, {} agree; {} frames, at most {} deep",
+        "{} instructions executed, {} compared, {} agree; {}, at most {} deep",
         grouped(summary.instructions),
         grouped(summary.comparisons),
         grouped(summary.agree),
-        grouped(summary.frames),
+        frames(summary.frames, summary.frames_derived),
         summary.max_depth
     );
+    if summary.nothing_compared > 0 {
+        let what = "instructions at which there was nothing to compare: the walk ended at the topmost frame";
+        let _ = writeln!(text, "    {} {what}", grouped(summary.nothing_compared));
+    }
     let ends = summary.walk_ends;
     let _ = writeln!(
         text,

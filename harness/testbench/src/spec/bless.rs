@@ -1,11 +1,14 @@
-//! New frames into the text of a spec, and not a byte elsewhere.
+//! New frames, and the rules of known failures, into the text of a spec, and
+//! not a byte elsewhere.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
 use similar::TextDiff;
 
-use super::{Spec, Stop};
+use super::{OneOrMany, Spec, Stop};
 use crate::text::{Text, neutral};
 use crate::yaml::{Error, Source};
 
@@ -50,6 +53,85 @@ pub fn set_frames(source: &Source, edits: &[(usize, Vec<String>)]) -> Result<Str
     Ok(blessed)
 }
 
+/// Puts new `rules` into known failures, each given by its index in `known`:
+/// before the `reason`, or in the place of those that are there.
+///
+/// # Errors
+///
+/// A source that is no spec; no such entry; an entry in braces.
+pub fn set_rules(source: &Source, edits: &[(usize, Vec<BTreeMap<String, u64>>)]) -> Result<String, Error> {
+    let mut wanted = Spec::from_source(source)?;
+    let mut changes = Vec::new();
+    for (index, rules) in edits {
+        let at = index.to_string();
+        let Some(known) = wanted.known.get_mut(*index) else {
+            let message = format!("there is no known failure {index} to put rules into");
+            return Err(source.error_at(source.key_span(&["known"]), message, None::<&str>));
+        };
+        let rules = Some(OneOrMany::from(rules.clone()));
+        if known.rules == rules {
+            continue;
+        }
+        changes.push(rules_change(source, &at, rules.as_ref().map(OneOrMany::iter).unwrap_or_default())?);
+        known.rules = rules;
+    }
+    let blessed = apply(source.text(), changes);
+    let read = Spec::from_source(&Source::new(source.path(), &blessed))?;
+    if read == wanted {
+        return Ok(blessed);
+    }
+    let first = read.known.iter().zip(&wanted.known).position(|(read, wanted)| read != wanted);
+    let at = first.unwrap_or_default().to_string();
+    Err(cannot(source, source.span(&["known", &at])))
+}
+
+fn rules_change<'r>(
+    source: &Source,
+    at: &str,
+    rules: impl ExactSizeIterator<Item = &'r BTreeMap<String, u64>>,
+) -> Result<Change, Error> {
+    let text = source.text();
+    let keys = ["where", "verdict", "blame", "function", "row", "rules", "reason"];
+    let starts = keys.iter().filter(|key| source.has(&["known", at, key]));
+    let starts: Vec<usize> = starts.map(|key| source.key_span(&["known", at, key]).start).collect();
+    let reason = source.key_span(&["known", at, "reason"]).start;
+    let start = if source.has(&["known", at, "rules"]) {
+        source.key_span(&["known", at, "rules"]).start
+    } else {
+        reason
+    };
+    let next = starts.into_iter().filter(|next| *next > start).min();
+    let end = if start == reason { Some(start) } else { next };
+    let line = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+    let indent = " ".repeat(text[line..start].chars().count());
+    let is_block = text[line..start].chars().all(|c| c == ' ');
+    let (true, Some(end)) = (is_block, end) else { return Err(cannot(source, source.span(&["known", at]))) };
+    let is_one = rules.len() == 1;
+    let mut new = String::from("rules:\n");
+    for rules in rules {
+        for (position, (rules, count)) in rules.iter().enumerate() {
+            let dash = if is_one {
+                ""
+            } else if position == 0 {
+                "- "
+            } else {
+                "  "
+            };
+            let _ = writeln!(new, "{indent}  {dash}{}: {count}", equations(rules));
+        }
+    }
+    Ok(Change { range: start..end, text: new + &indent })
+}
+
+/// Equations as a key in YAML.
+fn equations(text: &str) -> String {
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || " =+-*(),_".contains(c));
+    if is_plain && text.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 /// The difference between two texts of a spec, as a unified diff; empty where
 /// there is none.
 pub fn diff(path: &Path, old: &str, new: &str) -> Text {
@@ -88,7 +170,7 @@ fn verify(source: &Source, blessed: &str, wanted: &Spec) -> Result<(), Error> {
 }
 
 fn cannot(source: &Source, span: Range<usize>) -> Error {
-    let message = "these frames cannot be edited without changing something else";
+    let message = "this cannot be edited without changing something else";
     source.error_at(span, message, Some("edit them by hand"))
 }
 

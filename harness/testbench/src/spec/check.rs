@@ -310,6 +310,16 @@ impl Check<'_> {
                 let help = "a row is counted from the beginning of a function: give `function`";
                 self.wrong_key(&["known", &at, "row"], "a row of which function?", help);
             }
+            if known
+                .rules
+                .iter()
+                .flatten()
+                .any(|rules| rules.is_empty() || rules.values().any(|count| *count == 0))
+            {
+                let help =
+                    "give each of the rules with the number of its places; `bless --known` writes them";
+                self.wrong_key(&["known", &at, "rules"], "rules without a place", help);
+            }
             self.reason(&["known", &at, "reason"], &known.reason);
             if (0..index).any(|earlier| identity(earlier) == identity(index)) {
                 self.wrong(&["known", &at], "an earlier entry says the same", "remove one");

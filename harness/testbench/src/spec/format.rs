@@ -272,6 +272,16 @@ pub struct Known {
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "OneOrMany<RowOffset>")]
     pub row: Option<OneOrMany<RowOffset>>,
+    /// The rules with which it happens, as findings print them, each with the
+    /// number of places, which are different instructions; `no row` where there
+    /// is none. A build must show exactly these; where builds differ, there is a
+    /// list, of which one must be what a build shows.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "OneOrMany<BTreeMap<String, u64>>")]
+    pub rules: Option<OneOrMany<BTreeMap<String, u64>>>,
+    /// Whether it may happen with any rules: those of another compiler's code.
+    #[serde(skip)]
+    pub any_rules: bool,
     /// Who has to mend it. Triage must come to the same.
     pub blame: Blame,
     /// What is wrong, whose fault it is, and where it is reported.

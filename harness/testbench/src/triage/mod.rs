@@ -241,6 +241,10 @@ struct Inquiry<'i, 'a> {
     state: State,
     truth: Values,
     section: Values,
+    /// Whether the row says of the subject what CFI says, in the same rules.
+    /// Where it does not, it is no copy of it, and what is wrong with CFI is
+    /// no excuse for the row.
+    copies_cfi: bool,
     evidence: Vec<Evidence>,
 }
 
@@ -257,6 +261,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             state: scene.truth.state(found.frame),
             truth: Values::default(),
             section: Values::default(),
+            copies_cfi: false,
             evidence: Vec::new(),
         };
         inquiry.truth = inquiry.true_values();
@@ -378,7 +383,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         if self.is_beyond_the_format() {
             return (Blame::Unknown, Medium);
         }
-        if cfi == Some(Section) && overwritten {
+        if cfi == Some(Section) && self.copies_cfi && overwritten {
             return (Blame::CompilerOrCfi, Medium);
         }
         let others = [chain, instructions];
@@ -395,6 +400,9 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         match cfi {
             Some(CallStack) if self.is_moved() => (Blame::ProducerLinker, Medium),
             Some(CallStack) => (Blame::ProducerAssembler, High),
+            // Both are wrong, each in its own way.
+            Some(Section | Neither) if !self.copies_cfi && self.is_moved() => (Blame::ProducerLinker, Medium),
+            Some(Section | Neither) if !self.copies_cfi => (Blame::ProducerAssembler, Medium),
             Some(Section) if for_truth => (Blame::CompilerOrCfi, High),
             Some(Section) if for_section => (Blame::Bench, Medium),
             Some(Section | Neither) => (Blame::CompilerOrCfi, Medium),
@@ -490,8 +498,13 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let mut registers: Registers = (0..=LAST_REGISTER)
             .filter_map(|register| Some((register, self.scene.viewpoint.register(register.into())?)))
             .collect();
+        if frame > MAX_STEPS {
+            registers.clear();
+            set(&mut registers, &truth.state(frame));
+            return registers;
+        }
         for index in 0..frame {
-            let next = (index < MAX_STEPS).then(|| {
+            let next = Some(()).and_then(|()| {
                 let address = truth.address(index).get();
                 let module = self.scene.target.module_at(address)?;
                 let plain = address.wrapping_sub(module.image.bias);
@@ -499,7 +512,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
                 let caller = module.cfi()?.evaluate(plain, &registers, &memory, self.pauth()).ok()?;
                 (truth.call_of(index)?.cfa == caller.cfa).then_some(caller.registers)
             });
-            registers = next.flatten().unwrap_or_default();
+            registers = next.unwrap_or_default();
             set(&mut registers, &truth.state(index + 1));
         }
         registers
@@ -540,6 +553,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             Err(_) => Values { signature, signal: Some(fde.is_signal), ..Values::default() },
         };
         let same_rules = self.side_of_rules(&rules);
+        self.copies_cfi = self.is_copy(&rules, signature, fde.is_signal);
         let side = match self.subject {
             Subject::Places => same_rules,
             // What neither can compute follows from the same rules.
@@ -556,15 +570,25 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     /// Rules that read the same places are as lucky as those of the section.
     fn side_of_rules(&self, rules: &Rules) -> Option<Side> {
         let row = &self.row.as_ref()?.row;
-        let same_cfa = row.cfa == rules.cfa.ok();
-        // On AMD64 "unchanged" is the fixed place of RA.
-        let same = |ours: &Recovery, theirs: Option<Recovery>| match (ours, theirs) {
-            (ours, Some(theirs)) if *ours == theirs => true,
-            (Recovery::Unchanged, Some(Recovery::Undefined)) => true,
-            _ => false,
-        };
-        let all_same = same_cfa && same(&row.ra, rules.ra.ok()) && same(&row.fp, rules.fp.ok());
+        let all_same = row.cfa == rules.cfa.ok() && same(&row.ra, rules.ra) && same(&row.fp, rules.fp);
         Some(if all_same { Side::Section } else { Side::CallStack })
+    }
+
+    /// Whether the row has the rules of CFI, as far as the subject depends on them.
+    fn is_copy(&self, rules: &Rules, signature: Option<Option<char>>, is_signal: bool) -> bool {
+        let Some(Found { row, fde, .. }) = &self.row else { return false };
+        let same_cfa = row.cfa == rules.cfa.ok();
+        let same_ra = rules.ra == Ok(row.ra);
+        match self.subject {
+            Subject::Cfa => same_cfa,
+            Subject::Ra => same_cfa && same_ra,
+            Subject::Fp => same_cfa && same(&row.fp, rules.fp),
+            Subject::Signature => self.section.signature == signature,
+            Subject::Signal => fde.signal == is_signal,
+            Subject::Caller if row.is_outermost() => rules.ra == Ok(Recovery::Undefined),
+            Subject::Caller => same_cfa && same_ra,
+            Subject::Places => self.side_of_rules(rules) == Some(Side::Section),
+        }
     }
 
     fn ask_frame_pointers(&mut self) -> Option<Side> {
@@ -627,6 +651,16 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             );
         }
         linker_made
+    }
+}
+
+/// Whether a row and CFI recover a register alike.
+fn same<E>(row: &Recovery, cfi: Result<Recovery, E>) -> bool {
+    match (row, cfi) {
+        (row, Ok(cfi)) if *row == cfi => true,
+        // On AMD64 "unchanged" is the fixed place of RA.
+        (Recovery::Unchanged, Ok(Recovery::Undefined)) => true,
+        _ => false,
     }
 }
 

@@ -132,6 +132,20 @@ pub struct Stepped {
     pub mangled: Option<Mangled>,
     /// Its caller, or why there is none.
     pub caller: Result<State, End>,
+    /// What the step has done with the frame's FP.
+    pub fp_use: FpUse,
+}
+
+/// What a step does with FP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FpUse {
+    /// It hands it on to the caller as it is, and does nothing else with it.
+    Passed,
+    /// Nothing: with any other, it would come to the same.
+    Unused,
+    /// Anything.
+    #[default]
+    Used,
 }
 
 /// The steps of an unwinder.

@@ -4,15 +4,15 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{
-    Abi, Caller, DwarfRegister, Found, InstructionPointer, LookupAddress, PauthMask, Pc, ReturnAddress, Step,
-    StepError,
+    Abi, Base, Caller, DwarfRegister, Found, InstructionPointer, LookupAddress, PauthMask, Pc, Recovery,
+    RecoveryRule, ReturnAddress, Row, Step, StepError,
 };
 
 use crate::sections::Sections;
 use crate::stores::words;
 use crate::target::Target;
 
-use super::{Backtrace, End, State, Stepped, Stepper, Unwinder, Viewpoint};
+use super::{Backtrace, End, FpUse, State, Stepped, Stepper, Unwinder, Viewpoint};
 
 /// More frames than this are taken for an endless walk.
 pub(crate) const DEPTH_LIMIT: usize = 1 << 20;
@@ -87,9 +87,10 @@ impl Stepper for SframeUnwinder<'_> {
         let registers = topmost.map(|viewpoint| |register: DwarfRegister| viewpoint.register(register.0));
         let State { pc, sp, fp, same_sp } = *state;
         let frame = sframe_engine::Frame { pc, sp, fp: fp.unwrap_or_default(), same_sp };
-        let step = self
-            .rules(frame.pc.into())
-            .and_then(|(abi, found)| found.apply(abi, &frame, registers.as_ref(), &memory, self.pauth));
+        let rules = self.rules(frame.pc.into());
+        let fp_use = rules.map_or(FpUse::Unused, |(_, found)| use_of_fp(&found.row));
+        let step =
+            rules.and_then(|(abi, found)| found.apply(abi, &frame, registers.as_ref(), &memory, self.pauth));
         let cfa = match &step {
             Ok(Step::Caller(caller)) => Some(caller.cfa),
             Err(StepError::MisalignedCfa { cfa } | StepError::NoProgress { cfa, .. }) => Some(*cfa),
@@ -112,12 +113,31 @@ impl Stepper for SframeUnwinder<'_> {
                 same_sp,
                 // A frame pointer that can't be read does not end the walk:
                 // most callers never use it. It counts as wrong.
-                fp: fp.map_err(|error| match error {
-                    StepError::Unreadable { address, .. } => address,
-                    _ => 0,
-                }),
+                fp: match fp {
+                    Ok(_) if fp_use == FpUse::Passed => state.fp,
+                    Ok(fp) => Ok(fp),
+                    Err(StepError::Unreadable { address, .. }) => Err(address),
+                    Err(_) => Err(0),
+                },
             }),
         };
-        Stepped { cfa, mangled, caller }
+        Stepped { cfa, mangled, caller, fp_use }
+    }
+}
+
+/// What becomes of FP by a row, but for the topmost frame.
+fn use_of_fp(row: &Row) -> FpUse {
+    let rule = |recovery| match recovery {
+        Recovery::Rule(rule) => Some(rule),
+        Recovery::Unchanged | Recovery::Undefined => None,
+    };
+    let rules = [row.cfa, rule(row.ra), rule(row.fp)];
+    let uses = |rule: &RecoveryRule| matches!(rule.base, Base::Fp | Base::Register(_));
+    if rules.iter().flatten().any(uses) {
+        FpUse::Used
+    } else if row.fp == Recovery::Unchanged {
+        FpUse::Passed
+    } else {
+        FpUse::Unused
     }
 }

@@ -4,7 +4,7 @@ mod backtrace;
 mod engine;
 pub mod external;
 
-pub use backtrace::{Backtrace, BlackBox, End, Frame, State, Stepped, Stepper, Unwinder, Viewpoint};
+pub use backtrace::{Backtrace, BlackBox, End, FpUse, Frame, State, Stepped, Stepper, Unwinder, Viewpoint};
 pub(crate) use engine::DEPTH_LIMIT;
 pub use engine::{SframeUnwinder, sframe_unwinder};
 

@@ -70,6 +70,7 @@ struct CaseView<'r> {
     comparisons: u64,
     agree: u64,
     frames: u64,
+    frames_derived: u64,
     stops: u64,
     depth: usize,
     signals: u64,
@@ -222,6 +223,7 @@ impl<'r> CaseView<'r> {
             comparisons: case.comparisons,
             agree: case.agree,
             frames: case.frames,
+            frames_derived: case.frames_derived,
             stops: case.stops,
             depth: case.max_depth,
             signals: case.signals.delivered,
@@ -237,7 +239,8 @@ impl<'r> CaseView<'r> {
     }
 
     fn of_check(report: &'r CheckReport) -> Self {
-        let CheckSummary { instructions, comparisons, agree, frames, max_depth, .. } = report.summary;
+        let CheckSummary { instructions, comparisons, agree, frames, frames_derived, max_depth, .. } =
+            report.summary;
         let outcome = match (&report.broken, report.findings.is_empty()) {
             (Some(_), _) => Outcome::Broken,
             (None, true) => Outcome::Agree,
@@ -259,6 +262,7 @@ impl<'r> CaseView<'r> {
             comparisons,
             agree,
             frames,
+            frames_derived,
             stops: 0,
             depth: max_depth,
             signals: 0,

@@ -156,7 +156,8 @@
       tile("cases", grouped(run.cases), "#/"),
       OUTCOMES.map((outcome) => tile(outcome, grouped(run[outcome]), `#/?outcome=${outcome}`, outcome)),
       tile("instructions compared", short(run.comparisons)),
-      tile("frames compared", short(run.frames)),
+      tile("frames derived", short(run.frames_derived)),
+      tile("frames that stood unchanged", short(run.frames - run.frames_derived)),
       tile(`of ${grouped(run.rows_total)} rows exercised`, share(run.rows_exercised, run.rows_total)));
   }
 
@@ -534,7 +535,7 @@
       ...(isRun ? [["build", el("a", { href: `#/build/${path(entry.build)}` }, entry.build)]] : []),
       ["ABI", entry.abi], ["SFrame version", entry.version],
       ["instructions", `${grouped(entry.instructions)} executed, ${grouped(entry.comparisons)} compared, ${grouped(entry.agree)} agree`],
-      ["frames", `${grouped(entry.frames)}, at most ${grouped(entry.depth)} deep`], ["rows", share],
+      ["frames", `${grouped(entry.frames_derived)} derived, ${grouped(entry.frames - entry.frames_derived)} stood unchanged, at most ${grouped(entry.depth)} deep`], ["rows", share],
       ...(entry.signals ? [["signals", grouped(entry.signals)]] : []),
       ...(entry.uncovered.length ? [["without FDE", entry.uncovered.map(([name, count]) => `${name} (${counted(count, "instruction")})`).join(", ")]] : []),
       ...(others.length ? [["same build", others.map((other, position) => [position ? ", " : "", el("a", { href: caseLink(other) }, other.id)])]] : []),

@@ -199,3 +199,42 @@ fn the_difference_is_shown() {
     );
     assert_eq!(diff(path, "a\n", "a\n"), "");
 }
+
+fn failures(known: &str) -> Source {
+    Source::new(
+        Path::new("p.yaml"),
+        &format!("program: p\nsummary: s\nstops: [{{at: main}}]\nknown:\n{known}"),
+    )
+}
+
+const FAILURE: &str = "  - where: {abi: amd64}\n    verdict: wrong-ra\n    blame: unknown\n    \
+                       reason: &why >-\n      a reason of some length\n";
+
+fn rules(of: &[(&str, u64)]) -> BTreeMap<String, u64> {
+    of.iter().map(|(rules, count)| ((*rules).to_owned(), *count)).collect()
+}
+
+#[test]
+fn rules_go_before_the_reason_and_in_the_place_of_others() {
+    let source = failures(FAILURE);
+    let one = vec![rules(&[("CFA = SP+8, RA = *(CFA-8), FP unchanged", 2), ("no row", 1)])];
+    let blessed = set_rules(&source, &[(0, one.clone())]).expect("an edit");
+    let written =
+        "    rules:\n      CFA = SP+8, RA = *(CFA-8), FP unchanged: 2\n      no row: 1\n    reason: &why";
+    assert!(blessed.contains(written), "{blessed}");
+    let again = Source::new(Path::new("p.yaml"), &blessed);
+    assert_eq!(set_rules(&again, &[(0, one)]).expect("an edit"), blessed);
+    let two = vec![rules(&[("RA undefined", 1)]), rules(&[("RA undefined", 2)])];
+    let blessed = set_rules(&again, &[(0, two)]).expect("an edit");
+    let written = "    rules:\n      - RA undefined: 1\n      - RA undefined: 2\n    reason: &why";
+    assert!(blessed.contains(written), "{blessed}");
+}
+
+#[test]
+fn rules_of_an_entry_in_braces_are_left_to_a_person() {
+    let source = failures(
+        "  - {where: {abi: amd64}, verdict: wrong-ra, blame: unknown, reason: a reason of some length}\n",
+    );
+    assert!(set_rules(&source, &[(0, vec![rules(&[("no row", 1)])])]).is_err());
+    assert!(set_rules(&source, &[(1, Vec::new())]).is_err());
+}

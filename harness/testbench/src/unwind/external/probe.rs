@@ -80,6 +80,7 @@ pub(super) struct Questions<'q, 'a> {
     waiting_frames: usize,
     waiting_bytes: usize,
     asked: u64,
+    nothing_compared: u64,
     agree: u64,
     frames: u64,
     fp_untold: u64,
@@ -91,9 +92,9 @@ pub(super) struct Questions<'q, 'a> {
     /// Those where the engine has another one.
     unclear: Findings,
     faults: FxHashMap<(Verdict, u64), FaultFinding>,
-    /// What the unwinder says of ends that are findings: by verdict, frame, and
-    /// PC without bias.
-    said: FxHashMap<(Verdict, usize, u64), String>,
+    /// What the unwinder says of ends that are findings: by verdict and PC
+    /// without bias.
+    said: FxHashMap<(Verdict, u64), String>,
     waited: Duration,
     error: Option<ExternalError>,
 }
@@ -113,6 +114,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             waiting_frames: 0,
             waiting_bytes: 0,
             asked: 0,
+            nothing_compared: 0,
             agree: 0,
             frames: 0,
             fp_untold: 0,
@@ -164,7 +166,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         let read = |stop: usize, address: u64, size: u32| shadow.read(stop, address, size);
         let (mut agree, mut frames, mut fp_untold, mut ends) = (0, 0, 0, WalkEnds::default());
         let start = Instant::now();
-        let mut asked = 0;
+        let (mut asked, mut nothing_compared) = (0, 0);
         let result = session.unwind(stops, &read, &mut |index, answer| {
             let pending = &pending[index];
             asked += 1;
@@ -178,31 +180,36 @@ impl<'q, 'a> Questions<'q, 'a> {
                     return;
                 }
             };
-            frames += judged.frames;
-            fp_untold += judged.fp_untold;
-            agree += u64::from(judged.end != WalkEnd::Disagreed);
+            if judged.end.has_compared(pending.call_stack.depth()) {
+                frames += judged.frames;
+                fp_untold += judged.fp_untold;
+                agree += u64::from(judged.end != WalkEnd::Disagreed);
+            } else {
+                nothing_compared += 1;
+            }
             ends.count(judged.end);
             if let Some(message) = message {
                 for found in judged.own.iter().chain(&judged.unclear) {
                     if matches!(found.got, Value::End(_)) {
                         let bias = target.module_at(found.pc).map_or(0, |module| module.image.bias);
-                        let key = (found.verdict, found.frame, found.pc.wrapping_sub(bias));
+                        let key = (found.verdict, found.pc.wrapping_sub(bias));
                         said.entry(key).or_insert_with(|| super::process::shown(message.as_bytes()));
                     }
                 }
             }
             for found in judged.own {
-                own.add_triaged(found, target, || Triage::UNKNOWN);
+                own.add_triaged(found, target, |_| Triage::UNKNOWN);
             }
             for found in judged.shared {
-                shared.add_triaged(found, target, || pending.triage_of(&found));
+                shared.add_triaged(found, target, |_| pending.triage_of(&found));
             }
             for found in judged.unclear {
-                unclear.add_triaged(found, target, || pending.triage_of(&found));
+                unclear.add_triaged(found, target, |_| pending.triage_of(&found));
             }
         });
         self.waited += start.elapsed();
         self.asked += asked;
+        self.nothing_compared += nothing_compared;
         self.agree += agree;
         self.frames += frames;
         self.fp_untold += fp_untold;
@@ -227,6 +234,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             moments: self.sample.moments,
             different: self.sample.different,
             stops: self.asked,
+            nothing_compared: self.nothing_compared,
             agree: self.agree,
             frames: self.frames,
             fp_untold: self.fp_untold,
@@ -237,12 +245,9 @@ impl<'q, 'a> Questions<'q, 'a> {
         };
         let judge = &self.judge;
         let said = &self.said;
-        let quoting = |found: Finding| {
-            let key = found.frame.zip(found.pc).map(|(frame, pc)| (found.verdict, frame, pc.0));
-            match key.and_then(|key| said.get(&key)) {
-                Some(words) => noting(found, &format!("the unwinder says: {words}")),
-                None => found,
-            }
+        let quoting = |found: Finding| match found.pc.and_then(|pc| said.get(&(found.verdict, pc.0))) {
+            Some(words) => noting(found, &format!("the unwinder says: {words}")),
+            None => found,
         };
         let mut findings: Vec<_> = self
             .own

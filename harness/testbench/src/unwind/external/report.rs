@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::case::CaseReport;
-use crate::examine::WalkEnds;
+use crate::examine::{Examination, WalkEnds};
 use crate::text::Text;
 
 /// What an unwinder was asked about a program, in numbers.
@@ -22,7 +22,11 @@ pub struct UnwinderReport {
     pub different: u64,
     /// Stops at which it was asked.
     pub stops: u64,
-    /// Stops without a disagreement.
+    /// Those of which nothing could be compared: it has nothing there to unwind
+    /// the topmost frame with.
+    #[serde(default)]
+    pub nothing_compared: u64,
+    /// Stops at which something was compared, without a disagreement.
     pub agree: u64,
     /// Frames compared.
     pub frames: u64,
@@ -39,6 +43,16 @@ pub struct UnwinderReport {
 }
 
 impl UnwinderReport {
+    /// Puts its numbers in the place of the engine's.
+    pub(crate) const fn count_instead(&self, examination: &mut Examination) {
+        examination.comparisons = self.stops - self.nothing_compared;
+        examination.agree = self.agree;
+        examination.nothing_compared = self.nothing_compared;
+        examination.frames = self.frames;
+        examination.frames_derived = self.frames;
+        examination.walk_ends = self.walk_ends;
+    }
+
     fn add(&mut self, other: &Self) {
         self.name.clone_from(&other.name);
         self.version.clone_from(&other.version);
@@ -46,6 +60,7 @@ impl UnwinderReport {
         self.moments += other.moments;
         self.different += other.different;
         self.stops += other.stops;
+        self.nothing_compared += other.nothing_compared;
         self.agree += other.agree;
         self.frames += other.frames;
         self.fp_untold += other.fp_untold;
@@ -62,13 +77,14 @@ impl UnwinderReport {
         let mut text = Text::default();
         let _ = writeln!(
             text,
-            "unwinder {} {}, which reads {}: asked at {} stops of {} ({} with a PC or call stack of their own), {} agree",
+            "unwinder {} {}, which reads {}: asked at {} stops of {} ({} with a PC or call stack of their own), {} compared, {} agree",
             self.name,
             self.version,
             self.data,
             grouped(self.stops),
             grouped(self.moments),
             grouped(self.different),
+            grouped(self.stops - self.nothing_compared),
             grouped(self.agree)
         );
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
