@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::blame::Evidence;
 use super::reason::Reason;
 use super::rules::Field;
-use crate::finding::{Address, FindingRow};
+use crate::finding::{Address, Blame, Confidence, FindingRow};
 use crate::hazard::{self, Hazard, HazardKind};
 use crate::report::grouped;
 use crate::text::Text;
@@ -35,7 +36,7 @@ pub struct DiffReport {
     /// Those of them at which the caller's FP is lost, says the call frame
     /// information: no version can say so, and it is no difference.
     pub lost_fp: u64,
-    /// FDEs of the section that can't be read.
+    /// What of the section can't be read: FDEs, and rows. `dump` and `lint` say the same.
     pub errors: Vec<String>,
     /// What is different: one for each field, row and function.
     pub findings: Vec<Difference>,
@@ -71,19 +72,33 @@ pub struct Difference {
     pub last_pc: Address,
     /// The row of `.sframe`.
     pub row: Option<FindingRow>,
+    /// What of the call frame information it differs from. None where the section as a whole is at fault.
+    #[serde(flatten)]
+    pub cfi: Option<CfiPlace>,
+    /// The first instructions, and the one before them.
+    pub instructions: Vec<Line>,
+    /// Who has to mend it.
+    pub blame: Blame,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// What tells who it is.
+    pub evidence: Vec<Evidence>,
+    /// All of it in a sentence.
+    pub message: String,
+    /// Fields that differ at the same instructions have the same number.
+    #[serde(skip)]
+    pub(super) group: usize,
+}
+
+/// The rules that call frame information has for an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CfiPlace {
     /// `.eh_frame` or `.debug_frame`.
     pub cfi_section: String,
     /// Offset of the FDE in that section.
     pub cfi_offset: Address,
     /// The rules there as equations.
     pub cfi_rules: String,
-    /// The first instructions, and the one before them.
-    pub instructions: Vec<Line>,
-    /// All of it in a sentence.
-    pub message: String,
-    /// Fields that differ at the same instructions have the same number.
-    #[serde(skip)]
-    pub(super) group: usize,
 }
 
 /// An instruction.
@@ -140,9 +155,14 @@ impl DiffReport {
     pub fn text(&self) -> Text {
         let mut text = Text::default();
         let _ = writeln!(text, "{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version);
-        for error in &self.errors {
+        for error in self.errors.iter().take(SHOWN) {
             text.blank();
             let _ = writeln!(text, "malformed: {error}");
+        }
+        if self.errors.len() > SHOWN {
+            text.blank();
+            let _ =
+                writeln!(text, "and {} more that are malformed", grouped((self.errors.len() - SHOWN) as u64));
         }
         let groups: Vec<&[Difference]> =
             self.findings.chunk_by(|one, other| one.group == other.group).collect();
@@ -216,6 +236,20 @@ impl DiffReport {
 /// The fields that differ at the same instructions.
 fn show(text: &mut Text, group: &[Difference]) {
     let Some(first) = group.first() else { return };
+    if let Some(cfi) = &first.cfi {
+        show_rules(text, group, first, cfi);
+    } else {
+        text.blank();
+        let _ = writeln!(text, "difference: {}, {}", first.field, counted(first.pcs, "instruction"));
+        let _ = writeln!(text, "    {}", first.message);
+    }
+    let _ = writeln!(text, "    {} is to blame (confidence {})", first.blame, first.confidence);
+    for evidence in &first.evidence {
+        let _ = writeln!(text, "      = {}: {}", evidence.witness, evidence.says);
+    }
+}
+
+fn show_rules(text: &mut Text, group: &[Difference], first: &Difference, cfi: &CfiPlace) {
     let fields: Vec<String> = group.iter().map(|finding| finding.field.to_string()).collect();
     let section = first.section.as_ref().map_or_else(String::new, |section| format!("{section}: "));
     text.blank();
@@ -228,21 +262,18 @@ fn show(text: &mut Text, group: &[Difference]) {
         first.pc,
         counted(first.pcs, "instruction")
     );
-    let width = first.cfi_section.len();
+    let CfiPlace { cfi_section, cfi_offset, cfi_rules } = cfi;
+    let width = cfi_section.len();
     let row = first.row.as_ref().map_or("", |row| &row.rules);
     let start = first.row.as_ref().map_or_else(String::new, |row| format!("    (row +{})", row.start));
     for finding in group {
         let _ = writeln!(text, "    {:<width$}  {}: {}", ".sframe", finding.field, finding.sframe);
-        let _ = writeln!(text, "    {:<width$}  {}: {}", first.cfi_section, finding.field, finding.eh_frame);
+        let _ = writeln!(text, "    {cfi_section:<width$}  {}: {}", finding.field, finding.eh_frame);
     }
     if first.field != Field::Row && !row.is_empty() {
         let _ = writeln!(text, "    in full:");
         let _ = writeln!(text, "    {:<width$}  {row}{start}", ".sframe");
-        let _ = writeln!(
-            text,
-            "    {:<width$}  {}    (FDE at {})",
-            first.cfi_section, first.cfi_rules, first.cfi_offset
-        );
+        let _ = writeln!(text, "    {cfi_section:<width$}  {cfi_rules}    (FDE at {cfi_offset})");
     }
     let width = first.instructions.iter().map(|line| line.pc.to_string().len()).max().unwrap_or(0);
     for line in &first.instructions {
@@ -267,7 +298,7 @@ fn list(text: &mut Text, extents: &[&Extent]) {
     }
 }
 
-fn counted(count: u64, name: &str) -> String {
+pub(super) fn counted(count: u64, name: &str) -> String {
     match count {
         1 => format!("1 {name}"),
         count => format!("{} {name}s", grouped(count)),
