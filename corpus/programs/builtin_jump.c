@@ -48,7 +48,7 @@ NOIPA unsigned descend(unsigned levels, unsigned x)
     x += (unsigned)early((long)levels, (long)(x % 16), &count) + (unsigned)count;
     if (levels > 0)
         x = descend(levels - 1, x + 1);
-    else if (x % 4 != 0)
+    else if (x % 4 != 1)
         jump(x);
     LEAVE();
     return x;
@@ -85,5 +85,5 @@ int main(void)
     for (unsigned i = 0; i < 40; i++)
         sum = sum * 31 + attempt(i % 7, sum);
     LEAVE();
-    return bench_check(sum, 0x8d9fdfc5);
+    return bench_check(sum, 0x9156340c);
 }

@@ -147,7 +147,7 @@ impl<'a> FunctionRows<'a> {
         let mut fres: Vec<Fre<'a>> = Vec::new();
         let mut end = None;
         let mut reader = section.fres(fde);
-        while let Some(fre) = reader.next() {
+        for fre in reader.by_ref() {
             match fre {
                 Ok(fre) if has_room() => fres.push(fre),
                 Ok(_) => break,
