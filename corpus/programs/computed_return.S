@@ -9,9 +9,8 @@
      return_by_thunk        returns by a thunk, or by another register
 
    The thunks of amd64 are those that keep the processor from predicting a
-   branch: a call to a label, behind which the return address is overwritten or
-   dropped. There is then a moment in which no rule is right: `ret` goes to an
-   address that nobody was called from. It has no call frame information.  */
+   branch: a call to a label, where the return address is overwritten or dropped.
+   Nobody returns from that call, so it makes no frame: it only pushes a word.  */
 
         .file   "computed_return.S"
 
@@ -107,24 +106,25 @@
         ret
         end     frame_pointer_return
 
-        /* Jumps to RAX. The label is a frame of its own until it is given up.  */
+        /* Jumps to RAX.  */
         function thunk
         call    2f
 1:      pause
         lfence
         jmp     1b
-2:      movq    %rax, (%rsp)
-        uncovered
+2:      .cfi_def_cfa_offset 16
+        movq    %rax, (%rsp)
         ret
-        end_uncovered thunk
+        end     thunk
 
         /* Returns.  */
         function return_thunk
         call    2f
 1:      int3
         jmp     1b
-2:      leaq    8(%rsp), %rsp
-        .cfi_def_cfa_offset 0
+2:      .cfi_def_cfa_offset 16
+        leaq    8(%rsp), %rsp
+        .cfi_def_cfa_offset 8
         ret
         end     return_thunk
 
@@ -160,14 +160,10 @@
 5:      pause
         lfence
         jmp     5b
-6:      .cfi_def_cfa_offset 8
-        .cfi_restore %rbx
+6:      .cfi_def_cfa_offset 24
         movq    %rax, (%rsp)
-        uncovered
         ret
-        .cfi_startproc
         .cfi_def_cfa_offset 16
-        .cfi_offset %rbx, -16
 1:      addl    $3, %ebx
 2:      addl    $5, %ebx
 3:      addl    $7, %ebx

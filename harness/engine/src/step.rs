@@ -64,13 +64,28 @@ pub struct Frame {
     pub sp: u64,
     /// The frame pointer register in this frame.
     pub fp: u64,
+    /// The number of steps in a row by which SP has not moved, up to this
+    /// frame: [`Caller::same_sp`] of the step that found it. See
+    /// [`Self::SAME_SP_LIMIT`].
+    pub same_sp: u8,
 }
 
 impl Frame {
+    /// Where calls leave the return address in a register, a function may call
+    /// before it has made a frame of its own, as s390x code does for `_mcount`:
+    /// it has saved RA in its caller's frame, and its SP is its caller's. So
+    /// the CFA of a frame further out than the topmost need not move, but for
+    /// at most this number of steps in a row: rules that lead back to where a
+    /// walk was before would never end it.
+    ///
+    /// Each such function needs a word of its own for RA in the same frame of a
+    /// caller; chains longer than one have not been seen.
+    pub const SAME_SP_LIMIT: u8 = 8;
+
     /// The topmost frame, from the registers of the CPU.
     #[must_use]
     pub const fn topmost(pc: InstructionPointer, sp: u64, fp: u64) -> Self {
-        Self { pc: Pc::Instruction(pc), sp, fp }
+        Self { pc: Pc::Instruction(pc), sp, fp, same_sp: 0 }
     }
 }
 
@@ -135,7 +150,8 @@ pub enum StepError {
         /// The CFA.
         cfa: u64,
     },
-    /// The caller's stack pointer would not lie further towards the stack's base.
+    /// The caller's stack pointer would not lie further towards the stack's
+    /// base, where it has to.
     NoProgress {
         /// The CFA.
         cfa: u64,
@@ -183,6 +199,9 @@ pub struct Caller {
     pub cfa: u64,
     /// The caller's stack pointer.
     pub sp: u64,
+    /// The number of steps in a row, up to this one, by which SP has not moved,
+    /// though the frame is not the topmost: see [`Frame::SAME_SP_LIMIT`].
+    pub same_sp: u8,
     /// Where the caller goes on. Without its authentication code.
     pub ra: Result<u64, StepError>,
     /// The caller's frame pointer register.
@@ -215,7 +234,7 @@ impl Caller {
         } else {
             Pc::Return(ReturnAddress(ra))
         };
-        Ok(Frame { pc, sp: self.sp, fp: self.fp? })
+        Ok(Frame { pc, sp: self.sp, fp: self.fp?, same_sp: self.same_sp })
     }
 }
 
@@ -312,13 +331,15 @@ impl Found {
         }
         let sp = abi.sp_from_cfa(cfa);
         // A function that has not moved SP yet, or not at all, has its
-        // caller's SP. Only a frame that executes, or was interrupted, can be
-        // there. A signal may have switched stacks.
-        let progress = match frame.pc {
-            Pc::Instruction(_) => sp >= frame.sp,
-            Pc::Return(_) => sp > frame.sp,
+        // caller's SP. A frame that executes, or was interrupted, can be there;
+        // one that has called only where the call did not move SP either. A
+        // signal may have switched stacks.
+        let same_sp = match frame.pc {
+            Pc::Return(_) if sp == frame.sp => frame.same_sp.saturating_add(1),
+            _ => 0,
         };
-        if !progress && !self.fde.signal {
+        let limit = if abi.ra().is_some() { Frame::SAME_SP_LIMIT } else { 0 };
+        if (sp < frame.sp || same_sp > limit) && !self.fde.signal {
             return Err(StepError::NoProgress { cfa, sp: frame.sp });
         }
         let found = evaluation.ra(self.row.ra, cfa);
@@ -326,7 +347,8 @@ impl Found {
         let mangled = mangled.map(|value| Mangled { value, key: self.fde.pauth_key });
         let ra = found.map(|ra| if self.row.mangled_ra { pauth.strip(ra) } else { ra });
         let fp = evaluation.fp(self.row.fp, cfa);
-        Ok(Step::Caller(Caller { cfa, sp, ra, fp, mangled, interrupted: self.fde.signal }))
+        let interrupted = self.fde.signal;
+        Ok(Step::Caller(Caller { cfa, sp, same_sp, ra, fp, mangled, interrupted }))
     }
 }
 

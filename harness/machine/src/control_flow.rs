@@ -11,6 +11,11 @@ pub struct ControlFlow {
     pub computed_returns: u64,
     /// Calls to the next instruction, by which code finds its own address.
     pub pc_fetches: u64,
+    /// Calls that skip a speculation trap, in retpolines and return thunks.
+    pub speculation_traps: u64,
+    /// Returns with another SP than at the call: of prologues and epilogues
+    /// that are functions of their own.
+    pub outlined_frames: u64,
     /// Frames that ended without returning.
     pub frames_given_up: u64,
     /// Branches into a frame that gave up those above it.

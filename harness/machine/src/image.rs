@@ -10,8 +10,6 @@ use crate::address_space::{PAGE, Permissions};
 use crate::cpu::{self, Cpu};
 use crate::dynamic::{self, Dynamic};
 
-/// Images end below this address; stack and thread storage lie above it.
-pub(crate) const IMAGE_LIMIT: u64 = 1 << 37;
 /// Where position-independent executables are loaded.
 const PIE_BASE: u64 = 1 << 36;
 /// No image needs more memory than this, in bytes.
@@ -146,7 +144,8 @@ impl<'a> Image<'a> {
 
     /// As [`Self::parse`], without a look at the entry point.
     pub(crate) fn parse_headers(bytes: &'a [u8]) -> Result<Self, LoadError> {
-        Self::read(bytes, |_| PIE_BASE)
+        // One that was linked further up stays there.
+        Self::read(bytes, |first| if first < PIE_BASE { PIE_BASE } else { 0 })
     }
 
     /// Reads the headers and the dynamic section of a library that is to be
@@ -175,7 +174,7 @@ impl<'a> Image<'a> {
         let loaded = headers.iter().filter(|header| header.p_type == PT_LOAD && header.p_memsz > 0);
         let first = loaded.map(|header| header.p_vaddr).min().unwrap_or(0);
         let bias = if header.e_type == ET_DYN { bias_of(first) } else { 0 };
-        let segments = segments(bytes, &headers, bias)?;
+        let segments = segments(bytes, &headers, bias, cpu)?;
         let phdr = headers
             .iter()
             .find(|header| header.p_type == PT_PHDR)
@@ -310,7 +309,12 @@ fn file_range(bytes: &[u8], header: &ProgramHeader) -> Result<Range<usize>, Load
     }
 }
 
-fn segments(bytes: &[u8], headers: &[ProgramHeader], bias: u64) -> Result<Vec<Segment>, LoadError> {
+fn segments(
+    bytes: &[u8],
+    headers: &[ProgramHeader],
+    bias: u64,
+    cpu: &Cpu,
+) -> Result<Vec<Segment>, LoadError> {
     let mut segments = Vec::new();
     for header in headers.iter().filter(|header| header.p_type == PT_LOAD && header.p_memsz > 0) {
         if header.p_filesz > header.p_memsz {
@@ -321,10 +325,10 @@ fn segments(bytes: &[u8], headers: &[ProgramHeader], bias: u64) -> Result<Vec<Se
         }
         let address = header.p_vaddr.checked_add(bias);
         let end = address.and_then(|address| address.checked_add(header.p_memsz));
-        let (Some(address), Some(_)) = (address, end.filter(|end| *end <= IMAGE_LIMIT)) else {
+        let (Some(address), Some(_)) = (address, end.filter(|end| *end <= cpu.user_end)) else {
             return Err(malformed(format!(
-                "the segment at {:#x} ({:#x} bytes) reaches past {IMAGE_LIMIT:#x}, the end of the machine's image space",
-                header.p_vaddr, header.p_memsz
+                "the segment at {:#x} ({:#x} bytes) reaches past {:#x}, the end of a process's addresses on {}",
+                header.p_vaddr, header.p_memsz, cpu.user_end, cpu.name
             )));
         };
         if address < PAGE {

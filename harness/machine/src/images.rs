@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::cpu::Cpu;
-use crate::image::{IMAGE_LIMIT, Image, LoadError, malformed};
+use crate::image::{Image, LoadError, malformed};
 use crate::link::{self, Plan};
 
 /// Libraries are loaded from here on.
@@ -55,7 +55,10 @@ impl<'a> Images<'a> {
         let cpu = executable.cpu;
         let mut wanted: VecDeque<(String, String)> = needed(&executable, "the executable").collect();
         let mut images = vec![(String::new(), executable)];
-        let mut base = LIBRARIES;
+        // After an executable that was linked to lie here itself.
+        let program = images[0].1.range();
+        let after = program.end.next_multiple_of(SPACING) + SPACING;
+        let mut base = if program.contains(&LIBRARIES) { after } else { LIBRARIES };
         while let Some((name, needed_by)) = wanted.pop_front() {
             let is_loaded =
                 |(known, image): &(String, Image<'_>)| *known == name || soname(image) == Some(&name);
@@ -85,6 +88,12 @@ impl<'a> Images<'a> {
         &self.images[0].1
     }
 
+    /// Whether an address lies in the machine's own code: that of its dynamic linker.
+    #[must_use]
+    pub fn is_linker(&self, address: u64) -> bool {
+        self.plan.places.linker().contains(&address)
+    }
+
     /// Every image with its name, the executable first; its name is empty.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Image<'a>)> {
         self.images.iter().map(|(name, image)| (name.as_str(), image))
@@ -110,7 +119,7 @@ fn same_cpu<'a>(image: Image<'a>, cpu: &Cpu) -> Result<Image<'a>, LoadError> {
 fn refuse_overlaps(images: &[(String, Image<'_>)]) -> Result<(), LoadError> {
     let name = |name: &str| if name.is_empty() { "the executable" } else { name }.to_owned();
     for (index, (first, image)) in images.iter().enumerate() {
-        if image.range().end > IMAGE_LIMIT {
+        if image.range().end > image.cpu.user_end {
             return Err(malformed(format!("there is no room for {}", name(first))));
         }
         for (second, other) in &images[..index] {

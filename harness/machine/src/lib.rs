@@ -29,6 +29,7 @@ mod link;
 mod machine;
 mod observer;
 mod outcome;
+mod places;
 mod process;
 mod signal;
 mod system_call;
@@ -41,7 +42,6 @@ pub use cpu::{AARCH64, AARCH64_BE, AMD64, AuthenticationKey, Control, Cpu, S390X
 pub use dynamic::Dynamic;
 pub use image::{Image, LoadError, Segment};
 pub use images::{Images, Library};
-pub use link::is_linker;
 pub use machine::{Machine, MachineError, Options};
 pub use observer::{Flow, Moment, Observer};
 pub use outcome::{Broken, End, Outcome};

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use unicorn_engine::{HookType, MemType, Unicorn, X86Insn, uc_error};
+use memmap2::MmapMut;
+use unicorn_engine::{HookType, MemType, Prot, TlbEntry, TlbType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::{AddressSpace, MapError};
 use crate::call_stack::{Bottom, Signature};
@@ -15,9 +16,10 @@ use crate::images::Images;
 use crate::link::{Plan, lazy, prelude};
 use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End, Outcome};
+use crate::places::Places;
 use crate::process::{self, Pattern, ProcessError};
 use crate::signal::{Pause, Signals};
-use crate::witness::{Movement, Place, Witness, WitnessFaults};
+use crate::witness::{Action, Callee, Movement, Place, Witness, WitnessFaults};
 
 /// How a program is started.
 #[derive(Clone, Debug)]
@@ -121,7 +123,7 @@ impl Machine {
             sp,
             pattern: options.pattern,
             budget: options.budget,
-            stack: process::STACK_TOP - options.stack_size..process::STACK_TOP,
+            stack: images.plan.places.stack_top() - options.stack_size..images.plan.places.stack_top(),
             witness_faults: options.witness_faults,
             space,
             plan: images.plan.clone(),
@@ -144,7 +146,7 @@ impl Machine {
         let mut unicorn = set_up(&run, cpu).map_err(failed)?;
         let result = match prelude::run(&plan, &run, &mut unicorn, sp, pattern) {
             Ok(true) => {
-                process::set_registers(&mut unicorn, cpu, sp, pattern).map_err(failed)?;
+                process::set_registers(&mut unicorn, cpu, sp, pattern, plan.places).map_err(failed)?;
                 run.borrow_mut().witness.start_again(sp, Bottom::Entry);
                 execute(&run, &mut unicorn, entry, NOWHERE)
             }
@@ -183,6 +185,16 @@ pub(crate) fn execute(
     }
 }
 
+/// Addresses that Unicorn reserves for what it translates, in bytes.
+const TRANSLATION_BUFFER: usize = 1 << 30;
+
+/// Retpolines are shorter than this, with their padding, in bytes.
+const LONGEST_RETPOLINE: u64 = 64;
+
+/// No program has more calls that have not returned, in all of its contexts. A
+/// main thread's stack on Linux (8 MiB) has room for half of it, at 16 bytes each.
+const DEPTH_LIMIT: usize = 1 << 20;
+
 /// An address at which nothing is ever mapped; emulation has no end address.
 const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
 
@@ -195,6 +207,8 @@ pub(crate) struct Run<'o> {
     /// Whether the observer wants to know of stores.
     reports_stores: bool,
     pub(crate) witness: Witness,
+    /// Where the machine's own code lies.
+    places: Places,
     /// Calls that are bound when they are first made.
     slots: lazy::Slots,
     effects: EffectCache,
@@ -216,10 +230,18 @@ pub(crate) struct Run<'o> {
 /// that is added after code was translated misses that code.
 fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result<Unicorn<'a, ()>, uc_error> {
     let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
+    // Where there is no room for what it translates, the emulator would end the
+    // process, with the status of a finding.
+    drop(MmapMut::map_anon(TRANSLATION_BUFFER).map_err(|_| uc_error::NOMEM)?);
     if let Some(model) = cpu.model {
         unicorn.ctl_set_cpu_model(model)?;
     }
     run.borrow().space.install(&mut unicorn)?;
+    if run.borrow().space.regions().any(|region| region.end > 1 << cpu.physical_bits) {
+        // Addresses are physical ones, unless somebody says otherwise.
+        unicorn.ctl_set_tlb_type(TlbType::VIRTUAL)?;
+        unicorn.add_tlb_hook(1, 0, |_, address, _| Some(TlbEntry { paddr: address, perms: Prot::ALL }))?;
+    }
     unicorn.add_code_hook(1, 0, move |unicorn, pc, size| {
         hook(run, unicorn, |run, unicorn| run.instruction(unicorn, pc, size));
     })?;
@@ -311,6 +333,7 @@ impl<'o> Run<'o> {
             reports_stores: observer.wants_stores(),
             observer,
             witness: Witness::new(machine.cpu, machine.stack, machine.sp, machine.witness_faults),
+            places: machine.plan.places,
             slots: machine.plan.slots,
             effects: EffectCache::default(),
             trail: Trail::default(),
@@ -331,7 +354,7 @@ impl<'o> Run<'o> {
     }
 
     fn instruction(&mut self, unicorn: &mut Unicorn<'_, ()>, pc: u64, size: u32) {
-        if self.end.is_some() || self.pause.is_some() || prelude::is_own(pc) {
+        if self.end.is_some() || self.pause.is_some() || pc == self.places.sign() {
             return;
         }
         if self.instructions >= self.budget {
@@ -343,8 +366,8 @@ impl<'o> Run<'o> {
         let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
             return self.end(End::Broken(Broken::Unicorn("registers can't be read".into())));
         };
-        if lazy::is_resolver(pc) {
-            match self.slots.bind(self.cpu, &self.space, unicorn, sp) {
+        if self.places.is_resolver(pc) {
+            match self.slots.bind(self.cpu, &self.space, unicorn, sp, self.places) {
                 Ok(slot) => {
                     self.witness.bound();
                     self.stored(slot, 8);
@@ -361,9 +384,10 @@ impl<'o> Run<'o> {
                 let error = "a call left no return address".into();
                 return self.end(End::Broken(Broken::Harness(error)));
             };
-            let fetches_pc = pc == return_address
-                && with_code(self.cpu, &self.space, pc, |code| (self.cpu.fetches_pc)(code));
-            self.witness.enter(pc, return_address, fetches_pc);
+            self.witness.enter(pc, return_address, self.callee(pc, return_address));
+            if self.witness.size() > DEPTH_LIMIT {
+                return self.end(End::Broken(Broken::Depth(DEPTH_LIMIT)));
+            }
         }
         if let (Some(key), Link::Register(link)) = (self.signing.take(), self.cpu.link)
             && let Ok(signed) = unicorn.reg_read(link)
@@ -378,7 +402,17 @@ impl<'o> Run<'o> {
         } else {
             self.trail.len = 0;
         }
-        self.witness.follow(Place { pc, sp, fp }, time, effect.control, movement);
+        let action = Action {
+            control: effect.control,
+            movement,
+            fall_through: effect.is_conditional.then(|| pc.wrapping_add(size.into())),
+        };
+        self.witness.follow(Place { pc, sp, fp }, time, action, || {
+            let register = with_code(self.cpu, &self.space, pc, |code| (self.cpu.return_register)(code))?;
+            let target = unicorn.reg_read(register).ok()?;
+            // Without the authentication code that `retaa` expects.
+            Some(target & (u64::MAX >> (64 - self.cpu.address_bits)))
+        });
         if self.signals_wait() {
             self.deliver_pending();
             return;
@@ -405,9 +439,57 @@ impl<'o> Run<'o> {
                 self.raise(signal.into());
                 self.deliver_pending();
             }
+            Flow::Continue if effect.is_privileged => {
+                self.end(End::Broken(Broken::Privileged { pc, code: self.code_at(pc) }));
+            }
             Flow::Continue if effect.control == Control::SelfJump => self.end(End::SelfJump(pc)),
             Flow::Continue => {}
         }
+    }
+
+    /// What a callee does first with its return address.
+    fn callee(&self, pc: u64, return_address: u64) -> Callee {
+        let look = |code: &[u8]| {
+            if pc == return_address {
+                return if (self.cpu.fetches_pc)(code) { Callee::PcFetch } else { Callee::Function };
+            }
+            if self.skips_speculation_trap(return_address, pc) {
+                return Callee::SpeculationTrap;
+            }
+            if self.is_inline_retpoline(pc, code, return_address) {
+                return Callee::InlineRetpoline;
+            }
+            Callee::Function
+        };
+        with_code(self.cpu, &self.space, pc, look)
+    }
+
+    /// Whether what begins at `pc` is a retpoline that ends right before the call
+    /// which has led there.
+    fn is_inline_retpoline(&self, pc: u64, code: &[u8], return_address: u64) -> bool {
+        let Some((len, distance)) = (self.cpu.direct_call)(code) else { return false };
+        let trap = pc.wrapping_add(len);
+        let jump = trap.wrapping_add_signed(distance);
+        let jump_len = with_code(self.cpu, &self.space, jump, |code| (self.cpu.retpoline_jump)(code));
+        let is_before_call = |jump_len: u64| {
+            let call = jump.wrapping_add(jump_len);
+            let ends = with_code(self.cpu, &self.space, call, |code| (self.cpu.direct_call)(code));
+            ends.is_some_and(|(len, distance)| {
+                let after = call.wrapping_add(len);
+                after == return_address && after.wrapping_add_signed(distance) == pc
+            })
+        };
+        self.skips_speculation_trap(trap, jump) && jump_len.is_some_and(is_before_call)
+    }
+
+    fn skips_speculation_trap(&self, return_address: u64, callee: u64) -> bool {
+        let mut buffer = [0; LONGEST_RETPOLINE as usize];
+        let len = usize::try_from(callee.wrapping_sub(return_address)).unwrap_or(usize::MAX);
+        let Some(between) = buffer.get_mut(..len) else { return false };
+        self.space.read(return_address, between)
+            && with_code(self.cpu, &self.space, callee, |code| {
+                (self.cpu.skips_speculation_trap)(between, code)
+            })
     }
 
     /// Where the new value of SP comes from: through other registers, as far

@@ -9,6 +9,8 @@ use crate::control_flow::ControlFlow;
 pub enum Broken {
     /// The instruction budget is spent.
     Budget(u64),
+    /// More calls that have not returned than any program has: it calls for ever.
+    Depth(usize),
     /// Memory that is not mapped, or not for this use.
     Fault {
         /// Read, write or fetch.
@@ -23,6 +25,13 @@ pub enum Broken {
     Exception {
         /// Unicorn's number, if it gave one.
         number: Option<u32>,
+        /// The instruction.
+        pc: u64,
+        /// The bytes there.
+        code: Vec<u8>,
+    },
+    /// An instruction that only a kernel may execute.
+    Privileged {
         /// The instruction.
         pc: u64,
         /// The bytes there.
@@ -62,15 +71,17 @@ impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget(budget) => write!(f, "the budget of {budget} instructions is spent"),
+            Self::Depth(limit) => {
+                write!(f, "more than {limit} calls have not returned: the program calls without end")
+            }
             Self::Fault { access, address, pc } => {
                 write!(f, "the instruction at {pc:#x} can't {access} {address:#x}")
             }
+            Self::Privileged { pc, code } => {
+                write!(f, "the instruction at {pc:#x} ({}) is one that only a kernel may execute", hex(code))
+            }
             Self::Exception { number, pc, code } => {
-                write!(f, "the instruction at {pc:#x} (")?;
-                for byte in code {
-                    write!(f, "{byte:02x}")?;
-                }
-                f.write_str(") traps, or is not emulated")?;
+                write!(f, "the instruction at {pc:#x} ({}) traps, or is not emulated", hex(code))?;
                 match number {
                     Some(number) => write!(f, " (exception {number})"),
                     None => Ok(()),
@@ -86,6 +97,10 @@ impl fmt::Display for Broken {
             Self::Harness(error) => write!(f, "the harness failed: {error}"),
         }
     }
+}
+
+fn hex(code: &[u8]) -> String {
+    code.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// How a run ended.

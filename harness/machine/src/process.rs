@@ -5,15 +5,10 @@ use unicorn_engine::{Unicorn, uc_error};
 
 use crate::address_space::{AddressSpace, MapError, PAGE, Permissions};
 use crate::cpu::{Cpu, Link};
-use crate::image::{IMAGE_LIMIT, Image};
+use crate::image::Image;
 use crate::images::Images;
+use crate::places::Places;
 
-/// The stack ends here; nothing is mapped above it.
-pub(crate) const STACK_TOP: u64 = 0x3f_ffff_0000;
-/// The page of thread storage.
-const THREAD_STORAGE: u64 = IMAGE_LIMIT + 0x10_0000;
-/// Thread pointers point into the middle of the page: ABIs use both sides.
-pub(crate) const THREAD_POINTER: u64 = THREAD_STORAGE + PAGE / 2;
 /// Where amd64 and s390x keep the stack guard, in bytes from the thread pointer.
 const STACK_GUARD: u64 = 0x28;
 const CANARY: u64 = 0x00c0_ffee_0bad_f00d;
@@ -72,16 +67,18 @@ pub(crate) fn create(
     }
 
     let stack_size = stack_size.next_multiple_of(PAGE).max(PAGE);
-    let bottom = STACK_TOP - stack_size;
+    let places = images.plan.places;
+    let (bottom, thread_pointer) = (places.stack_top() - stack_size, places.thread_pointer());
     space.map(bottom, stack_size, Permissions::READ_WRITE)?;
     let thread_storage = images.plan.thread_storage.len.next_multiple_of(PAGE);
-    space.map(THREAD_STORAGE - thread_storage, PAGE + 2 * thread_storage, Permissions::READ_WRITE)?;
+    let start = places.thread_storage() - thread_storage;
+    space.map(start, PAGE + 2 * thread_storage, Permissions::READ_WRITE)?;
     images.plan.install(image.cpu, &mut space)?;
     // The regions were just mapped, and these addresses lie within them.
     let mut stored = space.fill(bottom, stack_size / PAGE, |address| pattern.stack(address));
-    stored &= space.write_u64(THREAD_POINTER, THREAD_POINTER);
-    stored &= space.write_u64(THREAD_POINTER + STACK_GUARD, CANARY);
-    let sp = initial_stack(&space, image, arguments).filter(|sp| *sp >= bottom && stored);
+    stored &= space.write_u64(thread_pointer, thread_pointer);
+    stored &= space.write_u64(thread_pointer + STACK_GUARD, CANARY);
+    let sp = initial_stack(&space, image, arguments, places.stack_top()).filter(|sp| *sp >= bottom && stored);
     sp.map(|sp| (space, sp)).ok_or(ProcessError::StackTooSmall(stack_size))
 }
 
@@ -115,7 +112,12 @@ fn map_image(space: &mut AddressSpace, image: &Image<'_>) -> Result<(), MapError
 
 /// Stores argc, argv, envp and auxv with the strings they point to, and
 /// returns SP. None if they do not fit.
-fn initial_stack(space: &AddressSpace, image: &Image<'_>, arguments: &[String]) -> Option<u64> {
+fn initial_stack(
+    space: &AddressSpace,
+    image: &Image<'_>,
+    arguments: &[String],
+    stack_top: u64,
+) -> Option<u64> {
     // From <elf.h>.
     const AT_NULL: u64 = 0;
     const AT_PHDR: u64 = 3;
@@ -135,7 +137,7 @@ fn initial_stack(space: &AddressSpace, image: &Image<'_>, arguments: &[String]) 
     const AT_RANDOM: u64 = 25;
     const AT_EXECFN: u64 = 31;
 
-    let mut top = STACK_TOP - 16;
+    let mut top = stack_top - 16;
     let mut push = |bytes: &[u8]| {
         top = top.checked_sub(bytes.len() as u64 + 1)?;
         (space.write(top, bytes) && space.write(top + bytes.len() as u64, &[0])).then_some(top)
@@ -182,6 +184,7 @@ pub(crate) fn set_registers(
     cpu: &Cpu,
     sp: u64,
     pattern: Pattern,
+    places: Places,
 ) -> Result<(), uc_error> {
     (cpu.prepare)(unicorn)?;
     for (number, register) in (0..).zip(cpu.poisoned) {
@@ -191,6 +194,6 @@ pub(crate) fn set_registers(
     if let Link::Register(link) = cpu.link {
         unicorn.reg_write(link, pattern.register(0xf1))?;
     }
-    (cpu.set_thread_pointer)(unicorn, THREAD_POINTER)?;
+    (cpu.set_thread_pointer)(unicorn, places.thread_pointer())?;
     unicorn.reg_write(cpu.sp, sp)
 }

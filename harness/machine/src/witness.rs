@@ -4,27 +4,35 @@
 //! the instruction before could do to control and to SP. It knows nothing of
 //! symbols, debug information or unwind tables, so its call stack can judge them.
 //!
-//! - A call puts a record on the call stack, unless it leads to its own return
-//!   address and the instruction there is no function's first: that is how the PC
-//!   is fetched, and nobody returns from there.
+//! - A call puts a record on the call stack, unless nobody can return from it:
+//!   it leads to its own return address and the instruction there is no
+//!   function's first, which is how the PC is fetched; or it skips a speculation
+//!   trap and its first instruction replaces the return address, as retpolines do.
 //! - An indirect branch to a record's return address, with SP as it was at the
 //!   call, is the return. ABIs return by more than one instruction, and
-//!   conditionally too.
+//!   conditionally too: one that is not taken moves nothing. Where calls leave SP
+//!   alone, a return instruction to that address is the return whatever SP is:
+//!   prologues and epilogues that were outlined into functions have moved it.
 //! - SP beyond its value at the call ends the call as well: `longjmp`, unwinding
 //!   and callees that drop their return address give frames up like that.
 //!   Strictly beyond, for a callee that has popped its return address is still
-//!   running.
+//!   running; and so is one that is about to return to it.
 //! - An indirect branch that follows such a loss, or for which SP was loaded
 //!   from a saved context, arrives in a frame that was on the call stack before:
-//!   the call that was made from it with the same SP has ended too.
+//!   the call that was made from it with the same SP has ended too. Where each
+//!   frame's last call was made tells which frame that is, since tail calls lead
+//!   to functions that nobody has called. Where several frames have the same SP,
+//!   the function does.
 //! - SP that comes from memory, or from a register that was not computed from SP
 //!   or FP, may point to another stack. Where frames were left there before, they
 //!   are the call stack again. In fresh memory the next transfer of control tells
 //!   what it means: a call is made by the same frame, whose SP has moved; an
 //!   indirect branch begins a new context.
 //!
-//! A limit: a new stack that lies within a frame of the current one, as a local
-//! array does, can't be told from the frame itself by SP alone.
+//! Limits: a new stack that lies within a frame of the current one, as a local
+//! array does, can't be told from the frame itself by SP alone; nor can a new
+//! context on a stack that an abandoned one has left with the same SP. A function
+//! that was only ever jumped to is not told from the one before it in memory.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -58,6 +66,12 @@ pub struct WitnessFaults {
     pub misses_stack_switches: bool,
     /// Takes the fetching of the PC for a call.
     pub misses_pc_fetches: bool,
+    /// Takes the calls over speculation traps for calls of functions.
+    pub misses_speculation_traps: bool,
+    /// Takes conditional branches for taken ones.
+    pub misses_conditions: bool,
+    /// Demands that SP be as it was at the call for each return.
+    pub misses_outlined_frames: bool,
     /// Takes signal handlers for callees of the function that they interrupt.
     pub misses_signal_frames: bool,
 }
@@ -82,20 +96,51 @@ pub(crate) struct Delivery {
     pub(crate) alternate: Option<Range<u64>>,
 }
 
+/// What an instruction can do to the call stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) control: Control,
+    pub(crate) movement: Movement,
+    /// The next instruction, where a transfer of control depends on a condition.
+    pub(crate) fall_through: Option<u64>,
+}
+
+impl Action {
+    /// Of an instruction that does nothing that matters.
+    const NOTHING: Self = Self { control: Control::Other, movement: Movement::Relative, fall_through: None };
+
+    /// Of a system call that loads all registers.
+    const LOADED: Self = Self { control: Control::Indirect, movement: Movement::Foreign, fall_through: None };
+}
+
+/// What a call leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Callee {
+    /// A function.
+    Function,
+    /// The next instruction, which takes its return address for the PC.
+    PcFetch,
+    /// What replaces its return address, past a trap for speculation.
+    SpeculationTrap,
+    /// A retpoline in the calling function itself, which jumps to the function
+    /// that the call is for.
+    InlineRetpoline,
+}
+
 /// The instruction that executed last.
 #[derive(Clone, Copy, Debug)]
 struct Previous {
-    control: Control,
-    movement: Movement,
+    action: Action,
     time: u64,
+    pc: u64,
     sp: u64,
     fp: u64,
 }
 
 impl Previous {
     /// One that has done nothing that matters.
-    const fn nothing(time: u64, sp: u64, fp: u64) -> Self {
-        Self { control: Control::Other, movement: Movement::Relative, time, sp, fp }
+    const fn nothing(time: u64, pc: u64, sp: u64, fp: u64) -> Self {
+        Self { action: Action::NOTHING, time, pc, sp, fp }
     }
 }
 
@@ -130,6 +175,8 @@ impl Stack {
 struct Context {
     call_stack: CallStack,
     stacks: Vec<Stack>,
+    /// The instruction that left it for another context.
+    left_at: u64,
 }
 
 /// SP has gone to fresh memory.
@@ -137,7 +184,7 @@ struct Context {
 struct Unsettled {
     /// SP before.
     left: u64,
-    /// SP behind.
+    /// SP after.
     entered: u64,
 }
 
@@ -188,8 +235,16 @@ pub(crate) struct Witness {
     /// SP when it was last loaded, or when frames were given up, since the last
     /// indirect branch.
     restored: Option<u64>,
-    /// First instructions of all callees so far.
+    /// The outermost call that SP has left since then.
+    left: Option<Record>,
+    /// Where the context was left that SP has gone to since then.
+    resumed: Option<u64>,
+    /// The number of records and contexts that are parked.
+    parked_size: usize,
+    /// First instructions of all callees so far, and of what nobody called.
     callees: Callees,
+    /// Whether the next instruction is the first of all.
+    starts: bool,
     control_flow: ControlFlow,
 }
 
@@ -200,15 +255,20 @@ impl Witness {
             links_on_stack: cpu.link == Link::Stack,
             main_stack,
             faults,
-            previous: Previous::nothing(0, sp, 0),
+            previous: Previous::nothing(0, 0, sp, 0),
             current: Context {
                 call_stack: CallStack::new(Bottom::Entry, Vec::new()),
                 stacks: vec![Stack::new(0, sp, sp)],
+                left_at: 0,
             },
             parked: Vec::new(),
             unsettled: None,
             restored: None,
+            left: None,
+            resumed: None,
+            parked_size: 0,
             callees: Callees::default(),
+            starts: true,
             control_flow: ControlFlow::default(),
         }
     }
@@ -220,12 +280,19 @@ impl Witness {
 
     /// Forgets all calls: what runs next was called by nobody.
     pub(crate) fn start_again(&mut self, sp: u64, bottom: Bottom) {
-        self.previous = Previous::nothing(self.previous.time, sp, 0);
-        self.current =
-            Context { call_stack: CallStack::new(bottom, Vec::new()), stacks: vec![Stack::new(0, sp, sp)] };
+        self.previous = Previous::nothing(self.previous.time, self.previous.pc, sp, 0);
+        self.current = Context {
+            call_stack: CallStack::new(bottom, Vec::new()),
+            stacks: vec![Stack::new(0, sp, sp)],
+            left_at: 0,
+        };
         self.parked.clear();
+        self.parked_size = 0;
         self.unsettled = None;
         self.restored = None;
+        self.left = None;
+        self.resumed = None;
+        self.starts = true;
     }
 
     pub(crate) const fn call_stack(&self) -> &CallStack {
@@ -244,18 +311,33 @@ impl Witness {
     /// Whether the last instruction was a call, so that [`Self::enter`] has to
     /// be told its return address before [`Self::follow`].
     pub(crate) fn was_call(&self) -> bool {
-        self.previous.control == Control::Call
+        self.previous.action.control == Control::Call
     }
 
-    /// Records the call that the last instruction made. `fetches_pc` tells
-    /// what the first instruction of the callee does with the return address.
-    pub(crate) fn enter(&mut self, callee: u64, return_address: u64, fetches_pc: bool) {
-        if callee == return_address && fetches_pc && !self.faults.misses_pc_fetches {
-            self.control_flow.pc_fetches += 1;
-            return;
+    /// How many calls and contexts it remembers.
+    pub(crate) fn size(&self) -> usize {
+        self.current.size() + self.parked_size
+    }
+
+    /// Records the call that the last instruction made. `kind` tells what the
+    /// first instruction of the callee does with the return address.
+    pub(crate) fn enter(&mut self, callee: u64, return_address: u64, kind: Callee) {
+        match kind {
+            Callee::PcFetch if !self.faults.misses_pc_fetches => {
+                self.control_flow.pc_fetches += 1;
+                return;
+            }
+            Callee::SpeculationTrap if !self.faults.misses_speculation_traps => {
+                self.control_flow.speculation_traps += 1;
+                return;
+            }
+            _ => {}
         }
+        // The frame that SP was loaded for is the one that calls.
+        self.left = None;
+        self.restored = None;
+        self.resumed = None;
         let Previous { sp, fp, .. } = self.previous;
-        self.current.call_stack.settled = true;
         if let Some(Unsettled { left, entered }) = self.unsettled.take() {
             // The frame goes on, on another stack.
             self.control_flow.stack_moves += 1;
@@ -264,8 +346,11 @@ impl Witness {
             self.current.stacks.push(Stack::new(first, entered, sp));
         }
         self.control_flow.calls += 1;
-        self.callees.insert(callee);
+        if kind != Callee::InlineRetpoline {
+            self.callees.insert(callee);
+        }
         self.push(Place { pc: return_address, sp, fp }, callee, false);
+        self.current.call_stack.settled = kind != Callee::InlineRetpoline;
     }
 
     /// The last instruction has signed the link register.
@@ -294,19 +379,31 @@ impl Witness {
     }
 
     /// Takes note of the next instruction, before it executes. Calls that the
-    /// last one has ended are taken off the call stack.
-    pub(crate) fn follow(&mut self, at: Place, time: u64, control: Control, movement: Movement) {
+    /// last one has ended are taken off the call stack. `target` is where it
+    /// leads, if it is a return instruction.
+    pub(crate) fn follow(
+        &mut self,
+        at: Place,
+        time: u64,
+        action: Action,
+        target: impl FnOnce() -> Option<u64>,
+    ) {
         let Place { pc, sp, fp } = at;
+        if std::mem::take(&mut self.starts) {
+            self.callees.insert(pc);
+        }
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }
+        let taken = self.previous.action.fall_through != Some(pc) || self.faults.misses_conditions;
+        let arrives = taken && self.previous.action.control.is_indirect();
         if self.unsettled.is_none() {
-            self.give_up(sp);
+            self.give_up(sp, || if arrives { Some(pc) } else { target() });
         }
-        if self.previous.control.is_indirect() {
-            self.arrive(pc, sp, fp);
+        if arrives {
+            self.arrive(at);
         }
-        self.previous = Previous { control, movement, time, sp, fp };
+        self.previous = Previous { action, time, pc, sp, fp };
     }
 
     /// The innermost record on the current stack, and SP at that call.
@@ -315,34 +412,69 @@ impl Witness {
         self.current.call_stack.records().get(first..)?.last()
     }
 
-    /// Ends the calls that SP has left behind.
-    fn give_up(&mut self, sp: u64) {
+    /// Ends the calls that SP has moved past. `target` is where control has
+    /// gone, or is about to go by a return instruction.
+    fn give_up(&mut self, sp: u64, target: impl FnOnce() -> Option<u64>) {
         if self.faults.misses_nonlocal_exits {
             return;
         }
-        let before = self.current.call_stack.records().len();
-        while self.top().is_some_and(|top| sp > top.caller_sp) {
-            self.current.call_stack.pop();
-        }
-        let lost = before - self.current.call_stack.records().len();
-        self.control_flow.frames_given_up += lost as u64;
-        let is_foreign = self.previous.movement == Movement::Foreign;
-        if lost > 0 || is_foreign {
+        let is_foreign = self.previous.action.movement == Movement::Foreign;
+        if self.top().is_some_and(|top| sp > top.caller_sp) {
+            if !is_foreign && self.returns_elsewhere(sp, target()) {
+                return;
+            }
+            let before = self.current.call_stack.records().len();
+            while let Some(top) = self.top().filter(|top| sp > top.caller_sp) {
+                self.left = Some(*top);
+                self.current.call_stack.pop();
+            }
+            let lost = before - self.current.call_stack.records().len();
+            self.control_flow.frames_given_up += lost as u64;
             self.restored = Some(sp);
-        }
-        if is_foreign && (lost > 0 || self.top().is_some_and(|top| sp == top.caller_sp)) {
             // The frame that loaded SP is gone, and control has not left it yet.
-            self.current.call_stack.settled = false;
+            self.current.call_stack.settled &= !is_foreign;
+        } else if is_foreign {
+            self.restored = Some(sp);
+            self.current.call_stack.settled &= self.top().is_none_or(|top| sp != top.caller_sp);
         }
     }
 
+    /// Whether the innermost call returns to `target`, with another SP than it
+    /// was made with: where calls leave SP alone, the callee may have moved it
+    /// for its caller.
+    fn returns_elsewhere(&self, sp: u64, target: Option<u64>) -> bool {
+        let restored = self.restored == Some(sp);
+        let returns = |top: &Record| !top.interrupted && Some(top.return_address) == target;
+        !self.links_on_stack
+            && !restored
+            && !self.faults.misses_outlined_frames
+            && self.top().is_some_and(returns)
+    }
+
+    /// The call further out that ends with control at `pc` and SP as it was at
+    /// that call, by position: where calls leave SP alone, functions without a
+    /// frame may return for their callers.
+    fn returns_further(&self, pc: u64, sp: u64) -> Option<usize> {
+        let first = self.current.stacks.last().map_or(0, |stack| stack.first);
+        let records = self.current.call_stack.records();
+        let same_sp = |depth: &usize| records[*depth].caller_sp == sp;
+        let returns = |depth: &usize| !records[*depth].interrupted && records[*depth].return_address == pc;
+        (first..records.len()).rev().skip(1).take_while(same_sp).find(returns)
+    }
+
     /// An indirect branch has led to `pc`.
-    fn arrive(&mut self, pc: u64, sp: u64, fp: u64) {
+    fn arrive(&mut self, at: Place) {
+        let Place { pc, sp, .. } = at;
+        let is_return = self.previous.action.control == Control::Return;
+        let moves_sp = is_return && self.returns_elsewhere(sp, Some(pc));
         let restored = self.restored.take() == Some(sp);
+        let left = self.left.take();
+        let resumed = self.resumed.take();
+        let from = resumed.unwrap_or(self.previous.pc);
         self.current.call_stack.settled = true;
-        let is_return = self.previous.control == Control::Return;
         if self.unsettled.is_some() {
             self.control_flow.contexts_begun += 1;
+            self.callees.insert(pc);
             return self.begin_context(sp);
         }
         let Some(top) = self.top().copied() else {
@@ -351,15 +483,24 @@ impl Witness {
         };
         if top.return_address == pc && top.caller_sp == sp && !top.interrupted {
             self.control_flow.returns += 1;
-        } else if top.caller_sp == sp && (restored || self.links_on_stack) {
+        } else if moves_sp {
+            self.control_flow.outlined_frames += 1;
+        } else if let Some(depth) = self.returns_further(pc, sp).filter(|_| is_return || restored) {
+            let lost = self.current.call_stack.records().len() - depth - 1;
+            self.control_flow.frames_given_up += lost as u64;
+            self.control_flow.returns += 1;
+            self.current.call_stack.truncate(depth + 1);
+        } else if top.caller_sp == sp
+            && (self.links_on_stack || (restored && !self.stays(pc, left, resumed, &top)))
+        {
             if self.faults.misses_nonlocal_exits {
                 return;
             }
             self.control_flow.frames_given_up += 1;
             self.current.call_stack.pop();
-            return self.land(pc, fp);
+            return self.land(at, from, Some(top));
         } else if restored {
-            return self.land(pc, fp);
+            return self.land(at, from, left);
         } else {
             self.control_flow.computed_returns += u64::from(is_return);
             let leaves = sp.wrapping_add(if self.links_on_stack { 8 } else { 0 }) == top.caller_sp;
@@ -370,24 +511,60 @@ impl Witness {
         self.current.call_stack.pop();
     }
 
+    /// Whether a call was made from this function. Its return address may be
+    /// the next function's first.
+    fn calls_from(&self, call: &Record, function: u64) -> bool {
+        self.callees.at(call.return_address.wrapping_sub(1)) == Some(function)
+    }
+
+    /// Whether the innermost frame is in this function: by the call that it had
+    /// made, if SP has moved past it, or by where control was.
+    fn is_innermost(&self, function: u64, left: Option<Record>, from: u64) -> bool {
+        match left {
+            Some(call) => self.calls_from(&call, function),
+            None => self.callees.at(from) == Some(function),
+        }
+    }
+
+    /// Whether control that comes to `pc`, with SP as it was at the innermost
+    /// call, stays in its callee, which has no frame, and is not in its caller.
+    /// `resumed` is where the context was left, if it goes on after another one.
+    fn stays(&self, pc: u64, left: Option<Record>, resumed: Option<u64>, top: &Record) -> bool {
+        let Some(here) = self.callees.at(pc) else { return false };
+        self.is_innermost(here, left, resumed.unwrap_or(self.previous.pc))
+            && (resumed.is_some() || !self.calls_from(top, here))
+    }
+
     /// Control has come by a restored context, with SP not higher than at the
-    /// innermost call that is left: to the innermost frame, or to one further
-    /// out. The functions that were called tell which; of several frames of one
-    /// function, FP does.
-    fn land(&mut self, pc: u64, fp: u64) {
+    /// innermost call that is there still: to the innermost frame, or to one
+    /// further out. `left` is the call that the innermost frame had made, if SP
+    /// has moved past it.
+    ///
+    /// A frame is where it made its call, whatever function was called there
+    /// first: that it may have left by a tail call. If that is in the function
+    /// that control has come to, it is the frame; of several frames of one
+    /// function, FP tells.
+    fn land(&mut self, at: Place, from: u64, left: Option<Record>) {
+        let Place { pc, sp, fp } = at;
         self.control_flow.nonlocal_exits += 1;
-        let Some(function) = self.callees.at(pc) else { return };
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
         let records = self.current.call_stack.records();
-        if records.last().is_some_and(|innermost| innermost.callee == function) {
+        let same = |call: &Record| (call.caller_sp, call.caller_fp) == (sp, fp);
+        if left.as_ref().is_some_and(same) && !records[first.min(records.len())..].last().is_some_and(same) {
+            // All of its registers are as they were at its call, and at no other's.
             return;
         }
-        // A frame by the number of records below it.
-        let mut frames =
-            (first + 1..records.len()).rev().filter(|frame| records[frame - 1].callee == function);
+        let Some(here) = self.callees.at(pc) else { return };
+        let calls_from_here = |call: &Record| self.calls_from(call, here);
+        if self.is_innermost(here, left, from) {
+            return;
+        }
+        // A frame by the number of records below it: the next is its call.
+        let mut frames = (first..records.len()).rev().filter(|frame| calls_from_here(&records[*frame]));
         let nearest = frames.clone().next();
+        let all = frames.clone().find(|frame| same(&records[*frame]));
         let same_fp = frames.find(|frame| records[*frame].caller_fp == fp);
-        if let Some(frame) = same_fp.or(nearest) {
+        if let Some(frame) = all.or(same_fp).or(nearest) {
             self.control_flow.frames_given_up += (records.len() - frame) as u64;
             self.current.call_stack.truncate(frame);
         }
@@ -400,6 +577,7 @@ impl Witness {
         let fresh = Context {
             call_stack: CallStack::new(Bottom::Context, Vec::new()),
             stacks: vec![Stack::new(0, entered, sp)],
+            left_at: 0,
         };
         let old = std::mem::replace(&mut self.current, fresh);
         self.park(old);
@@ -408,12 +586,14 @@ impl Witness {
     /// Keeps a context that has been left.
     fn park(&mut self, mut context: Context) {
         context.call_stack.settled = true;
+        context.left_at = self.previous.pc;
+        self.parked_size += context.size();
         self.parked.push(context);
     }
 
     /// SP has changed: on its stack, or to another one.
     fn follow_stack(&mut self, sp: u64) {
-        let Previous { sp: before, movement, .. } = self.previous;
+        let Previous { sp: before, action: Action { movement, .. }, .. } = self.previous;
         let base = self.current.stacks.last().map_or(sp, |stack| stack.base);
         let settled = self.unsettled.is_none();
         let within = settled && before <= sp && sp <= base;
@@ -455,6 +635,7 @@ impl Witness {
         if !self.parked.is_empty() {
             let used = |stack: &Stack| range.start < stack.base && stack.left < range.end;
             self.parked.retain(|context| !context.stacks.iter().any(used));
+            self.parked_size = self.parked.iter().map(Context::size).sum();
         }
     }
 
@@ -489,31 +670,32 @@ impl Witness {
                     return;
                 }
                 // By a restored context the frame that did so is gone too.
-                self.current.call_stack.settled = self.previous.movement != Movement::Foreign;
+                self.current.call_stack.settled = self.previous.action.movement != Movement::Foreign;
                 // The context leaves its upper stacks. Who comes back to them
                 // finds their frames, but not those of the callers.
                 let keep = self.current.stacks[index + 1].first;
                 let records = self.current.call_stack.split_off(keep);
                 let mut stacks = self.current.stacks.split_off(index + 1);
-                if records.is_empty() {
-                    return;
-                }
+                let Some(call) = records.first() else { return };
+                self.left = Some(*call);
                 for stack in &mut stacks {
                     stack.first -= keep;
                 }
                 let call_stack = CallStack::new(Bottom::Context, records);
-                let mut left = Context { call_stack, stacks };
+                let mut left = Context { call_stack, stacks, left_at: 0 };
                 left.leave_stack(before);
                 self.park(left);
             }
             Target::Parked(context, index) => {
                 self.current.leave_stack(before);
                 let resumed = self.parked.swap_remove(context);
+                self.parked_size -= resumed.size();
                 let stack = resumed.stacks[index];
                 if index == 0 && sp == stack.entered && sp != stack.left {
                     // Entered as if for the first time: its old frames have ended.
                     return self.unsettle(before, sp);
                 }
+                self.resumed = Some(resumed.left_at);
                 let left = std::mem::replace(&mut self.current, resumed);
                 self.park(left);
                 self.current.call_stack.resumed();
@@ -558,8 +740,7 @@ impl Witness {
         let call_stack = &mut self.current.call_stack;
         let Some(record) = call_stack.records().last().copied().filter(|record| record.interrupted) else {
             // Not from where a signal was delivered: a way to load registers.
-            self.previous.control = Control::Indirect;
-            self.previous.movement = Movement::Foreign;
+            self.previous.action = Action::LOADED;
             return;
         };
         self.control_flow.signal_returns += 1;
@@ -572,18 +753,22 @@ impl Witness {
         if (record.return_address, record.caller_sp) != (at.pc, at.sp) {
             // The handler has chosen another place.
             self.previous.sp = record.caller_sp;
-            self.previous.control = Control::Indirect;
-            self.previous.movement = Movement::Foreign;
+            self.previous.action = Action::LOADED;
         }
     }
 
     /// The next instruction is not behind the last one.
     const fn continue_at(&mut self, at: &Place) {
-        self.previous = Previous::nothing(self.previous.time, at.sp, at.fp);
+        self.previous = Previous::nothing(self.previous.time, at.pc, at.sp, at.fp);
     }
 }
 
 impl Context {
+    /// Its records, its stacks, and itself.
+    fn size(&self) -> usize {
+        self.call_stack.records().len() + self.stacks.len() + 1
+    }
+
     /// Remembers where SP was when it left for another stack.
     fn leave_stack(&mut self, sp: u64) {
         if let Some(stack) = self.stacks.last_mut() {

@@ -100,7 +100,134 @@ fn whatever_else_stops_a_program_is_broken_and_says_where() {
         assert!(matches!(broken, Broken::Exception { pc: CODE, .. }), "{}: {broken:?}", cpu.name);
         assert!(broken.to_string().contains("0x400078"), "{broken}");
     }
-    assert!(matches!(broken(&AMD64, &[0xf4]), Broken::Halted { .. } | Broken::Exception { .. }));
+}
+
+/// Linux would end the program by SIGILL or SIGSEGV.
+#[test]
+fn instructions_that_only_a_kernel_may_execute_break_the_run() {
+    let amd64: [(&[u8], &str); 30] = [
+        (&[0x0f, 0x30], "wrmsr"),
+        (&[0x0f, 0x32], "rdmsr"),
+        (&[0x0f, 0x33], "rdpmc"),
+        (&[0xe4, 0x60], "in $0x60,%al"),
+        (&[0xed], "in (%dx),%eax"),
+        (&[0xe6, 0x60], "out %al,$0x60"),
+        (&[0xef], "out %eax,(%dx)"),
+        (&[0xf3, 0x6c], "rep insb"),
+        (&[0x66, 0x6f], "outsw"),
+        (&[0x0f, 0x20, 0xc0], "mov %cr0,%rax"),
+        (&[0x0f, 0x22, 0xc0], "mov %rax,%cr0"),
+        (&[0x44, 0x0f, 0x20, 0xc0], "mov %cr8,%rax"),
+        (&[0x0f, 0x21, 0xc0], "mov %db0,%rax"),
+        (&[0x0f, 0x23, 0xc0], "mov %rax,%db0"),
+        (&[0x0f, 0x01, 0x14, 0x24], "lgdt (%rsp)"),
+        (&[0x0f, 0x01, 0x1c, 0x24], "lidt (%rsp)"),
+        (&[0x0f, 0x01, 0xf0], "lmsw %ax"),
+        (&[0x0f, 0x01, 0x3c, 0x24], "invlpg (%rsp)"),
+        (&[0x0f, 0x01, 0xf8], "swapgs"),
+        (&[0x0f, 0x01, 0xd1], "xsetbv"),
+        (&[0x0f, 0x00, 0xd0], "lldt %ax"),
+        (&[0x0f, 0x00, 0xd8], "ltr %ax"),
+        (&[0x0f, 0x06], "clts"),
+        (&[0x0f, 0x08], "invd"),
+        (&[0x0f, 0x09], "wbinvd"),
+        (&[0x0f, 0x07], "sysret"),
+        (&[0x0f, 0x35], "sysexit"),
+        (&[0xfa], "cli"),
+        (&[0xfb], "sti"),
+        (&[0xf4], "hlt"),
+    ];
+    let aarch64 = [
+        (0xd518_1000_u32, "msr sctlr_el1, x0"),
+        (0xd538_1000, "mrs x0, sctlr_el1"),
+        (0xd518_c000, "msr vbar_el1, x0"),
+        (0xd508_871f, "tlbi vmalle1"),
+        (0xd508_751f, "ic iallu"),
+        (0xd503_47df, "msr daifset, #7"),
+        (0xd400_0002, "hvc #0"),
+        (0xd69f_03e0, "eret"),
+    ];
+    let s390x: [(&[u8], &str); 16] = [
+        (&[0x83, 0, 0, 0], "diag"),
+        (&[0xeb, 0, 0xf0, 0xa0, 0, 0x2f], "lctlg"),
+        (&[0xb7, 0, 0xf0, 0xa0], "lctl"),
+        (&[0xeb, 0, 0xf0, 0xa0, 0, 0x25], "stctg"),
+        (&[0x80, 0, 0xf0, 0xa0], "ssm"),
+        (&[0xac, 0, 0xf0, 0xa0], "stnsm"),
+        (&[0xad, 0, 0xf0, 0xa0], "stosm"),
+        (&[0x82, 0, 0xf0, 0xa0], "lpsw"),
+        (&[0xb2, 0xb2, 0xf0, 0xa0], "lpswe"),
+        (&[0xb2, 0x04, 0xf0, 0xa0], "sck"),
+        (&[0xb2, 0x06, 0xf0, 0xa0], "sckc"),
+        (&[0xb2, 0x08, 0xf0, 0xa0], "spt"),
+        (&[0xb2, 0x10, 0xf0, 0xa0], "spx"),
+        (&[0xb2, 0x0d, 0, 0], "ptlb"),
+        (&[0xb2, 0x2b, 0, 0x12], "sske"),
+        (&[0xae, 0, 0xf0, 0], "sigp"),
+    ];
+    let mut cases: Vec<(&Cpu, Vec<u8>, &str)> = Vec::new();
+    cases.extend(amd64.map(|(code, name)| (&AMD64, code.to_vec(), name)));
+    cases.extend(aarch64.map(|(word, name)| (&AARCH64, words(&[word]), name)));
+    cases.extend(aarch64.map(|(word, name)| (&AARCH64_BE, words(&[word]), name)));
+    cases.extend(s390x.map(|(code, name)| (&S390X, code.to_vec(), name)));
+    for (cpu, code, name) in cases {
+        let end_at = |code: &[u8]| {
+            let mut code = code.to_vec();
+            // A jump to itself, which would be a good end.
+            code.extend(match cpu.name {
+                "amd64" => vec![0xeb, 0xfe],
+                "s390x" => vec![0xa7, 0xf4, 0, 0],
+                _ => words(&[0x1400_0000]),
+            });
+            run(cpu, &code).end
+        };
+        match end_at(&code) {
+            End::Broken(
+                broken @ (Broken::Privileged { pc: CODE, .. } | Broken::Exception { pc: CODE, .. }),
+            ) => {
+                assert!(broken.to_string().contains("0x400078"), "{name}: {broken}");
+            }
+            end => panic!("{}: {name}: {end:?}", cpu.name),
+        }
+    }
+}
+
+/// Linux lets user code do these.
+#[test]
+fn instructions_of_user_code_that_look_like_a_kernels_run() {
+    for (cpu, code) in [
+        (&AMD64, vec![0x0f, 0xa2, 0xeb, 0xfe]),                      // cpuid
+        (&AMD64, vec![0x0f, 0x31, 0xeb, 0xfe]),                      // rdtsc
+        (&AMD64, vec![0x8c, 0xd8, 0xeb, 0xfe]),                      // mov %ds,%eax
+        (&AARCH64, words(&[0xd53b_d040, 0x1400_0000])),              // mrs x0, tpidr_el0
+        (&AARCH64, words(&[0xd51b_d040, 0x1400_0000])),              // msr tpidr_el0, x0
+        (&AARCH64, words(&[0xd53b_0020, 0x1400_0000])),              // mrs x0, ctr_el0
+        (&AARCH64, words(&[0xd53b_00e0, 0x1400_0000])),              // mrs x0, dczid_el0
+        (&AARCH64, words(&[0xd53b_e040, 0x1400_0000])),              // mrs x0, cntvct_el0
+        (&AARCH64, words(&[0xd53b_4400, 0x1400_0000])),              // mrs x0, fpcr
+        (&AARCH64, words(&[0x9100_03e0, 0xd50b_7420, 0x1400_0000])), // mov x0, sp; dc zva, x0
+        (&AARCH64, words(&[0x9100_03e0, 0xd50b_7b20, 0x1400_0000])), // dc cvau, x0
+        (&AARCH64, words(&[0x9100_03e0, 0xd50b_7520, 0x1400_0000])), // ic ivau, x0
+        (&AARCH64, words(&[0xd503_203f, 0x1400_0000])),              // yield
+        (&S390X, vec![0xb2, 0x05, 0xf0, 0xa0, 0xa7, 0xf4, 0, 0]),    // stck
+        (&S390X, vec![0xb2, 0x22, 0, 0x10, 0xa7, 0xf4, 0, 0]),       // ipm
+        (&S390X, vec![0xb2, 0x4f, 0, 0x10, 0xa7, 0xf4, 0, 0]),       // ear
+        (&S390X, vec![0xb2, 0xb1, 0xf0, 0xa0, 0xa7, 0xf4, 0, 0]),    // stfl, emulated by Linux
+    ] {
+        let end = run(cpu, &code).end;
+        let is_self_jump = matches!(end, End::SelfJump(_));
+        assert!(is_self_jump, "{}: {code:02x?}: {end:?}", cpu.name);
+    }
+}
+
+#[test]
+fn a_program_that_calls_for_ever_is_broken_before_its_stack_is_too_large_to_keep() {
+    // 1: bl 1b, and brasl %r14,. in its place.
+    for (cpu, code) in [(&AARCH64, words(&[0x9400_0000])), (&S390X, vec![0xc0, 0xe5, 0, 0, 0, 0])] {
+        let end = run(cpu, &code).end;
+        let End::Broken(Broken::Depth(limit)) = end else { panic!("{}: {end:?}", cpu.name) };
+        assert!(limit >= 1_000_000, "{limit}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use goblin::elf::Elf;
 use goblin::elf::program_header::{PT_DYNAMIC, PT_LOAD};
 use sframe_machine::{
-    Broken, End, Flow, Image, Images, Library, LoadError, Machine, Moment, Options, Outcome, is_linker,
+    Broken, End, Flow, Image, Images, Library, LoadError, Machine, Moment, Options, Outcome,
 };
 
 /// The files of a build: the executable, and libraries by name.
@@ -215,7 +215,7 @@ fn calls_are_bound_when_they_are_first_made_unless_the_file_wants_it_otherwise()
                 let mut arrivals = 0;
                 let mut was_linker = false;
                 run(&images, &Options::default(), &mut |moment| {
-                    let is = is_linker(moment.pc);
+                    let is = images.is_linker(moment.pc);
                     arrivals += usize::from(is && !was_linker);
                     was_linker = is;
                     for (slot, values) in &mut slots {
@@ -262,7 +262,7 @@ fn a_resolver_leaves_the_stack_as_the_call_left_it() {
                 if calls.last().is_some_and(|call| call.callee == moment.pc) {
                     called = Some(state);
                 }
-                if is_linker(moment.pc) {
+                if images.is_linker(moment.pc) {
                     arrived = arrived.or(Some(argument));
                 } else if let Some(before) = arrived.take() {
                     assert_eq!((Some(state), argument), (called, before), "{id} at {:#x}", moment.pc);

@@ -41,6 +41,11 @@ pub enum Outcome {
     Skipped,
 }
 
+impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Agree, Self::Known, Self::Unexpected, Self::Broken, Self::Skipped];
+}
+
 /// A known finding that was seen again.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SeenKnown {

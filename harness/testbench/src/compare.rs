@@ -64,7 +64,17 @@ impl<'m> Truth<'m> {
             Some(call) if call.interrupted => Pc::Instruction(InstructionPointer(call.return_address)),
             Some(call) => Pc::Return(ReturnAddress(call.return_address)),
         };
-        State { pc, sp: self.sp_of(frame), fp: Ok(self.fp_of(frame)) }
+        State { pc, sp: self.sp_of(frame), fp: Ok(self.fp_of(frame)), same_sp: self.same_sp(frame) }
+    }
+
+    /// The number of steps in a row by which SP has not moved, up to a frame:
+    /// those from frames that have called with their callers' SP.
+    fn same_sp(&self, frame: usize) -> u8 {
+        let stays = |callee: &usize| {
+            *callee > 0 && !is_interrupted(self, *callee) && self.sp_of(*callee) == self.sp_of(callee + 1)
+        };
+        let steps = (0..frame).rev().take(u8::MAX.into()).take_while(stays).count();
+        u8::try_from(steps).unwrap_or(u8::MAX)
     }
 
     /// Whether a frame's caller had FP and SP at the same address.
@@ -132,6 +142,14 @@ pub trait Rules {
     fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>>;
     /// The rule for FP, if there is one.
     fn fp_rule(&self, address: LookupAddress) -> Option<RecoveryRule>;
+    /// The addresses of the function there, if an FDE is known to cover it.
+    fn function(&self, _: LookupAddress) -> Option<Range<u64>> {
+        None
+    }
+    /// Whether the rules at two addresses are known to be the same.
+    fn same(&self, _: LookupAddress, _: LookupAddress) -> bool {
+        false
+    }
 }
 
 /// How a walk that agrees with the call stack ended.
@@ -382,7 +400,7 @@ pub(crate) fn compare_frame(
         let signed = |key| Value::Signed(call.return_address, key);
         report(disagree(Verdict::WrongRa, signed(true_key), signed(Some(mangled.key))));
     }
-    if caller.interrupted.is_some_and(|interrupted| interrupted != call.interrupted) {
+    if !says_how_it_goes_on(truth, index, &caller, call, rules) {
         let where_it_goes_on = |interrupted| Value::Interrupted(call.return_address, interrupted);
         let (expected, got) = (where_it_goes_on(call.interrupted), where_it_goes_on(!call.interrupted));
         report(disagree(Verdict::WrongRa, expected, got));
@@ -417,7 +435,7 @@ pub(crate) fn unremarkable(index: usize, truth: &Truth<'_>, walk: &impl Walked, 
     frame.cfa.is_none_or(|cfa| cfa == call.cfa)
         && caller.pc == call.return_address
         && wrong_signature(&frame, call).is_none()
-        && caller.interrupted.is_none_or(|interrupted| interrupted == call.interrupted)
+        && says_how_it_goes_on(truth, index, &caller, call, rules)
         && luck(truth, index, walk.words_read(index), rules).is_none()
         && (caller.fp == Ok(call.caller_fp)) == fp_is_right
 }
@@ -431,6 +449,33 @@ impl Disagreement {
 
 fn is_interrupted(truth: &Truth<'_>, frame: usize) -> bool {
     truth.call_from(frame).is_some_and(|call| call.interrupted)
+}
+
+/// Whether a backtrace says rightly, or not at all, if a frame's caller was
+/// interrupted or has called.
+///
+/// Code that is jumped to, and has the SP of the function that it leads to,
+/// may say that this one was interrupted before the instruction at which it
+/// goes on: all is as it will be there. GCC's thunks for s390x do so. It must
+/// not matter for the rules of that function.
+fn says_how_it_goes_on(
+    truth: &Truth<'_>,
+    index: usize,
+    caller: &Frame,
+    call: &Record,
+    rules: &impl Rules,
+) -> bool {
+    let Some(interrupted) = caller.interrupted.filter(|interrupted| *interrupted != call.interrupted) else {
+        return true;
+    };
+    let is_topmost = index == 0 || is_interrupted(truth, index);
+    let function = rules.function(truth.address(index));
+    interrupted
+        && is_topmost
+        && truth.sp_of(index) == call.caller_sp
+        && function.is_some_and(|function| function.start != call.callee)
+        && rules
+            .same(InstructionPointer(call.return_address).into(), ReturnAddress(call.return_address).into())
 }
 
 /// How far below SP memory is taken for unused stack.

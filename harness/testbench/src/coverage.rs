@@ -111,7 +111,7 @@ impl Executed {
                 rows.extend(Self::row(target, pc.into()));
             }
             // What stands for a dynamic linker is none of the program's code.
-            if count == 0 || sframe_machine::is_linker(pc.0) {
+            if count == 0 || target.images.is_linker(pc.0) {
                 continue;
             }
             if target.sections.lookup_fde(pc).ok().flatten().is_some() {

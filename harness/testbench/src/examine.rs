@@ -256,6 +256,8 @@ pub(crate) fn examine_with(
             deliveries.push(examiner.deliver(signals, options)?);
         }
     }
+    let mut findings = target.section_faults();
+    findings.extend(target.without_consequences(examiner.findings.into_findings(target)));
     Ok(Examination {
         end: outcome.end,
         doubt: examiner.doubt,
@@ -268,7 +270,7 @@ pub(crate) fn examine_with(
         walk_ends,
         end_places: examiner.end_places,
         max_depth,
-        findings: target.stray_fdes().chain(examiner.findings.into_findings(target)).collect(),
+        findings,
         arrivals,
         deliveries,
         coverage: examiner.executed.coverage(target),

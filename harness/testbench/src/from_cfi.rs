@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use gimli::{CfaRule, RegisterRule};
@@ -382,6 +383,7 @@ impl Part {
             },
             rows_position: 0,
             rows,
+            wide_rows: BTreeMap::new(),
         })
     }
 

@@ -13,7 +13,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, R
 use sframe_engine::{Header, Version};
 
 use crate::elf::{self, Allowance};
-use crate::subject::{Subject, SubjectError};
+use crate::subject::{MissingSection, Subject, SubjectError};
 
 /// Why a file has nothing to dump.
 #[derive(Debug, thiserror::Error)]
@@ -28,8 +28,8 @@ pub enum InputError {
     #[error("the ELF file is for machine {0}, not for amd64, aarch64 or s390x")]
     Machine(u16),
     /// There is no `.sframe` section.
-    #[error("there is no .sframe section")]
-    NoSection,
+    #[error(transparent)]
+    NoSection(#[from] MissingSection),
     /// The section is there and can't be decoded at all.
     #[error("the .sframe section ({len} bytes at {address:#x}) can't be used: {source}")]
     Section {
@@ -105,7 +105,7 @@ impl<'a> Input<'a> {
             (EM_S390, _) => "elf64-s390",
             (machine, _) => return Err(InputError::Machine(machine.0)),
         };
-        let sframe = Subject::parse(bytes)?.sframe.ok_or(InputError::NoSection)?;
+        let sframe = Subject::parse(bytes)?.section()?;
         let section = Header::parse(sframe.data).map_err(|source| InputError::Section {
             len: sframe.data.len(),
             address: sframe.address,

@@ -31,6 +31,9 @@ const FORM: u32 = 1;
 /// A longer line is refused, in bytes.
 pub(crate) const LONGEST_LINE: usize = 512 << 20;
 
+/// So many characters of a value are shown.
+const SHOWN: usize = 60;
+
 /// A journal that is in use is tried so often, every 20 ms.
 const LOCK_ATTEMPTS: u32 = 50;
 
@@ -161,12 +164,21 @@ impl Header {
         })
     }
 
-    /// The keys that have other values.
+    /// The keys that have other values, with both.
     fn differences(&self, other: &Self) -> Vec<String> {
         let values = |header: &Self| serde_json::to_value(header).unwrap_or_default();
         let (one, other) = (values(self), values(other));
         let keys = one.as_object().into_iter().flat_map(|object| object.keys());
-        keys.filter(|key| one.get(*key) != other.get(*key)).cloned().collect()
+        let value = |header: &Value, key: &str| {
+            let text = header.get(key).map(ToString::to_string).unwrap_or_default();
+            // A hash, or all that is known of an unwinder, need not be told whole.
+            match text.char_indices().nth(SHOWN) {
+                Some((end, _)) => format!("{}...", &text[..end]),
+                None => text,
+            }
+        };
+        let differing = keys.filter(|key| one.get(*key) != other.get(*key));
+        differing.map(|key| format!("{key} ({} / {})", value(&one, key), value(&other, key))).collect()
     }
 }
 

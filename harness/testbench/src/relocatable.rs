@@ -13,10 +13,11 @@ use object::{
     Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationKind, RelocationTarget,
     SectionIndex, U64,
 };
-use sframe_engine::Header;
+use sframe_engine::Section as Sframe;
 
 use crate::elf::{self, SharedBytes};
 use crate::input::pc_relative_width;
+use crate::merging::start_fields;
 
 /// Why a relocatable file can't be laid out.
 #[derive(Debug, thiserror::Error)]
@@ -44,8 +45,8 @@ pub enum RelocationError {
 const BASE: u64 = 0x1_0000;
 
 /// The file with its sections at disjoint addresses, symbols to match, and
-/// `.sframe`, `.eh_frame` and `.debug_frame` relocated. A file that is not
-/// relocatable is left alone.
+/// `.sframe`, `.eh_frame` and `.debug_frame` relocated: of `.sframe`, the starts of
+/// FDEs and nothing else. A file that is not relocatable is left alone.
 ///
 /// # Errors
 /// The tables or a relocation can't be used.
@@ -145,10 +146,16 @@ fn relocate(
     // relocate them relative to themselves, and linkers mend that.
     let is_sframe = section.elf_section_header().sh_type(elf.endian()) == SHT_GNU_SFRAME
         || section.name() == Ok(".sframe");
-    let header = section.data().ok().and_then(|data| Header::parse(data).ok());
-    let from_section = is_sframe && header.is_some_and(|header| !header.start_is_pcrel());
+    let read = section.data().ok().filter(|_| is_sframe).and_then(|data| Sframe::parse(data, 0).ok());
+    let from_section = read.as_ref().is_some_and(|read| !read.header().start_is_pcrel());
+    // What is put elsewhere would overwrite rows.
+    let starts = read.as_ref().map(start_fields);
     let machine = elf.elf_header().e_machine(elf.endian());
     for (offset, relocation) in section.relocations() {
+        let field = starts.as_ref().and_then(|starts| starts.get(&offset));
+        if starts.is_some() && field.is_none() {
+            continue;
+        }
         let unusable = || {
             let section = section.name().unwrap_or_default().to_owned();
             RelocationError::Relocation { section, offset }
@@ -169,7 +176,8 @@ fn relocate(
             RelocationFlags::Elf { r_type } => pc_relative_width(machine, r_type),
             _ => None,
         };
-        let origin = if from_section { own } else { own.wrapping_add(offset) };
+        let from = field.filter(|_| from_section).map_or(offset, |field| field.section);
+        let origin = own.wrapping_add(from);
         let (value, width) = match (relative, relocation.kind()) {
             (Some(width), _) => (target.wrapping_sub(origin), width),
             (None, RelocationKind::Absolute) => (target, usize::from(relocation.size() / 8)),

@@ -62,4 +62,15 @@ impl Rules for Sections<'_> {
             Recovery::Unchanged | Recovery::Undefined => None,
         }
     }
+
+    fn function(&self, address: LookupAddress) -> Option<Range<u64>> {
+        let fde = self.lookup_fde(address).ok()??;
+        Some(fde.start..fde.start.saturating_add(fde.size.into()))
+    }
+
+    fn same(&self, first: LookupAddress, second: LookupAddress) -> bool {
+        let rules =
+            |address| self.lookup(address).ok()?.map(|found| (found.row.cfa, found.row.ra, found.row.fp));
+        rules(first) == rules(second)
+    }
 }

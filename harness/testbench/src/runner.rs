@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use sframe_machine::Options;
+use sha2::{Digest as _, Sha256};
 
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name, with_causes};
 use crate::corpus::Manifest;
@@ -142,6 +143,36 @@ impl Suite {
             }
         }
         errors
+    }
+
+    /// Whether each build and library of the manifest has its file, and each
+    /// file its entry: what has none would never be run.
+    ///
+    /// # Errors
+    /// One has not, or the folder can't be read.
+    pub fn check_files(&self) -> Result<(), SuiteError> {
+        Ok(self.manifest.check_files(&self.corpus)?)
+    }
+
+    /// SHA-256 of all that the manifest says, in hexadecimal.
+    #[must_use]
+    pub fn corpus_digest(&self) -> String {
+        // Builds are plain text and numbers: they can always be written.
+        let builds = serde_json::to_vec(&self.manifest.builds).unwrap_or_default();
+        format!("{:x}", Sha256::digest(builds))
+    }
+
+    /// SHA-256 of the specs with their names, in hexadecimal.
+    #[must_use]
+    pub fn specs_digest(&self) -> String {
+        let mut digest = Sha256::new();
+        for (_, source) in &self.specs {
+            for part in [spec_name(source), source.text()] {
+                digest.update((part.len() as u64).to_le_bytes());
+                digest.update(part);
+            }
+        }
+        format!("{:x}", digest.finalize())
     }
 
     /// The corpus's manifest.

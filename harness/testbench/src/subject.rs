@@ -19,11 +19,12 @@ use object::read::elf::{
 };
 use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
 
-use sframe_engine::Abi;
+use sframe_engine::{Abi, Section};
 
 use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection};
 use crate::elf::{self, SharedBytes};
 use crate::lines::{Lines, LinesError};
+use crate::merging::{MergeFault, merge_faults};
 use crate::plt;
 
 /// Why a file can't be a subject.
@@ -38,6 +39,17 @@ pub enum SubjectError {
     /// The section's header and the file disagree.
     #[error("the .sframe section lies outside the file")]
     SectionOutsideFile,
+}
+
+/// Why a file has no section to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MissingSection {
+    /// There is none.
+    #[error("there is no .sframe section")]
+    Absent,
+    /// There is one, and its bytes are in another file: this one is for debuggers (`objcopy --only-keep-debug`).
+    #[error("the .sframe section has no contents in this file, as in separate files of debug information")]
+    NoContents,
 }
 
 type ElfSection<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
@@ -61,6 +73,10 @@ pub struct Subject<'a> {
     pub sframe: Option<SectionBytes<'a>>,
     /// Function symbols.
     pub symbols: Symbols,
+    /// The section's index in the section table, where it stands there.
+    sframe_index: Option<SectionIndex>,
+    /// Why there is no section, where there is none.
+    missing: MissingSection,
     elf: ElfFile64<'a, Endianness>,
 }
 
@@ -72,7 +88,23 @@ impl<'a> Subject<'a> {
     /// is not an error here.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, SubjectError> {
         let elf = elf::open::<SubjectError>(bytes)?;
-        Ok(Self { sframe: find_sframe(&elf, bytes)?, symbols: Symbols::read(&elf), elf })
+        let (sframe, sframe_index) = find_sframe(&elf, bytes)?.unzip();
+        let (symbols, missing) = (Symbols::read(&elf), missing_section(&elf));
+        Ok(Self { sframe, symbols, sframe_index: sframe_index.flatten(), missing, elf })
+    }
+
+    /// The `.sframe` section.
+    ///
+    /// # Errors
+    /// There is none, or not in this file.
+    pub fn section(&self) -> Result<SectionBytes<'a>, MissingSection> {
+        self.sframe.ok_or(self.missing)
+    }
+
+    /// What linkers have done to the file's section as a whole. `section` is what
+    /// is read of it, at any address.
+    pub(crate) fn merge_faults(&self, section: &Section<'_>) -> Vec<MergeFault> {
+        merge_faults(&self.elf, section, self.sframe_index, &self.symbols)
     }
 
     /// The address of a variable.
@@ -165,6 +197,13 @@ impl<'a> Subject<'a> {
         self.elf.sections().find(holds)?.name().ok().map(|name| name as &str)
     }
 
+    /// The name of the section with an address, if linkers make its code: tables of jumps
+    /// to what other files define, which no object has.
+    #[must_use]
+    pub fn linker_made(&self, address: u64) -> Option<&str> {
+        self.section_at(address).filter(|name| [".plt", ".iplt"].iter().any(|table| name.starts_with(table)))
+    }
+
     /// The names of the code sections of a relocatable file, with their addresses.
     /// Those of a linked file say nothing more than addresses do.
     pub(crate) fn relocatable_code(&self) -> Vec<(Range<u64>, String)> {
@@ -235,11 +274,11 @@ pub(crate) fn abi_of(elf: &ElfFile64<'_, Endianness>) -> Option<Abi> {
     }
 }
 
-/// By type, by name, or by segment where the section table is stripped.
+/// By type, by name, or by segment where the section table is stripped; with its index in that table.
 fn find_sframe<'a>(
     elf: &ElfFile64<'a, Endianness>,
     bytes: &'a [u8],
-) -> Result<Option<SectionBytes<'a>>, SubjectError> {
+) -> Result<Option<(SectionBytes<'a>, Option<SectionIndex>)>, SubjectError> {
     let endian = elf.endian();
     let is_sframe = |section: &object::read::elf::ElfSection64<'a, '_, Endianness>| {
         let kind = section.elf_section_header().sh_type(endian);
@@ -247,15 +286,36 @@ fn find_sframe<'a>(
     };
     if let Some(section) = elf.sections().find(is_sframe) {
         let data = section.data().map_err(|_| SubjectError::SectionOutsideFile)?;
-        return Ok(Some(SectionBytes { data, address: section.address() }));
+        return Ok(Some((SectionBytes { data, address: section.address() }, Some(section.index()))));
     }
     for header in elf.elf_header().program_headers(endian, bytes)? {
-        if header.p_type(endian) == PT_GNU_SFRAME {
+        if header.p_type(endian) == PT_GNU_SFRAME && !lacks_contents(header, endian) {
             let data = header.data(endian, bytes).map_err(|()| SubjectError::SectionOutsideFile)?;
-            return Ok(Some(SectionBytes { data, address: header.p_vaddr(endian) }));
+            return Ok(Some((SectionBytes { data, address: header.p_vaddr(endian) }, None)));
         }
     }
     Ok(None)
+}
+
+/// Whether a segment has memory and no bytes of the file.
+pub(crate) fn lacks_contents(header: &ProgramHeader64<Endianness>, endian: Endianness) -> bool {
+    header.p_filesz(endian) == 0 && header.p_memsz(endian) > 0
+}
+
+/// What a file that has no section to read says of it.
+pub(crate) fn missing_section(elf: &ElfFile64<'_, Endianness>) -> MissingSection {
+    let endian = elf.endian();
+    let is_empty = |section: ElfSection<'_, '_>| {
+        section.name_bytes() == Ok(b".sframe") && section.elf_section_header().sh_type(endian) == SHT_NOBITS
+    };
+    let is_empty_segment = |header: &ProgramHeader64<Endianness>| {
+        header.p_type(endian) == PT_GNU_SFRAME && lacks_contents(header, endian)
+    };
+    if elf.sections().any(is_empty) || elf.elf_program_headers().iter().any(is_empty_segment) {
+        MissingSection::NoContents
+    } else {
+        MissingSection::Absent
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,16 +5,17 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use sframe_engine::{Fde, Section};
+use sframe_engine::{Fde, InstructionPointer, Section};
 use sframe_machine::{Image, Images, LoadError};
 
 use crate::cfi::CallFrameInfo;
 use crate::disassembly::{Disassembly, Instruction};
 use crate::files::Files;
-use crate::finding::Finding;
+use crate::finding::{Blame, Confidence, Evidence, Finding, Witness};
+use crate::merging::{MergeFault, MergeFaultKind};
 use crate::sections::Sections;
 use crate::spec::Verdict;
-use crate::subject::{SectionBytes, Subject, SubjectError, Symbols};
+use crate::subject::{MissingSection, SectionBytes, Subject, SubjectError, Symbols};
 
 /// Why a file can't be tested.
 #[derive(Debug, thiserror::Error)]
@@ -26,8 +27,8 @@ pub enum TargetError {
     #[error(transparent)]
     Subject(#[from] SubjectError),
     /// There is nothing to test.
-    #[error("there is no .sframe section")]
-    NoSection,
+    #[error(transparent)]
+    NoSection(#[from] MissingSection),
     /// The section's header is malformed; nothing can be looked up.
     #[error("the .sframe section ({len} bytes at {address:#x}) can't be used: {source}")]
     Section {
@@ -113,12 +114,54 @@ impl<'a> Module<'a> {
         self.section.as_ref().map_or(0, Section::address)
     }
 
+    /// What linkers have done to the section as a whole.
+    fn merge_faults(&self) -> Vec<MergeFault> {
+        let Some(section) = &self.section else { return Vec::new() };
+        // Symbols and relocations have addresses without the load bias.
+        let address = section.address().wrapping_sub(self.image.bias);
+        let section = Section::parse(section.data(), address);
+        section.map_or_else(|_| Vec::new(), |section| self.subject.merge_faults(&section))
+    }
+
+    /// What is wrong with the section as a whole: one finding for each fault.
+    /// What only follows from a fault of merging is none.
+    fn section_faults(&self) -> Vec<Finding> {
+        let faults = self.merge_faults();
+        let is_spoilt = |fde: &Fde| faults.iter().any(|fault| fault.spoilt.contains(&fde.index));
+        let mut findings: Vec<Finding> = faults.iter().map(|fault| self.finding_of_merging(fault)).collect();
+        findings.extend(self.stray_fdes(is_spoilt));
+        findings
+    }
+
+    fn finding_of_merging(&self, fault: &MergeFault) -> Finding {
+        let name = self.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
+        let (expected, got) = match fault.kind {
+            MergeFaultKind::Concatenated { sections, .. } => {
+                ("one section with one header".to_owned(), format!("{} sections", sections.saturating_add(1)))
+            }
+            MergeFaultKind::MisplacedRelocations { relocations, .. } => (
+                "relocations at the starts of FDEs".to_owned(),
+                format!("{relocations} elsewhere, the first at offset {:#x}", fault.offset),
+            ),
+        };
+        let evidence =
+            Evidence { witness: Witness::Layout, says: fault.evidence().to_owned(), agrees_with: None };
+        Finding {
+            image: self.name.clone(),
+            blame: Blame::ProducerLinker,
+            confidence: Confidence::High,
+            evidence: vec![evidence],
+            ..Finding::of_spec(Verdict::DecodeError, expected, got, format!("{name}{fault}"))
+        }
+    }
+
     /// What the section says of addresses that lie outside the image.
-    fn stray_fdes(&self) -> Option<Finding> {
+    fn stray_fdes(&self, is_known: impl Fn(&Fde) -> bool) -> Option<Finding> {
         let range = self.image.range();
         let is_stray = |fde: &Fde| {
             let end = fde.start.wrapping_add(fde.size.into());
-            fde.size > 0 && !(range.contains(&fde.start) && end > fde.start && end <= range.end)
+            let is_within = range.contains(&fde.start) && end > fde.start && end <= range.end;
+            fde.size > 0 && !is_within && !is_known(fde)
         };
         let fdes = || self.section.iter().flat_map(Section::fdes).flatten().filter(is_stray);
         let first = fdes().next()?;
@@ -175,7 +218,8 @@ impl<'a> Target<'a> {
         }
         let sections = sections_of(&modules);
         if sections.iter().next().is_none() {
-            return Err(TargetError::NoSection);
+            let executable = modules.first().map(|module| module.subject.section());
+            return Err(executable.and_then(Result::err).unwrap_or(MissingSection::Absent).into());
         }
         Ok(Self { images: Arc::new(images), modules, sections })
     }
@@ -219,9 +263,32 @@ impl<'a> Target<'a> {
         self.sections.iter().next().map_or(0, |section| section.header().version.number())
     }
 
-    /// What sections say of addresses outside their images.
-    pub fn stray_fdes(&self) -> impl Iterator<Item = Finding> {
-        self.modules.iter().filter_map(Module::stray_fdes)
+    /// What is wrong with sections as a whole, whatever executes: that linkers
+    /// have not merged them, and what they say of addresses outside their images.
+    #[must_use]
+    pub fn section_faults(&self) -> Vec<Finding> {
+        self.modules.iter().flat_map(Module::section_faults).collect()
+    }
+
+    /// Without the findings that only follow from a fault of [`Self::section_faults`]:
+    /// those about rows that a linker has overwritten.
+    #[must_use]
+    pub(crate) fn without_consequences(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        for module in &self.modules {
+            let spoilt: Vec<_> = module.merge_faults().into_iter().flat_map(|fault| fault.spoilt).collect();
+            if spoilt.is_empty() {
+                continue;
+            }
+            let is_spoilt = |pc: u64| {
+                let address = InstructionPointer(pc.wrapping_add(module.image.bias));
+                let fde = module.section.as_ref().map(|section| section.lookup_fde(address));
+                matches!(fde, Some(Ok(Some(fde))) if spoilt.contains(&fde.index))
+            };
+            findings.retain(|finding| {
+                finding.image != module.name || !finding.pc.is_some_and(|pc| is_spoilt(pc.0))
+            });
+        }
+        findings
     }
 
     /// The loaded addresses of the functions of a name: those with exactly
@@ -297,7 +364,7 @@ impl<'a> Target<'a> {
     pub fn place(&self, loaded: u64) -> Place<'_> {
         let Some(module) = self.module_at(loaded) else {
             // Where lazily bound calls pass by; in a real process it is ld.so.
-            let function = sframe_machine::is_linker(loaded).then_some("[dynamic linker]");
+            let function = self.images.is_linker(loaded).then_some("[dynamic linker]");
             return Place { image: None, address: loaded, function, offset: 0 };
         };
         let address = loaded.wrapping_sub(module.image.bias);

@@ -760,7 +760,7 @@ mod tests {
 
     #[test]
     fn a_word_is_watched_for_each_frame_that_reads_it() {
-        let state = State { pc: Pc::Return(ReturnAddress(8)), sp: 0, fp: Ok(0) };
+        let state = State { pc: Pc::Return(ReturnAddress(8)), sp: 0, fp: Ok(0), same_sp: 0 };
         let caller = Err(End::Unspecified);
         let stepped = Stepped { cfa: None, mangled: None, caller, fp_use: FpUse::Used };
         let mut walk = Walk::default();

@@ -17,7 +17,7 @@ use sframe_vectors::Vector;
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     let path = common::repository().join("specs/clauses.yaml");
     Catalogue::load(&path).unwrap_or_else(|errors| {
-        let errors: Vec<String> = errors.iter().map(|error| error.render(false)).collect();
+        let errors: Vec<String> = errors.iter().map(|error| error.render(false).to_string()).collect();
         panic!("{}", errors.join("\n"))
     })
 });

@@ -16,7 +16,9 @@ use sframe_engine::write::Section;
 use sframe_engine::{PauthKey, Recovery, RecoveryRule};
 use sframe_testbench::diff::{DiffReport, Field, Reason, diff_file};
 use sframe_testbench::embed::embed;
+use sframe_testbench::finding::{Blame, Confidence};
 use sframe_testbench::hazard::HazardKind;
+use sframe_testbench::lint::lint_file;
 use sframe_testbench::subject::Subject;
 use sframe_testbench::yaml;
 
@@ -52,6 +54,7 @@ struct Entry {
     functions: Vec<String>,
     #[serde(default)]
     fields: Vec<Field>,
+    blame: Option<Blame>,
     reason: String,
 }
 
@@ -63,6 +66,7 @@ struct Fact {
     abi: String,
     function: String,
     field: Option<Field>,
+    blame: Option<Blame>,
 }
 
 impl Entry {
@@ -72,6 +76,7 @@ impl Entry {
             && self.abis.contains(&fact.abi)
             && self.functions.contains(&fact.function)
             && fact.field.is_none_or(|field| self.fields.contains(&field))
+            && fact.blame == self.blame
     }
 
     /// What of the entry no fact needs.
@@ -134,17 +139,20 @@ fn every_difference_of_the_corpus_is_explained() {
     let mut counts = [0, 0, 0];
     let mut hazards: BTreeMap<HazardKind, [u64; 2]> = BTreeMap::new();
     for (id, report) in &reports {
-        let fact = |function: &str, field| Fact {
+        let fact = |function: &str, field, blame| Fact {
             toolchain: id[0].clone(),
             abi: id[1].clone(),
             program: id[2].split('.').next().unwrap_or_default().to_owned(),
             function: function.to_owned(),
             field,
+            blame,
         };
-        differences.extend(report.findings.iter().map(|found| fact(&found.function, Some(found.field))));
+        let findings = report.findings.iter();
+        differences.extend(findings.map(|found| fact(&found.function, Some(found.field), Some(found.blame))));
+        assert!(report.findings.iter().all(|found| !found.evidence.is_empty()), "{id:?}");
         let without_reason = report.uncovered.iter().filter(|uncovered| uncovered.reason.is_none());
-        uncovered.extend(without_reason.map(|uncovered| fact(&uncovered.extent.function, None)));
-        only.extend(report.only_sframe.iter().map(|extent| fact(&extent.function, None)));
+        uncovered.extend(without_reason.map(|uncovered| fact(&uncovered.extent.function, None, None)));
+        only.extend(report.only_sframe.iter().map(|extent| fact(&extent.function, None, None)));
         for (sum, count) in counts.iter_mut().zip([report.pcs, report.compared, report.agree]) {
             *sum += count;
         }
@@ -177,6 +185,7 @@ fn a_table_must_explain_everything_and_nothing_else() {
         abi: "amd64".into(),
         function: function.into(),
         field: Some(field),
+        blame: Some(Blame::ProducerAssembler),
     };
     let entry = |functions: &[&str], fields: Vec<Field>| Entry {
         programs: vec!["leaf".into()],
@@ -184,6 +193,7 @@ fn a_table_must_explain_everything_and_nothing_else() {
         abis: vec!["amd64".into()],
         functions: functions.iter().map(|function| (*function).to_owned()).collect(),
         fields,
+        blame: Some(Blame::ProducerAssembler),
         reason: "A reason".into(),
     };
     let facts = [fact("main", Field::Cfa)];
@@ -191,6 +201,8 @@ fn a_table_must_explain_everything_and_nothing_else() {
     assert_eq!(check(&[entry(&["main", "leaf"], vec![Field::Cfa])], &facts).len(), 1);
     assert_eq!(check(&[entry(&["main"], vec![Field::Cfa, Field::Ra])], &facts).len(), 1);
     assert!(check(&[entry(&["main"], vec![Field::Ra])], &facts)[0].starts_with("unexplained"));
+    let linker = Entry { blame: Some(Blame::ProducerLinker), ..entry(&["main"], vec![Field::Cfa]) };
+    assert!(check(&[linker], &facts)[0].starts_with("unexplained"));
 }
 
 // A difference in each field.
@@ -334,6 +346,75 @@ fn marks_of_signals_and_outermost_frames_are_found() {
     }
 }
 
+/// Whom the findings blame, and why.
+fn blamed(report: &DiffReport) -> Vec<(Blame, Confidence, &str)> {
+    let findings = report.findings.iter();
+    findings.map(|found| (found.blame, found.confidence, &*found.evidence[0].says)).collect()
+}
+
+#[test]
+fn a_difference_is_blamed_on_whoever_can_have_made_it() {
+    const ID: &str = "gnu-2.44/amd64/recursion.O2";
+    // A row of the compiler's code, where both FDEs are in place: linkers copy rows.
+    let other_row = diff(&with_row(ID, "descend", 1, |row| row.cfa.as_mut().expect("a CFA").offset += 8));
+    let [(blame, confidence, _), ..] = blamed(&other_row)[..] else { panic!("no finding") };
+    assert_eq!((blame, confidence), (Blame::ProducerAssembler, Confidence::Medium));
+    assert!(
+        other_row.text().contains("    producer-assembler is to blame (confidence medium)\n      = layout: ")
+    );
+    // An object, as the assembler wrote it.
+    let object = diff(&relocatable([16, 24]));
+    assert!(matches!(blamed(&object)[..], [(Blame::ProducerAssembler, Confidence::High, _)]));
+    // An FDE that does not begin where its function does.
+    let moved = diff(&with_section(ID, |section| {
+        let descend = position(ID, section, "descend");
+        section.functions[descend].start += 1;
+    }));
+    let found = blamed(&moved);
+    assert!(!found.is_empty());
+    for (blame, confidence, says) in found {
+        assert_eq!((blame, confidence), (Blame::ProducerLinker, Confidence::Medium), "{says}");
+        assert!(says.contains("assemblers begin both at one label"), "{says}");
+    }
+    // A table of the linker's own.
+    let table = diff(&build("gnu-2.44/amd64/crossing.O2-dynamic.first.so"));
+    assert!(
+        matches!(blamed(&table)[..], [(Blame::ProducerLinker, Confidence::High, says)] if says.contains(".plt.got"))
+    );
+    // CFI that can't be executed, which assemblers do not write.
+    let mut bytes = relocatable([16, 16]);
+    let at =
+        bytes.windows(7).rposition(|window| window == [0x41, 0x0e, 16, 0x41, 0x0e, 8, 0]).expect("an FDE");
+    bytes[at + 1..at + 7].copy_from_slice(&[0x0e, 16, 0x07, 6, 0x41, 0x0e]);
+    let malformed = diff(&bytes);
+    let found = blamed(&malformed);
+    assert!(!found.is_empty());
+    for (blame, confidence, says) in found {
+        assert_eq!((blame, confidence), (Blame::CompilerOrCfi, Confidence::Medium), "{says}");
+    }
+}
+
+/// Who has broken a row that can't be read, nothing tells.
+#[test]
+fn a_row_that_can_not_be_read_is_nobodys() {
+    let mut bytes = build("gnu-2.44/amd64/recursion.O2");
+    let subject = Subject::parse(&bytes).expect("a build");
+    let sframe = subject.sframe.expect("a section");
+    let section = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
+    let start = subject.symbols.addresses_of("descend")[0];
+    let fde = section.fdes().flatten().find(|fde| fde.start == start).expect("an FDE");
+    let file = object::File::parse(&*bytes).expect("ELF");
+    let section = file.section_by_name(".sframe").expect("it").file_range().expect("bytes").0;
+    let at = usize::try_from(section).expect("small") + fde.rows_offset + 1;
+    // The width of data words that is reserved.
+    bytes[at] |= 0x60;
+    let report = diff(&bytes);
+    assert!(!report.findings.is_empty());
+    for (blame, confidence, says) in blamed(&report) {
+        assert_eq!((blame, confidence), (Blame::Unknown, Confidence::Low), "{says}");
+    }
+}
+
 /// A row that starts one instruction too late is wrong at one instruction.
 #[test]
 fn a_row_at_another_place_is_found_at_exactly_the_instructions_between() {
@@ -424,6 +505,43 @@ fn a_file_without_a_section_table_is_compared_by_its_segments(
 /// An amd64 file with two functions in sections of their own, all at address 0,
 /// as an assembler writes it.
 fn relocatable(cfa: [u8; 2]) -> Vec<u8> {
+    relocatable_at(cfa, None)
+}
+
+/// The same with the relocation of the second function's start at another offset.
+fn relocatable_at(cfa: [u8; 2], place: Option<u64>) -> Vec<u8> {
+    let mut sframe = vec![0xe2, 0xde, 3, 4, 3, 0, 0xf8, 0];
+    sframe.extend([2, 0, 0, 0, 6, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0]);
+    let mut relocations = Vec::new();
+    for function in 0..2_u8 {
+        let moved = place.filter(|_| function == 1);
+        relocations.push((moved.unwrap_or(sframe.len() as u64), u32::from(function) + 1, 24));
+        sframe.extend([0; 8]);
+        sframe.extend([3, 0, 0, 0, function * 14, 0, 0, 0]);
+    }
+    for offset in cfa {
+        sframe.extend([3, 0, 0, 0, 0, 0, 3, 8, 1, 3, offset, 2, 3, 8]);
+    }
+    relocatable_with(sframe, &relocations)
+}
+
+/// The same with the sections of two objects, one after the other.
+fn relocatable_concatenated() -> Vec<u8> {
+    let mut sframe = Vec::new();
+    let mut relocations = Vec::new();
+    for symbol in [1, 2] {
+        sframe.resize(sframe.len().next_multiple_of(8), 0);
+        // Starts count from the section that they are in.
+        sframe.extend([0xe2, 0xde, 3, 0, 3, 0, 0xf8, 0]);
+        sframe.extend([1, 0, 0, 0, 3, 0, 0, 0, 14, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0]);
+        relocations.push((sframe.len() as u64, symbol, 24));
+        sframe.extend([0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+        sframe.extend([3, 0, 0, 0, 0, 0, 3, 8, 1, 3, 16, 2, 3, 8]);
+    }
+    relocatable_with(sframe, &relocations)
+}
+
+fn relocatable_with(sframe: Vec<u8>, sframe_relocations: &[(u64, u32, u32)]) -> Vec<u8> {
     // push rbx; pop rbx; ret
     let code = [0x53, 0x5b, 0xc3];
     let mut eh_frame = vec![0x14, 0, 0, 0, 0, 0, 0, 0, 1];
@@ -438,24 +556,13 @@ fn relocatable(cfa: [u8; 2]) -> Vec<u8> {
         eh_frame.extend([0x41, 0x0e, 16, 0x41, 0x0e, 8, 0]);
         eh_relocations.push((u64::from(at) + 8, u32::from(function) + 1, 2));
     }
-    let mut sframe = vec![0xe2, 0xde, 3, 4, 3, 0, 0xf8, 0];
-    sframe.extend([2, 0, 0, 0, 6, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0]);
-    let mut sframe_relocations = Vec::new();
-    for function in 0..2_u8 {
-        sframe_relocations.push((sframe.len() as u64, u32::from(function) + 1, 24));
-        sframe.extend([0; 8]);
-        sframe.extend([3, 0, 0, 0, function * 14, 0, 0, 0]);
-    }
-    for offset in cfa {
-        sframe.extend([3, 0, 0, 0, 0, 0, 3, 8, 1, 3, offset, 2, 3, 8]);
-    }
     let sections = [
         ((".text.first", [1, 0, 0], [6, 0]), code.to_vec()),
         ((".text.second", [1, 0, 0], [6, 0]), code.to_vec()),
         ((".eh_frame", [1, 0, 0], [2, 0]), eh_frame),
         ((".rela.eh_frame", [4, 7, 3], [0, 24]), relocations(&eh_relocations)),
         ((".sframe", [0x6fff_fff4, 0, 0], [2, 0]), sframe),
-        ((".rela.sframe", [4, 7, 5], [0, 24]), relocations(&sframe_relocations)),
+        ((".rela.sframe", [4, 7, 5], [0, 24]), relocations(sframe_relocations)),
         ((".symtab", [2, 8, 1], [0, 24]), symbols()),
         ((".strtab", [3, 0, 0], [0, 0]), b"\0first\0second\0".to_vec()),
     ];
@@ -524,6 +631,35 @@ fn sections_of_a_relocatable_file_are_kept_apart() {
     assert_eq!((finding.section.as_deref(), finding.pc.0), (Some(".text.second"), 1));
     assert_eq!((&*finding.sframe, &*finding.eh_frame), ("SP+24", "SP+16"));
     assert!(report.text().contains(".text.second: 0x1"), "{}", report.text());
+}
+
+/// As GNU ld -r of binutils 2.40 and 2.44 does it for all objects but the first; and as LLD does it.
+#[test]
+fn an_object_that_was_not_merged_is_the_linkers_one_fault() {
+    const IN_FIRST_ROW: u64 = 67;
+    let bytes = relocatable_at([16, 16], Some(IN_FIRST_ROW));
+    let report = diff(&bytes);
+    let [finding] = &report.findings[..] else { panic!("{:?}", found(&report)) };
+    assert_eq!((finding.field, finding.blame), (Field::Section, Blame::ProducerLinker));
+    assert_eq!((finding.section.as_deref(), finding.pc.0), (Some(".sframe"), IN_FIRST_ROW));
+    assert_eq!((report.compared, report.agree, finding.pcs), (3, 3, 3));
+    let [lost] = &report.uncovered[..] else { panic!("{:?}", report.uncovered) };
+    assert_eq!((&*lost.extent.function, lost.reason), ("second", Some(Reason::NotMerged)));
+    assert!(report.only_sframe.is_empty(), "{:?}", report.only_sframe);
+    let errors = |bytes: &[u8]| {
+        let report = lint_file(bytes, "file").expect("a file that can be linted");
+        let errors = report.findings.into_iter().filter(|finding| finding.severity == "error");
+        errors.map(|finding| (finding.rule, finding.offset)).collect::<Vec<_>>()
+    };
+    assert_eq!(errors(&bytes), [("SF413", 67)]);
+    assert_eq!(errors(&relocatable([16, 16])), []);
+
+    let bytes = relocatable_concatenated();
+    assert_eq!(errors(&bytes), [("SF121", 64)]);
+    let report = diff(&bytes);
+    let [finding] = &report.findings[..] else { panic!("{:?}", found(&report)) };
+    assert_eq!((finding.field, finding.blame, finding.pcs), (Field::Section, Blame::ProducerLinker, 3));
+    assert_eq!((report.compared, report.agree, report.uncovered[0].reason), (3, 3, Some(Reason::NotMerged)));
 }
 
 /// What SFrame has no form for is no difference.
@@ -618,7 +754,10 @@ fn the_command_ends_with_0_or_1_and_its_document_has_the_promised_keys() {
     for key in ["functions", "pcs", "compared", "agree"] {
         assert!(report[key].as_u64() > Some(0), "{key}");
     }
-    for key in ["pc", "function", "field", "sframe", "eh_frame", "message"] {
+    assert!(report["findings"][0]["evidence"][0]["says"].is_string());
+    for key in
+        ["pc", "function", "field", "sframe", "eh_frame", "message", "blame", "confidence", "cfi_section"]
+    {
         assert!(report["findings"][0][key].is_string(), "{key}");
     }
     let output = bench(&["diff", "corpus/builds/gnu-2.47/amd64/remember_restore.O2"]);

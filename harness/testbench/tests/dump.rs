@@ -69,7 +69,7 @@ fn dumped(name: &str, bytes: &[u8]) -> (String, Value, usize) {
     let input = Input::open(bytes, None).unwrap_or_else(|error| panic!("{name}: {error}"));
     let dump = Dump::decode(&input.data, input.address).unwrap_or_else(|error| panic!("{name}: {error}"));
     let document = serde_json::to_value(Document::new(name, &input, &dump)).expect("JSON");
-    (text(name, input.format, &dump), document, dump.errors.len())
+    (text(name, input.format, &dump).to_string(), document, dump.errors.len())
 }
 
 /// Where the section lies in a file.
@@ -250,7 +250,7 @@ fn every_byte_of_a_section_shows_in_the_json(
                 let document = serde_json::to_value(Document::new("", &input, &dump)).expect("JSON");
                 assert_ne!(document, sound, "bit {bit} at offset {:#x}", at - range.start);
                 let text = text("", input.format, &dump);
-                texts_that_differ += usize::from(text != sound_text || !dump.errors.is_empty());
+                texts_that_differ += usize::from(*text != *sound_text || !dump.errors.is_empty());
             } else {
                 texts_that_differ += 1;
             }

@@ -206,3 +206,155 @@ fn a_finding() -> Value {
         "blame": "unknown", "confidence": "low", "evidence": [], "listing": [], "stack": null, "message": ""
     })
 }
+
+/// Shards that would be parts of a run, if they were of the same one.
+#[test]
+fn shards_of_different_runs_are_refused_with_what_differs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let name = |name: &str| at(name).to_str().expect("a name").to_owned();
+    let shard = |folder: &str, rest: &[&str]| {
+        let folder = name(folder);
+        let selection = ["run", "--spec", "leaf", "--report", &folder];
+        let output = bench(&[&selection[..], rest].concat());
+        assert!(matches!(status(&output), 0 | 3), "{output:?}");
+    };
+    let merged = |one: &str, other: &str| {
+        let output = bench(&["merge", &name(one), &name(other)]);
+        (status(&output), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let gnu = ["--toolchain", "gnu-2.47"];
+    shard("amd64", &[&gnu[..], &["--abi", "amd64", "--shard", "1/2"]].concat());
+    shard("other half", &[&gnu[..], &["--abi", "amd64", "--shard", "2/2"]].concat());
+    assert_eq!(merged("amd64", "other half").0, 0);
+    let engine = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
+    for (folder, rest, expected) in [
+        (
+            "s390x",
+            &["--abi", "s390x"][..],
+            "selection: --spec leaf --abi amd64 --toolchain gnu-2.47 / --spec leaf --abi s390x --toolchain gnu-2.47",
+        ),
+        ("pattern", &["--abi", "amd64", "--pattern", "second"], "pattern: first / second"),
+        ("budget", &["--abi", "amd64", "--budget", "1000000"], " / 1000000"),
+        ("unwinder", &["--abi", "amd64", "--unwinder", engine], "unwinder: sframe-engine 0.1.0 / "),
+    ] {
+        shard(folder, &[&gnu[..], rest, &["--shard", "2/2"]].concat());
+        let (status, message) = merged("amd64", folder);
+        assert_eq!(status, 2, "{message}");
+        let says_which = message.contains(&name("amd64")) && message.contains(&name(folder));
+        assert!(says_which && message.contains("are of different runs: "), "{message}");
+        assert!(message.contains(expected) && message.lines().count() == 1, "{expected}: {message}");
+    }
+    for (key, value, expected) in [
+        ("bench", json!("0.0.1"), "bench: 0.1.0 / 0.0.1"),
+        ("corpus", json!("ab"), " / ab"),
+        ("specs", json!("cd"), " / cd"),
+    ] {
+        let original = text(&at("other half").join("report.json"));
+        edit(&at("other half").join("report.json"), |report| report["run"][key] = value);
+        let (status, message) = merged("amd64", "other half");
+        assert!(
+            status == 2 && message.contains(&format!("{key}: ")) && message.contains(expected),
+            "{message}"
+        );
+        std::fs::write(at("other half").join("report.json"), original).expect("a file");
+    }
+    // On different days it is the same run, which began on the first.
+    edit(&at("other half").join("report.json"), |report| report["run"]["date"] = json!("2001-02-03"));
+    let output = bench(&["merge", &name("amd64"), &name("other half"), "--json"]);
+    let joined: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(joined["run"]["date"], "2001-02-03");
+    assert_eq!(joined["run"]["selection"]["abi"], json!(["amd64"]));
+    let report = text(&at("amd64").join("report.json"));
+    assert!(!report.contains(&name("")), "the report has a path of its machine");
+    edit(&at("other half").join("report.json"), |report| report["run"] = Value::Null);
+    let (status, message) = merged("amd64", "other half");
+    assert!(status == 2 && message.contains("does not say of which run it is"), "{message}");
+}
+
+#[test]
+fn a_baseline_is_of_a_whole_run_and_tells_what_was_left_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let name = |name: &str| at(name).to_str().expect("a name").to_owned();
+    let report = at("shard").join("report.json");
+    assert_eq!(status(&run(&at("shard"), &["--shard", "1/2"])), 0);
+    let create = || {
+        let output = bench(&["baseline", "create", &name("baseline"), report.to_str().expect("a name")]);
+        assert!(!at("baseline").exists());
+        (status(&output), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let refused = |expected: &str| {
+        let (status, message) = create();
+        assert!(status == 2 && message.contains(expected) && message.lines().count() == 1, "{message}");
+    };
+    refused("of shard 1/2 of a run only");
+    edit(&report, |report| {
+        report["shard"] = Value::Null;
+        let cases = report["cases"].as_array_mut().expect("cases");
+        cases.push(cases[0].clone());
+    });
+    refused("twice");
+    edit(&report, |report| report["schema"] = json!(9));
+    refused("the report is of form 9");
+
+    assert_eq!(status(&run(&at("whole"), &[])), 0);
+    let whole = name("whole/report.json");
+    assert_eq!(status(&bench(&["baseline", "create", &name("baseline"), &whole])), 0);
+    let cases = serde_json::from_str::<Value>(&text(&at("baseline"))).expect("JSON");
+    let all = cases["cases"].as_object().expect("cases").len();
+    let output = run(&at("less"), &["--abi", "amd64", "--baseline", &name("baseline")]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    let less: Value = serde_json::from_str(&text(&at("less").join("report.json"))).expect("JSON");
+    let left_out = all - less["cases"].as_array().expect("cases").len();
+    let says = format!(
+        "{left_out} cases of the baseline were not run (selection: --spec recursion --abi amd64 --toolchain gnu-2.44)"
+    );
+    assert!(left_out > 0 && String::from_utf8_lossy(&output.stderr).contains(&says), "{says}: {output:?}");
+    // What was not run is not gone.
+    let before = text(&at("baseline"));
+    let output = bench(&["baseline", "update", &name("baseline"), &name("less/report.json")]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&says), "{output:?}");
+    assert_eq!(text(&at("baseline")), before);
+}
+
+#[test]
+fn the_files_of_the_corpus_are_those_of_its_manifest() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let corpus = folder.path().join("corpus");
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let build = "gnu-2.47/amd64/leaf.O2";
+    let manifest =
+        sframe_testbench::corpus::Manifest::load(&repository.join("corpus")).expect("the manifest");
+    manifest.check_files(&repository.join("corpus")).expect("the committed corpus");
+    let entry = serde_json::to_value(manifest.get(build).expect("a build")).expect("JSON");
+    let file = corpus.join("builds").join(build);
+    std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+    std::fs::create_dir(folder.path().join("specs")).expect("a folder");
+    std::fs::copy(repository.join("corpus/builds").join(build), &file).expect("a build");
+    std::fs::write(corpus.join("manifest.yaml"), json!({"schema": 1, "builds": [entry]}).to_string())
+        .expect("a manifest");
+    let spec = "program: leaf\nsummary: x\ntargets: [amd64]\ntoolchains: [gnu-2.47]\nstops: [{at: main}]\n";
+    std::fs::write(folder.path().join("specs/leaf.yaml"), spec).expect("a spec");
+    let run = || {
+        let specs = folder.path().join("specs");
+        let [corpus, specs] = [&corpus, &specs].map(|path| path.to_str().expect("a name"));
+        let output = bench(&["run", "--corpus", corpus, "--specs", specs]);
+        (status(&output), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(run().0, 0, "{}", run().1);
+    std::fs::write(file.with_file_name(".hidden"), "").expect("a file");
+    assert_eq!(run().0, 0);
+    let other = file.with_file_name("recursion.O2");
+    std::fs::write(&other, "").expect("a file");
+    let (status, message) = run();
+    assert!(
+        status == 2 && message.contains("recursion.O2: the manifest has no build of this file"),
+        "{message}"
+    );
+    std::fs::remove_file(&other).expect("a file");
+    std::fs::remove_file(&file).expect("a file");
+    let (status, message) = run();
+    assert!(status == 2 && message.contains("its file is not there"), "{message}");
+}

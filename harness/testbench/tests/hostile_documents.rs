@@ -355,7 +355,7 @@ fn every_key_of_a_report_with_a_wrong_value_is_an_error_or_means_something() {
     ];
     let report = report();
     let sound: Report = serde_json::from_value(report.clone()).expect("a report");
-    let baseline = Baseline::of(&sound);
+    let baseline = Baseline::of(&sound).expect("a sound report");
     let mut places = Vec::new();
     paths(&report, &Vec::new(), &mut places);
     let texts: Vec<String> =

@@ -10,6 +10,7 @@ use sframe_testbench::case::{CaseReport, Outcome};
 use sframe_testbench::finding::{Address, Confidence, Finding, FindingRow};
 use sframe_testbench::report::{Report, markdown};
 use sframe_testbench::spec::{Blame, Verdict};
+use sframe_testbench::text::neutral;
 
 /// Runs the bench in the repository.
 fn bench(arguments: &[&str]) -> Output {
@@ -180,11 +181,8 @@ fn names_stay_what_they_are(#[case] name: &str) {
     skipped.findings.clear();
     let text = markdown(&Report::new(vec![case, broken, skipped]));
     let seen = read(&text);
-    let printable: String = name
-        .chars()
-        .map(|c| if c.is_ascii() && !c.is_control() { c.to_string() } else { c.escape_unicode().to_string() })
-        .collect();
-    let shown = if name.trim().is_empty() { "(empty)" } else { printable.as_str() };
+    let printable = neutral(name);
+    let shown = if name.trim().is_empty() { "(empty)" } else { &*printable };
     // One row, of nine cells, in which the name is as it was.
     let [_, row] = &seen.rows[..] else { panic!("{:?}\n{text}", seen.rows) };
     assert_eq!((row.len(), row[0].as_str()), (9, shown), "{text}");

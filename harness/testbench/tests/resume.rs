@@ -178,14 +178,14 @@ fn a_journal_of_something_else_is_refused_and_nothing_is_touched() {
         assert!(std::fs::read(journal(folder)).expect("a journal") == before);
         assert!(std::fs::read(folder.join("report.json")).expect("a report") == report);
     };
-    refused(&["--budget", "1000000"], "another budget: it can't be resumed");
-    refused(&["--pattern", "second"], "another pattern");
-    refused(&["--abi", "amd64"], "another abi");
+    refused(&["--budget", "1000000"], " / 1000000): it can't be resumed");
+    refused(&["--pattern", "second"], "another pattern (\"first\" / \"second\")");
+    refused(&["--abi", "amd64"], "another abi ([] / [\"amd64\"])");
     refused(&["--spec", "recursion"], "another spec");
     refused(&["--toolchain", "gnu-2.44"], "another toolchain");
     refused(&["--shard", "1/2"], "another shard");
     let engine = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
-    refused(&["--unwinder", engine], "another listings, unwinder");
+    refused(&["--unwinder", engine], "another listings (true / false), unwinder (null / ");
 
     let whole = std::fs::read_to_string(journal(folder)).expect("a journal");
     let (header, cases) = whole.split_once('\n').expect("lines");
@@ -251,7 +251,11 @@ fn what_has_changed_or_was_broken_is_run_again() {
         assert_eq!(count, if again { 2 } else { 1 }, "{id}");
         assert_eq!(all[&id], 1);
     }
-    assert!(std::fs::read(report.join("report.json")).expect("a report") == first);
+    let [mut first, mut second] = [first, std::fs::read(report.join("report.json")).expect("a report")]
+        .map(|text| serde_json::from_slice::<Value>(&text).expect("JSON"));
+    // The specs of the run are others now, and all else is the same.
+    assert_ne!(first["run"]["specs"].take(), second["run"]["specs"].take());
+    assert!(first == second);
 }
 
 /// A limit on the size of files stands for a disk that is full.

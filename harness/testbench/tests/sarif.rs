@@ -53,7 +53,10 @@ fn location(value: &Value) -> Result<(), String> {
     keys(value, &["physicalLocation"], &["logicalLocations", "message"])?;
     let physical = &value["physicalLocation"];
     keys(physical, &["artifactLocation"], &["address", "region"])?;
-    keys(&physical["artifactLocation"], &["uri"], &[])?;
+    keys(&physical["artifactLocation"], &["uri"], &["uriBaseId"])?;
+    if physical["artifactLocation"].get("uriBaseId").is_some_and(|base| base != "%SRCROOT%") {
+        return Err(format!("no known base: {physical}"));
+    }
     let uri = physical["artifactLocation"]["uri"].as_str().unwrap_or_default();
     if uri.is_empty() || !uri.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(format!("no URI: {uri}"));
@@ -83,6 +86,15 @@ fn result(value: &Value, rules: &BTreeSet<&str>) -> Result<(), String> {
     one_of(&value["level"], &["none", "note", "warning", "error"])?;
     message(&value["message"])?;
     list(&value["locations"])?.iter().try_for_each(location)?;
+    // Not of the form, but of GitHub's use of it.
+    let lines = list(&value["locations"])?.iter();
+    if lines.clone().any(|location| location["physicalLocation"].get("region").is_none()) {
+        return Err(format!("a result without a line: {value}"));
+    }
+    // What sarif-tools takes for the author of a line.
+    if value["properties"].get("blame").is_some() {
+        return Err("`properties.blame` is none of ours".to_owned());
+    }
     value.get("relatedLocations").map_or(Ok(&Vec::new()), list)?.iter().try_for_each(location)?;
     for fingerprint in value.get("partialFingerprints").map_or(Ok(&Map::new()), object)?.values() {
         fingerprint.as_str().filter(|text| text.len() == 16).ok_or(format!("{fingerprint}"))?;
@@ -102,7 +114,7 @@ fn valid(log: &Value) -> Result<(), String> {
     keys(log, &["version", "runs"], &["$schema"])?;
     one_of(&log["version"], &["2.1.0"])?;
     for run in list(&log["runs"])? {
-        keys(run, &["tool", "results"], &["invocations", "columnKind"])?;
+        keys(run, &["tool", "results"], &["invocations", "columnKind", "originalUriBaseIds"])?;
         keys(&run["tool"], &["driver"], &[])?;
         let driver = &run["tool"]["driver"];
         keys(driver, &["name"], &["semanticVersion", "rules"])?;
@@ -159,7 +171,7 @@ fn results_of_a_check_say_where_and_keep_their_fingerprints() {
     let first = &results[0];
     assert_eq!(first["locations"][0]["logicalLocations"][0]["name"], "aligned_and_variable");
     assert_eq!(first["locations"][0]["physicalLocation"]["address"]["absoluteAddress"], 0x40_01d0);
-    assert_eq!(first["properties"]["blame"], "compiler-or-cfi");
+    assert_eq!(first["properties"]["responsible"], "compiler-or-cfi");
     let source = &first["relatedLocations"][0]["physicalLocation"];
     assert_eq!(source["artifactLocation"]["uri"], "realign.c");
 
@@ -217,6 +229,15 @@ fn what_is_no_sarif_is_not_taken_for_it() {
         ("rule", |log| log["runs"][0]["results"][0]["ruleId"] = json!("no-such-rule")),
         ("level", |log| log["runs"][0]["results"][0]["level"] = json!("fatal")),
         ("message", |log| log["runs"][0]["results"][0]["message"] = json!("text")),
+        ("no line of the result", |log| {
+            let location = &mut log["runs"][0]["results"][0]["locations"][0];
+            location["physicalLocation"].as_object_mut().expect("an object").remove("region");
+        }),
+        ("blame", |log| log["runs"][0]["results"][0]["properties"]["blame"] = json!("x")),
+        ("base", |log| {
+            let location = &mut log["runs"][0]["results"][0]["locations"][0];
+            location["physicalLocation"]["artifactLocation"]["uriBaseId"] = json!("HERE");
+        }),
         ("other key", |log| log["runs"][0]["results"][0]["hits"] = json!(1)),
         ("line", |log| {
             log["runs"][0]["results"][0]["relatedLocations"][0]["physicalLocation"]["region"]["startLine"] =

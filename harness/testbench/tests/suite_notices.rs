@@ -736,6 +736,18 @@ fn a_witness_that_takes_pc_fetches_for_calls_is_noticed() {
 }
 
 #[test]
+fn a_witness_that_takes_calls_over_speculation_traps_for_frames_is_noticed() {
+    let faults = WitnessFaults { misses_speculation_traps: true, ..WitnessFaults::default() };
+    assert_faults_are_noticed(faults, &["thunks_inline"]);
+}
+
+#[test]
+fn a_witness_that_wants_sp_unchanged_at_each_return_is_noticed() {
+    let faults = WitnessFaults { misses_outlined_frames: true, ..WitnessFaults::default() };
+    assert_faults_are_noticed(faults, &["outlined_frames"]);
+}
+
+#[test]
 fn a_witness_that_misses_signal_frames_is_noticed() {
     let faults = WitnessFaults { misses_signal_frames: true, ..WitnessFaults::default() };
     assert_faults_are_noticed(faults, &["signals"]);

@@ -176,7 +176,7 @@ fn take_step(section: &Section<'_>, step: &StepQuestion) -> StepAnswer {
         PcKind::Instruction => engine::Pc::Instruction(InstructionPointer(step.frame.pc.0)),
         PcKind::Return => engine::Pc::Return(ReturnAddress(step.frame.pc.0)),
     };
-    let frame = engine::Frame { pc, sp: step.frame.sp.0, fp: step.frame.fp.0 };
+    let frame = engine::Frame { pc, sp: step.frame.sp.0, fp: step.frame.fp.0, same_sp: 0 };
     let registers = step
         .registers
         .as_ref()

@@ -91,6 +91,9 @@ rules! {
     NO_FDES: "SF120" "no-fdes", Note, ALL, Header,
         "The section has no FDE, so it describes nothing.",
         "the section has no FDE";
+    CONCATENATED: "SF121" "concatenated-sections", Error, ALL, Header,
+        "One header accounts for the whole section; a linker that concatenates its input sections leaves a header for each, and readers go by the first.",
+        "sections after the first: {}; FDEs in them, which no reader finds: {}";
 
     // The FDEs.
     UNSORTED: "SF201" "fdes-unsorted", Error, ALL, Flags,

@@ -10,7 +10,7 @@ use crate::error::{Clause, Error};
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
 use crate::lint::section::{Place, Reporter};
-use crate::read::{Bytes, Flags, Version};
+use crate::read::{Bytes, Flags, Section, Version};
 
 /// What the header says, as far as it can be made sense of.
 pub(super) struct Layout<'a> {
@@ -99,6 +99,7 @@ fn read<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Result<Option<Layout<'a>>
     let fres_start = header_end + u64::from(freoff);
     let fres = fres_start..fres_start + u64::from(fre_len);
     check_tiles(header_end, &fdes, &fres, data.len() as u64, out);
+    check_rest(data, fdes.end.max(fres.end), out);
     if version != Version::V1 && num_fdes > 0 && fdes.start % 4 != 0 {
         out.report(&rules::FDE_ALIGNMENT, Place::at(20), [Value::Hex(fdes.start)]);
     }
@@ -184,10 +185,31 @@ fn check_tiles(header_end: u64, fdes: &Range<u64>, fres: &Range<u64>, len: u64, 
         let gap = Value::Number((fres.start - fdes.end).cast_signed());
         out.report(&rules::SUB_SECTION_GAP, Place::at(24), [gap, Value::Text("FRE")]);
     }
-    let end = fres.end.max(fdes.end);
-    if end < len {
-        let place = Place::at(usize::try_from(end).unwrap_or(usize::MAX));
-        out.report(&rules::TRAILING_BYTES, place, [Value::Number((len - end).cast_signed())]);
+}
+
+/// What lies past the last sub-section, which ends at `end`.
+fn check_rest(data: &[u8], end: u64, out: &mut Reporter<'_>) {
+    let len = data.len() as u64;
+    if end >= len {
+        return;
+    }
+    let following = || {
+        let first = Section::parse(data, 0).ok();
+        core::iter::successors(first.and_then(|first| first.following()), Section::following)
+    };
+    let fdes: u64 = following().map(|section| u64::from(section.header().num_fdes)).sum();
+    match following().next() {
+        // Without FDEs, nothing is lost.
+        Some(next) if fdes > 0 => {
+            // The first section's address is 0.
+            let place = Place::at(usize::try_from(next.address()).unwrap_or(usize::MAX));
+            let values = [number(following().count()), Value::Number(fdes.cast_signed())];
+            out.report(&rules::CONCATENATED, place, values);
+        }
+        _ => {
+            let place = Place::at(usize::try_from(end).unwrap_or(usize::MAX));
+            out.report(&rules::TRAILING_BYTES, place, [Value::Number((len - end).cast_signed())]);
+        }
     }
 }
 

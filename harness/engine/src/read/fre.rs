@@ -15,7 +15,7 @@ use crate::read::section::Section;
 use crate::rule::{Base, Recovery, RecoveryRule, Row};
 
 /// Width of the data words of a row (2.4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DataWordSize {
     /// 1 byte.
     One,
@@ -368,6 +368,15 @@ pub struct Fres<'a> {
     fre_type: FreType,
     offset: usize,
     left: u32,
+}
+
+impl Fres<'_> {
+    /// The start of the next row, or of the one that could not be read: it is known
+    /// also where what comes after it is cut or malformed. None where it is not in the section.
+    #[must_use]
+    pub fn next_start(&self) -> Option<u32> {
+        read_start(self.bytes, self.offset, self.fre_type).ok()
+    }
 }
 
 impl<'a> Iterator for Fres<'a> {

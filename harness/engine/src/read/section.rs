@@ -55,10 +55,30 @@ impl<'a> Section<'a> {
         self.address
     }
 
+    /// The bytes that it was read from, with what follows its sub-sections.
+    #[must_use]
+    pub fn data(&self) -> &'a [u8] {
+        self.bytes.slice(0..self.bytes.len())
+    }
+
     /// All FDEs, in the order of the section (2.3).
     #[must_use]
     pub const fn fdes(&self) -> Fdes<'_, 'a> {
         Fdes { section: self, next: 0 }
+    }
+
+    /// The section that comes after this one in the same bytes, past any padding of zeros.
+    ///
+    /// A section has one header, which accounts for all of it (2.2). A linker that
+    /// concatenates its input sections instead of merging them leaves one header for
+    /// each, and readers go by the first: they never find the FDEs of the others.
+    #[must_use]
+    pub fn following(&self) -> Option<Self> {
+        let end = self.fdes.end.max(self.fres.end);
+        let padding = self.bytes.slice(end..self.bytes.len()).iter().position(|byte| *byte != 0)?;
+        let start = end + padding;
+        let rest = self.bytes.slice(start..self.bytes.len());
+        Self::parse(rest, self.address.wrapping_add(start as u64)).ok()
     }
 
     /// Offset of an FDE from the start of the section.

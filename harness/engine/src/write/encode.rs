@@ -9,7 +9,8 @@ use super::section::{Function, Section};
 use crate::abi::{Abi, ByteOrder, DwarfRegister};
 use crate::constants::{
     HEADER_SIZE, SFRAME_BASE_REG_FP, SFRAME_BASE_REG_SP, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED,
-    SFRAME_F_FRAME_POINTER, SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_MAGIC, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT,
+    SFRAME_F_FRAME_POINTER, SFRAME_FRE_DATAWORD_1B, SFRAME_FRE_DATAWORD_2B, SFRAME_FRE_DATAWORD_4B,
+    SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_MAGIC, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT,
     SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR,
 };
 use crate::read::{DataWordSize, FdeType, FreType, PauthKey, PcType, Version};
@@ -49,8 +50,9 @@ impl Output {
 impl Section {
     /// Writes the section for an address.
     ///
-    /// Data words get the smallest width that holds all of a row's, and a flex
-    /// row ends with the last rule that is not the default, as GNU as writes them.
+    /// Data words get the smallest width that holds all of a row's, unless they were read
+    /// wider ([`Function::wide_rows`]), and a flex row ends with the last rule that is not
+    /// the default, as GNU as writes them.
     ///
     /// # Errors
     /// What the version can't express, with function and row.
@@ -245,15 +247,15 @@ impl Section {
             return Err(WriteErrorKind::StartTooLarge(row.start));
         }
         output.put(width, row.start.into());
-        let words = match (row.cfa, function.fde_type) {
-            (None, _) if self.version == Version::V1 => {
-                return Err(WriteErrorKind::UndefinedRaNotInVersion);
-            }
-            (None, _) => Vec::new(),
-            (Some(cfa), FdeType::Default) => self.default_words(&cfa, row)?,
-            (Some(cfa), FdeType::Flex) => self.flex_words(&cfa, row)?,
+        let words = self.words(function, row)?;
+        let asked = layout.data_words.filter(|_| !words.is_empty());
+        let least = asked.into_iter().chain(function.width_of(row)).max();
+        let size = word_size(&words, least)?;
+        let (code, width) = match size {
+            DataWordSize::One => (SFRAME_FRE_DATAWORD_1B, 1),
+            DataWordSize::Two => (SFRAME_FRE_DATAWORD_2B, 2),
+            DataWordSize::Four => (SFRAME_FRE_DATAWORD_4B, 4),
         };
-        let (size, width) = word_size(&words, layout.data_words)?;
         // A default row names its base here; rows without one leave the bit clear.
         let base = match (row.cfa, function.fde_type) {
             (Some(RecoveryRule { base: Base::Sp, .. }), FdeType::Default) => SFRAME_BASE_REG_SP,
@@ -261,11 +263,26 @@ impl Section {
         };
         // At most 6 words: three pairs.
         let count = u8::try_from(words.len()).unwrap_or(u8::MAX);
-        output.u8(u8::from(row.mangled_ra) << 7 | size << 5 | count << 1 | base);
+        output.u8(u8::from(row.mangled_ra) << 7 | code << 5 | count << 1 | base);
         for word in words {
             output.put(width, word.value());
         }
         Ok(())
+    }
+
+    /// The smallest width that holds the data words of a row (2.4.1).
+    pub(super) fn data_words(&self, function: &Function, row: &Row) -> Result<DataWordSize, WriteErrorKind> {
+        word_size(&self.words(function, row)?, None)
+    }
+
+    /// The data words of a row (3).
+    fn words(&self, function: &Function, row: &Row) -> Result<Vec<Word>, WriteErrorKind> {
+        match (row.cfa, function.fde_type) {
+            (None, _) if self.version == Version::V1 => Err(WriteErrorKind::UndefinedRaNotInVersion),
+            (None, _) => Ok(Vec::new()),
+            (Some(cfa), FdeType::Default) => self.default_words(&cfa, row),
+            (Some(cfa), FdeType::Flex) => self.flex_words(&cfa, row),
+        }
     }
 
     /// 3.1: CFA offset, RA offset where RA is not fixed, FP offset.
@@ -402,27 +419,26 @@ impl Word {
         }
     }
 
-    /// Whether a word of some bytes holds it.
-    fn fits(self, width: u32) -> bool {
+    /// Whether a data word of some width holds it.
+    fn fits(self, size: DataWordSize) -> bool {
+        let bits = 8 * size.width();
         let (low, high) = match self {
-            Self::Signed(_) => (-(1_i64 << (8 * width - 1)), (1_i64 << (8 * width - 1)) - 1),
-            Self::Unsigned(_) => (0, (1_i64 << (8 * width)) - 1),
+            Self::Signed(_) => (-(1_i64 << (bits - 1)), (1_i64 << (bits - 1)) - 1),
+            Self::Unsigned(_) => (0, (1_i64 << bits) - 1),
         };
         (low..=high).contains(&self.value())
     }
 }
 
-/// The code and the width of the smallest data words that hold a row's, and
-/// are as wide as asked for (2.4.1).
-fn word_size(words: &[Word], least: Option<DataWordSize>) -> Result<(u8, usize), WriteErrorKind> {
-    let least = least.filter(|_| !words.is_empty()).map_or(1, DataWordSize::width);
-    for (code, width) in [(0, 1), (1, 2), (2, 4)] {
-        if width as usize >= least && words.iter().all(|word| word.fits(width)) {
-            return Ok((code, width as usize));
-        }
-    }
-    let large = words.iter().find(|word| !word.fits(4)).map_or(0, |word| word.value());
-    Err(WriteErrorKind::OffsetNotEncodable(large))
+/// The smallest data words that hold a row's, and are as wide as asked for (2.4.1).
+fn word_size(words: &[Word], least: Option<DataWordSize>) -> Result<DataWordSize, WriteErrorKind> {
+    let fits = |size: &DataWordSize| {
+        least.is_none_or(|least| *size >= least) && words.iter().all(|word| word.fits(*size))
+    };
+    [DataWordSize::One, DataWordSize::Two, DataWordSize::Four].into_iter().find(fits).ok_or_else(|| {
+        let large = words.iter().find(|word| !word.fits(DataWordSize::Four));
+        WriteErrorKind::OffsetNotEncodable(large.map_or(0, |word| word.value()))
+    })
 }
 
 fn fre_type(function: &Function) -> FreType {

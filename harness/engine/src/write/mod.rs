@@ -29,4 +29,4 @@ mod section;
 pub use convert::{Conversion, LeftOut, Target};
 pub use error::{WriteError, WriteErrorKind};
 pub use layout::Layout;
-pub use section::{Function, Section};
+pub use section::{Function, Section, WideRow};

@@ -1,10 +1,11 @@
 //! What a section says, owned.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::abi::Abi;
 use crate::error::{Error, ErrorKind};
-use crate::read::{self, FdeType, Flags, FreType, PauthKey, PcType, Version};
+use crate::read::{self, DataWordSize, FdeType, Flags, FreType, PauthKey, PcType, Version};
 use crate::rule::Row;
 
 /// A section that can be changed and written (2).
@@ -51,6 +52,18 @@ pub struct Function {
     pub rows_position: u32,
     /// The rows. Their ends are not written: each follows from the next start.
     pub rows: Vec<Row>,
+    /// Rows whose data words are wider than their values need, by their starts.
+    pub wide_rows: BTreeMap<u32, WideRow>,
+}
+
+/// A row whose data words are wider than their values need (2.4.1): GNU as 2.40 and 2.44
+/// give the smallest number of a width, such as -128, the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WideRow {
+    /// The row that has this width. One that says something else has not.
+    pub row: Row,
+    /// The width.
+    pub data_words: DataWordSize,
 }
 
 impl Function {
@@ -62,6 +75,13 @@ impl Function {
             0x100..=0xffff => FreType::Addr2,
             _ => FreType::Addr4,
         }
+    }
+
+    /// The width that the data words of a row are known to have.
+    pub(super) fn width_of(&self, row: &Row) -> Option<DataWordSize> {
+        let wide = self.wide_rows.get(&row.start)?;
+        // The end is the next row's.
+        (Row { end: row.end, ..wide.row } == *row).then_some(wide.data_words)
     }
 }
 
@@ -99,13 +119,14 @@ impl Section {
                 rep_size: fde.rep_size,
                 rows_position: 0,
                 rows,
+                wide_rows: BTreeMap::new(),
             });
         }
         offsets.sort_unstable();
         for (position, (.., function)) in (0..).zip(offsets) {
             functions[function].rows_position = position;
         }
-        Ok(Self {
+        let mut owned = Self {
             version: header.version,
             flags: header.flags,
             abi: header.abi,
@@ -113,6 +134,25 @@ impl Section {
             fixed_ra_offset: header.fixed_ra_offset,
             auxiliary: section.auxiliary_header().to_vec(),
             functions,
-        })
+        };
+        for index in 0..owned.functions.len() {
+            owned.functions[index].wide_rows = owned.wide_rows(section, index)?;
+        }
+        Ok(owned)
+    }
+
+    /// The rows of a function whose data words are read wider than they would be written.
+    fn wide_rows(&self, section: &read::Section<'_>, index: usize) -> Result<BTreeMap<u32, WideRow>, Error> {
+        let function = &self.functions[index];
+        let mut wide = BTreeMap::new();
+        let fde = section.fde(u32::try_from(index).unwrap_or(u32::MAX))?;
+        for (fre, row) in section.fres(&fde).zip(&function.rows) {
+            let data_words = fre?.data_word_size();
+            let needed = self.data_words(function, row).ok().map(DataWordSize::width);
+            if needed.is_some_and(|needed| needed < data_words.width()) {
+                wide.insert(row.start, WideRow { row: *row, data_words });
+            }
+        }
+        Ok(wide)
     }
 }

@@ -104,6 +104,12 @@ fn header_cases() -> Vec<Case> {
         case(&["SF118"], changed(v2(), 12, &[2])),
         case(&["SF119"], trailing),
         case(&["SF120"], section(Version::V3, Abi::Amd64, &[])),
+        case(&["SF121"], [v2(), v2()].concat()),
+        // Padding, and sections of other objects, whatever their version.
+        case(&["SF121"], [v3(), vec![0; 7], v2(), v3()].concat()),
+        // What has no FDEs hides none, and what only starts as a section is none.
+        case(&["SF119"], [v2(), section(Version::V2, Abi::Amd64, &[])].concat()),
+        case(&["SF119"], [v2(), v2()[..40].to_vec()].concat()),
     ]
 }
 

@@ -389,3 +389,30 @@ fn a_section_may_be_longer_than_its_header_says() {
     bytes.extend([0; 7]);
     assert!(rules(&parse(&bytes), 0x1000).starts_with("CFA = SP+8"));
 }
+
+/// 2.2: a header accounts for one section. What follows is another one, whose
+/// offsets count from its own start.
+#[test]
+fn a_section_that_follows_another_one_is_read_at_its_own_address() {
+    for (version, abi) in
+        [(Version::V1, Abi::Aarch64Be), (Version::V2, Abi::Amd64), (Version::V3, Abi::S390x)]
+    {
+        let first = Builder::new(version, abi, &[function(0x1000, 4, &[fre(0, true, 1, &[8])])]).bytes();
+        let padding = vec![0; first.len().next_multiple_of(8) - first.len()];
+        let address = ADDRESS + (first.len() + padding.len()) as u64;
+        let second = Builder {
+            address,
+            ..Builder::new(version, abi, &[function(0x2000, 4, &[fre(0, true, 1, &[16])])])
+        };
+        let bytes = [&first[..], &padding, &second.bytes()].concat();
+        let section = parse(&bytes);
+        let following = section.following().expect("another section");
+        assert_eq!(following.address(), address, "{version} {abi}");
+        assert_eq!(following.fde(0).map(|fde| fde.start), Ok(0x2000), "{version} {abi}");
+        assert!(following.following().is_none());
+        // Readers go by the first header.
+        assert_eq!(rules(&section, 0x2000), "none");
+        assert!(parse(&first).following().is_none());
+        assert!(parse(&bytes[..bytes.len() - 1]).following().is_none(), "what is cut is no section");
+    }
+}

@@ -46,9 +46,13 @@ impl World {
 
     /// The same for a frame that has made a call.
     fn deeper(&self) -> Result<(Pc, u64, u64), StepError> {
-        let frame = Frame { pc: Pc::Return(ReturnAddress(0x1001)), sp: SP, fp: FP };
-        caller(self.step(&frame, false)?)
+        caller(self.step(&calling(FP, 0), false)?)
     }
+}
+
+/// A frame that has made a call.
+const fn calling(fp: u64, same_sp: u8) -> Frame {
+    Frame { pc: Pc::Return(ReturnAddress(0x1001)), sp: SP, fp, same_sp }
 }
 
 fn caller(step: Step) -> Result<(Pc, u64, u64), StepError> {
@@ -121,7 +125,7 @@ fn the_ends_have_names() {
     assert_eq!(misaligned.top(), Err(StepError::MisalignedCfa { cfa: SP + 20 }));
     let backwards = one_row(Abi::Amd64, true, &[-8]);
     assert_eq!(backwards.top(), Err(StepError::NoProgress { cfa: SP - 8, sp: SP }));
-    let stuck = one_row(Abi::Aarch64, true, &[0, -8, -16]);
+    let stuck = one_row(Abi::Amd64, true, &[0]);
     assert_eq!(stuck.deeper(), Err(StepError::NoProgress { cfa: SP, sp: SP }));
     let no_ra = one_row(Abi::Amd64, true, &[16]);
     assert_eq!(no_ra.top(), Err(StepError::Unreadable { tracked: Tracked::Ra, address: SP + 8 }));
@@ -131,6 +135,34 @@ fn the_ends_have_names() {
     assert_eq!(no_ra.step(&elsewhere, true), Err(StepError::NoFde));
     let late = World::new(Abi::Amd64, &[function(0x1000, 16, &[fre(4, true, 1, &[8])])]);
     assert_eq!(late.top(), Err(StepError::NoRow));
+}
+
+/// As s390x code before it has made its frame: RA is saved in its caller's, and a call follows.
+#[test]
+fn where_calls_leave_sp_alone_a_caller_may_have_the_same_sp() {
+    for (abi, offsets, ra) in [(Abi::S390x, &[0, -120][..], SP + 40), (Abi::Aarch64, &[0, 8, -16], SP + 8)] {
+        let world = one_row(abi, true, offsets).memory(&[(ra, 0x2222), (SP - 16, FP)]);
+        let Ok(Step::Caller(caller)) = world.step(&calling(FP, 0), false) else { panic!("{abi:?}") };
+        assert_eq!((caller.sp, caller.same_sp), (SP, 1), "{abi:?}");
+        let next = caller.frame().expect("a caller's frame");
+        assert_eq!((next.pc, next.same_sp), (returns_to(0x2222), 1), "{abi:?}");
+    }
+}
+
+/// Rules that lead from a frame to itself end all the same.
+#[test]
+fn a_walk_that_comes_back_to_a_frame_ends() {
+    let world = one_row(Abi::S390x, true, &[0, -120]).memory(&[(SP + 40, 0x1001)]);
+    let mut frame = calling(FP, 0);
+    let end = (0..=u8::MAX).find_map(|steps| match world.step(&frame, false) {
+        Ok(Step::Caller(caller)) => {
+            frame = caller.frame().expect("a caller's frame");
+            None
+        }
+        end => Some((steps, end)),
+    });
+    let stuck = Err(StepError::NoProgress { cfa: SP + 160, sp: SP });
+    assert_eq!(end, Some((Frame::SAME_SP_LIMIT, stuck)));
 }
 
 #[test]

@@ -15,12 +15,14 @@ pub static AARCH64: Cpu = cpu("aarch64", false, Mode::LITTLE_ENDIAN);
 pub static AARCH64_BE: Cpu = cpu("aarch64_be", true, Mode::BIG_ENDIAN);
 
 /// Bits of a virtual address: `TCR_EL1.T0SZ` and `T1SZ` are 64 less this.
-const ADDRESS_BITS: u32 = 39;
+const ADDRESS_BITS: u32 = 48;
 
 const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
     Cpu {
         name,
         big_endian,
+        user_end: 1 << ADDRESS_BITS,
+        physical_bits: 44,
         address_bits: ADDRESS_BITS,
         elf_machine: EM_AARCH64,
         arch: Arch::ARM64,
@@ -59,11 +61,17 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
         signal_frame: &SIGNAL_FRAME,
         linking: LINKING,
         control,
+        is_conditional: |_| false,
+        return_register,
+        skips_speculation_trap: |_, _| false,
+        retpoline_jump: |_| None,
+        direct_call: |_| None,
         fetches_pc,
         stack_pointer,
         signs,
         source,
         unreported,
+        is_privileged: |_| false,
         prepare,
         set_thread_pointer,
     }
@@ -233,6 +241,16 @@ fn control(code: &[u8]) -> Control {
     }
 }
 
+/// Arm ARM C6.2: `ret` names its register; `retaa` and `retab` have x30.
+fn return_register(code: &[u8]) -> Option<i32> {
+    let word = u32::from_le_bytes(*code.first_chunk()?);
+    match control(code) {
+        Control::Return if word & 0x0800 != 0 => Some(REGISTERS[30]),
+        Control::Return => REGISTERS[..31].get((word >> 5 & 0x1f) as usize).copied(),
+        _ => None,
+    }
+}
+
 const SP: u8 = 31;
 const FP: u8 = 29;
 
@@ -296,8 +314,15 @@ fn source(code: &[u8], register: u8) -> Source {
         let first = (word >> 5 & 0x1f) as u8;
         return if first == register { Source::Itself } else { Source::Register(first) };
     }
+    // adr and adrp; movz and movn; ldr of a literal.
+    let is_new = word & 0x1f00_0000 == 0x1000_0000
+        || matches!(word >> 23, 0b1_0010_0101 | 0b1_1010_0101)
+        || word & 0xbf00_0000 == 0x1800_0000;
+    if is_new && to == register {
+        return Source::Elsewhere;
+    }
     // Loads; those of pairs have a second target.
-    let is_load = word & 0x0a00_0000 == 0x0800_0000 && word & 1 << 22 != 0;
+    let is_load = word & 0x0e00_0000 == 0x0800_0000 && word & 1 << 22 != 0;
     let is_pair = word & 0x3a00_0000 == 0x2800_0000;
     if is_load && (to == register || (is_pair && second == register)) {
         return Source::Elsewhere;
@@ -342,7 +367,11 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     set(SCR_EL3, 1 << 17 | 1 << 16 | 1 << 10 | 1)?; // API, APK, RW, NS: no traps
     let size = u64::from(64 - ADDRESS_BITS);
     set(TCR_EL1, size | size << 16)?;
-    set(SCTLR_EL1, 1 << 31 | 1 << 30)?; // EnIA, EnIB
+    // EnIA, EnIB, UCI, nTWE, nTWI, UCT, DZE: what Linux lets user code do.
+    set(SCTLR_EL1, 1 << 31 | 1 << 30 | 1 << 26 | 1 << 18 | 1 << 16 | 1 << 15 | 1 << 14)?;
+    // EL0, in which a kernel's instructions are undefined. The emulator takes
+    // note of it when the next system register is written.
+    unicorn.reg_write(R::PSTATE, 0)?;
     for (name, key) in KEYS {
         unicorn.reg_write_arm64_coproc(&register(name, key))?;
     }
@@ -444,6 +473,24 @@ mod tests {
             (0xf940_0029, 9, Source::Elsewhere),   // ldr x9, [x1]
             (0xa940_2c2a, 11, Source::Elsewhere),  // ldp x10, x11, [x1]
             (0xf900_0029, 9, Source::Itself),      // str x9, [x1]
+        ] {
+            assert_eq!(source(&word.to_le_bytes(), register), expected, "{word:#010x}");
+        }
+    }
+
+    #[test]
+    fn addresses_that_instructions_make_come_from_elsewhere() {
+        for (word, register, expected) in [
+            (0x1000_0011_u32, 17, Source::Elsewhere), // adr x17, .
+            (0xb000_0009, 9, Source::Elsewhere),      // adrp x9, .+4096
+            (0xd280_0009, 9, Source::Elsewhere),      // mov x9, #0
+            (0x9280_0009, 9, Source::Elsewhere),      // mov x9, #-1
+            (0x5800_0049, 9, Source::Elsewhere),      // ldr x9, .+8
+            (0xf940_0049, 9, Source::Elsewhere),      // ldr x9, [x2]
+            (0xf2a0_0009, 9, Source::Itself),         // movk x9, #0, lsl #16
+            (0xfd40_0049, 9, Source::Itself),         // ldr d9, [x2]
+            (0x1000_0011, 9, Source::Itself),         // adr x17, .
+            (0x9100_03e9, 9, Source::Stack),          // mov x9, sp
         ] {
             assert_eq!(source(&word.to_le_bytes(), register), expected, "{word:#010x}");
         }

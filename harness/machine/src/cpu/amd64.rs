@@ -12,6 +12,8 @@ use super::{
 pub static AMD64: Cpu = Cpu {
     name: "amd64",
     big_endian: false,
+    user_end: 0x7fff_ffff_f000,
+    physical_bits: 52,
     address_bits: 64,
     elf_machine: EM_X86_64,
     arch: Arch::X86,
@@ -83,11 +85,17 @@ pub static AMD64: Cpu = Cpu {
     signal_frame: &SIGNAL_FRAME,
     linking: LINKING,
     control,
+    is_conditional: |_| false,
+    return_register: |_| None,
+    skips_speculation_trap,
+    retpoline_jump,
+    direct_call,
     fetches_pc,
     stack_pointer,
     signs: |_| None,
     source,
     unreported: |_| Unreported::Nothing,
+    is_privileged,
     prepare,
     set_thread_pointer,
 };
@@ -219,6 +227,118 @@ fn fetches_pc(code: &[u8]) -> bool {
     let (_, opcode) = without_prefixes(code);
     // push, sub from %rsp, endbr64.
     !matches!(opcode, [0x50..=0x57, ..] | [0x81 | 0x83, 0xec, ..] | [0x0f, 0x1e, 0xfa, ..])
+}
+
+/// Intel SDM volume 3, 6.9: the privileged instructions, and those that depend
+/// on the I/O privilege level, which is 0. The emulator is in the state that a
+/// kernel has, and would execute them.
+fn is_privileged(code: &[u8]) -> bool {
+    let (_, opcode) = without_prefixes(code);
+    match opcode {
+        // ins, outs; in, out; hlt; cli, sti.
+        [0x6c..=0x6f | 0xe4..=0xe7 | 0xec..=0xef | 0xf4 | 0xfa | 0xfb, ..] => true,
+        // clts, sysret, invd, wbinvd; mov of control and debug registers;
+        // wrmsr, rdmsr, rdpmc, sysexit; rsm.
+        [0x0f, 0x06..=0x09 | 0x20..=0x23 | 0x30 | 0x32 | 0x33 | 0x35 | 0xaa, ..] => true,
+        // lldt, ltr.
+        [0x0f, 0x00, modrm, ..] => matches!((modrm >> 3) & 7, 2 | 3),
+        // swapgs, xsetbv, clac, stac, and those of virtual machines.
+        [0x0f, 0x01, 0xf8 | 0xd1 | 0xca | 0xcb | 0xc2..=0xc4 | 0xd8..=0xdf, ..] => true,
+        // lgdt, lidt and invlpg of memory; lmsw.
+        [0x0f, 0x01, modrm, ..] => match ((modrm >> 3) & 7, modrm >> 6) {
+            (6, _) => true,
+            (2 | 3 | 7, mode) => mode != 3,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// `mov %reg,(%rsp)`, `ret`, and the `int3` with which straight-line speculation
+/// is stopped.
+fn retpoline_jump(code: &[u8]) -> Option<u64> {
+    match code {
+        [rex, 0x89, modrm, 0x24, 0xc3, next, ..] if rex & 0xf8 == 0x48 && modrm & 0xc7 == 0x04 => {
+            Some(if *next == 0xcc { 6 } else { 5 })
+        }
+        _ => None,
+    }
+}
+
+/// `call rel32`.
+fn direct_call(code: &[u8]) -> Option<(u64, i64)> {
+    match code {
+        [0xe8, a, b, c, d, ..] => Some((5, i32::from_le_bytes([*a, *b, *c, *d]).into())),
+        _ => None,
+    }
+}
+
+/// The length of a speculation trap: instructions that wait or do nothing, a
+/// jump back to one of them or an instruction that traps, and padding.
+fn speculation_trap(code: &[u8]) -> Option<usize> {
+    let mut closed = false;
+    let mut at = 0;
+    while let Some(rest) = code.get(at..).filter(|rest| !rest.is_empty()) {
+        let backwards = |displacement: i64, len: usize| {
+            let target = i64::try_from(at + len).ok()?.checked_add(displacement)?;
+            (0..=i64::try_from(at).ok()?).contains(&target).then_some(len)
+        };
+        at += match rest {
+            [0xf3, 0x90, ..] => 2,       // pause
+            [0x0f, 0xae, 0xe8, ..] => 3, // lfence
+            // jmp, to one of the instructions before or to itself.
+            [0xeb, to, ..] => {
+                closed = true;
+                backwards(to.cast_signed().into(), 2)?
+            }
+            [0xe9, a, b, c, d, ..] => {
+                closed = true;
+                backwards(i32::from_le_bytes([*a, *b, *c, *d]).into(), 5)?
+            }
+            // int3, ud2, hlt.
+            [0xcc | 0xf4, ..] => {
+                closed = true;
+                1
+            }
+            [0x0f, 0x0b, ..] => {
+                closed = true;
+                2
+            }
+            _ => nop(rest)?,
+        };
+    }
+    (closed && at == code.len()).then_some(at)
+}
+
+/// The length of an instruction that does nothing (Intel SDM volume 2, NOP).
+fn nop(code: &[u8]) -> Option<usize> {
+    let prefixes = code.iter().take_while(|byte| matches!(byte, 0x66 | 0x2e)).count();
+    match code.get(prefixes..)? {
+        [0x90, ..] => Some(prefixes + 1),
+        [0x0f, 0x1f, modrm, ..] => {
+            let (mode, low) = (modrm >> 6, modrm & 7);
+            let sib = usize::from(mode != 3 && low == 4);
+            let displacement = match mode {
+                1 => 1,
+                2 => 4,
+                _ => 0,
+            };
+            Some(prefixes + 3 + sib + displacement)
+        }
+        _ => None,
+    }
+}
+
+/// Retpolines (`mov %reg,(%rsp)`) and return thunks (`lea 8(%rsp),%rsp`,
+/// `add $8,%rsp`), as compilers and the kernel write them.
+fn skips_speculation_trap(between: &[u8], callee: &[u8]) -> bool {
+    let (rex, opcode) = without_prefixes(callee);
+    let replaces = match opcode {
+        [0x89, modrm, 0x24, ..] => rex & 8 != 0 && modrm & 0xc7 == 0x04,
+        [0x8d, 0x64, 0x24, 8, ..] | [0x83, 0xc4, 8, ..] => rex & 8 != 0,
+        _ => false,
+    };
+    replaces && !between.is_empty() && speculation_trap(between).is_some()
 }
 
 fn stack_pointer(code: &[u8]) -> StackPointer {
@@ -356,6 +476,34 @@ mod tests {
             (&[0x48, 0x81, 0xec, 0, 1, 0, 0], false), // sub $256,%rsp
         ] {
             assert_eq!(fetches_pc(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn retpolines_are_told_from_calls_that_do_not_return() {
+        const TRAP: &[u8] = &[0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9]; // 1: pause; lfence; jmp 1b
+        const STORE: &[u8] = &[0x4c, 0x89, 0x1c, 0x24, 0xc3]; // mov %r11,(%rsp); ret
+        const SKIP: &[u8] = &[0x48, 0x8d, 0x64, 0x24, 0x08, 0xc3]; // lea 8(%rsp),%rsp; ret
+        let padded = [TRAP, &[0xcc; 9]].concat();
+        let nops = [TRAP, &[0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0]].concat();
+        for between in [TRAP, &padded, &nops, &[0xcc], &[0x0f, 0x0b], &[0xeb, 0xfe]] {
+            assert!(skips_speculation_trap(between, STORE), "{between:02x?}");
+            assert!(skips_speculation_trap(between, SKIP), "{between:02x?}");
+            // push %rbx: a function.
+            assert!(!skips_speculation_trap(between, &[0x53]), "{between:02x?}");
+            // mov %r11d,(%rsp) and mov %rbx,-8(%rsp) keep the return address.
+            assert!(!skips_speculation_trap(between, &[0x44, 0x89, 0x1c, 0x24]), "{between:02x?}");
+            assert!(!skips_speculation_trap(between, &[0x48, 0x89, 0x5c, 0x24, 0xf8]), "{between:02x?}");
+        }
+        for between in [
+            &[][..],                         // the PC is fetched
+            &[0x90],                         // falls through
+            &[0xf3, 0x90, 0xeb, 0xf0],       // leads elsewhere
+            &[0xf3, 0x90, 0xeb, 0x01],       // leads past the end
+            &[0xf3, 0x90, 0x0f, 0xae],       // is cut
+            &[0xe8, 0, 0, 0, 0, 0xeb, 0xfe], // calls
+        ] {
+            assert!(!skips_speculation_trap(between, STORE), "{between:02x?}");
         }
     }
 

@@ -77,9 +77,13 @@ pub enum AuthenticationKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Effect {
     pub(crate) control: Control,
+    /// Whether an indirect transfer of control depends on a condition.
+    pub(crate) is_conditional: bool,
     pub(crate) stack_pointer: StackPointer,
     /// The key with which it signs the link register.
     pub(crate) signs: Option<AuthenticationKey>,
+    /// Whether only a kernel may execute it.
+    pub(crate) is_privileged: bool,
     /// Whether it stores what Unicorn does not report.
     pub(crate) stores_unreported: bool,
 }
@@ -179,6 +183,10 @@ pub struct Cpu {
     pub name: &'static str,
     /// Whether data is big endian. Instructions of `aarch64_be` are little endian all the same.
     pub big_endian: bool,
+    /// The end of the addresses that Linux gives to a process.
+    pub(crate) user_end: u64,
+    /// Bits of an address that the emulated CPU has, where none are translated.
+    pub(crate) physical_bits: u32,
     /// Bits of a virtual address; pointer authentication uses those above.
     pub address_bits: u32,
     pub(crate) elf_machine: u16,
@@ -204,6 +212,21 @@ pub struct Cpu {
     pub(crate) signal_frame: &'static SignalFrame,
     pub(crate) linking: Linking,
     pub(crate) control: fn(&[u8]) -> Control,
+    /// Whether an indirect transfer of control may not happen, and the next
+    /// instruction follows.
+    pub(crate) is_conditional: fn(&[u8]) -> bool,
+    /// The register that holds where a return instruction leads.
+    pub(crate) return_register: fn(&[u8]) -> Option<i32>,
+    /// Whether a call skips a trap for speculation: what lies between its return
+    /// address and its callee only loops or traps, and the callee's first
+    /// instruction replaces the return address, so that nobody returns there.
+    pub(crate) skips_speculation_trap: fn(between: &[u8], callee: &[u8]) -> bool,
+    /// The length of what a retpoline ends with: its return address is replaced,
+    /// and it returns to it.
+    pub(crate) retpoline_jump: fn(&[u8]) -> Option<u64>,
+    /// The length of a call that names its callee, and how far that lies past the
+    /// call's end; where calls leave their return address on the stack.
+    pub(crate) direct_call: fn(&[u8]) -> Option<(u64, i64)>,
     /// Whether an instruction takes the return address of the call before it
     /// for the PC, rather than being the first one of a function.
     pub(crate) fetches_pc: fn(&[u8]) -> bool,
@@ -214,6 +237,9 @@ pub struct Cpu {
     /// instructions by which compilers compute new values of SP.
     pub(crate) source: fn(&[u8], u8) -> Source,
     pub(crate) unreported: fn(&[u8]) -> Unreported,
+    /// Whether only a kernel may execute an instruction, and the emulator, in
+    /// the state that `prepare` puts it into, would execute it all the same.
+    pub(crate) is_privileged: fn(&[u8]) -> bool,
     /// Puts the CPU into the state that user code expects.
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
     pub(crate) set_thread_pointer: fn(&mut Unicorn<'_, ()>, u64) -> Result<(), uc_error>,
@@ -229,8 +255,10 @@ impl Cpu {
     pub(crate) fn effect(&self, code: &[u8]) -> Effect {
         Effect {
             control: (self.control)(code),
+            is_conditional: (self.is_conditional)(code),
             stack_pointer: (self.stack_pointer)(code),
             signs: (self.signs)(code),
+            is_privileged: (self.is_privileged)(code),
             stores_unreported: (self.unreported)(code) != Unreported::Nothing,
         }
     }

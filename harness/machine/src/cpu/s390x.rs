@@ -12,6 +12,8 @@ use super::{
 pub static S390X: Cpu = Cpu {
     name: "s390x",
     big_endian: true,
+    user_end: 1 << 53,
+    physical_bits: 63,
     address_bits: 64,
     elf_machine: EM_S390,
     arch: Arch::S390X,
@@ -49,11 +51,17 @@ pub static S390X: Cpu = Cpu {
     signal_frame: &SIGNAL_FRAME,
     linking: LINKING,
     control,
+    is_conditional,
+    return_register: |code| (control(code) == Control::Return).then_some(R::R14 as i32),
+    skips_speculation_trap: |_, _| false,
+    retpoline_jump: |_| None,
+    direct_call: |_| None,
     fetches_pc,
     stack_pointer,
     signs: |_| None,
     source,
     unreported,
+    is_privileged: |_| false,
     prepare,
     set_thread_pointer,
 };
@@ -244,6 +252,18 @@ fn control(code: &[u8]) -> Control {
     }
 }
 
+/// All but the branches whose mask says always; what an `ex` or `exrl` executes
+/// may be no branch at all.
+fn is_conditional(code: &[u8]) -> bool {
+    let mask = code.get(1).map_or(15, |second| second >> 4);
+    match code.first() {
+        Some(0x07 | 0x47) => mask != 15,                        // bcr, bc
+        Some(0xe3) if code.get(5) == Some(&0x47) => mask != 15, // bic
+        Some(0x0b) => false,                                    // bsm
+        _ => matches!(control(code), Control::Indirect | Control::Return),
+    }
+}
+
 const SP: u8 = 15;
 const FP: u8 = 11;
 
@@ -261,8 +281,8 @@ fn source(code: &[u8], register: u8) -> Source {
     let base = nibbles(2).0;
     let last = code.get(5).copied().unwrap_or_default();
     match (code, last) {
-        // lgr: the operands are in the last byte.
-        ([0xb9, 0x04, ..], _) if nibbles(3).0 == register => from(nibbles(3).1),
+        // lgr, ltgr, locgr: the operands are in the last byte.
+        ([0xb9, 0x04 | 0x02 | 0xe2, ..], _) if nibbles(3).0 == register => from(nibbles(3).1),
         // agrk and sgrk.
         ([0xb9, 0xe8 | 0xe9, ..], _) if nibbles(3).0 == register => {
             if [nibbles(3).1, base].contains(&SP) {
@@ -281,10 +301,15 @@ fn source(code: &[u8], register: u8) -> Source {
                 from(base.max(second))
             }
         }
-        // lg, larl, lgdr.
-        ([0xe3, ..], 0x04) if first == register => Source::Elsewhere,
-        ([0xc0, ..], _) if first == register && second == 0 => Source::Elsewhere,
+        // lg, ltg; lgrl; larl, lgfi, llihf, llilf; lghi; llihh to llill; lgdr.
+        ([0xe3, ..], 0x02 | 0x04) if first == register => Source::Elsewhere,
+        ([0xc4, ..], _) if first == register && second == 8 => Source::Elsewhere,
+        ([0xc0, ..], _) if first == register && matches!(second, 0 | 1 | 0xe | 0xf) => Source::Elsewhere,
+        ([0xa7, ..], _) if first == register && second == 9 => Source::Elsewhere,
+        ([0xa5, ..], _) if first == register && second >= 0xc => Source::Elsewhere,
         ([0xb3, 0xcd, ..], _) if nibbles(3).0 == register => Source::Elsewhere,
+        // locg.
+        ([0xeb, ..], 0xe2) if first == register => Source::Elsewhere,
         // lmg, whose registers wrap.
         ([0xeb, ..], 0x04) if register.wrapping_sub(first) & 0xf <= second.wrapping_sub(first) & 0xf => {
             Source::Elsewhere
@@ -330,8 +355,9 @@ fn stack_pointer(code: &[u8]) -> StackPointer {
 /// vector instructions, without which programs die early and look clean.
 fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     const EXTENDED_AND_BASIC_ADDRESSING: u64 = 0x1_8000_0000;
+    const PROBLEM_STATE: u64 = 1 << (63 - 15);
     const AFP_AND_VECTOR: u64 = 0x6_0000;
-    unicorn.reg_write(R::PSWM, EXTENDED_AND_BASIC_ADDRESSING)?;
+    unicorn.reg_write(R::PSWM, EXTENDED_AND_BASIC_ADDRESSING | PROBLEM_STATE)?;
     let control = unicorn.reg_read(R::CR0)?;
     unicorn.reg_write(R::CR0, control | AFP_AND_VECTOR)
 }
@@ -378,6 +404,26 @@ mod tests {
     }
 
     #[test]
+    fn branches_that_may_not_be_taken_are_told_from_the_others() {
+        for (code, expected) in [
+            (&[0x07, 0xfe][..], false),                 // br %r14
+            (&[0x07, 0x8e], true),                      // ber %r14
+            (&[0x47, 0xf0, 0xe0, 0], false),            // b 0(%r14)
+            (&[0x47, 0x80, 0xe0, 0], true),             // be 0(%r14)
+            (&[0xec, 0x28, 0xe0, 0, 0, 0xfc], true),    // cgibe %r2,0,0(%r14)
+            (&[0xec, 0x12, 0xe0, 0, 0x80, 0xe4], true), // cgrbe %r1,%r2,0(%r14)
+            (&[0xe3, 0xf0, 0xe0, 0, 0, 0x47], false),   // bi 0(%r14)
+            (&[0xe3, 0x80, 0xe0, 0, 0, 0x47], true),    // bie 0(%r14)
+            (&[0xe3, 0x10, 0xe0, 0, 0, 0x46], true),    // bctg %r1,0(%r14)
+            (&[0xc6, 0, 0, 0, 0, 4], true),             // exrl
+            (&[0x0b, 0x0e], false),                     // bsm %r0,%r14
+            (&[0xa7, 0x84, 0, 4], false),               // je, which names its place itself
+        ] {
+            assert_eq!(is_conditional(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
     fn new_values_of_the_stack_pointer_are_told_by_their_source() {
         use StackPointer::{Copied, Frame, Loaded, Relative};
         for (code, expected) in [
@@ -397,6 +443,11 @@ mod tests {
             (&[0xb9, 0xe9, 0x10, 0xff], Relative),             // sgrk %r15,%r15,%r1
             (&[0xb3, 0xcd, 0x00, 0xf0], Frame),                // lgdr %r15,%f0
             (&[0xc0, 0xf0, 0, 0, 0, 8], Loaded),               // larl %r15,stack
+            (&[0xc4, 0xf8, 0, 0, 0, 8], Loaded),               // lgrl %r15,stack
+            (&[0xeb, 0xf8, 0x30, 0x00, 0x00, 0xe2], Loaded),   // locge %r15,0(%r3)
+            (&[0xe3, 0xf0, 0xb0, 0x00, 0x00, 0x02], Frame),    // ltg %r15,0(%r11)
+            (&[0xb9, 0x02, 0x00, 0xf3], Copied(3)),            // ltgr %r15,%r3
+            (&[0xc4, 0x18, 0, 0, 0, 8], Relative),             // lgrl %r1,stack
             (&[0x07, 0xfe], Relative),
             (&[], Relative),
         ] {

@@ -8,15 +8,9 @@ use std::collections::HashMap;
 
 use unicorn_engine::Unicorn;
 
-use super::prelude::PAGE_START;
 use crate::address_space::AddressSpace;
 use crate::cpu::{Cpu, LazyCall};
-
-/// Where the resolver lies, and the one that signs slots.
-pub(crate) const RESOLVER: u64 = PAGE_START;
-pub(crate) const SIGNING_RESOLVER: u64 = PAGE_START + 0x100;
-/// The second word of a global offset table names its image: this, and its index.
-const TOKENS: u64 = PAGE_START + 0x800;
+use crate::places::Places;
 
 /// The slots of lazily bound calls.
 #[derive(Clone, Debug, Default)]
@@ -29,14 +23,6 @@ pub(crate) struct Slots {
 impl Slots {
     pub(crate) fn new(images: usize) -> Self {
         Self { by_image: vec![Vec::new(); images], targets: HashMap::new() }
-    }
-
-    pub(crate) const fn resolver(&self, sign: bool) -> u64 {
-        if sign { SIGNING_RESOLVER } else { RESOLVER }
-    }
-
-    pub(crate) const fn token(&self, image: usize) -> u64 {
-        TOKENS + image as u64
     }
 
     pub(crate) fn add(&mut self, image: usize, slot: u64, target: u64) {
@@ -55,11 +41,11 @@ impl Slots {
     }
 
     /// Slot and function of a call.
-    fn find(&self, call: LazyCall) -> Option<(u64, u64)> {
+    fn find(&self, call: LazyCall, places: Places) -> Option<(u64, u64)> {
         let slot = match call {
             LazyCall::Slot(slot) => slot,
             LazyCall::Relocation { image, number } => {
-                let image = usize::try_from(image.checked_sub(TOKENS)?).ok()?;
+                let image = usize::try_from(image.checked_sub(places.token(0))?).ok()?;
                 (*self.by_image.get(image)?.get(usize::try_from(number).ok()?)?)?
             }
         };
@@ -75,9 +61,10 @@ impl Slots {
         space: &AddressSpace,
         unicorn: &mut Unicorn<'_, ()>,
         sp: u64,
+        places: Places,
     ) -> Result<u64, String> {
         let call = (cpu.linking.lazy_call)(sp, &|address| space.read_u64(address));
-        let Some((slot, target)) = call.and_then(|call| self.find(call)) else {
+        let Some((slot, target)) = call.and_then(|call| self.find(call, places)) else {
             return Err(format!("the procedure linkage table left nothing to bind: {call:x?}"));
         };
         if !space.write_u64(slot, target) {
@@ -86,9 +73,4 @@ impl Slots {
         unicorn.reg_write(cpu.linking.target, target).map_err(|error| format!("{error:?}"))?;
         Ok(slot)
     }
-}
-
-/// Whether an instruction is the first of a resolver.
-pub(crate) const fn is_resolver(pc: u64) -> bool {
-    pc == RESOLVER || pc == SIGNING_RESOLVER
 }

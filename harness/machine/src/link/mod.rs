@@ -13,6 +13,7 @@ mod symbols;
 
 use crate::dynamic::Tables;
 use crate::image::{Image, LoadError, malformed};
+use crate::places::Places;
 use lazy::Slots;
 use symbols::Scope;
 
@@ -33,6 +34,8 @@ pub(crate) struct Plan {
     pub(crate) slots: Slots,
     /// Variables of each thread.
     pub(crate) thread_storage: ThreadLayout,
+    /// Where the machine's own memory lies.
+    pub(crate) places: Places,
 }
 
 /// A word whose value the program computes.
@@ -71,15 +74,13 @@ pub(crate) struct ThreadLayout {
     pub(crate) len: u64,
 }
 
-/// Whether an address lies in the machine's own code: that of its dynamic linker.
-#[must_use]
-pub fn is_linker(address: u64) -> bool {
-    (prelude::PAGE_START..prelude::PAGE_START + crate::address_space::PAGE).contains(&address)
-}
-
 /// Works out what has to be done for images, the executable first.
 pub(crate) fn plan(images: &[(String, Image<'_>)]) -> Result<Plan, LoadError> {
-    let mut plan = Plan::default();
+    let ranges: Vec<_> = images.iter().map(|(_, image)| image.range()).collect();
+    let end = images.first().map_or(0, |(_, executable)| executable.cpu.user_end);
+    let places = Places::among(&ranges, end)
+        .ok_or_else(|| malformed("the images leave no room in the address space for a stack"))?;
+    let mut plan = Plan { places, ..Plan::default() };
     if !images.first().is_some_and(|(_, executable)| executable.is_dynamic()) {
         return Ok(plan);
     }

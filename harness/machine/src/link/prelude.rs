@@ -5,22 +5,14 @@ use std::cell::RefCell;
 
 use unicorn_engine::{Unicorn, uc_error};
 
-use super::lazy::{RESOLVER, SIGNING_RESOLVER};
 use super::{Initialiser, Plan};
 use crate::address_space::{AddressSpace, MapError, PAGE, Permissions};
 use crate::call_stack::Bottom;
 use crate::cpu::{Cpu, Link};
-use crate::image::IMAGE_LIMIT;
 use crate::machine::{self, Run};
 use crate::outcome::{Broken, End};
+use crate::places::Places;
 use crate::process::{self, Pattern};
-
-/// The page of the machine's own code.
-pub(crate) const PAGE_START: u64 = IMAGE_LIMIT + 0x20_0000;
-/// One instruction that signs a slot.
-const SIGN: u64 = PAGE_START + 0x200;
-/// Where functions return to that nobody has called.
-const NOBODY: u64 = PAGE_START + 0x400;
 
 impl Plan {
     fn is_empty(&self) -> bool {
@@ -33,22 +25,25 @@ impl Plan {
             return Ok(());
         }
         let permissions = Permissions { read: true, write: false, execute: true };
-        space.map(PAGE_START, PAGE, permissions)?;
+        let places = self.places;
+        let page = places.linker();
+        space.map(page.start, PAGE, permissions)?;
         let linking = &cpu.linking;
-        let mut stored = space.write(RESOLVER, linking.resolver);
+        let mut stored = space.write(places.resolver(false), linking.resolver);
         if let Some(signing) = &linking.signing {
-            stored &= space.write(SIGNING_RESOLVER, signing.resolver) && space.write(SIGN, &signing.sign);
+            stored &= space.write(places.resolver(true), signing.resolver)
+                && space.write(places.sign(), &signing.sign);
         }
         stored &= self.words.iter().all(|(address, value)| space.write_u64(*address, *value));
         for (offset, bytes) in &self.thread_storage.initial {
-            stored &= space.write(process::THREAD_POINTER.wrapping_add_signed(*offset), bytes);
+            stored &= space.write(places.thread_pointer().wrapping_add_signed(*offset), bytes);
         }
         if !linking.thread_storage_above {
             // Where ld.so keeps a thread's own address, beside that at 0.
-            stored &= space.write_u64(process::THREAD_POINTER + 16, process::THREAD_POINTER);
+            stored &= space.write_u64(places.thread_pointer() + 16, places.thread_pointer());
         }
         // Places were checked against the segments, which are mapped.
-        if stored { Ok(()) } else { Err(MapError::Overlap { start: PAGE_START, end: PAGE_START + PAGE }) }
+        if stored { Ok(()) } else { Err(MapError::Overlap { start: page.start, end: page.end }) }
     }
 }
 
@@ -61,7 +56,7 @@ pub(crate) fn run(
     pattern: Pattern,
 ) -> Result<bool, uc_error> {
     let cpu = run.borrow().cpu;
-    let mut prelude = Prelude { run, unicorn, cpu, sp, pattern };
+    let mut prelude = Prelude { run, unicorn, cpu, sp, pattern, places: plan.places };
     for indirect in &plan.indirect {
         let Some(value) = prelude.call(indirect.resolver, [0; 3])? else { return Ok(false) };
         let value = if indirect.sign { prelude.sign(indirect.address, value)? } else { value };
@@ -112,6 +107,7 @@ struct Prelude<'p, 'r, 'u, 'o> {
     /// The program's first SP.
     sp: u64,
     pattern: Pattern,
+    places: Places,
 }
 
 impl Prelude<'_, '_, '_, '_> {
@@ -125,25 +121,25 @@ impl Prelude<'_, '_, '_, '_> {
     /// Calls a function as nobody, and returns its result. None where the run
     /// has ended in it.
     fn call(&mut self, function: u64, arguments: [u64; 3]) -> Result<Option<u64>, uc_error> {
-        let cpu = self.cpu;
+        let (cpu, nobody) = (self.cpu, self.places.nobody());
         // What the program finds at its first SP stays as it is.
         let sp = (self.sp & !15) - cpu.cfa_above_sp.next_multiple_of(16);
-        process::set_registers(self.unicorn, cpu, sp, self.pattern)?;
+        process::set_registers(self.unicorn, cpu, sp, self.pattern, self.places)?;
         for (register, value) in cpu.linking.arguments.iter().zip(arguments) {
             self.unicorn.reg_write(*register, value)?;
         }
         match cpu.link {
-            Link::Register(link) => self.unicorn.reg_write(link, NOBODY)?,
+            Link::Register(link) => self.unicorn.reg_write(link, nobody)?,
             Link::Stack => {
-                self.store(sp - 8, NOBODY);
+                self.store(sp - 8, nobody);
                 self.unicorn.reg_write(cpu.sp, sp - 8)?;
             }
         }
         let sp = self.unicorn.reg_read(cpu.sp)?;
         self.run.borrow_mut().witness.start_again(sp, Bottom::Linker);
-        machine::execute(self.run, self.unicorn, function, NOBODY)?;
+        machine::execute(self.run, self.unicorn, function, nobody)?;
         let pc = self.unicorn.reg_read(cpu.pc)?;
-        if pc != NOBODY {
+        if pc != nobody {
             // A hook has said why, unless the CPU stopped by itself.
             self.run.borrow_mut().end(End::Broken(Broken::Halted { pc }));
             return Ok(None);
@@ -157,7 +153,8 @@ impl Prelude<'_, '_, '_, '_> {
         (self.cpu.prepare)(self.unicorn)?;
         self.unicorn.reg_write(signing.value, value)?;
         self.unicorn.reg_write(signing.slot, slot)?;
-        self.unicorn.emu_start(SIGN, SIGN + signing.sign.len() as u64, 0, 0)?;
+        let start = self.places.sign();
+        self.unicorn.emu_start(start, start + signing.sign.len() as u64, 0, 0)?;
         self.unicorn.reg_read(signing.value)
     }
 
@@ -171,9 +168,4 @@ impl Prelude<'_, '_, '_, '_> {
         self.run.borrow_mut().end(End::Broken(Broken::Linking(message)));
         false
     }
-}
-
-/// Whether an instruction is the machine's own and none of a program.
-pub(crate) const fn is_own(pc: u64) -> bool {
-    pc == SIGN
 }

@@ -44,8 +44,8 @@ pub(crate) fn image(scope: &Scope<'_, '_>, index: usize, plan: &mut Plan) -> Res
             return Err(outside(table));
         }
         let table = table.wrapping_add(image.bias);
-        plan.words.push((table.wrapping_add(8), plan.slots.token(index)));
-        plan.words.push((table.wrapping_add(16), plan.slots.resolver(sign)));
+        plan.words.push((table.wrapping_add(8), plan.places.token(index)));
+        plan.words.push((table.wrapping_add(16), plan.places.resolver(sign)));
     }
     Ok(())
 }

@@ -27,10 +27,16 @@ impl Runner {
         if let Some((last, ..)) = self.last.replace(step)
             && self.witness.was_call()
         {
-            self.witness.enter(pc, last + 4, control == Other);
+            let fetches_pc = pc == last + 4 && control == Other;
+            self.witness.enter(pc, last + 4, if fetches_pc { Callee::PcFetch } else { Callee::Function });
         }
-        self.witness.follow(Place { pc, sp, fp: 0 }, 0, control, movement);
+        self.follow(pc, sp, Action { control, movement, fall_through: None }, None);
         self.callees()
+    }
+
+    /// `target` is where the instruction returns to.
+    fn follow(&mut self, pc: u64, sp: u64, action: Action, target: Option<u64>) {
+        self.witness.follow(Place { pc, sp, fp: 0 }, 0, action, || target);
     }
 
     fn callees(&self) -> Vec<u64> {
@@ -184,11 +190,106 @@ fn fetching_the_pc_by_a_call_is_no_frame() {
 }
 
 #[test]
-fn a_call_to_the_function_behind_it_is_a_frame() {
-    let mut witness = Witness::new(&AMD64, MAIN, 0x1080, WitnessFaults::default());
-    witness.follow(Place { pc: 0x10, sp: 0x1080, fp: 0 }, 0, Call, Relative);
-    witness.enter(0x14, 0x14, false);
-    assert_eq!(witness.call_stack().records().len(), 1);
+fn a_call_over_a_speculation_trap_is_no_frame() {
+    let mut runner = Runner::new(&AMD64, 0x1080);
+    runner.steps(&[(0x10, 0x1080, Call, Relative), (0x100, 0x1078, Call, Relative)]);
+    runner.witness.enter(0x110, 0x104, Callee::SpeculationTrap);
+    runner.last = None;
+    let stacks = runner.steps(&[
+        (0x110, 0x1070, Other, Relative),  // mov %rax,(%rsp)
+        (0x114, 0x1070, Return, Relative), // to what was stored
+        (0x200, 0x1078, Return, Relative),
+        (0x14, 0x1080, Other, Relative),
+    ]);
+    assert_eq!(stacks, [vec![0x100], vec![0x100], vec![0x100], vec![]]);
+    assert_eq!(runner.witness.control_flow().speculation_traps, 1);
+}
+
+#[test]
+fn a_branch_that_is_not_taken_arrives_nowhere() {
+    let mut runner = Runner::new(&S390X, 0x1800);
+    runner.steps(&[(0x10, 0x1800, Call, Relative), (0x100, 0x1800, Other, Foreign)]);
+    // cgibe %r2,0,0(%r14), in a function that was jumped to with a loaded SP.
+    let action = Action { control: Indirect, movement: Relative, fall_through: Some(0x10a) };
+    runner.follow(0x104, 0x1800, action, None);
+    runner.follow(0x10a, 0x1800, action, None);
+    assert_eq!(runner.callees(), [0x100], "not taken");
+    runner.follow(0x14, 0x1800, Action::NOTHING, None);
+    assert_eq!(runner.callees(), NONE, "taken");
+}
+
+/// `bl` to a prologue of its own, which returns with the frame made, and to an
+/// epilogue, which takes it down.
+#[test]
+fn outlined_prologues_and_epilogues_return_with_another_sp() {
+    let mut runner = Runner::new(&AARCH64, 0x1080);
+    let stacks = runner.steps(&[
+        (0x10, 0x1080, Call, Relative),
+        (0x100, 0x1080, Call, Relative),
+        (0x200, 0x1080, Other, Relative), // stp x20,x19,[sp,#-32]!
+        (0x204, 0x1060, Return, Relative),
+        (0x104, 0x1060, Call, Relative),
+        (0x300, 0x1060, Other, Relative), // mov x16,x30
+        (0x304, 0x1060, Other, Relative), // ldp x20,x19,[sp],#32
+    ]);
+    let frame = vec![0x100];
+    assert_eq!(stacks[3..], [vec![0x100, 0x200], frame.clone(), vec![0x100, 0x300], vec![0x100, 0x300]]);
+    let ret = Action { control: Return, ..Action::NOTHING };
+    runner.follow(0x308, 0x1080, ret, Some(0x108)); // ret x16
+    assert_eq!(runner.callees(), [0x100, 0x300], "it is about to return");
+    runner.follow(0x108, 0x1080, ret, Some(0x14));
+    assert_eq!(runner.callees(), frame);
+    runner.follow(0x14, 0x1080, Action::NOTHING, None);
+    assert_eq!(runner.callees(), NONE);
+    assert_eq!(runner.witness.control_flow().outlined_frames, 2);
+}
+
+/// A jump to the label after a call, in a deeper frame of the same function.
+#[test]
+fn a_jump_to_the_return_address_of_a_frame_is_no_return_from_it() {
+    let stacks = run(
+        &AARCH64,
+        &[
+            (0x10, 0x1080, Call, Relative),
+            (0x100, 0x1080, Other, Relative),
+            (0x104, 0x1060, Call, Relative),
+            (0x100, 0x1060, Other, Relative),
+            (0x180, 0x1040, Indirect, Relative), // br x16: case 2
+            (0x108, 0x1040, Other, Relative),
+        ],
+    );
+    assert_eq!(stacks[5], [0x100, 0x100]);
+}
+
+/// main calls `enter`, which jumps to `work`, and that saves its context. Nobody
+/// has called `work`: the function before it, which is on the stack too, has to
+/// be told from it.
+#[test]
+fn a_jump_into_a_function_that_nobody_has_called_ends_no_frames_of_others() {
+    let mut runner = Runner::new(&AMD64, 0x1_1080);
+    let stacks = runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x800, 0x1_1078, Call, Relative),  // `outer`
+        (0x500, 0x1_1070, Other, Relative), // `enter`: jmp work
+        (0x900, 0x1_1070, Other, Relative), // `work`
+        (0x904, 0x1_1060, Call, Relative),  // setjmp
+        (0x200, 0x1_1058, Return, Relative),
+        (0x908, 0x1_1060, Call, Relative),
+        (0x700, 0x1_1058, Call, Relative),
+        (0x300, 0x1_1050, Other, Foreign), // longjmp: mov 48(%rdi),%rsp
+        (0x304, 0x1_1060, Indirect, Relative),
+        (0x908, 0x1_1060, Other, Relative),
+    ]);
+    assert_eq!(stacks[8], [0x800, 0x500, 0x700, 0x300]);
+    assert_eq!(stacks[10], [0x800, 0x500]);
+}
+
+#[test]
+fn a_call_to_the_function_after_it_is_a_frame() {
+    let mut runner = Runner::new(&AMD64, 0x1080);
+    runner.step((0x10, 0x1080, Call, Relative));
+    runner.witness.enter(0x14, 0x14, Callee::Function);
+    assert_eq!(runner.callees(), [0x14]);
 }
 
 #[test]
@@ -209,8 +310,9 @@ fn recursion_returns_one_level_at_a_time() {
 #[test]
 fn the_cfa_of_s390x_lies_160_bytes_above_sp_at_the_call() {
     let mut witness = Witness::new(&S390X, MAIN, 800, WitnessFaults::default());
-    witness.follow(Place { pc: 0x10, sp: 800, fp: 7 }, 5, Call, Relative);
-    witness.enter(0x100, 0x16, false);
+    let call = Action { control: Call, ..Action::NOTHING };
+    witness.follow(Place { pc: 0x10, sp: 800, fp: 7 }, 5, call, || None);
+    witness.enter(0x100, 0x16, Callee::Function);
     let expected = Record {
         return_address: 0x16,
         cfa: 960,
@@ -409,4 +511,80 @@ fn a_signal_before_a_new_context_has_begun_is_delivered_to_that_context() {
     runner.witness.signal_return(&Place { pc: 0x104, sp: 0x4ff0, fp: 0 });
     let stacks = runner.steps(&[(0x104, 0x4ff0, Return, Relative), (0x900, 0x4ff8, Other, Relative)]);
     assert_eq!(stacks, [NONE, NONE]);
+}
+
+/// Three calls with one SP: nobody has made a frame.
+const SAME_SP: [Step; 4] = [
+    (0x10, 0x1_1080, Call, Relative),
+    (0x100, 0x1_1080, Call, Relative),
+    (0x200, 0x1_1080, Call, Relative),
+    (0x300, 0x1_1080, Other, Relative),
+];
+
+#[test]
+fn a_return_instruction_to_an_outer_call_with_its_sp_ends_those_after_it_too() {
+    let arrive = |control| {
+        let mut runner = Runner::new(&AARCH64, 0x1_1080);
+        runner.steps(&SAME_SP);
+        runner.step((0x304, 0x1_1080, control, Relative));
+        runner.step((0x104, 0x1_1080, Other, Relative))
+    };
+    assert_eq!(arrive(Return), [0x100]);
+    assert_eq!(arrive(Indirect), [0x100, 0x200, 0x300], "a jump within the function");
+}
+
+#[test]
+fn of_several_frames_with_one_sp_the_function_tells_which_is_landed_in() {
+    let land = |pc| {
+        let mut runner = Runner::new(&AARCH64, 0x1_1080);
+        runner.steps(&SAME_SP);
+        runner.step((0x304, 0x1_1080, Other, Foreign)); // mov sp, x9
+        runner.step((0x308, 0x1_1080, Indirect, Relative));
+        runner.step((pc, 0x1_1080, Other, Relative))
+    };
+    assert_eq!(land(0x340), [0x100, 0x200, 0x300], "it stays where it is");
+    assert_eq!(land(0x240), [0x100, 0x200]);
+    assert_eq!(land(0x140), [0x100]);
+    assert_eq!(land(0x40), NONE, "the function that nobody has called");
+}
+
+#[test]
+fn a_call_with_a_restored_sp_shows_that_the_frame_goes_on() {
+    let mut runner = Runner::new(&AARCH64, 0x1_1080);
+    runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1000, Call, Relative),
+        (0x200, 0x1_1000, Return, Relative),
+        (0x104, 0x1_0f00, Other, Foreign), // mov sp, x9
+        (0x108, 0x1_1000, Call, Relative),
+        (0x200, 0x1_1000, Indirect, Relative), // a computed jump
+    ]);
+    assert_eq!(runner.step((0x240, 0x1_1000, Other, Relative)), [0x100, 0x200]);
+}
+
+#[test]
+fn a_frame_that_was_not_made_yet_when_its_context_was_saved_is_landed_in() {
+    let mut runner = Runner::new(&AARCH64, 0x1_1080);
+    runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1080, Other, Relative), // sub sp, sp, #48
+        (0x104, 0x1_1050, Call, Relative),
+        (0x200, 0x1_1050, Other, Foreign), // mov sp, x9
+        (0x204, 0x1_1080, Indirect, Relative),
+    ]);
+    assert_eq!(runner.step((0x140, 0x1_1080, Other, Relative)), [0x100]);
+}
+
+/// A function without a frame begins a coroutine, which resumes it.
+#[test]
+fn a_context_goes_on_in_the_function_that_has_left_it() {
+    let mut runner = Runner::new(&AARCH64, 0x1_1080);
+    runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1080, Other, Foreign), // mov sp, x9
+        (0x104, 0x5000, Indirect, Relative),
+        (0x200, 0x5000, Other, Foreign),
+        (0x204, 0x1_1080, Indirect, Relative),
+    ]);
+    assert_eq!(runner.step((0x120, 0x1_1080, Other, Relative)), [0x100]);
 }

@@ -75,7 +75,7 @@ impl Unwinder for Engine {
             };
             // A frame pointer that can't be read does not end the walk.
             fp = caller.fp;
-            state = State { pc, sp: caller.sp, fp: fp.unwrap_or_default() };
+            state = State { pc, sp: caller.sp, fp: fp.unwrap_or_default(), same_sp: caller.same_sp };
         };
         Backtrace { frames, end }
     }

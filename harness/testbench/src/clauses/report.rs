@@ -1,11 +1,10 @@
 //! The clauses and their proofs, for people and for programs.
 
-use std::fmt::Write as _;
-
 use serde::Serialize;
 
 use super::{Proof, Proved, Side, Verdict};
 use crate::report::SCHEMA;
+use crate::text::Text;
 
 /// Names of proofs of one kind that the text gives; of more, their number.
 const NAMES: usize = 3;
@@ -111,42 +110,48 @@ impl<'a> ClausesReport<'a> {
 
     /// The report as text: each clause under its section, and the totals.
     #[must_use]
-    pub fn text(&self) -> String {
-        let mut text = String::new();
+    pub fn text(&self) -> Text {
+        let mut text = Text::default();
         let mut section = None;
         for clause in &self.clauses {
             let here = (clause.version, clause.section);
             if section != Some(here) {
-                let blank = if section.is_none() { "" } else { "\n" };
+                if section.is_some() {
+                    text.blank();
+                }
                 let heading = format!("{} {}", clause.section, clause.title);
-                // Writing to a string can't fail.
-                let _ = writeln!(text, "{blank}version {}, {}", clause.version, heading.trim_end());
+                let _ = writeln!(text, "version {}, {}", clause.version, heading.trim_end());
                 section = Some(here);
             }
-            text += &clause.text();
+            clause.write(&mut text);
         }
         if !self.clauses.is_empty() {
-            text.push('\n');
+            text.blank();
         }
-        text + &self.summary.text()
+        self.summary.write(&mut text);
+        text
     }
 }
 
 impl ClausesSummary {
-    fn text(&self) -> String {
+    fn write(&self, text: &mut Text) {
         let Self { clauses, proved, excused, unproved, stale, by_specs, by_lints, by_vectors } = self;
-        format!(
+        let _ = writeln!(
+            text,
             "{clauses} clauses: {proved} proved, {excused} not proved for a reason, {unproved} without proof \
-             or reason, {stale} with a stale reason\n\
-             proved by specs: {by_specs}, by lint rules: {by_lints}, by vectors: {by_vectors}\n"
-        )
+             or reason, {stale} with a stale reason"
+        );
+        let _ = writeln!(
+            text,
+            "proved by specs: {by_specs}, by lint rules: {by_lints}, by vectors: {by_vectors}"
+        );
     }
 }
 
 impl ClauseReport<'_> {
-    fn text(&self) -> String {
+    fn write(&self, text: &mut Text) {
         let erratum = self.erratum.map_or_else(String::new, |number| format!(", erratum {number}"));
-        let mut text = format!("  {} ({}{erratum}): {}\n", self.id, self.side, self.summary);
+        let _ = writeln!(text, "  {} ({}{erratum}): {}", self.id, self.side, self.summary);
         let mut proofs = Vec::new();
         for kind in ["specs", "rules", "vectors"] {
             let of_it = self.proofs.iter().map(kind_and_name).filter(|(other, _)| *other == kind);
@@ -158,20 +163,21 @@ impl ClauseReport<'_> {
             }
         }
         if !proofs.is_empty() {
-            text += &format!("      {}\n", proofs.join("; "));
+            let _ = writeln!(text, "      {}", proofs.join("; "));
         }
         let sides: Vec<&str> = self.missing.iter().map(|side| side.as_str()).collect();
         let sides = sides.join(" and ");
         let reason = self.unproved.unwrap_or_default();
         match self.verdict {
             Verdict::Proved => {}
-            Verdict::Excused => text += &format!("      not proved for the {sides}: {reason}\n"),
+            Verdict::Excused => text.line(format_args!("      not proved for the {sides}: {reason}")),
             Verdict::Unproved => {
-                text += &format!("      NOT PROVED for the {sides}, and no reason is given\n")
+                text.line(format_args!("      NOT PROVED for the {sides}, and no reason is given"));
             }
-            Verdict::Stale => text += &format!("      STALE: it is proved, but said not to be: {reason}\n"),
+            Verdict::Stale => {
+                text.line(format_args!("      STALE: it is proved, but said not to be: {reason}"));
+            }
         }
-        text
     }
 }
 

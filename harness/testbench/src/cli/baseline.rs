@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use sframe_testbench::files;
-use sframe_testbench::report::{Baseline, Comparison, Report};
+use sframe_testbench::report::{Baseline, Change, Comparison, Report, UnfitReport};
+use sframe_testbench::text::Text;
 
 use super::exit::{Failure, Status};
 use super::merge::{MAX_REPORT_BYTES, read_report};
-use super::{print, status, write_file};
+use super::{print, status, tell, tell_line, write_file};
 
 #[derive(Args)]
 pub(crate) struct BaselineCommand {
@@ -41,19 +42,22 @@ impl BaselineCommand {
                     let message = format!("error: {path} is there already; `baseline update` tightens it");
                     return Err(Failure::unusable(message));
                 }
-                save(&Baseline::of(&read_report(&files.report)?), &files.baseline)?;
+                let baseline = Baseline::of(&read_report(&files.report)?);
+                save(&baseline.map_err(|error| unfit(&files.report, &error))?, &files.baseline)?;
                 Ok(Status::AsExpected)
             }
             Action::Update(files) => {
                 let mut baseline = load(&files.baseline)?;
                 let report = read_report(&files.report)?;
-                let comparison = baseline.compare(&report, report.shard.is_none());
+                Baseline::check(&report).map_err(|error| unfit(&files.report, &error))?;
+                let comparison = baseline.compare(&report, baseline.is_whole(&report));
                 let before = baseline.clone();
                 baseline.tighten(&report);
                 if baseline != before {
                     save(&baseline, &files.baseline)?;
                 }
                 print(&describe(&comparison))?;
+                tell_left_out(&comparison, &report);
                 Ok(if comparison.worse.is_empty() { Status::AsExpected } else { Status::Finding })
             }
         }
@@ -71,14 +75,31 @@ pub(super) fn gate(
     let comparison = baseline.compare(report, is_whole);
     let text = describe(&comparison);
     if quietly {
-        eprint!("{text}");
+        tell(&text);
     } else {
         print(&text)?;
     }
+    tell_left_out(&comparison, report);
     if !comparison.better.is_empty() || !comparison.new.is_empty() {
-        eprintln!("better than the baseline: tighten it by `baseline update`");
+        tell_line("better than the baseline: tighten it by `baseline update`");
     }
     Ok(status(!comparison.worse.is_empty(), false, report.summary.comparisons > 0))
+}
+
+fn unfit(path: &Path, error: &UnfitReport) -> Failure {
+    Failure::unusable(format!("error: {}: {error}", path.display()))
+}
+
+/// Says how much of the baseline the run does not speak of.
+fn tell_left_out(comparison: &Comparison, report: &Report) {
+    if comparison.left_out == 0 {
+        return;
+    }
+    let selection = report.run.as_ref().map(|run| format!("selection: {}", run.selection));
+    let shard = report.shard.map(|shard| format!("shard {shard}"));
+    let why: Vec<String> = shard.into_iter().chain(selection).collect();
+    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
+    tell_line(format_args!("{} cases of the baseline were not run{why}", comparison.left_out));
 }
 
 pub(super) fn load(path: &Path) -> Result<Baseline, Failure> {
@@ -95,10 +116,17 @@ fn save(baseline: &Baseline, path: &Path) -> Result<(), Failure> {
 }
 
 /// What has changed, line by line.
-fn describe(comparison: &Comparison) -> String {
-    let lines = |word: &str, changes: &[_]| -> String {
-        changes.iter().map(|change| format!("{word:<7} {change}\n")).collect()
+fn describe(comparison: &Comparison) -> Text {
+    let mut text = Text::default();
+    let mut lines = |word: &str, changes: &[Change]| {
+        for change in changes {
+            text.line(format_args!("{word:<7} {change}"));
+        }
     };
-    let new: String = comparison.new.iter().map(|case| format!("new     {case}\n")).collect();
-    lines("worse", &comparison.worse) + &lines("better", &comparison.better) + &new
+    lines("worse", &comparison.worse);
+    lines("better", &comparison.better);
+    for case in &comparison.new {
+        text.line(format_args!("new     {case}"));
+    }
+    text
 }

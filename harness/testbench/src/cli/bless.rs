@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use sframe_testbench::case::{Case, spec_name};
 use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::spec::bless;
+use sframe_testbench::text::Text;
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::exit::{Failure, Status};
@@ -96,15 +97,15 @@ impl Bless {
                 match blessed.iter().find(|(known, ..)| *known == stop) {
                     None => blessed.push((stop, frames, case.id())),
                     Some((_, known, first)) if *known != frames => {
-                        return Err(Failure::unusable(format!(
+                        let mut text = Text::of(format_args!(
                             "error: {}: stop {} has different call stacks, so one list of frames can't fit; \
-                             split it with `where`\n  {first}: [{}]\n  {}: [{}]",
+                             split it with `where`",
                             spec_name(case.source),
                             stop + 1,
-                            known.join(", "),
-                            case.id(),
-                            frames.join(", ")
-                        )));
+                        ));
+                        text.line(format_args!("  {first}: [{}]", known.join(", ")));
+                        text.line(format_args!("  {}: [{}]", case.id(), frames.join(", ")));
+                        return Err(Failure::unusable_text(text));
                     }
                     Some(_) => {}
                 }

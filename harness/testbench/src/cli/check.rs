@@ -18,7 +18,7 @@ use sframe_testbench::unwind::sframe_unwinder;
 use super::exit::{Failure, Status};
 use super::isolation::ChildOptions;
 use super::unwinder::UnwinderStops;
-use super::{MachineOptions, print, print_json, report, status};
+use super::{MachineOptions, print, print_json, report, status, tell_line};
 
 #[derive(Args)]
 pub(crate) struct Check {
@@ -90,19 +90,19 @@ impl Check {
             listings.add(&name, &listing).map_err(|error| unlisted(&error))?;
         }
         let report = CheckReport::new(name, &target, examination, broken);
+        self.write(&report, &listings)?;
         if self.json {
             print_json(&report)?;
         } else {
             print(&check_summary(&report, Style::for_stdout()))?;
         }
-        self.write(&report, &listings)?;
         Ok(Self::status(&report))
     }
 
     fn status(report: &CheckReport) -> Status {
         let compared = report.summary.comparisons > 0;
         if !compared && report.broken.is_none() {
-            eprintln!("{}: {NOTHING_COMPARED}", report.file);
+            tell_line(format_args!("{}: {NOTHING_COMPARED}", report.file));
         }
         status(!report.findings.is_empty(), report.broken.is_some(), compared)
     }
@@ -127,20 +127,20 @@ impl Check {
         let shown = match external.examine(target, &name, look, options) {
             Ok(shown) => shown,
             Err(error @ ExternalError::Unsupported(_)) => {
-                eprintln!("{name}: nothing was compared: {error}");
+                tell_line(format_args!("{name}: nothing was compared: {error}"));
                 return Ok(Status::NothingCompared);
             }
             Err(error) => return Err(Failure::broken(format!("error: {name}: {error}"))),
         };
         let broken = broken_reason(&shown.examination, target, self.exit_status);
         let report = CheckReport::of_unwinder(name, target, shown, broken);
+        self.write(&report, &Listings::default())?;
         if self.json {
             print_json(&report)?;
         } else {
             print(&check_summary(&report, Style::for_stdout()))?;
             print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
         }
-        self.write(&report, &Listings::default())?;
         Ok(Self::status(&report))
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use clap::Args;
 use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
 use sframe_testbench::runner::Suite;
+use sframe_testbench::text::Text;
 
 use super::exit::{Failure, Status};
 use super::{Folders, print, print_json};
@@ -55,6 +56,7 @@ impl Clauses {
 }
 
 fn unusable<E: Display>(errors: &[E]) -> Failure {
-    let errors: Vec<String> = errors.iter().map(|error| format!("error: {error}")).collect();
-    Failure::unusable(errors.join("\n"))
+    let mut text = Text::default();
+    errors.iter().for_each(|error| text.line(format_args!("error: {error}")));
+    Failure::unusable_text(text)
 }

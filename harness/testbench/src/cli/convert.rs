@@ -1,7 +1,6 @@
 //! `convert`: a section in another version, byte order or layout, or of call frame
 //! information.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -12,9 +11,10 @@ use sframe_testbench::files;
 use sframe_testbench::finding::Address;
 use sframe_testbench::layout::Layout;
 use sframe_testbench::subject::{Subject, Symbols};
+use sframe_testbench::text::Text;
 
 use super::exit::{Failure, Status};
-use super::{print, print_json};
+use super::{print, print_json, tell};
 
 #[derive(Args)]
 pub(crate) struct Convert {
@@ -115,11 +115,12 @@ impl Convert {
 
         let symbols = Subject::parse(&bytes).map(|subject| subject.symbols).unwrap_or_default();
         let report = Report::new(&converted, &symbols);
-        eprint!("{}", report.refusals());
+        tell(&report.refusals());
         if self.json {
             print_json(&report)?;
         } else {
-            print(&format!("{} of {} functions carried over\n", report.carried_over, report.functions))?;
+            let (carried_over, all) = (report.carried_over, report.functions);
+            print(&Text::of(format_args!("{carried_over} of {all} functions carried over")))?;
         }
         let is_whole = report.left_out.is_empty() && report.errors.is_empty();
         Ok(if is_whole { Status::AsExpected } else { Status::Finding })
@@ -161,15 +162,15 @@ impl Report {
     }
 
     /// What was left out, and why, line by line.
-    fn refusals(&self) -> String {
-        let mut text = String::new();
+    fn refusals(&self) -> Text {
+        let mut text = Text::default();
         for LeftOut { start, end, function, row, pc, rules, reason } in &self.left_out {
             let function = function.as_deref().unwrap_or("the function");
-            let _ = write!(text, "left out: {function} at {start}..{end}");
-            if let (Some(row), Some(pc), Some(rules)) = (row, pc, rules) {
-                let _ = write!(text, ", row {row} at {pc} ({rules})");
-            }
-            let _ = writeln!(text, ": {reason}");
+            let row = match (row, pc, rules) {
+                (Some(row), Some(pc), Some(rules)) => format!(", row {row} at {pc} ({rules})"),
+                _ => String::new(),
+            };
+            let _ = writeln!(text, "left out: {function} at {start}..{end}{row}: {reason}");
         }
         for error in &self.errors {
             let _ = writeln!(text, "not read: {error}");

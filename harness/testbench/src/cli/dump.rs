@@ -8,7 +8,7 @@ use sframe_testbench::files;
 use sframe_testbench::input::Input;
 
 use super::exit::{Failure, Status};
-use super::{print, print_json};
+use super::{print, print_json, tell_line};
 
 /// Errors of one section that are shown.
 const SHOWN_ERRORS: usize = 20;
@@ -47,15 +47,15 @@ impl Dump {
             print(&dump::text(&name, input.format, &content))?;
         }
         for error in content.errors.iter().take(SHOWN_ERRORS) {
-            eprintln!("error: {name}: .sframe: {error}");
+            tell_line(format_args!("error: {name}: .sframe: {error}"));
         }
         if let Some(more) = content.errors.len().checked_sub(SHOWN_ERRORS).filter(|more| *more > 0) {
-            eprintln!("error: {name}: .sframe: {more} more errors");
+            tell_line(format_args!("error: {name}: .sframe: {more} more errors"));
         }
         if content.too_many_rows {
-            eprintln!(
+            tell_line(format_args!(
                 "error: {name}: .sframe: functions share their rows so often that the rest is left out"
-            );
+            ));
         }
         let whole = content.errors.is_empty() && !content.too_many_rows;
         Ok(if whole { Status::AsExpected } else { Status::Finding })

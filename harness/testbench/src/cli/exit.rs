@@ -1,10 +1,14 @@
 //! Exit statuses, and errors that end a command.
 
+use std::fmt::Display;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use sframe_testbench::runner::SuiteError;
+use sframe_testbench::text::Text;
 use sframe_testbench::yaml;
+
+use super::tell;
 
 /// The documented exit statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,35 +37,49 @@ impl From<Status> for ExitCode {
 /// Why a command can't do what it was asked for.
 pub(crate) struct Failure {
     status: Status,
-    message: String,
+    message: Text,
 }
 
 impl Failure {
-    pub(crate) fn unusable(message: impl Into<String>) -> Self {
-        Self { status: Status::Unusable, message: message.into() }
+    /// With a message of one line.
+    pub(crate) fn unusable(message: impl Display) -> Self {
+        Self { status: Status::Unusable, message: Text::of(message) }
     }
 
-    pub(crate) fn broken(message: impl Into<String>) -> Self {
-        Self { status: Status::Broken, message: message.into() }
+    /// With a message of several lines.
+    pub(crate) const fn unusable_text(message: Text) -> Self {
+        Self { status: Status::Unusable, message }
+    }
+
+    /// With a message of one line.
+    pub(crate) fn broken(message: impl Display) -> Self {
+        Self { status: Status::Broken, message: Text::of(message) }
     }
 
     /// Says why on standard error.
     pub(crate) fn report(&self) -> Status {
-        eprintln!("{}", self.message.trim_end());
+        tell(&self.message);
         self.status
     }
 }
 
 /// Errors that point into a file are shown with the line they point at.
-fn render(errors: &[yaml::Error]) -> String {
+fn render(errors: &[yaml::Error]) -> Text {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    errors.iter().map(|error| error.render(colour)).collect::<Vec<_>>().join("\n")
+    let mut text = Text::default();
+    for (index, error) in errors.iter().enumerate() {
+        if index > 0 {
+            text.blank();
+        }
+        text.append(&error.render(colour));
+    }
+    text
 }
 
 impl From<SuiteError> for Failure {
     fn from(error: SuiteError) -> Self {
         match &error {
-            SuiteError::Specs(errors) => Self::unusable(render(errors)),
+            SuiteError::Specs(errors) => Self::unusable_text(render(errors)),
             _ => Self::unusable(format!("error: {error}")),
         }
     }
@@ -69,12 +87,12 @@ impl From<SuiteError> for Failure {
 
 impl From<Vec<yaml::Error>> for Failure {
     fn from(errors: Vec<yaml::Error>) -> Self {
-        Self::unusable(render(&errors))
+        Self::unusable_text(render(&errors))
     }
 }
 
 impl From<yaml::Error> for Failure {
     fn from(error: yaml::Error) -> Self {
-        Self::unusable(render(&[error]))
+        Self::unusable_text(render(&[error]))
     }
 }

@@ -149,7 +149,7 @@ Examples:
   sframe-testbench merge shards/* --baseline baseline.json
 
 Exit status:
-  As that of the run without shards; 2 where they are not all shards of one run.";
+  As that of the run without shards; 2 where they are not all shards of one run: what differs is named.";
 
 pub(super) const BASELINE: &str = "\
 Examples:
@@ -159,7 +159,7 @@ Examples:
 Exit status:
   0  written, or nothing to change
   1  update: something is worse than in the baseline, and stays as it was there
-  2  unusable files, or create would replace one";
+  2  unusable files, a report of a part of a run or of another form, or create would replace one";
 
 pub(super) const BLESS: &str = "\
 Examples:

@@ -8,7 +8,7 @@ use sframe_testbench::lint::lint_file;
 use sframe_testbench::report::sarif_of_lint;
 
 use super::exit::{Failure, Status};
-use super::{print, print_json, write_file};
+use super::{json_text, print, print_json, write_file};
 
 #[derive(Args)]
 pub(crate) struct Lint {
@@ -29,9 +29,7 @@ impl Lint {
         let bytes = files::read(&self.file, files::MAX_BYTES).map_err(|error| unusable(&error))?;
         let report = lint_file(&bytes, &name).map_err(|error| unusable(&error))?;
         if let Some(path) = &self.sarif {
-            let text = serde_json::to_string_pretty(&sarif_of_lint(&report))
-                .map_err(|error| Failure::broken(format!("{}: {error}", path.display())))?;
-            write_file(path, &(text + "\n"))?;
+            write_file(path, &json_text(&sarif_of_lint(&report))?)?;
         }
         if self.json {
             print_json(&report)?;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use sframe_testbench::text::Text;
 
 use super::exit::{Failure, Status};
 use super::{Arguments, print, report};
@@ -42,7 +43,7 @@ impl Manual {
                 Failure::unusable(format!("error: there is no command `{}`", self.command.join(" ")))
             })?;
         }
-        print(&page(command)?)?;
+        print(&Text::made_neutral(page(command)?))?;
         Ok(Status::AsExpected)
     }
 }
@@ -55,7 +56,7 @@ impl Completions {
         // subcommand and another where it answers: clap-rs/clap#6421.
         let script =
             String::from_utf8_lossy(&script).replace("sframe__subcmd__testbench", "sframe__testbench");
-        print(&script)?;
+        print(&Text::made_neutral(script))?;
         Ok(Status::AsExpected)
     }
 }

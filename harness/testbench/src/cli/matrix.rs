@@ -14,12 +14,13 @@ use sframe_testbench::matrix::{
 use sframe_testbench::report::{Listings, Report};
 use sframe_testbench::runner::{Filter, Suite, SuiteError};
 use sframe_testbench::spec::Abi;
+use sframe_testbench::text::{Text, neutral};
 use sframe_testbench::yaml::suggest;
 
 use super::exit::{Failure, Status};
 use super::isolation::workers_of_strangers;
-use super::run::{progress_bar, split, write};
-use super::{Folders, MachineOptions, print, print_json, report, set_jobs};
+use super::run::{print_place, progress_bar, split, write};
+use super::{Folders, MachineOptions, print, print_json, report, set_jobs, tell_line};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -110,7 +111,7 @@ impl Matrix {
             let bar = progress_bar(plan.count() as u64, "cases");
             let (comparisons, seen) = plan.run(&scope, work.path(), &|report: &CaseReport| {
                 if report.outcome == Outcome::Broken {
-                    bar.println(format!("broken: {}", report.id));
+                    bar.println(neutral(&format!("broken: {}", report.id)));
                 }
                 bar.inc(1);
             });
@@ -119,12 +120,6 @@ impl Matrix {
             cases.extend(seen);
         }
         let matrix = MatrixReport::new(results);
-        if self.json {
-            print_json(&matrix)?;
-        } else {
-            print(&summary(&matrix))?;
-            print(&format!("builds: {}\n", self.work.join("builds").display()))?;
-        }
         if let Some(folder) = &self.report {
             report::write_json(folder, "matrix.json", &matrix)?;
             report::replace(folder, "matrix.md", &markdown(&matrix))?;
@@ -132,7 +127,14 @@ impl Matrix {
             let report = Report::new(reports);
             let listings = Listings::of(&report, listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
-            write(&report, &listings, folder, work.path(), self.json)?;
+            write(&report, &listings, folder, work.path())?;
+        }
+        if self.json {
+            print_json(&matrix)?;
+        } else {
+            print(&summary(&matrix))?;
+            print(&Text::of(format_args!("builds: {}", self.work.join("builds").display())))?;
+            print_place(self.report.as_deref())?;
         }
         Ok(self.status(&matrix))
     }
@@ -211,7 +213,7 @@ fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
     let bar = progress_bar(attempts.count() as u64, &format!("builds by {name}"));
     let made = attempts.make(&|attempt: &Attempt| {
         if let AttemptResult::Refused(refusal) = &attempt.result {
-            bar.println(format!("refused: {}: {}: {}", attempt.id, refusal.step, refusal.ended));
+            bar.println(neutral(&format!("refused: {}: {}: {}", attempt.id, refusal.step, refusal.ended)));
         }
         bar.inc(1);
     });
@@ -219,7 +221,7 @@ fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
     let made = made.map_err(failure)?;
     let kept = made.iter().filter(|attempt| attempt.kept).count();
     if kept > 0 {
-        eprintln!("{name}: {kept} builds were there already");
+        tell_line(format_args!("{name}: {kept} builds were there already"));
     }
     Ok(made)
 }

@@ -41,15 +41,16 @@ impl Merge {
         let reports = self.parts.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
         let joined = merge(reports).map_err(|error| Failure::unusable(format!("error: {error}")))?;
         let listings = if self.report.is_some() { self.listings(&joined)? } else { Listings::default() };
+        if let Some(folder) = &self.report {
+            report::create(folder)?;
+            run::write(&joined, &listings, folder, &self.folders.corpus)?;
+        }
         if self.json {
             print_json(&joined)?;
         } else {
             // The shards have run at the same time, or have not.
             print(&run_summary(&joined, Duration::ZERO, Style::for_stdout()))?;
-        }
-        if let Some(folder) = &self.report {
-            report::create(folder)?;
-            run::write(&joined, &listings, folder, &self.folders.corpus, self.json)?;
+            run::print_place(self.report.as_deref())?;
         }
         if let Some(baseline) = baseline {
             return gate(&baseline, &joined, true, self.json);

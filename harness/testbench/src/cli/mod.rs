@@ -26,6 +26,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sframe_machine::{Options, Pattern};
+use sframe_testbench::json;
+use sframe_testbench::text::Text;
 
 use exit::{Failure, Status};
 
@@ -132,9 +134,18 @@ impl MachineOptions {
 }
 
 pub(crate) fn main() -> ExitCode {
-    // clap ends the process with status 2 where the arguments are unusable.
-    let arguments = Arguments::parse();
-    let result = match &arguments.command {
+    std::panic::set_hook(Box::new(|panic| tell_line(format_args!("error: a defect of the bench: {panic}"))));
+    let status = std::panic::catch_unwind(|| execute().unwrap_or_else(|failure| failure.report()));
+    // What has panicked has said so.
+    status.unwrap_or(Status::Broken).into()
+}
+
+fn execute() -> Result<Status, Failure> {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    match &arguments.command {
         Command::Run(command) => command.execute(),
         Command::Check(command) => command.execute(),
         Command::Dump(command) => command.execute(),
@@ -152,8 +163,19 @@ pub(crate) fn main() -> ExitCode {
         Command::Man(command) => command.execute(),
         Command::Completions(command) => command.execute(),
         Command::Worker => isolation::worker(),
-    };
-    result.unwrap_or_else(|failure| failure.report()).into()
+    }
+}
+
+/// Prints what clap has to say: help and the version to standard output, what
+/// is wrong with the arguments to standard error.
+fn usage(error: &clap::Error) -> Result<Status, Failure> {
+    let mut text = Text::default();
+    text.quote("", &error.render().to_string());
+    if error.use_stderr() {
+        return Err(Failure::unusable_text(text));
+    }
+    print(&text)?;
+    Ok(Status::AsExpected)
 }
 
 /// A number of threads that a machine may have.
@@ -173,26 +195,42 @@ fn set_jobs(jobs: usize) -> Result<(), Failure> {
 }
 
 /// Writes text to standard output. A reader that has gone away is no error.
-fn print(text: &str) -> Result<(), Failure> {
+fn print(text: &Text) -> Result<(), Failure> {
     use std::io::Write as _;
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::broken(format!("standard output: {error}")))
+            Err(Failure::broken(format!("error: standard output: {error}")))
         }
         _ => Ok(()),
     }
 }
 
+/// Writes text to standard error. Where that is full or closed, nobody is there
+/// to be told, and the command goes on: its status says what has come of it.
+fn tell(text: &Text) {
+    use std::io::Write as _;
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes a line to standard error.
+fn tell_line(line: impl std::fmt::Display) {
+    tell(&Text::of(line));
+}
+
 fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document)
-        .map_err(|error| Failure::broken(format!("the report can't be written as JSON: {error}")))?;
-    print(&(text + "\n"))
+    print(&json_text(document)?)
+}
+
+fn json_text(document: &impl serde::Serialize) -> Result<Text, Failure> {
+    json::pretty(document)
+        .map_err(|error| Failure::broken(format!("error: the report can't be written as JSON: {error}")))
 }
 
 /// Replaces a file.
 fn write_file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text)
-        .map_err(|error| Failure::broken(format!("{} can't be written: {error}", path.display())))
+        .map_err(|error| Failure::broken(format!("error: {} can't be written: {error}", path.display())))
 }
 
 /// The status that a run or check ends with.

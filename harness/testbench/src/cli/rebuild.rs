@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use sframe_testbench::corpus::{self, Error};
 use sframe_testbench::runner::SuiteError;
+use sframe_testbench::text::Text;
 
 use super::exit::{Failure, Status};
-use super::print;
+use super::{print, tell, tell_line};
 
 #[derive(Args)]
 pub(crate) struct Rebuild {
@@ -43,17 +44,16 @@ impl Rebuild {
             _ => Failure::broken(format!("error: {}", SuiteError::from(error))),
         })?;
         for warning in &report.warnings {
-            eprintln!("{}: {}", warning.id, warning.message);
+            tell_line(format_args!("{}:", warning.id));
+            let mut said = Text::default();
+            said.quote("    ", &warning.message);
+            tell(&said);
         }
         for difference in &report.differences {
-            print(&format!("{:?}: {}\n", difference.change, difference.id).to_lowercase())?;
+            print(&Text::of(format!("{:?}: {}", difference.change, difference.id).to_lowercase()))?;
         }
-        print(&format!(
-            "{} builds, {} bytes, {} differences\n",
-            report.built,
-            report.bytes,
-            report.differences.len()
-        ))?;
+        let (built, bytes, differences) = (report.built, report.bytes, report.differences.len());
+        print(&Text::of(format_args!("{built} builds, {bytes} bytes, {differences} differences")))?;
         let differs = self.check && !report.differences.is_empty();
         Ok(if differs { Status::Finding } else { Status::AsExpected })
     }

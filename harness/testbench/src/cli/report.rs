@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use sframe_testbench::json;
 
 use super::exit::Failure;
 
@@ -14,14 +15,13 @@ pub(super) fn create(folder: &Path) -> Result<(), Failure> {
 
 /// Writes a document as JSON.
 pub(super) fn write_json(folder: &Path, name: &str, document: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(document)
-        .map_err(|error| Failure::broken(format!("{name}: {error}")))?;
-    replace(folder, name, &(text + "\n"))
+    let text = json::pretty(document).map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
+    replace(folder, name, &text)
 }
 
 /// Writes the page.
 pub(super) fn write_html(folder: &Path, page: Result<String, serde_json::Error>) -> Result<(), Failure> {
-    let page = page.map_err(|error| Failure::broken(format!("report.html: {error}")))?;
+    let page = page.map_err(|error| Failure::broken(format!("error: report.html: {error}")))?;
     replace(folder, "report.html", &page)
 }
 
@@ -32,7 +32,7 @@ pub(super) fn replace(folder: &Path, name: &str, text: &str) -> Result<(), Failu
     std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|error| {
         // What is left of it is of no use to anybody.
         let _ = std::fs::remove_file(&part);
-        Failure::broken(format!("{} can't be written: {error}", path.display()))
+        Failure::broken(format!("error: {} can't be written: {error}", path.display()))
     })
 }
 

@@ -8,17 +8,20 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_testbench::journal::{Header, Journal, JournalError};
-use sframe_testbench::report::{Listing, Listings, Report, Style, html, junit, markdown, run_summary, sarif};
+use sframe_testbench::report::{
+    Listing, Listings, Report, RunIdentity, Style, html, junit, markdown, run_summary, sarif,
+};
 use sframe_testbench::runner::{Filter, Plan, Suite};
 use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
+use sframe_testbench::text::{Text, neutral};
 use sframe_testbench::unwind::{external, sframe_unwinder};
 
 use super::baseline::{self, gate};
 use super::exit::{Failure, Status};
 use super::isolation::IsolationOptions;
 use super::unwinder::UnwinderStops;
-use super::{Folders, MachineOptions, print, print_json, report, set_jobs, status};
+use super::{Folders, MachineOptions, print, print_json, report, set_jobs, status, tell_line};
 
 #[derive(Args)]
 pub(crate) struct Run {
@@ -79,6 +82,7 @@ impl Run {
         set_jobs(self.jobs)?;
         let external = self.unwinder.start()?;
         let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        suite.check_files()?;
         let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
         let mut cases = suite.cases(&self.selection.filter())?;
         let selected = cases.len() as u64;
@@ -95,11 +99,12 @@ impl Run {
         };
         let journal = self.report.as_deref().map(|folder| self.journal(folder, &plan)).transpose()?;
         let plan = Plan { journal: journal.as_ref(), ..plan };
+        let run = RunIdentity::of(&suite, &self.selection.filter(), &plan);
         let bar = progress_bar(cases.len() as u64, "cases");
         let start = Instant::now();
         let done = |report: &CaseReport| {
             if matches!(report.outcome, Outcome::Unexpected | Outcome::Broken) {
-                bar.println(format!("{:?}: {}", report.outcome, report.id).to_lowercase());
+                bar.println(neutral(&format!("{:?}: {}", report.outcome, report.id).to_lowercase()));
             }
             bar.inc(1);
         };
@@ -108,27 +113,31 @@ impl Run {
             Err(interrupted) => (interrupted.results, Some(interrupted.error)),
         };
         bar.finish_and_clear();
+        let elapsed = start.elapsed();
         let (reports, listings) = split(results);
-        let report = Report::of_shard(reports, self.shard, selected);
+        let report = Report::of_shard(reports, self.shard, selected).of_run(run);
 
+        // What is kept comes first: standard output may be full.
+        let is_kept = interrupted.is_none();
+        if let Some(folder) = self.report.as_deref().filter(|_| is_kept) {
+            let listings = Listings::of(&report, listings);
+            let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
+            write(&report, &listings, folder, &self.folders.corpus)?;
+        }
         if self.json {
             print_json(&report)?;
         } else {
-            print(&run_summary(&report, start.elapsed(), Style::for_stdout()))?;
+            print(&run_summary(&report, elapsed, Style::for_stdout()))?;
             if external.is_some() {
                 print(&external::summary(&report.cases))?;
             }
+            print_place(self.report.as_deref().filter(|_| is_kept))?;
         }
         if let Some(error) = interrupted {
             let (run, all) = (report.cases.len(), cases.len());
             let message =
                 format!("error: {error}; {run} of {all} cases were run, and no reports are written");
             return Err(Failure::broken(message));
-        }
-        if let Some(folder) = &self.report {
-            let listings = Listings::of(&report, listings);
-            let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
-            write(&report, &listings, folder, &self.folders.corpus, self.json)?;
         }
         let summary = &report.summary;
         if let Some(baseline) = baseline {
@@ -150,7 +159,7 @@ impl Run {
         // Reports of another run are not to be taken for those of this one.
         report::clear(folder)?;
         if journal.finished() > 0 {
-            eprintln!("{} cases are finished already", journal.finished());
+            tell_line(format_args!("{} cases are finished already", journal.finished()));
         }
         Ok(journal)
     }
@@ -166,13 +175,12 @@ pub(super) fn split(results: Vec<CaseResult>) -> (Vec<CaseReport>, HashMap<Strin
     (reports.collect(), listings)
 }
 
-/// Writes the reports of a run. `quietly` leaves out where they are.
+/// Writes the reports of a run.
 pub(super) fn write(
     report: &Report,
     listings: &Listings,
     folder: &Path,
     corpus: &Path,
-    quietly: bool,
 ) -> Result<(), Failure> {
     report::write_json(folder, "report.json", report)?;
     report::write_json(folder, "report.sarif", &sarif(report, listings, corpus))?;
@@ -180,10 +188,13 @@ pub(super) fn write(
     let xml = junit(report).map_err(|error| Failure::broken(format!("junit.xml: {error}")))?;
     report::replace(folder, "junit.xml", &xml)?;
     report::replace(folder, "summary.md", &markdown(report))?;
-    if !quietly {
-        print(&format!("report: {}\n", folder.join("report.html").display()))?;
-    }
     Ok(())
+}
+
+/// Says where the reports are.
+pub(super) fn print_place(folder: Option<&Path>) -> Result<(), Failure> {
+    let Some(folder) = folder else { return Ok(()) };
+    print(&Text::of(format_args!("report: {}", folder.join("report.html").display())))
 }
 
 /// A progress bar on standard error where that is a terminal, else none.

@@ -1,13 +1,14 @@
 //! `vectors`: hand-made sections, and what a reader makes of them.
 
 use clap::Args;
+use sframe_testbench::text::Text;
 use sframe_testbench::unwind::external::{ExternalError, StopsPerCase};
 use sframe_testbench::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
 
 use super::exit::{Failure, Status};
 use super::unwinder::UnwinderCommand;
-use super::{Folders, print, print_json, status};
+use super::{Folders, print, print_json, status, tell_line};
 
 #[derive(Args)]
 pub(crate) struct Vectors {
@@ -29,8 +30,9 @@ impl Vectors {
         let clauses = self.folders.specs.join("clauses.yaml");
         let suite = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &clauses);
         let suite = suite.map_err(|errors| {
-            let errors: Vec<String> = errors.iter().map(|error| format!("error: {error}")).collect();
-            Failure::unusable(errors.join("\n"))
+            let mut text = Text::default();
+            errors.iter().for_each(|error| text.line(format_args!("error: {error}")));
+            Failure::unusable_text(text)
         })?;
         for pattern in &self.only {
             if !suite.vectors.iter().any(|vector| pattern.matches(&vector.id)) {
@@ -45,7 +47,7 @@ impl Vectors {
             None => ask_engine(&vectors),
             Some(external) if external.hello().section.is_empty() => {
                 let name = &external.hello().name;
-                eprintln!("nothing was compared: {name} answers no questions about sections");
+                tell_line(format_args!("nothing was compared: {name} answers no questions about sections"));
                 return Ok(Status::NothingCompared);
             }
             Some(external) => ask_external(&vectors, external)

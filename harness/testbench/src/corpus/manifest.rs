@@ -1,5 +1,6 @@
 //! The manifest: where each committed build came from.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -118,6 +119,38 @@ impl Manifest {
         Ok(Self { builds: document.builds })
     }
 
+    /// Makes sure that the files of the builds are those that the manifest
+    /// speaks of: none is missing, and none is there besides. Hidden files
+    /// are no builds.
+    ///
+    /// # Errors
+    ///
+    /// One is missing or has no entry, or the folder cannot be read.
+    pub fn check_files(&self, corpus_dir: &Path) -> Result<(), Error> {
+        let folder = corpus_dir.join("builds");
+        let mut files = BTreeSet::new();
+        list_files(&folder, &mut files)?;
+        for build in &self.builds {
+            let libraries = build.libraries.iter().map(|library| build.library_path(corpus_dir, library));
+            for path in std::iter::once(build.path(corpus_dir)).chain(libraries) {
+                if !files.remove(&path) {
+                    let message =
+                        format!("the manifest has the build {}, and its file is not there", build.id);
+                    return Err(Error::Invalid { path, message });
+                }
+            }
+        }
+        match files.pop_first() {
+            None => Ok(()),
+            Some(path) => {
+                let more =
+                    if files.is_empty() { String::new() } else { format!(", nor {} more", files.len()) };
+                let message = format!("the manifest has no build of this file{more}: it would never be run");
+                Err(Error::Invalid { path, message })
+            }
+        }
+    }
+
     /// Where a corpus keeps its manifest.
     #[must_use]
     pub fn path(corpus_dir: &Path) -> PathBuf {
@@ -189,6 +222,23 @@ impl Build {
         let libraries = self.libraries.iter().map(library).collect::<Result<_, Error>>()?;
         Ok(Files { executable, libraries })
     }
+}
+
+fn list_files(folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error> {
+    let failed = |source| Error::Read { path: folder.to_owned(), source };
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let path = entry.path();
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if path.is_dir() {
+            list_files(&path, files)?;
+        } else {
+            files.insert(path);
+        }
+    }
+    Ok(())
 }
 
 /// The id of a build.

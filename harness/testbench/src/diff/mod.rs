@@ -6,14 +6,16 @@
 //! and not values: where two rules give the same value in one program only, they
 //! differ.
 
+mod blame;
 mod pieces;
 mod reason;
 mod report;
 mod rules;
 mod sweep;
 
+pub use blame::Evidence;
 pub use reason::Reason;
-pub use report::{DiffReport, Difference, Extent, Line, Uncovered};
+pub use report::{CfiPlace, DiffReport, Difference, Extent, Line, Uncovered};
 pub use rules::Field;
 
 use std::sync::atomic::AtomicUsize;
@@ -22,8 +24,9 @@ use rayon::prelude::*;
 use sframe_engine::Section;
 
 use crate::cfi::CfiError;
+use crate::dump::Dump;
 use crate::relocatable::{RelocationError, lay_out};
-use crate::subject::{Subject, SubjectError};
+use crate::subject::{MissingSection, Subject, SubjectError};
 use pieces::{Functions, Piece, pieces};
 use sweep::{Part, Sweep};
 
@@ -43,8 +46,8 @@ pub enum DiffError {
     #[error("the ELF file is not for amd64, aarch64 or s390x")]
     Machine,
     /// There is no `.sframe` section.
-    #[error("there is no .sframe section")]
-    NoSection,
+    #[error(transparent)]
+    NoSection(#[from] MissingSection),
     /// The section can't be decoded at all.
     #[error("the .sframe section ({len} bytes) can't be used: {source}")]
     Section {
@@ -84,7 +87,7 @@ pub fn diff_file(bytes: &[u8], name: &str) -> Result<DiffReport, DiffError> {
     let bytes = lay_out(bytes)?;
     let subject = Subject::parse(&bytes)?;
     let abi = subject.abi().ok_or(DiffError::Machine)?;
-    let sframe = subject.sframe.ok_or(DiffError::NoSection)?;
+    let sframe = subject.section()?;
     let unusable = |source| DiffError::Section { len: sframe.data.len(), source };
     let section = Section::parse(sframe.data, sframe.address).map_err(unusable)?;
     if section.header().abi != abi {
@@ -94,7 +97,9 @@ pub fn diff_file(bytes: &[u8], name: &str) -> Result<DiffReport, DiffError> {
     if let Some(error) = cfi.errors().first() {
         return Err(error.clone().into());
     }
-    let functions = Functions::read(&section);
+    let faults = subject.merge_faults(&section);
+    let mut functions = Functions::read(&section);
+    functions.fdes.retain(|fde| faults.iter().all(|fault| !fault.spoilt.contains(&fde.index)));
     let mut code: Vec<(u64, &[u8])> = subject.code().collect();
     code.sort_by_key(|(address, _)| *address);
     let code_names = subject.relocatable_code();
@@ -103,8 +108,10 @@ pub fn diff_file(bytes: &[u8], name: &str) -> Result<DiffReport, DiffError> {
         abi,
         section: &section,
         functions: &functions,
+        errors: Dump::decode(sframe.data, sframe.address).map(|dump| dump.errors).map_err(unusable)?,
         cfi: &cfi,
-        symbols: &subject.symbols,
+        subject: &subject,
+        faults,
         code,
         code_names,
         rows_left: AtomicUsize::new(sframe.data.len().saturating_add(SPARE_ROWS)),

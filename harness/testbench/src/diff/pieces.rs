@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use sframe_engine::{Error, Fde, InstructionPointer, Section};
+use sframe_engine::{Fde, InstructionPointer, Section};
 
 use crate::cfi::CallFrameInfo;
 
@@ -21,21 +21,13 @@ pub(super) struct Piece {
 /// The functions of a section.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
-    /// By their addresses.
+    /// By their addresses. Those that can't be read are not among them.
     pub(super) fdes: Vec<Fde>,
-    /// FDEs that can't be read.
-    pub(super) errors: Vec<Error>,
 }
 
 impl Functions {
     pub(super) fn read(section: &Section<'_>) -> Self {
-        let mut functions = Self::default();
-        for fde in section.fdes() {
-            match fde {
-                Ok(fde) => functions.fdes.push(fde),
-                Err(error) => functions.errors.push(error),
-            }
-        }
+        let mut functions = Self { fdes: section.fdes().flatten().collect() };
         functions.fdes.sort_by_key(|fde| (fde.start, fde.index));
         functions
     }

@@ -43,6 +43,8 @@ pub enum Reason {
     /// The size of pushed arguments is told (`DW_CFA_GNU_args_size`), which
     /// compilers have to write as bytes that assemblers do not look into.
     ArgsSize,
+    /// A linker has lost it: there is a difference that says how.
+    NotMerged,
 }
 
 impl Reason {
@@ -64,6 +66,7 @@ impl Reason {
             Self::SpRule => "its CFI has a rule for SP of its own",
             Self::OtherRule => "its CFI has a rule for another register that assemblers refuse",
             Self::ArgsSize => "its CFI tells the size of pushed arguments",
+            Self::NotMerged => "its FDE is lost, since the linker has not merged the section",
         }
     }
 }

@@ -1,15 +1,16 @@
 //! What `diff` has found, for people and for machines.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::blame::Evidence;
 use super::reason::Reason;
 use super::rules::Field;
-use crate::finding::{Address, FindingRow};
+use crate::finding::{Address, Blame, Confidence, FindingRow};
 use crate::hazard::{self, Hazard, HazardKind};
 use crate::report::grouped;
+use crate::text::Text;
 
 /// What `diff --json` prints.
 ///
@@ -35,7 +36,7 @@ pub struct DiffReport {
     /// Those of them at which the caller's FP is lost, says the call frame
     /// information: no version can say so, and it is no difference.
     pub lost_fp: u64,
-    /// FDEs of the section that can't be read.
+    /// What of the section can't be read: FDEs, and rows. `dump` and `lint` say the same.
     pub errors: Vec<String>,
     /// What is different: one for each field, row and function.
     pub findings: Vec<Difference>,
@@ -71,19 +72,33 @@ pub struct Difference {
     pub last_pc: Address,
     /// The row of `.sframe`.
     pub row: Option<FindingRow>,
+    /// What of the call frame information it differs from. None where the section as a whole is at fault.
+    #[serde(flatten)]
+    pub cfi: Option<CfiPlace>,
+    /// The first instructions, and the one before them.
+    pub instructions: Vec<Line>,
+    /// Who has to mend it.
+    pub blame: Blame,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// What tells who it is.
+    pub evidence: Vec<Evidence>,
+    /// All of it in a sentence.
+    pub message: String,
+    /// Fields that differ at the same instructions have the same number.
+    #[serde(skip)]
+    pub(super) group: usize,
+}
+
+/// The rules that call frame information has for an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CfiPlace {
     /// `.eh_frame` or `.debug_frame`.
     pub cfi_section: String,
     /// Offset of the FDE in that section.
     pub cfi_offset: Address,
     /// The rules there as equations.
     pub cfi_rules: String,
-    /// The first instructions, and the one before them.
-    pub instructions: Vec<Line>,
-    /// All of it in a sentence.
-    pub message: String,
-    /// Fields that differ at the same instructions have the same number.
-    #[serde(skip)]
-    pub(super) group: usize,
 }
 
 /// An instruction.
@@ -137,10 +152,17 @@ const EXAMPLES: usize = 4;
 impl DiffReport {
     /// The report as text.
     #[must_use]
-    pub fn text(&self) -> String {
-        let mut text = format!("{}: {}, SFrame version {}\n", self.file, self.abi, self.sframe_version);
-        for error in &self.errors {
-            let _ = writeln!(text, "\nmalformed: {error}");
+    pub fn text(&self) -> Text {
+        let mut text = Text::default();
+        let _ = writeln!(text, "{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version);
+        for error in self.errors.iter().take(SHOWN) {
+            text.blank();
+            let _ = writeln!(text, "malformed: {error}");
+        }
+        if self.errors.len() > SHOWN {
+            text.blank();
+            let _ =
+                writeln!(text, "and {} more that are malformed", grouped((self.errors.len() - SHOWN) as u64));
         }
         let groups: Vec<&[Difference]> =
             self.findings.chunk_by(|one, other| one.group == other.group).collect();
@@ -148,13 +170,15 @@ impl DiffReport {
             show(&mut text, group);
         }
         if groups.len() > SHOWN {
-            let _ = writeln!(text, "\nand {} more differences", grouped((groups.len() - SHOWN) as u64));
+            text.blank();
+            let _ = writeln!(text, "and {} more differences", grouped((groups.len() - SHOWN) as u64));
         }
         self.show_coverage(&mut text);
         self.show_hazards(&mut text);
+        text.blank();
         let _ = writeln!(
             text,
-            "\n{}, {}: {} compared, {} agree; {}",
+            "{}, {}: {} compared, {} agree; {}",
             counted(self.functions, "function"),
             counted(self.pcs, "instruction"),
             grouped(self.compared),
@@ -171,29 +195,32 @@ impl DiffReport {
         text
     }
 
-    fn show_coverage(&self, text: &mut String) {
+    fn show_coverage(&self, text: &mut Text) {
         let mut by_reason: BTreeMap<Option<Reason>, Vec<&Extent>> = BTreeMap::new();
         for Uncovered { extent, reason, .. } in &self.uncovered {
             by_reason.entry(*reason).or_default().push(extent);
         }
         for (reason, extents) in by_reason {
             let why = reason.map_or("nothing in the CFI says why", Reason::text);
-            let _ = writeln!(text, "\nnot in .sframe: {} ({why})", counted(extents.len() as u64, "function"));
+            text.blank();
+            let _ = writeln!(text, "not in .sframe: {} ({why})", counted(extents.len() as u64, "function"));
             list(text, &extents);
         }
         if !self.only_sframe.is_empty() {
             let count = counted(self.only_sframe.len() as u64, "function");
-            let _ = writeln!(text, "\nin .sframe only: {count}");
+            text.blank();
+            let _ = writeln!(text, "in .sframe only: {count}");
             list(text, &self.only_sframe.iter().collect::<Vec<_>>());
         }
     }
 
-    fn show_hazards(&self, text: &mut String) {
+    fn show_hazards(&self, text: &mut Text) {
         for (kind, rows, instructions) in hazard::totals(&self.hazards) {
             let instructions = counted(instructions, "instruction");
             let unit = if kind == HazardKind::EndsEarly { "place" } else { "row" };
             let counted_rows = counted(rows as u64, unit);
-            let _ = writeln!(text, "\nhazard: {kind}: {}; {instructions} of {counted_rows}", kind.text());
+            text.blank();
+            let _ = writeln!(text, "hazard: {kind}: {}; {instructions} of {counted_rows}", kind.text());
             for hazard in self.hazards.iter().filter(|hazard| hazard.kind == kind).take(EXAMPLES) {
                 let row = hazard.row.as_ref().map(|row| format!(" row +{}: {}", row.start, row.rules));
                 let row = row.unwrap_or_else(|| " has no row".to_owned());
@@ -207,34 +234,46 @@ impl DiffReport {
 }
 
 /// The fields that differ at the same instructions.
-fn show(text: &mut String, group: &[Difference]) {
+fn show(text: &mut Text, group: &[Difference]) {
     let Some(first) = group.first() else { return };
+    if let Some(cfi) = &first.cfi {
+        show_rules(text, group, first, cfi);
+    } else {
+        text.blank();
+        let _ = writeln!(text, "difference: {}, {}", first.field, counted(first.pcs, "instruction"));
+        let _ = writeln!(text, "    {}", first.message);
+    }
+    let _ = writeln!(text, "    {} is to blame (confidence {})", first.blame, first.confidence);
+    for evidence in &first.evidence {
+        let _ = writeln!(text, "      = {}: {}", evidence.witness, evidence.says);
+    }
+}
+
+fn show_rules(text: &mut Text, group: &[Difference], first: &Difference, cfi: &CfiPlace) {
     let fields: Vec<String> = group.iter().map(|finding| finding.field.to_string()).collect();
     let section = first.section.as_ref().map_or_else(String::new, |section| format!("{section}: "));
+    text.blank();
     let _ = writeln!(
         text,
-        "\ndifference: {} of {}+{} ({section}{}), {}",
+        "difference: {} of {}+{} ({section}{}), {}",
         fields.join(", "),
         first.function,
         first.offset,
         first.pc,
         counted(first.pcs, "instruction")
     );
-    let width = first.cfi_section.len();
+    let CfiPlace { cfi_section, cfi_offset, cfi_rules } = cfi;
+    let width = cfi_section.len();
     let row = first.row.as_ref().map_or("", |row| &row.rules);
     let start = first.row.as_ref().map_or_else(String::new, |row| format!("    (row +{})", row.start));
     for finding in group {
         let _ = writeln!(text, "    {:<width$}  {}: {}", ".sframe", finding.field, finding.sframe);
-        let _ = writeln!(text, "    {:<width$}  {}: {}", first.cfi_section, finding.field, finding.eh_frame);
+        let _ = writeln!(text, "    {cfi_section:<width$}  {}: {}", finding.field, finding.eh_frame);
     }
     if first.field != Field::Row && !row.is_empty() {
         let _ = writeln!(text, "    in full:");
         let _ = writeln!(text, "    {:<width$}  {row}{start}", ".sframe");
-        let _ = writeln!(
-            text,
-            "    {:<width$}  {}    (FDE at {})",
-            first.cfi_section, first.cfi_rules, first.cfi_offset
-        );
+        let _ = writeln!(text, "    {cfi_section:<width$}  {cfi_rules}    (FDE at {cfi_offset})");
     }
     let width = first.instructions.iter().map(|line| line.pc.to_string().len()).max().unwrap_or(0);
     for line in &first.instructions {
@@ -243,7 +282,7 @@ fn show(text: &mut String, group: &[Difference]) {
     }
 }
 
-fn list(text: &mut String, extents: &[&Extent]) {
+fn list(text: &mut Text, extents: &[&Extent]) {
     for extent in extents.iter().take(SHOWN) {
         let section = extent.section.as_ref().map_or_else(String::new, |section| format!("{section}: "));
         let _ = writeln!(
@@ -259,7 +298,7 @@ fn list(text: &mut String, extents: &[&Extent]) {
     }
 }
 
-fn counted(count: u64, name: &str) -> String {
+pub(super) fn counted(count: u64, name: &str) -> String {
     match count {
         1 => format!("1 {name}"),
         count => format!("{} {name}s", grouped(count)),

@@ -11,6 +11,8 @@ use crate::cfi::{CfiFde, Inexpressible, Rules};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Field {
+    /// The section as a whole: whether its linker has merged it.
+    Section,
     /// Whether there are rules at all, and can be read.
     Row,
     /// Whether the frame is marked as an outermost one (2.3.3.2, 2.4.1).
@@ -30,6 +32,7 @@ pub enum Field {
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Section => "section",
             Self::Row => "row",
             Self::Outermost => "outermost",
             Self::Signal => "signal",

@@ -8,24 +8,31 @@ use gimli::{CfaRule, RegisterRule};
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Error, Fde, PcType, Recovery, Row, Section};
 
+use super::blame::{Blamed, Dispute, evidence_of_merging};
 use super::pieces::{Functions, Piece};
 use super::reason::{Reason, reason};
-use super::report::{DiffReport, Difference, Extent, Line, Uncovered};
+use super::report::{CfiPlace, DiffReport, Difference, Extent, Line, Uncovered, counted};
 use super::rules::{Disagreement, Field, compare};
 use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Rules};
 use crate::disassembly::{Disassembly, starts};
-use crate::finding::{Address, FindingRow};
+use crate::dump::{FunctionRow, FunctionRows};
+use crate::finding::{Address, Blame, Confidence, FindingRow};
 use crate::hazard::{self, HazardKind, Tally};
+use crate::merging::MergeFault;
 use crate::report::SCHEMA;
-use crate::subject::Symbols;
+use crate::subject::Subject;
 
 /// What is compared, and by what it is named.
 pub(super) struct Sweep<'s> {
     pub(super) abi: Abi,
     pub(super) section: &'s Section<'s>,
     pub(super) functions: &'s Functions,
+    /// What of the section can't be read.
+    pub(super) errors: Vec<Error>,
     pub(super) cfi: &'s CallFrameInfo,
-    pub(super) symbols: &'s Symbols,
+    pub(super) subject: &'s Subject<'s>,
+    /// What is wrong with the section as a whole.
+    pub(super) faults: Vec<MergeFault>,
     /// Code by its addresses, in their order.
     pub(super) code: Vec<(u64, &'s [u8])>,
     /// The sections of a relocatable file, in the order of their addresses.
@@ -55,6 +62,8 @@ type Because = Option<(Reason, Option<u64>)>;
 struct Group<'s> {
     fde: Fde,
     row: Option<Row>,
+    /// Whether the row can't be read.
+    malformed: bool,
     cfi: &'s CfiFde,
     rules: String,
     disagreements: Vec<Disagreement>,
@@ -69,13 +78,20 @@ struct Group<'s> {
 /// The rules of the function at hand, as the section has them.
 struct SframeRows {
     fde: Fde,
-    rows: Vec<Row>,
-    /// What ends them too early.
-    error: Option<String>,
+    rows: Vec<SframeRow>,
+    /// What ends them too early, and from where on: the start of the row that can't
+    /// be read, or of the one before it if not even that can.
+    end: Option<(u32, String)>,
     /// For each offset into a block that repeats, the row.
     block: Option<Vec<Option<usize>>>,
     /// The row of the last address.
     at: usize,
+}
+
+/// A row, or why it means nothing.
+struct SframeRow {
+    start: u32,
+    row: Result<Row, Error>,
 }
 
 /// What the section has for an address.
@@ -83,7 +99,8 @@ struct SframeRows {
 enum Found {
     Row(usize),
     NoRow,
-    Malformed,
+    /// The row can't be read, or means nothing; its position among the rows, none where it is not found.
+    Malformed(Option<usize>),
 }
 
 /// A mask FDE of version 1 has no size of its block, and its rows are tried one
@@ -92,29 +109,37 @@ const MASK_ROWS: usize = 256;
 
 impl SframeRows {
     fn read(sweep: &Sweep<'_>, fde: Fde) -> Self {
-        let mut this = Self { fde, rows: Vec::new(), error: None, block: None, at: 0 };
+        let mut this = Self { fde, rows: Vec::new(), end: None, block: None, at: 0 };
         if fde.outermost {
             let undefined = Recovery::Undefined;
             let end = fde.rows_end();
-            this.rows.push(Row { start: 0, end, cfa: None, ra: undefined, fp: undefined, mangled_ra: false });
+            let row = Row { start: 0, end, cfa: None, ra: undefined, fp: undefined, mangled_ra: false };
+            this.rows.push(SframeRow { start: 0, row: Ok(row) });
             return this;
         }
         let is_plain_mask = fde.pc_type == PcType::Mask && fde.rep_size.is_none();
-        for row in sweep.section.rows(&fde) {
-            let has_room = !(is_plain_mask && this.rows.len() >= MASK_ROWS)
-                && sweep
-                    .rows_left
-                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
-                    .is_ok();
-            match row {
-                Ok(row) if has_room => this.rows.push(row),
-                Ok(_) => this.error = Some("there are more rows than a section can mean".to_owned()),
-                Err(error) => this.error = Some(Error::to_string(&error)),
+        let mut count = 0;
+        let mut too_many = false;
+        let found = FunctionRows::read(sweep.section, &fde, || {
+            count += 1;
+            let take = |left: usize| left.checked_sub(1);
+            let has_room = !(is_plain_mask && count > MASK_ROWS)
+                && sweep.rows_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+            too_many |= !has_room;
+            has_room
+        });
+        let last = found.rows.last().map_or(0, |row| row.fre.start());
+        this.end = match found.end {
+            Some(error) => {
+                let next = found.rows.last().map_or(0, |row| row.end).max(last);
+                let is_known = next < fde.rows_end();
+                Some((if is_known { next } else { last }, error.to_string()))
             }
-            if this.error.is_some() {
-                break;
-            }
-        }
+            None if too_many => Some((last, "there are more rows than a section can mean".to_owned())),
+            None => None,
+        };
+        let row = |row: &FunctionRow<'_>| SframeRow { start: row.fre.start(), row: row.row };
+        this.rows = found.rows.iter().map(row).collect();
         if let (PcType::Mask, Some(size)) = (fde.pc_type, fde.rep_size) {
             let row =
                 |offset: u32| this.rows.iter().take_while(|row| row.start <= offset).count().checked_sub(1);
@@ -125,29 +150,46 @@ impl SframeRows {
 
     /// As the engine's look-up does it. Addresses must come in their order.
     fn at(&mut self, pc: u64) -> Found {
-        let offset = pc.wrapping_sub(self.fde.start);
+        let mut offset = pc.wrapping_sub(self.fde.start);
         let found = match (&self.block, self.fde.pc_type) {
             (Some(block), _) => {
-                let offset = offset.checked_rem(block.len() as u64).unwrap_or(0);
+                offset = offset.checked_rem(block.len() as u64).unwrap_or(0);
                 usize::try_from(offset).ok().and_then(|offset| block.get(offset).copied().flatten())
             }
             (None, PcType::Mask) => {
                 self.rows.iter().rposition(|row| pc & u64::from(row.start) >= u64::from(row.start))
             }
             (None, PcType::Inc) => {
-                let covers = |row: Option<&Row>| row.is_some_and(|row| u64::from(row.start) <= offset);
+                let covers = |row: Option<&SframeRow>| row.is_some_and(|row| u64::from(row.start) <= offset);
                 while covers(self.rows.get(self.at + 1)) {
                     self.at += 1;
                 }
                 covers(self.rows.get(self.at)).then_some(self.at)
             }
         };
+        let is_past = self.end.as_ref().is_some_and(|(start, _)| u64::from(*start) <= offset);
         match found {
-            // Where the next row can't be read, this one may end anywhere.
-            Some(row) if self.error.is_some() && row + 1 == self.rows.len() => Found::Malformed,
+            Some(row) if self.rows.get(row).is_some_and(|row| row.row.is_err()) => {
+                Found::Malformed(Some(row))
+            }
+            Some(row) if is_past && row + 1 == self.rows.len() => Found::Malformed(None),
             Some(row) => Found::Row(row),
-            None if self.error.is_some() && self.rows.is_empty() => Found::Malformed,
+            None if is_past && self.rows.is_empty() => Found::Malformed(None),
             None => Found::NoRow,
+        }
+    }
+
+    fn row(&self, found: Found) -> Option<&Row> {
+        let Found::Row(index) = found else { return None };
+        self.rows.get(index)?.row.as_ref().ok()
+    }
+
+    /// Why an address has no row that can be read.
+    fn fault(&self, found: Found) -> Option<String> {
+        match found {
+            Found::Malformed(Some(index)) => self.rows.get(index)?.row.err().map(|error| error.to_string()),
+            Found::Malformed(None) => self.end.as_ref().map(|(_, error)| error.clone()),
+            Found::Row(_) | Found::NoRow => None,
         }
     }
 }
@@ -238,7 +280,9 @@ impl<'s> Sweep<'s> {
         part.functions = seen.len() as u64;
         for (position, pcs) in uncovered {
             let Some(fde) = self.cfi.fdes().get(position) else { continue };
+            let is_lost = self.faults.iter().any(|fault| fault.has_lost(fde.range.start));
             let reason = match self.cfi.rows(fde) {
+                _ if is_lost => Some((Reason::NotMerged, None)),
                 Ok(rows) => reason(self.cfi, fde, &rows, self.section.header().version, self.abi),
                 Err(_) => Some((Reason::Malformed, None)),
             };
@@ -270,11 +314,13 @@ impl<'s> Sweep<'s> {
             file: name.to_owned(),
             abi: self.abi.name(),
             sframe_version: header.version.number(),
-            errors: self.functions.errors.iter().map(ToString::to_string).collect(),
+            errors: self.errors.iter().map(ToString::to_string).collect(),
             ..DiffReport::default()
         };
         let mut hazards = Tally::new();
         let mut groups = Vec::new();
+        // Functions and instructions that have lost their rules.
+        let mut lost = vec![(0, 0); self.faults.len()];
         for part in parts {
             report.functions += part.functions;
             report.pcs += part.pcs;
@@ -283,6 +329,11 @@ impl<'s> Sweep<'s> {
             report.lost_fp += part.lost_fp;
             groups.extend(part.groups);
             for (fde, pcs, reason) in part.uncovered {
+                let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));
+                if let Some((functions, instructions)) = cause.and_then(|cause| lost.get_mut(cause)) {
+                    *functions += 1;
+                    *instructions += pcs;
+                }
                 report.uncovered.push(self.uncovered(fde, pcs, reason));
             }
             for (fde, pcs) in part.only_sframe {
@@ -294,8 +345,11 @@ impl<'s> Sweep<'s> {
                 hazard.1 += count;
             }
         }
+        for (number, (fault, lost)) in self.faults.iter().zip(lost).enumerate() {
+            report.findings.push(self.difference_of_section(number, fault, lost));
+        }
         groups.sort_by_key(|group| group.run.0);
-        for (number, group) in groups.iter().enumerate() {
+        for (number, group) in (self.faults.len()..).zip(&groups) {
             let instructions = if number < LISTED { self.listing(group) } else { Vec::new() };
             self.describe(number, group, &instructions, &mut report.findings);
         }
@@ -303,15 +357,44 @@ impl<'s> Sweep<'s> {
         report
     }
 
+    /// What is wrong with the section as a whole is one finding. The code that
+    /// it leaves without rules is counted as not covered.
+    fn difference_of_section(&self, number: usize, fault: &MergeFault, lost: (u64, u64)) -> Difference {
+        let (functions, pcs) = lost;
+        let at = self.section.address().wrapping_add(fault.offset);
+        let (section, pc) =
+            if self.code_names.is_empty() { (None, at) } else { (Some(".sframe".to_owned()), fault.offset) };
+        Difference {
+            pc: Address(pc),
+            section,
+            function: ".sframe".to_owned(),
+            offset: Address(fault.offset),
+            field: Field::Section,
+            sframe: fault.to_string(),
+            eh_frame: format!("rules for {}", counted(functions, "function")),
+            pcs,
+            last_pc: Address(pc),
+            row: None,
+            cfi: None,
+            instructions: Vec::new(),
+            blame: Blame::ProducerLinker,
+            confidence: Confidence::High,
+            evidence: evidence_of_merging(fault),
+            message: fault.to_string(),
+            group: number,
+        }
+    }
+
     /// One finding for each field.
     fn describe(&self, number: usize, group: &Group<'_>, listing: &[Line], findings: &mut Vec<Difference>) {
         let Group { fde, row, cfi, rules, disagreements, pcs, run, last, .. } = group;
         let first = run.0;
         let (section, pc) = self.place(first);
-        let (function, offset) = match self.symbols.at(first) {
+        let (function, offset) = match self.subject.symbols.at(first) {
             Some((name, offset)) => (name.to_owned(), offset),
             None => (self.name(fde.start), first.wrapping_sub(fde.start)),
         };
+        let Blamed { blame, confidence, evidence } = self.blame(group);
         for Disagreement { field, sframe, cfi: other } in disagreements {
             let of = cfi.section;
             let mut message =
@@ -333,14 +416,38 @@ impl<'s> Sweep<'s> {
                 pcs: *pcs,
                 last_pc: self.place(*last).1,
                 row: row.as_ref().map(FindingRow::new),
-                cfi_section: of.to_string(),
-                cfi_offset: Address(cfi.offset as u64),
-                cfi_rules: rules.clone(),
+                cfi: Some(CfiPlace {
+                    cfi_section: of.to_string(),
+                    cfi_offset: Address(cfi.offset as u64),
+                    cfi_rules: rules.clone(),
+                }),
                 instructions: listing.to_vec(),
+                blame,
+                confidence,
+                evidence: evidence.clone(),
                 message,
                 group: number,
             });
         }
+    }
+
+    fn blame(&self, group: &Group<'_>) -> Blamed {
+        let rows = self.cfi.rows(group.cfi);
+        let inexpressible = rows
+            .as_ref()
+            .ok()
+            .and_then(|rows| reason(self.cfi, group.cfi, rows, self.section.header().version, self.abi));
+        Dispute {
+            fde: &group.fde,
+            row: group.row.as_ref(),
+            cfi: group.cfi,
+            malformed_cfi: rows.err(),
+            malformed_row: group.malformed,
+            inexpressible: inexpressible.map(|(reason, _)| reason),
+            linker_section: self.subject.linker_made(group.run.0),
+            is_relocatable: !self.code_names.is_empty(),
+        }
+        .blame()
     }
 
     fn uncovered(&self, fde: &CfiFde, pcs: u64, reason: Because) -> Uncovered {
@@ -364,7 +471,7 @@ impl<'s> Sweep<'s> {
 
     /// The function at an address, or the address where no symbol names it.
     fn name(&self, address: u64) -> String {
-        match self.symbols.at(address) {
+        match self.subject.symbols.at(address) {
             Some((name, 0)) => name.to_owned(),
             Some((name, offset)) => format!("{name}+{offset:#x}"),
             None => {
@@ -432,10 +539,7 @@ impl<'s> Unit<'_, 's> {
         let info = self.sweep.cfi;
         let rules = cfi.as_mut().and_then(|cfi| cfi.at(info, pc));
         let found = sframe.as_mut().map(|sframe| sframe.at(pc));
-        let row = match (&sframe, found) {
-            (Some(sframe), Some(Found::Row(index))) => sframe.rows.get(index),
-            _ => None,
-        };
+        let row = sframe.as_ref().zip(found).and_then(|(sframe, found)| sframe.row(found));
         self.hazards(pc, sframe.as_deref(), row, cfi.as_deref(), rules.as_ref());
         let (Some(sframe), Some(found), Some(cfi)) = (sframe.as_deref(), found, cfi.as_deref()) else {
             self.last = None;
@@ -444,7 +548,9 @@ impl<'s> Unit<'_, 's> {
         // Entries of a table that repeats have names of their own.
         let function = match sframe.fde.pc_type {
             PcType::Inc => sframe.fde.start,
-            PcType::Mask => self.sweep.symbols.at(pc).map_or(sframe.fde.start, |(_, offset)| pc - offset),
+            PcType::Mask => {
+                self.sweep.subject.symbols.at(pc).map_or(sframe.fde.start, |(_, offset)| pc - offset)
+            }
         };
         let key = (function, sframe.fde.index, found, (cfi.fde.section, cfi.fde.offset), rules);
         let known = self.known.get(&key).copied();
@@ -493,10 +599,7 @@ impl<'s> Unit<'_, 's> {
                 (comparison.disagreements, comparison.fp_is_lost)
             }
             (Some(row), None) => (differ(row.to_string()), false),
-            (None, _) if found == Found::Malformed => {
-                (differ(sframe.error.clone().unwrap_or_default()), false)
-            }
-            (None, _) => (differ("no row".to_owned()), false),
+            (None, _) => (differ(sframe.fault(found).unwrap_or_else(|| "no row".to_owned())), false),
         };
         if disagreements.is_empty() {
             return (None, fp_is_lost);
@@ -504,6 +607,7 @@ impl<'s> Unit<'_, 's> {
         self.part.groups.push(Group {
             fde: sframe.fde,
             row: row.copied(),
+            malformed: matches!(found, Found::Malformed(_)),
             cfi: cfi.fde,
             rules: told,
             disagreements,

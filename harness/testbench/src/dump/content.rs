@@ -120,26 +120,47 @@ impl<'a> Dump<'a> {
             let at = fde.rows_offset.saturating_sub(V3_FDE_ATTR_SIZE);
             function.attribute = Some((at, slice(self.data, at, V3_FDE_ATTR_SIZE)));
         }
+        let rows = FunctionRows::read(section, &fde, || {
+            let has_room = *left > 0;
+            *left = left.saturating_sub(1);
+            has_room
+        });
+        (function.rows, function.end) = (rows.rows, rows.end);
+        function
+    }
+}
+
+/// The rows of a function, as far as they can be found.
+#[derive(Clone, Debug)]
+pub(crate) struct FunctionRows<'a> {
+    pub(crate) rows: Vec<FunctionRow<'a>>,
+    /// Why not all rows can be found.
+    pub(crate) end: Option<Error>,
+}
+
+impl<'a> FunctionRows<'a> {
+    /// Reads rows as long as there is room for another one.
+    ///
+    /// What is malformed is one row: one whose words make no rules leaves those around
+    /// it as they are, and after one that can't be read none can be found.
+    pub(crate) fn read(section: &Section<'a>, fde: &Fde, mut has_room: impl FnMut() -> bool) -> Self {
         let mut fres: Vec<Fre<'a>> = Vec::new();
-        for fre in section.fres(&fde) {
+        let mut end = None;
+        let mut reader = section.fres(fde);
+        for fre in reader.by_ref() {
             match fre {
-                Ok(fre) if *left > 0 => {
-                    *left -= 1;
-                    fres.push(fre);
-                }
+                Ok(fre) if has_room() => fres.push(fre),
                 Ok(_) => break,
-                Err(error) => function.end = Some(error),
+                Err(error) => end = Some(error),
             }
         }
-        function.rows = fres
-            .iter()
-            .enumerate()
-            .map(|(index, fre)| {
-                let end = fres.get(index + 1).map_or_else(|| fde.rows_end(), Fre::start);
-                FunctionRow { fre: *fre, end, row: section.row(&fde, fre, end) }
-            })
-            .collect();
-        function
+        let last = reader.next_start().filter(|_| end.is_some()).unwrap_or_else(|| fde.rows_end());
+        let row = |(index, fre): (usize, &Fre<'a>)| {
+            let end = fres.get(index + 1).map_or(last, Fre::start);
+            FunctionRow { fre: *fre, end, row: section.row(fde, fre, end) }
+        };
+        let rows = fres.iter().enumerate().map(row).collect();
+        Self { rows, end }
     }
 }
 

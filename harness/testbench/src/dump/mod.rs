@@ -45,6 +45,7 @@ mod content;
 mod json;
 mod text;
 
+pub(crate) use content::FunctionRows;
 pub use content::{Dump, Function, FunctionRow};
 pub use json::{
     AddressDocument, Document, ErrorDocument, FieldsDocument, FunctionDocument, HexDocument, PlaceDocument,

@@ -1,7 +1,5 @@
 //! The text of `objdump --sframe`.
 
-use std::fmt::Write as _;
-
 use sframe_engine::constants::{
     SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER,
     SFRAME_S390X_CFA_OFFSET_ADJUSTMENT, SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR,
@@ -10,20 +8,24 @@ use sframe_engine::{Abi, Base, DwarfRegister, Fde, FdeType, Fre, Header, PauthKe
 
 use super::content::{Dump, Function};
 use crate::input::FileFormat;
+use crate::text::Text;
 
 /// The text of a dump, with objdump's first lines: the name of the file, as
 /// it was given, and its format.
 #[must_use]
-pub fn text(name: &str, format: FileFormat, dump: &Dump<'_>) -> String {
-    let mut text = String::new();
+pub fn text(name: &str, format: FileFormat, dump: &Dump<'_>) -> Text {
+    let mut text = Text::default();
+    text.blank();
     match format {
-        FileFormat::Elf(format) => line(&mut text, format_args!("\n{name}:     file format {format}\n")),
-        FileFormat::Raw => line(&mut text, format_args!("\n{name}:     raw SFrame section\n")),
+        FileFormat::Elf(format) => line(&mut text, format_args!("{name}:     file format {format}")),
+        FileFormat::Raw => line(&mut text, format_args!("{name}:     raw SFrame section")),
     }
+    text.blank();
     line(&mut text, format_args!("Contents of the SFrame section .sframe:"));
     header(&mut text, &dump.header);
     let Some(functions) = &dump.functions else { return text };
-    line(&mut text, format_args!("\n  Function Index :"));
+    text.blank();
+    line(&mut text, format_args!("  Function Index :"));
     for function in functions {
         if let Ok(fde) = &function.fde {
             describe(&mut text, &dump.header, function, fde);
@@ -32,18 +34,14 @@ pub fn text(name: &str, format: FileFormat, dump: &Dump<'_>) -> String {
     text
 }
 
-/// Writing to a string can't fail.
-fn add(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    let _ = text.write_fmt(arguments);
+fn line(text: &mut Text, arguments: std::fmt::Arguments<'_>) {
+    text.line(arguments);
 }
 
-fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
-    add(text, arguments);
-    text.push('\n');
-}
-
-fn header(text: &mut String, header: &Header) {
-    line(text, format_args!("  Header :\n\n    Version: SFRAME_VERSION_{}", header.version));
+fn header(text: &mut Text, header: &Header) {
+    line(text, format_args!("  Header :"));
+    text.blank();
+    line(text, format_args!("    Version: SFRAME_VERSION_{}", header.version));
     if header.version == Version::V1 {
         line(text, format_args!("    Flags: {}", flags_v1(header.flags.0)));
     } else {
@@ -72,7 +70,7 @@ const fn flags_v1(flags: u8) -> &'static str {
 }
 
 /// One flag on each line; what has no name is a number.
-fn flags(text: &mut String, header: &Header) {
+fn flags(text: &mut Text, header: &Header) {
     let mut prefix = "    Flags: ";
     let mut left = header.flags.0;
     if left == 0 {
@@ -102,22 +100,24 @@ pub(super) const fn flag_names(version: Version) -> &'static [(u8, &'static str)
     }
 }
 
-fn describe(text: &mut String, header: &Header, function: &Function<'_>, fde: &Fde) {
+fn describe(text: &mut Text, header: &Header, function: &Function<'_>, fde: &Fde) {
     let Fde { index, start, size, .. } = fde;
-    add(text, format_args!("\n    func idx [{index}]: pc = {start:#x}, size = {} bytes", size.cast_signed()));
+    text.blank();
+    let mut first = format!("    func idx [{index}]: pc = {start:#x}, size = {} bytes", size.cast_signed());
     // The bit means nothing in version 2, but objdump looks at it there too.
     let signal = header.version != Version::V1 && function.info() & 0x80 != 0;
     let flex = fde.fde_type == FdeType::Flex;
     if signal || flex {
         let (signal, flex) = (if signal { "S" } else { "" }, if flex { "F" } else { "" });
-        add(text, format_args!(", attr = \"{signal}{flex}\""));
+        first += &format!(", attr = \"{signal}{flex}\"");
     }
     let aarch64 = matches!(header.abi, Abi::Aarch64 | Abi::Aarch64Be);
     if aarch64 && fde.pauth_key == PauthKey::B {
-        text.push_str(", pauth = B key");
+        first += ", pauth = B key";
     }
     let mask = if fde.pc_type == PcType::Mask { "[m]" } else { "" };
-    line(text, format_args!("\n    {:<7}{mask:<8} {:<10}{:<10}{:<13}", "STARTPC", "CFA", "FP", "RA"));
+    line(text, format_args!("{first}"));
+    line(text, format_args!("    {:<7}{mask:<8} {:<10}{:<10}{:<13}", "STARTPC", "CFA", "FP", "RA"));
     for row in &function.rows {
         let pc = match fde.pc_type {
             PcType::Inc => start.wrapping_add(u64::from(row.fre.start())),

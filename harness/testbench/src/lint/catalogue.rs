@@ -61,4 +61,7 @@ rules! {
     PARTLY_COVERED: "SF412" "partly-covered-function", Note, ALL, FdeIndex,
         "A function symbol's code has FDEs from its start to its end.",
         "{} at {} has no FDE from {} on";
+    MISPLACED_RELOCATIONS: "SF413" "misplaced-relocations", Error, ALL, FdeIndex,
+        "What linkers relocate of a section is the starts of its FDEs, each once; GNU ld -r of binutils 2.40 and 2.44 writes relocations into rows.",
+        "relocations elsewhere than at the start of an FDE: {}, the first at {}; starts without one: {}";
 }

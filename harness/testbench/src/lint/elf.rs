@@ -7,15 +7,16 @@ use object::elf::{
     SHT_PROGBITS, STT_FUNC, SectionFlags, SectionType,
 };
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader, Sym};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
 use sframe_engine::lint::{self, Linkage, Rule, Severity};
 use sframe_engine::{Abi, Header, Section, Version};
 
 use super::catalogue as rules;
 use super::report::{Finding, LintReport, Summary};
 use crate::elf::{self, SharedBytes};
-use crate::subject::Symbols;
-use crate::subject::abi_of;
+use crate::merging::{MergeFault, MergeFaultKind, merge_faults};
+use crate::ranges::{merge, position};
+use crate::subject::{MissingSection, Symbols, abi_of, lacks_contents, missing_section};
 
 /// Why a file can't be linted.
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +31,8 @@ pub enum LintError {
     #[error("the .sframe section lies outside the file")]
     SectionOutsideFile,
     /// There is nothing to lint.
-    #[error("there is no .sframe section")]
-    NoSection,
+    #[error(transparent)]
+    NoSection(#[from] MissingSection),
     /// Neither an ELF file nor a section.
     #[error("the file starts neither as an ELF file nor as an SFrame section")]
     UnknownFormat,
@@ -94,8 +95,8 @@ fn lint_section(
 struct Sframe<'a> {
     data: &'a [u8],
     address: u64,
-    /// Section type and flags; none for a segment.
-    section: Option<(SectionType, SectionFlags)>,
+    /// Section type, flags and index; none for a segment.
+    section: Option<(SectionType, SectionFlags, SectionIndex)>,
 }
 
 impl Sframe<'_> {
@@ -133,7 +134,7 @@ impl<'a> File<'a> {
                     }
                     loaded.push(range);
                 }
-                PT_GNU_SFRAME => {
+                PT_GNU_SFRAME if !lacks_contents(segment, endian) => {
                     segments.push(range);
                     segment_data = segment_data.or(Some((segment, start)));
                 }
@@ -149,7 +150,7 @@ impl<'a> File<'a> {
                 continue;
             }
             let data = section.data().map_err(|_| LintError::SectionOutsideFile)?;
-            let section_facts = Some((kind, header.sh_flags(endian)));
+            let section_facts = Some((kind, header.sh_flags(endian), section.index()));
             sframes.push(Sframe { data, address: section.address(), section: section_facts });
         }
         if let (true, Some((segment, address))) = (sframes.is_empty(), segment_data) {
@@ -157,7 +158,7 @@ impl<'a> File<'a> {
             sframes.push(Sframe { data, address, section: None });
         }
         if sframes.is_empty() {
-            return Err(LintError::NoSection);
+            return Err(missing_section(&elf).into());
         }
         let relocatable = header.e_type(endian) == ET_REL;
         Ok(Self { relocatable, loaded, executable: merge(executable), segments, sframes, elf })
@@ -194,11 +195,20 @@ impl<'a> File<'a> {
             } else {
                 Linkage::Linked { executable: Some(&self.executable) }
             };
-            lint_section(sframe.data, sframe.address, linkage, &name_of, findings);
+            let mut found = Vec::new();
+            lint_section(sframe.data, sframe.address, linkage, &name_of, &mut found);
             if let Ok(section) = Section::parse(sframe.data, sframe.address) {
                 let fdes = section.fdes().flatten().filter(|fde| fde.size > 0);
                 covered.extend(fdes.map(|fde| fde.start..fde.start.saturating_add(fde.size.into())));
+                let index = sframe.section.map(|(.., index)| index);
+                for fault in merge_faults(&self.elf, &section, index, &symbols) {
+                    // What follows from a fault is none of its own.
+                    found.retain(|finding| finding.fde.is_none_or(|fde| !fault.spoilt.contains(&fde)));
+                    found.extend(misplaced_relocations(&fault));
+                    covered.extend(fault.lost);
+                }
             }
+            findings.extend(found);
         }
         if !self.relocatable {
             self.check_coverage(merge(covered), findings);
@@ -208,7 +218,7 @@ impl<'a> File<'a> {
 
     /// How the file holds a section: type, flags, segments, alignment.
     fn check_section(&self, sframe: &Sframe<'_>, header: Option<&Header>, findings: &mut Vec<Finding>) {
-        if let Some((kind, flags)) = sframe.section {
+        if let Some((kind, flags, _)) = sframe.section {
             if kind != SHT_GNU_SFRAME {
                 let name = match kind {
                     SHT_PROGBITS => "SHT_PROGBITS".to_owned(),
@@ -293,30 +303,18 @@ fn is_errata_1(header: &Header) -> bool {
     }
 }
 
+/// The finding of a fault of merging, if it is not one that the section alone shows.
+fn misplaced_relocations(fault: &MergeFault) -> Option<Finding> {
+    let MergeFaultKind::MisplacedRelocations { relocations, unrelocated } = fault.kind else { return None };
+    let rule = &rules::MISPLACED_RELOCATIONS;
+    let message = rule.sentence(&[&relocations, &hex(fault.offset), &unrelocated]).to_string();
+    Some(Finding::new(rule, usize::try_from(fault.offset).unwrap_or(usize::MAX), message))
+}
+
 fn report(findings: &mut Vec<Finding>, rule: &'static Rule, values: &[&dyn std::fmt::Display]) {
     findings.push(Finding::new(rule, 0, rule.sentence(values).to_string()));
 }
 
 fn hex(address: u64) -> String {
     format!("{address:#x}")
-}
-
-/// Ranges in order, without empty ones, joined where they overlap or meet.
-fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
-    ranges.retain(|range| !range.is_empty());
-    ranges.sort_by_key(|range| range.start);
-    let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
-        }
-    }
-    merged
-}
-
-/// The range of ordered ones that an address lies in.
-fn position(ranges: &[Range<u64>], address: u64) -> Option<&Range<u64>> {
-    let behind = ranges.partition_point(|range| range.start <= address);
-    ranges.get(behind.checked_sub(1)?).filter(|range| address < range.end)
 }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use sframe_engine::lint::{Rule, Severity};
 
+use crate::text::Text;
+
 /// A place where a rule is broken, or where what it points out is.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
@@ -90,7 +92,7 @@ const SHOWN_ERRORS: usize = 10;
 impl LintReport {
     /// The report as text: one paragraph for each rule, the gravest first.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn text(&self) -> Text {
         let what = match (self.sframe_version, self.abi) {
             (Some(version), Some(abi)) => format!(" (version {version}, {abi})"),
             _ => String::new(),
@@ -100,8 +102,10 @@ impl LintReport {
             1 => format!("1 {name}"),
             count => format!("{count} {name}s"),
         };
-        let mut text = format!(
-            "{}{what}: {}, {}, {}\n",
+        let mut text = Text::default();
+        let _ = writeln!(
+            text,
+            "{}{what}: {}, {}, {}",
             self.file,
             counted(errors, "error"),
             counted(warnings, "warning"),
@@ -117,13 +121,14 @@ impl LintReport {
             let Some(first) = findings.first() else { continue };
             let times =
                 if findings.len() == 1 { String::new() } else { format!(", {} times", findings.len()) };
-            text += &format!("\n{} {} {} ({}){times}\n", first.severity, rule, first.name, first.clause);
+            text.blank();
+            let _ = writeln!(text, "{} {} {} ({}){times}", first.severity, rule, first.name, first.clause);
             let shown = if severity == Severity::Error { SHOWN_ERRORS } else { SHOWN };
             for finding in findings.iter().take(shown) {
-                text += &format!("    {}{}\n", finding.place(), finding.message);
+                let _ = writeln!(text, "    {}{}", finding.place(), finding.message);
             }
             if findings.len() > shown {
-                text += &format!("    and {} more\n", findings.len() - shown);
+                let _ = writeln!(text, "    and {} more", findings.len() - shown);
             }
         }
         text

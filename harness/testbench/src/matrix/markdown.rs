@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::compare::{KindDetail, Standing};
 use super::report::{MatrixReport, ToolchainResult};
 use super::text::{COLUMNS, evidence, groups, not_judged, references, refusals, some_of, versions};
-use crate::report::printable;
+use crate::text::neutral;
 
 /// So many lines of a list are written.
 const LINES: usize = 200;
@@ -23,7 +23,7 @@ pub fn markdown(report: &MatrixReport) -> String {
 /// Text that is not to be read as Markdown or HTML, in a line.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
-    for c in printable(&text.replace(['\n', '\t'], " ")).chars() {
+    for c in neutral(&text.replace(['\n', '\t'], " ")).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),

@@ -1,13 +1,12 @@
 //! The comparison for a terminal.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use super::compare::{Comparison, Kind, KindDetail, Standing};
 use super::report::{Counts, MatrixReport, ToolchainResult};
 use crate::corpus::Refusal;
 use crate::finding::Address;
-use crate::report::printable;
+use crate::text::Text;
 
 /// So many ids of a group are shown.
 const IDS: usize = 4;
@@ -93,22 +92,22 @@ pub(super) fn versions(toolchain: &ToolchainResult) -> String {
 
 /// What has come of all toolchains.
 #[must_use]
-pub fn summary(report: &MatrixReport) -> String {
-    let mut text = String::new();
+pub fn summary(report: &MatrixReport) -> Text {
+    let mut text = Text::default();
     for toolchain in &report.toolchains {
         show(&mut text, toolchain);
     }
     text
 }
 
-fn show(text: &mut String, toolchain: &ToolchainResult) {
+fn show(text: &mut Text, toolchain: &ToolchainResult) {
     let standing = |standing: Standing| toolchain.cases.iter().filter(move |case| case.standing == standing);
     let worse =
         groups(toolchain.cases.iter().filter(|case| case.standing != Standing::Broken), |case| &case.worse);
     for ((spec, abi, kind), group) in &worse {
         let KindDetail { blame, confidence, message, .. } = group.detail;
-        let _ = writeln!(text, "worse       {spec} ({abi}): {kind}: {}", printable(&group.places()));
-        let _ = writeln!(text, "    {}; {blame} is to blame (confidence {confidence})", printable(message));
+        let _ = writeln!(text, "worse       {spec} ({abi}): {kind}: {}", group.places());
+        let _ = writeln!(text, "    {}; {blame} is to blame (confidence {confidence})", message);
     }
     let better = groups(toolchain.cases.iter(), |case| &case.better);
     for ((spec, abi, kind), group) in &better {
@@ -131,36 +130,25 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
                 let _ = writeln!(text, "{what:<11} and {} more reasons", reasons.len() - REASONS);
                 break;
             }
-            let _ = writeln!(text, "{what:<11} {}: {}", printable(reason), some_of(ids));
+            let _ = writeln!(text, "{what:<11} {}: {}", reason, some_of(ids));
         }
     }
     show_refusals(text, toolchain);
     show_not_judged(text, toolchain);
 
-    let _ = writeln!(
-        text,
-        "{}: {}\n{}; {}",
-        toolchain.name,
-        printable(toolchain.summary.trim()),
-        versions(toolchain),
-        references(toolchain)
-    );
+    let _ = writeln!(text, "{}: {}", toolchain.name, toolchain.summary.trim());
+    let _ = writeln!(text, "{}; {}", versions(toolchain), references(toolchain));
     for (abi, tools) in &toolchain.tools {
-        let _ = writeln!(text, "    {abi}: {}; {}", printable(&tools.compiler), printable(&tools.binutils));
+        let _ = writeln!(text, "    {abi}: {}; {}", tools.compiler, tools.binutils);
     }
-    let _ = write!(text, "{:<12}", "builds");
-    for (name, _) in COLUMNS {
-        let _ = write!(text, "  {name}");
-    }
-    let _ = writeln!(text);
+    let names: String = COLUMNS.iter().map(|(name, _)| format!("  {name}")).collect();
+    let _ = writeln!(text, "{:<12}{names}", "builds");
     let totals = toolchain.totals();
     let all = (toolchain.abis.len() > 1).then_some(("all", &totals));
     for (abi, counts) in toolchain.abis.iter().map(|(abi, counts)| (abi.as_str(), counts)).chain(all) {
-        let _ = write!(text, "{abi:<12}");
-        for (name, count) in COLUMNS {
-            let _ = write!(text, "  {:>width$}", count(counts), width = name.len());
-        }
-        let _ = writeln!(text);
+        let number = |(name, count): &Column| format!("  {:>width$}", count(counts), width = name.len());
+        let numbers: String = COLUMNS.iter().map(number).collect();
+        let _ = writeln!(text, "{abi:<12}{numbers}");
     }
     let _ = writeln!(text, "{}", evidence(toolchain));
 }
@@ -213,12 +201,12 @@ fn reason(refusal: &Refusal) -> String {
     if line.is_empty() { refusal.ended.clone() } else { format!("{line} ({})", refusal.ended) }
 }
 
-fn show_refusals(text: &mut String, toolchain: &ToolchainResult) {
+fn show_refusals(text: &mut Text, toolchain: &ToolchainResult) {
     for (reason, ids, refusal) in refusals(toolchain) {
-        let _ = writeln!(text, "refused     {}: {}", printable(&reason), some_of(&ids));
+        let _ = writeln!(text, "refused     {}: {}", reason, some_of(&ids));
         if let Some(command) = &refusal.command {
             let command: String = command.chars().take(600).collect();
-            let _ = writeln!(text, "    {}", printable(&command));
+            let _ = writeln!(text, "    {}", command);
         }
     }
     let none: Vec<&str> = toolchain
@@ -243,10 +231,10 @@ pub(super) fn not_judged(toolchain: &ToolchainResult) -> BTreeMap<&str, Vec<&str
     notes
 }
 
-fn show_not_judged(text: &mut String, toolchain: &ToolchainResult) {
+fn show_not_judged(text: &mut Text, toolchain: &ToolchainResult) {
     let notes = not_judged(toolchain);
     for (note, ids) in notes.iter().take(REASONS) {
-        let _ = writeln!(text, "not judged  {}: {}", printable(note), some_of(ids));
+        let _ = writeln!(text, "not judged  {}: {}", note, some_of(ids));
     }
     if let Some(more) = notes.len().checked_sub(REASONS).filter(|more| *more > 0) {
         let _ = writeln!(text, "not judged  and {more} more, listed in matrix.json");

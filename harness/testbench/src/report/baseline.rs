@@ -5,9 +5,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Report;
+use super::{Report, Selection};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
+use crate::shard::Shard;
 
 /// The number of this form of the file.
 const SCHEMA: u32 = 1;
@@ -17,6 +18,9 @@ const SCHEMA: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     schema: u32,
+    /// Which cases its run had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    selection: Option<Selection>,
     cases: BTreeMap<String, BaselineCase>,
 }
 
@@ -29,6 +33,20 @@ struct BaselineCase {
     /// Verdict, function and row of what nobody has explained.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     findings: BTreeSet<String>,
+}
+
+/// Why a report is not to be compared with a baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum UnfitReport {
+    /// Another version of the bench has written it.
+    #[error("the report is of form {0}, and this bench reads {known}", known = super::SCHEMA)]
+    Schema(u32),
+    /// It is of a part of a run.
+    #[error("the report is of shard {0} of a run only: `merge` joins all of them")]
+    Shard(Shard),
+    /// A case is in it more than once.
+    #[error("the report has the case {0} twice")]
+    Twice(String),
 }
 
 /// Why a file is no baseline.
@@ -95,14 +113,44 @@ pub struct Comparison {
     pub better: Vec<Change>,
     /// Cases that the baseline does not have and that are as they should be.
     pub new: Vec<String>,
+    /// Number of cases of the baseline that the run was not to have.
+    pub left_out: u64,
 }
 
 impl Baseline {
-    /// What a run has come to, good or bad.
-    #[must_use]
-    pub fn of(report: &Report) -> Self {
+    /// What a whole run has come to, good or bad.
+    ///
+    /// # Errors
+    /// The report is of a part of a run, has a case twice, or is of another form.
+    pub fn of(report: &Report) -> Result<Self, UnfitReport> {
+        Self::check(report)?;
+        if let Some(shard) = report.shard.filter(|shard| shard.of() > 1) {
+            return Err(UnfitReport::Shard(shard));
+        }
         let cases = report.cases.iter().map(|case| (case.id.clone(), BaselineCase::of(case)));
-        Self { schema: SCHEMA, cases: cases.collect() }
+        let selection = report.run.as_ref().map(|run| run.selection.clone());
+        Ok(Self { schema: SCHEMA, selection, cases: cases.collect() })
+    }
+
+    /// Whether a report can be compared with a baseline.
+    ///
+    /// # Errors
+    /// It has a case twice, or is of another form.
+    pub fn check(report: &Report) -> Result<(), UnfitReport> {
+        if report.schema != super::SCHEMA {
+            return Err(UnfitReport::Schema(report.schema));
+        }
+        report.twice().first().map_or(Ok(()), |id| Err(UnfitReport::Twice((*id).to_owned())))
+    }
+
+    /// Whether a run had all cases that the baseline's had: no shard of one,
+    /// nor a selection that is not the same.
+    #[must_use]
+    pub fn is_whole(&self, report: &Report) -> bool {
+        let selection = report.run.as_ref().map(|run| &run.selection);
+        let is_all = selection
+            .is_none_or(|selection| selection.is_everything() || self.selection.as_ref() == Some(selection));
+        report.shard.is_none_or(|shard| shard.of() == 1) && is_all
     }
 
     /// Reads the text of a baseline.
@@ -142,10 +190,12 @@ impl Baseline {
                 }
             }
         }
+        let gone = self.cases.keys().filter(|case| !seen.contains(case));
         if is_whole {
-            let gone = self.cases.keys().filter(|case| !seen.contains(case));
             let gone = gone.map(|case| Change { case: case.clone(), what: "not run any more".to_owned() });
             comparison.worse.extend(gone);
+        } else {
+            comparison.left_out = gone.count() as u64;
         }
         comparison
     }

@@ -1,14 +1,13 @@
 //! Findings for a terminal: what is wrong, where, and what everybody says of it.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 
 use anstyle::{AnsiColor, Style as Ansi};
 
 use crate::finding::{Finding, Side, Witness};
 use crate::spec::Blame;
+use crate::text::Text;
 
 /// How text is set off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,37 +23,14 @@ impl Style {
         let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         Self { colour: is_wanted && std::io::stdout().is_terminal() }
     }
-
-    fn paint(self, ansi: Ansi, text: &str) -> String {
-        let text = printable(text);
-        if self.colour { format!("{ansi}{text}{ansi:#}") } else { text.into_owned() }
-    }
 }
 
+const PLAIN: Ansi = Ansi::new();
 const BOLD: Ansi = Ansi::new().bold();
 const DIM: Ansi = Ansi::new().dimmed();
 const WRONG: Ansi = AnsiColor::Red.on_default().bold();
 const RULER: Ansi = AnsiColor::Blue.on_default().bold();
 const HELP: Ansi = AnsiColor::Cyan.on_default();
-
-/// Text without what terminals and readers could be led astray by: control
-/// characters, and marks that change the direction of writing. Names come from
-/// the files under test.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    let is_harmful = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    if !text.contains(is_harmful) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_harmful(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
-    }
-    Cow::Owned(shown)
-}
 
 /// Findings of one row with the same verdict: a wrong row is wrong at each of
 /// its PCs.
@@ -106,9 +82,15 @@ impl Group<'_> {
     }
 
     /// All of it in a line.
-    pub(super) fn line(&self, style: Style) -> String {
-        let verdict = style.paint(WRONG, &format!("{:<11}", self.first.verdict));
-        format!("{verdict} {}{}", printable(&self.first.message), self.extent())
+    pub(super) fn sentence(&self) -> String {
+        format!("{:<11} {}{}", self.first.verdict, self.first.message, self.extent())
+    }
+
+    /// Writes the same.
+    pub(super) fn line(&self, text: &mut Text, indent: &str, style: Style) {
+        let verdict = format!("{:<11}", self.first.verdict);
+        let says = format!(" {}{}", self.first.message, self.extent());
+        text.painted(style.colour, &[(PLAIN, indent), (WRONG, &verdict), (PLAIN, &says)]);
     }
 
     /// Who is to blame. None for findings about a whole run.
@@ -120,26 +102,22 @@ impl Group<'_> {
         })
     }
 
-    /// All of it with the instructions around it and what the witnesses say.
-    /// `file` is where it was found.
-    pub(super) fn diagnostic(&self, file: &str, style: Style) -> String {
+    /// Writes all of it with the instructions around it and what the witnesses
+    /// say. `file` is where it was found.
+    pub(super) fn diagnostic(&self, text: &mut Text, file: &str, style: Style) {
         let finding = self.first;
-        let mut text = style.paint(WRONG, finding.verdict.as_str());
-        if let Some(function) = &finding.function {
-            text += &style.paint(BOLD, &format!(" in {function}"));
-        }
-        if let Some(blame) = self.blame() {
-            text += &style.paint(BOLD, &format!(": {blame}"));
-        }
-        text.push('\n');
+        let function = finding.function.as_ref().map(|function| format!(" in {function}"));
+        let blame = self.blame().map(|blame| format!(": {blame}"));
+        let rest = function.unwrap_or_default() + &blame.unwrap_or_default();
+        text.painted(style.colour, &[(WRONG, finding.verdict.as_str()), (BOLD, &rest)]);
         let (place, says) = place_and_rest(finding);
         let colon = if place.is_empty() { "" } else { ": " };
-        let place = printable(place);
-        let _ = writeln!(text, "  {} {}{colon}{place}", style.paint(RULER, "-->"), printable(file));
+        let place = format!(" {file}{colon}{place}");
+        text.painted(style.colour, &[(PLAIN, "  "), (RULER, "-->"), (PLAIN, &place)]);
         if !finding.listing.is_empty() {
-            text += &self.listing(style);
+            self.listing(text, style);
         }
-        note(&mut text, style, "", &format!("{says}{}", self.extent()));
+        note(text, style, "", &format!("{says}{}", self.extent()));
         for evidence in &finding.evidence {
             // The section's row is in the sentence above.
             if evidence.witness == Witness::Reader && finding.row.is_some() {
@@ -157,18 +135,15 @@ impl Group<'_> {
                 Some(Side::Neither) => format!(" {agrees} with neither"),
                 Some(Side::Section) | None => String::new(),
             };
-            note(&mut text, style, &format!("{}{side}: ", evidence.witness), &evidence.says);
+            note(text, style, &format!("{}{side}: ", evidence.witness), &evidence.says);
         }
-        text
     }
 
-    /// The instructions; each row's first one has the row's start before it.
-    fn listing(&self, style: Style) -> String {
+    /// Writes the instructions; each row's first one has the row's start before it.
+    fn listing(&self, text: &mut Text, style: Style) {
         /// As wide as `+0xfff`.
         const START: usize = 8;
         let finding = self.first;
-        let mut text = String::new();
-        let ruler = style.paint(RULER, "|");
         // A return address points behind the call that it is about.
         let here = finding.listing.iter().rposition(|line| match finding.frame {
             Some(0) | None => finding.pc.is_some_and(|pc| line.pc <= pc),
@@ -183,26 +158,24 @@ impl Group<'_> {
             };
             row = Some(line.row);
             let instruction = format!("{}  {}", line.pc, line.text);
-            let (arrow, instruction) = if here == Some(index) {
-                (style.paint(WRONG, "-->"), style.paint(WRONG, &instruction))
-            } else {
-                ("   ".to_owned(), printable(&instruction).into_owned())
-            };
-            let start = style.paint(DIM, &format!("{start:>START$}"));
-            let _ = writeln!(text, "{start} {ruler} {arrow} {instruction}");
+            let (arrow, of_it) = if here == Some(index) { ("-->", WRONG) } else { ("   ", PLAIN) };
+            let start = format!("{start:>START$}");
+            let space = (PLAIN, " ");
+            let parts =
+                [(DIM, &*start), space, (RULER, "|"), space, (of_it, arrow), space, (of_it, &instruction)];
+            text.painted(style.colour, &parts);
         }
-        text
     }
 }
 
-/// A command to go on with.
-pub(super) fn help(command: &str, style: Style) -> String {
-    format!("    {} {}\n", style.paint(BOLD, "help:"), style.paint(HELP, command))
+/// Writes a command to go on with.
+pub(super) fn help(text: &mut Text, command: &str, style: Style) {
+    text.painted(style.colour, &[(PLAIN, "    "), (BOLD, "help:"), (PLAIN, " "), (HELP, command)]);
 }
 
-fn note(text: &mut String, style: Style, who: &str, says: &str) {
-    let (who, says) = (style.paint(BOLD, who), printable(says));
-    let _ = writeln!(text, "      {} {who}{says}", style.paint(RULER, "="));
+fn note(text: &mut Text, style: Style, who: &str, says: &str) {
+    let parts = [(PLAIN, "      "), (RULER, "="), (PLAIN, " "), (BOLD, who), (PLAIN, says)];
+    text.painted(style.colour, &parts);
 }
 
 /// A finding's sentence, and the place that it begins with, if it does.
@@ -259,9 +232,10 @@ mod tests {
         let findings = [finding("f", 0x104), finding("f", 0x106)];
         let groups = groups(&findings);
         let [group] = groups[..] else { panic!("{groups:?}") };
-        let text = group.diagnostic("a.out", Style::default());
+        let mut text = Text::default();
+        group.diagnostic(&mut text, "a.out", Style::default());
         assert_eq!(
-            text,
+            &*text,
             "wrong-cfa in f: producer-assembler is to blame (confidence high)\n  \
              --> a.out: f+0x4 (0x104)\n    \
              +0x0 |     0x100  nop\n    \
@@ -277,7 +251,9 @@ mod tests {
         let finding = finding("\u{1b}[2Jf\u{202e}\r\n", 0x104);
         let group = groups(std::slice::from_ref(&finding))[0];
         for style in [Style { colour: false }, Style { colour: true }] {
-            let text = group.diagnostic("\u{7}", style) + &group.line(style);
+            let mut text = Text::default();
+            group.diagnostic(&mut text, "\u{7}", style);
+            group.line(&mut text, "", style);
             assert!(!text.contains(['\u{202e}', '\r', '\u{7}']) && !text.contains("\u{1b}[2J"), "{text:?}");
             assert_eq!(text.contains('\u{1b}'), style.colour);
             assert!(text.contains("\\u{1b}[2Jf\\u{202e}"), "{text:?}");

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::RunIdentity;
 use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::control_flow::Features;
 use crate::coverage::UnexercisedRow;
@@ -26,6 +27,10 @@ pub const SCHEMA: u32 = 1;
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// Of which run it is; none where that is not said: reports of older
+    /// versions, and of `matrix`.
+    #[serde(default)]
+    pub run: Option<RunIdentity>,
     /// Which part of the run it is of; none where it is of all.
     pub shard: Option<Shard>,
     /// Number of cases of the whole run.
@@ -115,7 +120,21 @@ impl Report {
             summary.add(case);
         }
         summary.add_rows(&cases);
-        Self { schema: SCHEMA, shard, selected, summary, cases }
+        Self { schema: SCHEMA, run: None, shard, selected, summary, cases }
+    }
+}
+
+impl Report {
+    /// With the run that it is of.
+    #[must_use]
+    pub fn of_run(self, run: RunIdentity) -> Self {
+        Self { run: Some(run), ..self }
+    }
+
+    /// Each case's ID that is there twice.
+    pub(crate) fn twice(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        self.cases.iter().map(|case| case.id.as_str()).filter(|id| !seen.insert(*id)).collect()
     }
 }
 

@@ -4,6 +4,7 @@ use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, Tes
 
 use super::Report;
 use crate::case::{CaseReport, Outcome};
+use crate::text::{Text, neutral};
 
 /// A run as JUnit XML: one suite for each toolchain and ABI.
 ///
@@ -12,7 +13,7 @@ use crate::case::{CaseReport, Outcome};
 pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
     let mut suites: Vec<TestSuite> = Vec::new();
     for case in &report.cases {
-        let name = format!("{}/{}", case.toolchain, case.abi);
+        let name = neutral(&format!("{}/{}", case.toolchain, case.abi)).into_owned();
         let index = suites.iter().position(|suite| suite.name.as_str() == name).unwrap_or_else(|| {
             suites.push(TestSuite::new(name));
             suites.len() - 1
@@ -31,7 +32,9 @@ fn test_case(case: &CaseReport) -> TestCase {
         status.set_message(message);
         status
     };
-    let reason = || case.reason.clone().unwrap_or_default();
+    // XML has no form for most control characters, nor for some other code
+    // points: a name that has one is shown as everywhere.
+    let reason = || neutral(case.reason.as_deref().unwrap_or_default()).into_owned();
     let status = match case.outcome {
         Outcome::Agree | Outcome::Known => TestCaseStatus::success(),
         Outcome::Skipped => {
@@ -41,15 +44,14 @@ fn test_case(case: &CaseReport) -> TestCase {
         }
         Outcome::Broken => failed(NonSuccessKind::Error, reason()),
         Outcome::Unexpected => {
-            let messages: Vec<String> = case
-                .findings
-                .iter()
-                .map(|finding| format!("{}: {}", finding.verdict, finding.message))
-                .collect();
-            failed(NonSuccessKind::Failure, messages.join("\n"))
+            let mut messages = Text::default();
+            for finding in &case.findings {
+                messages.line(format_args!("{}: {}", finding.verdict, finding.message));
+            }
+            failed(NonSuccessKind::Failure, messages.trim_end().to_owned())
         }
     };
-    let mut test = TestCase::new(case.id.clone(), status);
-    test.set_classname(case.build.clone());
+    let mut test = TestCase::new(neutral(&case.id).into_owned(), status);
+    test.set_classname(neutral(&case.build).into_owned());
     test
 }

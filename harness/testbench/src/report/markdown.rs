@@ -4,21 +4,26 @@
 //! words stands in code spans or fenced blocks, where nothing is interpreted:
 //! no HTML, no link, no mention of anybody.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::diagnostic::{Group, Style, groups, printable, quoted};
+use super::diagnostic::{Style, groups, quoted};
 use super::summary::{IN_FULL, SHOWN, command_for, frames, grouped};
 use super::{CheckReport, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
 use crate::spec::Verdict;
+use crate::text::{Text, neutral};
 
 /// Cases of an outcome that are listed. What reads the summary takes a megabyte at most.
 const CASES: usize = 20;
 
 /// Characters of one text from a report: a message, a name.
 const TEXT: usize = 2000;
+
+/// Characters of a line: a text, and what is said of it.
+const LINE: usize = TEXT + 200;
 
 /// The summary of a run.
 #[must_use]
@@ -56,11 +61,9 @@ pub fn markdown(report: &Report) -> String {
         }
         for case in with(outcome).take(CASES) {
             let _ = writeln!(text, "\n### {}\n", code(&case.id));
-            let mut shown = case.reason.as_deref().map(cut).unwrap_or_default();
-            if !shown.is_empty() {
-                shown.push('\n');
-            }
-            shown += &findings(&case.findings, &case.build, &mut in_full);
+            let mut shown = Text::default();
+            shown.line(case.reason.as_deref().unwrap_or_default());
+            findings(&mut shown, &case.findings, &case.build, &mut in_full);
             text += &block(&shown);
             let _ = writeln!(text, "\n{}", code(&command_for(case)));
         }
@@ -100,9 +103,11 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         grouped(summary.rows_total),
     );
     if let Some(reason) = &report.broken {
-        let _ = write!(text, "\n## Broken\n\n{}", block(&cut(reason)));
+        let _ = write!(text, "\n## Broken\n\n{}", block(&Text::of(reason)));
     }
     if !report.findings.is_empty() {
+        let mut shown = Text::default();
+        findings(&mut shown, &report.findings, &report.file, &mut IN_FULL.clone());
         let _ = write!(
             text,
             "\n| verdict | findings |\n|---|---:|\n{}\n## Findings\n\n{}",
@@ -111,7 +116,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
                 .iter()
                 .map(|(verdict, count)| format!("| {} | {} |\n", code(verdict), grouped(*count)))
                 .collect::<String>(),
-            block(&findings(&report.findings, &report.file, &mut IN_FULL.clone())),
+            block(&shown),
         );
         let command = format!("sframe-testbench check {} --report DIR", quoted(&report.file));
         let _ = writeln!(text, "\n{}", code(&command));
@@ -143,12 +148,10 @@ struct TableRow {
 
 /// Outcomes, and unexpected findings by verdict, of each toolchain and ABI.
 fn table(cases: &[CaseReport]) -> String {
-    const OUTCOMES: [Outcome; 5] =
-        [Outcome::Agree, Outcome::Known, Outcome::Unexpected, Outcome::Broken, Outcome::Skipped];
     let mut rows: BTreeMap<(&str, &str), TableRow> = BTreeMap::new();
     for case in cases {
         let TableRow { outcomes, verdicts } = rows.entry((&case.toolchain, &case.abi)).or_default();
-        for (count, outcome) in outcomes.iter_mut().zip(OUTCOMES) {
+        for (count, outcome) in outcomes.iter_mut().zip(Outcome::ALL) {
             *count += u64::from(outcome == case.outcome);
         }
         for finding in &case.findings {
@@ -176,29 +179,20 @@ fn table(cases: &[CaseReport]) -> String {
 }
 
 /// Findings as the terminal shows them, with who is to blame.
-fn findings(findings: &[Finding], file: &str, in_full: &mut usize) -> String {
+fn findings(text: &mut Text, findings: &[Finding], file: &str, in_full: &mut usize) {
     let groups = groups(findings);
-    let mut text = String::new();
     for group in groups.iter().take(SHOWN) {
         if let Some(left) = in_full.checked_sub(1) {
             *in_full = left;
-            let diagnostic = group.diagnostic(file, Style::default());
-            for line in diagnostic.lines() {
-                let _ = writeln!(text, "{}", cut(line));
-            }
+            group.diagnostic(text, file, Style::default());
         } else {
-            text += &line(group);
+            let blame = group.blame().map(|blame| format!("; {blame}")).unwrap_or_default();
+            text.line(format_args!("{}{blame}", cut(&group.sentence())));
         }
     }
     if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        let _ = writeln!(text, "and {more} more rows or findings");
+        text.line(format_args!("and {more} more rows or findings"));
     }
-    text
-}
-
-fn line(group: &Group<'_>) -> String {
-    let blame = group.blame().map(|blame| format!("; {blame}")).unwrap_or_default();
-    format!("{}{blame}\n", cut(&group.line(Style::default())))
 }
 
 /// How many cases were skipped for which reason.
@@ -219,18 +213,22 @@ fn skipped<'c>(text: &mut String, cases: impl Iterator<Item = &'c CaseReport>) {
     }
 }
 
-/// Text of a report: printable, and no longer than that anybody reads it.
-fn cut(text: &str) -> String {
-    let text = printable(text);
-    match text.char_indices().nth(TEXT) {
-        Some((end, _)) => format!("{} ...", &text[..end]),
-        None => text.into_owned(),
+/// A line of a report: no longer than that anybody reads it.
+fn cut(line: &str) -> Cow<'_, str> {
+    cut_at(line, TEXT)
+}
+
+fn cut_at(line: &str, characters: usize) -> Cow<'_, str> {
+    match line.char_indices().nth(characters) {
+        Some((end, _)) => format!("{} ...", &line[..end]).into(),
+        None => line.into(),
     }
 }
 
 /// A code span: with more backticks around it than there are in it (CommonMark 6.1).
 fn code(text: &str) -> String {
-    let text = cut(text);
+    let text = neutral(text);
+    let text = cut(&text);
     if text.trim().is_empty() {
         return "(empty)".to_owned();
     }
@@ -245,9 +243,11 @@ fn cell(text: &str) -> String {
 }
 
 /// A fenced block: with a longer fence than any in it (CommonMark 4.5).
-fn block(text: &str) -> String {
-    let fence = "`".repeat(longest_run(text).max(2) + 1);
-    format!("{fence}text\n{}\n{fence}\n", text.trim_end_matches('\n'))
+fn block(text: &Text) -> String {
+    let lines: Vec<Cow<'_, str>> = text.trim_matches('\n').lines().map(|line| cut_at(line, LINE)).collect();
+    let text = lines.join("\n");
+    let fence = "`".repeat(longest_run(&text).max(2) + 1);
+    format!("{fence}text\n{text}\n{fence}\n")
 }
 
 /// The most backticks in a row.

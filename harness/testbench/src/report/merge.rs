@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Report, SCHEMA};
+use super::{Report, RunIdentity, SCHEMA};
 use crate::case::CaseReport;
 use crate::shard::Shard;
 
@@ -28,7 +28,23 @@ pub enum MergeError {
         /// Which one.
         name: String,
     },
-    /// Two belong to different runs.
+    /// One does not say of which run it is.
+    #[error("{name}: the report does not say of which run it is: an older bench has written it")]
+    Anonymous {
+        /// Which one.
+        name: String,
+    },
+    /// Two are of runs that differ.
+    #[error("{first} and {name} are of different runs: {}", differences.join("; "))]
+    Run {
+        /// The first one.
+        first: String,
+        /// Which one.
+        name: String,
+        /// What is not the same: `name: that of the first / its own`.
+        differences: Vec<String>,
+    },
+    /// Two have different numbers of shards or cases.
     #[error(
         "{name}: the report is of a run of {cases} cases in {of} shards, the first one of {first_cases} in {first_of}"
     )]
@@ -85,16 +101,26 @@ pub enum MergeError {
 /// # Errors
 /// They are not all shards of one run.
 pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
-    let mut first: Option<(u32, u64)> = None;
+    let mut numbers: Option<(u32, u64)> = None;
+    let mut first_run: Option<(String, RunIdentity)> = None;
     let mut seen = BTreeSet::new();
     let mut cases = Vec::new();
     for (name, report) in reports {
-        let Report { schema, shard, selected, cases: of_shard, .. } = report;
+        let Report { schema, run, shard, selected, cases: of_shard, .. } = report;
         if schema != SCHEMA {
             return Err(MergeError::Schema { name, schema });
         }
         let Some(shard) = shard else { return Err(MergeError::Whole { name }) };
-        let (first_of, first_cases) = *first.get_or_insert((shard.of(), selected));
+        let Some(run) = run else { return Err(MergeError::Anonymous { name }) };
+        let (first, first_run) = first_run.get_or_insert_with(|| (name.clone(), run.clone()));
+        let differences = first_run.differences(&run);
+        if !differences.is_empty() {
+            return Err(MergeError::Run { first: first.clone(), name, differences });
+        }
+        if run.date < first_run.date {
+            first_run.date = run.date;
+        }
+        let (first_of, first_cases) = *numbers.get_or_insert((shard.of(), selected));
         if (first_of, first_cases) != (shard.of(), selected) {
             let (of, cases) = (shard.of(), selected);
             return Err(MergeError::Other { name, cases, of, first_cases, first_of });
@@ -107,7 +133,7 @@ pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
         }
         cases.extend(of_shard);
     }
-    let (of, expected) = first.ok_or(MergeError::Nothing)?;
+    let (of, expected) = numbers.ok_or(MergeError::Nothing)?;
     // A file may say that there are millions.
     let missing: Vec<u32> = (1..=of).filter(|number| !seen.contains(number)).take(20).collect();
     if !missing.is_empty() {
@@ -117,7 +143,11 @@ pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
     if got != expected || got != cases.len() as u64 {
         return Err(MergeError::Cases { got, expected });
     }
-    Ok(Report::new(cases))
+    let report = Report::new(cases);
+    Ok(match first_run {
+        Some((_, run)) => report.of_run(run),
+        None => report,
+    })
 }
 
 /// No run counts further, and sums of so many numbers are numbers, too.

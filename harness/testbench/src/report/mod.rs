@@ -4,6 +4,7 @@ mod baseline;
 mod diagnostic;
 mod document;
 mod html;
+mod identity;
 mod junit;
 mod listings;
 mod markdown;
@@ -14,11 +15,11 @@ mod summary;
 
 use sha2::{Digest as _, Sha256};
 
-pub use baseline::{Baseline, BaselineError, Change, Comparison};
+pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
 pub use diagnostic::Style;
-pub(crate) use diagnostic::printable;
 pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummary, SCHEMA};
 pub use html::{html, html_of_check};
+pub use identity::{RunIdentity, RunOptions, Selection, UnwinderIdentity};
 pub use junit::junit;
 pub use listings::{Listing, ListingError, Listings};
 pub use markdown::{markdown, markdown_of_check};

@@ -1,15 +1,16 @@
 //! The score of the bench, for people.
 
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 use std::time::Duration;
 
 use super::summary::grouped;
 use crate::mutate::{MutationReport, Score, Survivor};
+use crate::text::Text;
 
 /// What became of mutants: survivors first, then the numbers.
 #[must_use]
-pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> String {
-    let mut text = String::new();
+pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
+    let mut text = Text::default();
     for survivor in &report.survived {
         show(&mut text, survivor);
     }
@@ -45,7 +46,7 @@ pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> String {
     text
 }
 
-fn show(text: &mut String, survivor: &Survivor) {
+fn show(text: &mut Text, survivor: &Survivor) {
     let Survivor { operator, build, image, function, row, message, disassembly } = survivor;
     let place = match (image, function) {
         (Some(image), Some(function)) => format!("{image}!{function}"),
@@ -53,7 +54,8 @@ fn show(text: &mut String, survivor: &Survivor) {
         (None, Some(function)) => function.clone(),
         (None, None) => "the header".to_owned(),
     };
-    let _ = writeln!(text, "survived  {operator}: {message}\n    {build}: {place}");
+    let _ = writeln!(text, "survived  {operator}: {message}");
+    let _ = writeln!(text, "    {build}: {place}");
     if let Some(row) = row {
         let _ = writeln!(text, "    row +{}: {}", row.start, row.rules);
     }
@@ -62,11 +64,7 @@ fn show(text: &mut String, survivor: &Survivor) {
     }
 }
 
-fn table<'s, K: Display + 's>(
-    text: &mut String,
-    name: &str,
-    scores: impl Iterator<Item = (&'s K, &'s Score)>,
-) {
+fn table<'s, K: Display + 's>(text: &mut Text, name: &str, scores: impl Iterator<Item = (&'s K, &'s Score)>) {
     let _ = writeln!(
         text,
         "{name:<20} {:>9} {:>9} {:>10} {:>13} {:>8} {:>8}",

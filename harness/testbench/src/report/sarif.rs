@@ -5,13 +5,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::html::meaning;
+use super::html::{meaning, verdicts_of_findings};
 use super::listings::{Listings, SourceLine};
 use super::{CheckReport, Report, file_name, fingerprint};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
 use crate::lint::LintReport;
 use crate::spec::Verdict;
+use crate::text::neutral;
 
 /// Of so many findings of a case there are results; a notification counts the others.
 const OF_A_CASE: usize = 1000;
@@ -65,20 +66,19 @@ impl Log {
         self.results.extend(results.map(|finding| result(case, build, file, finding, listings)));
         if let Some(more) = findings.len().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
             let text = format!("{case}: {more} more findings are in report.json");
-            self.notifications.push(json!({ "level": "warning", "message": { "text": text } }));
+            self.notifications.push(json!({ "level": "warning", "message": message(&text) }));
         }
     }
 
     fn broken(&mut self, case: &str, reason: &str) {
         self.is_broken = true;
         let text = format!("{case}: {reason}");
-        self.notifications.push(json!({ "level": "error", "message": { "text": text } }));
+        self.notifications.push(json!({ "level": "error", "message": message(&text) }));
     }
 
     fn document(self) -> Value {
-        let rules: Vec<Value> = Verdict::ALL
+        let rules: Vec<Value> = verdicts_of_findings()
             .iter()
-            .filter(|verdict| !matches!(verdict, Verdict::Agree | Verdict::Broken))
             .map(|verdict| {
                 json!({
                     "id": verdict,
@@ -106,6 +106,9 @@ fn document(rules: &[Value], results: &[Value], notifications: &[Value], is_brok
                 "executionSuccessful": !is_broken,
                 "toolExecutionNotifications": notifications,
             }],
+            "originalUriBaseIds": { SOURCE_ROOT: {
+                "description": { "text": "The folder in which the bench was run: the top of a repository." },
+            } },
             "columnKind": "unicodeCodePoints",
             "results": results,
         }],
@@ -129,7 +132,8 @@ pub fn sarif_of_lint(report: &LintReport) -> Value {
             })
         });
         let mut location = json!({ "physicalLocation": {
-            "artifactLocation": { "uri": uri(&report.file) },
+            "artifactLocation": artifact(&report.file),
+            "region": { "startLine": 1 },
             "address": { "fullyQualifiedName": format!(".sframe+{offset:#x}"), "kind": "data" },
         } });
         if let Some(function) = function {
@@ -139,7 +143,7 @@ pub fn sarif_of_lint(report: &LintReport) -> Value {
         results.push(json!({
             "ruleId": rule,
             "level": severity,
-            "message": { "text": message },
+            "message": self::message(message),
             "locations": [location],
             "properties": { "offset": offset, "fde": finding.fde, "row": finding.row, "clause": clause },
         }));
@@ -160,7 +164,8 @@ const fn level(verdict: Verdict) -> &'static str {
 }
 
 fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Listings) -> Value {
-    let mut physical = json!({ "artifactLocation": { "uri": uri(file) } });
+    // A file without lines; what shows results beside code wants one.
+    let mut physical = json!({ "artifactLocation": artifact(file), "region": { "startLine": 1 } });
     if let Some(pc) = finding.pc {
         physical["address"] = json!({ "fullyQualifiedName": pc, "kind": "instruction" });
         if let Ok(absolute) = i64::try_from(pc.0) {
@@ -179,13 +184,14 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
     let mut result = json!({
         "ruleId": finding.verdict,
         "level": level(finding.verdict),
-        "message": { "text": finding.message },
+        "message": message(&finding.message),
         "locations": [location],
         "partialFingerprints": { "functionRowVerdict/v1": fingerprint(build, finding) },
         "occurrenceCount": finding.hits.clamp(1, i32::MAX as u64),
         "properties": {
             "case": case,
-            "blame": finding.blame,
+            // `blame` is what sarif-tools keeps the author of a line in.
+            "responsible": finding.blame,
             "confidence": finding.confidence,
             "row": finding.row,
             "expected": finding.expected,
@@ -200,12 +206,32 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
         result["relatedLocations"] = json!([{
             "physicalLocation": {
                 "artifactLocation": { "uri": uri(file) },
-                "region": { "startLine": line },
+                "region": { "startLine": (*line).max(1) },
             },
             "message": { "text": "the line of the source, by the line table" },
         }]);
     }
     result
+}
+
+/// The name of the folder that relative paths begin at: what GitHub's own tools
+/// call the top of a repository.
+const SOURCE_ROOT: &str = "%SRCROOT%";
+
+/// A file, by its path from the folder in which the bench runs, if it lies there.
+fn artifact(file: &str) -> Value {
+    let folder = std::env::current_dir().unwrap_or_default();
+    let path = Path::new(file).strip_prefix(&folder).ok().and_then(Path::to_str).unwrap_or(file);
+    let path = path.trim_start_matches("./");
+    if path.starts_with('/') {
+        return json!({ "uri": format!("file://{}", uri(path).trim_start_matches("/.")) });
+    }
+    json!({ "uri": uri(path), "uriBaseId": SOURCE_ROOT })
+}
+
+/// A message. `[text](target)` in one is a link (3.11.6), which no name is to make.
+fn message(text: &str) -> Value {
+    json!({ "text": neutral(text).replace("](", r"]\u{28}") })
 }
 
 /// A path as a URI reference (RFC 3986, 4.2).
@@ -228,6 +254,21 @@ fn uri(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_named_from_the_folder_of_the_run() {
+        let inside = std::env::current_dir().expect("a folder").join("a/b c");
+        let relative = json!({ "uri": "a/b%20c", "uriBaseId": "%SRCROOT%" });
+        assert_eq!(artifact(inside.to_str().expect("a name")), relative);
+        assert_eq!(artifact("./a/b c"), relative);
+        assert_eq!(artifact("/else where"), json!({ "uri": "file:///else%20where" }));
+        assert_eq!(artifact("//else"), json!({ "uri": "file:////else" }));
+    }
+
+    #[test]
+    fn a_name_makes_no_link() {
+        assert_eq!(message("[a](http://b)\n")["text"], r"[a]\u{28}http://b)\n");
+    }
 
     #[test]
     fn paths_become_uri_references() {

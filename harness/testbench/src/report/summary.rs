@@ -1,7 +1,6 @@
 //! Summaries for people.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::diagnostic::{Style, groups, help, quoted};
@@ -10,6 +9,7 @@ use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::finding::Finding;
 use crate::hazard;
 use crate::spec::Trace;
+use crate::text::Text;
 
 /// So many rows with findings are shown of a case; the report has all of them.
 pub(super) const SHOWN: usize = 8;
@@ -19,18 +19,18 @@ pub(super) const IN_FULL: usize = 8;
 
 /// What a run has shown: findings first, then the numbers.
 #[must_use]
-pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> String {
-    let mut text = String::new();
+pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
+    let mut text = Text::default();
     let mut in_full = IN_FULL;
     for case in &report.cases {
-        let mut show = |text: &mut String| {
+        let mut show = |text: &mut Text| {
             let CaseReport { build, findings, .. } = case;
             show_findings(text, findings, build, &command_for(case), &mut in_full, style);
         };
         match case.outcome {
             Outcome::Broken => {
-                let _ =
-                    writeln!(text, "broken      {}\n    {}", case.id, case.reason.as_deref().unwrap_or(""));
+                let _ = writeln!(text, "broken      {}", case.id);
+                let _ = writeln!(text, "    {}", case.reason.as_deref().unwrap_or(""));
                 show(&mut text);
             }
             Outcome::Unexpected => {
@@ -85,8 +85,8 @@ pub(super) fn frames(all: u64, derived: u64) -> String {
 
 /// What a check has shown.
 #[must_use]
-pub fn check_summary(report: &CheckReport, style: Style) -> String {
-    let mut text = String::new();
+pub fn check_summary(report: &CheckReport, style: Style) -> Text {
+    let mut text = Text::default();
     let summary = &report.summary;
     let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
     let command = format!("sframe-testbench check {} --report DIR", quoted(&report.file));
@@ -151,7 +151,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> String {
 /// Shows findings: those that come first in full, as long as there are some
 /// left to be shown so, others in a line each.
 fn show_findings(
-    text: &mut String,
+    text: &mut Text,
     findings: &[Finding],
     file: &str,
     command: &str,
@@ -162,16 +162,17 @@ fn show_findings(
     for group in groups.iter().take(SHOWN) {
         if let Some(left) = in_full.checked_sub(1) {
             *in_full = left;
-            let _ = writeln!(text, "{}", group.diagnostic(file, style));
+            group.diagnostic(text, file, style);
+            text.blank();
         } else {
-            let _ = writeln!(text, "    {}", group.line(style));
+            group.line(text, "    ", style);
         }
     }
     if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let _ = writeln!(text, "    and {more} more rows or findings");
     }
     if !groups.is_empty() {
-        text.push_str(&help(command, style));
+        help(text, command, style);
     }
 }
 
@@ -183,7 +184,7 @@ pub(super) fn command_for(case: &CaseReport) -> String {
 }
 
 /// Each known fault once, with the number of cases that show it.
-fn show_known(text: &mut String, cases: &[CaseReport]) {
+fn show_known(text: &mut Text, cases: &[CaseReport]) {
     let mut known: BTreeMap<(&str, &str), (BTreeSet<&str>, String)> = BTreeMap::new();
     for case in cases {
         for seen in &case.known {
@@ -198,14 +199,14 @@ fn show_known(text: &mut String, cases: &[CaseReport]) {
     }
 }
 
-fn show_skipped(text: &mut String, cases: &[CaseReport]) {
+fn show_skipped(text: &mut Text, cases: &[CaseReport]) {
     for case in cases.iter().filter(|case| case.outcome == Outcome::Skipped) {
         let _ = writeln!(text, "skipped     {}: {}", case.id, case.reason.as_deref().unwrap_or(""));
     }
 }
 
 /// Cases and instructions by toolchain and ABI.
-fn show_table(text: &mut String, cases: &[CaseReport]) {
+fn show_table(text: &mut Text, cases: &[CaseReport]) {
     let mut table: BTreeMap<(&str, u8, &str), (u64, u64)> = BTreeMap::new();
     for case in cases {
         let row = table.entry((&case.toolchain, case.sframe_version, &case.abi)).or_default();
@@ -221,27 +222,18 @@ fn show_table(text: &mut String, cases: &[CaseReport]) {
 }
 
 /// In how many cases of each ABI control has moved in which way.
-fn show_control_flow(text: &mut String, summary: &ReportSummary) {
-    let _ = write!(text, "{:<20}", "control flow, cases");
-    for abi in summary.abis.keys() {
-        let _ = write!(text, "{abi:>11}");
-    }
-    let _ = writeln!(text);
+fn show_control_flow(text: &mut Text, summary: &ReportSummary) {
+    let abis: String = summary.abis.keys().map(|abi| format!("{abi:>11}")).collect();
+    let _ = writeln!(text, "{:<20}{abis}", "control flow, cases");
     for (feature, by_abi) in &summary.control_flow {
-        let _ = write!(text, "{feature:<20}");
-        for abi in summary.abis.keys() {
-            match by_abi.get(abi) {
-                Some(count) => write!(text, "{:>11}", grouped(count.cases)),
-                None => write!(text, "{:>11}", "-"),
-            }
-            .unwrap_or_default();
-        }
-        let _ = writeln!(text);
+        let count = |abi| by_abi.get(abi).map_or_else(|| "-".to_owned(), |count| grouped(count.cases));
+        let counts: String = summary.abis.keys().map(|abi| format!("{:>11}", count(abi))).collect();
+        let _ = writeln!(text, "{feature:<20}{counts}");
     }
 }
 
 /// Signals, and the share of those whose backtraces were whole.
-fn show_signals(text: &mut String, summary: &ReportSummary) {
+fn show_signals(text: &mut Text, summary: &ReportSummary) {
     for (abi, by_version) in &summary.signals {
         for (version, counts) in by_version {
             let SignalCounts { delivered, complete, ends, .. } = counts;
@@ -261,7 +253,7 @@ fn show_signals(text: &mut String, summary: &ReportSummary) {
 }
 
 /// What the call stack itself was compared with.
-fn show_traces(text: &mut String, summary: &ReportSummary) {
+fn show_traces(text: &mut Text, summary: &ReportSummary) {
     let counts = Trace::ALL.iter().map(|trace| (trace, summary.traces.of(*trace)));
     let counts: Vec<String> = counts
         .filter(|(_, count)| *count > 0)

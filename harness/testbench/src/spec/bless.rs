@@ -9,6 +9,7 @@ use std::path::Path;
 use similar::TextDiff;
 
 use super::{OneOrMany, Spec, Stop};
+use crate::text::{Text, neutral};
 use crate::yaml::{Error, Source};
 
 /// Lines are wrapped so that none is longer, where names allow it.
@@ -133,13 +134,13 @@ fn equations(text: &str) -> String {
 
 /// The difference between two texts of a spec, as a unified diff; empty where
 /// there is none.
-pub fn diff(path: &Path, old: &str, new: &str) -> String {
-    let name = path.display().to_string();
-    TextDiff::from_lines(old, new)
-        .unified_diff()
-        .context_radius(3)
-        .header(&name, &format!("{name} (blessed)"))
-        .to_string()
+pub fn diff(path: &Path, old: &str, new: &str) -> Text {
+    let name = neutral(&path.display().to_string()).into_owned();
+    let diff = TextDiff::from_lines(old, new);
+    let diff = diff.unified_diff().context_radius(3).header(&name, &format!("{name} (blessed)")).to_string();
+    let mut text = Text::default();
+    text.quote("", &diff);
+    text
 }
 
 /// Text that takes the place of a range.

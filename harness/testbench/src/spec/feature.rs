@@ -15,6 +15,11 @@ named! {
         ComputedReturns = "computed-returns",
         /// Calls to the next instruction, by which code finds its own address.
         PcFetches = "pc-fetches",
+        /// Calls that skip a speculation trap, as retpolines make them.
+        SpeculationTraps = "speculation-traps",
+        /// Returns with another SP than at the call, where calls leave SP alone:
+        /// of prologues and epilogues that are functions of their own.
+        OutlinedFrames = "outlined-frames",
         /// Frames that end without returning.
         FramesGivenUp = "frames-given-up",
         /// Jumps into a frame that give up those above it.

@@ -611,13 +611,24 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let pc = if self.found.frame == 0 { address } else { module.code().before(address + 1)? };
         let layout = instructions::layout(self.abi?, module.code(), target.extent(start)?, pc)?;
         let values = instructions::values(&layout, self.abi?, &self.state, &|address| self.word(address));
-        let says = format!("from the function's entry on: {layout}");
-        if self.subject == Subject::Places {
-            let side = self.row.as_ref().and_then(|found| layout.side_of(&found.row));
-            return self.note(Witness::Instructions, says, side);
+        let mut says = format!("from the function's entry on: {layout}");
+        let mut side = match self.subject {
+            Subject::Places => self.row.as_ref().and_then(|found| layout.side_of(&found.row)),
+            subject => values.side(&self.truth, &self.section, subject),
+        };
+        // Who jumps to a function may leave a frame there, as jumps to labels
+        // through a thunk do. Then its instructions do not show all of it.
+        if side == Some(Side::Section) && self.is_jumped_to(start) {
+            says += ", had it been called; but control came by a jump";
+            side = None;
         }
-        let side = values.side(&self.truth, &self.section, self.subject);
         self.note(Witness::Instructions, says, side)
+    }
+
+    /// Whether another function was called than that of the frame, which has
+    /// jumped to it.
+    fn is_jumped_to(&self, function: u64) -> bool {
+        self.scene.truth.call_of(self.found.frame).is_some_and(|call| call.callee != function)
     }
 
     /// Whether a linker has made the code.

@@ -103,6 +103,8 @@ pub struct State {
     pub sp: u64,
     /// As in [`Frame`].
     pub fp: Result<u64, u64>,
+    /// As in [`sframe_engine::Frame::same_sp`].
+    pub same_sp: u8,
 }
 
 impl State {
@@ -110,7 +112,7 @@ impl State {
     #[must_use]
     pub const fn topmost(viewpoint: &Viewpoint<'_>) -> Self {
         let pc = Pc::Instruction(InstructionPointer(viewpoint.pc));
-        Self { pc, sp: viewpoint.sp, fp: Ok(viewpoint.fp) }
+        Self { pc, sp: viewpoint.sp, fp: Ok(viewpoint.fp), same_sp: 0 }
     }
 
     /// The frame as part of a backtrace.

@@ -85,7 +85,8 @@ impl Stepper for SframeUnwinder<'_> {
         memory: &dyn Fn(u64) -> Option<u64>,
     ) -> Stepped {
         let registers = topmost.map(|viewpoint| |register: DwarfRegister| viewpoint.register(register.0));
-        let frame = sframe_engine::Frame { pc: state.pc, sp: state.sp, fp: state.fp.unwrap_or_default() };
+        let State { pc, sp, fp, same_sp } = *state;
+        let frame = sframe_engine::Frame { pc, sp, fp: fp.unwrap_or_default(), same_sp };
         let rules = self.rules(frame.pc.into());
         let fp_use = rules.map_or(FpUse::Unused, |(_, found)| use_of_fp(&found.row));
         let step =
@@ -102,13 +103,14 @@ impl Stepper for SframeUnwinder<'_> {
         let caller = match step {
             Ok(Step::Caller(Caller { ra: Err(error), .. })) | Err(error) => Err(End::Failed(error)),
             Ok(Step::Outermost) => Err(End::Outermost),
-            Ok(Step::Caller(Caller { sp, ra: Ok(ra), fp, interrupted, .. })) => Ok(State {
+            Ok(Step::Caller(Caller { sp, same_sp, ra: Ok(ra), fp, interrupted, .. })) => Ok(State {
                 pc: if interrupted {
                     Pc::Instruction(InstructionPointer(ra))
                 } else {
                     Pc::Return(ReturnAddress(ra))
                 },
                 sp,
+                same_sp,
                 // A frame pointer that can't be read does not end the walk:
                 // most callers never use it. It counts as wrong.
                 fp: match fp {

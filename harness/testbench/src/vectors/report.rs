@@ -1,13 +1,13 @@
 //! What a reader has made of the vectors.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use serde::Serialize;
 use sframe_vectors::{Compared, Part, SectionPart, Vector, compare};
 
 use crate::report::SCHEMA;
 use crate::spec::Verdict;
+use crate::text::Text;
 use crate::unwind::external::Asked;
 
 /// So many differences are shown to people; the document has all of them.
@@ -131,16 +131,16 @@ impl VectorsReport {
 
     /// The same for people.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn text(&self) -> Text {
         let grouped = crate::report::grouped;
-        let mut text = String::new();
+        let mut text = Text::default();
         for Difference { vector, fault, readings, message, .. } in self.differences.iter().take(SHOWN) {
             let verdict = fault.map_or_else(|| "differs".to_owned(), |fault| fault.to_string());
-            let _ = write!(text, "{verdict:<11} {vector}: {message}");
-            let _ = match &readings[..] {
-                [] => writeln!(text),
-                readings => writeln!(text, " (readings: {})", readings.join(", ")),
+            let readings = match &readings[..] {
+                [] => String::new(),
+                readings => format!(" (readings: {})", readings.join(", ")),
             };
+            let _ = writeln!(text, "{verdict:<11} {vector}: {message}{readings}");
         }
         if let Some(more) = self.differences.len().checked_sub(SHOWN).filter(|more| *more > 0) {
             let _ = writeln!(text, "and {} more; --json has all of them", grouped(more as u64));

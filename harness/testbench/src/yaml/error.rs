@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 
+use crate::text::{Text, neutral};
+
 /// What is wrong with a YAML file, and where.
 ///
 /// `Display` gives everything on one line, `path:line:column: message (help)`,
@@ -47,12 +49,6 @@ impl Place {
     }
 }
 
-/// A message may quote the file, and what a terminal would obey is not shown as it is.
-fn printable(message: &str) -> String {
-    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    message.chars().map(escape).collect()
-}
-
 impl Inner {
     fn one_line(&self) -> String {
         let mut out = self.path.display().to_string();
@@ -70,7 +66,7 @@ impl Inner {
 impl Error {
     /// An error about the file as a whole.
     pub(crate) fn of_file(path: &Path, message: String, help: Option<String>) -> Self {
-        Self(Box::new(Inner { path: path.to_path_buf(), message: printable(&message), help, place: None }))
+        Self(Box::new(Inner { path: path.to_path_buf(), message, help, place: None }))
     }
 
     /// An error at `span`, a byte range of `text`.
@@ -85,7 +81,7 @@ impl Error {
         let (line, column) = line_and_column(&text, span.start);
         let source = NamedSource::new(path.display().to_string(), text);
         let place = Some(Place { source, span, line, column });
-        Self(Box::new(Inner { path: path.to_path_buf(), message: printable(&message), help, place }))
+        Self(Box::new(Inner { path: path.to_path_buf(), message, help, place }))
     }
 
     /// The file.
@@ -113,9 +109,9 @@ impl Error {
     ///
     /// Without `colour` it is plain ASCII and the same everywhere, whatever the
     /// terminal or the environment; with it, it is for a terminal.
-    pub fn render(&self, colour: bool) -> String {
+    pub fn render(&self, colour: bool) -> Text {
         if self.0.place.as_ref().is_some_and(Place::is_wide) {
-            return format!("{self}\n");
+            return Text::of(self);
         }
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::none() };
         let handler = GraphicalReportHandler::new_themed(theme)
@@ -124,11 +120,11 @@ impl Error {
             .with_width(100)
             .with_context_lines(1);
         let mut out = String::new();
-        match handler.render_report(&mut out, &Pictured(&self.0)) {
-            Ok(()) => out,
+        match handler.render_report(&mut out, &self.0.pictured()) {
+            Ok(()) => Text::made_neutral(out),
             // The renderer refuses only spans outside the text, and ours are
             // clamped; should it refuse one anyway, the words remain.
-            Err(fmt::Error) => format!("{self}\n"),
+            Err(fmt::Error) => Text::of(self),
         }
     }
 }
@@ -164,32 +160,62 @@ impl Inner {
 }
 
 /// The error for a renderer that prints position and help by itself, so that
-/// they are not printed twice.
+/// they are not printed twice. All of it is neutral: the renderer prints it as
+/// it is.
 #[derive(Debug)]
-struct Pictured<'a>(&'a Inner);
+struct Pictured {
+    message: String,
+    help: Option<String>,
+    place: Option<(NamedSource<String>, Range<usize>)>,
+}
 
-impl fmt::Display for Pictured<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.place.is_none() {
-            write!(f, "{}: ", self.0.path.display())?;
-        }
-        f.write_str(&self.0.message)
+impl Inner {
+    fn pictured(&self) -> Pictured {
+        let path = neutral(&self.path.display().to_string()).into_owned();
+        let message = neutral(&self.message);
+        let message = if self.place.is_none() { format!("{path}: {message}") } else { message.into_owned() };
+        let help = self.help.as_ref().map(|help| neutral(help).into_owned());
+        let place = self.place.as_ref().map(|place| {
+            let text: &str = place.source.inner();
+            let Range { start, end } = place.span;
+            // The lines stay lines, for their numbers.
+            let [before, marked, after] =
+                [&text[..start], &text[start..end], &text[end..]].map(neutral_lines);
+            let span = before.len()..before.len() + marked.len();
+            (NamedSource::new(path, before + &marked + &after), span)
+        });
+        Pictured { message, help, place }
     }
 }
 
-impl std::error::Error for Pictured<'_> {}
+fn neutral_lines(text: &str) -> String {
+    text.split('\n')
+        .map(|line| neutral(line.strip_suffix('\r').unwrap_or(line)))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
 
-impl Diagnostic for Pictured<'_> {
+impl fmt::Display for Pictured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Pictured {}
+
+impl Diagnostic for Pictured {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0.help()
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        self.0.source_code()
+        self.place.as_ref().map(|(source, _)| source as &dyn miette::SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        self.0.labels()
+        let (_, span) = self.place.as_ref()?;
+        let label = LabeledSpan::new(None, span.start, span.len());
+        Some(Box::new(std::iter::once(label)))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Programs without a toolchain: many frames of one function, and an innermost
 //! one that the caller has written.
 
+use std::collections::BTreeMap;
+
 use sframe_engine::write::{Function, Section};
 use sframe_engine::{Abi, Base, FdeType, Flags, PauthKey, PcType, Recovery, RecoveryRule, Row, Version};
 use sframe_machine::Cpu;
@@ -85,6 +87,7 @@ fn function(position: usize, start: u64, size: usize, rows: &[Row]) -> Function 
         rep_size: Some(0),
         rows_position: u32::try_from(position).expect("few functions"),
         rows: rows.to_vec(),
+        wide_rows: BTreeMap::new(),
     }
 }
 

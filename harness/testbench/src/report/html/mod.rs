@@ -14,6 +14,7 @@ use super::listings::{Listings, MOST_INSTRUCTIONS};
 use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::{Address, Finding};
+use crate::json;
 use crate::spec::Verdict;
 
 const PAGE: &str = include_str!("page.html");
@@ -32,6 +33,9 @@ const IN_ALL: usize = 30_000;
 #[derive(Serialize)]
 struct Index<'r> {
     summary: Summary<'r>,
+    /// All that a case may come to, and that a finding may be.
+    outcomes: &'static [Outcome],
+    verdicts: Vec<Verdict>,
     cases: Vec<CaseView<'r>>,
     findings: Vec<FindingView<'r>>,
     /// Functions that are not listed, in all cases.
@@ -168,8 +172,15 @@ fn page<'r>(
     });
     let findings = views.collect();
     let pool = listings.pool();
-    let index =
-        Index { summary, cases, findings, functions_left_out: pool.left_out(), room: MOST_INSTRUCTIONS };
+    let index = Index {
+        summary,
+        outcomes: &Outcome::ALL,
+        verdicts: verdicts_of_findings(),
+        cases,
+        findings,
+        functions_left_out: pool.left_out(),
+        room: MOST_INSTRUCTIONS,
+    };
     let (index, code) = (packed(&index)?, packed(pool)?);
     let policy = STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
     // What comes first has none of the marks that come after it.
@@ -181,10 +192,16 @@ fn page<'r>(
         .replacen("{{code}}", &code, 1))
 }
 
+/// The verdicts that a finding may have.
+pub(super) fn verdicts_of_findings() -> Vec<Verdict> {
+    let is_finding = |verdict: &Verdict| !matches!(verdict, Verdict::Agree | Verdict::Broken);
+    Verdict::ALL.iter().copied().filter(is_finding).collect()
+}
+
 /// As JSON, deflated (RFC 1950), in base64.
 fn packed(document: &impl Serialize) -> Result<String, serde_json::Error> {
-    let json = serde_json::to_vec(document)?;
-    Ok(STANDARD.encode(miniz_oxide::deflate::compress_to_vec_zlib(&json, 9)))
+    let json = json::for_page(document)?;
+    Ok(STANDARD.encode(miniz_oxide::deflate::compress_to_vec_zlib(json.as_bytes(), 9)))
 }
 
 impl<'r> CaseView<'r> {
@@ -288,5 +305,46 @@ pub(super) const fn meaning(verdict: Verdict) -> &'static str {
         Verdict::TimedOut => "The unwinder under test did not answer in time.",
         Verdict::BadAnswer => "What the unwinder under test answered is not of the protocol.",
         Verdict::Broken => "The bench could not do its work.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(value: impl Serialize) -> String {
+        serde_json::to_value(value).expect("JSON").as_str().expect("a name").to_owned()
+    }
+
+    #[test]
+    fn the_page_has_a_colour_for_each_verdict_and_a_sign_for_each_outcome() {
+        let (_, colours) = SCRIPT.split_once("const COLOURS = [").expect("colours");
+        let colours = colours.split(']').next().unwrap_or_default().matches('#').count();
+        assert!(colours >= verdicts_of_findings().len(), "{colours} colours");
+        for outcome in Outcome::ALL.map(name) {
+            assert!(STYLE.contains(&format!("--{outcome}:")), "{outcome} has no colour");
+            assert!(SCRIPT.contains(&format!(" {outcome}: \"")), "{outcome} has no sign");
+        }
+    }
+
+    /// Lists of names that the script has of its own would be forgotten.
+    #[test]
+    fn the_page_names_no_verdict_by_itself() {
+        for verdict in verdicts_of_findings().into_iter().map(name) {
+            assert!(!SCRIPT.contains(&format!("\"{verdict}\"")), "{verdict}");
+        }
+        let index = Index {
+            summary: Summary::Run(&ReportSummary::default()),
+            outcomes: &Outcome::ALL,
+            verdicts: verdicts_of_findings(),
+            cases: Vec::new(),
+            findings: Vec::new(),
+            functions_left_out: 0,
+            room: 0,
+        };
+        let index = serde_json::to_value(index).expect("JSON");
+        for verdict in ["crashed", "timed-out", "bad-answer", "by-luck", "wrong-cfa"] {
+            assert!(index["verdicts"].as_array().is_some_and(|all| all.iter().any(|name| name == verdict)));
+        }
     }
 }

@@ -31,11 +31,7 @@
     return JSON.parse(await new Response(stream).text());
   }
 
-  const OUTCOMES = ["agree", "known", "unexpected", "broken", "skipped"];
   const GLYPHS = { agree: "·", known: "k", unexpected: "!", broken: "×", skipped: "–" };
-  const VERDICTS = ["wrong-cfa", "wrong-ra", "wrong-fp", "by-luck", "bad-memory", "truncated", "extra-frames",
-    "no-progress", "decode-error", "no-fde", "wrong-end", "not-reached", "unexpected-frames", "unexpected-pass",
-    "changed-failure"];
 
   let index;
   try {
@@ -44,7 +40,7 @@
     byId("loading").textContent = `This browser can't unpack the report (${error}); report.json has it too.`;
     return;
   }
-  const { cases, findings, summary } = index;
+  const { cases, findings, summary, outcomes: OUTCOMES, verdicts: VERDICTS } = index;
   const isRun = summary.run !== undefined;
   let codePromise;
   const code = () => (codePromise ??= unpacked("code"));
@@ -166,7 +162,7 @@
   }
 
   const COLOURS = ["#3b82c4", "#d9762b", "#8f5fc0", "#2f9e8f", "#c2487e", "#8a8a2a", "#6b7280", "#b3261e", "#4f9d3a",
-    "#a0703c", "#5661c9", "#c9a227", "#7a3b3b", "#3a7a7a", "#935f93"];
+    "#a0703c", "#5661c9", "#c9a227", "#7a3b3b", "#3a7a7a", "#935f93", "#d4a5a5", "#4a6fa5", "#b5651d"];
   /** Horizontal bars: each a name, its parts as [kind, number], and a whole if that is more. */
   function bars(title, rows, colour, label) {
     const [left, width, height] = [130, 480, 22];

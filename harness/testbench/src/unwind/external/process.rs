@@ -198,14 +198,10 @@ impl Drop for Process {
     }
 }
 
-/// Text for a message: one line, and nothing that a terminal would obey.
+/// Text for a message: its lines as one.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
-    let lines: Vec<String> = text
-        .lines()
-        .map(|line| line.trim_end().escape_debug().to_string().replace("\\\"", "\""))
-        .filter(|line| !line.is_empty())
-        .collect();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     lines.join(" | ")
 }
 

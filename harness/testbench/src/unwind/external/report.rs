@@ -1,11 +1,10 @@
 //! What an unwinder was asked, in numbers.
 
-use std::fmt::Write as _;
-
 use serde::{Deserialize, Serialize};
 
 use crate::case::CaseReport;
 use crate::examine::{Examination, WalkEnds};
+use crate::text::Text;
 
 /// What an unwinder was asked about a program, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -73,9 +72,9 @@ impl UnwinderReport {
 
     /// The numbers for people.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn text(&self) -> Text {
         let grouped = crate::report::grouped;
-        let mut text = String::new();
+        let mut text = Text::default();
         let _ = writeln!(
             text,
             "unwinder {} {}, which reads {}: asked at {} stops of {} ({} with a PC or call stack of their own), {} compared, {} agree",
@@ -123,7 +122,7 @@ impl UnwinderReport {
 
 /// The numbers of all cases together.
 #[must_use]
-pub fn summary(cases: &[CaseReport]) -> String {
+pub fn summary(cases: &[CaseReport]) -> Text {
     let mut total = UnwinderReport::default();
     cases.iter().filter_map(|case| case.unwinder.as_ref()).for_each(|report| total.add(report));
     total.text()

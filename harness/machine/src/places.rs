@@ -1,0 +1,93 @@
+//! Where the machine puts what is not the program's.
+
+use std::ops::Range;
+
+use crate::address_space::PAGE;
+
+/// Addresses of the first stack, of thread storage and of the machine's own
+/// code: a part of the address space in which no image lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    start: u64,
+}
+
+impl Places {
+    /// The length of the part, and what its start is a multiple of.
+    const LEN: u64 = 1 << 37;
+
+    /// The first part that is free of images, after the one in which most lie.
+    /// None where images lie everywhere, up to `end`.
+    pub(crate) fn among(images: &[Range<u64>], end: u64) -> Option<Self> {
+        (1..end / Self::LEN).map(|part| Self { start: part * Self::LEN }).find(|places| {
+            let own = places.start..places.start + Self::LEN;
+            images.iter().all(|image| image.end <= own.start || own.end <= image.start)
+        })
+    }
+
+    /// The stack ends here; nothing is mapped above it.
+    pub(crate) const fn stack_top(self) -> u64 {
+        self.start + Self::LEN - 0x1_0000
+    }
+
+    /// The page of thread storage.
+    pub(crate) const fn thread_storage(self) -> u64 {
+        self.start + 0x10_0000
+    }
+
+    /// Thread pointers point into the middle of the page: ABIs use both sides.
+    pub(crate) const fn thread_pointer(self) -> u64 {
+        self.thread_storage() + PAGE / 2
+    }
+
+    /// The page of the machine's own code: that of its dynamic linker.
+    pub(crate) const fn linker(self) -> Range<u64> {
+        let start = self.start + 0x20_0000;
+        start..start + PAGE
+    }
+
+    /// Where calls are bound when they are first made; and where the slot's
+    /// value is signed, too.
+    pub(crate) const fn resolver(self, signs: bool) -> u64 {
+        self.linker().start + if signs { 0x100 } else { 0 }
+    }
+
+    /// Whether an instruction is the first of a resolver.
+    pub(crate) const fn is_resolver(self, pc: u64) -> bool {
+        pc == self.resolver(false) || pc == self.resolver(true)
+    }
+
+    /// One instruction that signs a slot.
+    pub(crate) const fn sign(self) -> u64 {
+        self.linker().start + 0x200
+    }
+
+    /// Where functions return to that nobody has called.
+    pub(crate) const fn nobody(self) -> u64 {
+        self.linker().start + 0x400
+    }
+
+    /// What the second word of a global offset table names its image by.
+    pub(crate) const fn token(self, image: usize) -> u64 {
+        self.linker().start + 0x800 + image as u64
+    }
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { start: Self::LEN }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_keeps_out_of_the_way_of_images() {
+        let places = |images: &[Range<u64>]| Places::among(images, 1 << 47).map(|places| places.start);
+        assert_eq!(places(&[0x40_0000..0x50_0000]), Some(1 << 37));
+        assert_eq!(places(&[0x20_0000_0000..0x20_0000_1000]), Some(1 << 38));
+        assert_eq!(places(&[0x3f_ffff_f000..0x60_0000_0000, 0x70_0000_0000..0x7f_0000_0000]), Some(1 << 39));
+        assert_eq!(places(&[0x1000..0x7fff_0000_0000]), None);
+    }
+}

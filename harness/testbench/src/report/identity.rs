@@ -1,0 +1,163 @@
+//! Of which run a report is.
+
+use std::time::{Duration, SystemTime};
+
+use chrono::DateTime;
+use serde::{Deserialize, Serialize};
+
+use crate::case::UnderTest;
+use crate::runner::{Filter, Plan, Suite};
+
+/// What decides the results of a run, whatever machine it is on. Reports with
+/// another one are of another run, and are neither joined nor compared with it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct RunIdentity {
+    /// Version of the bench.
+    pub bench: String,
+    /// SHA-256 of all that the corpus's manifest says, in hexadecimal.
+    pub corpus: String,
+    /// SHA-256 of the specs with their names, in hexadecimal.
+    pub specs: String,
+    /// Which cases there are.
+    pub selection: Selection,
+    /// How programs are started.
+    pub options: RunOptions,
+    /// The unwinder under test.
+    pub unwinder: UnwinderIdentity,
+    /// The day on which the run began, in UTC, as `2026-01-31`: that of
+    /// `SOURCE_DATE_EPOCH`, if it is set. The shards of a run may have several.
+    pub date: String,
+}
+
+/// Which cases a run has; an empty list restricts nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Selection {
+    /// Patterns of spec names.
+    pub spec: Vec<String>,
+    /// ABIs.
+    pub abi: Vec<String>,
+    /// Names of toolchains.
+    pub toolchain: Vec<String>,
+}
+
+/// How programs are started.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct RunOptions {
+    /// A program that executes more instructions is broken.
+    pub budget: u64,
+    /// What uninitialised registers and stack hold: `first` or `second`.
+    pub pattern: String,
+    /// Size of the stack in bytes, where a spec says nothing else.
+    pub stack_size: u64,
+}
+
+/// Who an unwinder says it is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct UnwinderIdentity {
+    /// Its name; `sframe-engine` for this project's.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// At how many stops of a case it is asked; none where it is at all.
+    pub stops_per_case: Option<String>,
+}
+
+impl Selection {
+    /// What a filter lets through.
+    #[must_use]
+    pub fn of(filter: &Filter) -> Self {
+        Self {
+            spec: filter.specs.iter().map(ToString::to_string).collect(),
+            abi: filter.abis.iter().map(ToString::to_string).collect(),
+            toolchain: filter.toolchains.clone(),
+        }
+    }
+
+    /// Whether it is of all cases.
+    #[must_use]
+    pub const fn is_everything(&self) -> bool {
+        self.spec.is_empty() && self.abi.is_empty() && self.toolchain.is_empty()
+    }
+}
+
+/// As options of the command line.
+impl std::fmt::Display for Selection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.is_everything() {
+            return f.write_str("everything");
+        }
+        let lists = [("spec", &self.spec), ("abi", &self.abi), ("toolchain", &self.toolchain)];
+        let words = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |word| (name, word)));
+        for (index, (name, word)) in words.enumerate() {
+            let space = if index == 0 { "" } else { " " };
+            write!(f, "{space}--{name} {}", super::diagnostic::quoted(word))?;
+        }
+        Ok(())
+    }
+}
+
+impl RunIdentity {
+    /// That of a run which begins now.
+    #[must_use]
+    pub fn of(suite: &Suite, filter: &Filter, plan: &Plan<'_>) -> Self {
+        let unwinder = match plan.unwinder {
+            UnderTest::Rust(_) => UnwinderIdentity {
+                name: "sframe-engine".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                stops_per_case: None,
+            },
+            UnderTest::External(external) => UnwinderIdentity {
+                name: external.hello().name.clone(),
+                version: external.hello().version.clone(),
+                stops_per_case: Some(external.stops_per_case.to_string()),
+            },
+        };
+        Self {
+            bench: env!("CARGO_PKG_VERSION").to_owned(),
+            corpus: suite.corpus_digest(),
+            specs: suite.specs_digest(),
+            selection: Selection::of(filter),
+            options: RunOptions {
+                budget: plan.options.budget,
+                pattern: format!("{:?}", plan.options.pattern).to_lowercase(),
+                stack_size: plan.options.stack_size,
+            },
+            unwinder,
+            date: today(),
+        }
+    }
+
+    /// What is not the same, each as `name: this / other`. Runs of different
+    /// days may be parts of one.
+    #[must_use]
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let aspects = self.aspects().into_iter().zip(other.aspects());
+        let differing = aspects.filter(|((_, this), (_, other))| this != other);
+        differing.map(|((name, this), (_, other))| format!("{name}: {this} / {other}")).collect()
+    }
+
+    fn aspects(&self) -> [(&'static str, String); 8] {
+        let digest = |digest: &str| digest.chars().take(16).collect::<String>();
+        let UnwinderIdentity { name, version, stops_per_case } = &self.unwinder;
+        let stops = stops_per_case.as_ref().map(|stops| format!(" --stops-per-case {stops}"));
+        [
+            ("bench", self.bench.clone()),
+            ("corpus", digest(&self.corpus)),
+            ("specs", digest(&self.specs)),
+            ("selection", self.selection.to_string()),
+            ("budget", self.options.budget.to_string()),
+            ("pattern", self.options.pattern.clone()),
+            ("stack size", self.options.stack_size.to_string()),
+            ("unwinder", format!("{name} {version}{}", stops.unwrap_or_default())),
+        ]
+    }
+}
+
+fn today() -> String {
+    let set = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
+    let now =
+        || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().as_ref().map(Duration::as_secs);
+    let seconds = set.or_else(now).and_then(|seconds: u64| i64::try_from(seconds).ok());
+    let time = seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0)).unwrap_or_default();
+    time.date_naive().to_string()
+}

@@ -1,0 +1,102 @@
+//! Standard output or standard error may be full, closed, or a pipe that nobody
+//! reads. No command panics for that, and what it has come to is not lost.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rstest::rstest;
+
+fn bench(arguments: &str, folder: &Path) -> Command {
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+    let folder = folder.display().to_string();
+    let words = shlex::split(arguments).expect("words").into_iter();
+    bench.args(words.map(|word| word.replace("DIR", &folder)));
+    bench.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    bench.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    bench
+}
+
+fn status(command: &mut Command) -> i32 {
+    command.status().expect("the bench").code().expect("a status")
+}
+
+fn full() -> Stdio {
+    File::options().write(true).open("/dev/full").expect("a device").into()
+}
+
+/// A pipe whose reader is gone.
+fn closed() -> Stdio {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    writer.into()
+}
+
+const LEAF: &str = "--spec leaf --toolchain gnu-2.47 --abi amd64";
+
+/// A command, the status that it has where all can be written, and whether it
+/// prints something.
+#[rstest]
+#[case::run("run LEAF", 0)]
+#[case::run_document("run LEAF --json", 0)]
+#[case::run_without_specs("run --specs nowhere", 2)]
+#[case::check("check corpus/builds/gnu-2.47/amd64/realign.O2", 1)]
+#[case::check_broken("check corpus/builds/gnu-2.47/amd64/leaf.O2 --budget 10", 4)]
+#[case::check_nothing("check README.md", 2)]
+#[case::dump("dump corpus/builds/gnu-2.47/amd64/leaf.O2", 0)]
+#[case::lint("lint corpus/builds/gnu-2.40/amd64/leaf.O2", 0)]
+#[case::diff("diff corpus/builds/gnu-2.47/amd64/realign.O2", 0)]
+#[case::vectors("vectors --only 'step/*'", 0)]
+#[case::clauses("clauses --version 3", 0)]
+#[case::convert("convert corpus/builds/gnu-2.47/amd64/leaf.O2 --to 1 --output /dev/null", 1)]
+#[case::mutate("mutate LEAF --sample 3", 0)]
+#[case::merge("merge nowhere", 2)]
+#[case::baseline("baseline create DIR/new nowhere", 2)]
+#[case::bless("bless leaf --dry-run --specs nowhere", 2)]
+#[case::rebuild("rebuild --check --only no-such-build", 4)]
+#[case::matrix("matrix nowhere.yaml", 2)]
+#[case::man("man check", 0)]
+#[case::completions("completions bash", 0)]
+#[case::help("--help", 0)]
+#[case::help_of_a_command("run --help", 0)]
+#[case::version("--version", 0)]
+#[case::arguments("run --no-such-option", 2)]
+#[case::worker("worker", 0)]
+fn no_command_panics_where_nothing_can_be_written(#[case] arguments: &str, #[case] expected: i32) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = arguments.replace("LEAF", LEAF);
+    let bench = || bench(&arguments, folder.path());
+    let piped = bench().stdout(Stdio::piped()).output().expect("the bench");
+    assert_eq!(piped.status.code(), Some(expected), "{arguments}");
+    // What can't be told changes nothing.
+    assert_eq!(status(bench().stderr(full())), expected, "{arguments} 2>/dev/full");
+    assert_eq!(status(bench().stderr(closed())), expected, "{arguments} 2>&-");
+    // A reader may have had enough.
+    assert_eq!(status(bench().stdout(closed())), expected, "{arguments} | true");
+    let in_full = if piped.stdout.is_empty() { expected } else { 4 };
+    assert_eq!(status(bench().stdout(full())), in_full, "{arguments} >/dev/full");
+    assert_eq!(status(bench().stdout(full()).stderr(full())), in_full, "{arguments} >/dev/full 2>&1");
+}
+
+#[test]
+fn reports_are_written_though_standard_output_is_full() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = format!("run {LEAF} --report DIR/run");
+    assert_eq!(status(bench(&run, folder.path()).stdout(full())), 4);
+    let check = "check corpus/builds/gnu-2.47/amd64/realign.O2 --report DIR/check";
+    assert_eq!(status(bench(check, folder.path()).stdout(full())), 4);
+    assert_eq!(
+        status(bench(&format!("run {LEAF} --shard 1/1 --report DIR/1"), folder.path()).stdout(closed())),
+        0
+    );
+    assert_eq!(status(bench("merge DIR/1 --report DIR/merged", folder.path()).stdout(full())), 4);
+    for (part, names) in [
+        ("run", &["report.json", "report.html", "report.sarif", "junit.xml", "summary.md"][..]),
+        ("check", &["report.json", "report.html", "report.sarif", "summary.md"]),
+        ("merged", &["report.json", "report.html", "report.sarif", "junit.xml", "summary.md"]),
+    ] {
+        for name in names {
+            assert!(folder.path().join(part).join(name).is_file(), "{part}/{name}");
+        }
+    }
+}

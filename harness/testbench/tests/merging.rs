@@ -1,0 +1,228 @@
+//! What linkers do to a section as a whole: input sections that are concatenated,
+//! and relocations of starts that are written elsewhere. Each is one finding of
+//! `lint`, of `diff` and of `check`, with the linker to blame.
+
+use std::path::Path;
+
+use object::elf::SHT_GNU_SFRAME;
+use object::{Object as _, ObjectSection as _};
+use rstest::rstest;
+use sframe_engine::write::Section;
+use sframe_testbench::diff::{DiffReport, Field, Reason, diff_file};
+use sframe_testbench::embed::embed;
+use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::finding::{Blame, Confidence, Finding};
+use sframe_testbench::lint::{LintReport, lint_file};
+use sframe_testbench::spec::Verdict;
+use sframe_testbench::subject::Subject;
+use sframe_testbench::target::Target;
+use sframe_testbench::unwind::sframe_unwinder;
+
+fn build(id: &str) -> Vec<u8> {
+    let builds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds");
+    std::fs::read(builds.join(id)).expect("a build")
+}
+
+fn section_of(bytes: &[u8]) -> Section {
+    let sframe = Subject::parse(bytes).expect("a build").sframe.expect("a section");
+    let read = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
+    Section::from_read(&read).expect("a sound section")
+}
+
+fn lint(bytes: &[u8]) -> LintReport {
+    lint_file(bytes, "file").expect("a file that can be linted")
+}
+
+/// The rules of a severity that a file breaks, each as often as it does.
+fn broken(bytes: &[u8], severity: &str) -> Vec<&'static str> {
+    let report = lint(bytes);
+    report
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == severity)
+        .map(|finding| finding.rule)
+        .collect()
+}
+
+fn diff(bytes: &[u8]) -> DiffReport {
+    diff_file(bytes, "file").expect("a file that can be compared")
+}
+
+fn check(bytes: &[u8]) -> Vec<Finding> {
+    let target = Target::open(bytes).expect("an executable with a section");
+    let mut unwinder = sframe_unwinder(&target);
+    let examination = examine(&target, &mut *unwinder, &Look::default(), &Default::default());
+    examination.expect("a machine").findings
+}
+
+/// The parts of a section as those of two objects.
+fn halves(section: &Section) -> [Section; 2] {
+    let half = section.functions.len() / 2;
+    [&section.functions[..half], &section.functions[half..]].map(|functions| {
+        let mut functions = functions.to_vec();
+        let mut order: Vec<usize> = (0..functions.len()).collect();
+        order.sort_by_key(|index| functions[*index].rows_position);
+        for (position, index) in (0..).zip(order) {
+            functions[index].rows_position = position;
+        }
+        Section { functions, ..section.clone() }
+    })
+}
+
+/// A build whose section is what two objects had, one after the other.
+fn concatenated(bytes: &[u8]) -> Vec<u8> {
+    let [first, second] = halves(&section_of(bytes));
+    let written = embed(bytes, SHT_GNU_SFRAME, |address| {
+        let mut data = first.write(address)?;
+        data.resize(data.len().next_multiple_of(8), 0);
+        let rest = second.write(address + data.len() as u64)?;
+        data.extend(rest);
+        Ok(data)
+    });
+    written.expect("room for the section")
+}
+
+#[rstest]
+fn sections_that_are_concatenated_are_one_finding_of_each_command(
+    #[values(
+        "gnu-2.40/amd64/recursion.O2",
+        "gnu-2.44/aarch64/recursion.O2-pie",
+        "gnu-2.40/aarch64_be/recursion.O2",
+        "gnu-2.47/s390x/recursion.O2",
+        "gnu-2.47/amd64/recursion.O2-pie"
+    )]
+    id: &str,
+) {
+    let merged = build(id);
+    assert_eq!((broken(&merged, "error"), diff(&merged).findings, check(&merged)), (vec![], vec![], vec![]));
+    let bytes = concatenated(&merged);
+    let whole = section_of(&merged).functions.len();
+    let [first, second] = halves(&section_of(&merged)).map(|section| section.functions.len());
+    assert!(first > 0 && second > 1 && first + second == whole);
+
+    assert_eq!(broken(&bytes, "error"), ["SF121"]);
+    let report = lint(&bytes);
+    let finding = report.findings.iter().find(|finding| finding.rule == "SF121").expect("it");
+    assert!(finding.message.contains(&second.to_string()), "{}", finding.message);
+    // No function lacks an FDE for another reason, and the bytes are no mere padding.
+    let other = |bytes: &[u8]| {
+        let mut notes = broken(bytes, "note");
+        notes.retain(|rule| ["SF119", "SF411", "SF412"].contains(rule));
+        notes
+    };
+    let of_padding =
+        |rules: Vec<&'static str>| rules.into_iter().filter(|rule| *rule != "SF119").collect::<Vec<_>>();
+    assert_eq!(other(&bytes), of_padding(other(&merged)));
+
+    let report = diff(&bytes);
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert_eq!((finding.field, finding.blame), (Field::Section, Blame::ProducerLinker));
+    assert_eq!(finding.confidence, Confidence::High);
+    assert!(!finding.evidence.is_empty());
+    let lost: Vec<_> = report.uncovered.iter().filter(|one| one.reason == Some(Reason::NotMerged)).collect();
+    assert_eq!(finding.pcs, lost.iter().map(|one| one.extent.pcs).sum::<u64>());
+    assert_eq!(
+        report.uncovered.iter().filter(|one| one.reason.is_none()).count(),
+        0,
+        "{:?}",
+        report.uncovered
+    );
+    assert!(finding.pcs > 0 && report.compared + finding.pcs == diff(&merged).compared);
+    assert!(report.text().contains("difference: section, "), "{}", report.text());
+    assert!(report.text().contains("producer-linker is to blame"), "{}", report.text());
+
+    let found = check(&bytes);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((finding.verdict, finding.blame), (Verdict::DecodeError, Blame::ProducerLinker));
+    assert!(finding.message.contains(&format!("{second} FDEs")), "{}", finding.message);
+}
+
+/// The section of a build, with one start that was left alone and its relocation in
+/// the rows of another function.
+fn with_relocation_in_a_row(bytes: &[u8], width: usize) -> (Vec<u8>, String) {
+    let subject = Subject::parse(bytes).expect("a build");
+    let sframe = subject.sframe.expect("a section");
+    let read = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
+    let named = |name: &str| {
+        let start = subject.symbols.addresses_of(name)[0];
+        read.fdes().flatten().find(|fde| fde.start == start).expect("an FDE")
+    };
+    let (moved, hit) = (named("leaf"), named("descend"));
+    let header = read.header();
+    let field = header.end() + header.fdeoff as usize + moved.index as usize * header.version.fde_size();
+    let file = object::File::parse(bytes).expect("ELF");
+    let (at, _) = file.section_by_name(".sframe").expect("it").file_range().expect("bytes");
+    let at = usize::try_from(at).expect("small");
+    let mut bytes = bytes.to_vec();
+    bytes[at + field..at + field + width].fill(0);
+    // Past the first row's start and info byte.
+    let place = hit.rows_offset + 2;
+    let value = moved.start.wrapping_sub(sframe.address + place as u64);
+    let is_little = header.abi.byte_order() == sframe_engine::ByteOrder::Little;
+    let value = if is_little { value.to_le_bytes() } else { value.to_be_bytes() };
+    let value = if is_little { &value[..width] } else { &value[8 - width..] };
+    bytes[at + place..at + place + width].copy_from_slice(value);
+    (bytes, format!("{place:#x}"))
+}
+
+#[rstest]
+#[case("gnu-2.44/amd64/recursion.O2", 4)]
+#[case("gnu-2.40/aarch64_be/recursion.O2", 4)]
+#[case("gnu-2.47/amd64/recursion.O2-pie", 8)]
+#[case("gnu-2.47/s390x/recursion.O2", 8)]
+fn a_relocation_in_a_row_is_one_finding_of_each_command(#[case] id: &str, #[case] width: usize) {
+    let (bytes, place) = with_relocation_in_a_row(&build(id), width);
+    assert_eq!(broken(&bytes, "error"), ["SF413"], "{:?}", lint(&bytes).findings);
+    assert_eq!(broken(&bytes, "note").iter().filter(|rule| **rule == "SF411").count(), 0);
+
+    let report = diff(&bytes);
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert_eq!((finding.field, finding.blame), (Field::Section, Blame::ProducerLinker));
+    assert!(finding.message.contains(&place), "{}", finding.message);
+
+    let found = check(&bytes);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((finding.verdict, finding.blame), (Verdict::DecodeError, Blame::ProducerLinker));
+    assert!(finding.message.contains(&place), "{}", finding.message);
+}
+
+/// A loader would write into the section.
+#[test]
+fn a_dynamic_relocation_in_a_section_is_one_finding() {
+    let mut bytes = build("gnu-2.47/amd64/crossing.O2-dynamic");
+    assert_eq!(broken(&bytes, "error"), [""; 0]);
+    let file = object::File::parse(&*bytes).expect("ELF");
+    let sframe = file.section_by_name(".sframe").expect("it");
+    let end = sframe.address() + sframe.size();
+    let rela = file.section_by_name(".rela.plt").expect("it").file_range().expect("bytes").0;
+    let rela = usize::try_from(rela).expect("small");
+    bytes[rela..rela + 8].copy_from_slice(&(end - 8).to_le_bytes());
+    assert_eq!(broken(&bytes, "error"), ["SF413"], "{:?}", lint(&bytes).findings);
+    let of_section = diff(&bytes).findings.iter().filter(|found| found.field == Field::Section).count();
+    assert_eq!(of_section, 1);
+}
+
+/// What linkers do rightly is no finding: of the whole corpus, only LLD's programs of
+/// several objects are not merged.
+#[test]
+fn builds_of_the_corpus_are_merged_but_for_lld() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds");
+    let mut found = Vec::new();
+    for toolchain in std::fs::read_dir(&corpus).expect("builds") {
+        let toolchain = toolchain.expect("a folder").path();
+        for abi in std::fs::read_dir(&toolchain).expect("builds") {
+            for file in std::fs::read_dir(abi.expect("a folder").path()).expect("builds") {
+                let path = file.expect("a build").path();
+                let report = lint(&std::fs::read(&path).expect("a build"));
+                if report.findings.iter().any(|finding| ["SF121", "SF413"].contains(&finding.rule)) {
+                    let name = path.strip_prefix(&corpus).expect("a build").display().to_string();
+                    found.push(name);
+                }
+            }
+        }
+    }
+    let is_known = |id: &String| {
+        id.starts_with("llvm-22/") && (id.contains("/mixed_objects.") || id.contains("/partial_link."))
+    };
+    assert!(!found.is_empty() && found.iter().all(is_known), "{found:?}");
+}
