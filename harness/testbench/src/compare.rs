@@ -328,6 +328,15 @@ pub fn compare(
     compare_at(0..truth.call_stack.depth() - 1, truth, walk, rules, report)
 }
 
+/// How many of a walk's frames have been compared: a disagreement that ends the
+/// comparison is about the last of them.
+pub(crate) fn frames_compared(end: WalkEnd, disagreed: Option<usize>, frames: usize) -> usize {
+    match disagreed {
+        Some(frame) if end == WalkEnd::Disagreed => frames.min(frame + 1),
+        _ => frames,
+    }
+}
+
 /// Compares only some frames, in ascending order, and the end. The others must
 /// be [`unremarkable`].
 pub(crate) fn compare_at(

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::PauthMask;
 use sframe_machine::{End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
 
-use crate::compare::{self, Truth, WalkEnd, Walked};
+use crate::compare::{self, Disagreement, Truth, WalkEnd, Walked};
 use crate::control_flow::Features;
 use crate::coverage::{Coverage, Executed};
 use crate::cross_check::{CrossCheck, TraceCounts, Traces};
@@ -510,11 +510,12 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             (Some(stepper), Some(walk)) => walk.update(&truth, &viewpoint, stepper).then_some(walk),
             _ => None,
         };
-        let mut disagreed = false;
+        // The frame of the last disagreement.
+        let mut disagreed = None;
         let (findings, target) = (&mut self.findings, self.target);
         let scene = Scene { truth: &truth, viewpoint: &viewpoint, target };
-        let report = |found| {
-            disagreed = true;
+        let report = |found: Disagreement| {
+            disagreed = Some(found.frame);
             findings.add(found, &scene);
         };
         let (end, frames, derived) = match walk {
@@ -532,7 +533,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 (end, frames, frames as u64)
             }
         };
-        let end = if disagreed { WalkEnd::Disagreed } else { end };
+        let frames = compare::frames_compared(end, disagreed, frames.min(depth));
+        let end = if disagreed.is_some() { WalkEnd::Disagreed } else { end };
         self.walk_ends.count(end);
         if !end.is_usual()
             && let Some(kind) = end.in_specs()
@@ -542,7 +544,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         }
         if end != WalkEnd::Unsettled {
             if end.has_compared(depth) {
-                let frames = frames.min(depth) as u64;
+                let frames = frames as u64;
                 self.comparisons += 1;
                 self.frames += frames;
                 self.frames_derived += derived.min(frames);

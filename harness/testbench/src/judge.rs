@@ -205,11 +205,12 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
         }
     };
     let share = |part: u64, whole: u64| format!("{part} of {whole}");
+    let instructions = report.comparisons + report.nothing_compared;
     floor(
-        report.comparisons >= sweep.min_instructions,
-        "instructions compared:",
+        instructions >= sweep.min_instructions,
+        "instructions looked at:",
         sweep.min_instructions.to_string(),
-        report.comparisons.to_string(),
+        instructions.to_string(),
     );
     if let Some(rows) = sweep.rows {
         floor(

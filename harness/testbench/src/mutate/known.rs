@@ -110,7 +110,12 @@ fn a_changed_byte_in_a_function_with_a_known_failure_is_noticed() {
             let target = Target::open_files(&files).expect("a target");
             let ranked = |(module, byte): &Byte| rank(0, &case.id(), *module, *byte);
             let chosen = bytes(case, &target).into_iter().filter(|byte| ranked(byte) % share == 0);
-            let fates = chosen.map(|byte| {
+            let chosen: Vec<Byte> = chosen.collect();
+            if !chosen.is_empty() {
+                let report = case.run_on(&target, &Options::default(), &sframe_unwinder, Extent::default());
+                assert_eq!(report.outcome, Outcome::Known, "{}: {:?}", case.id(), report.reason);
+            }
+            let fates = chosen.into_iter().map(|byte| {
                 let bit = u32::try_from(ranked(&byte) / share % 8).unwrap_or(0);
                 match fate(case, &target, byte, bit) {
                     Ok(fate) => (fate, None),

@@ -5,7 +5,7 @@ use std::path::Path;
 use sframe_engine::{LookupAddress, Mangled, PauthKey, RecoveryRule, ReturnAddress, StepError, Tracked};
 use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 
-use crate::compare::{Disagreement, Rules, Truth, Value, WalkEnd, compare};
+use crate::compare::{Disagreement, Rules, Truth, Value, WalkEnd, compare, frames_compared};
 use crate::finding::{Blame, Confidence, Finding};
 use crate::spec::Verdict;
 use crate::target::Target;
@@ -151,6 +151,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             Data::EhFrame => compare(&truth, &backtrace, &cfi, report),
             Data::Other => compare(&truth, &backtrace, &unknown, report),
         };
+        let frames = frames_compared(end, found.last().map(|found| found.frame), count.min(depth)) as u64;
         let is_malformed = answer.end.kind == EndKind::Malformed && !leads_nowhere;
         if is_malformed {
             for disagreement in &mut found {
@@ -187,7 +188,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             }
         }
         let unclear = if engines.is_empty() { Vec::new() } else { std::mem::take(&mut own) };
-        Ok(Judged { end, own, shared, unclear, frames: count.min(depth) as u64, fp_untold })
+        Ok(Judged { end, own, shared, unclear, frames, fp_untold })
     }
 
     /// Whether the section marks an outermost frame there.
