@@ -14,6 +14,7 @@ use sframe_testbench::lint::lint_file;
 use sframe_testbench::spec::Spec;
 use sframe_testbench::subject::Subject;
 use sframe_testbench::target::Target;
+use sframe_testbench::text::neutral;
 use sframe_testbench::yaml::Source;
 
 use crate::Property;
@@ -21,9 +22,10 @@ use crate::Property;
 /// All properties of files, each with the name of its fuzz target.
 pub const PROPERTIES: [(&str, Property); 2] = [("load", load), ("spec", spec)];
 
-/// An error is one line, and no page of them.
+/// An error is one line as it is printed, and no page of them.
 fn assert_is_sentence(error: &dyn std::error::Error) {
-    let text = error.to_string();
+    let error = error.to_string();
+    let text = neutral(&error);
     assert!(!text.trim().is_empty() && text.lines().count() == 1 && text.len() < 2000, "{text:?}");
 }
 

@@ -1,6 +1,7 @@
 //! All images of a process: an executable and its libraries.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::cpu::Cpu;
 use crate::image::{Image, LoadError, malformed};
@@ -8,6 +9,8 @@ use crate::link::{self, Plan};
 
 /// Libraries are loaded from here on.
 const LIBRARIES: u64 = (1 << 36) + (1 << 35);
+/// And usually end before this address.
+const LIBRARIES_END: u64 = 1 << 37;
 /// Each library starts at a multiple of this.
 const SPACING: u64 = 1 << 24;
 
@@ -55,10 +58,7 @@ impl<'a> Images<'a> {
         let cpu = executable.cpu;
         let mut wanted: VecDeque<(String, String)> = needed(&executable, "the executable").collect();
         let mut images = vec![(String::new(), executable)];
-        // After an executable that was linked to lie here itself.
-        let program = images[0].1.range();
-        let after = program.end.next_multiple_of(SPACING) + SPACING;
-        let mut base = if program.contains(&LIBRARIES) { after } else { LIBRARIES };
+        let mut base = first_base(&images[0].1.range());
         while let Some((name, needed_by)) = wanted.pop_front() {
             let is_loaded =
                 |(known, image): &(String, Image<'_>)| *known == name || soname(image) == Some(&name);
@@ -100,6 +100,16 @@ impl<'a> Images<'a> {
     }
 }
 
+/// Where the first library is loaded: after an executable that was linked to
+/// lie where libraries usually do.
+const fn first_base(program: &Range<u64>) -> u64 {
+    if program.end <= LIBRARIES || LIBRARIES_END <= program.start {
+        LIBRARIES
+    } else {
+        program.end.next_multiple_of(SPACING) + SPACING
+    }
+}
+
 fn needed<'n>(image: &Image<'_>, by: &'n str) -> impl Iterator<Item = (String, String)> + use<'n> {
     let names = image.dynamic.as_ref().map(|dynamic| dynamic.needed.clone()).unwrap_or_default();
     names.into_iter().map(move |name| (name, by.to_owned()))
@@ -131,4 +141,31 @@ fn refuse_overlaps(images: &[(String, Image<'_>)]) -> Result<(), LoadError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_keep_out_of_the_way_of_the_executable() {
+        assert_eq!(first_base(&(0x40_0000..0x50_0000)), LIBRARIES);
+        assert_eq!(first_base(&(1 << 46..(1 << 46) + 1)), LIBRARIES);
+        for program in [LIBRARIES - 1..LIBRARIES + 1, LIBRARIES + SPACING..LIBRARIES + SPACING + 5] {
+            let base = first_base(&program);
+            assert!(base > program.end && base.is_multiple_of(SPACING), "{base:#x}");
+        }
+    }
+
+    #[test]
+    fn images_at_the_same_addresses_are_an_error() {
+        let bytes =
+            std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/builds/gnu-2.44/amd64/leaf.O2"));
+        let bytes = bytes.expect("a build");
+        let image = Image::parse(&bytes).expect("an image");
+        let images = [(String::new(), image.clone()), ("second".to_owned(), image)];
+        let error = refuse_overlaps(&images).expect_err("the same addresses");
+        assert!(matches!(error, LoadError::Overlap { .. }), "{error}");
+        assert!(error.to_string().starts_with("the executable and second overlap at 0x4"), "{error}");
+    }
 }

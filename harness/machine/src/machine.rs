@@ -66,6 +66,9 @@ pub enum MachineError {
     /// The arguments do not fit onto the stack.
     #[error("{0}")]
     Stack(String),
+    /// The host has no room for the emulator.
+    #[error("out of memory: the emulator reserves {TRANSLATION_BUFFER} bytes of addresses")]
+    Memory,
     /// The emulator refused to be set up.
     #[error("Unicorn can't be set up for {cpu}: {error:?}")]
     Unicorn {
@@ -137,7 +140,10 @@ impl Machine {
     /// [`End::Broken`], with all that was observed before it.
     pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome, MachineError> {
         let cpu = self.cpu;
-        let failed = |error| MachineError::Unicorn { cpu: cpu.name, error };
+        let failed = |error| match error {
+            uc_error::NOMEM => MachineError::Memory,
+            error => MachineError::Unicorn { cpu: cpu.name, error },
+        };
         let entry = self.entry;
         let (sp, pattern) = (self.sp, self.pattern);
         let plan = self.plan.clone();

@@ -454,10 +454,11 @@ fn is_interrupted(truth: &Truth<'_>, frame: usize) -> bool {
 /// Whether a backtrace says rightly, or not at all, if a frame's caller was
 /// interrupted or has called.
 ///
-/// Code that is jumped to, and has the SP of the function that it leads to,
-/// may say that this one was interrupted before the instruction at which it
-/// goes on: all is as it will be there. GCC's thunks for s390x do so. It must
-/// not matter for the rules of that function.
+/// Code that was jumped to, and has the SP of the function that it leads to,
+/// may say at its first instruction that this function was interrupted before
+/// the one at which it goes on: all is as it will be there. GCC's thunks for
+/// s390x do so, and have no other instruction. It must not matter for the rules
+/// of that function.
 fn says_how_it_goes_on(
     truth: &Truth<'_>,
     index: usize,
@@ -468,12 +469,11 @@ fn says_how_it_goes_on(
     let Some(interrupted) = caller.interrupted.filter(|interrupted| *interrupted != call.interrupted) else {
         return true;
     };
-    let is_topmost = index == 0 || is_interrupted(truth, index);
-    let function = rules.function(truth.address(index));
+    let address = truth.address(index);
+    let is_first = |function: &Range<u64>| function.start == address.get() && function.start != call.callee;
     interrupted
-        && is_topmost
         && truth.sp_of(index) == call.caller_sp
-        && function.is_some_and(|function| function.start != call.callee)
+        && rules.function(address).as_ref().is_some_and(is_first)
         && rules
             .same(InstructionPointer(call.return_address).into(), ReturnAddress(call.return_address).into())
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 use serde::{Deserialize, Serialize};
 use sframe_machine::{Options, Pattern};
 
@@ -212,6 +212,9 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
 pub fn limit(memory: Option<u64>) -> std::io::Result<()> {
     let to = |bytes: u64| Rlimit { current: Some(bytes), maximum: Some(bytes) };
     setrlimit(Resource::Core, to(0))?;
-    memory.map_or(Ok(()), |memory| setrlimit(Resource::As, to(memory)))?;
+    let Some(memory) = memory else { return Ok(()) };
+    // A limit that is there already can only be lowered.
+    let allowed = getrlimit(Resource::As).maximum.unwrap_or(u64::MAX);
+    setrlimit(Resource::As, to(memory.min(allowed)))?;
     Ok(())
 }
