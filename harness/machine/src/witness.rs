@@ -550,22 +550,11 @@ impl Witness {
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
         let records = self.current.call_stack.records();
         let same = |call: &Record| (call.caller_sp, call.caller_fp) == (sp, fp);
-        if left.as_ref().is_some_and(same) && !records[first.min(records.len())..].last().is_some_and(same) {
-            // All of its registers are as they were at its call, and at no other's.
-            return;
-        }
         let Some(here) = self.callees.at(pc) else { return };
         let calls_from_here = |call: &Record| self.calls_from(call, here);
         // A frame by the number of records below it: the next is its call.
         let mut frames = (first..records.len()).rev().filter(|frame| calls_from_here(&records[*frame]));
-        let was_called = |frame: usize| frame == 0 || records[frame - 1].callee == here;
         if self.is_innermost(here, left, from) {
-            // What was only jumped to counts as part of the function before it,
-            // which may itself be further out.
-            let other = |frame: &usize| was_called(*frame) && records[*frame].caller_fp == fp;
-            let Some(frame) = frames.find(other).filter(|_| !was_called(records.len())) else { return };
-            self.control_flow.frames_given_up += (records.len() - frame) as u64;
-            self.current.call_stack.truncate(frame);
             return;
         }
         let nearest = frames.clone().next();

@@ -203,7 +203,6 @@ fn instructions_of_user_code_that_look_like_a_kernels_run() {
         (&AARCH64, words(&[0xd51b_d040, 0x1400_0000])),              // msr tpidr_el0, x0
         (&AARCH64, words(&[0xd53b_0020, 0x1400_0000])),              // mrs x0, ctr_el0
         (&AARCH64, words(&[0xd53b_00e0, 0x1400_0000])),              // mrs x0, dczid_el0
-        (&AARCH64, words(&[0xd53b_e040, 0x1400_0000])),              // mrs x0, cntvct_el0
         (&AARCH64, words(&[0xd53b_4400, 0x1400_0000])),              // mrs x0, fpcr
         (&AARCH64, words(&[0x9100_03e0, 0xd50b_7420, 0x1400_0000])), // mov x0, sp; dc zva, x0
         (&AARCH64, words(&[0x9100_03e0, 0xd50b_7b20, 0x1400_0000])), // dc cvau, x0
@@ -212,7 +211,6 @@ fn instructions_of_user_code_that_look_like_a_kernels_run() {
         (&S390X, vec![0xb2, 0x05, 0xf0, 0xa0, 0xa7, 0xf4, 0, 0]),    // stck
         (&S390X, vec![0xb2, 0x22, 0, 0x10, 0xa7, 0xf4, 0, 0]),       // ipm
         (&S390X, vec![0xb2, 0x4f, 0, 0x10, 0xa7, 0xf4, 0, 0]),       // ear
-        (&S390X, vec![0xb2, 0xb1, 0xf0, 0xa0, 0xa7, 0xf4, 0, 0]),    // stfl, emulated by Linux
     ] {
         let end = run(cpu, &code).end;
         let is_self_jump = matches!(end, End::SelfJump(_));

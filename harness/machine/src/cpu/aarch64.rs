@@ -348,7 +348,6 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     const SCR_EL3: [u32; 5] = [3, 6, 1, 1, 0];
     const TCR_EL1: [u32; 5] = [3, 0, 2, 0, 2];
     const SCTLR_EL1: [u32; 5] = [3, 0, 1, 0, 0];
-    const CNTKCTL_EL1: [u32; 5] = [3, 0, 14, 1, 0];
     const KEYS: [([u32; 5], u64); 4] = [
         ([3, 0, 2, 1, 0], 0x8badf00d_5eed1001), // APIAKeyLo_EL1
         ([3, 0, 2, 1, 1], 0x1337c0de_5eed1002), // APIAKeyHi_EL1
@@ -368,7 +367,6 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     set(SCR_EL3, 1 << 17 | 1 << 16 | 1 << 10 | 1)?; // API, APK, RW, NS: no traps
     let size = u64::from(64 - ADDRESS_BITS);
     set(TCR_EL1, size | size << 16)?;
-    set(CNTKCTL_EL1, 1 << 1 | 1)?; // EL0VCTEN, EL0PCTEN
     // EnIA, EnIB, UCI, nTWE, nTWI, UCT, DZE: what Linux lets user code do.
     set(SCTLR_EL1, 1 << 31 | 1 << 30 | 1 << 26 | 1 << 18 | 1 << 16 | 1 << 15 | 1 << 14)?;
     // EL0, in which a kernel's instructions are undefined. The emulator takes
