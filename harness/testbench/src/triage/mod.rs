@@ -628,7 +628,9 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     /// Whether another function was called than that of the frame, which has
     /// jumped to it.
     fn is_jumped_to(&self, function: u64) -> bool {
-        self.scene.truth.call_of(self.found.frame).is_some_and(|call| call.callee != function)
+        let called = |callee| self.scene.target.function_at(callee);
+        let call = self.scene.truth.call_of(self.found.frame);
+        call.is_some_and(|call| called(call.callee) != Some(function))
     }
 
     /// Whether a linker has made the code.
