@@ -195,7 +195,7 @@ pub(crate) fn execute(
 const TRANSLATION_BUFFER: usize = 1 << 30;
 
 /// Retpolines are shorter than this, with their padding, in bytes.
-const LONGEST_RETPOLINE: u64 = 64;
+const LONGEST_RETPOLINE: usize = 64;
 
 /// No program has more calls that have not returned, in all of its contexts. A
 /// main thread's stack on Linux (8 MiB) has room for half of it, at 16 bytes each.
@@ -489,7 +489,7 @@ impl<'o> Run<'o> {
     }
 
     fn skips_speculation_trap(&self, return_address: u64, callee: u64) -> bool {
-        let mut buffer = [0; LONGEST_RETPOLINE as usize];
+        let mut buffer = [0; LONGEST_RETPOLINE];
         let len = usize::try_from(callee.wrapping_sub(return_address)).unwrap_or(usize::MAX);
         let Some(between) = buffer.get_mut(..len) else { return false };
         self.space.read(return_address, between)
