@@ -547,16 +547,15 @@ impl Witness {
     fn land(&mut self, at: Place, from: u64, left: Option<Record>) {
         let Place { pc, sp, fp } = at;
         self.control_flow.nonlocal_exits += 1;
-        let first = self.current.stacks.last().map_or(0, |stack| stack.first);
-        let records = self.current.call_stack.records();
-        let same = |call: &Record| (call.caller_sp, call.caller_fp) == (sp, fp);
         let Some(here) = self.callees.at(pc) else { return };
-        let calls_from_here = |call: &Record| self.calls_from(call, here);
-        // A frame by the number of records below it: the next is its call.
-        let mut frames = (first..records.len()).rev().filter(|frame| calls_from_here(&records[*frame]));
         if self.is_innermost(here, left, from) {
             return;
         }
+        let first = self.current.stacks.last().map_or(0, |stack| stack.first);
+        let records = self.current.call_stack.records();
+        let same = |call: &Record| (call.caller_sp, call.caller_fp) == (sp, fp);
+        // A frame by the number of records below it: the next is its call.
+        let mut frames = (first..records.len()).rev().filter(|frame| self.calls_from(&records[*frame], here));
         let nearest = frames.clone().next();
         let all = frames.clone().find(|frame| same(&records[*frame]));
         let same_fp = frames.find(|frame| records[*frame].caller_fp == fp);
