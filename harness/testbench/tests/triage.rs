@@ -161,11 +161,14 @@ fn a_wrong_call_stack_is_the_benchs() {
     let findings = reports.iter().filter(unexpected).flat_map(|report| &report.findings);
     let of_rows: Vec<&Finding> = findings.filter(|finding| finding.stack.is_some()).collect();
     assert!(!of_rows.is_empty());
-    let blamed = |blame| of_rows.iter().filter(|finding| finding.blame == blame).count();
-    let least = of_rows.len() * 19 / 20;
-    let suspects = blamed(Blame::Bench) + blamed(Blame::CompilerOrCfi);
-    assert_eq!(suspects, of_rows.len());
-    assert!(blamed(Blame::Bench) >= least, "{} of {}", blamed(Blame::Bench), of_rows.len());
+    let not_told = |finding: &&&Finding| finding.function.as_deref() == Some("pc_in_leaf");
+    let (not_told, told): (Vec<&Finding>, Vec<&Finding>) =
+        of_rows.iter().partition(|finding| not_told(&finding));
+    assert!(told.iter().all(|finding| finding.blame == Blame::Bench));
+    assert!(told.len() > not_told.len());
+    // s390x keeps the return address in %f0, which what looks like a call may change.
+    let suspects = [Blame::Bench, Blame::CompilerOrCfi];
+    assert!(not_told.iter().all(|finding| suspects.contains(&finding.blame)));
 }
 
 /// Known faults of the corpus: their specs say who is to blame, and each run
