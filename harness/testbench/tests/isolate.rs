@@ -42,8 +42,8 @@ fn the_reports_are_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
     let (one, other) = (folder.path().join("one"), folder.path().join("other"));
     let some = ["run", "--spec", "re*", "--spec", "crossing", "--toolchain", "gnu-2.47"];
-    let first = bench(&[&some[..], &["--report", name(&one)]].concat());
-    let second = bench(&[&some[..], &["--report", name(&other), "--isolate"]].concat());
+    let first = bench(&[&some[..], &["--report", name(&one), "--in-process"]].concat());
+    let second = bench(&[&some[..], &["--report", name(&other)]].concat());
     assert_eq!((status(&first), status(&second)), (0, 0), "{second:?}");
     for file in ["report.json", "junit.xml", "report.sarif", "report.html"] {
         let read = |folder: &Path| std::fs::read(folder.join(file)).expect("a report");
@@ -63,8 +63,8 @@ fn without_times(mut report: Value) -> Value {
 fn an_unwinder_in_a_process_of_its_own_may_be_asked_from_another() {
     let engine = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
     let some = ["run", "--spec", "realign", "--toolchain", "gnu-2.47", "--json", "--unwinder", engine];
-    let inside = without_times(json(&bench(&some)));
-    let outside = without_times(json(&bench(&[&some[..], &["--isolate"]].concat())));
+    let inside = without_times(json(&bench(&[&some[..], &["--in-process"]].concat())));
+    let outside = without_times(json(&bench(&some)));
     assert_eq!(inside, outside);
     assert!(inside["cases"].as_array().is_some_and(|cases| cases.len() > 3));
 }
@@ -115,8 +115,7 @@ impl Endless {
     /// Runs both, in workers.
     fn run(&self, more: &[&str]) -> Command {
         let specs = self.folder.path().join("specs");
-        let run =
-            ["run", "--corpus", name(self.folder.path()), "--specs", name(&specs), "--json", "--isolate"];
+        let run = ["run", "--corpus", name(self.folder.path()), "--specs", name(&specs), "--json"];
         command(&[&run[..], &["--budget", "1000000000"], more].concat())
     }
 
@@ -153,6 +152,18 @@ fn only_broken(output: &Output) -> String {
     }
     assert_eq!(report["summary"]["broken"], 1);
     reason.expect("a reason")
+}
+
+/// What is said where no limit is given, of a command that runs strangers'
+/// programs.
+#[test]
+fn there_is_a_limit_where_none_is_given() {
+    for name in ["run", "check"] {
+        let help = bench(&[name, "--help"]);
+        let help = String::from_utf8_lossy(&help.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains("[default: 8589934592]"), "{name}: {help}");
+        assert!(help.contains("[default: 3600]"), "{name}: {help}");
+    }
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn wait_for_lines(child: &mut Child, folder: &Path, count: usize) {
 
 #[rstest]
 #[case(&[])]
-#[case(&["--isolate"])]
+#[case(&["--in-process"])]
 fn a_run_that_is_killed_again_and_again_is_the_same_run_in_the_end(#[case] more: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
     let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));

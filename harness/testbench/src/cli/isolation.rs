@@ -18,31 +18,37 @@ pub(super) const WORKER: &str = "worker";
 const BENCH: &str = "/proc/self/exe";
 
 /// Address space of a process, in bytes, and how long it may take, in seconds,
-/// if nothing else is said.
+/// if nothing else is said. No program of the corpus takes a minute; a check
+/// may have a large budget, and an unwinder under test may be slow.
 const MEMORY: u64 = 8 << 30;
-const TIMEOUT: u64 = 600;
-
-/// The same for a command that runs one program, whose budget may be large.
-const CHILD_TIMEOUT: u64 = 3600;
+const TIMEOUT: u64 = 3600;
 
 /// What a child adds to its status. What it does not end itself, as libraries
 /// may do, has no such status.
 const FROM_CHILD: i32 = 64;
 
-/// Cases in processes of their own.
+/// Cases in processes of their own: one that crashes, spends its memory or
+/// takes too long is broken, and the others go on.
 #[derive(Args)]
 pub(crate) struct IsolationOptions {
-    /// Run each case in a process of its own: one that crashes, spends its
-    /// memory or takes too long is broken, and the others go on.
-    #[arg(long)]
-    isolate: bool,
-    /// Address space of such a process. The emulator needs more than 1 GiB, of
-    /// which it touches little.
-    #[arg(long, value_name = "BYTES", default_value_t = MEMORY, requires = "isolate",
+    #[command(flatten)]
+    limits: Limits,
+    /// Run the cases in this process, without limits: for a debugger or a
+    /// profiler. What crashes a case ends the run.
+    #[arg(long, conflicts_with_all = ["memory", "timeout"])]
+    in_process: bool,
+}
+
+/// What the process that runs a program may use.
+#[derive(Args, Clone, Copy)]
+struct Limits {
+    /// Address space of a process in which programs are run. The emulator
+    /// needs more than 1 GiB, of which it touches little.
+    #[arg(long, value_name = "BYTES", default_value_t = MEMORY,
           value_parser = clap::value_parser!(u64).range(1..))]
     memory: u64,
-    /// How long a case may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT, requires = "isolate",
+    /// How long a program may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = TIMEOUT,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
 }
@@ -50,18 +56,18 @@ pub(crate) struct IsolationOptions {
 impl IsolationOptions {
     /// The workers of a run.
     pub(crate) fn workers(&self) -> Option<Isolation> {
-        self.isolate.then(|| workers(self.memory, self.timeout))
+        (!self.in_process).then(|| workers(self.limits))
     }
 }
 
 /// Workers whose files nobody has seen before.
 pub(super) fn workers_of_strangers() -> Isolation {
-    workers(MEMORY, TIMEOUT)
+    workers(Limits { memory: MEMORY, timeout: TIMEOUT })
 }
 
-fn workers(memory: u64, seconds: u64) -> Isolation {
+fn workers(Limits { memory, timeout }: Limits) -> Isolation {
     let worker = vec![BENCH.to_owned(), WORKER.to_owned()];
-    Isolation { worker, memory, timeout: Duration::from_secs(seconds) }
+    Isolation { worker, memory, timeout: Duration::from_secs(timeout) }
 }
 
 /// Is a worker.
@@ -75,15 +81,8 @@ pub(super) fn worker() -> Result<Status, Failure> {
 /// A command in a child of its own: what crashes the child is one clear error.
 #[derive(Args)]
 pub(crate) struct ChildOptions {
-    /// Address space of the process in which the program is run. The emulator
-    /// needs more than 1 GiB, of which it touches little.
-    #[arg(long, value_name = "BYTES", default_value_t = MEMORY,
-          value_parser = clap::value_parser!(u64).range(1..))]
-    memory: u64,
-    /// How long that process may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = CHILD_TIMEOUT,
-          value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    timeout: u64,
+    #[command(flatten)]
+    limits: Limits,
     /// This is the child.
     #[arg(long, hide = true)]
     in_child: bool,
@@ -109,25 +108,28 @@ impl ChildOptions {
         let mut child = child.map_err(|error| broken(&format!("no process can be started: {error}")))?;
         let status = self.wait(&mut child).map_err(|error| broken(&error.to_string()))?;
         let Some(status) = status else {
-            return Err(broken(&format!("{command} took more than {} s, and was killed", self.timeout)));
+            return Err(broken(&format!(
+                "{command} took more than {} s, and was killed",
+                self.limits.timeout
+            )));
         };
         let from_child = status.code().and_then(|code| Status::of(code - FROM_CHILD));
         from_child.ok_or_else(|| {
             broken(&format!(
                 "{command} has ended without a result: {status}; it may have {} bytes of memory",
-                self.memory
+                self.limits.memory
             ))
         })
     }
 
     fn limit(&self) -> std::io::Result<()> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        isolate::limit(Some(self.memory))
+        isolate::limit(Some(self.limits.memory))
     }
 
     /// None if it took too long, and is dead.
     fn wait(&self, child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
-        let status = child.wait_timeout(Duration::from_secs(self.timeout))?;
+        let status = child.wait_timeout(Duration::from_secs(self.limits.timeout))?;
         if status.is_none() {
             child.kill()?;
             child.wait()?;
