@@ -163,8 +163,15 @@ pub struct CaseReport {
     /// it was asked. `comparisons`, `agree`, `frames` and `walk_ends` are its.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unwinder: Option<UnwinderReport>,
+    /// How long it took, in seconds.
+    #[serde(default)]
+    pub seconds: f64,
     /// What is wrong and not known.
     pub findings: Vec<Finding>,
+    /// How many more there are than the report keeps, by verdict: it describes the first 10,000
+    /// of a program.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub findings_omitted: BTreeMap<Verdict, u64>,
     /// What is wrong and known.
     pub known: Vec<SeenKnown>,
 }
@@ -336,7 +343,7 @@ impl Case<'_> {
         report.unreached = self.unreached(&examination.coverage);
         report.unwinder = Some(unwinder);
         self.settle(shared, false, report);
-        if !findings.is_empty() {
+        if !findings.is_empty() || !report.findings_omitted.is_empty() {
             report.outcome = Outcome::Unexpected;
         }
         report.findings.extend(findings);
@@ -396,7 +403,9 @@ impl Case<'_> {
             uncovered: BTreeMap::new(),
             unreached: Vec::new(),
             unwinder: None,
+            seconds: 0.0,
             findings: Vec::new(),
+            findings_omitted: BTreeMap::new(),
             known: Vec::new(),
         }
     }
@@ -651,7 +660,8 @@ impl Case<'_> {
                 report.findings.push(expected.missed(&functions));
             }
         }
-        report.outcome = match (report.findings.is_empty(), report.known.is_empty()) {
+        let has_findings = !report.findings.is_empty() || !report.findings_omitted.is_empty();
+        report.outcome = match (!has_findings, report.known.is_empty()) {
             (true, true) => Outcome::Agree,
             (true, false) => Outcome::Known,
             (false, _) => Outcome::Unexpected,
@@ -762,6 +772,7 @@ fn record(examination: &Examination, report: &mut CaseReport) {
     for deliveries in &examination.deliveries {
         report.signals.add(&SignalCounts::of(deliveries));
     }
+    report.findings_omitted.clone_from(&examination.findings_omitted);
     report.control_flow = examination.features.clone();
     report.traces = examination.traces;
     report.rows_total = examination.coverage.rows_total;

@@ -1,5 +1,6 @@
 //! One program: every instruction's backtrace against the call stack.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -15,10 +16,10 @@ use crate::cross_check::{CrossCheck, TraceCounts, Traces};
 use crate::finding::{Finding, Findings};
 use crate::hazard::{self, Hazard};
 use crate::observed::{Observed, TrueFrame};
-use crate::spec::{End, Feature};
+use crate::spec::{End, Feature, Verdict};
 use crate::stores::{LastStores, Written};
 use crate::target::Target;
-use crate::triage::Scene;
+use crate::triage::{Layouts, Scene};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use crate::walk::Walk;
 
@@ -182,6 +183,8 @@ pub struct Examination {
     pub max_depth: usize,
     /// What was wrong, in the runs with signals too.
     pub findings: Vec<Finding>,
+    /// How many more there were than are kept, by verdict.
+    pub findings_omitted: BTreeMap<Verdict, u64>,
     /// What was seen at each breakpoint; none where it was not reached, with
     /// the number of arrivals.
     pub arrivals: Vec<(u32, Option<Arrival>)>,
@@ -256,6 +259,7 @@ pub(crate) fn examine_with(
             deliveries.push(examiner.deliver(signals, options)?);
         }
     }
+    let findings_omitted = examiner.findings.omitted().clone();
     let mut findings = target.section_faults();
     findings.extend(target.without_consequences(examiner.findings.into_findings(target)));
     Ok(Examination {
@@ -271,6 +275,7 @@ pub(crate) fn examine_with(
         end_places: examiner.end_places,
         max_depth,
         findings,
+        findings_omitted,
         arrivals,
         deliveries,
         coverage: examiner.executed.coverage(target),
@@ -321,6 +326,7 @@ struct Examiner<'e, 'a, 'p> {
     functions: FxHashSet<u64>,
     features: Features,
     findings: Findings,
+    layouts: RefCell<Layouts>,
     executed: Executed,
     /// The first true frame at each instruction.
     frames_seen: FxHashMap<u64, TrueFrame>,
@@ -390,6 +396,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             functions: target.functions().collect(),
             features: Features::default(),
             findings: Findings::default(),
+            layouts: RefCell::default(),
             executed: Executed::default(),
             frames_seen: FxHashMap::default(),
             interruption: None,
@@ -513,7 +520,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         // The frame of the last disagreement.
         let mut disagreed = None;
         let (findings, target) = (&mut self.findings, self.target);
-        let scene = Scene { truth: &truth, viewpoint: &viewpoint, target };
+        let scene = Scene { truth: &truth, viewpoint: &viewpoint, target, layouts: &self.layouts };
         let report = |found: Disagreement| {
             disagreed = Some(found.frame);
             findings.add(found, &scene);

@@ -1,5 +1,7 @@
 //! Findings: disagreements, gathered by place and made readable.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -277,17 +279,46 @@ fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<
 /// Of so many findings the stack is remembered.
 const STACKS: usize = 64;
 
+/// At most so many findings of a run are described; others are counted. A
+/// program with more has one cause for most of them.
+pub const MOST_FINDINGS: usize = 10_000;
+
 /// One finding for each verdict and place, however deep on the stack it was
 /// seen. A place is a PC and the row that was looked up for it: a frame that
 /// has made a call is looked up a byte before its PC. The disagreement in the
 /// frame that was nearest to the top stands for the others.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Findings {
+    /// So many are described.
+    most: usize,
     /// By verdict and look-up address.
-    seen: FxHashMap<(Verdict, LookupAddress), usize>,
+    seen: FxHashMap<(Verdict, LookupAddress), Entry>,
     found: Vec<Found>,
+    /// How many more there are, by verdict.
+    omitted: BTreeMap<Verdict, u64>,
     /// The last wrong FP, for what follows from it in the same walk.
-    last_wrong_fp: Option<usize>,
+    last_wrong_fp: Option<Entry>,
+}
+
+/// Where a finding is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    /// Among those that are described, at this position.
+    Kept(usize),
+    /// Only counted.
+    Omitted,
+}
+
+impl Default for Findings {
+    fn default() -> Self {
+        Self {
+            most: MOST_FINDINGS,
+            seen: FxHashMap::default(),
+            found: Vec::new(),
+            omitted: BTreeMap::new(),
+            last_wrong_fp: None,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -319,49 +350,66 @@ impl Findings {
             && reads_fp(&disagreement, target)
             && let Some(cause) = self.last_wrong_fp
         {
-            self.found[cause].consequence.get_or_insert(disagreement);
+            if let Entry::Kept(cause) = cause {
+                self.found[cause].consequence.get_or_insert(disagreement);
+            }
             return;
         }
-        let index = match self.place(&disagreement, target) {
-            Some(index) => {
+        let entry = match self.entry(&disagreement, target) {
+            Some(Entry::Omitted) => Entry::Omitted,
+            Some(Entry::Kept(index)) => {
                 if frame < self.found[index].disagreement.frame {
                     let triage = triage(self.found[index].triage.stack.is_some());
                     let found = &mut self.found[index];
                     (found.disagreement, found.triage) = (disagreement, triage);
                 }
-                index
+                Entry::Kept(index)
             }
             None => {
-                let triage = triage(self.found.len() < STACKS);
-                self.found.push(Found { disagreement, triage, hits: 0, consequence: None });
-                self.seen.insert((verdict, disagreement.address), self.found.len() - 1);
-                self.found.len() - 1
+                let entry = if self.found.len() < self.most {
+                    let triage = triage(self.found.len() < STACKS);
+                    self.found.push(Found { disagreement, triage, hits: 0, consequence: None });
+                    Entry::Kept(self.found.len() - 1)
+                } else {
+                    *self.omitted.entry(verdict).or_default() += 1;
+                    Entry::Omitted
+                };
+                self.seen.insert((verdict, disagreement.address), entry);
+                entry
             }
         };
-        self.found[index].hits += 1;
+        if let Entry::Kept(index) = entry {
+            self.found[index].hits += 1;
+        }
         if verdict == Verdict::WrongFp {
-            self.last_wrong_fp = Some(index);
+            self.last_wrong_fp = Some(entry);
         }
     }
 
     /// The finding that a disagreement belongs to, if there is one.
-    fn place(&mut self, disagreement: &Disagreement, target: &Target<'_>) -> Option<usize> {
+    fn entry(&mut self, disagreement: &Disagreement, target: &Target<'_>) -> Option<Entry> {
         let Disagreement { verdict, pc, address, .. } = *disagreement;
-        if let Some(index) = self.seen.get(&(verdict, address)) {
-            return Some(*index);
+        if let Some(entry) = self.seen.get(&(verdict, address)) {
+            return Some(*entry);
         }
         // The same PC in a frame that has made a call, or that has not.
         let others = [LookupAddress::from(InstructionPointer(pc)), ReturnAddress(pc).into()];
         let other = others.into_iter().find(|other| *other != address)?;
-        let index = *self.seen.get(&(verdict, other))?;
+        let entry = *self.seen.get(&(verdict, other))?;
         let row = |address| {
             let found = target.sections.lookup(address).ok().flatten();
             found.map(|found| (found.fde.start, found.row_index))
         };
         (row(address) == row(other)).then(|| {
-            self.seen.insert((verdict, address), index);
-            index
+            self.seen.insert((verdict, address), entry);
+            entry
         })
+    }
+
+    /// How many findings are only counted, by verdict.
+    #[must_use]
+    pub const fn omitted(&self) -> &BTreeMap<Verdict, u64> {
+        &self.omitted
     }
 
     /// The findings in the order in which they were first seen.
@@ -474,5 +522,43 @@ fn value(value: Value, target: &Target<'_>) -> String {
         Value::End(End::Failed(error)) => error.to_string(),
         Value::End(End::TooDeep) => "a walk without end".to_owned(),
         Value::End(End::Unspecified) => "an end of the walk".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_is_more_than_the_limit_is_counted_once_for_each_place() {
+        let file =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64/recursion.O0");
+        let bytes = std::fs::read(file).expect("a build");
+        let target = Target::open(&bytes).expect("a target");
+        let main = target.addresses_of("main")[0];
+        let mut findings = Findings { most: 3, ..Findings::default() };
+        let disagreement = |verdict, offset| Disagreement {
+            verdict,
+            frame: 0,
+            pc: main + offset,
+            address: InstructionPointer(main + offset).into(),
+            expected: Value::Word(1),
+            got: Value::Word(2),
+            after_wrong_fp: None,
+        };
+        let places = [(Verdict::WrongCfa, 0..5), (Verdict::WrongFp, 0..2)];
+        for _ in 0..3 {
+            for (verdict, offsets) in places.clone() {
+                for offset in offsets {
+                    findings.add_triaged(disagreement(verdict, offset), &target, |_| Triage::UNKNOWN);
+                }
+            }
+        }
+        let omitted = BTreeMap::from([(Verdict::WrongCfa, 2), (Verdict::WrongFp, 2)]);
+        assert_eq!(*findings.omitted(), omitted);
+        let kept = findings.into_findings(&target);
+        assert_eq!(kept.iter().map(|finding| finding.hits).collect::<Vec<_>>(), [3, 3, 3]);
     }
 }

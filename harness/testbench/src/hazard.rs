@@ -161,7 +161,8 @@ impl Callers<'_> {
     fn has_caller(&mut self, address: u64) -> bool {
         let Some(cfi) = self.module.cfi() else { return false };
         let known = |rows: &[(std::ops::Range<u64>, bool)]| {
-            rows.iter().find(|(range, _)| range.contains(&address)).map(|(_, has_caller)| *has_caller)
+            let next = rows.partition_point(|(range, _)| range.end <= address);
+            rows.get(next).filter(|(range, _)| range.contains(&address)).map(|(_, has_caller)| *has_caller)
         };
         if let Some(has_caller) = known(&self.rows) {
             return has_caller;

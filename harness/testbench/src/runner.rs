@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use rayon::prelude::*;
 use sframe_machine::Options;
@@ -286,11 +287,15 @@ pub fn execute(
             return None;
         }
         let kept = plan.journal.and_then(|journal| journal.take(case));
-        let (result, is_kept) = match (kept, &workers) {
+        let start = Instant::now();
+        let (mut result, is_kept) = match (kept, &workers) {
             (Some(kept), _) => (kept, true),
             (None, Some(workers)) => (workers.run(case), false),
             (None, None) => (run_guarded(case, corpus, &plan.options, plan.unwinder, plan.is_listed), false),
         };
+        if !is_kept {
+            result.report.seconds = start.elapsed().as_secs_f64();
+        }
         if let Some(journal) = plan.journal.filter(|_| !is_kept)
             && let Err(error) = journal.add(case, &result)
         {

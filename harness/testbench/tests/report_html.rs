@@ -12,6 +12,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sframe_machine::Options;
+use sframe_testbench::UnexercisedRow;
+use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::finding::{Address, Finding, FindingRow, MOST_FINDINGS};
+use sframe_testbench::report::{CheckReport, Listings, html_of_check};
+use sframe_testbench::target::Target;
+use sframe_testbench::unwind::sframe_unwinder;
 
 /// No answer takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -328,6 +335,57 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
 /// A name of 20 bytes that would end the script, ring the bell and turn the
 /// direction of what follows.
 const HOSTILE: &[u8; 20] = b"</script><b>\x07\xe2\x80\xaeabcd";
+
+/// The page of a check of a file in which nothing is right.
+fn page_of_many_findings() -> String {
+    const MANY: u64 = 100_000;
+    let bytes = std::fs::read(repository().join("corpus/builds/gnu-2.47/amd64/realign.O2")).expect("a build");
+    let target = Target::open(&bytes).expect("a target");
+    let mut unwinder = sframe_unwinder(&target);
+    let options = Options::default();
+    let mut examination = examine(&target, &mut *unwinder, &Look::default(), &options).expect("a run");
+    let finding = examination.findings.first().expect("a finding").clone();
+    let row = finding.row.clone().expect("a row");
+    let at = |start: u64| FindingRow { start: Address(start), ..row.clone() };
+    let numbered = (0..MOST_FINDINGS as u64).map(|start| Finding { row: Some(at(start)), ..finding.clone() });
+    examination.findings = numbered.collect();
+    examination.findings_omitted = [(finding.verdict, MANY - MOST_FINDINGS as u64)].into();
+    let unexercised = |start| UnexercisedRow {
+        image: None,
+        function: "f".to_owned(),
+        row: at(start),
+        instructions: Vec::new(),
+        reason: None,
+    };
+    examination.coverage.unexercised = (0..MANY).map(unexercised).collect();
+    examination.coverage.uncovered = (0..MANY).map(|function| (format!("f{function}"), 1)).collect();
+    let report = CheckReport::new("many".to_owned(), &target, examination, None);
+    assert_eq!(report.summary.verdicts[finding.verdict.as_str()], MANY);
+    html_of_check(&report, &Listings::default()).expect("a page")
+}
+
+#[test]
+fn a_hundred_thousand_findings_can_be_looked_at() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("report.html");
+    let text = page_of_many_findings();
+    assert!(text.len() < 4 << 20, "{} bytes", text.len());
+    std::fs::write(&page, text).expect("a file");
+    browser.load(&page, "#/case/many");
+    let shown = browser.text("document.querySelector('main').textContent");
+    assert!(shown.contains("7,000 more findings of this case are in report.json only."), "{shown:.3000}");
+    assert!(shown.contains("90,000 more findings are only counted: "), "{shown:.3000}");
+    assert!(shown.contains("and 99,900 more"), "{shown:.3000}");
+    // Tables grow by a hundred rows when they are told to.
+    let nodes = browser.count("main *");
+    assert!(nodes < 10_000, "{nodes} elements");
+    let rows = "main section:first-of-type tbody tr";
+    assert_eq!(browser.count(rows), 100);
+    browser.value("document.querySelector('button.more').click()");
+    assert_eq!(browser.count(rows), 200);
+    browser.has_no_problems();
+}
 
 #[test]
 fn names_of_hostile_files_are_shown_and_do_nothing() {

@@ -73,8 +73,7 @@ impl CallFrameInfo {
         pauth: PauthMask,
     ) -> Result<Evaluated, EvaluationError> {
         let fde = self.fde_at(address).ok_or(EvaluationError::NoFde)?;
-        let rows = self.rows(fde)?;
-        let row = rows.iter().find(|row| row.range.contains(&address)).ok_or(EvaluationError::NoFde)?;
+        let row = &self.row_at(address)?.ok_or(EvaluationError::NoFde)?;
         let known = |register: DwarfRegister| registers.get(&register_column(register)).copied();
         let cfa = self.cfa(row, &known, memory)?;
         let mut caller = Registers::default();

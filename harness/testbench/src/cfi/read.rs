@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CfaRule, CieOrFde, DebugFrame, EhFrame,
     EndianSlice, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
 };
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, ByteOrder, DwarfRegister};
 
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
@@ -107,7 +108,19 @@ pub struct CallFrameInfo {
     /// Where the FDE for an address changes, and to which.
     changes: Vec<(u64, Option<usize>)>,
     errors: Vec<CfiError>,
+    executed: Arc<Mutex<ExecutedRows>>,
 }
+
+/// The rows of FDEs that were asked about last: to find one of them, all of its
+/// FDE's have to be executed.
+#[derive(Debug, Default)]
+struct ExecutedRows {
+    by_fde: FxHashMap<(CfiSection, usize), Result<Arc<[CfiRow]>, CfiError>>,
+    rows: usize,
+}
+
+/// So many rows are remembered, and those of one FDE more.
+const MAX_EXECUTED_ROWS: usize = 1 << 18;
 
 #[derive(Clone, Debug)]
 struct Table {
@@ -187,6 +200,7 @@ impl CallFrameInfo {
             fdes: Vec::new(),
             changes: Vec::new(),
             errors: input.errors,
+            executed: Arc::default(),
         };
         let bases = BaseAddresses::default().set_text(input.text).set_got(input.got);
         if let Some((data, address)) = input.eh_frame {
@@ -270,7 +284,25 @@ impl CallFrameInfo {
     /// The instructions of its FDE are malformed.
     pub fn row_at(&self, address: u64) -> Result<Option<CfiRow>, CfiError> {
         let Some(fde) = self.fde_at(address) else { return Ok(None) };
-        Ok(self.rows(fde)?.into_iter().find(|row| row.range.contains(&address)))
+        let rows = self.executed_rows(fde)?;
+        let next = rows.partition_point(|row| row.range.end <= address);
+        Ok(rows.get(next).filter(|row| row.range.contains(&address)).cloned())
+    }
+
+    /// The same as [`Self::rows`], which are executed once for many addresses.
+    pub(crate) fn executed_rows(&self, fde: &CfiFde) -> Result<Arc<[CfiRow]>, CfiError> {
+        let mut executed = self.executed.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (fde.section, fde.offset);
+        if let Some(rows) = executed.by_fde.get(&key) {
+            return rows.clone();
+        }
+        let rows: Result<Arc<[CfiRow]>, _> = self.rows(fde).map(Arc::from);
+        if executed.rows > MAX_EXECUTED_ROWS {
+            *executed = ExecutedRows::default();
+        }
+        executed.rows += rows.as_ref().map_or(1, |rows| rows.len());
+        executed.by_fde.insert(key, rows.clone());
+        rows
     }
 
     /// The bytes of an expression of a row.

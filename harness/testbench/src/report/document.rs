@@ -15,7 +15,7 @@ use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
 use crate::hazard::Hazard;
 use crate::shard::Shard;
-use crate::spec::Feature;
+use crate::spec::{Feature, Verdict};
 use crate::target::Target;
 use crate::unwind::external::{Shown, UnwinderReport};
 
@@ -222,6 +222,10 @@ pub struct CheckReport {
     pub summary: CheckSummary,
     /// What is wrong.
     pub findings: Vec<Finding>,
+    /// How many more there are than the report keeps, by verdict: it describes the first 10,000
+    /// of a program.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub findings_omitted: BTreeMap<Verdict, u64>,
     /// Rows that the topmost frame has never used.
     pub unexercised: Vec<UnexercisedRow>,
     /// Rows that are right by luck or bring trouble in the field, with the
@@ -282,7 +286,8 @@ impl CheckReport {
     /// The document of a check. `broken` is why the run is worth nothing beyond its findings.
     #[must_use]
     pub fn new(file: String, target: &Target<'_>, examination: Examination, broken: Option<String>) -> Self {
-        let mut verdicts = BTreeMap::new();
+        let named = |(verdict, count): (&Verdict, &u64)| (verdict.to_string(), *count);
+        let mut verdicts: BTreeMap<String, u64> = examination.findings_omitted.iter().map(named).collect();
         for finding in &examination.findings {
             *verdicts.entry(finding.verdict.to_string()).or_default() += 1;
         }
@@ -314,6 +319,7 @@ impl CheckReport {
                 verdicts,
             },
             findings: examination.findings,
+            findings_omitted: examination.findings_omitted,
             unexercised: coverage.unexercised,
             hazards: examination.hazards,
         }

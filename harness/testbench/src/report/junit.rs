@@ -2,11 +2,19 @@
 
 use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, TestSuite};
 
-use super::Report;
+use std::time::Duration;
+
+use super::diagnostic::groups;
+use super::{Report, omission};
 use crate::case::{CaseReport, Outcome};
 use crate::text::{Text, neutral};
 
-/// A run as JUnit XML: one suite for each toolchain and ABI.
+/// Of so many rows with findings a failure tells; report.json has all of them.
+const OF_A_CASE: usize = 64;
+
+/// A run as JUnit XML: one suite for each toolchain and ABI. A failure's
+/// message is its first finding, and its text the others too. Times are those
+/// of the cases, each in a process of its own.
 ///
 /// # Errors
 /// The XML can't be written.
@@ -18,12 +26,22 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
             suites.push(TestSuite::new(name));
             suites.len() - 1
         });
-        suites[index].add_test_case(test_case(case));
+        let suite = &mut suites[index];
+        suite.set_time(suite.time.unwrap_or_default() + time(case));
+        suite.add_test_case(test_case(case));
     }
     // The report counts what a suite holds when it is added.
     let mut junit = Junit::new("sframe-testbench");
+    junit.set_time(report.cases.iter().map(time).sum());
     junit.add_test_suites(suites);
-    junit.to_string()
+    let xml = junit.to_string()?;
+    // Jenkins's schema has this count in suites only. The first one is ours.
+    let skipped = format!(" skipped=\"{}\"", report.summary.skipped);
+    Ok(xml.replacen(&skipped, "", 1))
+}
+
+fn time(case: &CaseReport) -> Duration {
+    Duration::try_from_secs_f64(case.seconds).unwrap_or_default()
 }
 
 fn test_case(case: &CaseReport) -> TestCase {
@@ -44,14 +62,25 @@ fn test_case(case: &CaseReport) -> TestCase {
         }
         Outcome::Broken => failed(NonSuccessKind::Error, reason()),
         Outcome::Unexpected => {
-            let mut messages = Text::default();
-            for finding in &case.findings {
-                messages.line(format_args!("{}: {}", finding.verdict, finding.message));
+            let groups = groups(&case.findings);
+            let mut lines = Text::default();
+            for group in groups.iter().take(OF_A_CASE) {
+                lines.line(group.sentence());
             }
-            failed(NonSuccessKind::Failure, messages.trim_end().to_owned())
+            if let Some(more) = groups.len().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
+                lines.line(format_args!("and {more} more rows or findings"));
+            }
+            if let Some(omission) = omission(&case.findings_omitted) {
+                lines.line(omission);
+            }
+            let first = lines.lines().next().unwrap_or_default().to_owned();
+            let mut status = failed(NonSuccessKind::Failure, first);
+            status.set_description(lines.trim_end());
+            status
         }
     };
     let mut test = TestCase::new(neutral(&case.id).into_owned(), status);
     test.set_classname(neutral(&case.build).into_owned());
+    test.set_time(time(case));
     test
 }

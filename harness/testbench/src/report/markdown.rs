@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use super::diagnostic::{Style, groups, quoted};
 use super::summary::{IN_FULL, SHOWN, command_for, frames, grouped};
-use super::{CheckReport, Report};
+use super::{CheckReport, Report, omission};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
 use crate::spec::Verdict;
@@ -63,7 +63,7 @@ pub fn markdown(report: &Report) -> String {
             let _ = writeln!(text, "\n### {}\n", code(&case.id));
             let mut shown = Text::default();
             shown.line(case.reason.as_deref().unwrap_or_default());
-            findings(&mut shown, &case.findings, &case.build, &mut in_full);
+            findings(&mut shown, &case.findings, &case.findings_omitted, &case.build, &mut in_full);
             text += &block(&shown);
             let _ = writeln!(text, "\n{}", code(&command_for(case)));
         }
@@ -79,12 +79,12 @@ pub fn markdown(report: &Report) -> String {
 #[must_use]
 pub fn markdown_of_check(report: &CheckReport) -> String {
     let summary = &report.summary;
-    let headline = match (&report.broken, report.findings.len()) {
+    let headline = match (&report.broken, summary.verdicts.values().sum()) {
         (Some(_), _) => "broken".to_owned(),
         (None, 0) if summary.comparisons == 0 => "nothing compared".to_owned(),
         (None, 0) => "no finding".to_owned(),
         (None, 1) => "1 finding".to_owned(),
-        (None, findings) => format!("{} findings", grouped(findings as u64)),
+        (None, findings) => format!("{} findings", grouped(findings)),
     };
     let mut text = format!("# SFrame test bench: {headline}\n\n");
     let _ = writeln!(
@@ -107,7 +107,8 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     }
     if !report.findings.is_empty() {
         let mut shown = Text::default();
-        findings(&mut shown, &report.findings, &report.file, &mut IN_FULL.clone());
+        let CheckReport { file, findings_omitted, .. } = report;
+        findings(&mut shown, &report.findings, findings_omitted, file, &mut IN_FULL.clone());
         let _ = write!(
             text,
             "\n| verdict | findings |\n|---|---:|\n{}\n## Findings\n\n{}",
@@ -157,6 +158,9 @@ fn table(cases: &[CaseReport]) -> String {
         for finding in &case.findings {
             *verdicts.entry(finding.verdict).or_default() += 1;
         }
+        for (verdict, count) in &case.findings_omitted {
+            *verdicts.entry(*verdict).or_default() += count;
+        }
     }
     let mut text =
         "| toolchain | ABI | cases | agree | known | unexpected | broken | skipped | unexpected findings |\n\
@@ -179,7 +183,13 @@ fn table(cases: &[CaseReport]) -> String {
 }
 
 /// Findings as the terminal shows them, with who is to blame.
-fn findings(text: &mut Text, findings: &[Finding], file: &str, in_full: &mut usize) {
+fn findings(
+    text: &mut Text,
+    findings: &[Finding],
+    omitted: &BTreeMap<Verdict, u64>,
+    file: &str,
+    in_full: &mut usize,
+) {
     let groups = groups(findings);
     for group in groups.iter().take(SHOWN) {
         if let Some(left) = in_full.checked_sub(1) {
@@ -192,6 +202,9 @@ fn findings(text: &mut Text, findings: &[Finding], file: &str, in_full: &mut usi
     }
     if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         text.line(format_args!("and {more} more rows or findings"));
+    }
+    if let Some(omission) = omission(omitted) {
+        text.line(omission);
     }
 }
 

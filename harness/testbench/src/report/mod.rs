@@ -13,6 +13,8 @@ mod mutation;
 mod sarif;
 mod summary;
 
+use std::collections::BTreeMap;
+
 use sha2::{Digest as _, Sha256};
 
 pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
@@ -30,6 +32,7 @@ pub(crate) use summary::grouped;
 pub use summary::{check_summary, run_summary};
 
 use crate::finding::Finding;
+use crate::spec::Verdict;
 
 /// What a mistake is known by in other runs, and when its build has been made
 /// again: build, library, function, row and verdict. Hexadecimal digits.
@@ -45,6 +48,17 @@ fn fingerprint(build: &str, finding: &Finding) -> String {
     ];
     let digest = Sha256::digest(parts.join("\0"));
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is said of findings that are only counted. None where there are none.
+fn omission(omitted: &BTreeMap<Verdict, u64>) -> Option<String> {
+    if omitted.is_empty() {
+        return None;
+    }
+    let counts = omitted.iter().map(|(verdict, count)| format!("{} {verdict}", grouped(*count)));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let total = grouped(omitted.values().sum());
+    Some(format!("{total} more findings are only counted: {counts}"))
 }
 
 /// A file without its folder: what it is known by wherever it lies.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::html::{meaning, verdicts_of_findings};
 use super::listings::{Listings, SourceLine};
-use super::{CheckReport, Report, file_name, fingerprint};
+use super::{CheckReport, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
 use crate::lint::LintReport;
@@ -25,7 +25,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     for case in &report.cases {
         let CaseReport { id, build, .. } = case;
         let file = corpus.join("builds").join(build).display().to_string();
-        log.add(id, build, &file, &case.findings, listings);
+        log.add(id, build, &file, &case.findings, &case.findings_omitted, listings);
         for seen in &case.known {
             let finding = &seen.finding;
             let mut result = result(id, build, &file, finding, listings);
@@ -46,7 +46,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
 pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
     let mut log = Log::default();
     let file = &report.file;
-    log.add(file, file_name(file), file, &report.findings, listings);
+    log.add(file, file_name(file), file, &report.findings, &report.findings_omitted, listings);
     if let Some(reason) = &report.broken {
         log.broken(file, reason);
     }
@@ -61,13 +61,27 @@ struct Log {
 }
 
 impl Log {
-    fn add(&mut self, case: &str, build: &str, file: &str, findings: &[Finding], listings: &Listings) {
+    fn add(
+        &mut self,
+        case: &str,
+        build: &str,
+        file: &str,
+        findings: &[Finding],
+        omitted: &BTreeMap<Verdict, u64>,
+        listings: &Listings,
+    ) {
         let results = findings.iter().take(OF_A_CASE);
         self.results.extend(results.map(|finding| result(case, build, file, finding, listings)));
         if let Some(more) = findings.len().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
-            let text = format!("{case}: {more} more findings are in report.json");
-            self.notifications.push(json!({ "level": "warning", "message": message(&text) }));
+            self.warning(&format!("{case}: {more} more findings are in report.json"));
         }
+        if let Some(omission) = omission(omitted) {
+            self.warning(&format!("{case}: {omission}"));
+        }
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.notifications.push(json!({ "level": "warning", "message": message(text) }));
     }
 
     fn broken(&mut self, case: &str, reason: &str) {

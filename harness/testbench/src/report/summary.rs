@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::diagnostic::{Style, groups, help, quoted};
-use super::{CheckReport, Report, ReportSummary};
+use super::{CheckReport, Report, ReportSummary, omission};
 use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::finding::Finding;
 use crate::hazard;
-use crate::spec::Trace;
+use crate::spec::{Trace, Verdict};
 use crate::text::Text;
 
 /// So many rows with findings are shown of a case; the report has all of them.
@@ -24,8 +24,9 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     let mut in_full = IN_FULL;
     for case in &report.cases {
         let mut show = |text: &mut Text| {
-            let CaseReport { build, findings, .. } = case;
-            show_findings(text, findings, build, &command_for(case), &mut in_full, style);
+            let CaseReport { build, findings, findings_omitted, .. } = case;
+            let command = command_for(case);
+            show_findings(text, findings, findings_omitted, build, &command, &mut in_full, style);
         };
         match case.outcome {
             Outcome::Broken => {
@@ -90,7 +91,8 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let summary = &report.summary;
     let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
     let command = format!("sframe-testbench check {} --report DIR", quoted(&report.file));
-    show_findings(&mut text, &report.findings, &report.file, &command, &mut IN_FULL.clone(), style);
+    let CheckReport { file, findings, findings_omitted, .. } = report;
+    show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
     for (function, instructions) in &summary.uncovered {
         let _ = writeln!(text, "    no FDE      {function}: {instructions} instructions");
     }
@@ -143,7 +145,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
         summary.rows_exercised,
         summary.rows_total,
         summary.rows_exercised_as_caller,
-        report.findings.len()
+        summary.verdicts.values().sum::<u64>()
     );
     text
 }
@@ -153,6 +155,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
 fn show_findings(
     text: &mut Text,
     findings: &[Finding],
+    omitted: &BTreeMap<Verdict, u64>,
     file: &str,
     command: &str,
     in_full: &mut usize,
@@ -170,6 +173,9 @@ fn show_findings(
     }
     if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         let _ = writeln!(text, "    and {more} more rows or findings");
+    }
+    if let Some(omission) = omission(omitted) {
+        let _ = writeln!(text, "    {omission}");
     }
     if !groups.is_empty() {
         help(text, command, style);

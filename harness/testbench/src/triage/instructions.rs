@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Base, Recovery, Row};
 
 use super::Values;
@@ -30,7 +31,7 @@ enum Kept {
 
 /// The frame before an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     /// CFA - SP.
     sp: Option<i64>,
     /// CFA - FP.
@@ -118,11 +119,35 @@ pub(super) fn values(
     Values { cfa, ra, fp, ..Values::default() }
 }
 
-/// The frame before an instruction of a function. None where control can't be
-/// followed there.
-pub(super) fn layout(abi: Abi, code: &Disassembly, function: Range<u64>, pc: u64) -> Option<Layout> {
+/// The frames of functions, each read once: all of a function has to be
+/// followed to know one of its instructions.
+#[derive(Debug, Default)]
+pub(crate) struct Layouts {
+    by_function: FxHashMap<u64, BTreeMap<u64, Layout>>,
+}
+
+impl Layouts {
+    /// The frame before an instruction of a function. None where control can't
+    /// be followed there.
+    pub(super) fn at(
+        &mut self,
+        abi: Abi,
+        code: &Disassembly,
+        function: Range<u64>,
+        pc: u64,
+    ) -> Option<Layout> {
+        let layouts = self.by_function.entry(function.start).or_insert_with(|| layouts(abi, code, function));
+        // A frame that would end above its SP is none: what was taken for the
+        // entry is the middle of a function.
+        layouts.get(&pc).copied().filter(|layout| layout.sp.is_none_or(|sp| sp >= 0))
+    }
+}
+
+/// The frame before each instruction of a function that control reaches from
+/// its entry.
+fn layouts(abi: Abi, code: &Disassembly, function: Range<u64>) -> BTreeMap<u64, Layout> {
     if code.within(function.clone()).take(MAX_INSTRUCTIONS + 1).count() > MAX_INSTRUCTIONS {
-        return None;
+        return BTreeMap::new();
     }
     let mut before: BTreeMap<u64, Layout> = BTreeMap::new();
     let mut open = vec![(function.start, Layout::at_entry(abi))];
@@ -142,9 +167,7 @@ pub(super) fn layout(abi: Abi, code: &Disassembly, function: Range<u64>, pc: u64
             open.push((next, after));
         }
     }
-    // A frame that would end above its SP is none: what was taken for the
-    // entry is the middle of a function.
-    before.get(&pc).copied().filter(|layout| layout.sp.is_none_or(|sp| sp >= 0))
+    before
 }
 
 /// Mnemonic and operands, without the marks of an assembler's syntax.

@@ -10,6 +10,9 @@ mod chain;
 mod instructions;
 mod stack;
 
+use std::cell::RefCell;
+
+pub(crate) use instructions::Layouts;
 use sframe_engine::{
     Abi, Base, Found, LookupAddress, PauthKey, PauthMask, Recovery, RecoveryRule, StepError,
 };
@@ -27,6 +30,8 @@ pub(crate) struct Scene<'s, 'a> {
     pub(crate) truth: &'s Truth<'s>,
     pub(crate) viewpoint: &'s Viewpoint<'s>,
     pub(crate) target: &'s Target<'a>,
+    /// What is known of the target's functions.
+    pub(crate) layouts: &'s RefCell<Layouts>,
 }
 
 /// What other witnesses have made of a disagreement.
@@ -194,7 +199,7 @@ fn bytes_behind(module: &Module<'_>) -> Option<u64> {
 fn is_expressible(module: &Module<'_>, plain: u64) -> Option<bool> {
     let cfi = module.cfi()?;
     let fde = cfi.fde_at(plain)?;
-    let rows = cfi.rows(fde).ok()?;
+    let rows = cfi.executed_rows(fde).ok()?;
     let is_plain = |recovery: Result<Recovery, _>| match recovery {
         Ok(Recovery::Unchanged) => true,
         Ok(Recovery::Rule(rule)) => rule.base == Base::Cfa && rule.dereference,
@@ -609,7 +614,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         // The address in a caller lies within its call: what holds before the
         // call holds there.
         let pc = if self.found.frame == 0 { address } else { module.code().before(address + 1)? };
-        let layout = instructions::layout(self.abi?, module.code(), target.extent(start)?, pc)?;
+        let extent = target.extent(start)?;
+        let layout = self.scene.layouts.borrow_mut().at(self.abi?, module.code(), extent, pc)?;
         let values = instructions::values(&layout, self.abi?, &self.state, &|address| self.word(address));
         let mut says = format!("from the function's entry on: {layout}");
         let mut side = match self.subject {

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::diagnostic::groups;
 use super::listings::{Listings, MOST_INSTRUCTIONS};
-use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint};
+use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::{Address, Finding};
 use crate::json;
@@ -21,7 +21,8 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// So many rows with findings of a case are on the page.
+/// So many rows with findings of a case of many are on the page. The only one
+/// of a check may have as many as are shown in full.
 const OF_A_CASE: usize = 64;
 
 /// So many of all cases are there with instructions, witnesses and stack, the
@@ -76,8 +77,11 @@ struct CaseView<'r> {
     signals: u64,
     /// All rows, those exercised, and those exercised as a caller's.
     rows: [u64; 3],
-    /// Number of findings, whether or not they are on the page.
+    /// Number of findings of the report, whether or not they are on the page.
     count: u64,
+    /// What the report says of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omission: Option<String>,
     /// Function, start of the row, and why it is not exercised.
     unreached: Vec<(&'r str, Address, &'r str)>,
     /// Functions without an FDE, and how many instructions.
@@ -119,7 +123,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
     let cases = report.cases.iter().map(CaseView::of).collect();
     let mut shown = Vec::new();
     for (case, report) in report.cases.iter().enumerate() {
-        show(&mut shown, case, &report.findings);
+        show(&mut shown, case, &report.findings, OF_A_CASE);
         for (rank, seen) in report.known.iter().enumerate() {
             let finding = &seen.finding;
             let known = Some(seen.reason.as_str());
@@ -135,12 +139,12 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
 /// What it carries can't be written as JSON.
 pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String, serde_json::Error> {
     let mut shown = Vec::new();
-    show(&mut shown, 0, &report.findings);
+    show(&mut shown, 0, &report.findings, IN_FULL);
     page(Summary::Check(&report.summary), vec![CaseView::of_check(report)], shown, listings)
 }
 
-fn show<'r>(shown: &mut Vec<Shown<'r>>, case: usize, findings: &'r [Finding]) {
-    let groups = groups(findings).into_iter().enumerate().take(OF_A_CASE);
+fn show<'r>(shown: &mut Vec<Shown<'r>>, case: usize, findings: &'r [Finding], most: usize) {
+    let groups = groups(findings).into_iter().enumerate().take(most);
     shown.extend(groups.map(|(rank, group)| {
         let (places, hits) = (group.places as u64, group.hits);
         Shown { case, rank, places, hits, known: None, finding: group.first }
@@ -229,6 +233,7 @@ impl<'r> CaseView<'r> {
             signals: case.signals.delivered,
             rows: [case.rows_total, case.rows_exercised, case.rows_exercised_as_caller],
             count: case.findings.len() as u64 + known,
+            omission: omission(&case.findings_omitted),
             unreached: case
                 .unreached
                 .iter()
@@ -268,6 +273,7 @@ impl<'r> CaseView<'r> {
             signals: 0,
             rows: [summary.rows_total, summary.rows_exercised, summary.rows_exercised_as_caller],
             count: report.findings.len() as u64,
+            omission: omission(&report.findings_omitted),
             unreached: report
                 .unexercised
                 .iter()

@@ -285,9 +285,12 @@
       el("td", {}, finding.pc ? finding.blame : ""),
       el("td", {}, grouped(finding.hits)),
       withCase ? el("td", {}, el("a", { href: caseLink(finding.of) }, finding.of.id)) : "");
+    return pagedTable(el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))), list, row);
+  }
+  /** A table that grows by a hundred rows at a time. */
+  function pagedTable(head, list, row) {
     const body = el("tbody", {});
-    const table = el("table", {}, el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))), body);
-    const box = el("div", {}, el("div", { class: "scroll" }, table));
+    const box = el("div", {}, el("div", { class: "scroll" }, el("table", {}, head, body)));
     const more = el("button", { type: "button", class: "more", click: () => add() });
     const STEP = 100;
     const add = () => {
@@ -525,6 +528,10 @@
     });
     return section;
   }
+  function uncoveredNames({ uncovered }) {
+    const names = uncovered.slice(0, 100).map(([name, count]) => `${name} (${counted(count, "instruction")})`).join(", ");
+    return uncovered.length > 100 ? `${names}, and ${grouped(uncovered.length - 100)} more` : names;
+  }
   function caseView(entry, query) {
     const where = query.get("at") ?? "";
     const [image, digits] = where.includes("!") ? [where.slice(0, where.lastIndexOf("!")), where.slice(where.lastIndexOf("!") + 1)] : ["", where];
@@ -537,14 +544,14 @@
       ["instructions", `${grouped(entry.instructions)} executed, ${grouped(entry.comparisons)} compared, ${grouped(entry.agree)} agree`],
       ["frames", `${grouped(entry.frames_derived)} derived, ${grouped(entry.frames - entry.frames_derived)} stood unchanged, at most ${grouped(entry.depth)} deep`], ["rows", share],
       ...(entry.signals ? [["signals", grouped(entry.signals)]] : []),
-      ...(entry.uncovered.length ? [["without FDE", entry.uncovered.map(([name, count]) => `${name} (${counted(count, "instruction")})`).join(", ")]] : []),
+      ...(entry.uncovered.length ? [["without FDE", uncoveredNames(entry)]] : []),
       ...(others.length ? [["same build", others.map((other, position) => [position ? ", " : "", el("a", { href: caseLink(other) }, other.id)])]] : []),
       ["again", el("code", {}, command(entry))],
     ];
     const unreached = entry.unreached.length
-      ? el("details", {}, el("summary", {}, `${counted(entry.unreached.length, "row")} not exercised`), el("div", { class: "scroll" },
-        el("table", {}, el("tbody", {}, entry.unreached.map(([name, start, reason]) =>
-          el("tr", {}, el("td", {}, `${name} +${start}`), el("td", {}, reason || (isRun ? "no reason given" : ""))))))))
+      ? el("details", {}, el("summary", {}, `${counted(entry.unreached.length, "row")} not exercised`),
+        pagedTable("", entry.unreached, ([name, start, reason]) =>
+          el("tr", {}, el("td", {}, `${name} +${start}`), el("td", {}, reason || (isRun ? "no reason given" : "")))))
       : "";
     const missing = entry.count - entry.findings.reduce((sum, finding) => sum + finding.places, 0);
     return [
@@ -553,6 +560,7 @@
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
       findingSection(entry.findings, false),
       missing > 0 ? el("p", {}, `${counted(missing, "more finding")} of this case are in report.json only.`) : "",
+      entry.omission ? el("p", {}, `${entry.omission}.`) : "",
       unreached, functionSection(entry, at),
     ];
   }

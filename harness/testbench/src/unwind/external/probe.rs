@@ -1,5 +1,6 @@
 //! Collects stops while the program runs, and asks about many at once.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::{Finding, Findings};
 use crate::spec::Verdict;
 use crate::target::Target;
-use crate::triage::{Scene, Triage, triage};
+use crate::triage::{Layouts, Scene, Triage, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 
 use super::judge::{FaultFinding, Judge};
@@ -87,6 +88,7 @@ pub(super) struct Questions<'q, 'a> {
     walk_ends: WalkEnds,
     /// Disagreements of the unwinder alone.
     own: Findings,
+    layouts: RefCell<Layouts>,
     /// Those that the engine has, too.
     shared: Findings,
     /// Those where the engine has another one.
@@ -120,6 +122,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             fp_untold: 0,
             walk_ends: WalkEnds::default(),
             own: Findings::default(),
+            layouts: RefCell::default(),
             shared: Findings::default(),
             unclear: Findings::default(),
             faults: FxHashMap::default(),
@@ -222,7 +225,7 @@ impl<'q, 'a> Questions<'q, 'a> {
     }
 
     /// All that came of it.
-    pub(super) fn finish(mut self, examination: Examination) -> Shown {
+    pub(super) fn finish(mut self, mut examination: Examination) -> Shown {
         self.ask();
         // Nobody was asked there.
         self.walk_ends.unsettled = examination.walk_ends.unsettled;
@@ -239,10 +242,17 @@ impl<'q, 'a> Questions<'q, 'a> {
             frames: self.frames,
             fp_untold: self.fp_untold,
             walk_ends: self.walk_ends,
-            section_findings: examination.findings.len() as u64,
+            section_findings: examination.findings.len() as u64
+                + examination.findings_omitted.values().sum::<u64>(),
             restarts: self.session.restarts,
             seconds: self.waited.as_secs_f64(),
         };
+        examination.findings_omitted.clear();
+        for findings in [&self.own, &self.shared, &self.unclear] {
+            for (verdict, count) in findings.omitted() {
+                *examination.findings_omitted.entry(*verdict).or_default() += count;
+            }
+        }
         let judge = &self.judge;
         let said = &self.said;
         let quoting = |found: Finding| match found.pc.and_then(|pc| said.get(&(found.verdict, pc.0))) {
@@ -299,7 +309,7 @@ impl Probe for Questions<'_, '_> {
             }
         }
         let engine = self.of_the_engine(truth, viewpoint);
-        let scene = Scene { truth, viewpoint, target: self.target };
+        let scene = Scene { truth, viewpoint, target: self.target, layouts: &self.layouts };
         let triages = engine.1.iter().map(|found| triage(found, &scene, true)).collect();
         self.shadow.keep(viewpoint.memory, self.stops.len());
         let stack = self.snapshot(truth, viewpoint);
