@@ -539,11 +539,11 @@ mod tests {
         let target = Target::open(&bytes).expect("a target");
         let main = target.addresses_of("main")[0];
         let mut findings = Findings { most: 3, ..Findings::default() };
-        let disagreement = |verdict, offset| Disagreement {
+        let disagreement = |verdict, offset: u64| Disagreement {
             verdict,
             frame: 0,
-            pc: main + offset,
-            address: InstructionPointer(main + offset).into(),
+            pc: main + 4 * offset,
+            address: InstructionPointer(main + 4 * offset).into(),
             expected: Value::Word(1),
             got: Value::Word(2),
             after_wrong_fp: None,

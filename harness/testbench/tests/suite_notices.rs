@@ -4,6 +4,8 @@
 mod common;
 #[path = "common/doctor.rs"]
 mod doctor;
+#[path = "common/rows.rs"]
+mod rows;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -315,7 +317,7 @@ fn frames_that_stand_unchanged_are_not_derived() {
 fn a_wrong_row_is_one_finding_for_each_place_at_any_depth() {
     let bytes = build("gnu-2.44/amd64/recursion.O0");
     let mut most = 0;
-    for at in doctor::rows(&bytes, "main") {
+    for at in rows::rows_of(&bytes, "main") {
         let mut bytes = bytes.clone();
         bytes[at] ^= 8;
         if Target::open(&bytes).is_err() {

@@ -4,6 +4,8 @@
 mod common;
 #[path = "common/doctor.rs"]
 mod doctor;
+#[path = "common/rows.rs"]
+mod rows;
 
 use std::collections::BTreeSet;
 
@@ -161,9 +163,8 @@ fn a_wrong_call_stack_is_the_benchs() {
     let findings = reports.iter().filter(unexpected).flat_map(|report| &report.findings);
     let of_rows: Vec<&Finding> = findings.filter(|finding| finding.stack.is_some()).collect();
     assert!(!of_rows.is_empty());
-    let not_told = |finding: &&&Finding| finding.function.as_deref() == Some("pc_in_leaf");
     let (not_told, told): (Vec<&Finding>, Vec<&Finding>) =
-        of_rows.iter().partition(|finding| not_told(&finding));
+        of_rows.iter().partition(|finding| finding.function.as_deref() == Some("pc_in_leaf"));
     assert!(told.iter().all(|finding| finding.blame == Blame::Bench));
     assert!(told.len() > not_told.len());
     // s390x keeps the return address in %f0, which what looks like a call may change.
@@ -202,7 +203,7 @@ fn a_row_that_is_no_copy_of_wrong_cfi_is_the_assemblers() {
     for finding in of_row(&check(&bytes, &sframe_unwinder)) {
         assert_eq!(finding.blame, Blame::CompilerOrCfi);
     }
-    let rows = doctor::rows(&bytes, "leaf_with_locals");
+    let rows = rows::rows_of(&bytes, "leaf_with_locals");
     let mut changed = 0;
     for at in rows {
         let mut bytes = bytes.clone();

@@ -115,9 +115,11 @@ pub struct CallFrameInfo {
 /// FDE's have to be executed.
 #[derive(Debug, Default)]
 struct ExecutedRows {
-    by_fde: FxHashMap<(CfiSection, usize), Result<Arc<[CfiRow]>, CfiError>>,
+    by_fde: FxHashMap<(CfiSection, usize), RowsOfFde>,
     rows: usize,
 }
+
+type RowsOfFde = Result<Arc<[CfiRow]>, CfiError>;
 
 /// So many rows are remembered, and those of one FDE more.
 const MAX_EXECUTED_ROWS: usize = 1 << 18;
@@ -290,13 +292,13 @@ impl CallFrameInfo {
     }
 
     /// The same as [`Self::rows`], which are executed once for many addresses.
-    pub(crate) fn executed_rows(&self, fde: &CfiFde) -> Result<Arc<[CfiRow]>, CfiError> {
+    pub(crate) fn executed_rows(&self, fde: &CfiFde) -> RowsOfFde {
         let mut executed = self.executed.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (fde.section, fde.offset);
         if let Some(rows) = executed.by_fde.get(&key) {
             return rows.clone();
         }
-        let rows: Result<Arc<[CfiRow]>, _> = self.rows(fde).map(Arc::from);
+        let rows: RowsOfFde = self.rows(fde).map(Arc::from);
         if executed.rows > MAX_EXECUTED_ROWS {
             *executed = ExecutedRows::default();
         }

@@ -99,9 +99,21 @@ impl CallFrameInfo {
         let fp = register_column(self.abi.fp());
         Rules {
             cfa,
-            ra: self.recovery(row, row.ra.as_ref(), row.ra_column, pc),
+            ra: self.recovery(row, row.ra.as_ref(), row.ra_column, pc).map(|ra| self.in_column(ra, row)),
             fp: self.recovery(row, row.register(fp), fp, pc),
             signed: row.signed,
+        }
+    }
+
+    /// What leaves the return address in its column: on ABIs where that is a
+    /// register, and the CIE names another than the ABI's, this one has it.
+    fn in_column(&self, ra: Recovery, row: &CfiRow) -> Recovery {
+        let column = DwarfRegister(row.ra_column.into());
+        match (ra, self.abi.ra()) {
+            (Recovery::Unchanged, Some(register)) if register != column => {
+                Recovery::Rule(RecoveryRule { base: Base::Register(column), offset: 0, dereference: false })
+            }
+            _ => ra,
         }
     }
 

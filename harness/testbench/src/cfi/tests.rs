@@ -42,6 +42,20 @@ fn the_expression_of_plt_entries_depends_on_the_pc() {
     assert_eq!([cfa(0), cfa(6), cfa(11)], ["SP+8", "SP+8", "SP+16"]);
 }
 
+/// Where a CIE names another column, as for GCC's thunks that jump to the
+/// address in a register.
+#[test]
+fn a_return_address_may_be_in_another_register_than_the_abis() {
+    let (cfi, _) = build("gnu-2.47/s390x/thunks.O2", "main");
+    let rules_of = |register: u16| {
+        let row = |fde: &CfiFde| cfi.row_at(fde.range.start).expect("well-formed").expect("a row");
+        let row = cfi.fdes().iter().map(row).find(|row| row.ra_column == register).expect("such a CIE");
+        cfi.rules(&row, row.range.start).to_string()
+    };
+    assert_eq!(rules_of(14), "CFA = SP+160, RA unchanged, FP unchanged");
+    assert_eq!(rules_of(1), "CFA = SP+160, RA = r1, FP unchanged");
+}
+
 #[test]
 fn a_signature_is_in_the_rules() {
     let (cfi, main) = build("gnu-2.47/aarch64/pauth.O2", "main");

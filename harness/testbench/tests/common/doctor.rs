@@ -49,20 +49,6 @@ pub(crate) fn section_offset(bytes: &[u8]) -> usize {
     section.as_ptr() as usize - bytes.as_ptr() as usize
 }
 
-/// Where the rows of a function lie in the file.
-#[allow(dead_code, reason = "not every test that has this module asks")]
-pub(crate) fn rows(bytes: &[u8], function: &str) -> std::ops::Range<usize> {
-    let target = Target::open(bytes).expect("a target");
-    let start = InstructionPointer(target.addresses_of(function)[0]);
-    let section = target.sections.at(start).expect("a section");
-    let fde = section.lookup_fde(start).expect("a sound section").expect("an FDE");
-    let others = section.fdes().flatten().map(|other| other.rows_offset);
-    let len = target.executable().subject.sframe.expect("a section").data.len();
-    let end = others.filter(|other| *other > fde.rows_offset).min().unwrap_or(len);
-    let offset = section_offset(bytes);
-    offset + fde.rows_offset..offset + end
-}
-
 /// Adds 8 to the CFA offset of the row that covers a function's start.
 pub(crate) fn patch_first_row(bytes: &mut [u8], function: &str) {
     let offset = {
