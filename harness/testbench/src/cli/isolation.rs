@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
+use sframe_testbench::address_space;
 use sframe_testbench::isolate::{self, Isolation};
 use sframe_testbench::unwind::sframe_unwinder;
 use wait_timeout::ChildExt as _;
@@ -122,7 +123,7 @@ impl ChildOptions {
 
     fn limit(&self) -> std::io::Result<()> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        isolate::limit(Some(self.memory))
+        address_space::limit(self.memory)
     }
 
     /// None if it took too long, and is dead.
