@@ -31,6 +31,9 @@
 #define MAX_FRAMES 131072
 #define MAX_IMAGES 64
 #define REGISTERS 128
+/* In how many frames in a row calls may have left SP alone, where the return
+   address is in a register.  */
+#define MAX_SAME_SP 8
 
 /* JSON, as far as the bench writes it: a request is sound, and a value is the
    place where its text begins.  */
@@ -562,6 +565,7 @@ walk (const char *stop)
   uint64_t sp = registers[sp_number ()], fp = registers[fp_number ()];
   uint64_t unreadable_fp = 0;
   bool fp_known = true, is_return = false;
+  unsigned same_sp = 0;
   /* What is read comes before the answer.  */
   char *answer = NULL;
   size_t answer_len;
@@ -622,7 +626,9 @@ walk (const char *stop)
 	}
       fprintf (out, ",\"cfa\":\"0x%" PRIx64 "\"", cfa);
       uint64_t caller_sp = abi == S390X ? cfa - 160 : cfa;
-      if ((is_return ? caller_sp <= sp : caller_sp < sp) && !f.is_signal)
+      same_sp = is_return && caller_sp == sp ? same_sp + 1 : 0;
+      if ((caller_sp < sp || same_sp > (abi == AMD64 ? 0 : MAX_SAME_SP))
+	  && !f.is_signal)
 	{
 	  snprintf (end, sizeof end, "\"kind\":\"no-progress\",\"cfa\":\"0x%" PRIx64 "\"", cfa);
 	  break;

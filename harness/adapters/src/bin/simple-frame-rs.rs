@@ -198,6 +198,10 @@ fn malformed(error: &SFrameError) -> End {
     End::with_message(EndKind::Malformed, error.to_string())
 }
 
+/// In how many frames in a row calls may have left SP alone, where the return
+/// address is in a register.
+const SAME_SP: u32 = 8;
+
 impl SimpleFrame {
     fn walk(&self, open: &Open, stop: &Stop, memory: &mut Memory<'_>) -> Backtrace {
         let Roles { sp: sp_number, fp: fp_number, ra: ra_number } = roles(open.abi);
@@ -205,6 +209,7 @@ impl SimpleFrame {
         let mut fp = Ok(register(stop, fp_number));
         let (mut pc, mut is_return) = (stop.pc.0, false);
         let mut frames = Vec::new();
+        let mut same_sp = 0;
         let end = loop {
             let is_topmost = frames.is_empty();
             let mut this = frame(pc, None, fp);
@@ -258,8 +263,9 @@ impl SimpleFrame {
             };
             this.cfa = Some(Address(cfa));
             let caller_sp = if open.abi == Abi::S390x { cfa.wrapping_sub(160) } else { cfa };
-            let progress = if is_return { caller_sp > sp } else { caller_sp >= sp };
-            if !progress && !signal {
+            same_sp = if is_return && caller_sp == sp { same_sp + 1 } else { 0 };
+            let at_most = if open.abi == Abi::Amd64 { 0 } else { SAME_SP };
+            if (caller_sp < sp || same_sp > at_most) && !signal {
                 frames.push(this);
                 break End { cfa: this.cfa, ..End::of(EndKind::NoProgress) };
             }
