@@ -13,7 +13,7 @@
 const char *
 __asan_default_options (void)
 {
-  return "allocator_may_return_null=1:max_allocation_size_mb=4096:"
+  return "allocator_may_return_null=1:max_allocation_size_mb=1024:"
 	 "detect_leaks=0:detect_stack_use_after_return=1";
 }
 
