@@ -1,8 +1,12 @@
 /* libsframe of binutils behind the protocol of the SFrame test bench
-   (harness/protocol/README.md).  The library finds functions and rows and says
-   what their data words mean; this file applies the rules to a frame.
+   (harness/protocol/README.md).  The library finds rows and says what their
+   data words mean; this file applies the rules to a frame.
 
-   cc -I... main.c libsframe.a -o libsframe-unwinder
+   ci/adapters compiles it together with the library's source, so that
+   AddressSanitizer and UndefinedBehaviorSanitizer watch both: memory that the
+   library reads or writes and may not ends the process, with what it was on
+   standard error.  Without them, cc -I... main.c sanitizer.c libsframe.a will
+   do.
 
    Look-ups of the library take all function starts for relative to their
    fields, also where SFRAME_F_FDE_FUNC_START_PCREL is not set.  With --pcrel
@@ -18,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "sframe-api.h"
+#include "sanitizer.h"
 
 #ifndef VERSION
 #define VERSION "unknown"
@@ -26,6 +31,9 @@
 #define MAX_FRAMES 131072
 #define MAX_IMAGES 64
 #define REGISTERS 128
+/* In how many frames in a row calls may have left SP alone, where the return
+   address is in a register.  */
+#define MAX_SAME_SP 8
 
 /* JSON, as far as the bench writes it: a request is sound, and a value is the
    place where its text begins.  */
@@ -83,7 +91,7 @@ get (const char *object, const char *key)
   return NULL;
 }
 
-/* The first item of a list, or the one behind another; null at the end.  */
+/* The first item of a list, or the one after another; null at the end.  */
 static const char *
 first (const char *list)
 {
@@ -121,12 +129,13 @@ digit (char c)
   return c <= '9' ? c - '0' : (c | 32) - 'a' + 10;
 }
 
-/* The bytes of a string of hexadecimal digits; to be freed.  */
+/* The bytes of a string of hexadecimal digits; to be freed.  There is not one
+   byte more, so that a sanitizer sees what is read past the end.  */
 static unsigned char *
 bytes_of (const char *value, size_t *len)
 {
   *len = value ? strcspn (value + 1, "\"") / 2 : 0;
-  unsigned char *bytes = malloc (*len + 1);
+  unsigned char *bytes = malloc (*len);
   for (size_t i = 0; bytes && i < *len; i++)
     bytes[i] = digit (value[2 * i + 1]) << 4 | digit (value[2 * i + 2]);
   return bytes;
@@ -293,19 +302,20 @@ problem_of (const unsigned char *data, size_t size, int error)
 	   ? "sframe_decode: version 1" : sframe_errmsg (error);
 }
 
-/* A function: its index, start (from the start of the section), and kind.  */
+/* A function as the library tells it: its start is from the start of the
+   section.  */
 struct function
 {
   uint32_t index, size, rows;
   int64_t start;
   unsigned char info, info2;
+  uint8_t rep_size;
   bool is_flex, is_signal;
 };
 
 static bool
-function_at (sframe_decoder_ctx *decoder, uint32_t index, struct function *f)
+function_at (const sframe_decoder_ctx *decoder, uint32_t index, struct function *f)
 {
-  uint8_t rep_size;
   uint8_t version = sframe_decoder_get_version (decoder);
   int error = 0;
   memset (f, 0, sizeof *f);
@@ -313,32 +323,71 @@ function_at (sframe_decoder_ctx *decoder, uint32_t index, struct function *f)
   if (version == 3)
     error = sframe_decoder_get_funcdesc_v3 (decoder, index, &f->rows, &f->size,
 					    &f->start, &f->info, &f->info2,
-					    &rep_size);
+					    &f->rep_size);
   else
     {
       int32_t start = 0;
       error = sframe_decoder_get_funcdesc_v2 (decoder, index, &f->rows,
 					      &f->size, &start, &f->info,
-					      &rep_size);
+					      &f->rep_size);
       f->start = start;
     }
   if (error == SFRAME_ERR)
     return false;
+  /* As dump_sframe does.  */
   if (sframe_decoder_get_flags (decoder) & SFRAME_F_FDE_FUNC_START_PCREL)
-    f->start += sframe_decoder_get_offsetof_fde_start_addr (decoder, index,
-							    &error);
+    f->start = (uint64_t) f->start
+	       + sframe_decoder_get_offsetof_fde_start_addr (decoder, index, &error);
   f->is_flex = version == 3 && SFRAME_V3_FDE_TYPE (f->info2) == SFRAME_FDE_TYPE_FLEX;
   f->is_signal = version == 3 && SFRAME_V3_FDE_SIGNAL_P (f->info);
   return true;
 }
 
+/* The next function, from an index on, in which a PC lies.  */
 static bool
-find_function (sframe_decoder_ctx *decoder, int64_t pc, struct function *f)
+function_with (const sframe_decoder_ctx *decoder, uint32_t from, int64_t pc,
+	       struct function *f)
 {
   uint32_t count = sframe_decoder_get_num_fidx (decoder);
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = from; i < count; i++)
     if (function_at (decoder, i, f) && pc >= f->start
-	&& pc - f->start < f->size)
+	&& (uint64_t) pc - f->start < f->size)
+      return true;
+  return false;
+}
+
+/* The position of a row in a function: of the last one that is the same.  */
+static bool
+row_in (const sframe_decoder_ctx *decoder, const struct function *f,
+	const sframe_frame_row_entry *row, uint32_t *position)
+{
+  sframe_frame_row_entry other;
+  bool is_there = false;
+  for (uint32_t i = 0; i < f->rows; i++)
+    if (sframe_decoder_get_fre (decoder, f->index, i, &other) == 0
+	&& other.fre_start_addr == row->fre_start_addr
+	&& other.fre_info == row->fre_info
+	&& memcmp (other.fre_datawords, row->fre_datawords, MAX_DATAWORD_BYTES) == 0)
+      {
+	*position = i;
+	is_there = true;
+      }
+  return is_there;
+}
+
+/* The function and the position of a row that sframe_find_fre has found for a
+   PC, which it does not tell: that in which the PC lies and which has the row,
+   or else any that has it.  */
+static bool
+place_of (const sframe_decoder_ctx *decoder, int64_t pc,
+	  const sframe_frame_row_entry *row, struct function *f, uint32_t *position)
+{
+  for (uint32_t i = 0; function_with (decoder, i, pc, f); i = f->index + 1)
+    if (row_in (decoder, f, row, position))
+      return true;
+  uint32_t count = sframe_decoder_get_num_fidx (decoder);
+  for (uint32_t i = 0; i < count; i++)
+    if (function_at (decoder, i, f) && row_in (decoder, f, row, position))
       return true;
   return false;
 }
@@ -352,29 +401,105 @@ struct rule
   int64_t offset;
 };
 
-static struct rule
-flexible (sframe_frame_row_entry *row, int control_at, int32_t offset)
+/* What a row says.  */
+struct rules
 {
-  int error = 0;
-  uint32_t control = sframe_get_fre_udata (row, control_at, &error);
-  struct rule rule = { .is_there = error == 0 && control != 0 };
-  rule.base = SFRAME_V3_FLEX_FDE_CTRLWORD_REG_P (control)
-		? (int) SFRAME_V3_FLEX_FDE_CTRLWORD_REGNUM (control) : -1;
-  rule.dereference = SFRAME_V3_FLEX_FDE_CTRLWORD_DEREF_P (control);
-  rule.offset = offset;
-  return rule;
-}
+  bool is_undefined, is_mangled;
+  struct rule cfa, ra, fp;
+};
 
 static struct rule
-saved (int32_t offset, int error)
+at_cfa (int32_t offset)
 {
-  if (error || (abi == S390X && offset == SFRAME_FRE_RA_OFFSET_INVALID))
-    return (struct rule) { .is_there = false };
-  if (abi == S390X && SFRAME_V2_S390X_OFFSET_IS_REGNUM (offset))
-    return (struct rule) { .is_there = true,
-			   .base = SFRAME_V2_S390X_OFFSET_DECODE_REGNUM (offset) };
   return (struct rule) { .is_there = true, .dereference = true, .base = -1,
 			 .offset = offset };
+}
+
+/* A rule of default type.  */
+static struct rule
+saved (const sframe_decoder_ctx *decoder, int32_t offset)
+{
+  if (sframe_decoder_get_abi_arch (decoder) == SFRAME_ABI_S390X_ENDIAN_BIG
+      && sframe_decoder_get_version (decoder) == SFRAME_VERSION_2
+      && SFRAME_V2_S390X_OFFSET_IS_REGNUM (offset))
+    return (struct rule) { .is_there = true,
+			   .base = SFRAME_V2_S390X_OFFSET_DECODE_REGNUM (offset) };
+  return at_cfa (offset);
+}
+
+/* A rule of flexible type.  */
+static struct rule
+flexible (uint32_t control, int32_t offset)
+{
+  return (struct rule) {
+    .is_there = true,
+    .base = SFRAME_V3_FLEX_FDE_CTRLWORD_REG_P (control)
+	      ? (int) SFRAME_V3_FLEX_FDE_CTRLWORD_REGNUM (control) : -1,
+    .dereference = SFRAME_V3_FLEX_FDE_CTRLWORD_DEREF_P (control),
+    .offset = offset };
+}
+
+/* What a row says by the library's getters; else the library's error.  */
+static int
+rules_of (const sframe_decoder_ctx *decoder, const struct function *f,
+	  const sframe_frame_row_entry *row, struct rules *rules)
+{
+  const struct rule unchanged = { .is_there = false };
+  uint32_t type = f->is_flex ? SFRAME_FDE_TYPE_FLEX : SFRAME_FDE_TYPE_DEFAULT;
+  int error = 0, ra_error = 0, fp_error = 0;
+  memset (rules, 0, sizeof *rules);
+  rules->is_undefined = sframe_fre_get_ra_undefined_p (decoder, row, &error);
+  if (error)
+    return error;
+  rules->is_mangled = sframe_fre_get_ra_mangled_p (decoder, row, &error);
+  if (error || rules->is_undefined)
+    return error;
+  int32_t cfa = sframe_fre_get_cfa_offset (decoder, row, type, &error);
+  if (error)
+    return error;
+  int32_t ra = sframe_fre_get_ra_offset (decoder, row, type, &ra_error);
+  int32_t fp = sframe_fre_get_fp_offset (decoder, row, type, &fp_error);
+  if (!f->is_flex)
+    {
+      uint8_t base = sframe_fre_get_base_reg_id (row, &error);
+      rules->cfa = (struct rule) { .is_there = true, .offset = cfa,
+				   .base = base == SFRAME_BASE_REG_SP ? sp_number () : fp_number () };
+      bool is_unsaved
+	= ra_error || (abi == S390X && ra == SFRAME_FRE_RA_OFFSET_INVALID);
+      rules->ra = is_unsaved ? unchanged : saved (decoder, ra);
+      rules->fp = fp_error ? unchanged : saved (decoder, fp);
+      return error;
+    }
+  /* Where dump_sframe reads the control words.  Without one, or with padding
+     in its place, the getters return the header's fixed offset, if there is
+     one.  */
+  uint32_t control = sframe_get_fre_udata (row, 0, &error);
+  if (error)
+    return error;
+  rules->cfa = flexible (control, cfa);
+  bool is_fixed = sframe_decoder_get_fixed_ra_offset (decoder)
+		  != SFRAME_CFA_FIXED_RA_INVALID;
+  int absent = 0;
+  control = sframe_get_fre_udata (row, 2, &absent);
+  bool is_padding = !absent && control == SFRAME_FRE_RA_OFFSET_INVALID;
+  if (!absent && !is_padding)
+    {
+      if (ra_error)
+	return ra_error;
+      rules->ra = flexible (control, ra);
+    }
+  else
+    rules->ra = is_fixed && !ra_error ? at_cfa (ra) : unchanged;
+  control = sframe_get_fre_udata (row, is_padding ? 3 : 4, &absent);
+  if (absent || control == 0)
+    rules->fp = fp_error ? unchanged : at_cfa (fp);
+  else
+    {
+      if (fp_error)
+	return fp_error;
+      rules->fp = flexible (control, fp);
+    }
+  return 0;
 }
 
 static const char *kinds[] = { "ok", "unreadable", "unsafe-register", "unknown-register" };
@@ -440,6 +565,7 @@ walk (const char *stop)
   uint64_t sp = registers[sp_number ()], fp = registers[fp_number ()];
   uint64_t unreadable_fp = 0;
   bool fp_known = true, is_return = false;
+  unsigned same_sp = 0;
   /* What is read comes before the answer.  */
   char *answer = NULL;
   size_t answer_len;
@@ -462,79 +588,54 @@ walk (const char *stop)
 	if (address >= images[i].start && address < images[i].end)
 	  image = &images[i];
       struct function f;
-      int64_t at = image ? (int64_t) (address - image->section) : 0;
-      if (image == NULL || !find_function (image->decoder, at, &f))
-	{
-	  strcpy (end, "\"kind\":\"no-fde\"");
-	  break;
-	}
-      if (f.rows == 0 && !f.is_flex && sframe_decoder_get_version (image->decoder) == 3)
-	{
-	  strcpy (end, "\"kind\":\"outermost\"");
-	  break;
-	}
+      struct rules rules;
       sframe_frame_row_entry row;
-      if (sframe_find_fre (image->decoder, at, &row) != 0)
+      int64_t at = image ? (int64_t) (address - image->section) : 0;
+      if (image == NULL || sframe_find_fre (image->decoder, at, &row) != 0)
 	{
 	  /* It fails without a reason.  */
-	  strcpy (end, "\"kind\":\"no-row\"");
+	  bool is_there = image && function_with (image->decoder, 0, at, &f);
+	  strcpy (end, is_there ? "\"kind\":\"no-row\"" : "\"kind\":\"no-fde\"");
 	  break;
 	}
-      int e = 0;
-      if (sframe_fre_get_ra_undefined_p (image->decoder, &row, &e) && !e)
+      uint32_t position;
+      if (!function_with (image->decoder, 0, at, &f)
+	  && !place_of (image->decoder, at, &row, &f, &position))
+	{
+	  strcpy (end, "\"kind\":\"failed\",\"message\":\"a row of no function\"");
+	  break;
+	}
+      int error = rules_of (image->decoder, &f, &row, &rules);
+      if (error)
+	{
+	  snprintf (end, sizeof end, "\"kind\":\"malformed\",\"message\":\"%s\"",
+		    sframe_errmsg (error));
+	  break;
+	}
+      if (rules.is_undefined)
 	{
 	  strcpy (end, "\"kind\":\"outermost\"");
 	  break;
 	}
-      uint32_t type = f.is_flex ? SFRAME_FDE_TYPE_FLEX : SFRAME_FDE_TYPE_DEFAULT;
-      int cfa_error = 0, ra_error = 0, fp_error = 0;
-      int32_t cfa_offset
-	= sframe_fre_get_cfa_offset (image->decoder, &row, type, &cfa_error);
-      int32_t ra_offset
-	= sframe_fre_get_ra_offset (image->decoder, &row, type, &ra_error);
-      int32_t fp_offset
-	= sframe_fre_get_fp_offset (image->decoder, &row, type, &fp_error);
-      struct rule cfa_rule, ra_rule, fp_rule;
-      if (cfa_error)
-	{
-	  snprintf (end, sizeof end, "\"kind\":\"malformed\",\"message\":\"CFA: %s\"",
-		    sframe_errmsg (cfa_error));
-	  break;
-	}
-      if (f.is_flex)
-	{
-	  cfa_rule = flexible (&row, 0, cfa_offset);
-	  ra_rule = flexible (&row, 2, ra_offset);
-	  fp_rule = flexible (&row, ra_rule.is_there ? 4 : 3, fp_offset);
-	  if (!ra_rule.is_there && abi == AMD64)
-	    ra_rule = saved (sframe_decoder_get_fixed_ra_offset (image->decoder), 0);
-	}
-      else
-	{
-	  int base_error = 0;
-	  uint8_t base = sframe_fre_get_base_reg_id (&row, &base_error);
-	  cfa_rule = (struct rule) { .is_there = true, .offset = cfa_offset,
-				     .base = base ? sp_number () : fp_number () };
-	  ra_rule = saved (ra_offset, ra_error);
-	  fp_rule = saved (fp_offset, fp_error);
-	}
       uint64_t cfa, from;
-      int kind = value_of (cfa_rule, 0, sp, fp, depth == 0, &cfa, &from);
+      int kind = value_of (rules.cfa, 0, sp, fp, depth == 0, &cfa, &from);
       if (kind)
 	{
-	  without (end, sizeof end, kind, "cfa", cfa_rule, from);
+	  without (end, sizeof end, kind, "cfa", rules.cfa, from);
 	  break;
 	}
       fprintf (out, ",\"cfa\":\"0x%" PRIx64 "\"", cfa);
       uint64_t caller_sp = abi == S390X ? cfa - 160 : cfa;
-      if ((is_return ? caller_sp <= sp : caller_sp < sp) && !f.is_signal)
+      same_sp = is_return && caller_sp == sp ? same_sp + 1 : 0;
+      if ((caller_sp < sp || same_sp > (abi == AMD64 ? 0 : MAX_SAME_SP))
+	  && !f.is_signal)
 	{
 	  snprintf (end, sizeof end, "\"kind\":\"no-progress\",\"cfa\":\"0x%" PRIx64 "\"", cfa);
 	  break;
 	}
       uint64_t ra = 0;
-      if (ra_rule.is_there)
-	kind = value_of (ra_rule, cfa, sp, fp, depth == 0, &ra, &from);
+      if (rules.ra.is_there)
+	kind = value_of (rules.ra, cfa, sp, fp, depth == 0, &ra, &from);
       else if (depth == 0 && abi != AMD64)
 	ra = registers[abi == AARCH64 ? 30 : 14];
       else
@@ -544,12 +645,10 @@ walk (const char *stop)
 	}
       if (kind)
 	{
-	  without (end, sizeof end, kind, "ra", ra_rule, from);
+	  without (end, sizeof end, kind, "ra", rules.ra, from);
 	  break;
 	}
-      int mangled_error = 0;
-      if (sframe_fre_get_ra_mangled_p (image->decoder, &row, &mangled_error)
-	  && !mangled_error)
+      if (rules.is_mangled)
 	{
 	  fprintf (out, ",\"mangled\":{\"value\":\"0x%" PRIx64 "\",\"key\":\"%s\"}",
 		   ra, SFRAME_V2_FUNC_PAUTH_KEY (f.info) ? "b" : "a");
@@ -557,10 +656,10 @@ walk (const char *stop)
 	}
       uint64_t caller_fp = fp;
       bool caller_fp_known = fp_known;
-      if (fp_rule.is_there)
+      if (rules.fp.is_there)
 	{
 	  caller_fp_known
-	    = value_of (fp_rule, cfa, sp, fp, depth == 0, &caller_fp, &unreadable_fp) == 0;
+	    = value_of (rules.fp, cfa, sp, fp, depth == 0, &caller_fp, &unreadable_fp) == 0;
 	  if (!caller_fp_known)
 	    caller_fp = 0;
 	}
@@ -595,7 +694,7 @@ open_image (const char *image)
   free (path);
   size_t size = number (get (section, "size"));
   /* The decoder keeps pointers into it.  */
-  unsigned char *data = malloc (size + 1);
+  unsigned char *data = malloc (size);
   if (file == NULL || fseek (file, number (get (section, "offset")), SEEK_SET)
       || fread (data, 1, size, file) != size)
     return "an image can't be read";
@@ -629,7 +728,110 @@ open_process (const char *process)
     printf ("{\"id\":%" PRIu64 "}\n", request);
 }
 
-/* The positions of function and row of look-ups.  */
+/* An equation in the words of the vectors.  */
+static void
+print_rule (const char *name, struct rule rule)
+{
+  printf (",\"%s\":\"", name);
+  if (!rule.is_there)
+    printf ("unchanged");
+  else
+    {
+      char base[20];
+      snprintf (base, sizeof base, "r%u", (unsigned) rule.base);
+      const char *text = rule.base < 0 ? "CFA"
+			 : (unsigned) rule.base == sp_number () ? "SP"
+			 : (unsigned) rule.base == fp_number () ? "FP" : base;
+      printf ("%s%s", rule.dereference ? "*(" : "", text);
+      if (rule.offset)
+	printf ("%+" PRId64, rule.offset);
+      printf ("%s", rule.dereference ? ")" : "");
+    }
+  printf ("\"");
+}
+
+static const char reject[] = "{\"reject\":{\"kind\":\"unspecified\"}}";
+
+/* A row, and whether the library takes it.  */
+static bool
+print_row (const sframe_decoder_ctx *decoder, const struct function *f, uint32_t index)
+{
+  sframe_frame_row_entry row;
+  struct rules rules;
+  if (sframe_decoder_get_fre (decoder, f->index, index, &row) != 0
+      || rules_of (decoder, f, &row, &rules) != 0)
+    {
+      printf ("%s", reject);
+      return false;
+    }
+  printf ("{\"start\":%" PRIu32, row.fre_start_addr);
+  if (rules.is_undefined)
+    printf (",\"ra\":\"undefined\"");
+  else
+    {
+      print_rule ("cfa", rules.cfa);
+      print_rule ("ra", rules.ra);
+      print_rule ("fp", rules.fp);
+    }
+  printf ("%s}", rules.is_mangled ? ",\"mangled\":true" : "");
+  return true;
+}
+
+/* A function with its rows.  There is no getter that says that a function
+   without rows is an outermost frame.  */
+static void
+print_function (const sframe_decoder_ctx *decoder, uint32_t index, uint64_t loaded)
+{
+  static const char *const fre_types[] = { "addr1", "addr2", "addr4" };
+  struct function f;
+  /* The protocol has no words for other types of rows; the library reads a
+     function that has them, and ends the process at the first row.  */
+  if (!function_at (decoder, index, &f)
+      || (f.rows == 0 && SFRAME_V2_FUNC_FRE_TYPE (f.info) > SFRAME_FRE_TYPE_ADDR4))
+    {
+      printf ("%s", reject);
+      return;
+    }
+  printf ("{\"rows\":[");
+  for (uint32_t i = 0; i < f.rows; i++)
+    {
+      printf ("%s", i ? "," : "");
+      if (!print_row (decoder, &f, i))
+	break;
+    }
+  bool is_mask = SFRAME_V2_FUNC_PC_TYPE (f.info) == SFRAME_V3_FDE_PCTYPE_MASK;
+  bool is_b = SFRAME_V2_FUNC_PAUTH_KEY (f.info) == SFRAME_AARCH64_PAUTH_KEY_B;
+  printf ("],\"start\":\"0x%" PRIx64 "\",\"size\":%" PRIu32 ",\"fre_type\":\"%s\"",
+	  loaded + (uint64_t) f.start, f.size, fre_types[SFRAME_V2_FUNC_FRE_TYPE (f.info)]);
+  printf (",\"pc_type\":\"%s\",\"fde_type\":\"%s\",\"pauth_key\":\"%s\"",
+	  is_mask ? "mask" : "inc", f.is_flex ? "flex" : "default", is_b ? "b" : "a");
+  printf (",\"signal\":%s,\"rep_size\":%u}", f.is_signal ? "true" : "false", f.rep_size);
+}
+
+/* What the library finds for a PC.  */
+static void
+print_lookup (const sframe_decoder_ctx *decoder, int64_t pc)
+{
+  struct function f;
+  struct rules rules;
+  sframe_frame_row_entry row;
+  uint32_t position;
+  if (sframe_find_fre (decoder, pc, &row) != 0)
+    {
+      /* It fails without a reason.  */
+      if (function_with (decoder, 0, pc, &f))
+	printf ("\"fde\":%" PRIu32 ",\"row\":\"none\"", f.index);
+      else
+	printf ("\"fde\":\"none\"");
+    }
+  else if (!place_of (decoder, pc, &row, &f, &position)
+	   || rules_of (decoder, &f, &row, &rules) != 0)
+    printf ("\"reject\":{\"kind\":\"unspecified\"}");
+  else
+    printf ("\"fde\":%" PRIu32 ",\"row\":%" PRIu32, f.index, position);
+}
+
+/* The functions of a section that stands alone, and look-ups in it.  */
 static void
 section (const char *question)
 {
@@ -638,70 +840,39 @@ section (const char *question)
   uint64_t loaded = number (get (question, "address"));
   int error = 0;
   sframe_decoder_ctx *decoder = decode (bytes, len, &error);
-  if (decoder == NULL)
+  if (decoder == NULL && len > 2 && bytes[2] == SFRAME_VERSION_1)
+    printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"%s\"}\n", request,
+	    problem_of (bytes, len, error));
+  else if (decoder == NULL)
+    printf ("{\"id\":%" PRIu64 ",\"section\":%s}\n", request, reject);
+  else if (!(sframe_decoder_get_flags (decoder) & SFRAME_F_FDE_SORTED))
+    printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"%s\"}\n", request, unsorted);
+  else
     {
-      if (len > 2 && bytes[2] == SFRAME_VERSION_1)
-	printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"%s\"}\n", request,
-		problem_of (bytes, len, error));
-      else
-	printf ("{\"id\":%" PRIu64 ",\"section\":{\"reject\":{\"kind\":\"unspecified\"}}}\n", request);
-      free (bytes);
-      return;
-    }
-  if (!(sframe_decoder_get_flags (decoder) & SFRAME_F_FDE_SORTED))
-    {
-      printf ("{\"id\":%" PRIu64 ",\"unsupported\":\"%s\"}\n", request, unsorted);
-      sframe_decoder_free (&decoder);
-      free (bytes);
-      return;
-    }
-  printf ("{\"id\":%" PRIu64 ",\"section\":{\"lookups\":[", request);
-  const char *comma = "";
-  for (const char *p = first (get (question, "lookups")); p; p = next (p))
-    {
-      uint64_t pc = number (get (p, "pc"));
-      bool is_return = strncmp (get (p, "return_address"), "true", 4) == 0;
-      printf ("%s{\"pc\":\"0x%" PRIx64 "\",\"return_address\":%s,", comma, pc,
-	      is_return ? "true" : "false");
-      comma = ",";
-      int64_t at = (int64_t) (pc - is_return - loaded);
-      struct function f;
-      sframe_frame_row_entry row, other;
-      if (!find_function (decoder, at, &f))
-	printf ("\"fde\":\"none\"}");
-      else if (f.rows == 0 && !f.is_flex && sframe_decoder_get_version (decoder) == 3)
-	printf ("\"fde\":%" PRIu32 ",\"row\":\"outermost\"}", f.index);
-      /* It fails without a reason.  */
-      else if (sframe_find_fre (decoder, at, &row) != 0)
-	printf ("\"fde\":%" PRIu32 ",\"row\":\"none\"}", f.index);
-      else
+      uint8_t arch = sframe_decoder_get_abi_arch (decoder);
+      abi = arch == SFRAME_ABI_AMD64_ENDIAN_LITTLE ? AMD64
+	    : arch == SFRAME_ABI_S390X_ENDIAN_BIG ? S390X : AARCH64;
+      printf ("{\"id\":%" PRIu64 ",\"section\":{\"fdes\":[", request);
+      uint32_t count = sframe_decoder_get_num_fidx (decoder);
+      for (uint32_t i = 0; i < count; i++)
 	{
-	  int cfa_error = 0, ra_error = 0;
-	  sframe_fre_get_cfa_offset (decoder, &row,
-				     f.is_flex ? SFRAME_FDE_TYPE_FLEX : SFRAME_FDE_TYPE_DEFAULT,
-				     &cfa_error);
-	  if (cfa_error
-	      && (!sframe_fre_get_ra_undefined_p (decoder, &row, &ra_error) || ra_error))
-	    {
-	      printf ("\"reject\":{\"kind\":\"unspecified\"}}");
-	      continue;
-	    }
-	  /* It doesn't say which one: the last that is the same.  */
-	  uint32_t found = 0;
-	  for (uint32_t i = 0; i < f.rows; i++)
-	    {
-	      if (sframe_decoder_get_fre (decoder, f.index, i, &other) != 0
-		  || other.fre_start_addr > row.fre_start_addr)
-		break;
-	      if (other.fre_start_addr == row.fre_start_addr
-		  && other.fre_info == row.fre_info
-		  && memcmp (other.fre_datawords, row.fre_datawords, MAX_DATAWORD_BYTES) == 0)
-		found = i;
-	    }
-	  printf ("\"fde\":%" PRIu32 ",\"row\":%" PRIu32 "}", f.index, found);
+	  printf ("%s", i ? "," : "");
+	  print_function (decoder, i, loaded);
 	}
+      printf ("],\"lookups\":[");
+      const char *comma = "";
+      for (const char *p = first (get (question, "lookups")); p; p = next (p))
+	{
+	  uint64_t pc = number (get (p, "pc"));
+	  bool is_return = strncmp (get (p, "return_address"), "true", 4) == 0;
+	  printf ("%s{\"pc\":\"0x%" PRIx64 "\",\"return_address\":%s,", comma, pc,
+		  is_return ? "true" : "false");
+	  comma = ",";
+	  print_lookup (decoder, (int64_t) (pc - is_return - loaded));
+	  printf ("}");
+	}
+      printf ("]}}\n");
     }
-  printf ("]}}\n");
   sframe_decoder_free (&decoder);
   free (bytes);
 }
@@ -709,6 +880,7 @@ section (const char *question)
 int
 main (int argc, char **argv)
 {
+  report_memory_errors ();
   make_pcrel = argc > 1 && strcmp (argv[1], "--pcrel") == 0;
   while (getline (&line, &line_size, stdin) > 0)
     {
@@ -717,7 +889,7 @@ main (int argc, char **argv)
       if (get (line, "hello"))
 	printf ("{\"id\":%" PRIu64 ",\"hello\":{\"protocol\":1,\"name\":\"libsframe\","
 		"\"version\":\"" VERSION "%s\",\"data\":\"sframe\","
-		"\"section\":[\"lookups\"]}}\n", request, make_pcrel ? " --pcrel" : "");
+		"\"section\":[\"fdes\",\"lookups\"]}}\n", request, make_pcrel ? " --pcrel" : "");
       else if ((part = get (line, "open")))
 	open_process (part);
       else if ((part = get (line, "unwind")))

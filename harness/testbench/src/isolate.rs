@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use sframe_machine::{Options, Pattern};
 
+use crate::address_space;
 use crate::case::{Case, CaseResult, UnderTest};
 use crate::corpus::Build;
 use crate::journal::LONGEST_LINE;
@@ -173,7 +174,7 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
     let mut lines = std::io::stdin().lock().lines();
     let Some(setup) = lines.next().transpose()? else { return Ok(()) };
     let setup: Setup = serde_json::from_str(&setup)?;
-    limit(Some(setup.memory))?;
+    address_space::limit(setup.memory)?;
     let options = Options {
         arguments: setup.arguments,
         pattern: if setup.is_second_pattern { Pattern::Second } else { Pattern::First },
@@ -201,20 +202,5 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
         stdout.write_all(&answer)?;
         stdout.flush()?;
     }
-    Ok(())
-}
-
-/// Limits this process's address space, in bytes, and has it leave no core dump: one
-/// of each case of a run would fill the disk.
-///
-/// # Errors
-/// The system's.
-pub fn limit(memory: Option<u64>) -> std::io::Result<()> {
-    let to = |bytes: u64| Rlimit { current: Some(bytes), maximum: Some(bytes) };
-    setrlimit(Resource::Core, to(0))?;
-    let Some(memory) = memory else { return Ok(()) };
-    // A limit that is there already can only be lowered.
-    let allowed = getrlimit(Resource::As).maximum.unwrap_or(u64::MAX);
-    setrlimit(Resource::As, to(memory.min(allowed)))?;
     Ok(())
 }

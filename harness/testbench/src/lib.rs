@@ -45,6 +45,7 @@
 //! assert!(seen.agree < seen.comparisons);
 //! ```
 
+pub mod address_space;
 pub mod case;
 pub mod cfi;
 mod child;

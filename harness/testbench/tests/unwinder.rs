@@ -440,3 +440,13 @@ fn a_crash_at_a_vector_costs_no_other() {
     assert!(crashed > 0, "{report}");
     assert_eq!(report["agree"].as_u64().map(|agree| agree + crashed), report["vectors"].as_u64());
 }
+
+/// Unwinders that are built with AddressSanitizer reserve terabytes.
+#[test]
+fn the_limit_on_address_space_is_not_the_unwinders() {
+    let unlimited = Command::new("sh").args(["-c", "ulimit -H -v"]).output().expect("a shell");
+    let unlimited = String::from_utf8_lossy(&unlimited.stdout).trim().to_owned();
+    let command = shell(&format!(r#"[ "$(ulimit -v)" = {unlimited} ] && exec {ENGINE}"#));
+    let (status, report) = check("gnu-2.47/amd64/leaf.O2", &command, &["--memory", "6000000000"]);
+    assert_eq!(status, 0, "{report}");
+}

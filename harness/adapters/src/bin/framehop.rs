@@ -75,7 +75,8 @@ impl Unwinder for Framehop {
             let range = |section: &Option<Section>| section.as_ref().map(|section| section.range.clone());
             let data = |section: &Option<Section>| section.as_ref().map(|section| section.data.clone());
             let info = ExplicitModuleSectionInfo {
-                base_svma: 0,
+                // It counts addresses from there, in 32 bits.
+                base_svma: image.start.0.wrapping_sub(image.bias.0),
                 text_svma: range(&text),
                 text: data(&text),
                 got_svma: range(&got),
@@ -85,7 +86,7 @@ impl Unwinder for Framehop {
                 eh_frame_hdr: data(&eh_frame_hdr),
                 ..Default::default()
             };
-            modules.push(Module::new(image.name.clone(), image.start.0..image.end.0, image.bias.0, info));
+            modules.push(Module::new(image.name.clone(), image.start.0..image.end.0, image.start.0, info));
         }
         match open.abi {
             Abi::Amd64 => {

@@ -1,6 +1,6 @@
 //! `simple-frame-rs` as an unwinder. The crate finds functions and rows, and
-//! says what their data words mean; this file does what its example does with
-//! them, for all ABIs.
+//! says what their data words mean; this file does with that what the crate's
+//! example and documentation have its users do, for all ABIs.
 
 use fallible_iterator::FallibleIterator as _;
 use sframe_adapters::{Roles, frame, register, roles, strip, unreadable};
@@ -8,8 +8,11 @@ use sframe_protocol::{
     Address, Backtrace, End, EndKind, Hello, MAX_FRAMES, Mangled, Memory, Open, SectionAnswer, SectionPart,
     SectionQuestion, Stop, Unwinder, serve,
 };
-use sframe_vectors::{Abi, Answer, Lookup, PauthKey, Reject, RejectKind, Tracked};
-use simple_frame_rs::{SFrameError, SFrameFDE, SFrameFRE, SFrameSection, v1, v2, v3};
+use sframe_vectors::{
+    Abi, Address as Number, Answer, Base as EquationBase, Equation, Fde, FdeType, FreType, Lookup, PauthKey,
+    PcType, Recovery as RowRecovery, Reject, RejectKind, Row, Rules as RowRules, Tracked,
+};
+use simple_frame_rs::{SFrameError, SFrameFDE, SFrameFRE, SFrameSection, v3};
 
 #[derive(Default)]
 struct SimpleFrame {
@@ -21,13 +24,19 @@ fn main() -> std::io::Result<()> {
     serve(SimpleFrame::default())
 }
 
+/// What the crate says of a row.
+enum Meaning {
+    /// A row without data words of version 3: the crate prints it as "RA
+    /// undefined".
+    RaUndefined,
+    Rules(Rules),
+}
+
 /// A row's rules, as the crate tells them.
 struct Rules {
     cfa: Rule,
     ra: Recovery,
     fp: Recovery,
-    mangled: Option<PauthKey>,
-    signal: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -43,6 +52,7 @@ struct Rule {
     dereference: bool,
 }
 
+#[derive(Clone, Copy)]
 enum Recovery {
     /// The register has it still.
     Unchanged,
@@ -53,102 +63,131 @@ enum Recovery {
 enum Found {
     NoFde,
     NoRow,
-    Outermost,
-    Rules(Rules),
+    Row(Meaning, Option<PauthKey>, bool),
 }
 
 fn find(section: &SFrameSection<'_>, abi: Abi, pc: u64) -> Result<Found, SFrameError> {
     let Some(fde) = section.find_fde(pc)? else { return Ok(Found::NoFde) };
-    if is_outermost(&fde)? {
-        return Ok(Found::Outermost);
-    }
     let Some(fre) = fde.find_fre(section, pc)? else { return Ok(Found::NoRow) };
-    rules(section, abi, &fde, &fre)
+    let key = if is_mangled(&fre) { Some(key(&fde)?) } else { None };
+    Ok(Found::Row(meaning(section, abi, &fde, &fre)?, key, is_signal(&fde)?))
 }
 
-/// Whether a function without rows is an outermost frame: only in version 3,
-/// and if it is of default type.
-fn is_outermost(fde: &SFrameFDE) -> Result<bool, SFrameError> {
-    let SFrameFDE::V3(fde) = fde else { return Ok(false) };
-    Ok(fde.func_num_fres == 0 && matches!(fde.get_fde_type()?, v3::SFrameFDEType::Default))
+/// What is the same in each version of the crate's types.
+macro_rules! each {
+    ($of:expr, $type:ident, $it:ident => $what:expr) => {
+        match $of {
+            $type::V1($it) => $what,
+            $type::V2($it) => $what,
+            $type::V3($it) => $what,
+        }
+    };
 }
 
-fn key(is_b: bool) -> PauthKey {
-    if is_b { PauthKey::B } else { PauthKey::A }
+/// The same of a section and a function in it.
+macro_rules! both {
+    ($section:expr, $fde:expr, ($a:ident, $b:ident) => $what:expr) => {
+        match ($section, $fde) {
+            (SFrameSection::V1($a), SFrameFDE::V1($b)) => $what,
+            (SFrameSection::V2($a), SFrameFDE::V2($b)) => $what,
+            (SFrameSection::V3($a), SFrameFDE::V3($b)) => $what,
+            _ => return Err(SFrameError::UnsupportedVersion),
+        }
+    };
 }
 
-fn rules(
+fn key(fde: &SFrameFDE) -> Result<PauthKey, SFrameError> {
+    let key = each!(fde, SFrameFDE, it => it.func_info.get_aarch64_pauth_key()? as u8);
+    Ok(if key == 0 { PauthKey::A } else { PauthKey::B })
+}
+
+fn is_mangled(fre: &SFrameFRE) -> bool {
+    each!(fre, SFrameFRE, it => it.info.get_mangled_ra_p())
+}
+
+fn is_signal(fde: &SFrameFDE) -> Result<bool, SFrameError> {
+    match fde {
+        SFrameFDE::V3(fde) => fde.func_info.is_signal_frame(),
+        _ => Ok(false),
+    }
+}
+
+/// Whether rows repeat.
+fn is_mask(fde: &SFrameFDE) -> Result<bool, SFrameError> {
+    let pc_type = match fde {
+        SFrameFDE::V1(fde) => fde.func_info.get_fde_type()? as u8,
+        SFrameFDE::V2(fde) => fde.func_info.get_fde_type()? as u8,
+        SFrameFDE::V3(fde) => fde.func_info.get_fde_pctype()? as u8,
+    };
+    Ok(pc_type != 0)
+}
+
+fn meaning(
     section: &SFrameSection<'_>,
     abi: Abi,
     fde: &SFrameFDE,
     fre: &SFrameFRE,
-) -> Result<Found, SFrameError> {
+) -> Result<Meaning, SFrameError> {
+    if let (SFrameSection::V3(section), SFrameFDE::V3(fde), SFrameFRE::V3(fre)) = (section, fde, fre) {
+        let fde_type = fde.get_fde_type()?;
+        if fre.stack_offsets.is_empty() {
+            return Ok(Meaning::RaUndefined);
+        }
+        if matches!(fde_type, v3::SFrameFDEType::Flex) {
+            let rules = fre.get_flex_recovery_rules().ok_or(SFrameError::UnexpectedEndOfData)?;
+            return Ok(Meaning::Rules(Rules {
+                cfa: flexible(&rules.cfa),
+                ra: recovery(rules.ra.as_ref(), section.get_cfa_fixed_ra_offset()),
+                fp: recovery(rules.fp.as_ref(), section.get_cfa_fixed_fp_offset()),
+            }));
+        }
+    }
     let Roles { sp, fp, .. } = roles(abi);
-    let (words, mangled, signal, is_flex) = match (fde, fre) {
-        (SFrameFDE::V1(fde), SFrameFRE::V1(fre)) => {
-            let is_b = matches!(fde.func_info.get_aarch64_pauth_key()?, v1::SFrameAArch64PAuthKey::KeyB);
-            (fre.stack_offsets.len(), fre.info.get_mangled_ra_p().then(|| key(is_b)), false, false)
-        }
-        (SFrameFDE::V2(fde), SFrameFRE::V2(fre)) => {
-            let is_b = matches!(fde.func_info.get_aarch64_pauth_key()?, v2::SFrameAArch64PAuthKey::KeyB);
-            (fre.stack_offsets.len(), fre.info.get_mangled_ra_p().then(|| key(is_b)), false, false)
-        }
-        (SFrameFDE::V3(fde), SFrameFRE::V3(fre)) => {
-            let is_b = matches!(fde.func_info.get_aarch64_pauth_key()?, v3::SFrameAArch64PAuthKey::KeyB);
-            let is_flex = matches!(fde.get_fde_type()?, v3::SFrameFDEType::Flex);
-            let signal = fde.func_info.is_signal_frame()?;
-            (fre.stack_offsets.len(), fre.info.get_mangled_ra_p().then(|| key(is_b)), signal, is_flex)
-        }
-        _ => return Err(SFrameError::UnsupportedVersion),
-    };
-    // A row without data words says that RA is undefined.
-    if words == 0 {
-        return Ok(Found::Outermost);
-    }
-    if is_flex && let SFrameFRE::V3(fre) = fre {
-        let flex = fre.get_flex_recovery_rules().ok_or(SFrameError::UnexpectedEndOfData)?;
-        let rule = |rule: &v3::SFrameFlexRecoveryRule| Rule {
-            base: match rule.control.reg_p() {
-                true => Base::Register(rule.control.regnum().cast_unsigned()),
-                false => Base::Cfa,
-            },
-            offset: rule.offset.into(),
-            dereference: rule.control.deref_p(),
-        };
-        let recovery = |found: &Option<v3::SFrameFlexRecoveryRule>| match found {
-            Some(found) if !found.control.is_padding() => Recovery::Rule(rule(found)),
-            _ => Recovery::Unchanged,
-        };
-        let ra = match recovery(&flex.ra) {
-            Recovery::Unchanged if abi == Abi::Amd64 => at_cfa(-8),
-            other => other,
-        };
-        let cfa = rule(&flex.cfa);
-        // The crate decodes s390x's CFA offsets of default rows only.
-        let scale = abi == Abi::S390x;
-        let cfa = Rule { offset: if scale { cfa.offset * 8 + 160 } else { cfa.offset }, ..cfa };
-        return Ok(Found::Rules(Rules { cfa, ra, fp: recovery(&flex.fp), mangled, signal }));
-    }
+    // A row of versions 1 and 2 without data words has no CFA: the crate says
+    // nothing else of it, and can't print it.
     let offset = fre.get_cfa_offset(section)?.ok_or(SFrameError::UnexpectedEndOfData)?;
     let base = Base::Register(if fre.get_cfa_base_reg_id() == 0 { fp } else { sp });
-    let saved = |offset: Option<i32>| match offset {
-        None => Recovery::Unchanged,
-        // s390x: a register, or nowhere.
-        Some(0) if abi == Abi::S390x => Recovery::Unchanged,
-        Some(offset) if abi == Abi::S390x && offset & 1 == 1 => Recovery::Rule(Rule {
-            base: Base::Register((offset >> 1).cast_unsigned()),
+    // What the crate's documentation says of the offsets of s390x.
+    let saved = |offset: i32| match offset {
+        offset if abi == Abi::S390x && v3::s390x::offset_is_regnum(offset) => Recovery::Rule(Rule {
+            base: Base::Register(v3::s390x::offset_decode_regnum(offset).cast_unsigned()),
             offset: 0,
             dereference: false,
         }),
-        Some(offset) => at_cfa(offset.into()),
+        offset => at_cfa(offset.into()),
     };
-    Ok(Found::Rules(Rules {
+    let ra = match fre.get_ra_offset(section)? {
+        None => Recovery::Unchanged,
+        Some(v3::s390x::SFRAME_FRE_RA_OFFSET_INVALID) if abi == Abi::S390x => Recovery::Unchanged,
+        Some(offset) => saved(offset),
+    };
+    Ok(Meaning::Rules(Rules {
         cfa: Rule { base, offset: offset.into(), dereference: false },
-        ra: saved(fre.get_ra_offset(section)?),
-        fp: saved(fre.get_fp_offset(section)?),
-        mangled,
-        signal,
+        ra,
+        fp: fre.get_fp_offset(section)?.map_or(Recovery::Unchanged, saved),
     }))
+}
+
+/// A flexible rule as the crate documents it: base register or CFA, an offset
+/// that is added to it, and whether the value is loaded from there.
+fn flexible(rule: &v3::SFrameFlexRecoveryRule) -> Rule {
+    Rule {
+        base: match rule.control.reg_p() {
+            true => Base::Register(rule.control.regnum().cast_unsigned()),
+            false => Base::Cfa,
+        },
+        offset: rule.offset.into(),
+        dereference: rule.control.deref_p(),
+    }
+}
+
+/// No rule, or padding: "the fixed offsets apply or the entity is absent".
+fn recovery(rule: Option<&v3::SFrameFlexRecoveryRule>, fixed: i8) -> Recovery {
+    match rule {
+        Some(rule) if !rule.control.is_padding() => Recovery::Rule(flexible(rule)),
+        _ if fixed != 0 => at_cfa(fixed.into()),
+        _ => Recovery::Unchanged,
+    }
 }
 
 const fn at_cfa(offset: i64) -> Recovery {
@@ -159,6 +198,10 @@ fn malformed(error: &SFrameError) -> End {
     End::with_message(EndKind::Malformed, error.to_string())
 }
 
+/// In how many frames in a row calls may have left SP alone, where the return
+/// address is in a register.
+const SAME_SP: u32 = 8;
+
 impl SimpleFrame {
     fn walk(&self, open: &Open, stop: &Stop, memory: &mut Memory<'_>) -> Backtrace {
         let Roles { sp: sp_number, fp: fp_number, ra: ra_number } = roles(open.abi);
@@ -166,6 +209,7 @@ impl SimpleFrame {
         let mut fp = Ok(register(stop, fp_number));
         let (mut pc, mut is_return) = (stop.pc.0, false);
         let mut frames = Vec::new();
+        let mut same_sp = 0;
         let end = loop {
             let is_topmost = frames.is_empty();
             let mut this = frame(pc, None, fp);
@@ -176,8 +220,8 @@ impl SimpleFrame {
             }
             let address = if is_return { pc.wrapping_sub(1) } else { pc };
             let found = self.find(open, address);
-            let rules = match found {
-                Ok(Found::Rules(rules)) => rules,
+            let (rules, mangled, signal) = match found {
+                Ok(Found::Row(Meaning::Rules(rules), mangled, signal)) => (rules, mangled, signal),
                 other => {
                     frames.push(this);
                     break match other {
@@ -219,8 +263,9 @@ impl SimpleFrame {
             };
             this.cfa = Some(Address(cfa));
             let caller_sp = if open.abi == Abi::S390x { cfa.wrapping_sub(160) } else { cfa };
-            let progress = if is_return { caller_sp > sp } else { caller_sp >= sp };
-            if !progress && !rules.signal {
+            same_sp = if is_return && caller_sp == sp { same_sp + 1 } else { 0 };
+            let at_most = if open.abi == Abi::Amd64 { 0 } else { SAME_SP };
+            if (caller_sp < sp || same_sp > at_most) && !signal {
                 frames.push(this);
                 break End { cfa: this.cfa, ..End::of(EndKind::NoProgress) };
             }
@@ -235,15 +280,15 @@ impl SimpleFrame {
                 }
                 Recovery::Unchanged => fp,
             };
-            if let (Some(key), Ok(ra)) = (rules.mangled, &ra) {
+            if let (Some(key), Ok(ra)) = (mangled, &ra) {
                 this.mangled = Some(Mangled { value: Address(*ra), key });
             }
             frames.push(this);
             match ra {
-                Ok(ra) => pc = if rules.mangled.is_some() { strip(open, ra) } else { ra },
+                Ok(ra) => pc = if mangled.is_some() { strip(open, ra) } else { ra },
                 Err(end) => break end,
             }
-            (is_return, sp, fp) = (!rules.signal, caller_sp, caller_fp);
+            (is_return, sp, fp) = (!signal, caller_sp, caller_fp);
         };
         Backtrace { frames, end }
     }
@@ -263,7 +308,8 @@ impl SimpleFrame {
 
 impl Unwinder for SimpleFrame {
     fn hello(&self) -> Hello {
-        Hello { section: vec![SectionPart::Lookups], ..Hello::new("simple-frame-rs", "0.3.0", "sframe") }
+        let section = vec![SectionPart::Fdes, SectionPart::Lookups];
+        Hello { section, ..Hello::new("simple-frame-rs", "0.3.0", "sframe") }
     }
 
     fn open(&mut self, open: &Open) -> Result<(), String> {
@@ -279,82 +325,170 @@ impl Unwinder for SimpleFrame {
     }
 
     fn section(&mut self, question: &SectionQuestion) -> Result<SectionAnswer, String> {
-        let reject = Reject { kind: RejectKind::Unspecified, offset: None };
         let section = match SFrameSection::from(&question.bytes.0, question.address.0) {
             Ok(section) => section,
-            Err(_) => return Ok(SectionAnswer { reject: Some(reject), ..SectionAnswer::default() }),
+            Err(_) => return Ok(SectionAnswer { reject: Some(REJECT), ..SectionAnswer::default() }),
         };
+        let abi = abi_of(&section);
+        let count = each!(&section, SFrameSection, it => it.get_fde_count());
+        let fdes = (0..count).map(|index| describe(&section, abi, index).unwrap_or_else(|_| rejected()));
         let lookups = question.lookups.iter().map(|asked| {
             let pc = if asked.return_address { asked.pc.0.wrapping_sub(1) } else { asked.pc.0 };
-            let answer = look_up(&section, pc).unwrap_or(Answer::Reject(reject.clone()));
+            let answer = look_up(&section, abi, pc).unwrap_or(Answer::Reject(REJECT));
             Lookup { pc: asked.pc, return_address: asked.return_address, answer }
         });
-        Ok(SectionAnswer { lookups: Some(lookups.collect()), ..SectionAnswer::default() })
+        let (fdes, lookups) = (Some(fdes.collect()), Some(lookups.collect()));
+        Ok(SectionAnswer { fdes, lookups, ..SectionAnswer::default() })
     }
 }
 
-/// The positions of function and row, which the crate does not tell: those
-/// that are the same as what it has found.
-fn look_up(section: &SFrameSection<'_>, pc: u64) -> Result<Answer, SFrameError> {
+/// The kinds of errors of the crate are others.
+const REJECT: Reject = Reject { kind: RejectKind::Unspecified, offset: None };
+
+fn abi_of(section: &SFrameSection<'_>) -> Abi {
+    match each!(section, SFrameSection, it => it.get_abi() as u8) {
+        0 => Abi::Aarch64Be,
+        1 => Abi::Aarch64,
+        2 => Abi::Amd64,
+        _ => Abi::S390x,
+    }
+}
+
+fn get_fde(section: &SFrameSection<'_>, index: u32) -> Result<SFrameFDE, SFrameError> {
+    let fde = match section {
+        SFrameSection::V1(section) => section.get_fde(index)?.map(SFrameFDE::V1),
+        SFrameSection::V2(section) => section.get_fde(index)?.map(SFrameFDE::V2),
+        SFrameSection::V3(section) => section.get_fde(index)?.map(SFrameFDE::V3),
+    };
+    fde.ok_or(SFrameError::UnexpectedEndOfData)
+}
+
+/// A function's rows, as far as the crate reads them, and why no further.
+fn rows_of(section: &SFrameSection<'_>, fde: &SFrameFDE) -> (Vec<SFrameFRE>, Option<SFrameError>) {
+    let mut rows = Vec::new();
+    let mut row = |fre| {
+        rows.push(fre);
+        Ok(())
+    };
+    let read = match (section, fde) {
+        (SFrameSection::V1(section), SFrameFDE::V1(fde)) => {
+            fde.iter_fre(section).for_each(|fre| row(SFrameFRE::V1(fre)))
+        }
+        (SFrameSection::V2(section), SFrameFDE::V2(fde)) => {
+            fde.iter_fre(section).for_each(|fre| row(SFrameFRE::V2(fre)))
+        }
+        (SFrameSection::V3(section), SFrameFDE::V3(fde)) => {
+            fde.iter_fre(section).for_each(|fre| row(SFrameFRE::V3(fre)))
+        }
+        _ => Err(SFrameError::UnsupportedVersion),
+    };
+    (rows, read.err())
+}
+
+const fn rejected() -> Fde {
+    Fde {
+        reject: Some(REJECT),
+        start: None,
+        size: None,
+        fre_type: FreType::Addr1,
+        pc_type: PcType::Inc,
+        fde_type: FdeType::Default,
+        pauth_key: PauthKey::A,
+        signal: false,
+        rep_size: 0,
+        outermost: false,
+        rows: Vec::new(),
+    }
+}
+
+/// A function by the crate's getters. It has none that says that a function
+/// without rows is an outermost frame.
+fn describe(section: &SFrameSection<'_>, abi: Abi, index: u32) -> Result<Fde, SFrameError> {
+    let fde = get_fde(section, index)?;
+    let fre_type = match each!(&fde, SFrameFDE, it => it.func_info.get_fre_type()? as u8) {
+        0 => FreType::Addr1,
+        1 => FreType::Addr2,
+        _ => FreType::Addr4,
+    };
+    let (fde_type, rep_size) = match &fde {
+        SFrameFDE::V1(_) => (FdeType::Default, 0),
+        SFrameFDE::V2(fde) => (FdeType::Default, fde.func_rep_size),
+        SFrameFDE::V3(fde) => match fde.get_fde_type()? {
+            v3::SFrameFDEType::Default => (FdeType::Default, fde.func_rep_size),
+            v3::SFrameFDEType::Flex => (FdeType::Flex, fde.func_rep_size),
+        },
+    };
+    let (fres, error) = rows_of(section, &fde);
+    let mut rows = Vec::new();
+    for fre in &fres {
+        match meaning(section, abi, &fde, fre) {
+            Ok(meaning) => rows.push(Row::Rules(in_words(abi, fre, &meaning))),
+            Err(_) => {
+                rows.push(Row::Reject(REJECT));
+                break;
+            }
+        }
+    }
+    if error.is_some() && rows.len() == fres.len() {
+        rows.push(Row::Reject(REJECT));
+    }
+    Ok(Fde {
+        reject: None,
+        start: Some(Number(both!(section, &fde, (section, fde) => fde.get_pc(section)))),
+        size: Some(each!(&fde, SFrameFDE, it => it.func_size)),
+        fre_type,
+        pc_type: if is_mask(&fde)? { PcType::Mask } else { PcType::Inc },
+        fde_type,
+        pauth_key: key(&fde)?,
+        signal: is_signal(&fde)?,
+        rep_size,
+        outermost: false,
+        rows,
+    })
+}
+
+/// A row in the words of the vectors.
+fn in_words(abi: Abi, fre: &SFrameFRE, meaning: &Meaning) -> RowRules {
+    let Roles { sp, fp, .. } = roles(abi);
+    let equation = |rule: Rule| Equation {
+        base: match rule.base {
+            Base::Cfa => EquationBase::Cfa,
+            Base::Register(number) if number == sp => EquationBase::Sp,
+            Base::Register(number) if number == fp => EquationBase::Fp,
+            Base::Register(number) => EquationBase::Register(number),
+        },
+        offset: rule.offset,
+        dereference: rule.dereference,
+    };
+    let recovery = |recovery| match recovery {
+        Recovery::Unchanged => RowRecovery::Unchanged,
+        Recovery::Rule(rule) => RowRecovery::Rule(equation(rule)),
+    };
+    let (cfa, ra, fp) = match meaning {
+        Meaning::RaUndefined => (None, RowRecovery::Undefined, None),
+        Meaning::Rules(rules) => (Some(equation(rules.cfa)), recovery(rules.ra), Some(recovery(rules.fp))),
+    };
+    let start = each!(fre, SFrameFRE, it => it.start_address.get());
+    RowRules { start, cfa, ra, fp, mangled: is_mangled(fre) }
+}
+
+/// What a look-up finds. The crate tells no positions: they are those of what
+/// is the same as what it has found.
+fn look_up(section: &SFrameSection<'_>, abi: Abi, pc: u64) -> Result<Answer, SFrameError> {
     let Some(fde) = section.find_fde(pc)? else { return Ok(Answer::NoFde) };
-    macro_rules! position {
-        ($section:expr, $fde:expr, $start:ident) => {{
-            let mut index = 0;
-            loop {
-                let Some(other) = $section.get_fde(index)? else {
-                    return Err(SFrameError::UnexpectedEndOfData);
-                };
-                let same = other.get_pc($section) == $fde.get_pc($section)
-                    && other.func_size == $fde.func_size
-                    && other.$start == $fde.$start;
-                if same {
-                    break index as usize;
-                }
-                index += 1;
-            }
-        }};
+    let same = |other: &SFrameFDE| format!("{other:?}") == format!("{fde:?}");
+    let mut index = 0;
+    while !same(&get_fde(section, index)?) {
+        index += 1;
     }
-    // It finds rows of functions of any type; whoever applies them has to ask for it.
-    let is_flex = match &fde {
-        SFrameFDE::V3(fde) => matches!(fde.get_fde_type()?, v3::SFrameFDEType::Flex),
-        _ => false,
-    };
-    let index = match (section, &fde) {
-        (SFrameSection::V1(section), SFrameFDE::V1(fde)) => position!(section, fde, func_start_fre_off),
-        (SFrameSection::V2(section), SFrameFDE::V2(fde)) => position!(section, fde, func_start_fre_off),
-        (SFrameSection::V3(section), SFrameFDE::V3(fde)) => position!(section, fde, func_start_fre_off),
-        _ => return Err(SFrameError::UnsupportedVersion),
-    };
-    if is_outermost(&fde)? {
-        return Ok(Answer::Outermost(index));
-    }
+    let index = index as usize;
     let Some(fre) = fde.find_fre(section, pc)? else { return Ok(Answer::NoRow(index)) };
-    if is_flex
-        && let SFrameFRE::V3(fre) = &fre
-        && !fre.stack_offsets.is_empty()
-        && fre.get_flex_recovery_rules().is_none()
-    {
-        return Err(SFrameError::UnexpectedEndOfData);
-    }
-    macro_rules! row {
-        ($section:expr, $fde:expr, $fre:expr) => {{
-            let mut rows = $fde.iter_fre($section);
-            let (mut row, mut found) = (0, None);
-            while let Some(other) = rows.next()? {
-                if other.start_address.get() == $fre.start_address.get() {
-                    // Of several that start there, look-ups take the last one.
-                    found = Some(row);
-                }
-                row += 1;
-            }
-            found.ok_or(SFrameError::UnexpectedEndOfData)?
-        }};
-    }
-    let row = match (section, &fde, &fre) {
-        (SFrameSection::V1(section), SFrameFDE::V1(fde), SFrameFRE::V1(fre)) => row!(section, fde, fre),
-        (SFrameSection::V2(section), SFrameFDE::V2(fde), SFrameFRE::V2(fre)) => row!(section, fde, fre),
-        (SFrameSection::V3(section), SFrameFDE::V3(fde), SFrameFRE::V3(fre)) => row!(section, fde, fre),
-        _ => return Err(SFrameError::UnsupportedVersion),
-    };
-    Ok(Answer::Row(index, row))
+    // Whoever applies the row asks for its rules.
+    meaning(section, abi, &fde, &fre)?;
+    let (rows, _) = rows_of(section, &fde);
+    let same = |other: &SFrameFRE| format!("{other:?}") == format!("{fre:?}");
+    // Of rows that are the same, it takes the last one, and of those that
+    // repeat the first.
+    let row = if is_mask(&fde)? { rows.iter().position(same) } else { rows.iter().rposition(same) };
+    row.map(|row| Answer::Row(index, row)).ok_or(SFrameError::UnexpectedEndOfData)
 }

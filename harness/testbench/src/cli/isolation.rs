@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
+use sframe_testbench::address_space;
 use sframe_testbench::isolate::{self, Isolation};
 use sframe_testbench::unwind::sframe_unwinder;
 use wait_timeout::ChildExt as _;
@@ -124,7 +125,7 @@ impl ChildOptions {
 
     fn limit(&self) -> std::io::Result<()> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        isolate::limit(Some(self.limits.memory))
+        address_space::limit(self.limits.memory)
     }
 
     /// None if it took too long, and is dead.

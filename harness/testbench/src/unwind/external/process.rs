@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wait_timeout::ChildExt as _;
 
+use crate::address_space;
 use crate::child;
 use crate::spec::Verdict;
 
@@ -80,14 +81,12 @@ impl Process {
         longest: usize,
     ) -> std::io::Result<Self> {
         let (program, arguments) = words.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // A group of its own, so that its own children end with it.
-            .process_group(0)
-            .spawn()?;
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own, so that its own children end with it.
+        command.process_group(0);
+        // AddressSanitizer maps terabytes, of which it touches little.
+        let mut child = address_space::unlimited(|| command.spawn())?;
         let (requests, to_write) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         // A process that writes without being asked waits for the bench.
