@@ -131,8 +131,8 @@ impl CallStack {
     /// They are not while SP points into fresh memory and the next call or
     /// indirect branch has yet to show what that means: the frame has moved
     /// there, or a new context is about to begin. Nor are they between the
-    /// instruction that loads SP from a saved context, which ends the frames
-    /// above it, and the branch into the frame that is left; nor in a retpoline
+    /// instruction that loads SP from a saved context, or moves it past frames,
+    /// which ends these, and the branch into the frame that is left; nor in a retpoline
     /// within the calling function, whose call is that of the function which it
     /// will jump to.
     #[must_use]

@@ -9,7 +9,7 @@ use unicorn_engine::{HookType, MemType, Prot, TlbEntry, TlbType, Unicorn, X86Ins
 
 use crate::address_space::{AddressSpace, MapError};
 use crate::call_stack::{Bottom, Signature};
-use crate::cpu::{AuthenticationKey, Control, Cpu, Link, Source, StackPointer, Unreported};
+use crate::cpu::{AuthenticationKey, BranchTarget, Control, Cpu, Link, Source, StackPointer, Unreported};
 use crate::effect_cache::{EffectCache, with_code};
 use crate::image::{Image, LoadError};
 use crate::images::Images;
@@ -19,7 +19,7 @@ use crate::outcome::{Broken, End, Outcome};
 use crate::places::Places;
 use crate::process::{self, Pattern, ProcessError};
 use crate::signal::{Pause, Signals};
-use crate::witness::{Action, Callee, Movement, Place, Witness, WitnessFaults};
+use crate::witness::{Action, Branch, Callee, Movement, Place, Witness, WitnessFaults};
 
 /// How a program is started.
 #[derive(Clone, Debug)]
@@ -413,12 +413,8 @@ impl<'o> Run<'o> {
             movement,
             fall_through: effect.is_conditional.then(|| pc.wrapping_add(size.into())),
         };
-        self.witness.follow(Place { pc, sp, fp }, time, action, || {
-            let register = with_code(self.cpu, &self.space, pc, |code| (self.cpu.return_register)(code))?;
-            let target = unicorn.reg_read(register).ok()?;
-            // Without the authentication code that `retaa` expects.
-            Some(target & (u64::MAX >> (64 - self.cpu.address_bits)))
-        });
+        let (cpu, space) = (self.cpu, &self.space);
+        self.witness.follow(Place { pc, sp, fp }, time, action, || branch(cpu, space, unicorn, pc, sp));
         if self.signals_wait() {
             self.deliver_pending();
             return;
@@ -589,4 +585,22 @@ impl<'o> Run<'o> {
         }
         code
     }
+}
+
+/// Where an indirect branch leads, as far as its code tells.
+fn branch(cpu: &Cpu, space: &AddressSpace, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> Option<Branch> {
+    let look = |pc| {
+        with_code(cpu, space, pc, |code| Some(((cpu.branch_target)(code)?, !(cpu.is_conditional)(code))))
+    };
+    let (target, is_certain) = match look(pc)? {
+        (BranchTarget::Instruction(distance), _) => look(pc.wrapping_add_signed(distance))?,
+        found => found,
+    };
+    let to = match target {
+        BranchTarget::Register(register) => unicorn.reg_read(register).ok()?,
+        BranchTarget::Stack => space.read_u64(sp)?,
+        BranchTarget::Instruction(_) => return None,
+    };
+    // Without the authentication code that `retaa` expects.
+    Some(Branch { to: to & (u64::MAX >> (64 - cpu.address_bits)), is_certain })
 }

@@ -10,7 +10,8 @@
 //!   trap and its first instruction replaces the return address, as retpolines do.
 //! - An indirect branch to a record's return address, with SP as it was at the
 //!   call, is the return. ABIs return by more than one instruction, and
-//!   conditionally too: one that is not taken moves nothing. Where calls leave SP
+//!   conditionally too: one that is not taken moves nothing, nor does one that
+//!   first executes another instruction. Where calls leave SP
 //!   alone, a return instruction to that address is the return whatever SP is:
 //!   prologues and epilogues that were outlined into functions have moved it.
 //! - SP beyond its value at the call ends the call as well: `longjmp`, unwinding
@@ -22,7 +23,10 @@
 //!   the call that was made from it with the same SP has ended too. Where each
 //!   frame's last call was made tells which frame that is, since tail calls lead
 //!   to functions that nobody has called. Where several frames have the same SP,
-//!   the function does.
+//!   the function does. `setjmp` is a call that returns twice: where control
+//!   arrives at a return address, with SP as a call had that returned there, the
+//!   frame is the one that it returned to, in whatever part of its function its
+//!   last call was made.
 //! - SP that comes from memory, or from a register that was not computed from SP
 //!   or FP, may point to another stack. Where frames were left there before, they
 //!   are the call stack again. In fresh memory the next transfer of control tells
@@ -37,7 +41,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::call_stack::{Bottom, CallStack, Record, Signature};
 use crate::control_flow::ControlFlow;
@@ -68,6 +72,10 @@ pub struct WitnessFaults {
     pub misses_pc_fetches: bool,
     /// Takes the calls over speculation traps for calls of functions.
     pub misses_speculation_traps: bool,
+    /// Takes what leaves for a landing pad for the callee of the frame there.
+    pub misses_landings: bool,
+    /// Forgets where calls have returned to.
+    pub misses_second_returns: bool,
     /// Takes conditional branches for taken ones.
     pub misses_conditions: bool,
     /// Demands that SP be as it was at the call for each return.
@@ -111,6 +119,14 @@ impl Action {
 
     /// Of a system call that loads all registers.
     const LOADED: Self = Self { control: Control::Indirect, movement: Movement::Foreign, fall_through: None };
+}
+
+/// Where an indirect branch is about to lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Branch {
+    pub(crate) to: u64,
+    /// Whether it depends on no condition.
+    pub(crate) is_certain: bool,
 }
 
 /// What a call leads to.
@@ -217,6 +233,30 @@ impl Callees {
     }
 }
 
+/// A frame that is running or waits for a callee: the number of calls below it,
+/// and when the innermost of these was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Frame {
+    depth: usize,
+    since: u64,
+}
+
+/// The frame that a call has returned to last, by return address and SP.
+#[derive(Debug, Default)]
+struct Returned(FxHashMap<(u64, u64), Frame>);
+
+impl Returned {
+    /// What is remembered is forgotten when it is as many places.
+    const LIMIT: usize = 1 << 19;
+
+    fn insert(&mut self, pc: u64, sp: u64, frame: Frame) {
+        if self.0.len() >= Self::LIMIT {
+            self.0.clear();
+        }
+        self.0.insert((pc, sp), frame);
+    }
+}
+
 /// Follows the program and keeps its [`CallStack`].
 #[derive(Debug)]
 pub(crate) struct Witness {
@@ -243,6 +283,8 @@ pub(crate) struct Witness {
     parked_size: usize,
     /// First instructions of all callees so far, and of what nobody called.
     callees: Callees,
+    /// Where calls have returned to.
+    returned: Returned,
     /// Whether the next instruction is the first of all.
     starts: bool,
     control_flow: ControlFlow,
@@ -268,6 +310,7 @@ impl Witness {
             resumed: None,
             parked_size: 0,
             callees: Callees::default(),
+            returned: Returned::default(),
             starts: true,
             control_flow: ControlFlow::default(),
         }
@@ -292,6 +335,7 @@ impl Witness {
         self.restored = None;
         self.left = None;
         self.resumed = None;
+        self.returned.0.clear();
         self.starts = true;
     }
 
@@ -379,14 +423,14 @@ impl Witness {
     }
 
     /// Takes note of the next instruction, before it executes. Calls that the
-    /// last one has ended are taken off the call stack. `target` is where it
-    /// leads, if it is a return instruction.
+    /// last one has ended are taken off the call stack. `branch` is where it
+    /// leads, if it is an indirect branch and its code tells.
     pub(crate) fn follow(
         &mut self,
         at: Place,
         time: u64,
         action: Action,
-        target: impl FnOnce() -> Option<u64>,
+        branch: impl Fn() -> Option<Branch>,
     ) {
         let Place { pc, sp, fp } = at;
         if std::mem::take(&mut self.starts) {
@@ -395,13 +439,19 @@ impl Witness {
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }
-        let taken = self.previous.action.fall_through != Some(pc) || self.faults.misses_conditions;
+        // What executes another instruction is seen twice, and has led nowhere yet.
+        let stays = [self.previous.action.fall_through, Some(self.previous.pc)].contains(&Some(pc));
+        let taken = !(self.previous.action.fall_through.is_some() && stays) || self.faults.misses_conditions;
         let arrives = taken && self.previous.action.control.is_indirect();
         if self.unsettled.is_none() {
-            self.give_up(sp, || if arrives { Some(pc) } else { target() });
+            let returns = || branch().filter(|_| action.control == Control::Return);
+            self.give_up(sp, || if arrives { Some(pc) } else { returns().map(|branch| branch.to) });
         }
         if arrives {
             self.arrive(at);
+        }
+        if self.lands(action, branch) {
+            self.current.call_stack.settled = false;
         }
         self.previous = Previous { action, time, pc, sp, fp };
     }
@@ -437,6 +487,16 @@ impl Witness {
             self.restored = Some(sp);
             self.current.call_stack.settled &= self.top().is_none_or(|top| sp != top.caller_sp);
         }
+    }
+
+    /// Whether the next instruction leads from frames that were given up, not to
+    /// where the innermost call returns to, but into its callee or another frame.
+    fn lands(&self, next: Action, branch: impl FnOnce() -> Option<Branch>) -> bool {
+        let elsewhere = |to| self.top().is_none_or(|top| top.return_address != to);
+        !self.faults.misses_landings
+            && self.left.is_some()
+            && next.control.is_indirect()
+            && branch().is_some_and(|branch| branch.is_certain && elsewhere(branch.to))
     }
 
     /// Whether the innermost call returns to `target`, with another SP than it
@@ -483,7 +543,21 @@ impl Witness {
         };
         if top.return_address == pc && top.caller_sp == sp && !top.interrupted {
             self.control_flow.returns += 1;
-        } else if moves_sp {
+            self.current.call_stack.pop();
+            return self.returned.insert(pc, sp, self.innermost());
+        }
+        let second = self.returned.0.get(&(pc, sp)).copied();
+        if let Some(frame) = second.filter(|frame| restored && self.is_there(*frame)) {
+            if self.faults.misses_nonlocal_exits {
+                return;
+            }
+            self.control_flow.nonlocal_exits += 1;
+            let lost = self.current.call_stack.records().len() - frame.depth;
+            self.control_flow.frames_given_up += lost as u64;
+            self.current.call_stack.truncate(frame.depth);
+            return;
+        }
+        if moves_sp {
             self.control_flow.outlined_frames += 1;
         } else if let Some(depth) = self.returns_further(pc, sp).filter(|_| is_return || restored) {
             let lost = self.current.call_stack.records().len() - depth - 1;
@@ -509,6 +583,25 @@ impl Witness {
             }
         }
         self.current.call_stack.pop();
+    }
+
+    /// The innermost frame.
+    fn innermost(&self) -> Frame {
+        let records = self.current.call_stack.records();
+        Frame { depth: records.len(), since: records.last().map_or(0, |call| call.since) }
+    }
+
+    /// Whether a frame on the current stack has not ended.
+    fn is_there(&self, frame: Frame) -> bool {
+        let first = self.current.stacks.last().map_or(0, |stack| stack.first);
+        let records = self.current.call_stack.records();
+        let call = frame.depth.checked_sub(1).map(|last| records.get(last));
+        !self.faults.misses_second_returns
+            && (first..=records.len()).contains(&frame.depth)
+            && match call {
+                Some(call) => call.is_some_and(|call| call.since == frame.since),
+                None => true,
+            }
     }
 
     /// Whether a call was made from this function. Its return address may be

@@ -154,9 +154,14 @@ fn difference(
         let sp = expected.sp;
         let passed = |call: &&Call| call.sp.stack() == sp.stack() && call.sp.offset < sp.offset;
         let lost = expected.calls.iter().rev().take_while(passed).count();
-        matches |= is(&expected.calls[..expected.calls.len() - lost], bottom);
+        let left = &expected.calls[..expected.calls.len() - lost];
+        // Control that goes to where the innermost of these returns to does return.
+        let returns = |next: &Expected| {
+            left.last().is_some_and(|call| layout.address(call.return_address) == layout.address(next.at))
+        };
+        matches |= is(left, bottom) && (expected.window != Window::Landing || next.is_some_and(returns));
     }
-    if expected.window == Window::Loaded {
+    if matches!(expected.window, Window::Landing | Window::Loaded) {
         // Or where control is about to go.
         matches |= next.is_some_and(|next| is(&next.calls, bottom_of(next)));
     }
@@ -187,7 +192,9 @@ fn check(isa: &'static Isa, actions: &[Action], witness_faults: WitnessFaults) -
         let start = *start.get_or_insert(Start { sp: moment.sp, fp: moment.fp });
         wrong = match program.trace.get(time) {
             Some(expected) => {
-                let next = program.trace[time..].iter().find(|next| next.window != Window::Loaded);
+                let next = program.trace[time..]
+                    .iter()
+                    .find(|next| !matches!(next.window, Window::Landing | Window::Loaded));
                 difference(isa, &layout, start, expected, next, moment)
             }
             None => Some("there are more instructions than the generator knows".to_owned()),
@@ -230,6 +237,7 @@ fn action() -> impl Strategy<Value = Action> {
         2 => byte().prop_map(|how| Action::Jump { how }),
         3 => (byte(), byte()).prop_map(|(which, how)| Action::JumpAfterCall { which, how }),
         1 => Just(Action::FetchPc),
+        1 => Just(Action::FarPart),
         3 => (byte(), byte()).prop_map(|(frames, how)| Action::Discard { frames, how }),
         3 => (byte(), byte()).prop_map(|(buffer, how)| Action::Save { buffer, how }),
         4 => (byte(), byte()).prop_map(|(buffer, how)| Action::Restore { buffer, how }),
@@ -309,6 +317,7 @@ fn faults_of_the_witness_are_noticed_on_every_abi() {
         ("nonlocal exits", WitnessFaults { misses_nonlocal_exits: true, ..none }),
         ("stack switches", WitnessFaults { misses_stack_switches: true, ..none }),
         ("PC fetches", WitnessFaults { misses_pc_fetches: true, ..none }),
+        ("landings", WitnessFaults { misses_landings: true, ..none }),
     ] {
         for isa in ALL {
             assert!(is_noticed(isa, faults), "{name} on {}", isa.cpu.name);
@@ -336,7 +345,8 @@ fn faults_of_the_witness_are_noticed_where_an_abi_has_what_they_miss() {
 mod kept {
     use super::{ALL, Action, WitnessFaults, check};
     use Action::{
-        Begin, Call, Discard, Frame, Land, Restore, Resume, Return, Save, SwitchBack, SwitchStack, TailCall,
+        Begin, Call, Discard, FarPart, Frame, Land, Restore, Resume, Return, Save, SwitchBack, SwitchStack,
+        TailCall,
     };
 
     const CALL: Action = Call { how: 0, callee: 0, comes_back_by_jump: false };
@@ -363,6 +373,27 @@ mod kept {
             if let Err(error) = check(isa, actions, WitnessFaults::default()) {
                 panic!("{error}");
             }
+        }
+    }
+
+    /// What generated cases rarely have: two frames of one function, of which the
+    /// inner one has saved a context and makes its call in another part of memory.
+    #[test]
+    fn a_second_return_to_the_frame_whose_call_was_made_in_a_far_part_of_its_function() {
+        let actions = [
+            CALL_REENTERING,
+            FRAME,
+            CALL_AGAIN,
+            FRAME,
+            Save { buffer: 0, how: 1 },
+            FarPart,
+            CALL,
+            Restore { buffer: 0, how: 0 },
+        ];
+        right(&actions);
+        for isa in ALL {
+            let faults = WitnessFaults { misses_second_returns: true, ..WitnessFaults::default() };
+            assert!(check(isa, &actions, faults).is_err(), "{}", isa.cpu.name);
         }
     }
 

@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::PauthMask;
 use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
 
+use crate::disassembly::Disassembly;
 use crate::spec::Trace;
+use crate::stores::LastStores;
 use crate::target::Target;
 
 /// The traces that a program leaves, as far as its file does not tell.
@@ -117,6 +119,7 @@ struct Mismatch {
     record: usize,
     address: u64,
     expected: u64,
+    found: Option<u64>,
 }
 
 impl CrossCheck {
@@ -163,15 +166,23 @@ impl CrossCheck {
     ///
     /// # Errors
     /// A trace says something else than the call stack.
-    pub(crate) fn instruction(&mut self, moment: &Moment<'_>) -> Result<(), String> {
+    pub(crate) fn instruction(
+        &mut self,
+        moment: &Moment<'_>,
+        stores: &LastStores,
+        target: &Target<'_>,
+    ) -> Result<(), String> {
         let records = moment.call_stack.records();
         // The innermost record's callee is still arranging its frame.
         let inner = records.len().saturating_sub(1);
         self.checked = self.checked.min(moment.call_stack.kept()).min(inner);
         while self.checked < inner {
             let (record, next) = (&records[self.checked], &records[self.checked + 1]);
-            self.compare(record, next, self.checked, moment.memory)
-                .map_err(|mismatch| mismatch.describe(moment))?;
+            if let Err(mismatch) = self.compare(record, next, self.checked, moment.memory)
+                && !mismatch.is_replaced(record, stores, target)
+            {
+                return Err(mismatch.describe(moment));
+            }
             self.checked += 1;
         }
         if self.traces.frame_pointers
@@ -241,15 +252,25 @@ impl CrossCheck {
         if found.is_some_and(|found| found == expected || self.pauth.strip(found) == expected) {
             Ok(())
         } else {
-            Err(Mismatch { trace, record, address, expected })
+            Err(Mismatch { trace, record, address, expected, found })
         }
     }
 }
 
 impl Mismatch {
+    /// Whether the program itself has put another return address in place of that
+    /// of the call: code by which exceptions land somewhere else does so.
+    fn is_replaced(&self, call: &Record, stores: &LastStores, target: &Target<'_>) -> bool {
+        let at = |address| Disassembly::one(target.module_at(address)?, address);
+        let stored = stores.last(self.address).filter(|store| store.time > call.since);
+        self.trace == Trace::ReturnAddresses
+            && self.found.is_some_and(|found| at(found).is_some())
+            && stored.and_then(|store| at(store.pc)).is_some_and(|instruction| !instruction.calls)
+    }
+
     fn describe(&self, moment: &Moment<'_>) -> String {
-        let Self { trace, record, address, expected } = self;
-        let found = match moment.memory.read_u64(*address) {
+        let Self { trace, record, address, expected, found } = self;
+        let found = match found {
             Some(found) => format!("{found:#x}"),
             None => "nothing".to_owned(),
         };

@@ -620,7 +620,7 @@ impl Observer for Examiner<'_, '_, '_> {
         if !compares {
             return flow;
         }
-        if let Err(doubt) = self.cross_check.instruction(moment) {
+        if let Err(doubt) = self.cross_check.instruction(moment, &self.stores, self.target) {
             self.doubt = Some(doubt);
             return Flow::Stop;
         }

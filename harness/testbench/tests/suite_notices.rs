@@ -783,17 +783,32 @@ fn the_call_stack_is_compared_with_every_trace_that_there_is() {
     assert_eq!(seen, expected.collect());
 }
 
-/// A program that overwrites its return addresses, and does not say so.
-#[test]
-fn a_trace_that_disagrees_with_the_call_stack_breaks_the_case() {
-    let bytes = build("gnu-2.47/amd64/overwritten.O2");
+/// What overwritten.O0 leaves of its calls, compared with its call stack.
+fn overwritten_with(traces: Traces) -> (Examination, Option<String>) {
+    let bytes = build("gnu-2.47/amd64/overwritten.O0");
     let target = Target::open(&bytes).expect("a target");
-    let traces = Traces::of_build("amd64", &[], "");
     let look = Look { traces, ..Look::default() };
     let mut unwinder = sframe_unwinder(&target);
     let examination = examine(&target, &mut *unwinder, &look, &Options::default()).expect("a machine");
-    let doubt = broken_reason(&examination, &target, 0).expect("a reason");
-    assert!(doubt.contains("return-addresses"), "{doubt}");
+    let reason = broken_reason(&examination, &target, 0);
+    (examination, reason)
+}
+
+/// A program that overwrites a frame pointer that was saved, and does not say so.
+#[test]
+fn a_trace_that_disagrees_with_the_call_stack_breaks_the_case() {
+    let (_, reason) = overwritten_with(Traces { frame_pointers: true, ..Traces::default() });
+    let doubt = reason.expect("a reason");
+    assert!(doubt.contains("frame-pointers"), "{doubt}");
+}
+
+/// As code does by which exceptions land elsewhere. The call stack is not
+/// doubted, and the section is judged by it.
+#[test]
+fn a_return_address_that_the_program_replaces_breaks_nothing() {
+    let (examination, reason) = overwritten_with(Traces { return_addresses: true, ..Traces::default() });
+    assert_eq!(reason, None);
+    assert_eq!(verdicts(&examination), BTreeSet::from(["wrong-fp".to_owned(), "wrong-ra".to_owned()]));
 }
 
 /// The unwinder tells what the section says of signatures; here it says

@@ -4,8 +4,8 @@ use goblin::elf::header::EM_AARCH64;
 use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM64CP, Unicorn, uc_error};
 
 use super::{
-    AuthenticationKey, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Signing,
-    Source, StackPointer, SystemCall, SystemCalls, Unreported,
+    AuthenticationKey, BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes,
+    SignalFrame, Signing, Source, StackPointer, SystemCall, SystemCalls, Unreported,
 };
 
 /// aarch64, little endian.
@@ -62,7 +62,7 @@ const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
         linking: LINKING,
         control,
         is_conditional: |_| false,
-        return_register,
+        branch_target,
         skips_speculation_trap: |_, _| false,
         retpoline_jump: |_| None,
         direct_call: |_| None,
@@ -241,14 +241,16 @@ fn control(code: &[u8]) -> Control {
     }
 }
 
-/// Arm ARM C6.2: `ret` names its register; `retaa` and `retab` have x30.
-fn return_register(code: &[u8]) -> Option<i32> {
+/// Arm ARM C6.2: `br`, `ret` and their kin name their register; `retaa` and
+/// `retab` have x30.
+fn branch_target(code: &[u8]) -> Option<BranchTarget> {
     let word = u32::from_le_bytes(*code.first_chunk()?);
-    match control(code) {
-        Control::Return if word & 0x0800 != 0 => Some(REGISTERS[30]),
-        Control::Return => REGISTERS[..31].get((word >> 5 & 0x1f) as usize).copied(),
-        _ => None,
-    }
+    let register = match control(code) {
+        Control::Return if word & 0x0800 != 0 => 30,
+        Control::Return | Control::Indirect => (word >> 5 & 0x1f) as usize,
+        _ => return None,
+    };
+    REGISTERS[..31].get(register).copied().map(BranchTarget::Register)
 }
 
 const SP: u8 = 31;
@@ -408,6 +410,22 @@ mod tests {
             assert_eq!(control(&word.to_le_bytes()), expected, "{word:#010x}");
         }
         assert_eq!(control(&[]), Control::Other);
+    }
+
+    #[test]
+    fn where_an_indirect_branch_leads_is_in_the_register_that_its_code_names() {
+        for (word, register) in [
+            (0xd65f_03c0_u32, Some(30)), // ret
+            (0xd65f_0120, Some(9)),      // ret x9
+            (0xd65f_0bff, Some(30)),     // retaa
+            (0xd61f_0200, Some(16)),     // br x16
+            (0xd71f_0a11, Some(16)),     // braa x16, x17
+            (0xd63f_0060, None),         // blr x3
+            (0x1400_0001, None),         // b .+4
+        ] {
+            let expected = register.map(|number: usize| BranchTarget::Register(REGISTERS[number]));
+            assert_eq!(branch_target(&word.to_le_bytes()), expected, "{word:#010x}");
+        }
     }
 
     #[test]

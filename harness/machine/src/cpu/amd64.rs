@@ -4,8 +4,8 @@ use goblin::elf::header::EM_X86_64;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
 use super::{
-    Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source, StackPointer,
-    SystemCall, SystemCalls, Unreported,
+    BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source,
+    StackPointer, SystemCall, SystemCalls, Unreported,
 };
 
 /// amd64, as the System V psABI uses it.
@@ -86,7 +86,7 @@ pub static AMD64: Cpu = Cpu {
     linking: LINKING,
     control,
     is_conditional: |_| false,
-    return_register: |_| None,
+    branch_target,
     skips_speculation_trap,
     retpoline_jump,
     direct_call,
@@ -273,6 +273,39 @@ fn direct_call(code: &[u8]) -> Option<(u64, i64)> {
     }
 }
 
+/// `ret`, and `jmp` to the address in a register.
+fn branch_target(code: &[u8]) -> Option<BranchTarget> {
+    let (rex, opcode) = without_prefixes(code);
+    match opcode {
+        [0xc2 | 0xc3, ..] => Some(BranchTarget::Stack),
+        [0xff, modrm, ..] if modrm >> 3 == 0b11_100 => {
+            let number = modrm & 7 | (rex & 1) << 3;
+            ENCODED.get(usize::from(number)).copied().map(BranchTarget::Register)
+        }
+        _ => None,
+    }
+}
+
+/// Registers by their numbers in instructions (Intel SDM volume 2, 2.2.1.2).
+const ENCODED: [i32; 16] = [
+    R::RAX as i32,
+    R::RCX as i32,
+    R::RDX as i32,
+    R::RBX as i32,
+    R::RSP as i32,
+    R::RBP as i32,
+    R::RSI as i32,
+    R::RDI as i32,
+    R::R8 as i32,
+    R::R9 as i32,
+    R::R10 as i32,
+    R::R11 as i32,
+    R::R12 as i32,
+    R::R13 as i32,
+    R::R14 as i32,
+    R::R15 as i32,
+];
+
 /// The length of a speculation trap: instructions that wait or do nothing, a
 /// jump back to one of them or an instruction that traps, and padding.
 fn speculation_trap(code: &[u8]) -> Option<usize> {
@@ -428,6 +461,25 @@ mod tests {
             (&[], Control::Other),
         ] {
             assert_eq!(control(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn where_an_indirect_branch_leads_is_in_a_register_or_on_the_stack() {
+        let register = |register: R| Some(BranchTarget::Register(register as i32));
+        for (code, expected) in [
+            (&[0xc3][..], Some(BranchTarget::Stack)),   // ret
+            (&[0xf3, 0xc3], Some(BranchTarget::Stack)), // rep ret
+            (&[0xc2, 8, 0], Some(BranchTarget::Stack)), // ret $8
+            (&[0xff, 0xe1], register(R::RCX)),          // jmp *%rcx
+            (&[0x41, 0xff, 0xe3], register(R::R11)),    // jmp *%r11
+            (&[0x3e, 0xff, 0xe0], register(R::RAX)),    // notrack jmp *%rax
+            (&[0xff, 0x20], None),                      // jmp *(%rax)
+            (&[0xff, 0x25, 0, 0, 0, 0], None),          // jmp *GOT(%rip)
+            (&[0xff, 0xd0], None),                      // call *%rax
+            (&[0xeb, 0x05], None),                      // jmp .+7
+        ] {
+            assert_eq!(branch_target(code), expected, "{code:02x?}");
         }
     }
 

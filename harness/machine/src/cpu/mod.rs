@@ -64,6 +64,17 @@ pub(crate) enum Source {
     Elsewhere,
 }
 
+/// What holds where an indirect branch leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BranchTarget {
+    /// A register, by Unicorn's number.
+    Register(i32),
+    /// The word at SP.
+    Stack,
+    /// What the instruction so many bytes further on says, which it executes.
+    Instruction(i64),
+}
+
 /// A key of aarch64's pointer authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AuthenticationKey {
@@ -215,8 +226,8 @@ pub struct Cpu {
     /// Whether an indirect transfer of control may not happen, and the next
     /// instruction follows.
     pub(crate) is_conditional: fn(&[u8]) -> bool,
-    /// The register that holds where a return instruction leads.
-    pub(crate) return_register: fn(&[u8]) -> Option<i32>,
+    /// What holds where an indirect branch leads, if its code says so by itself.
+    pub(crate) branch_target: fn(&[u8]) -> Option<BranchTarget>,
     /// Whether a call skips a trap for speculation: what lies between its return
     /// address and its callee only loops or traps, and the callee's first
     /// instruction replaces the return address, so that nobody returns there.

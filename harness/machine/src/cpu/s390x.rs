@@ -4,8 +4,8 @@ use goblin::elf::header::EM_S390;
 use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 
 use super::{
-    Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source, StackPointer,
-    SystemCall, SystemCalls, Unreported,
+    BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source,
+    StackPointer, SystemCall, SystemCalls, Unreported,
 };
 
 /// s390x, as the ELF ABI supplement uses it.
@@ -52,7 +52,7 @@ pub static S390X: Cpu = Cpu {
     linking: LINKING,
     control,
     is_conditional,
-    return_register: |code| (control(code) == Control::Return).then_some(R::R14 as i32),
+    branch_target,
     skips_speculation_trap: |_, _| false,
     retpoline_jump: |_| None,
     direct_call: |_| None,
@@ -264,6 +264,20 @@ fn is_conditional(code: &[u8]) -> bool {
     }
 }
 
+/// `bcr` names its register, and `exrl` the instruction that it executes; with r0
+/// as it is.
+fn branch_target(code: &[u8]) -> Option<BranchTarget> {
+    match code {
+        [0xc6, 0x00, a, b, c, d, ..] => {
+            Some(BranchTarget::Instruction(i64::from(i32::from_be_bytes([*a, *b, *c, *d])) * 2))
+        }
+        [0x07, register, ..] if control(code).is_indirect() => {
+            Some(BranchTarget::Register(REGISTERS[usize::from(register & 0xf)]))
+        }
+        _ => None,
+    }
+}
+
 const SP: u8 = 15;
 const FP: u8 = 11;
 
@@ -420,6 +434,21 @@ mod tests {
             (&[0xa7, 0x84, 0, 4], false),               // je, which names its place itself
         ] {
             assert_eq!(is_conditional(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn where_an_indirect_branch_leads_is_in_a_register_if_its_code_says_so() {
+        let register = |register: R| Some(BranchTarget::Register(register as i32));
+        for (code, expected) in [
+            (&[0x07, 0xfe][..], register(R::R14)),         // br %r14
+            (&[0x07, 0xf4], register(R::R4)),              // br %r4
+            (&[0x07, 0x81], register(R::R1)),              // ber %r1
+            (&[0x07, 0x07], None),                         // nopr %r7
+            (&[0xe3, 0xf0, 0x10, 0x00, 0x00, 0x47], None), // bi 0(%r1)
+            (&[0xc0, 0xe5, 0, 0, 0, 8], None),             // brasl
+        ] {
+            assert_eq!(branch_target(code), expected, "{code:02x?}");
         }
     }
 

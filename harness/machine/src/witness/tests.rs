@@ -36,7 +36,8 @@ impl Runner {
 
     /// `target` is where the instruction returns to.
     fn follow(&mut self, pc: u64, sp: u64, action: Action, target: Option<u64>) {
-        self.witness.follow(Place { pc, sp, fp: 0 }, 0, action, || target);
+        let branch = || target.map(|to| Branch { to, is_certain: action.fall_through.is_none() });
+        self.witness.follow(Place { pc, sp, fp: 0 }, 0, action, branch);
     }
 
     fn callees(&self) -> Vec<u64> {
@@ -220,6 +221,41 @@ fn a_branch_that_is_not_taken_arrives_nowhere() {
 
 /// `bl` to a prologue of its own, which returns with the frame made, and to an
 /// epilogue, which takes it down.
+/// `exrl` is seen once more when the branch executes that it names.
+#[test]
+fn a_branch_that_another_instruction_executes_arrives_once() {
+    let mut runner = Runner::new(&S390X, 0x1800);
+    runner.steps(&[
+        (0x10, 0x1800, Call, Relative),
+        (0x100, 0x1700, Call, Relative),
+        (0x200, 0x1600, Other, Frame), // lmg %r6,%r15,...: past both frames
+    ]);
+    let exrl = Action { control: Indirect, movement: Relative, fall_through: Some(0x20a) };
+    runner.follow(0x204, 0x1800, exrl, None);
+    assert_eq!(runner.callees(), [0x100]);
+    runner.follow(0x204, 0x1800, exrl, None);
+    assert_eq!(runner.callees(), [0x100]);
+    runner.follow(0x30, 0x1800, Action::NOTHING, None);
+    assert_eq!(runner.callees(), NONE);
+}
+
+/// As `__builtin_eh_return` does: the return address was replaced, and SP moved
+/// past frames.
+#[test]
+fn a_branch_to_a_landing_pad_is_unsettled_and_one_to_the_return_address_is_not() {
+    for (target, settled) in [(Some(0x14), true), (None, true), (Some(0x30), false)] {
+        let mut runner = Runner::new(&AARCH64, 0x1080);
+        runner.steps(&[
+            (0x10, 0x1080, Call, Relative),
+            (0x100, 0x1040, Call, Relative),
+            (0x200, 0x1000, Other, Relative), // add sp, sp, x5
+        ]);
+        let branch = Action { control: Indirect, movement: Relative, fall_through: None };
+        runner.follow(0x204, 0x1080, branch, target);
+        assert_eq!(runner.witness.call_stack().is_settled(), settled, "{target:x?}");
+    }
+}
+
 #[test]
 fn outlined_prologues_and_epilogues_return_with_another_sp() {
     let mut runner = Runner::new(&AARCH64, 0x1080);

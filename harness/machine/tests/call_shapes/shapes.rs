@@ -43,6 +43,8 @@ pub(crate) enum Action {
         how: u8,
     },
     FetchPc,
+    /// The function goes on in a part of it that lies elsewhere.
+    FarPart,
     /// Frames are taken down, and the caller of the outermost of them goes on.
     Discard {
         frames: u8,
@@ -163,6 +165,8 @@ pub(crate) enum Window {
     Exact,
     /// SP has moved past calls that are to end: they may be gone already.
     Discarding,
+    /// The same, and control is about to go into one of the frames that are left.
+    Landing,
     /// SP was loaded, so nobody may know what that means.
     Loaded,
 }
@@ -210,6 +214,8 @@ struct Activation {
     switched: Option<(Address, usize, usize)>,
     /// It goes on by the computed jump there.
     after_call: Option<Label>,
+    /// Whether it is in a part of the function that lies elsewhere.
+    is_far: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -227,6 +233,8 @@ struct Context {
 struct Buffer {
     activation: Activation,
     landing: Label,
+    /// Whether the landing is where a call has returned to.
+    returns_twice: bool,
 }
 
 #[derive(Debug, Default)]
@@ -635,6 +643,7 @@ impl Interpreter {
             frame: None,
             switched: None,
             after_call: None,
+            is_far: false,
         }
     }
 
@@ -737,6 +746,7 @@ impl Interpreter {
             Action::Jump { how } => self.jump(how),
             Action::JumpAfterCall { which, how } => self.jump_after_call(which, how),
             Action::FetchPc => self.fetch_pc(),
+            Action::FarPart => self.far_part(),
             Action::Discard { frames, how } => self.discard(frames, how),
             Action::Save { buffer, how } => self.save(buffer, how),
             Action::Restore { buffer, how } => self.restore(buffer, how),
@@ -1102,6 +1112,18 @@ impl Interpreter {
         self.dispatch(label);
     }
 
+    fn far_part(&mut self) {
+        if self.top().switched.is_some() {
+            return;
+        }
+        let part = self.new_function();
+        let function = self.functions.len() - 1;
+        self.emit(I::Jump(part));
+        self.arrive(part);
+        let top = self.top();
+        (top.function, top.chunk, top.is_far) = (function, part.chunk, true);
+    }
+
     fn fetch_pc(&mut self) {
         self.keep_link();
         let mut next = self.here();
@@ -1231,12 +1253,12 @@ impl Interpreter {
             landing
         };
         let activation = *self.top();
-        self.buffers[index] = Some(Buffer { activation, landing });
+        self.buffers[index] = Some(Buffer { activation, landing, returns_twice: how & 1 == 1 });
     }
 
     fn restore(&mut self, buffer: u8, how: u8) {
         let index = usize::from(buffer) % BUFFERS;
-        let Some(Buffer { activation, landing }) = self.buffers[index] else { return };
+        let Some(Buffer { activation, landing, returns_twice }) = self.buffers[index] else { return };
         let Some(depth) = self.activations.iter().position(|live| live.serial == activation.serial) else {
             return;
         };
@@ -1248,7 +1270,10 @@ impl Interpreter {
         // SP when the buffer was filled.
         let Value::At(to) = self.load(Address::data(Self::buffer(index))) else { return };
         let below = self.calls.get(depth).is_some_and(|call| to != call.sp);
-        if self.has_twin(depth, to, below) {
+        // A limit of the witness: where a function was left for a part of it that
+        // lies elsewhere, only a call that returns twice shows whose it is.
+        let is_far = self.activations.iter().any(|live| live.is_far);
+        if !returns_twice && (is_far || self.has_twin(depth, to, below)) {
             return;
         }
         let place = Label::data(Self::buffer(index));
@@ -1337,7 +1362,7 @@ impl Interpreter {
             _ => 0,
         };
         let to = call.sp.plus(moved);
-        if self.has_twin(depth, to, moved < 0) {
+        if self.has_twin(depth, to, moved < 0) || self.activations.iter().any(|live| live.is_far) {
             return;
         }
         let next = self.new_chunk(caller.function);
@@ -1353,6 +1378,9 @@ impl Interpreter {
         }
         self.emit(I::Address { to: R::T1, label: next });
         self.move_sp(to, foreign);
+        if self.window == Window::Discarding {
+            self.window = Window::Landing;
+        }
         self.emit(I::JumpTo(R::T1));
         Rc::make_mut(&mut self.calls).truncate(depth);
         self.activations.truncate(depth + 1);
