@@ -343,7 +343,7 @@ impl Case<'_> {
         report.unreached = self.unreached(&examination.coverage);
         report.unwinder = Some(unwinder);
         self.settle(shared, false, report);
-        if !findings.is_empty() || !report.findings_omitted.is_empty() {
+        if !findings.is_empty() {
             report.outcome = Outcome::Unexpected;
         }
         report.findings.extend(findings);
@@ -660,8 +660,8 @@ impl Case<'_> {
                 report.findings.push(expected.missed(&functions));
             }
         }
-        let has_findings = !report.findings.is_empty() || !report.findings_omitted.is_empty();
-        report.outcome = match (!has_findings, report.known.is_empty()) {
+        let all_known = report.findings.is_empty() && report.findings_omitted.is_empty();
+        report.outcome = match (all_known, report.known.is_empty()) {
             (true, true) => Outcome::Agree,
             (true, false) => Outcome::Known,
             (false, _) => Outcome::Unexpected,

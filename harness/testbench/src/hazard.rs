@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, Base, InstructionPointer, Recovery, RecoveryRule, Row};
 
+use crate::cfi::CallFrameInfo;
 use crate::finding::FindingRow;
 use crate::target::{Module, Target};
 
@@ -149,35 +150,13 @@ fn below_sp(rule: &RecoveryRule, cfa: Option<RecoveryRule>) -> Option<i64> {
     (rule.dereference && from_sp < 0).then_some(from_sp)
 }
 
-/// Whether call frame information has a caller at each of some addresses, which
-/// must come in their order.
-struct Callers<'c> {
-    module: &'c Module<'c>,
-    /// The last FDE's rows, and whether each has a caller.
-    rows: Vec<(std::ops::Range<u64>, bool)>,
-}
-
-impl Callers<'_> {
-    fn has_caller(&mut self, address: u64) -> bool {
-        let Some(cfi) = self.module.cfi() else { return false };
-        let known = |rows: &[(std::ops::Range<u64>, bool)]| {
-            let next = rows.partition_point(|(range, _)| range.end <= address);
-            rows.get(next).filter(|(range, _)| range.contains(&address)).map(|(_, has_caller)| *has_caller)
-        };
-        if let Some(has_caller) = known(&self.rows) {
-            return has_caller;
-        }
-        let Some(fde) = cfi.fde_at(address) else { return false };
-        self.rows = match cfi.rows(fde) {
-            Ok(rows) => rows
-                .iter()
-                .map(|row| (row.range.clone(), cfi.rules(row, row.range.start).has_caller()))
-                .collect(),
-            // Nor is it read again for its other addresses.
-            Err(_) => vec![(fde.range.clone(), false)],
-        };
-        known(&self.rows).unwrap_or(false)
-    }
+/// Whether call frame information has a caller at an address.
+fn has_caller(module: &Module<'_>, address: u64) -> bool {
+    let row = |cfi: &CallFrameInfo| {
+        let row = cfi.row_at(address).ok()??;
+        Some(cfi.rules(&row, row.range.start).has_caller())
+    };
+    module.cfi().and_then(row).unwrap_or(false)
 }
 
 /// The hazards of what has executed: instructions by their loaded addresses,
@@ -185,7 +164,6 @@ impl Callers<'_> {
 pub(crate) fn executed(target: &Target<'_>, instructions: &BTreeMap<u64, u64>) -> Vec<Hazard> {
     let mut found = Tally::new();
     for module in &target.modules {
-        let mut callers = Callers { module, rows: Vec::new() };
         for (&pc, &count) in instructions.range(module.image.range()) {
             if count == 0 {
                 continue;
@@ -197,7 +175,7 @@ pub(crate) fn executed(target: &Target<'_>, instructions: &BTreeMap<u64, u64>) -
                 // Where the section can't be read there are findings.
                 Some((_, Err(_))) => continue,
                 _ => {
-                    if callers.has_caller(pc.0.wrapping_sub(module.image.bias)) {
+                    if has_caller(module, pc.0.wrapping_sub(module.image.bias)) {
                         let place = target.place(pc.0);
                         let function = pc.0.wrapping_sub(place.offset);
                         found.entry((function, None, HazardKind::EndsEarly)).or_default().1 += count;
@@ -205,7 +183,7 @@ pub(crate) fn executed(target: &Target<'_>, instructions: &BTreeMap<u64, u64>) -
                     continue;
                 }
             };
-            let ends_early = row.is_outermost() && callers.has_caller(pc.0.wrapping_sub(module.image.bias));
+            let ends_early = row.is_outermost() && has_caller(module, pc.0.wrapping_sub(module.image.bias));
             for kind in of_row(abi, &row).chain(ends_early.then_some(HazardKind::EndsEarly)) {
                 let hazard = found.entry((start, Some(row.start), kind)).or_default();
                 *hazard = (Some(row), hazard.1 + count);

@@ -219,8 +219,6 @@ fn a_branch_that_is_not_taken_arrives_nowhere() {
     assert_eq!(runner.callees(), NONE, "taken");
 }
 
-/// `bl` to a prologue of its own, which returns with the frame made, and to an
-/// epilogue, which takes it down.
 /// `exrl` is seen once more when the branch executes that it names.
 #[test]
 fn a_branch_that_another_instruction_executes_arrives_once() {
@@ -256,6 +254,8 @@ fn a_branch_to_a_landing_pad_is_unsettled_and_one_to_the_return_address_is_not()
     }
 }
 
+/// `bl` to a prologue of its own, which returns with the frame made, and to an
+/// epilogue, which takes it down.
 #[test]
 fn outlined_prologues_and_epilogues_return_with_another_sp() {
     let mut runner = Runner::new(&AARCH64, 0x1080);

@@ -1,12 +1,13 @@
 //! Findings for a terminal: what is wrong, where, and what everybody says of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::IsTerminal as _;
 
 use anstyle::{AnsiColor, Style as Ansi};
 
+use super::omission;
 use crate::finding::{Finding, Side, Witness};
-use crate::spec::Blame;
+use crate::spec::{Blame, Verdict};
 use crate::text::Text;
 
 /// How text is set off.
@@ -168,6 +169,18 @@ impl Group<'_> {
     }
 }
 
+/// What is said of findings that are not shown: of groups of which only so many
+/// are, and of what is only counted.
+pub(super) fn not_shown(
+    groups: usize,
+    shown: usize,
+    omitted: &BTreeMap<Verdict, u64>,
+) -> impl Iterator<Item = String> {
+    let more = groups.checked_sub(shown).filter(|more| *more > 0);
+    let more = more.map(|more| format!("and {more} more rows or findings"));
+    more.into_iter().chain(omission(omitted))
+}
+
 /// Writes a command to go on with.
 pub(super) fn help(text: &mut Text, command: &str, style: Style) {
     text.painted(style.colour, &[(PLAIN, "    "), (BOLD, "help:"), (PLAIN, " "), (HELP, command)]);
@@ -204,7 +217,6 @@ pub(super) fn quoted(argument: &str) -> String {
 mod tests {
     use super::*;
     use crate::finding::{Address, Confidence, Evidence, FindingRow, ListedInstruction};
-    use crate::spec::Verdict;
 
     fn finding(function: &str, pc: u64) -> Finding {
         let row = FindingRow { start: Address(4), rules: "CFA = SP+8".to_owned() };

@@ -4,8 +4,8 @@ use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, Tes
 
 use std::time::Duration;
 
-use super::diagnostic::groups;
-use super::{Report, omission};
+use super::Report;
+use super::diagnostic::{groups, not_shown};
 use crate::case::{CaseReport, Outcome};
 use crate::text::{Text, neutral};
 
@@ -67,11 +67,8 @@ fn test_case(case: &CaseReport) -> TestCase {
             for group in groups.iter().take(OF_A_CASE) {
                 lines.line(group.sentence());
             }
-            if let Some(more) = groups.len().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
-                lines.line(format_args!("and {more} more rows or findings"));
-            }
-            if let Some(omission) = omission(&case.findings_omitted) {
-                lines.line(omission);
+            for line in not_shown(groups.len(), OF_A_CASE, &case.findings_omitted) {
+                lines.line(line);
             }
             let first = lines.lines().next().unwrap_or_default().to_owned();
             let mut status = failed(NonSuccessKind::Failure, first);

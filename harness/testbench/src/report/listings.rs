@@ -439,8 +439,6 @@ struct Reader<'r, 'a> {
     observed: &'r [Observed],
     wrong: &'r FxHashMap<(Option<&'r str>, u64), u32>,
     code: Vec<Range<u64>>,
-    /// Rows of CFI in a range of addresses.
-    cfi: (Range<u64>, Vec<CfiRow>),
 }
 
 /// What was written last, so that it is written again only where it changes.
@@ -464,7 +462,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let code = module.subject.code();
         let code = code.map(|(start, code)| start..start.saturating_add(code.len() as u64)).collect();
         let observed = observed.get(first..end).unwrap_or_default();
-        Self { target, module, observed, wrong, code, cfi: (0..0, Vec::new()) }
+        Self { target, module, observed, wrong, code }
     }
 
     fn read(mut self) -> Vec<Draft<'r>> {
@@ -548,12 +546,12 @@ impl<'r, 'a> Reader<'r, 'a> {
                 Err(error) => (line, 0, error.to_string()),
             });
         }
-        let cfi = self.cfi_row(plain).map(|row| row.range.start);
-        if last.cfi != Some(cfi) {
-            last.cfi = Some(cfi);
-            let module = self.module;
-            let rules = self.cfi_row(plain).zip(module.cfi());
-            let rules = rules.map_or_else(String::new, |(row, cfi)| cfi.rules(row, plain).to_string());
+        let cfi_row = self.cfi_row(plain);
+        let start = cfi_row.as_ref().map(|row| row.range.start);
+        if last.cfi != Some(start) {
+            last.cfi = Some(start);
+            let rules = cfi_row.zip(self.module.cfi());
+            let rules = rules.map_or_else(String::new, |(row, cfi)| cfi.rules(&row, plain).to_string());
             // Compilers write rows that change nothing that is shown.
             if draft.cfi.last().is_none_or(|(_, last)| *last != rules) {
                 draft.cfi.push((line, rules));
@@ -576,13 +574,8 @@ impl<'r, 'a> Reader<'r, 'a> {
         }
     }
 
-    fn cfi_row(&mut self, plain: u64) -> Option<&CfiRow> {
-        if !self.cfi.0.contains(&plain) {
-            let cfi = self.module.cfi()?;
-            let fde = cfi.fde_at(plain)?;
-            self.cfi = (fde.range.clone(), cfi.rows(fde).unwrap_or_default());
-        }
-        self.cfi.1.iter().find(|row| row.range.contains(&plain))
+    fn cfi_row(&self, plain: u64) -> Option<CfiRow> {
+        self.module.cfi()?.row_at(plain).ok()?
     }
 
     /// An instruction with names for addresses of code: functions that are the

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::diagnostic::{Style, groups, quoted};
+use super::diagnostic::{Style, groups, not_shown, quoted};
 use super::summary::{IN_FULL, SHOWN, command_for, frames, grouped};
-use super::{CheckReport, Report, omission};
+use super::{CheckReport, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
 use crate::spec::Verdict;
@@ -200,11 +200,8 @@ fn findings(
             text.line(format_args!("{}{blame}", cut(&group.sentence())));
         }
     }
-    if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        text.line(format_args!("and {more} more rows or findings"));
-    }
-    if let Some(omission) = omission(omitted) {
-        text.line(omission);
+    for line in not_shown(groups.len(), SHOWN, omitted) {
+        text.line(line);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::diagnostic::{Style, groups, help, quoted};
-use super::{CheckReport, Report, ReportSummary, omission};
+use super::diagnostic::{Style, groups, help, not_shown, quoted};
+use super::{CheckReport, Report, ReportSummary};
 use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::finding::Finding;
 use crate::hazard;
@@ -171,11 +171,8 @@ fn show_findings(
             group.line(text, "    ", style);
         }
     }
-    if let Some(more) = groups.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        let _ = writeln!(text, "    and {more} more rows or findings");
-    }
-    if let Some(omission) = omission(omitted) {
-        let _ = writeln!(text, "    {omission}");
+    for line in not_shown(groups.len(), SHOWN, omitted) {
+        let _ = writeln!(text, "    {line}");
     }
     if !groups.is_empty() {
         help(text, command, style);
