@@ -185,6 +185,9 @@ pub struct Examination {
     pub findings: Vec<Finding>,
     /// How many more there were than are kept, by verdict.
     pub findings_omitted: BTreeMap<Verdict, u64>,
+    /// Where rows and call stack disagreed until the program did what the rows
+    /// had said: verdicts and look-up addresses.
+    pub(crate) borne_out: BTreeSet<(Verdict, u64)>,
     /// What was seen at each breakpoint; none where it was not reached, with
     /// the number of arrivals.
     pub arrivals: Vec<(u32, Option<Arrival>)>,
@@ -248,8 +251,14 @@ pub(crate) fn examine_with(
 ) -> Result<Examination, MachineError> {
     let mut examiner = Examiner::new(target, unwinder, look, probe);
     let outcome = examiner.run(options, None)?;
-    let Examiner { comparisons, nothing_compared, frames, frames_derived, walk_ends, max_depth, .. } =
-        examiner;
+    let Examiner {
+        mut comparisons, nothing_compared, frames, frames_derived, mut walk_ends, max_depth, ..
+    } = examiner;
+    // Where they led was not settled yet.
+    let borne_out = examiner.findings.borne_out();
+    comparisons -= borne_out;
+    walk_ends.disagreed -= borne_out;
+    walk_ends.unsettled += borne_out;
     let arrivals = examiner.arrivals.clone();
     // Those of the run without signals.
     let executed = if look.hazards { examiner.executed.counts() } else { BTreeMap::new() };
@@ -260,6 +269,7 @@ pub(crate) fn examine_with(
         }
     }
     let findings_omitted = examiner.findings.omitted().clone();
+    let places_borne_out = examiner.findings.places_borne_out();
     let mut findings = target.section_faults();
     findings.extend(target.without_consequences(examiner.findings.into_findings(target)));
     Ok(Examination {
@@ -276,6 +286,7 @@ pub(crate) fn examine_with(
         max_depth,
         findings,
         findings_omitted,
+        borne_out: places_borne_out,
         arrivals,
         deliveries,
         coverage: examiner.executed.coverage(target),
@@ -412,6 +423,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     ) -> Result<Outcome, MachineError> {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         self.cross_check.start();
+        self.findings.start();
         self.stores = LastStores::default();
         self.depth = 0;
         self.interruption = interruption;
@@ -613,6 +625,7 @@ impl Observer for Examiner<'_, '_, '_> {
         let written = written.or_insert_with(|| Written::at(target.module_at(moment.pc), moment.pc));
         self.stores.instruction(moment.time, moment.pc, *written);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);
+        self.findings.follow(moment, self.target.executable().subject.abi());
         let (compares, flow) = self.follow_signal(moment);
         if matches!(flow, Flow::Signal(_)) {
             self.stores.interrupted();

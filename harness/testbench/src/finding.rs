@@ -1,13 +1,15 @@
 //! Findings: disagreements, gathered by place and made readable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sframe_engine::{
-    Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress, Row, StepError,
+    Abi, Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress, Row,
+    StepError,
 };
+use sframe_machine::{Moment, Record};
 
 use crate::compare::{Disagreement, Value};
 use crate::disassembly::Instruction;
@@ -298,11 +300,12 @@ pub struct Findings {
     omitted: BTreeMap<Verdict, u64>,
     /// The last wrong FP, for what follows from it in the same walk.
     last_wrong_fp: Option<Entry>,
+    claims: Claims,
 }
 
 /// Where a finding is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
+pub(crate) enum Entry {
     /// Among those that are described, at this position.
     Kept(usize),
     /// Only counted.
@@ -317,6 +320,7 @@ impl Default for Findings {
             found: Vec::new(),
             omitted: BTreeMap::new(),
             last_wrong_fp: None,
+            claims: Claims::default(),
         }
     }
 }
@@ -326,6 +330,8 @@ struct Found {
     disagreement: Disagreement,
     triage: Triage,
     hits: u64,
+    /// How often the program then did what the row had said.
+    borne_out: u64,
     /// The first disagreement that a wrong FP led to.
     consequence: Option<Disagreement>,
 }
@@ -334,7 +340,34 @@ impl Findings {
     /// Takes note of a disagreement. One that follows from a wrong FP is not
     /// a finding of its own: the row that reads the FP is right.
     pub(crate) fn add(&mut self, disagreement: Disagreement, scene: &Scene<'_, '_>) {
-        self.add_triaged(disagreement, scene.target, |with_stack| triage(&disagreement, scene, with_stack));
+        let entry = self
+            .add_triaged(disagreement, scene.target, |with_stack| triage(&disagreement, scene, with_stack));
+        if let Some(Entry::Kept(finding)) = entry
+            && let Some(says) = Says::of(&disagreement)
+            && let Some(call) = scene.truth.call_of(disagreement.frame)
+        {
+            self.claims.add(call.since, finding, says);
+        }
+    }
+
+    /// Takes note of calls and returns: a function that leaves for another place
+    /// than its caller, as `__builtin_eh_return` does, has its rows describe
+    /// where it will go before it has gone. Which of the two a row means is for
+    /// the program to show.
+    pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) {
+        for (finding, count) in self.claims.follow(moment, abi) {
+            self.found[finding].borne_out += count;
+        }
+    }
+
+    /// A new run begins.
+    pub(crate) fn start(&mut self) {
+        self.claims = Claims::default();
+    }
+
+    /// How many disagreements the program has borne out.
+    pub(crate) fn borne_out(&self) -> u64 {
+        self.found.iter().map(|found| found.borne_out).sum()
     }
 
     /// The same where the moment has gone by. `triage` is asked at the first
@@ -344,7 +377,7 @@ impl Findings {
         disagreement: Disagreement,
         target: &Target<'_>,
         triage: impl FnOnce(bool) -> Triage,
-    ) {
+    ) -> Option<Entry> {
         let Disagreement { verdict, frame, after_wrong_fp, .. } = disagreement;
         if after_wrong_fp.is_some()
             && reads_fp(&disagreement, target)
@@ -353,7 +386,7 @@ impl Findings {
             if let Entry::Kept(cause) = cause {
                 self.found[cause].consequence.get_or_insert(disagreement);
             }
-            return;
+            return None;
         }
         let entry = match self.entry(&disagreement, target) {
             Some(Entry::Omitted) => Entry::Omitted,
@@ -368,7 +401,7 @@ impl Findings {
             None => {
                 let entry = if self.found.len() < self.most {
                     let triage = triage(self.found.len() < STACKS);
-                    self.found.push(Found { disagreement, triage, hits: 0, consequence: None });
+                    self.found.push(Found { disagreement, triage, hits: 0, borne_out: 0, consequence: None });
                     Entry::Kept(self.found.len() - 1)
                 } else {
                     *self.omitted.entry(verdict).or_default() += 1;
@@ -384,6 +417,7 @@ impl Findings {
         if verdict == Verdict::WrongFp {
             self.last_wrong_fp = Some(entry);
         }
+        Some(entry)
     }
 
     /// The finding that a disagreement belongs to, if there is one.
@@ -412,10 +446,109 @@ impl Findings {
         &self.omitted
     }
 
+    /// The disagreements each of which the program has borne out, by verdict and
+    /// look-up address. They are no findings.
+    pub(crate) fn places_borne_out(&self) -> BTreeSet<(Verdict, u64)> {
+        let is_borne_out = |found: &&Found| found.borne_out == found.hits;
+        let place = |found: &Found| (found.disagreement.verdict, found.disagreement.address.get());
+        self.found.iter().filter(is_borne_out).map(place).collect()
+    }
+
+    /// Leaves out what is known not to be wrong; how often it was seen.
+    pub(crate) fn leave_out(&mut self, places: &BTreeSet<(Verdict, u64)>) -> u64 {
+        let mut count = 0;
+        for Found { disagreement, borne_out, hits, .. } in &mut self.found {
+            if places.contains(&(disagreement.verdict, disagreement.address.get())) {
+                count += *hits - std::mem::replace(borne_out, *hits);
+            }
+        }
+        count
+    }
+
     /// The findings in the order in which they were first seen.
     #[must_use]
     pub fn into_findings(self, target: &Target<'_>) -> Vec<Finding> {
-        self.found.iter().map(|found| describe(found, target)).collect()
+        let stands = |found: &&Found| found.borne_out < found.hits;
+        self.found.iter().filter(stands).map(|found| describe(found, target)).collect()
+    }
+}
+
+/// What a row says of how its function leaves, where the call stack says
+/// something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Says {
+    /// It goes on there.
+    GoesTo(u64),
+    /// This is the CFA.
+    LeavesCfa(u64),
+}
+
+impl Says {
+    const fn of(disagreement: &Disagreement) -> Option<Self> {
+        match (disagreement.verdict, disagreement.got) {
+            (Verdict::WrongRa, Value::Word(address)) => Some(Self::GoesTo(address)),
+            (Verdict::WrongCfa, Value::Word(cfa)) => Some(Self::LeavesCfa(cfa)),
+            _ => None,
+        }
+    }
+
+    fn is_borne_out(self, moment: &Moment<'_>, abi: Option<Abi>) -> bool {
+        match self {
+            Self::GoesTo(address) => moment.pc == address,
+            Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == moment.sp),
+        }
+    }
+}
+
+/// So many claims of calls that have not ended are remembered. Others count as
+/// wrong, whatever comes.
+const MOST_CLAIMS: usize = 1 << 16;
+
+/// What rows have said of calls that have not ended.
+#[derive(Debug, Default)]
+struct Claims {
+    /// By the time of the call: the finding, what the row says, and how often.
+    open: BTreeMap<u64, FxHashMap<(usize, Says), u64>>,
+    count: usize,
+    /// Those of calls that have ended otherwise than by a return to the caller,
+    /// until control is where it goes on.
+    leaving: Vec<((usize, Says), u64)>,
+    /// The innermost call before the instruction, and how many there were.
+    call: Option<Record>,
+    calls: usize,
+}
+
+impl Claims {
+    fn add(&mut self, since: u64, finding: usize, says: Says) {
+        if self.count < MOST_CLAIMS {
+            let times = self.open.entry(since).or_default().entry((finding, says)).or_default();
+            self.count += usize::from(*times == 0);
+            *times += 1;
+        }
+    }
+
+    /// The findings whose claims the program bears out now, and how many.
+    fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) -> Vec<(usize, u64)> {
+        let call_stack = moment.call_stack;
+        let (records, kept) = (call_stack.records(), call_stack.kept());
+        if kept < self.calls && !self.open.is_empty() {
+            let last = kept.checked_sub(1).and_then(|last| records.get(last));
+            let ended = self.open.split_off(&last.map_or(0, |last| last.since + 1));
+            self.count -= ended.values().map(FxHashMap::len).sum::<usize>();
+            let is_return = |call: Record| self.calls - kept == 1 && call.return_address == moment.pc;
+            if !self.call.is_some_and(is_return) {
+                self.leaving.extend(ended.into_values().flatten());
+            }
+        }
+        (self.call, self.calls) = (records.last().copied(), records.len());
+        if self.leaving.is_empty() || !call_stack.is_settled() {
+            return Vec::new();
+        }
+        let leaving = std::mem::take(&mut self.leaving).into_iter();
+        leaving
+            .filter(|((_, says), _)| says.is_borne_out(moment, abi))
+            .map(|((finding, _), count)| (finding, count))
+            .collect()
     }
 }
 
@@ -471,7 +604,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         image: place.image.map(str::to_owned),
         function: place.function.map(str::to_owned),
         frame: Some(frame),
-        hits: found.hits,
+        hits: found.hits - found.borne_out,
         row,
         expected,
         got,

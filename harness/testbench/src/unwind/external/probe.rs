@@ -227,8 +227,11 @@ impl<'q, 'a> Questions<'q, 'a> {
     /// All that came of it.
     pub(super) fn finish(mut self, mut examination: Examination) -> Shown {
         self.ask();
-        // Nobody was asked there.
+        // Nobody was asked there, or had to know yet.
+        let borne_out = self.shared.leave_out(&examination.borne_out);
         self.walk_ends.unsettled = examination.walk_ends.unsettled;
+        self.walk_ends.disagreed -= borne_out;
+        self.nothing_compared += borne_out;
         let hello = self.session.hello.clone();
         let report = UnwinderReport {
             name: hello.name,
