@@ -9,7 +9,7 @@ use sframe_engine::{
     Abi, Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress, Row,
     StepError,
 };
-use sframe_machine::{Moment, Record};
+use sframe_machine::Moment;
 
 use crate::compare::{Disagreement, Value};
 use crate::disassembly::Instruction;
@@ -513,9 +513,10 @@ struct Claims {
     /// Those of calls that have ended otherwise than by a return to the caller,
     /// until control is where it goes on.
     leaving: Vec<((usize, Says), u64)>,
-    /// The innermost call before the instruction, and how many there were.
-    call: Option<Record>,
-    calls: usize,
+    /// Where the calls before the instruction return to, the oldest first.
+    returns: Vec<u64>,
+    /// Where those would have returned to that have ended with the claims.
+    left: Vec<u64>,
 }
 
 impl Claims {
@@ -531,20 +532,23 @@ impl Claims {
     fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) -> Vec<(usize, u64)> {
         let call_stack = moment.call_stack;
         let (records, kept) = (call_stack.records(), call_stack.kept());
-        if kept < self.calls && !self.open.is_empty() {
+        if kept < self.returns.len() && !self.open.is_empty() {
             let last = kept.checked_sub(1).and_then(|last| records.get(last));
             let ended = self.open.split_off(&last.map_or(0, |last| last.since + 1));
             self.count -= ended.values().map(FxHashMap::len).sum::<usize>();
-            let is_return = |call: Record| self.calls - kept == 1 && call.return_address == moment.pc;
-            if !self.call.is_some_and(is_return) {
-                self.leaving.extend(ended.into_values().flatten());
-            }
+            self.leaving.extend(ended.into_values().flatten());
+            self.left.extend(&self.returns[kept..]);
         }
-        (self.call, self.calls) = (records.last().copied(), records.len());
+        self.returns.truncate(kept);
+        self.returns.extend(records[self.returns.len()..].iter().map(|call| call.return_address));
         if self.leaving.is_empty() || !call_stack.is_settled() {
             return Vec::new();
         }
         let leaving = std::mem::take(&mut self.leaving).into_iter();
+        // A return to one of the callers, however many frames it ends.
+        if std::mem::take(&mut self.left).contains(&moment.pc) {
+            return Vec::new();
+        }
         leaving
             .filter(|((_, says), _)| says.is_borne_out(moment, abi))
             .map(|((finding, _), count)| (finding, count))
