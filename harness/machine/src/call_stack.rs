@@ -49,6 +49,15 @@ pub enum Bottom {
     Context,
 }
 
+/// How control has left frames by the last instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// To the caller.
+    Return,
+    /// To another place of a frame further out, as `longjmp` and unwinding do.
+    Landing,
+}
+
 /// The calls that have not returned, the oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallStack {
@@ -56,11 +65,12 @@ pub struct CallStack {
     kept: usize,
     pub(crate) bottom: Bottom,
     pub(crate) settled: bool,
+    pub(crate) exit: Option<Exit>,
 }
 
 impl CallStack {
     pub(crate) const fn new(bottom: Bottom, records: Vec<Record>) -> Self {
-        Self { records, kept: 0, bottom, settled: true }
+        Self { records, kept: 0, bottom, settled: true, exit: None }
     }
 
     pub(crate) fn push(&mut self, record: Record) {
@@ -113,6 +123,13 @@ impl CallStack {
     #[must_use]
     pub const fn kept(&self) -> usize {
         self.kept
+    }
+
+    /// How the last instruction has left frames, if it has: where SP only moves
+    /// past frames, control has not left them yet.
+    #[must_use]
+    pub const fn exit(&self) -> Option<Exit> {
+        self.exit
     }
 
     /// The calls from the innermost frame outwards.

@@ -36,7 +36,7 @@ mod system_call;
 mod witness;
 
 pub use address_space::{AddressSpace, MapError, Permissions};
-pub use call_stack::{Bottom, CallStack, Record, Signature};
+pub use call_stack::{Bottom, CallStack, Exit, Record, Signature};
 pub use control_flow::ControlFlow;
 pub use cpu::{AARCH64, AARCH64_BE, AMD64, AuthenticationKey, Control, Cpu, S390X};
 pub use dynamic::Dynamic;

@@ -43,7 +43,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::call_stack::{Bottom, CallStack, Record, Signature};
+use crate::call_stack::{Bottom, CallStack, Exit, Record, Signature};
 use crate::control_flow::ControlFlow;
 use crate::cpu::{AuthenticationKey, Control, Cpu, Link};
 
@@ -436,6 +436,7 @@ impl Witness {
         if std::mem::take(&mut self.starts) {
             self.callees.insert(pc);
         }
+        self.current.call_stack.exit = None;
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }
@@ -527,7 +528,9 @@ impl Witness {
         let Place { pc, sp, .. } = at;
         let is_return = self.previous.action.control == Control::Return;
         let moves_sp = is_return && self.returns_elsewhere(sp, Some(pc));
-        let restored = self.restored.take() == Some(sp);
+        // A return instruction has taken its target from the stack.
+        let popped = if is_return && self.links_on_stack { 8 } else { 0 };
+        let restored = self.restored.take().is_some_and(|restored| restored == sp || restored.wrapping_add(popped) == sp);
         let left = self.left.take();
         let resumed = self.resumed.take();
         let from = resumed.unwrap_or(self.previous.pc);
@@ -544,6 +547,7 @@ impl Witness {
         if top.return_address == pc && top.caller_sp == sp && !top.interrupted {
             self.control_flow.returns += 1;
             self.current.call_stack.pop();
+            self.current.call_stack.exit = Some(Exit::Return);
             return self.returned.insert(pc, sp, self.innermost());
         }
         let second = self.returned.0.get(&(pc, sp)).copied();
@@ -555,6 +559,7 @@ impl Witness {
             let lost = self.current.call_stack.records().len() - frame.depth;
             self.control_flow.frames_given_up += lost as u64;
             self.current.call_stack.truncate(frame.depth);
+            self.current.call_stack.exit = Some(Exit::Landing);
             return;
         }
         if moves_sp {
@@ -583,6 +588,7 @@ impl Witness {
             }
         }
         self.current.call_stack.pop();
+        self.current.call_stack.exit = Some(Exit::Return);
     }
 
     /// The innermost frame.
@@ -640,6 +646,7 @@ impl Witness {
     fn land(&mut self, at: Place, from: u64, left: Option<Record>) {
         let Place { pc, sp, fp } = at;
         self.control_flow.nonlocal_exits += 1;
+        self.current.call_stack.exit = Some(Exit::Landing);
         let Some(here) = self.callees.at(pc) else { return };
         if self.is_innermost(here, left, from) {
             return;
@@ -674,6 +681,7 @@ impl Witness {
     /// Keeps a context that has been left.
     fn park(&mut self, mut context: Context) {
         context.call_stack.settled = true;
+        context.call_stack.exit = None;
         context.left_at = self.previous.pc;
         self.parked_size += context.size();
         self.parked.push(context);

@@ -9,7 +9,7 @@ use sframe_engine::{
     Abi, Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress, Row,
     StepError,
 };
-use sframe_machine::Moment;
+use sframe_machine::{Exit, Moment};
 
 use crate::compare::{Disagreement, Value};
 use crate::disassembly::Instruction;
@@ -510,13 +510,10 @@ struct Claims {
     /// By the time of the call: the finding, what the row says, and how often.
     open: BTreeMap<u64, FxHashMap<(usize, Says), u64>>,
     count: usize,
-    /// Those of calls that have ended otherwise than by a return to the caller,
-    /// until control is where it goes on.
+    /// Those of calls that SP has moved past, until control has left them.
     leaving: Vec<((usize, Says), u64)>,
-    /// Where the calls before the instruction return to, the oldest first.
-    returns: Vec<u64>,
-    /// Where those would have returned to that have ended with the claims.
-    left: Vec<u64>,
+    /// The number of calls before the last instruction.
+    depth: usize,
 }
 
 impl Claims {
@@ -532,25 +529,22 @@ impl Claims {
     fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) -> Vec<(usize, u64)> {
         let call_stack = moment.call_stack;
         let (records, kept) = (call_stack.records(), call_stack.kept());
-        if kept < self.returns.len() && !self.open.is_empty() {
+        if kept < self.depth && !self.open.is_empty() {
             let last = kept.checked_sub(1).and_then(|last| records.get(last));
             let ended = self.open.split_off(&last.map_or(0, |last| last.since + 1));
             self.count -= ended.values().map(FxHashMap::len).sum::<usize>();
             self.leaving.extend(ended.into_values().flatten());
-            self.left.extend(&self.returns[kept..]);
         }
-        self.returns.truncate(kept);
-        self.returns.extend(records[self.returns.len()..].iter().map(|call| call.return_address));
-        if self.leaving.is_empty() || !call_stack.is_settled() {
+        let calls = records.len() > self.depth;
+        self.depth = records.len();
+        if call_stack.exit().is_none() && !calls {
             return Vec::new();
         }
         let leaving = std::mem::take(&mut self.leaving).into_iter();
-        // A return to one of the callers, however many frames it ends.
-        if std::mem::take(&mut self.left).contains(&moment.pc) {
-            return Vec::new();
-        }
         leaving
-            .filter(|((_, says), _)| says.is_borne_out(moment, abi))
+            .filter(|((_, says), _)| {
+                call_stack.exit() == Some(Exit::Landing) && says.is_borne_out(moment, abi)
+            })
             .map(|((finding, _), count)| (finding, count))
             .collect()
     }
