@@ -4,17 +4,17 @@
 use std::path::Path;
 
 use sframe_engine::{Section, Version};
+use sframe_inspect::convert::Request;
+use sframe_inspect::convert::layout::Layout;
+use sframe_inspect::diff::diff_file;
+use sframe_inspect::dump::Dump;
+use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_inspect::elf::sframe_section::Input;
+use sframe_inspect::lint::lint_file;
+use sframe_inspect::text::neutral;
 use sframe_machine::{Dynamic, Images, Machine, Options};
-use sframe_testbench::convert::Request;
-use sframe_testbench::diff::diff_file;
-use sframe_testbench::dump::Dump;
-use sframe_testbench::input::Input;
-use sframe_testbench::layout::Layout;
-use sframe_testbench::lint::lint_file;
 use sframe_testbench::spec::Spec;
-use sframe_testbench::subject::Subject;
 use sframe_testbench::target::Target;
-use sframe_testbench::text::neutral;
 use sframe_testbench::yaml::Source;
 
 use crate::Property;
@@ -51,7 +51,7 @@ pub fn load(data: &[u8]) {
         }
         Err(error) => assert_is_sentence(&error),
     }
-    match Subject::parse(data) {
+    match ObjectFile::parse(data) {
         Ok(subject) => {
             assert!(subject.symbols.names().all(|name| !name.is_empty()));
             if let Err(error) = subject.lines() {

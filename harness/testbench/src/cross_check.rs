@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::PauthMask;
 use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
 
-use crate::disassembly::Disassembly;
 use crate::spec::Trace;
 use crate::stores::LastStores;
 use crate::target::Target;
@@ -261,7 +260,7 @@ impl Mismatch {
     /// Whether the program itself has put another return address in place of that
     /// of the call: code by which exceptions land somewhere else does so.
     fn is_replaced(&self, call: &Record, stores: &LastStores, target: &Target<'_>) -> bool {
-        let at = |address| Disassembly::one(target.module_at(address)?, address);
+        let at = |address| target.module_at(address)?.instruction(address);
         let stored = stores.last(self.address).filter(|store| store.time > call.since);
         self.trace == Trace::ReturnAddresses
             && self.found.is_some_and(|found| at(found).is_some())

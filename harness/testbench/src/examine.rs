@@ -14,7 +14,7 @@ use crate::control_flow::Features;
 use crate::coverage::{Coverage, Executed};
 use crate::cross_check::{CrossCheck, TraceCounts, Traces};
 use crate::finding::{Finding, Findings};
-use crate::hazard::{self, Hazard};
+use crate::hazard;
 use crate::observed::{Observed, TrueFrame};
 use crate::spec::{End, Feature, Verdict};
 use crate::stores::{LastStores, Written};
@@ -22,6 +22,7 @@ use crate::target::Target;
 use crate::triage::{Layouts, Scene};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use crate::walk::Walk;
+use sframe_inspect::hazard::Hazard;
 
 /// A place at which a spec wants to look closely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,110 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use sframe_engine::{
-    Abi, Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress, Row,
-    StepError,
+    Abi, Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress, StepError,
 };
+use sframe_inspect::instructions::Instruction;
+pub use sframe_inspect::{Address, Blame, Confidence, FindingRow, Witness};
 use sframe_machine::{Exit, Moment};
 
 use crate::compare::{Disagreement, Value};
-use crate::disassembly::Instruction;
-pub use crate::spec::Blame;
 use crate::spec::Verdict;
 use crate::target::Target;
 use crate::triage::{Scene, Triage, triage, triage_place};
 use crate::unwind::End;
-
-/// An address in reports: a string such as `0x401000`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Address(pub u64);
-
-impl std::fmt::Display for Address {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
-}
-
-impl Serialize for Address {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Address {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        number.map(Self).ok_or_else(|| D::Error::custom(format!("`{text}` is no address such as 0x401000")))
-    }
-}
-
-/// The row that a finding is about.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-pub struct FindingRow {
-    /// Start of the row, in bytes from the start of the function.
-    pub start: Address,
-    /// Its rules as equations.
-    pub rules: String,
-}
-
-impl FindingRow {
-    pub(crate) fn new(row: &Row) -> Self {
-        Self { start: Address(row.start.into()), rules: row.to_string() }
-    }
-}
-
-/// How sure it is who is to blame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Confidence {
-    /// One witness hints at it.
-    Low,
-    /// Witnesses say so, and another explanation is left.
-    Medium,
-    /// Witnesses that do not depend on one another say so.
-    High,
-}
-
-impl std::fmt::Display for Confidence {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        })
-    }
-}
-
-/// Who was asked about a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Witness {
-    /// Another reader of the section than the unwinder under test: this project's engine.
-    Reader,
-    /// DWARF call frame information.
-    Cfi,
-    /// The chain of frame records that FP leads to; the backchain on s390x.
-    FramePointers,
-    /// The instructions from the function's entry on.
-    Instructions,
-    /// Where the code comes from, and where FDEs begin.
-    Layout,
-}
-
-impl std::fmt::Display for Witness {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Reader => "section",
-            Self::Cfi => "CFI",
-            Self::FramePointers => "frame pointers",
-            Self::Instructions => "instructions",
-            Self::Layout => "layout",
-        })
-    }
-}
 
 /// With whom a witness agrees about what a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]

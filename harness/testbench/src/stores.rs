@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use rustc_hash::FxHashMap;
 use sframe_machine::{CallStack, Record};
 
-use crate::disassembly::{Disassembly, Instruction};
 use crate::target::Module;
+use sframe_inspect::instructions::Instruction;
 
 /// The store that a word has its value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Written {
 
     /// Of the instruction at an address; of any, where none is known.
     pub(crate) fn at(module: Option<&Module<'_>>, address: u64) -> Self {
-        let known = module.and_then(|module| Some((module, Disassembly::one(module, address)?)));
+        let known = module.and_then(|module| Some((module, module.instruction(address)?)));
         let Some((module, instruction)) = known else { return Self::ANYTHING };
         let Instruction { calls, written, writes, read, copies, loads, constant, .. } = instruction;
         let symbol = module.subject.symbols.at(address.wrapping_sub(module.image.bias));

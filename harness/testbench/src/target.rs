@@ -8,14 +8,14 @@ use std::sync::{Arc, OnceLock};
 use sframe_engine::{Fde, InstructionPointer, Section};
 use sframe_machine::{Image, Images, LoadError};
 
-use crate::cfi::CallFrameInfo;
-use crate::disassembly::{Disassembly, Instruction};
 use crate::files::Files;
 use crate::finding::{Blame, Confidence, Evidence, Finding, Witness};
-use crate::merging::{MergeFault, MergeFaultKind};
 use crate::sections::Sections;
 use crate::spec::Verdict;
-use crate::subject::{MissingSection, SectionBytes, Subject, SubjectError, Symbols};
+use sframe_inspect::cfi::CallFrameInfo;
+use sframe_inspect::elf::merge_faults::{MergeFault, MergeFaultKind};
+use sframe_inspect::elf::object_file::{MissingSection, ObjectFile, ObjectFileError, SectionBytes, Symbols};
+use sframe_inspect::instructions::{Disassembly, Instruction};
 
 /// Why a file can't be tested.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum TargetError {
     Load(#[from] LoadError),
     /// Its sections or symbols can't be read.
     #[error(transparent)]
-    Subject(#[from] SubjectError),
+    Object(#[from] ObjectFileError),
     /// There is nothing to test.
     #[error(transparent)]
     NoSection(#[from] MissingSection),
@@ -82,7 +82,7 @@ pub struct Module<'a> {
     /// What the machine loads.
     pub image: Image<'a>,
     /// Sections and symbols.
-    pub subject: Arc<Subject<'a>>,
+    pub subject: Arc<ObjectFile<'a>>,
     /// The SFrame section, at its address with the load bias.
     pub section: Option<Section<'a>>,
     code: Arc<OnceLock<Disassembly>>,
@@ -91,7 +91,7 @@ pub struct Module<'a> {
 
 impl<'a> Module<'a> {
     fn open(name: &str, image: &Image<'a>) -> Result<Self, TargetError> {
-        let subject = Arc::new(Subject::parse(image.bytes())?);
+        let subject = Arc::new(ObjectFile::parse(image.bytes())?);
         let section = subject.sframe.map(|sframe| open_section(image, sframe)).transpose()?;
         let name = (!name.is_empty()).then(|| name.to_owned());
         Ok(Self { name, image: image.clone(), subject, section, code: Arc::default(), cfi: Arc::default() })
@@ -100,7 +100,21 @@ impl<'a> Module<'a> {
     /// The instructions. They are read at the first call.
     #[must_use]
     pub fn code(&self) -> &Disassembly {
-        self.code.get_or_init(|| Disassembly::of(self))
+        let code = || {
+            let loaded = |(address, code): (u64, _)| (address.wrapping_add(self.image.bias), code);
+            let code = self.subject.code().map(loaded);
+            self.subject.abi().map(|abi| Disassembly::of(abi, code)).unwrap_or_default()
+        };
+        self.code.get_or_init(code)
+    }
+
+    /// One instruction, by its loaded address, read by itself.
+    pub(crate) fn instruction(&self, loaded: u64) -> Option<Instruction> {
+        let linked = loaded.wrapping_sub(self.image.bias);
+        let holds = |(start, code): &(u64, &[u8])| linked.wrapping_sub(*start) < code.len() as u64;
+        let (start, code) = self.subject.code().find(holds)?;
+        let code = &code[usize::try_from(linked.wrapping_sub(start)).ok()?..];
+        Disassembly::one(self.subject.abi()?, loaded, code)
     }
 
     /// The DWARF call frame information. It is read at the first call.

@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use sframe_engine::Clause as Place;
 use sframe_engine::lint::Severity;
+use sframe_inspect::lint::all_rules;
 use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, prove};
-use sframe_testbench::lint::all_rules;
 use sframe_vectors::Vector;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {

@@ -14,12 +14,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use sframe_engine::write::Section;
 use sframe_engine::{PauthKey, Recovery, RecoveryRule};
-use sframe_testbench::diff::{DiffReport, Field, Reason, diff_file};
-use sframe_testbench::embed::embed;
+use sframe_inspect::diff::{DiffReport, Field, Reason, diff_file};
+use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_inspect::elf::replace_section::embed;
+use sframe_inspect::hazard::HazardKind;
+use sframe_inspect::lint::lint_file;
 use sframe_testbench::finding::{Blame, Confidence};
-use sframe_testbench::hazard::HazardKind;
-use sframe_testbench::lint::lint_file;
-use sframe_testbench::subject::Subject;
 use sframe_testbench::yaml;
 
 fn repository() -> PathBuf {
@@ -210,7 +210,7 @@ fn a_table_must_explain_everything_and_nothing_else() {
 /// A build with another section.
 fn with_section(id: &str, change: impl Fn(&mut Section)) -> Vec<u8> {
     let bytes = build(id);
-    let subject = Subject::parse(&bytes).expect("a build");
+    let subject = ObjectFile::parse(&bytes).expect("a build");
     let sframe = subject.sframe.expect("a section");
     let read = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
     let mut section = Section::from_read(&read).expect("a sound section");
@@ -221,7 +221,7 @@ fn with_section(id: &str, change: impl Fn(&mut Section)) -> Vec<u8> {
 /// The position of a function in a section.
 fn position(id: &str, section: &Section, name: &str) -> usize {
     let bytes = build(id);
-    let addresses = Subject::parse(&bytes).expect("a build").symbols.addresses_of(name);
+    let addresses = ObjectFile::parse(&bytes).expect("a build").symbols.addresses_of(name);
     section.functions.iter().position(|function| addresses.contains(&function.start)).expect("an FDE")
 }
 
@@ -398,7 +398,7 @@ fn a_difference_is_blamed_on_whoever_can_have_made_it() {
 #[test]
 fn a_row_that_can_not_be_read_is_nobodys() {
     let mut bytes = build("gnu-2.44/amd64/recursion.O2");
-    let subject = Subject::parse(&bytes).expect("a build");
+    let subject = ObjectFile::parse(&bytes).expect("a build");
     let sframe = subject.sframe.expect("a section");
     let section = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
     let start = subject.symbols.addresses_of("descend")[0];

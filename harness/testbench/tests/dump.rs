@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 use rstest::rstest;
 use serde_json::Value;
-use sframe_testbench::dump::{Document, Dump, text};
-use sframe_testbench::input::{FileFormat, Input};
+use sframe_inspect::dump::{Document, Dump, text};
+use sframe_inspect::elf::sframe_section::{FileFormat, Input};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -74,7 +74,7 @@ fn dumped(name: &str, bytes: &[u8]) -> (String, Value, usize) {
 
 /// Where the section lies in a file.
 fn section(bytes: &[u8]) -> std::ops::Range<usize> {
-    let subject = sframe_testbench::subject::Subject::parse(bytes).expect("an ELF file");
+    let subject = sframe_inspect::elf::object_file::ObjectFile::parse(bytes).expect("an ELF file");
     let data = subject.sframe.expect("a section").data;
     let start = data.as_ptr() as usize - bytes.as_ptr() as usize;
     start..start + data.len()

@@ -19,13 +19,13 @@ use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTE
 use sframe_engine::{
     Base, Flags, InstructionPointer, PauthKey, PcType, Recovery, RecoveryRule, Row, Section, Version,
 };
-use sframe_testbench::convert::{ConvertError, Request};
+use sframe_inspect::convert::layout::Layout;
+use sframe_inspect::convert::{ConvertError, Request};
+use sframe_inspect::dump::Dump;
+use sframe_inspect::elf::object_file::{ObjectFile, SectionBytes};
+use sframe_inspect::lint::lint_file;
 use sframe_testbench::corpus::Build;
-use sframe_testbench::dump::Dump;
 use sframe_testbench::files::Files;
-use sframe_testbench::layout::Layout;
-use sframe_testbench::lint::lint_file;
-use sframe_testbench::subject::{SectionBytes, Subject};
 use sframe_testbench::target::Target;
 use sframe_testbench::yaml;
 
@@ -137,7 +137,7 @@ struct Difference {
 /// Returns the number of PCs, and what differs. `is_instruction` tells at which
 /// addresses instructions start.
 fn compare(version: u8, file: &[u8], is_instruction: &dyn Fn(u64) -> bool) -> (u64, Vec<Difference>) {
-    let subject = Subject::parse(file).expect("an ELF file");
+    let subject = ObjectFile::parse(file).expect("an ELF file");
     let sframe = subject.sframe.expect("a section");
     let written = Section::parse(sframe.data, sframe.address).expect("a sound section");
     let converted = request(version).imply(file).expect("call frame information");
@@ -323,7 +323,7 @@ fn each_implied_section_is_sound_and_small_and_goes_into_its_file() {
 
 /// The section of a file.
 fn sframe_of(file: &[u8]) -> SectionBytes<'_> {
-    Subject::parse(file).expect("an ELF file").sframe.expect("a section")
+    ObjectFile::parse(file).expect("an ELF file").sframe.expect("a section")
 }
 
 fn bench(folder: &Path, arguments: &[&str]) -> Output {
@@ -361,7 +361,7 @@ fn without_section(file: &[u8]) -> Vec<u8> {
     let entry = header.e_shoff.get(endian) + 64 * index.0 as u64;
     put(entry, 0);
     put(entry + 4, SHT_PROGBITS.0);
-    assert!(Subject::parse(&new).expect("an ELF file").sframe.is_none());
+    assert!(ObjectFile::parse(&new).expect("an ELF file").sframe.is_none());
     new
 }
 

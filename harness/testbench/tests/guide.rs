@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use sframe_testbench::hazard::HazardKind;
+use sframe_inspect::hazard::HazardKind;
 use sframe_testbench::spec::{Blame, End, Feature, Verdict};
 
 #[path = "../examples/third_party.rs"]

@@ -126,7 +126,7 @@ fn read(text: &str) -> Result<Spec, String> {
     let read = read.unwrap_or_else(|_| panic!("{:.2000}", text));
     assert!(started.elapsed() < TIME_LIMIT, "{:?}: {:.200}", started.elapsed(), text);
     read.map_err(|error| {
-        let line = sframe_testbench::text::neutral(&error.to_string()).into_owned();
+        let line = sframe_inspect::text::neutral(&error.to_string()).into_owned();
         assert!(line.starts_with("p.yaml:") && error.position().is_some(), "{line}");
         assert!(line.lines().count() == 1 && line.len() < 4000, "{line:?}");
         assert!(!line.chars().any(char::is_control), "{line:?}");

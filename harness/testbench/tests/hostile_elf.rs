@@ -13,20 +13,19 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use sframe_engine::Version;
+use sframe_inspect::convert::Request;
+use sframe_inspect::convert::layout::Layout;
+use sframe_inspect::diff::diff_file;
+use sframe_inspect::dump::{self, Document};
+use sframe_inspect::elf::sframe_section::Input;
+use sframe_inspect::lint::lint_file;
 use sframe_machine::Options;
 use sframe_testbench::case::broken_reason;
-use sframe_testbench::convert::Request;
 use sframe_testbench::cross_check::Traces;
-use sframe_testbench::diff::diff_file;
-use sframe_testbench::dump::{self, Document};
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::files::Files;
-use sframe_testbench::input::Input;
-use sframe_testbench::layout::Layout;
-use sframe_testbench::lint::lint_file;
 use sframe_testbench::report::{
     CheckReport, Listing, Listings, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
-    sarif_of_lint,
 };
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::sframe_unwinder;
@@ -237,7 +236,7 @@ fn commands(files: &[(String, Vec<u8>)], file: usize, tally: &mut Tally) {
     count(lint_file(bytes, "file").map_err(|error| error.to_string()).map(|report| {
         assert!(!report.text().is_empty());
         drop(serde_json::to_string(&report).expect("JSON"));
-        drop(serde_json::to_string(&sarif_of_lint(&report)).expect("JSON"));
+        drop(serde_json::to_string(&sframe_inspect::lint::sarif(&report, "sframe-testbench")).expect("JSON"));
     }));
     count(diff_file(bytes, "file").map_err(|error| error.to_string()).map(|report| {
         assert!(!report.text().is_empty());

@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 use rstest::rstest;
 use sframe_engine::PauthMask;
-use sframe_testbench::cfi::Registers;
-use sframe_testbench::subject::Subject;
+use sframe_inspect::cfi::Registers;
+use sframe_inspect::elf::object_file::ObjectFile;
 
 /// Address space of the bench, in KiB. The emulator alone reserves more than 1 GiB.
 const MEMORY: u32 = 6 << 20;
@@ -403,7 +403,7 @@ fn expressions_that_loop_come_to_nothing(#[case] expression: &[u8]) {
     let len = u8::try_from(expression.len()).expect("short");
     let cfa = [&[0x0f, len], expression].concat();
     let bytes = elf(2, &[text(64), sframe(64, 1), eh_frame(&cfa, &[(TEXT, 64, Vec::new())])], &[]);
-    let cfi = Subject::parse(&bytes).expect("a file").call_frame_info().expect("a known machine");
+    let cfi = ObjectFile::parse(&bytes).expect("a file").call_frame_info().expect("a known machine");
     let registers: Registers = [(7, 0x1000)].into_iter().collect();
     let value = cfi.evaluate(TEXT, &registers, &|address| Some(address), PauthMask::for_address_bits(48));
     assert!(value.is_err(), "{value:?}");
@@ -562,7 +562,7 @@ fn line_tables_take_no_more_than_a_row_for_each_byte() {
     let mut sections = sound();
     sections.push(Section::new(".debug_line", 1, 0, unit));
     let bytes = elf(2, &sections, &[]);
-    let lines = Subject::parse(&bytes).expect("a file").lines().expect("a line table");
+    let lines = ObjectFile::parse(&bytes).expect("a file").lines().expect("a line table");
     let (file, line, address) = lines.at(TEXT + 5).expect("a line");
     assert!(file.len() <= 4096 && line == 2 && address == TEXT + 4, "{} {line} {address:#x}", file.len());
 }

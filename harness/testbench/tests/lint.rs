@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
-use sframe_testbench::lint::{ELF_RULES, LintReport, all_rules, lint_file, page};
+use sframe_inspect::lint::{ELF_RULES, LintReport, all_rules, lint_file, page};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

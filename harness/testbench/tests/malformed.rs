@@ -7,10 +7,10 @@ use std::path::Path;
 use object::{Object as _, ObjectSection as _};
 use rayon::prelude::*;
 use rstest::rstest;
-use sframe_testbench::diff::{Field, diff_file};
-use sframe_testbench::dump::Dump;
-use sframe_testbench::lint::lint_file;
-use sframe_testbench::subject::Subject;
+use sframe_inspect::diff::{Field, diff_file};
+use sframe_inspect::dump::Dump;
+use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_inspect::lint::lint_file;
 
 /// Rules about FDEs, and about rows, that say that one can't be read.
 const FDES: [&str; 5] = ["SF207", "SF208", "SF209", "SF210", "SF216"];
@@ -20,7 +20,7 @@ const UNCHECKED: &str = "SF226";
 
 /// How many FDEs and rows of a file are malformed, if all three agree.
 fn malformed(bytes: &[u8]) -> [usize; 2] {
-    let sframe = Subject::parse(bytes).expect("a build").sframe.expect("a section");
+    let sframe = ObjectFile::parse(bytes).expect("a build").sframe.expect("a section");
     let dump = Dump::decode(sframe.data, sframe.address).expect("a sound header");
     let functions = || dump.functions.iter().flatten();
     let fdes: BTreeSet<u32> = functions().filter(|one| one.fde.is_err()).map(|one| one.index).collect();
@@ -94,7 +94,7 @@ fn rows_around_one_that_means_nothing_are_compared() {
     let mut bytes = std::fs::read(path).expect("a build");
     let sound = diff_file(&bytes, "file").expect("a file that can be compared");
     assert_eq!(sound.compared, sound.agree);
-    let subject = Subject::parse(&bytes).expect("a build");
+    let subject = ObjectFile::parse(&bytes).expect("a build");
     let sframe = subject.sframe.expect("a section");
     let section = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
     let is_flex = |fde: &sframe_engine::Fde| fde.fde_type == sframe_engine::FdeType::Flex && fde.num_rows > 2;

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use rstest::rstest;
+use sframe_inspect::text::neutral;
 use sframe_testbench::case::{CaseReport, Outcome};
 use sframe_testbench::finding::{Address, Confidence, Finding, FindingRow};
 use sframe_testbench::report::{Report, markdown};
 use sframe_testbench::spec::{Blame, Verdict};
-use sframe_testbench::text::neutral;
 
 /// Runs the bench in the repository.
 fn bench(arguments: &[&str]) -> Output {

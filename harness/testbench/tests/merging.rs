@@ -8,13 +8,13 @@ use object::elf::SHT_GNU_SFRAME;
 use object::{Object as _, ObjectSection as _};
 use rstest::rstest;
 use sframe_engine::write::Section;
-use sframe_testbench::diff::{DiffReport, Field, Reason, diff_file};
-use sframe_testbench::embed::embed;
+use sframe_inspect::diff::{DiffReport, Field, Reason, diff_file};
+use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_inspect::elf::replace_section::embed;
+use sframe_inspect::lint::{LintReport, lint_file};
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::finding::{Blame, Confidence, Finding};
-use sframe_testbench::lint::{LintReport, lint_file};
 use sframe_testbench::spec::Verdict;
-use sframe_testbench::subject::Subject;
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::sframe_unwinder;
 
@@ -24,7 +24,7 @@ fn build(id: &str) -> Vec<u8> {
 }
 
 fn section_of(bytes: &[u8]) -> Section {
-    let sframe = Subject::parse(bytes).expect("a build").sframe.expect("a section");
+    let sframe = ObjectFile::parse(bytes).expect("a build").sframe.expect("a section");
     let read = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
     Section::from_read(&read).expect("a sound section")
 }
@@ -140,7 +140,7 @@ fn sections_that_are_concatenated_are_one_finding_of_each_command(
 /// The section of a build, with one start that was left alone and its relocation in
 /// the rows of another function.
 fn with_relocation_in_a_row(bytes: &[u8], width: usize) -> (Vec<u8>, String) {
-    let subject = Subject::parse(bytes).expect("a build");
+    let subject = ObjectFile::parse(bytes).expect("a build");
     let sframe = subject.sframe.expect("a section");
     let read = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
     let named = |name: &str| {

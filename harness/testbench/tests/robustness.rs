@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use sframe_engine::{
     ByteOrder, Error, Frame, InstructionPointer, PauthMask, ReturnAddress, Section, StepError, write,
 };
-use sframe_testbench::subject::Subject;
+use sframe_inspect::elf::object_file::ObjectFile;
 
 /// The header up to the auxiliary header, in bytes.
 const HEADER_SIZE: usize = 28;
@@ -32,7 +32,7 @@ fn samples() -> Vec<Sample> {
         .par_iter()
         .map(|build| {
             let bytes = build.read(suite.corpus()).expect("a build");
-            let subject = Subject::parse(&bytes).expect("an ELF file");
+            let subject = ObjectFile::parse(&bytes).expect("an ELF file");
             let sframe = subject.sframe.expect("a section");
             Sample {
                 toolchain: build.toolchain.clone(),
@@ -247,7 +247,7 @@ fn any_byte_of_the_tables_that_names_come_from_may_be_wrong() {
     for id in ["gnu-2.44/amd64/crossing_ibt.O2-dynamic", "gnu-2.47/aarch64_be/crossing_bti.O2-dynamic-pie"] {
         let build = suite.manifest().get(id).expect("the build");
         let mut bytes = build.files(suite.corpus()).expect("its files").libraries.swap_remove(1).1;
-        let count = |bytes: &[u8]| Subject::parse(bytes).map(|subject| subject.symbols.names().count());
+        let count = |bytes: &[u8]| ObjectFile::parse(bytes).map(|subject| subject.symbols.names().count());
         let names = count(&bytes).expect("a sound file");
         assert!(names > 10, "{names}");
         let is_big = bytes[5] == 2;

@@ -12,17 +12,17 @@ use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _}
 use object::{Endianness, Object as _};
 use sframe_engine::write::{self, LeftOut, Target};
 use sframe_engine::{ByteOrder, InstructionPointer, Section, Version};
-use sframe_testbench::convert::Request;
-use sframe_testbench::embed::{EmbedError, embed};
-use sframe_testbench::layout::Layout;
-use sframe_testbench::subject::Subject;
+use sframe_inspect::convert::Request;
+use sframe_inspect::convert::layout::Layout;
+use sframe_inspect::elf::object_file::ObjectFile;
+use sframe_inspect::elf::replace_section::{EmbedError, embed};
 
 /// Calls `each` with the name and the section of every build that a toolchain wrote.
 fn each_section(mut each: impl FnMut(&str, &[u8], &Section<'_>)) {
     let suite = common::suite();
     for build in suite.manifest().builds.iter().filter(|build| build.derived_from.is_none()) {
         let bytes = build.read(suite.corpus()).expect("a build");
-        let subject = Subject::parse(&bytes).expect("an ELF file");
+        let subject = ObjectFile::parse(&bytes).expect("an ELF file");
         let sframe = subject.sframe.expect("a section");
         let section = Section::parse(sframe.data, sframe.address).expect("a sound section");
         each(&build.id, sframe.data, &section);
@@ -145,7 +145,7 @@ fn memory(file: &[u8]) -> BTreeMap<u64, u8> {
 
 /// All that is mapped stays where it is, but for the headers and the section.
 fn assert_loaded_alike(name: &str, old: &[u8], new: &[u8]) {
-    let section = Subject::parse(old).expect("an ELF file").sframe.expect("a section");
+    let section = ObjectFile::parse(old).expect("an ELF file").sframe.expect("a section");
     let replaced = section.address..section.address + section.data.len() as u64;
     let (before, after) = (memory(old), memory(new));
     let first = *before.keys().next().expect("something is loaded");
@@ -199,7 +199,7 @@ fn a_derived_build_says_what_the_build_does_that_it_is_made_of() {
             assert_loaded_alike(&build.id, old, new);
             assert_found_alike(&build.id, new);
             grown += usize::from(new.len() > old.len());
-            let read = |bytes| Subject::parse(bytes).expect("an ELF file").sframe.expect("a section");
+            let read = |bytes| ObjectFile::parse(bytes).expect("an ELF file").sframe.expect("a section");
             let (before, after) = (read(old), read(new));
             let before = Section::parse(before.data, before.address).expect("a sound section");
             let after = Section::parse(after.data, after.address).expect("a sound section");
@@ -334,9 +334,9 @@ fn a_file_without_a_section_gets_one() {
     // No section of this name any more, and no segment.
     file[section + 4..section + 8].copy_from_slice(&8_u32.to_le_bytes());
     file[segment..segment + 4].fill(0);
-    assert!(Subject::parse(&file).expect("an ELF file").sframe.is_none());
+    assert!(ObjectFile::parse(&file).expect("an ELF file").sframe.is_none());
     let new = embed(&file, SHT_GNU_SFRAME, section_of(100)).expect("a file");
-    let found = Subject::parse(&new).expect("an ELF file").sframe.expect("a section");
+    let found = ObjectFile::parse(&new).expect("an ELF file").sframe.expect("a section");
     assert_eq!((found.data.len(), &found.data[28..36]), (100, &found.address.to_le_bytes()[..]));
     // The old one, of the same name and without bytes, is not the first to be found.
     let names = object::File::parse(&*new).expect("an ELF file");
@@ -351,7 +351,7 @@ fn a_file_without_a_section_gets_one() {
     stripped[0x3c..0x40].fill(0);
     for len in [100, 5000] {
         let new = embed(&stripped, SHT_GNU_SFRAME, section_of(len)).expect("a file");
-        let found = Subject::parse(&new).expect("an ELF file").sframe.expect("a section");
+        let found = ObjectFile::parse(&new).expect("an ELF file").sframe.expect("a section");
         assert_eq!((found.data.len(), &found.data[28..36]), (len, &found.address.to_le_bytes()[..]));
         assert_eq!(new.len() > stripped.len(), len == 5000);
         assert_loaded_alike("stripped", &stripped, &new);

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::lint::all_rules;
 use crate::spec::named::named;
 use crate::yaml::suggest::closest;
 use crate::yaml::{Error, MAX_ERRORS, Source};
+use sframe_inspect::lint::all_rules;
 
 /// A reason shorter than this many characters explains nothing.
 const MIN_REASON: usize = 20;

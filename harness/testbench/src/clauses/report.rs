@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Proof, Proved, Side, Verdict};
 use crate::report::SCHEMA;
-use crate::text::Text;
+use sframe_inspect::text::Text;
 
 /// Names of proofs of one kind that the text gives; of more, their number.
 const NAMES: usize = 3;

@@ -1,15 +1,15 @@
 //! `baseline`: what a run may not be worse than.
 
+use sframe_inspect::command::{Failure, Status, print, status, tell, tell_line, write_file};
+use sframe_inspect::file;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use sframe_testbench::files;
-use sframe_testbench::report::{Baseline, Change, Comparison, Report, UnfitReport};
-use sframe_testbench::text::Text;
 
-use super::exit::{Failure, Status};
+use sframe_inspect::text::Text;
+use sframe_testbench::report::{Baseline, Change, Comparison, Report, UnfitReport};
+
 use super::merge::{MAX_REPORT_BYTES, read_report};
-use super::{print, status, tell, tell_line, write_file};
 
 #[derive(Args)]
 pub(crate) struct BaselineCommand {
@@ -105,7 +105,7 @@ fn tell_left_out(comparison: &Comparison, report: &Report) {
 pub(super) fn load(path: &Path) -> Result<Baseline, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
-    let bytes = files::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
+    let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
     let text = String::from_utf8(bytes).map_err(|error| unusable(&error))?;
     Baseline::parse(&text).map_err(|error| unusable(&error))
 }

@@ -2,19 +2,19 @@
 //!
 //! Frames are the truth, never what the unwinder under test says.
 
+use sframe_inspect::command::{Failure, Status, print, write_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
 use rayon::prelude::*;
+use sframe_inspect::text::Text;
 use sframe_testbench::case::{Case, spec_name};
 use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::spec::bless;
-use sframe_testbench::text::Text;
 use sframe_testbench::unwind::sframe_unwinder;
 
-use super::exit::{Failure, Status};
-use super::{Folders, MachineOptions, print, write_file};
+use super::{Folders, MachineOptions};
 
 /// Rules, each with its number of places.
 type Rules = BTreeMap<String, u64>;

@@ -1,5 +1,6 @@
 //! `check`: one executable, without a spec.
 
+use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -15,10 +16,9 @@ use sframe_testbench::target::Target;
 use sframe_testbench::unwind::external::{External, ExternalError, UnwinderReport};
 use sframe_testbench::unwind::sframe_unwinder;
 
-use super::exit::{Failure, Status};
 use super::isolation::ChildOptions;
 use super::unwinder::UnwinderStops;
-use super::{MachineOptions, print, print_json, report, status, tell_line};
+use super::{MachineOptions, report};
 
 #[derive(Args)]
 pub(crate) struct Check {

@@ -1,14 +1,15 @@
 //! `clauses`: the clauses of the specifications, and what proves them.
 
+use sframe_inspect::command::{Failure, Status, print, print_json};
 use std::fmt::Display;
 
 use clap::Args;
+use sframe_inspect::text::Text;
 use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
+use sframe_testbench::failure::of_documents;
 use sframe_testbench::runner::Suite;
-use sframe_testbench::text::Text;
 
-use super::exit::{Failure, Status};
-use super::{Folders, print, print_json};
+use super::Folders;
 
 #[derive(Args)]
 pub(crate) struct Clauses {
@@ -31,7 +32,7 @@ pub(crate) struct Clauses {
 impl Clauses {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let path = self.folders.specs.join("clauses.yaml");
-        let catalogue = Catalogue::load(&path)?;
+        let catalogue = Catalogue::load(&path).map_err(|errors| of_documents(&errors))?;
         let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
         let vectors = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &path)
             .map_err(|errors| unusable(&errors))?

@@ -46,42 +46,6 @@ Exit status:
   3  no executed instruction has an FDE, or the unwinder was asked nothing
   4  broken: the program did not end as it should, or the bench could not follow it";
 
-pub(super) const DUMP: &str = "\
-Examples:
-  sframe-testbench dump corpus/builds/gnu-2.44/amd64/leaf.O2
-  sframe-testbench dump section.bin --address 0x400b00 --json
-
-Exit status:
-  0  the section is whole
-  1  a part of it is malformed: what can be decoded is printed, and standard error says what is
-     wrong, at which offset of the section and against which clause
-  2  there is nothing to decode";
-
-pub(super) const LINT: &str = "\
-Examples:
-  sframe-testbench lint corpus/builds/gnu-2.40/amd64/leaf.O2
-  sframe-testbench lint object.o --sarif lint.sarif
-
-Exit status:
-  0  no rule is broken: there may be warnings and notes
-  1  an error
-  2  the file can't be used
-
-specs/lints.md has all rules.";
-
-pub(super) const DIFF: &str = "\
-Examples:
-  sframe-testbench diff corpus/builds/gnu-2.47/amd64/realign.O2
-  sframe-testbench diff object.o --json
-
-Exit status:
-  0  no difference
-  1  differences
-  2  the file has not got both, or one of them can't be read
-  3  no instruction is described by both
-
-Functions that only one of them describes are listed, as hazards are, and change no status.";
-
 pub(super) const VECTORS: &str = "\
 Examples:
   sframe-testbench vectors
@@ -103,20 +67,6 @@ Exit status:
   0  each clause is proved, or has a reason why not
   1  one is neither, or both
   2  unusable arguments, catalogue, specs or vectors";
-
-pub(super) const CONVERT: &str = "\
-Examples:
-  sframe-testbench convert corpus/builds/gnu-2.47/amd64/leaf.O2 --to 2 --output section.bin
-  sframe-testbench convert --from eh-frame ./program --to 3 --elf program.sframe
-
-Exit status:
-  0  everything was carried over
-  1  something was not
-  2  nothing can be converted: relocatable objects, for one, where --from is eh-frame
-
-What could not be carried over is listed on standard error, and in the JSON: each function that was
-left out, with each row that the version can't express, and what of call frame information is
-malformed.";
 
 pub(super) const MUTATE: &str = "\
 Examples:

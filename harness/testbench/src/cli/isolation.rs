@@ -1,5 +1,6 @@
 //! Programs under test in processes of their own.
 
+use sframe_inspect::command::{Failure, Status};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
@@ -9,8 +10,6 @@ use sframe_testbench::address_space;
 use sframe_testbench::isolate::{self, Isolation};
 use sframe_testbench::unwind::sframe_unwinder;
 use wait_timeout::ChildExt as _;
-
-use super::exit::{Failure, Status};
 
 /// The name of the subcommand that is a worker.
 pub(super) const WORKER: &str = "worker";

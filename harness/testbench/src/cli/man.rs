@@ -1,16 +1,16 @@
 //! `man`: manual pages, and `completions`: what shells complete; both of the
 //! definitions of the command line.
 
+use sframe_inspect::command::{Failure, Status, print, write_file};
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-use sframe_testbench::text::Text;
+use sframe_inspect::text::Text;
 
-use super::exit::{Failure, Status};
-use super::{Arguments, print, report};
+use super::{Arguments, report};
 
 #[derive(Args)]
 pub(crate) struct Manual {
@@ -64,7 +64,7 @@ impl Completions {
 /// Writes the page of a command, and those of its subcommands.
 fn write_pages(command: &clap::Command, folder: &std::path::Path) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    super::write_file(&folder.join(format!("{name}.1")), &page(command)?)?;
+    write_file(&folder.join(format!("{name}.1")), &page(command)?)?;
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     for command in shown {
         write_pages(command, folder)?;

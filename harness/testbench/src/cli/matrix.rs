@@ -1,9 +1,11 @@
 //! `matrix`: any toolchain against a reference.
 
+use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::case::{CaseReport, Outcome};
 use sframe_testbench::corpus::{
     Attempt, AttemptOptions, AttemptResult, Attempts, Error, Toolchain, VARIANTS, WorkFolder,
@@ -14,13 +16,11 @@ use sframe_testbench::matrix::{
 use sframe_testbench::report::{Listings, Report};
 use sframe_testbench::runner::{Filter, Suite, SuiteError};
 use sframe_testbench::spec::Abi;
-use sframe_testbench::text::{Text, neutral};
 use sframe_testbench::yaml::suggest;
 
-use super::exit::{Failure, Status};
 use super::isolation::workers_of_strangers;
 use super::run::{print_place, progress_bar, split, write};
-use super::{Folders, MachineOptions, print, print_json, report, set_jobs, tell_line};
+use super::{Folders, MachineOptions, report, set_jobs};
 
 #[derive(Args)]
 pub(crate) struct Matrix {

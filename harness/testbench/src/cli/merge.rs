@@ -1,16 +1,17 @@
 //! `merge`: the reports of all shards of a run.
 
+use sframe_inspect::command::{Failure, Status, print, print_json, status};
+use sframe_inspect::file;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use sframe_testbench::journal;
 use sframe_testbench::report::{Listing, Listings, Report, Style, merge, run_summary};
-use sframe_testbench::{files, journal};
 
 use super::baseline::{self, gate};
-use super::exit::{Failure, Status};
-use super::{Folders, print, print_json, report, run, status};
+use super::{Folders, report, run};
 
 #[derive(Args)]
 pub(crate) struct Merge {
@@ -81,6 +82,6 @@ pub(super) const MAX_REPORT_BYTES: u64 = 256 << 20;
 pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
-    let bytes = files::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
+    let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
     serde_json::from_slice(&bytes).map_err(|error| unusable(&format!("this is no report of a run: {error}")))
 }

@@ -4,13 +4,8 @@ mod baseline;
 mod bless;
 mod check;
 mod clauses;
-mod convert;
-mod diff;
-mod dump;
-mod exit;
 mod help;
 mod isolation;
-mod lint;
 mod man;
 mod matrix;
 mod merge;
@@ -25,15 +20,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sframe_inspect::command::help as inspect_help;
+use sframe_inspect::command::{Convert, Diff, Dump, Failure, Lint, Status, tell_line, usage};
 use sframe_machine::{Options, Pattern};
-use sframe_testbench::json;
-use sframe_testbench::text::Text;
 
-use exit::{Failure, Status};
+/// What users call.
+const PROGRAM: &str = "sframe-testbench";
 
 /// Proves stack unwinding with SFrame right, or shows where it is wrong.
 #[derive(Parser)]
-#[command(name = "sframe-testbench", version, after_help = help::MAIN)]
+#[command(name = PROGRAM, version, after_help = help::MAIN)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -48,14 +44,14 @@ enum Command {
     #[command(after_help = help::CHECK)]
     Check(check::Check),
     /// Print a section in full, as objdump --sframe does or as JSON.
-    #[command(after_help = help::DUMP)]
-    Dump(dump::Dump),
+    #[command(after_help = inspect_help::dump(PROGRAM))]
+    Dump(Dump),
     /// Check a section, and the file around it, against the rules of the format.
-    #[command(after_help = help::LINT)]
-    Lint(lint::Lint),
+    #[command(after_help = inspect_help::lint(PROGRAM))]
+    Lint(Lint),
     /// Compare a section with .eh_frame or .debug_frame, at every instruction, without running anything.
-    #[command(after_help = help::DIFF)]
-    Diff(diff::Diff),
+    #[command(after_help = inspect_help::diff(PROGRAM))]
+    Diff(Diff),
     /// Ask the engine, or any unwinder, about hand-made sections.
     #[command(after_help = help::VECTORS)]
     Vectors(vectors::Vectors),
@@ -63,8 +59,8 @@ enum Command {
     #[command(after_help = help::CLAUSES)]
     Clauses(clauses::Clauses),
     /// Write a section in another version, byte order or layout, or make one of .eh_frame.
-    #[command(after_help = help::CONVERT)]
-    Convert(convert::Convert),
+    #[command(after_help = inspect_help::convert(PROGRAM))]
+    Convert(Convert),
     /// Break sections on purpose, and see what part of it the bench notices.
     #[command(after_help = help::MUTATE)]
     Mutate(mutate::Mutate),
@@ -149,7 +145,7 @@ fn execute() -> Result<Status, Failure> {
         Command::Run(command) => command.execute(),
         Command::Check(command) => command.execute(),
         Command::Dump(command) => command.execute(),
-        Command::Lint(command) => command.execute(),
+        Command::Lint(command) => command.execute(PROGRAM),
         Command::Diff(command) => command.execute(),
         Command::Vectors(command) => command.execute(),
         Command::Clauses(command) => command.execute(),
@@ -166,18 +162,6 @@ fn execute() -> Result<Status, Failure> {
     }
 }
 
-/// Prints what clap has to say: help and the version to standard output, what
-/// is wrong with the arguments to standard error.
-fn usage(error: &clap::Error) -> Result<Status, Failure> {
-    let mut text = Text::default();
-    text.quote("", &error.render().to_string());
-    if error.use_stderr() {
-        return Err(Failure::unusable_text(text));
-    }
-    print(&text)?;
-    Ok(Status::AsExpected)
-}
-
 /// A number of threads that a machine may have.
 fn parse_jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
@@ -192,53 +176,4 @@ fn set_jobs(jobs: usize) -> Result<(), Failure> {
         .num_threads(jobs)
         .build_global()
         .map_err(|error| Failure::broken(format!("no threads: {error}")))
-}
-
-/// Writes text to standard output. A reader that has gone away is no error.
-fn print(text: &Text) -> Result<(), Failure> {
-    use std::io::Write as _;
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::broken(format!("error: standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Writes text to standard error. Where that is full or closed, nobody is there
-/// to be told, and the command goes on: its status says what has come of it.
-fn tell(text: &Text) {
-    use std::io::Write as _;
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Writes a line to standard error.
-fn tell_line(line: impl std::fmt::Display) {
-    tell(&Text::of(line));
-}
-
-fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
-    print(&json_text(document)?)
-}
-
-fn json_text(document: &impl serde::Serialize) -> Result<Text, Failure> {
-    json::pretty(document)
-        .map_err(|error| Failure::broken(format!("error: the report can't be written as JSON: {error}")))
-}
-
-/// Replaces a file.
-fn write_file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
-        .map_err(|error| Failure::broken(format!("error: {} can't be written: {error}", path.display())))
-}
-
-/// The status that a run or check ends with.
-const fn status(findings: bool, broken: bool, compared: bool) -> Status {
-    match (findings, broken, compared) {
-        (_, true, _) => Status::Broken,
-        (true, ..) => Status::Finding,
-        (_, _, false) => Status::NothingCompared,
-        _ => Status::AsExpected,
-    }
 }

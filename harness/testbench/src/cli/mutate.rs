@@ -1,5 +1,6 @@
 //! `mutate`: what the bench would catch.
 
+use sframe_inspect::command::{Failure, Status, print, print_json, status};
 use std::time::Instant;
 
 use clap::Args;
@@ -7,9 +8,8 @@ use sframe_testbench::mutate::{Operator, Plan, mutate};
 use sframe_testbench::report::mutation_summary;
 use sframe_testbench::runner::Suite;
 
-use super::exit::{Failure, Status};
 use super::run::{Selection, progress_bar};
-use super::{Folders, MachineOptions, print, print_json, set_jobs, status};
+use super::{Folders, MachineOptions, set_jobs};
 
 #[derive(Args)]
 pub(crate) struct Mutate {

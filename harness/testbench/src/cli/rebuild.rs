@@ -1,14 +1,12 @@
 //! `rebuild`: the corpus from its sources.
 
+use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
 use std::path::PathBuf;
 
 use clap::Args;
+use sframe_inspect::text::Text;
 use sframe_testbench::corpus::{self, Error};
 use sframe_testbench::runner::SuiteError;
-use sframe_testbench::text::Text;
-
-use super::exit::{Failure, Status};
-use super::{print, tell, tell_line};
 
 #[derive(Args)]
 pub(crate) struct Rebuild {

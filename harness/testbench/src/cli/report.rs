@@ -1,11 +1,10 @@
 //! The files of a report folder.
 
+use sframe_inspect::command::Failure;
 use std::path::Path;
 
 use serde::Serialize;
-use sframe_testbench::json;
-
-use super::exit::Failure;
+use sframe_inspect::json;
 
 /// Makes the folder. Before the work, so that its result is not lost for this.
 pub(super) fn create(folder: &Path) -> Result<(), Failure> {

@@ -1,11 +1,13 @@
 //! `run`: specs on the corpus.
 
+use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_testbench::journal::{Header, Journal, JournalError};
 use sframe_testbench::report::{
@@ -14,14 +16,12 @@ use sframe_testbench::report::{
 use sframe_testbench::runner::{Filter, Plan, Suite};
 use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
-use sframe_testbench::text::{Text, neutral};
 use sframe_testbench::unwind::{external, sframe_unwinder};
 
 use super::baseline::{self, gate};
-use super::exit::{Failure, Status};
 use super::isolation::IsolationOptions;
 use super::unwinder::UnwinderStops;
-use super::{Folders, MachineOptions, print, print_json, report, set_jobs, status, tell_line};
+use super::{Folders, MachineOptions, report, set_jobs};
 
 #[derive(Args)]
 pub(crate) struct Run {

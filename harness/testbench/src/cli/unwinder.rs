@@ -1,11 +1,10 @@
 //! `--unwinder`: an unwinder under test in a process of its own.
 
+use sframe_inspect::command::Failure;
 use std::time::Duration;
 
 use clap::Args;
 use sframe_testbench::unwind::external::{CommandLine, External, StopsPerCase};
-
-use super::exit::Failure;
 
 /// An unwinder other than the engine of this project.
 #[derive(Args)]

@@ -1,14 +1,14 @@
 //! `vectors`: hand-made sections, and what a reader makes of them.
 
 use clap::Args;
-use sframe_testbench::text::Text;
+use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
+use sframe_inspect::text::Text;
 use sframe_testbench::unwind::external::{ExternalError, StopsPerCase};
 use sframe_testbench::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
 
-use super::exit::{Failure, Status};
+use super::Folders;
 use super::unwinder::UnwinderCommand;
-use super::{Folders, print, print_json, status, tell_line};
 
 #[derive(Args)]
 pub(crate) struct Vectors {

@@ -11,9 +11,9 @@ use sframe_engine::Version;
 use super::manifest::{build_id, sha256};
 use super::rebuild::Made;
 use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain};
-use crate::convert::{ConvertError, Request};
 use crate::files::Files;
-use crate::layout::Layout;
+use sframe_inspect::convert::layout::Layout;
+use sframe_inspect::convert::{ConvertError, Request};
 
 /// How a derived toolchain makes its builds.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

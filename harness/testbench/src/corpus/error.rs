@@ -179,7 +179,7 @@ pub enum Error {
         /// The file, by its path under `builds`.
         from: String,
         /// Why.
-        source: Box<crate::convert::ConvertError>,
+        source: Box<sframe_inspect::convert::ConvertError>,
     },
     /// The filter leaves nothing to build.
     #[error("no build has `{only}` in its id")]

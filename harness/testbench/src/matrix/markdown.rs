@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::compare::{KindDetail, Standing};
 use super::report::{MatrixReport, ToolchainResult};
 use super::text::{COLUMNS, evidence, groups, not_judged, references, refusals, some_of, versions};
-use crate::text::neutral;
+use sframe_inspect::text::neutral;
 
 /// So many lines of a list are written.
 const LINES: usize = 200;

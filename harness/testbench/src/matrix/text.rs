@@ -6,7 +6,7 @@ use super::compare::{Comparison, Kind, KindDetail, Standing};
 use super::report::{Counts, MatrixReport, ToolchainResult};
 use crate::corpus::Refusal;
 use crate::finding::Address;
-use crate::text::Text;
+use sframe_inspect::text::Text;
 
 /// So many ids of a group are shown.
 const IDS: usize = 4;
@@ -156,7 +156,7 @@ fn show(text: &mut Text, toolchain: &ToolchainResult) {
 /// How much was compared.
 pub(super) fn evidence(toolchain: &ToolchainResult) -> String {
     let sum = |of: fn(&Comparison) -> u64| toolchain.cases.iter().map(of).sum::<u64>();
-    let grouped = crate::report::grouped;
+    let grouped = sframe_inspect::text::grouped;
     format!(
         "{} cases, {} instructions compared; {} of {} rows exercised, with references {} of {}",
         toolchain.cases.len(),

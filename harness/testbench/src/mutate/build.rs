@@ -12,16 +12,16 @@ use super::trial::{Trial, Trials};
 use super::{MutateError, Plan, Reason, rank, specs};
 use crate::case::{Case, Extent, Outcome, with_causes};
 use crate::compare::Truth;
-use crate::disassembly::Disassembly;
 use crate::examine::Probe;
 use crate::files::Files;
 use crate::finding::{Address, FindingRow};
 use crate::spec::Verdict;
 use crate::target::Target;
 use crate::unwind::{Viewpoint, sframe_unwinder};
+use sframe_inspect::instructions::Disassembly;
 
 /// The section of one of a build's files, and how it can be changed.
-struct Subject<'t> {
+struct MutatedSection<'t> {
     /// The position of the file among the target's modules.
     module: usize,
     section: Owned,
@@ -30,7 +30,7 @@ struct Subject<'t> {
     mutations: Vec<Mutation>,
 }
 
-impl<'t> Subject<'t> {
+impl<'t> MutatedSection<'t> {
     fn all_of(target: &'t Target<'_>) -> Result<Vec<Self>, String> {
         let mut subjects = Vec::new();
         for (module, of) in target.modules.iter().enumerate() {
@@ -53,7 +53,7 @@ impl<'t> Subject<'t> {
 
 /// A change that makes another section.
 struct Mutant<'s> {
-    subject: &'s Subject<'s>,
+    subject: &'s MutatedSection<'s>,
     mutation: Mutation,
     bytes: Vec<u8>,
 }
@@ -68,7 +68,7 @@ impl Mutants {
         let (build, files) = read(cases, corpus)?;
         let target = open(build, &files)?;
         let subjects = subjects(build, &target)?;
-        let ranks = |subject: &Subject<'_>| {
+        let ranks = |subject: &MutatedSection<'_>| {
             let module = subject.module;
             let chosen = subject.chosen(plan).map(|(index, _)| index).collect::<Vec<_>>();
             chosen.into_iter().map(move |index| rank(plan.seed, build, module, index))
@@ -133,8 +133,8 @@ fn open<'a>(build: &str, files: &'a Files) -> Result<Target<'a>, MutateError> {
         .map_err(|error| MutateError::Build { build: build.to_owned(), reason: with_causes(&error) })
 }
 
-fn subjects<'t>(build: &str, target: &'t Target<'_>) -> Result<Vec<Subject<'t>>, MutateError> {
-    Subject::all_of(target).map_err(|reason| MutateError::Build { build: build.to_owned(), reason })
+fn subjects<'t>(build: &str, target: &'t Target<'_>) -> Result<Vec<MutatedSection<'t>>, MutateError> {
+    MutatedSection::all_of(target).map_err(|reason| MutateError::Build { build: build.to_owned(), reason })
 }
 
 /// The cases of a build, tried on its mutants.

@@ -7,8 +7,8 @@ use sframe_engine::{
 };
 
 use super::trial::{Meaning, Use};
-use crate::disassembly::{Disassembly, Instruction, Roles};
 use crate::spec::named::named;
+use sframe_inspect::instructions::{Disassembly, Instruction, Roles};
 
 named! {
     /// Why a mutant is as right as the section that it was made of.

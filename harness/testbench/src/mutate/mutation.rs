@@ -8,7 +8,7 @@ use sframe_engine::{
 };
 
 use super::operator::Operator;
-use crate::disassembly::Disassembly;
+use sframe_inspect::instructions::Disassembly;
 
 /// A change to a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

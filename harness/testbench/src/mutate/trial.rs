@@ -78,7 +78,7 @@ pub(super) struct Trial {
 }
 
 /// A mutant in a run.
-struct Subject<'a> {
+struct Contender<'a> {
     sections: Sections<'a>,
     /// The mutated section.
     section: Section<'a>,
@@ -96,7 +96,7 @@ pub(super) struct Trials<'a> {
     unwinder: SframeUnwinder<'a>,
     sections: Sections<'a>,
     address_bits: u32,
-    subjects: Vec<Subject<'a>>,
+    subjects: Vec<Contender<'a>>,
     /// The mutants that say something else of an address, found when it is
     /// first looked up.
     affected: FxHashMap<LookupAddress, Vec<usize>>,
@@ -131,7 +131,7 @@ impl<'a> Trials<'a> {
         scope: Option<std::ops::Range<u64>>,
     ) {
         let trial = Trial::default();
-        self.subjects.push(Subject { sections, section, scope, unwinder: None, trial });
+        self.subjects.push(Contender { sections, section, scope, unwinder: None, trial });
     }
 
     /// What has come of the mutants, in the order in which they were added.

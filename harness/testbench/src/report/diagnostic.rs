@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style as Ansi};
 use super::omission;
 use crate::finding::{Finding, Side, Witness};
 use crate::spec::{Blame, Verdict};
-use crate::text::Text;
+use sframe_inspect::text::Text;
 
 /// How text is set off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

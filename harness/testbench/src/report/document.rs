@@ -13,11 +13,11 @@ use crate::coverage::UnexercisedRow;
 use crate::cross_check::TraceCounts;
 use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
-use crate::hazard::Hazard;
 use crate::shard::Shard;
 use crate::spec::{Feature, Verdict};
 use crate::target::Target;
 use crate::unwind::external::{Shown, UnwinderReport};
+use sframe_inspect::hazard::Hazard;
 
 /// The number of this form of the documents.
 pub const SCHEMA: u32 = 1;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Report;
 use super::diagnostic::{groups, not_shown};
 use crate::case::{CaseReport, Outcome};
-use crate::text::{Text, neutral};
+use sframe_inspect::text::{Text, neutral};
 
 /// Of so many rows with findings a failure tells; report.json has all of them.
 const OF_A_CASE: usize = 64;

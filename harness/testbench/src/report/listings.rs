@@ -18,13 +18,13 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, PcType};
 
 use super::Report;
-use crate::cfi::CfiRow;
-use crate::disassembly::Instruction;
 use crate::examine::Examination;
 use crate::finding::Finding;
 use crate::observed::Observed;
 use crate::spec::Verdict;
 use crate::target::{Module, Target};
+use sframe_inspect::cfi::CfiRow;
+use sframe_inspect::instructions::Instruction;
 
 /// So many different instructions are listed. Behind that, functions are left
 /// out that are not the same as a listed one, unless something in them is wrong.

@@ -4,17 +4,18 @@
 //! words stands in code spans or fenced blocks, where nothing is interpreted:
 //! no HTML, no link, no mention of anybody.
 
+use sframe_inspect::text::grouped;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::diagnostic::{Style, groups, not_shown, quoted};
-use super::summary::{IN_FULL, SHOWN, command_for, frames, grouped};
+use super::summary::{IN_FULL, SHOWN, command_for, frames};
 use super::{CheckReport, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
 use crate::spec::Verdict;
-use crate::text::{Text, neutral};
+use sframe_inspect::text::{Text, neutral};
 
 /// Cases of an outcome that are listed. What reads the summary takes a megabyte at most.
 const CASES: usize = 20;

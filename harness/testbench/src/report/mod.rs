@@ -15,6 +15,7 @@ mod summary;
 
 use std::collections::BTreeMap;
 
+use sframe_inspect::text::grouped;
 use sha2::{Digest as _, Sha256};
 
 pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
@@ -27,8 +28,7 @@ pub use listings::{Listing, ListingError, Listings};
 pub use markdown::{markdown, markdown_of_check};
 pub use merge::{MergeError, merge};
 pub use mutation::mutation_summary;
-pub use sarif::{sarif, sarif_of_check, sarif_of_lint};
-pub(crate) use summary::grouped;
+pub use sarif::{sarif, sarif_of_check};
 pub use summary::{check_summary, run_summary};
 
 use crate::finding::Finding;

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use super::summary::grouped;
 use crate::mutate::{MutationReport, Score, Survivor};
-use crate::text::Text;
+use sframe_inspect::text::Text;
+use sframe_inspect::text::grouped;
 
 /// What became of mutants: survivors first, then the numbers.
 #[must_use]

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use sframe_inspect::sarif::{artifact, document, message, uri};
 
 use super::html::{meaning, verdicts_of_findings};
 use super::listings::{Listings, SourceLine};
 use super::{CheckReport, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
-use crate::lint::LintReport;
 use crate::spec::Verdict;
-use crate::text::neutral;
 
 /// Of so many findings of a case there are results; a notification counts the others.
 const OF_A_CASE: usize = 1000;
@@ -102,68 +101,8 @@ impl Log {
                 })
             })
             .collect();
-        document(&rules, &self.results, &self.notifications, self.is_broken)
+        document("sframe-testbench", &rules, &self.results, &self.notifications, self.is_broken)
     }
-}
-
-fn document(rules: &[Value], results: &[Value], notifications: &[Value], is_broken: bool) -> Value {
-    json!({
-        "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": {
-                "name": "sframe-testbench",
-                "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": rules,
-            } },
-            "invocations": [{
-                "executionSuccessful": !is_broken,
-                "toolExecutionNotifications": notifications,
-            }],
-            "originalUriBaseIds": { SOURCE_ROOT: {
-                "description": { "text": "The folder in which the bench was run: the top of a repository." },
-            } },
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }],
-    })
-}
-
-/// What the linter found.
-#[must_use]
-pub fn sarif_of_lint(report: &LintReport) -> Value {
-    let mut rules = BTreeMap::new();
-    let mut results = Vec::new();
-    for finding in &report.findings {
-        let crate::lint::Finding { rule, name, severity, clause, message, offset, function, .. } = finding;
-        rules.entry(rule).or_insert_with(|| {
-            json!({
-                "id": rule,
-                "name": name,
-                "shortDescription": { "text": name },
-                "help": { "text": format!("{clause} of the specification; specs/lints.md has all rules.") },
-                "defaultConfiguration": { "level": severity },
-            })
-        });
-        let mut location = json!({ "physicalLocation": {
-            "artifactLocation": artifact(&report.file),
-            "region": { "startLine": 1 },
-            "address": { "fullyQualifiedName": format!(".sframe+{offset:#x}"), "kind": "data" },
-        } });
-        if let Some(function) = function {
-            location["logicalLocations"] =
-                json!([{ "name": function, "fullyQualifiedName": function, "kind": "function" }]);
-        }
-        results.push(json!({
-            "ruleId": rule,
-            "level": severity,
-            "message": self::message(message),
-            "locations": [location],
-            "properties": { "offset": offset, "fde": finding.fde, "row": finding.row, "clause": clause },
-        }));
-    }
-    let rules: Vec<Value> = rules.into_values().collect();
-    document(&rules, &results, &[], false)
 }
 
 const HELP: &str = "The call stack is observed from executed calls and returns alone; the row is what the \
@@ -226,68 +165,4 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
         }]);
     }
     result
-}
-
-/// The name of the folder that relative paths begin at: what GitHub's own tools
-/// call the top of a repository.
-const SOURCE_ROOT: &str = "%SRCROOT%";
-
-/// A file, by its path from the folder in which the bench runs, if it lies there.
-fn artifact(file: &str) -> Value {
-    let folder = std::env::current_dir().unwrap_or_default();
-    let path = Path::new(file).strip_prefix(&folder).ok().and_then(Path::to_str).unwrap_or(file);
-    let path = path.trim_start_matches("./");
-    if path.starts_with('/') {
-        return json!({ "uri": format!("file://{}", uri(path).trim_start_matches("/.")) });
-    }
-    json!({ "uri": uri(path), "uriBaseId": SOURCE_ROOT })
-}
-
-/// A message. `[text](target)` in one is a link (3.11.6), which no name is to make.
-fn message(text: &str) -> Value {
-    json!({ "text": neutral(text).replace("](", r"]\u{28}") })
-}
-
-/// A path as a URI reference (RFC 3986, 4.2).
-fn uri(path: &str) -> String {
-    let mut uri = String::new();
-    if path.starts_with("//") {
-        // Not to be taken for a host.
-        uri.push_str("/.");
-    }
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/._-~+,=@".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    uri
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_named_from_the_folder_of_the_run() {
-        let inside = std::env::current_dir().expect("a folder").join("a/b c");
-        let relative = json!({ "uri": "a/b%20c", "uriBaseId": "%SRCROOT%" });
-        assert_eq!(artifact(inside.to_str().expect("a name")), relative);
-        assert_eq!(artifact("./a/b c"), relative);
-        assert_eq!(artifact("/else where"), json!({ "uri": "file:///else%20where" }));
-        assert_eq!(artifact("//else"), json!({ "uri": "file:////else" }));
-    }
-
-    #[test]
-    fn a_name_makes_no_link() {
-        assert_eq!(message("[a](http://b)\n")["text"], r"[a]\u{28}http://b)\n");
-    }
-
-    #[test]
-    fn paths_become_uri_references() {
-        assert_eq!(uri("corpus/builds/a.O2-pie"), "corpus/builds/a.O2-pie");
-        assert_eq!(uri("a b:c%\u{e9}"), "a%20b%3Ac%25%C3%A9");
-        assert_eq!(uri("//host/x"), "/.//host/x");
-    }
 }

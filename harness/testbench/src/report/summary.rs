@@ -7,9 +7,10 @@ use super::diagnostic::{Style, groups, help, not_shown, quoted};
 use super::{CheckReport, Report, ReportSummary};
 use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::finding::Finding;
-use crate::hazard;
 use crate::spec::{Trace, Verdict};
-use crate::text::Text;
+use sframe_inspect::hazard;
+use sframe_inspect::text::Text;
+use sframe_inspect::text::grouped;
 
 /// So many rows with findings are shown of a case; the report has all of them.
 pub(super) const SHOWN: usize = 8;
@@ -265,17 +266,4 @@ fn show_traces(text: &mut Text, summary: &ReportSummary) {
     if !counts.is_empty() {
         let _ = writeln!(text, "the call stack compared with other traces: {}", counts.join(", "));
     }
-}
-
-/// A number with its thousands set off.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

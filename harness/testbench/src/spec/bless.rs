@@ -9,8 +9,8 @@ use std::path::Path;
 use similar::TextDiff;
 
 use super::{OneOrMany, Spec, Stop};
-use crate::text::{Text, neutral};
 use crate::yaml::{Error, Source};
+use sframe_inspect::text::{Text, neutral};
 
 /// Lines are wrapped so that none is longer, where names allow it.
 const WIDTH: usize = 100;

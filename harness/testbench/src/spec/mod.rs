@@ -16,7 +16,6 @@
 //! | `schema.rs` | the JSON Schema |
 
 mod abi;
-mod blame;
 pub mod bless;
 mod check;
 mod de;
@@ -38,7 +37,6 @@ mod trace;
 mod verdict;
 
 pub use abi::Abi;
-pub use blame::Blame;
 pub use end::End;
 pub use feature::Feature;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Stop, Sweep, Targets};
@@ -50,5 +48,6 @@ pub use pattern::{InvalidPattern, NamePattern};
 pub use percent::{InvalidPercent, Percent};
 pub use row::{InvalidRow, RowOffset};
 pub use selector::{BuildFacts, Selector};
+pub use sframe_inspect::Blame;
 pub use trace::Trace;
 pub use verdict::Verdict;

@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Base, Recovery, Row};
 
 use super::Values;
-use crate::disassembly::{Disassembly, Instruction};
 use crate::unwind::State;
+use sframe_inspect::instructions::{Disassembly, Instruction};
 
 /// A function with more instructions is not read.
 const MAX_INSTRUCTIONS: usize = 1 << 15;

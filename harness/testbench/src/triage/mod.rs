@@ -17,12 +17,12 @@ use sframe_engine::{
     Abi, Base, Found, LookupAddress, PauthKey, PauthMask, Recovery, RecoveryRule, StepError,
 };
 
-use crate::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
 use crate::compare::{Disagreement, Truth, Value};
 use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
 use crate::spec::Verdict;
 use crate::target::{Module, Target};
 use crate::unwind::{End, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
+use sframe_inspect::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
 
 /// What is known at the moment of a disagreement.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ impl Triage {
 
 /// What a disagreement is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subject {
+enum DisputedValue {
     Cfa,
     Ra,
     Fp,
@@ -65,7 +65,7 @@ enum Subject {
     Places,
 }
 
-impl Subject {
+impl DisputedValue {
     fn of(found: &Disagreement) -> Self {
         match (found.verdict, found.got) {
             (Verdict::WrongRa, Value::Signed(..)) => Self::Signature,
@@ -93,19 +93,19 @@ struct Values {
 
 impl Values {
     /// Whether two witnesses say the same of a subject. None where one is silent.
-    fn agree(&self, other: &Self, subject: Subject) -> Option<bool> {
+    fn agree(&self, other: &Self, subject: DisputedValue) -> Option<bool> {
         match subject {
-            Subject::Cfa => Some(self.cfa? == other.cfa?),
-            Subject::Ra => Some(self.ra? == other.ra?),
-            Subject::Fp => Some(self.fp? == other.fp?),
-            Subject::Signature => Some(self.signature? == other.signature?),
-            Subject::Signal => Some(self.signal? == other.signal?),
-            Subject::Caller => Some(self.ra?.is_some() == other.ra?.is_some()),
-            Subject::Places => None,
+            DisputedValue::Cfa => Some(self.cfa? == other.cfa?),
+            DisputedValue::Ra => Some(self.ra? == other.ra?),
+            DisputedValue::Fp => Some(self.fp? == other.fp?),
+            DisputedValue::Signature => Some(self.signature? == other.signature?),
+            DisputedValue::Signal => Some(self.signal? == other.signal?),
+            DisputedValue::Caller => Some(self.ra?.is_some() == other.ra?.is_some()),
+            DisputedValue::Places => None,
         }
     }
 
-    fn side(&self, truth: &Self, section: &Self, subject: Subject) -> Option<Side> {
+    fn side(&self, truth: &Self, section: &Self, subject: DisputedValue) -> Option<Side> {
         match (self.agree(truth, subject), self.agree(section, subject)) {
             (Some(true), _) => Some(Side::CallStack),
             (_, Some(true)) => Some(Side::Section),
@@ -238,7 +238,7 @@ fn is_linker_made(module: &Module<'_>, plain: u64, function: Option<&str>) -> bo
 struct Inquiry<'i, 'a> {
     found: &'i Disagreement,
     scene: &'i Scene<'i, 'a>,
-    subject: Subject,
+    subject: DisputedValue,
     module: Option<&'i Module<'a>>,
     abi: Option<Abi>,
     /// The FDE and row of the frame.
@@ -259,7 +259,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let mut inquiry = Self {
             found,
             scene,
-            subject: Subject::of(found),
+            subject: DisputedValue::of(found),
             module,
             abi: module.and_then(|module| module.subject.abi()),
             row: scene.target.sections.lookup(found.address).ok().flatten(),
@@ -326,7 +326,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             (None, Ok(_)) => "it has a row".to_owned(),
         };
         let agrees_with = match self.subject {
-            Subject::Places => Some(Side::Section),
+            DisputedValue::Places => Some(Side::Section),
             subject => Some(match values.agree(&self.truth, subject) {
                 Some(true) => Side::CallStack,
                 _ => Side::Section,
@@ -444,8 +444,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     fn ask_stores(&mut self) -> bool {
         let Some(found) = &self.row else { return false };
         let (recovery, is_fp) = match self.subject {
-            Subject::Ra => (found.row.ra, false),
-            Subject::Fp => (found.row.fp, true),
+            DisputedValue::Ra => (found.row.ra, false),
+            DisputedValue::Fp => (found.row.fp, true),
             _ => return false,
         };
         let Recovery::Rule(rule) = recovery else { return false };
@@ -560,7 +560,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let same_rules = self.side_of_rules(&rules);
         self.copies_cfi = self.is_copy(&rules, signature, fde.is_signal);
         let side = match self.subject {
-            Subject::Places => same_rules,
+            DisputedValue::Places => same_rules,
             // What neither can compute follows from the same rules.
             subject => values
                 .side(&self.truth, &self.section, subject)
@@ -585,14 +585,14 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let same_cfa = row.cfa == rules.cfa.ok();
         let same_ra = rules.ra == Ok(row.ra);
         match self.subject {
-            Subject::Cfa => same_cfa,
-            Subject::Ra => same_cfa && same_ra,
-            Subject::Fp => same_cfa && same(&row.fp, rules.fp),
-            Subject::Signature => self.section.signature == signature,
-            Subject::Signal => fde.signal == is_signal,
-            Subject::Caller if row.is_outermost() => rules.ra == Ok(Recovery::Undefined),
-            Subject::Caller => same_cfa && same_ra,
-            Subject::Places => self.side_of_rules(rules) == Some(Side::Section),
+            DisputedValue::Cfa => same_cfa,
+            DisputedValue::Ra => same_cfa && same_ra,
+            DisputedValue::Fp => same_cfa && same(&row.fp, rules.fp),
+            DisputedValue::Signature => self.section.signature == signature,
+            DisputedValue::Signal => fde.signal == is_signal,
+            DisputedValue::Caller if row.is_outermost() => rules.ra == Ok(Recovery::Undefined),
+            DisputedValue::Caller => same_cfa && same_ra,
+            DisputedValue::Places => self.side_of_rules(rules) == Some(Side::Section),
         }
     }
 
@@ -619,7 +619,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let values = instructions::values(&layout, self.abi?, &self.state, &|address| self.word(address));
         let mut says = format!("from the function's entry on: {layout}");
         let mut side = match self.subject {
-            Subject::Places => self.row.as_ref().and_then(|found| layout.side_of(&found.row)),
+            DisputedValue::Places => self.row.as_ref().and_then(|found| layout.side_of(&found.row)),
             subject => values.side(&self.truth, &self.section, subject),
         };
         // Who jumps to a function may leave a frame there, as jumps to labels

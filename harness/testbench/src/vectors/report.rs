@@ -7,8 +7,8 @@ use sframe_vectors::{Compared, Part, SectionPart, Vector, compare};
 
 use crate::report::SCHEMA;
 use crate::spec::Verdict;
-use crate::text::Text;
 use crate::unwind::external::Asked;
+use sframe_inspect::text::Text;
 
 /// So many differences are shown to people; the document has all of them.
 const SHOWN: usize = 40;
@@ -132,7 +132,7 @@ impl VectorsReport {
     /// The same for people.
     #[must_use]
     pub fn text(&self) -> Text {
-        let grouped = crate::report::grouped;
+        let grouped = sframe_inspect::text::grouped;
         let mut text = Text::default();
         for Difference { vector, fault, readings, message, .. } in self.differences.iter().take(SHOWN) {
             let verdict = fault.map_or_else(|| "differs".to_owned(), |fault| fault.to_string());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 
-use crate::text::{Text, neutral};
+use sframe_inspect::text::{Text, neutral};
 
 /// What is wrong with a YAML file, and where.
 ///

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::locate::{self, Aim};
 use super::{Error, parse};
-use crate::files;
+use sframe_inspect::file;
 
 /// The byte-order mark that some editors put first. It belongs to the file,
 /// not to the YAML in it.
@@ -39,7 +39,7 @@ impl Source {
     /// A file that cannot be read, is larger than [`Source::MAX_BYTES`] or is
     /// not UTF-8.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let bytes = files::read(path, Self::MAX_BYTES as u64)
+        let bytes = file::read(path, Self::MAX_BYTES as u64)
             .map_err(|error| Error::of_file(path, format!("cannot be read: {error}"), None))?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Self { path: path.to_path_buf(), text: text.into() }),

@@ -14,8 +14,8 @@ use super::listings::{Listings, MOST_INSTRUCTIONS};
 use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::{Address, Finding};
-use crate::json;
 use crate::spec::Verdict;
+use sframe_inspect::json;
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");

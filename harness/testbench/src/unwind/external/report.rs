@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::CaseReport;
 use crate::examine::{Examination, WalkEnds};
-use crate::text::Text;
+use sframe_inspect::text::Text;
 
 /// What an unwinder was asked about a program, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -73,7 +73,7 @@ impl UnwinderReport {
     /// The numbers for people.
     #[must_use]
     pub fn text(&self) -> Text {
-        let grouped = crate::report::grouped;
+        let grouped = sframe_inspect::text::grouped;
         let mut text = Text::default();
         let _ = writeln!(
             text,

@@ -1,0 +1,46 @@
+//! Addresses and rows, as reports have them.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sframe_engine::Row;
+
+/// An address in reports: a string such as `0x401000`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address(pub u64);
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+        let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        number.map(Self).ok_or_else(|| D::Error::custom(format!("`{text}` is no address such as 0x401000")))
+    }
+}
+
+/// The row that a finding is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+pub struct FindingRow {
+    /// Start of the row, in bytes from the start of the function.
+    pub start: Address,
+    /// Its rules as equations.
+    pub rules: String,
+}
+
+impl FindingRow {
+    /// That of a row.
+    #[must_use]
+    pub fn new(row: &Row) -> Self {
+        Self { start: Address(row.start.into()), rules: row.to_string() }
+    }
+}

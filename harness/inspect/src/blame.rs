@@ -1,0 +1,108 @@
+//! Who has to mend what is wrong, and who says so.
+
+use serde::{Deserialize, Serialize};
+
+/// Who has to mend what is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Blame {
+    /// The assembler: it was told right, by CFI directives, and wrote wrong rows.
+    #[serde(rename = "producer-assembler")]
+    ProducerAssembler,
+    /// The linker: it moved or joined rows wrongly, or those of its own code are wrong.
+    #[serde(rename = "producer-linker")]
+    ProducerLinker,
+    /// The compiler, or the author of CFI directives: the assembler wrote what it was told.
+    #[serde(rename = "compiler-or-cfi")]
+    CompilerOrCfi,
+    /// The unwinder under test: the rows are right, and it does not follow them.
+    #[serde(rename = "consumer")]
+    Consumer,
+    /// The bench: all that describes the frame agrees, and only its call stack does not.
+    #[serde(rename = "bench")]
+    Bench,
+    /// Nothing tells.
+    #[serde(rename = "unknown")]
+    Unknown,
+}
+
+impl Blame {
+    /// Every value, in the order of the declaration.
+    pub const ALL: &'static [Self] = &[
+        Self::ProducerAssembler,
+        Self::ProducerLinker,
+        Self::CompilerOrCfi,
+        Self::Consumer,
+        Self::Bench,
+        Self::Unknown,
+    ];
+
+    /// The name, as specs and reports write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ProducerAssembler => "producer-assembler",
+            Self::ProducerLinker => "producer-linker",
+            Self::CompilerOrCfi => "compiler-or-cfi",
+            Self::Consumer => "consumer",
+            Self::Bench => "bench",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl std::fmt::Display for Blame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// How sure it is who is to blame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// One witness hints at it.
+    Low,
+    /// Witnesses say so, and another explanation is left.
+    Medium,
+    /// Witnesses that do not depend on one another say so.
+    High,
+}
+
+impl std::fmt::Display for Confidence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        })
+    }
+}
+
+/// Who was asked about a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// Another reader of the section than the unwinder under test: this project's engine.
+    Reader,
+    /// DWARF call frame information.
+    Cfi,
+    /// The chain of frame records that FP leads to; the backchain on s390x.
+    FramePointers,
+    /// The instructions from the function's entry on.
+    Instructions,
+    /// Where the code comes from, and where FDEs begin.
+    Layout,
+}
+
+impl std::fmt::Display for Witness {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Reader => "section",
+            Self::Cfi => "CFI",
+            Self::FramePointers => "frame pointers",
+            Self::Instructions => "instructions",
+            Self::Layout => "layout",
+        })
+    }
+}

@@ -1,0 +1,594 @@
+//! Reading: which FDEs there are, and their rows.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gimli::{
+    BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CfaRule, CieOrFde, DebugFrame, EhFrame,
+    EndianSlice, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_engine::{Abi, ByteOrder, DwarfRegister};
+
+pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+
+/// Why call frame information can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CfiError {
+    /// The section's content can't be had.
+    #[error("{section} can't be read: {message}")]
+    Unreadable {
+        /// The section.
+        section: CfiSection,
+        /// Why.
+        message: String,
+    },
+    /// An entry is malformed; those behind it can't be found.
+    #[error("{section} can't be read behind offset {offset:#x}: {source}")]
+    Section {
+        /// The section.
+        section: CfiSection,
+        /// Offset of the last entry that could be read.
+        offset: usize,
+        /// What is wrong.
+        source: gimli::Error,
+    },
+    /// CIEs are so long, and FDEs so many, that nobody can have meant it.
+    #[error("the CIEs of {section} are too long for so many FDEs, at offset {offset:#x}")]
+    TooLong {
+        /// The section.
+        section: CfiSection,
+        /// Offset of the first FDE that is not read.
+        offset: usize,
+    },
+    /// The instructions of an entry are malformed.
+    #[error("the FDE at offset {offset:#x} of {section} can't be executed: {source}")]
+    Instructions {
+        /// The section.
+        section: CfiSection,
+        /// Offset of the FDE.
+        offset: usize,
+        /// What is wrong.
+        source: gimli::Error,
+    },
+}
+
+/// Where call frame information lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CfiSection {
+    /// `.eh_frame`, which is loaded.
+    EhFrame,
+    /// `.debug_frame`, which is not.
+    DebugFrame,
+}
+
+impl CfiSection {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EhFrame => ".eh_frame",
+            Self::DebugFrame => ".debug_frame",
+        }
+    }
+}
+
+impl std::fmt::Display for CfiSection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The sections to read, relocated, with the addresses of those that are loaded.
+#[derive(Clone, Debug)]
+pub struct CfiInput {
+    /// The ABI.
+    pub abi: Abi,
+    /// `.eh_frame` and its address.
+    pub eh_frame: Option<(Vec<u8>, u64)>,
+    /// `.debug_frame`.
+    pub debug_frame: Option<Vec<u8>>,
+    /// Why one of them, though it is there, is not among these.
+    pub errors: Vec<CfiError>,
+    /// The address of `.text`, which pointers may be relative to.
+    pub text: u64,
+    /// The address of `.got`, likewise.
+    pub got: u64,
+}
+
+/// The call frame information of an image.
+#[derive(Clone, Debug)]
+pub struct CallFrameInfo {
+    pub(super) abi: Abi,
+    tables: Vec<Table>,
+    /// Sorted by start; of several at one address, `.eh_frame` first.
+    fdes: Vec<CfiFde>,
+    /// Where the FDE for an address changes, and to which.
+    changes: Vec<(u64, Option<usize>)>,
+    errors: Vec<CfiError>,
+    executed: Arc<Mutex<ExecutedRows>>,
+}
+
+/// The rows of FDEs that were asked about last: to find one of them, all of its
+/// FDE's have to be executed.
+#[derive(Debug, Default)]
+struct ExecutedRows {
+    by_fde: FxHashMap<(CfiSection, usize), RowsOfFde>,
+    rows: usize,
+}
+
+/// The rows of an FDE, or why they can't be executed.
+pub type RowsOfFde = Result<Arc<[CfiRow]>, CfiError>;
+
+/// So many rows are remembered, and those of one FDE more.
+const MAX_EXECUTED_ROWS: usize = 1 << 18;
+
+#[derive(Clone, Debug)]
+struct Table {
+    section: CfiSection,
+    data: Vec<u8>,
+    bases: BaseAddresses,
+    /// Offsets of CIEs whose return addresses are signed with key B.
+    key_b: FxHashSet<usize>,
+    /// Offsets of those that are for signal frames.
+    signal: FxHashSet<usize>,
+}
+
+/// The code that one frame description entry is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CfiFde {
+    /// Addresses of the code.
+    pub range: Range<u64>,
+    /// The section with the entry.
+    pub section: CfiSection,
+    /// Offset of the entry in its section.
+    pub offset: usize,
+    /// Whether the frame is one that a signal has pushed (augmentation `S`).
+    pub is_signal: bool,
+    /// Whether return addresses are signed with key B (AArch64, augmentation `B`).
+    pub key_b: bool,
+    table: usize,
+}
+
+/// The rules for a range of addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CfiRow {
+    /// The addresses.
+    pub range: Range<u64>,
+    /// The CFA. Worth nothing where no instruction of the FDE or its CIE gives one.
+    pub cfa: CfaRule<usize>,
+    /// Whether one does.
+    pub has_cfa: bool,
+    /// The return address. None where nothing is said of it: the register has it.
+    pub ra: Option<RegisterRule<usize>>,
+    /// All registers that something is said of, by their DWARF numbers.
+    pub registers: Vec<(u16, RegisterRule<usize>)>,
+    /// The column of the return address.
+    pub ra_column: u16,
+    /// Whether the return address is signed (AArch64).
+    pub signed: bool,
+    pub(super) table: usize,
+}
+
+impl CfiRow {
+    /// What is said of a register.
+    #[must_use]
+    pub fn register(&self, register: u16) -> Option<&RegisterRule<usize>> {
+        self.registers.iter().find(|(number, _)| *number == register).map(|(_, rule)| rule)
+    }
+}
+
+/// CIEs, once for each of their FDEs, may together have so many times the
+/// section's length: real ones have about as much as the section.
+const CIE_SHARE: usize = 64;
+/// And so many bytes more.
+const SPARE_CIE_BYTES: usize = 1 << 24;
+
+/// Rows of one FDE, with the rules for registers in each of them, are no more
+/// than these: every byte of an FDE can repeat all rules of the row before.
+const MAX_ROWS_AND_RULES: usize = 1 << 21;
+
+/// The pseudo-register that tells whether a return address is signed.
+const RA_SIGN_STATE: u16 = 34;
+
+impl CallFrameInfo {
+    /// Finds all FDEs. What is malformed is left out, and is in [`Self::errors`].
+    #[must_use]
+    pub fn read(input: CfiInput) -> Self {
+        let mut info = Self {
+            abi: input.abi,
+            tables: Vec::new(),
+            fdes: Vec::new(),
+            changes: Vec::new(),
+            errors: input.errors,
+            executed: Arc::default(),
+        };
+        let bases = BaseAddresses::default().set_text(input.text).set_got(input.got);
+        if let Some((data, address)) = input.eh_frame {
+            info.add(CfiSection::EhFrame, data, bases.clone().set_eh_frame(address));
+        }
+        if let Some(data) = input.debug_frame {
+            info.add(CfiSection::DebugFrame, data, bases);
+        }
+        info.fdes.sort_by_key(|fde| (fde.range.start, fde.section));
+        info.changes = changes(&info.fdes);
+        info
+    }
+
+    fn add(&mut self, section: CfiSection, data: Vec<u8>, bases: BaseAddresses) {
+        let (data, key_b, signal) = augmentations(section, data, endian(self.abi));
+        let table = Table { section, data, bases, key_b, signal };
+        let index = self.tables.len();
+        let (fdes, error) = match section {
+            CfiSection::EhFrame => fdes(&table, index, &eh_frame(&table, self.abi)),
+            CfiSection::DebugFrame => fdes(&table, index, &debug_frame(&table, self.abi)),
+        };
+        self.errors.extend(error);
+        self.fdes.extend(fdes);
+        self.tables.push(table);
+    }
+
+    /// Whether there is no table at all.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        self.tables.is_empty() && self.errors.is_empty()
+    }
+
+    /// What could not be read.
+    #[must_use]
+    pub fn errors(&self) -> &[CfiError] {
+        &self.errors
+    }
+
+    /// All FDEs, by their addresses.
+    #[must_use]
+    pub fn fdes(&self) -> &[CfiFde] {
+        &self.fdes
+    }
+
+    /// The FDE for an address: where several overlap, the one that starts last;
+    /// of several that start there, the first of `.eh_frame`.
+    #[must_use]
+    pub fn fde_at(&self, address: u64) -> Option<&CfiFde> {
+        let behind = self.changes.partition_point(|(start, _)| *start <= address);
+        let (_, fde) = self.changes.get(behind.checked_sub(1)?)?;
+        self.fdes.get((*fde)?)
+    }
+
+    /// The rows of an FDE, in the order of their addresses.
+    ///
+    /// # Errors
+    /// Its instructions are malformed.
+    pub fn rows(&self, fde: &CfiFde) -> Result<Vec<CfiRow>, CfiError> {
+        let Some(table) = self.tables.get(fde.table) else { return Ok(Vec::new()) };
+        let rows = match fde.section {
+            CfiSection::EhFrame => rows(fde, table, &eh_frame(table, self.abi)),
+            CfiSection::DebugFrame => rows(fde, table, &debug_frame(table, self.abi)),
+        };
+        let (section, offset) = (fde.section, fde.offset);
+        rows.map_err(|source| CfiError::Instructions { section, offset, source })
+    }
+
+    /// Whether an FDE tells the size of the arguments that are pushed.
+    #[must_use]
+    pub fn tells_args_size(&self, fde: &CfiFde) -> bool {
+        let Some(table) = self.tables.get(fde.table) else { return false };
+        match fde.section {
+            CfiSection::EhFrame => tells_args_size(fde, table, &eh_frame(table, self.abi)),
+            CfiSection::DebugFrame => tells_args_size(fde, table, &debug_frame(table, self.abi)),
+        }
+    }
+
+    /// The row for an address. None where no FDE covers it.
+    ///
+    /// # Errors
+    /// The instructions of its FDE are malformed.
+    pub fn row_at(&self, address: u64) -> Result<Option<CfiRow>, CfiError> {
+        let Some(fde) = self.fde_at(address) else { return Ok(None) };
+        let rows = self.executed_rows(fde)?;
+        let next = rows.partition_point(|row| row.range.end <= address);
+        Ok(rows.get(next).filter(|row| row.range.contains(&address)).cloned())
+    }
+
+    /// The same as [`Self::rows`], which are executed once for many addresses.
+    ///
+    /// # Errors
+    /// The instructions are malformed.
+    pub fn executed_rows(&self, fde: &CfiFde) -> RowsOfFde {
+        let mut executed = self.executed.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (fde.section, fde.offset);
+        if let Some(rows) = executed.by_fde.get(&key) {
+            return rows.clone();
+        }
+        let rows: RowsOfFde = self.rows(fde).map(Arc::from);
+        if executed.rows > MAX_EXECUTED_ROWS {
+            *executed = ExecutedRows::default();
+        }
+        executed.rows += rows.as_ref().map_or(1, |rows| rows.len());
+        executed.by_fde.insert(key, rows.clone());
+        rows
+    }
+
+    /// The bytes of an expression of a row.
+    pub(super) fn expression(
+        &self,
+        row: &CfiRow,
+        expression: &gimli::UnwindExpression<usize>,
+    ) -> Result<gimli::Expression<Slice<'_>>, gimli::Error> {
+        let table = self.tables.get(row.table).ok_or(gimli::Error::NoUnwindInfoForAddress)?;
+        match table.section {
+            CfiSection::EhFrame => expression.get(&eh_frame(table, self.abi)),
+            CfiSection::DebugFrame => expression.get(&debug_frame(table, self.abi)),
+        }
+    }
+}
+
+/// Where the FDE for an address changes, of FDEs sorted by their starts. They may
+/// overlap, and many may lie in one.
+fn changes(fdes: &[CfiFde]) -> Vec<(u64, Option<usize>)> {
+    let is_empty = |fde: &CfiFde| fde.range.start >= fde.range.end;
+    let mut edges: Vec<(u64, usize)> = fdes
+        .iter()
+        .enumerate()
+        .filter(|(_, fde)| !is_empty(fde))
+        .flat_map(|(index, fde)| [(fde.range.start, index), (fde.range.end, index)])
+        .collect();
+    edges.sort_unstable();
+    // Those that cover the address, the one for it first.
+    let mut open: BTreeSet<(Reverse<u64>, usize)> = BTreeSet::new();
+    let mut changes: Vec<(u64, Option<usize>)> = Vec::new();
+    for at_one_address in edges.chunk_by(|one, other| one.0 == other.0) {
+        for (address, index) in at_one_address {
+            let start = fdes[*index].range.start;
+            if *address == start {
+                open.insert((Reverse(start), *index));
+            } else {
+                open.remove(&(Reverse(start), *index));
+            }
+        }
+        let now = open.first().map(|(_, index)| *index);
+        if changes.last().is_none_or(|(_, before)| *before != now) {
+            changes.push((at_one_address[0].0, now));
+        }
+    }
+    changes
+}
+
+/// The number of a register as tables have it. None of these ABIs has one beyond.
+#[must_use]
+pub fn register_column(register: DwarfRegister) -> u16 {
+    u16::try_from(register.0).unwrap_or(u16::MAX)
+}
+
+pub(crate) const fn endian(abi: Abi) -> RunTimeEndian {
+    match abi.byte_order() {
+        ByteOrder::Little => RunTimeEndian::Little,
+        ByteOrder::Big => RunTimeEndian::Big,
+    }
+}
+
+const fn vendor(abi: Abi) -> Vendor {
+    match abi {
+        Abi::Aarch64 | Abi::Aarch64Be => Vendor::AArch64,
+        Abi::Amd64 | Abi::S390x => Vendor::Default,
+    }
+}
+
+fn eh_frame<'t>(table: &'t Table, abi: Abi) -> EhFrame<Slice<'t>> {
+    let mut section = EhFrame::new(&table.data, endian(abi));
+    section.set_address_size(8);
+    section.set_vendor(vendor(abi));
+    section
+}
+
+fn debug_frame<'t>(table: &'t Table, abi: Abi) -> DebugFrame<Slice<'t>> {
+    let mut section = DebugFrame::new(&table.data, endian(abi));
+    section.set_address_size(8);
+    section.set_vendor(vendor(abi));
+    section
+}
+
+fn fdes<'t, S: UnwindSection<Slice<'t>>>(
+    table: &'t Table,
+    index: usize,
+    section: &S,
+) -> (Vec<CfiFde>, Option<CfiError>) {
+    let mut found = Vec::new();
+    let mut last = 0;
+    // Each FDE executes its CIE's instructions before its own.
+    let mut bytes_left = table.data.len().saturating_mul(CIE_SHARE).saturating_add(SPARE_CIE_BYTES);
+    let mut entries = section.entries(&table.bases);
+    loop {
+        let fde = match entries.next() {
+            Ok(Some(CieOrFde::Cie(cie))) => {
+                last = cie.offset();
+                continue;
+            }
+            Ok(Some(CieOrFde::Fde(fde))) => fde.parse(S::cie_from_offset),
+            Ok(None) => return (found, None),
+            Err(source) => {
+                return (found, Some(CfiError::Section { section: table.section, offset: last, source }));
+            }
+        };
+        let fde = match fde {
+            Ok(fde) => fde,
+            Err(source) => {
+                return (found, Some(CfiError::Section { section: table.section, offset: last, source }));
+            }
+        };
+        last = fde.offset();
+        match bytes_left.checked_sub(fde.cie().entry_len()) {
+            Some(left) => bytes_left = left,
+            None => return (found, Some(CfiError::TooLong { section: table.section, offset: last })),
+        }
+        let range = fde.initial_address()..fde.initial_address().saturating_add(fde.len());
+        // What a linker has thrown away leaves entries without code, or at 0.
+        let is_gone = range.is_empty() || (table.section == CfiSection::DebugFrame && range.start == 0);
+        if !is_gone {
+            let cie = fde.cie().offset();
+            found.push(CfiFde {
+                range,
+                section: table.section,
+                offset: fde.offset(),
+                is_signal: table.signal.contains(&cie),
+                key_b: table.key_b.contains(&cie),
+                table: index,
+            });
+        }
+    }
+}
+
+fn rows<'t, S: UnwindSection<Slice<'t>>>(
+    fde: &CfiFde,
+    table: &'t Table,
+    section: &S,
+) -> Result<Vec<CfiRow>, gimli::Error>
+where
+    S::Offset: From<usize>,
+{
+    let entry = section.fde_from_offset(&table.bases, S::Offset::from(fde.offset), S::cie_from_offset)?;
+    let ra_column = entry.cie().return_address_register();
+    let has_cfa = gives_cfa(entry.cie().instructions(section, &table.bases))
+        || gives_cfa(entry.instructions(section, &table.bases));
+    let mut context = UnwindContext::new();
+    let mut table_rows = entry.rows(section, &table.bases, &mut context)?;
+    let mut rows = Vec::new();
+    let mut left = MAX_ROWS_AND_RULES;
+    while let Some(row) = table_rows.next_row()? {
+        let range = row.start_address()..row.end_address();
+        if range.is_empty() {
+            continue;
+        }
+        let rules = row.registers().count();
+        left = left.checked_sub(1 + rules).ok_or(gimli::Error::TooManyRegisterRules)?;
+        let signed = matches!(
+            row.register(gimli::Register(RA_SIGN_STATE)),
+            Some(RegisterRule::Constant(state)) if state & 1 != 0
+        );
+        rows.push(CfiRow {
+            range,
+            cfa: row.cfa().clone(),
+            has_cfa,
+            ra: row.register(ra_column),
+            registers: row.registers().map(|(register, rule)| (register.0, rule.clone())).collect(),
+            ra_column: ra_column.0,
+            signed,
+            table: fde.table,
+        });
+    }
+    Ok(rows)
+}
+
+fn tells_args_size<'t, S: UnwindSection<Slice<'t>>>(fde: &CfiFde, table: &'t Table, section: &S) -> bool
+where
+    S::Offset: From<usize>,
+{
+    let entry = section.fde_from_offset(&table.bases, S::Offset::from(fde.offset), S::cie_from_offset);
+    entry.is_ok_and(|entry| {
+        has(entry.instructions(section, &table.bases), |instruction| {
+            matches!(instruction, CallFrameInstruction::ArgsSize { .. })
+        })
+    })
+}
+
+/// Whether any of these says where the CFA is. Without that, `gimli` has
+/// register 0.
+fn gives_cfa(instructions: CallFrameInstructionIter<'_, Slice<'_>>) -> bool {
+    has(instructions, |instruction| {
+        matches!(
+            instruction,
+            CallFrameInstruction::DefCfa { .. }
+                | CallFrameInstruction::DefCfaSf { .. }
+                | CallFrameInstruction::DefCfaExpression { .. }
+        )
+    })
+}
+
+fn has(
+    mut instructions: CallFrameInstructionIter<'_, Slice<'_>>,
+    is_it: impl Fn(&CallFrameInstruction<usize>) -> bool,
+) -> bool {
+    while let Ok(Some(instruction)) = instructions.next() {
+        if is_it(&instruction) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The CIEs that are for signal frames or for key B.
+///
+/// `gimli` refuses CIEs with an augmentation that it does not know. `B` and `G`
+/// (tagged stacks) come without data, as `S` does: it is given `S` in their place.
+fn augmentations(
+    section: CfiSection,
+    mut data: Vec<u8>,
+    endian: RunTimeEndian,
+) -> (Vec<u8>, FxHashSet<usize>, FxHashSet<usize>) {
+    let (mut key_b, mut signal) = (FxHashSet::default(), FxHashSet::default());
+    let mut unknown = Vec::new();
+    let mut offset = 0;
+    while let Some(entry) = Entry::at(&data, offset, section, endian) {
+        if let Some(augmentation) = entry.augmentation {
+            for position in augmentation {
+                match data.get(position) {
+                    Some(b'S') => {
+                        signal.insert(offset);
+                    }
+                    Some(b'B') => {
+                        key_b.insert(offset);
+                        unknown.push(position);
+                    }
+                    Some(b'G') => unknown.push(position),
+                    _ => {}
+                }
+            }
+        }
+        offset = entry.next;
+    }
+    for position in unknown {
+        if let Some(byte) = data.get_mut(position) {
+            *byte = b'S';
+        }
+    }
+    (data, key_b, signal)
+}
+
+/// An entry as far as one has to look to find the next one.
+struct Entry {
+    /// Where the augmentation lies in the section, if this is a CIE.
+    augmentation: Option<Range<usize>>,
+    next: usize,
+}
+
+impl Entry {
+    fn at(data: &[u8], offset: usize, section: CfiSection, endian: RunTimeEndian) -> Option<Self> {
+        use gimli::Endianity;
+        let word = |at: usize| Some(endian.read_u32(data.get(at..)?.first_chunk::<4>()?));
+        let double = |at: usize| Some(endian.read_u64(data.get(at..)?.first_chunk::<8>()?));
+        let length = word(offset)?;
+        let is_64 = length == u32::MAX;
+        let start = offset.checked_add(if is_64 { 12 } else { 4 })?;
+        let length = if is_64 { usize::try_from(double(offset + 4)?).ok()? } else { length as usize };
+        let next = start.checked_add(length)?;
+        if length == 0 || next > data.len() {
+            return None;
+        }
+        // In .debug_frame the width of an ID follows the format.
+        let is_wide = is_64 && section == CfiSection::DebugFrame;
+        let is_cie = match section {
+            CfiSection::EhFrame => word(start)? == 0,
+            CfiSection::DebugFrame if is_64 => double(start)? == u64::MAX,
+            CfiSection::DebugFrame => word(start)? == u32::MAX,
+        };
+        // Behind the ID and the version.
+        let string = start + if is_wide { 9 } else { 5 };
+        let augmentation = is_cie.then(|| {
+            let len = data.get(string..next).and_then(|rest| rest.iter().position(|byte| *byte == 0));
+            string..string + len.unwrap_or(0)
+        });
+        Some(Self { augmentation, next })
+    }
+}

@@ -1,0 +1,185 @@
+//! `convert`: a section in another version, byte order or layout, or of call frame
+//! information.
+
+use std::path::{Path, PathBuf};
+
+use crate::Address;
+use crate::convert::layout::Layout;
+use crate::convert::{self, Converted, Request};
+use crate::elf::object_file::{ObjectFile, Symbols};
+use crate::file;
+use crate::text::Text;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use sframe_engine::{ByteOrder, Version};
+
+use super::exit::{Failure, Status};
+use super::{print, print_json, tell};
+
+/// The arguments of `convert`.
+#[derive(Args, Debug)]
+pub struct Convert {
+    /// A 64-bit ELF file, or a file that is a section itself.
+    file: PathBuf,
+    /// What to convert. Call frame information is that of executables and
+    /// shared libraries; the section says all of it that the version can express.
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t = Source::Sframe)]
+    from: Source,
+    /// The version to convert to.
+    #[arg(long, value_name = "VERSION", value_parser = parse_version)]
+    to: Version,
+    /// The order of the bytes, where the ABI has both. As it is, if not given.
+    #[arg(long, value_name = "ORDER", value_enum)]
+    byte_order: Option<Order>,
+    /// Where to write the section; it is for the address of the file's own
+    /// one, or for that which a new one gets with --elf.
+    #[arg(long, short, value_name = "FILE", required_unless_present = "elf")]
+    output: Option<PathBuf>,
+    /// Where to write the whole ELF file, with the new section in place of its
+    /// own, or added to it.
+    #[arg(long, value_name = "FILE")]
+    elf: Option<PathBuf>,
+    /// Print the report as JSON instead of text.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    layout: Layout,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Order {
+    Little,
+    Big,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Source {
+    /// The file's .sframe section.
+    Sframe,
+    /// The DWARF call frame information in its .eh_frame section.
+    EhFrame,
+}
+
+fn parse_version(text: &str) -> Result<Version, String> {
+    let version = text.parse().ok().and_then(Version::from_number);
+    version.ok_or_else(|| "the versions are 1, 2 and 3".to_owned())
+}
+
+/// What could not be carried over.
+#[derive(Serialize)]
+struct Report {
+    functions: usize,
+    carried_over: usize,
+    left_out: Vec<LeftOut>,
+    /// What of call frame information can't be read at all.
+    errors: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct LeftOut {
+    start: Address,
+    end: Address,
+    function: Option<String>,
+    row: Option<usize>,
+    /// The first address of the row.
+    pc: Option<Address>,
+    rules: Option<String>,
+    reason: String,
+}
+
+impl Convert {
+    /// Executes it.
+    ///
+    /// # Errors
+    /// Something can't be used.
+    pub fn execute(&self) -> Result<Status, Failure> {
+        let name = self.file.display().to_string();
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
+        let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
+        let request = Request {
+            version: self.to,
+            byte_order: self.byte_order.map(|order| match order {
+                Order::Little => ByteOrder::Little,
+                Order::Big => ByteOrder::Big,
+            }),
+            layout: self.layout.clone(),
+        };
+        let converted = match self.from {
+            Source::Sframe => request.convert(&bytes),
+            Source::EhFrame => request.imply(&bytes),
+        };
+        let converted = converted.map_err(|error| unusable(&error))?;
+        if let Some(path) = &self.output {
+            write(path, &converted.section().map_err(|error| unusable(&error))?)?;
+        }
+        if let Some(path) = &self.elf {
+            write(path, &converted.file().map_err(|error| unusable(&error))?)?;
+            self.keep_permissions(path)
+                .map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))?;
+        }
+
+        let symbols = ObjectFile::parse(&bytes).map(|subject| subject.symbols).unwrap_or_default();
+        let report = Report::new(&converted, &symbols);
+        tell(&report.refusals());
+        if self.json {
+            print_json(&report)?;
+        } else {
+            let (carried_over, all) = (report.carried_over, report.functions);
+            print(&Text::of(format_args!("{carried_over} of {all} functions carried over")))?;
+        }
+        let is_whole = report.left_out.is_empty() && report.errors.is_empty();
+        Ok(if is_whole { Status::AsExpected } else { Status::Finding })
+    }
+}
+
+impl Convert {
+    /// What was a program is one. Devices and pipes stay as they are.
+    fn keep_permissions(&self, path: &Path) -> std::io::Result<()> {
+        if std::fs::metadata(path)?.is_file() {
+            std::fs::set_permissions(path, std::fs::metadata(&self.file)?.permissions())?;
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes)
+        .map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))
+}
+
+impl Report {
+    fn new(converted: &Converted<'_>, symbols: &Symbols) -> Self {
+        let left_out = |left_out: &convert::LeftOut| LeftOut {
+            start: Address(left_out.start),
+            end: Address(left_out.end),
+            function: symbols.at(left_out.start).map(|(name, _)| name.to_owned()),
+            row: left_out.row.as_ref().map(|row| row.index),
+            pc: left_out.row.as_ref().map(|row| Address(row.address)),
+            rules: left_out.row.as_ref().map(|row| row.rules.clone()),
+            reason: left_out.reason.clone(),
+        };
+        Self {
+            functions: converted.functions,
+            carried_over: converted.section.functions.len(),
+            left_out: converted.left_out.iter().map(left_out).collect(),
+            errors: converted.errors.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// What was left out, and why, line by line.
+    fn refusals(&self) -> Text {
+        let mut text = Text::default();
+        for LeftOut { start, end, function, row, pc, rules, reason } in &self.left_out {
+            let function = function.as_deref().unwrap_or("the function");
+            let row = match (row, pc, rules) {
+                (Some(row), Some(pc), Some(rules)) => format!(", row {row} at {pc} ({rules})"),
+                _ => String::new(),
+            };
+            let _ = writeln!(text, "left out: {function} at {start}..{end}{row}: {reason}");
+        }
+        for error in &self.errors {
+            let _ = writeln!(text, "not read: {error}");
+        }
+        text
+    }
+}

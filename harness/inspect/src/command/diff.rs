@@ -1,0 +1,40 @@
+//! `diff`: the section against call frame information.
+
+use std::path::PathBuf;
+
+use crate::diff::diff_file;
+use crate::file;
+use clap::Args;
+
+use super::exit::{Failure, Status};
+use super::{print, print_json, status};
+
+/// The arguments of `diff`.
+#[derive(Args, Debug)]
+pub struct Diff {
+    /// A 64-bit ELF file, linked or relocatable.
+    file: PathBuf,
+    /// Print the report as JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Diff {
+    /// Executes it.
+    ///
+    /// # Errors
+    /// Something can't be used.
+    pub fn execute(&self) -> Result<Status, Failure> {
+        let name = self.file.display().to_string();
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
+        let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
+        let report = diff_file(&bytes, &name).map_err(|error| unusable(&error))?;
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text())?;
+        }
+        let differs = !report.findings.is_empty() || !report.errors.is_empty();
+        Ok(status(differs, false, report.compared > 0))
+    }
+}

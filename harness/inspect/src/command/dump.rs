@@ -1,0 +1,68 @@
+//! `dump`: a section in full.
+
+use std::path::PathBuf;
+
+use crate::dump::{self, Document};
+use crate::elf::sframe_section::Input;
+use crate::file;
+use clap::Args;
+
+use super::exit::{Failure, Status};
+use super::{print, print_json, tell_line};
+
+/// Errors of one section that are shown.
+const SHOWN_ERRORS: usize = 20;
+
+/// The arguments of `dump`.
+#[derive(Args, Debug)]
+pub struct Dump {
+    /// A 64-bit ELF file (executable, shared object or object file), or a file that is a section itself.
+    file: PathBuf,
+    /// Print the section as JSON instead of the text of objdump --sframe.
+    #[arg(long)]
+    json: bool,
+    /// Where a file that is a section itself is loaded; 0 if not given.
+    #[arg(long, value_name = "ADDR", value_parser = parse_address)]
+    address: Option<u64>,
+}
+
+/// An address, decimal or with 0x.
+fn parse_address(text: &str) -> Result<u64, String> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    }
+    .map_err(|error| error.to_string())
+}
+
+impl Dump {
+    /// Executes it.
+    ///
+    /// # Errors
+    /// Something can't be used.
+    pub fn execute(&self) -> Result<Status, Failure> {
+        let name = self.file.display().to_string();
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
+        let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
+        let input = Input::open(&bytes, self.address).map_err(|error| unusable(&error))?;
+        let content = dump::Dump::decode(&input.data, input.address).map_err(|error| unusable(&error))?;
+        if self.json {
+            print_json(&Document::new(&name, &input, &content))?;
+        } else {
+            print(&dump::text(&name, input.format, &content))?;
+        }
+        for error in content.errors.iter().take(SHOWN_ERRORS) {
+            tell_line(format_args!("error: {name}: .sframe: {error}"));
+        }
+        if let Some(more) = content.errors.len().checked_sub(SHOWN_ERRORS).filter(|more| *more > 0) {
+            tell_line(format_args!("error: {name}: .sframe: {more} more errors"));
+        }
+        if content.too_many_rows {
+            tell_line(format_args!(
+                "error: {name}: .sframe: functions share their rows so often that the rest is left out"
+            ));
+        }
+        let whole = content.errors.is_empty() && !content.too_many_rows;
+        Ok(if whole { Status::AsExpected } else { Status::Finding })
+    }
+}

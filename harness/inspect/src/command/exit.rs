@@ -1,0 +1,71 @@
+//! Exit statuses, and errors that end a command.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use crate::text::Text;
+
+use super::tell;
+
+/// The documented exit statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// All is as it should be.
+    AsExpected = 0,
+    /// There are findings.
+    Finding = 1,
+    /// The arguments, or a file, can't be used.
+    Unusable = 2,
+    /// Nothing was compared.
+    NothingCompared = 3,
+    /// The command could not do its work.
+    Broken = 4,
+}
+
+impl Status {
+    /// The one of this number.
+    #[must_use]
+    pub fn of(number: i32) -> Option<Self> {
+        let all = [Self::AsExpected, Self::Finding, Self::Unusable, Self::NothingCompared, Self::Broken];
+        all.into_iter().find(|status| *status as i32 == number)
+    }
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> Self {
+        Self::from(status as u8)
+    }
+}
+
+/// Why a command can't do what it was asked for.
+#[derive(Debug)]
+pub struct Failure {
+    status: Status,
+    message: Text,
+}
+
+impl Failure {
+    /// With a message of one line.
+    #[must_use]
+    pub fn unusable(message: impl Display) -> Self {
+        Self { status: Status::Unusable, message: Text::of(message) }
+    }
+
+    /// With a message of several lines.
+    #[must_use]
+    pub const fn unusable_text(message: Text) -> Self {
+        Self { status: Status::Unusable, message }
+    }
+
+    /// With a message of one line.
+    #[must_use]
+    pub fn broken(message: impl Display) -> Self {
+        Self { status: Status::Broken, message: Text::of(message) }
+    }
+
+    /// Says why on standard error.
+    pub fn report(&self) -> Status {
+        tell(&self.message);
+        self.status
+    }
+}

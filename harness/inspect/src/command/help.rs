@@ -1,0 +1,76 @@
+//! What `--help` says at the end of each command's text: examples with the name
+//! of the program, and exit statuses where they mean something special.
+
+/// Of `dump`.
+#[must_use]
+pub fn dump(program: &str) -> String {
+    format!(
+        "\
+Examples:
+  {program} dump corpus/builds/gnu-2.44/amd64/leaf.O2
+  {program} dump section.bin --address 0x400b00 --json
+
+Exit status:
+  0  the section is whole
+  1  a part of it is malformed: what can be decoded is printed, and standard error says what is
+     wrong, at which offset of the section and against which clause
+  2  there is nothing to decode"
+    )
+}
+
+/// Of `lint`.
+#[must_use]
+pub fn lint(program: &str) -> String {
+    format!(
+        "\
+Examples:
+  {program} lint corpus/builds/gnu-2.40/amd64/leaf.O2
+  {program} lint object.o --sarif lint.sarif
+
+Exit status:
+  0  no rule is broken: there may be warnings and notes
+  1  an error
+  2  the file can't be used
+
+specs/lints.md has all rules."
+    )
+}
+
+/// Of `diff`.
+#[must_use]
+pub fn diff(program: &str) -> String {
+    format!(
+        "\
+Examples:
+  {program} diff corpus/builds/gnu-2.47/amd64/realign.O2
+  {program} diff object.o --json
+
+Exit status:
+  0  no difference
+  1  differences
+  2  the file has not got both, or one of them can't be read
+  3  no instruction is described by both
+
+Functions that only one of them describes are listed, as hazards are, and change no status."
+    )
+}
+
+/// Of `convert`.
+#[must_use]
+pub fn convert(program: &str) -> String {
+    format!(
+        "\
+Examples:
+  {program} convert corpus/builds/gnu-2.47/amd64/leaf.O2 --to 2 --output section.bin
+  {program} convert --from eh-frame ./program --to 3 --elf program.sframe
+
+Exit status:
+  0  everything was carried over
+  1  something was not
+  2  nothing can be converted: relocatable objects, for one, where --from is eh-frame
+
+What could not be carried over is listed on standard error, and in the JSON: each function that was
+left out, with each row that the version can't express, and what of call frame information is
+malformed."
+    )
+}

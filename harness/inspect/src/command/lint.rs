@@ -1,0 +1,45 @@
+//! `lint`: the format's rules on one file.
+
+use std::path::PathBuf;
+
+use crate::file;
+use crate::lint::{lint_file, sarif};
+use clap::Args;
+
+use super::exit::{Failure, Status};
+use super::{json_text, print, print_json, write_file};
+
+/// The arguments of `lint`.
+#[derive(Args, Debug)]
+pub struct Lint {
+    /// An ELF file, linked or relocatable, or a file with the bytes of a section.
+    file: PathBuf,
+    /// Write a report in SARIF 2.1.0 to this file.
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+    /// Print the report as JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Lint {
+    /// Executes it; `program` is what the user has called.
+    ///
+    /// # Errors
+    /// Something can't be used.
+    pub fn execute(&self, program: &str) -> Result<Status, Failure> {
+        let name = self.file.display().to_string();
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
+        let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
+        let report = lint_file(&bytes, &name).map_err(|error| unusable(&error))?;
+        if let Some(path) = &self.sarif {
+            write_file(path, &json_text(&sarif(&report, program))?)?;
+        }
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&report.text())?;
+        }
+        Ok(if report.summary.errors > 0 { Status::Finding } else { Status::AsExpected })
+    }
+}

@@ -1,0 +1,197 @@
+//! How a converted section is laid out, where the format leaves that open.
+
+#[cfg(feature = "cli")]
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED};
+use sframe_engine::{DataWordSize, Flags, FreType, write};
+
+/// What bytes hold that say nothing: read as anything, it would show.
+const FILLER: u8 = 0xa5;
+
+/// A layout, as the options of `convert` and the files of toolchains have it.
+/// What is not given stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "cli", derive(Args), command(next_help_heading = "Layout of the section"))]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Layout {
+    /// What starts of functions are relative to; version 1 has the section only.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "ORIGIN", value_enum))]
+    pub starts: Option<Origin>,
+    /// The order of the functions; any but `sorted` clears the flag for it.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "ORDER", value_enum))]
+    pub functions: Option<Order>,
+    /// The order of the functions' rows in their sub-section.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "ORDER", value_enum))]
+    pub rows: Option<Order>,
+    /// Bytes between header and functions.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value_t, hide_default_value = true))]
+    pub header_gap: u16,
+    /// Bytes between functions and rows.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value_t, hide_default_value = true))]
+    pub sub_section_gap: u16,
+    /// Bytes behind the last row.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value_t, hide_default_value = true))]
+    pub trailing: u16,
+    /// Length of the auxiliary header.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES"))]
+    pub auxiliary: Option<u8>,
+    /// Width of data words, where a smaller one would do.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_enum))]
+    pub data_words: Option<Width>,
+    /// Width of row starts, where a smaller one would do.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_enum))]
+    pub row_starts: Option<Width>,
+}
+
+/// What the start of a function is relative to (2.1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "cli", derive(ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// The field that holds it.
+    Field,
+    /// The start of the section.
+    Section,
+}
+
+/// An order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "cli", derive(ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// By the addresses of the functions.
+    Sorted,
+    /// The other way round.
+    Reversed,
+    /// First those at even positions in the order of addresses, then the others.
+    Mixed,
+}
+
+/// A width in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "cli", derive(ValueEnum))]
+#[serde(try_from = "u8")]
+pub enum Width {
+    /// 1 byte.
+    #[cfg_attr(feature = "cli", value(name = "1"))]
+    One,
+    /// 2 bytes.
+    #[cfg_attr(feature = "cli", value(name = "2"))]
+    Two,
+    /// 4 bytes.
+    #[cfg_attr(feature = "cli", value(name = "4"))]
+    Four,
+}
+
+impl TryFrom<u8> for Width {
+    type Error = &'static str;
+
+    fn try_from(width: u8) -> Result<Self, Self::Error> {
+        match width {
+            1 => Ok(Self::One),
+            2 => Ok(Self::Two),
+            4 => Ok(Self::Four),
+            _ => Err("widths are 1, 2 and 4"),
+        }
+    }
+}
+
+impl Layout {
+    /// Changes a section as far as the layout is its own. The rest is for
+    /// [`write::Section::write_with`].
+    pub fn apply(&self, section: &mut write::Section) -> write::Layout {
+        let flag = |section: &mut write::Section, flag: u8, is_set: bool| {
+            let others = section.flags.0 & !flag;
+            section.flags = Flags(others | if is_set { flag } else { 0 });
+        };
+        if let Some(origin) = self.starts {
+            flag(section, SFRAME_F_FDE_FUNC_START_PCREL, origin == Origin::Field);
+        }
+        if let Some(order) = self.functions {
+            let old = std::mem::take(&mut section.functions);
+            section.functions = by_address(&old, order).into_iter().map(|index| old[index].clone()).collect();
+            flag(section, SFRAME_F_FDE_SORTED, order == Order::Sorted);
+        }
+        if let Some(order) = self.rows {
+            let order = by_address(&section.functions, order);
+            for (position, index) in (0..).zip(order) {
+                section.functions[index].rows_position = position;
+            }
+        }
+        if let Some(len) = self.auxiliary {
+            section.auxiliary = vec![FILLER; len.into()];
+        }
+        if let Some(width) = self.row_starts {
+            for function in &mut section.functions {
+                let usual = write::Function::usual_fre_type(function.size);
+                let old = function.fre_type.unwrap_or(usual);
+                function.fre_type =
+                    Some(if width.row_starts().width() > old.width() { width.row_starts() } else { old });
+            }
+        }
+        write::Layout {
+            header_gap: self.header_gap,
+            sub_section_gap: self.sub_section_gap,
+            trailing: self.trailing,
+            filler: FILLER,
+            data_words: self.data_words.map(Width::data_words),
+        }
+    }
+
+    /// The options of `convert` that ask for this layout.
+    #[must_use]
+    #[cfg(feature = "cli")]
+    pub fn options(&self) -> Vec<String> {
+        fn named<T: ValueEnum>(value: Option<&T>) -> Option<String> {
+            Some(value?.to_possible_value()?.get_name().to_owned())
+        }
+        let bytes = |count: u16| (count > 0).then(|| count.to_string());
+        let options = [
+            ("starts", named(self.starts.as_ref())),
+            ("functions", named(self.functions.as_ref())),
+            ("rows", named(self.rows.as_ref())),
+            ("header-gap", bytes(self.header_gap)),
+            ("sub-section-gap", bytes(self.sub_section_gap)),
+            ("trailing", bytes(self.trailing)),
+            ("auxiliary", self.auxiliary.map(|len| len.to_string())),
+            ("data-words", named(self.data_words.as_ref())),
+            ("row-starts", named(self.row_starts.as_ref())),
+        ];
+        options.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value?))).collect()
+    }
+}
+
+impl Width {
+    const fn data_words(self) -> DataWordSize {
+        match self {
+            Self::One => DataWordSize::One,
+            Self::Two => DataWordSize::Two,
+            Self::Four => DataWordSize::Four,
+        }
+    }
+
+    const fn row_starts(self) -> FreType {
+        match self {
+            Self::One => FreType::Addr1,
+            Self::Two => FreType::Addr2,
+            Self::Four => FreType::Addr4,
+        }
+    }
+}
+
+/// The positions of functions in an order.
+fn by_address(functions: &[write::Function], order: Order) -> Vec<usize> {
+    let mut sorted: Vec<usize> = (0..functions.len()).collect();
+    sorted.sort_by_key(|index| functions[*index].start);
+    match order {
+        Order::Sorted => {}
+        Order::Reversed => sorted.reverse(),
+        Order::Mixed => {
+            let (even, odd) = (sorted.iter().step_by(2), sorted.iter().skip(1).step_by(2));
+            sorted = even.chain(odd).copied().collect();
+        }
+    }
+    sorted
+}

@@ -1,0 +1,308 @@
+//! A section in another version, byte order or layout, or made of call frame
+//! information, alone or in its file.
+
+pub mod from_cfi;
+pub mod layout;
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use object::Endianness;
+use object::elf::{ET_REL, FileHeader64, PF_X, PT_LOAD, SHT_GNU_SFRAME, SHT_PROGBITS, SectionType};
+use object::read::elf::{FileHeader, ProgramHeader};
+use sframe_engine::constants::HEADER_SIZE;
+use sframe_engine::write::{self, Target, WriteError, WriteErrorKind};
+use sframe_engine::{ByteOrder, Section, Version};
+
+use crate::cfi::{CfiError, CfiSection};
+use crate::convert::from_cfi::{Implication, Implied, Refusal, RefusedRow};
+use crate::convert::layout::Layout;
+use crate::elf::object_file::ObjectFile;
+use crate::elf::replace_section::{EmbedError, embed};
+use crate::elf::sframe_section::{FileFormat, Input, InputError};
+
+/// What to convert to.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The version.
+    pub version: Version,
+    /// The order of the bytes; as it is, if not given.
+    pub byte_order: Option<ByteOrder>,
+    /// The layout.
+    pub layout: Layout,
+}
+
+/// A section that has been made of another one, or of call frame information,
+/// and its file.
+#[derive(Debug)]
+pub struct Converted<'a> {
+    /// The section.
+    pub section: write::Section,
+    /// The number of functions that were to be carried over. An FDE of call frame
+    /// information is more than one where others cut it, or a part of it repeats.
+    pub functions: usize,
+    /// What could not be carried over. Functions are left out whole.
+    pub left_out: Vec<LeftOut>,
+    /// What could not be read of call frame information.
+    pub errors: Vec<CfiError>,
+    layout: write::Layout,
+    file: &'a [u8],
+    is_raw: bool,
+    address: u64,
+    byte_order: ByteOrder,
+}
+
+/// Something that stands against a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Address of the function.
+    pub start: u64,
+    /// First address behind it.
+    pub end: u64,
+    /// The row. None where the function itself can't be expressed.
+    pub row: Option<LeftOutRow>,
+    /// What can't be expressed.
+    pub reason: String,
+}
+
+/// A row that can't be expressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOutRow {
+    /// Its position in the function.
+    pub index: usize,
+    /// Its first address.
+    pub address: u64,
+    /// Its rules as equations.
+    pub rules: String,
+}
+
+/// Why a section can't be converted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// The file has no section.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The section is malformed.
+    #[error(transparent)]
+    Section(#[from] sframe_engine::Error),
+    /// The section can't be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The section can't be put back.
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    /// There is no file to put the section back into.
+    #[error("the file is a section itself: there is no ELF file to put it back into")]
+    NoElf,
+    /// Call frame information of objects is not final: its addresses are still to be relocated.
+    #[error("this is a relocatable object; call frame information is taken from linked files only")]
+    Relocatable,
+    /// There is nothing to make a section of.
+    #[error("there is no call frame information in .eh_frame")]
+    NoCfi,
+    /// Nothing of the information can be read.
+    #[error(transparent)]
+    Cfi(#[from] CfiError),
+    /// The section is no more one for its file.
+    #[error("a section of the other byte order can't be put back into its ELF file")]
+    ByteOrderOfFile,
+}
+
+impl Request {
+    /// Converts the section of a file.
+    ///
+    /// # Errors
+    /// There is no section, it is malformed, or it can't have the version or
+    /// the byte order at all.
+    pub fn convert<'a>(&self, file: &'a [u8]) -> Result<Converted<'a>, ConvertError> {
+        let input = Input::open(file, None)?;
+        let section = Section::parse(&input.data, input.address)?;
+        let old_order = section.header().abi.byte_order();
+        let byte_order = self.byte_order.unwrap_or(old_order);
+        let owned = write::Section::from_read(&section)?;
+        let mut conversion = owned.convert(Target { version: self.version, byte_order })?;
+        let layout = self.layout.apply(&mut conversion.section);
+        let left_out = conversion.left_out.iter().filter_map(|gone| {
+            let function = owned.functions.get(gone.function)?;
+            Some(gone.errors.iter().map(|error| LeftOut::of_function(function, error.row, error.kind)))
+        });
+        Ok(Converted {
+            section: conversion.section,
+            functions: owned.functions.len(),
+            left_out: left_out.flatten().collect(),
+            errors: Vec::new(),
+            layout,
+            file,
+            is_raw: input.format == FileFormat::Raw,
+            address: input.address,
+            byte_order: old_order,
+        })
+    }
+
+    /// Makes the section that the `.eh_frame` section of an executable or a
+    /// shared library implies. It is for the address of the file's `.sframe`
+    /// section, or, where there is none, for that which it gets in the file.
+    ///
+    /// # Errors
+    /// The file has no such information, none of it can be read, or it can't
+    /// have the version or the byte order at all.
+    pub fn imply<'a>(&self, file: &'a [u8]) -> Result<Converted<'a>, ConvertError> {
+        let subject = ObjectFile::parse(file).map_err(InputError::from)?;
+        let (machine, executable) = elf_facts(file)?;
+        let abi = subject.abi().ok_or(InputError::Machine(machine))?;
+        let cfi = subject.call_frame_info().ok_or(ConvertError::NoCfi)?;
+        let implication = Implication {
+            cfi: &cfi,
+            section: CfiSection::EhFrame,
+            abi,
+            executable: &executable,
+            version: self.version,
+            byte_order: self.byte_order.unwrap_or(abi.byte_order()),
+        };
+        let Implied { mut section, fdes, left_out, errors } = implication.imply()?;
+        if fdes == 0 {
+            return Err(errors.into_iter().next().map_or(ConvertError::NoCfi, ConvertError::Cfi));
+        }
+        let layout = self.layout.apply(&mut section);
+        let address = match subject.sframe {
+            Some(sframe) => sframe.address,
+            None => place_of_new(file)?,
+        };
+        let mut converted = Converted {
+            functions: section.functions.len() + left_out.len(),
+            section,
+            left_out: left_out.into_iter().flat_map(LeftOut::of_cfi).collect(),
+            errors,
+            layout,
+            file,
+            is_raw: false,
+            address,
+            byte_order: abi.byte_order(),
+        };
+        converted.leave_out_of_reach();
+        Ok(converted)
+    }
+}
+
+/// The machine that an ELF file is for, and the addresses of its executable segments.
+fn elf_facts(file: &[u8]) -> Result<(u16, Vec<Range<u64>>), ConvertError> {
+    let header = FileHeader64::<Endianness>::parse(file).map_err(EmbedError::from)?;
+    let endian = header.endian().map_err(EmbedError::from)?;
+    if header.e_type(endian) == ET_REL {
+        return Err(ConvertError::Relocatable);
+    }
+    let segments = header.program_headers(endian, file).map_err(EmbedError::from)?;
+    let executable = segments
+        .iter()
+        .filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_X))
+        .map(|segment| {
+            let start = segment.p_vaddr(endian);
+            start..start.saturating_add(segment.p_memsz(endian))
+        });
+    Ok((header.e_machine(endian).0, executable.collect()))
+}
+
+/// The address that a section gets which a file has not had so far.
+fn place_of_new(file: &[u8]) -> Result<u64, EmbedError> {
+    let place = Cell::new(0);
+    embed(file, SHT_GNU_SFRAME, |address| {
+        place.set(address);
+        Ok(vec![0; HEADER_SIZE])
+    })?;
+    Ok(place.get())
+}
+
+impl LeftOut {
+    fn of_function(function: &write::Function, row: Option<usize>, kind: WriteErrorKind) -> Self {
+        let row = row.and_then(|index| Some((index, function.rows.get(index)?)));
+        Self {
+            start: function.start,
+            end: function.start.wrapping_add(function.size.into()),
+            row: row.map(|(index, row)| LeftOutRow {
+                index,
+                address: function.start.wrapping_add(row.start.into()),
+                rules: row.to_string(),
+            }),
+            reason: kind.to_string(),
+        }
+    }
+
+    fn of_cfi(left_out: from_cfi::LeftOut) -> impl Iterator<Item = Self> {
+        let from_cfi::LeftOut { range, refusals } = left_out;
+        refusals.into_iter().map(move |Refusal { row, reason }| Self {
+            start: range.start,
+            end: range.end,
+            row: row.map(|RefusedRow { index, address, rules }| LeftOutRow { index, address, rules }),
+            reason: reason.to_string(),
+        })
+    }
+}
+
+impl Converted<'_> {
+    /// The section's bytes, for the address of the old one.
+    ///
+    /// # Errors
+    /// The version has no room for an address, or does not know what the layout asks for.
+    pub fn section(&self) -> Result<Vec<u8>, ConvertError> {
+        Ok(self.write(self.address)?)
+    }
+
+    /// Leaves out functions that are too far from the section for the 32 bits
+    /// of versions 1 and 2 (version 2, 2.3).
+    fn leave_out_of_reach(&mut self) {
+        if self.section.version == Version::V3 {
+            return;
+        }
+        let len = self.section.functions.len() as u64 * self.section.version.fde_size() as u64;
+        let is_near = |function: &write::Function| {
+            // Relative to the section, or to some field in it.
+            [self.address, self.address.wrapping_add(len)]
+                .iter()
+                .all(|origin| i32::try_from(function.start.wrapping_sub(*origin).cast_signed()).is_ok())
+        };
+        let functions = std::mem::take(&mut self.section.functions);
+        let (near, far): (Vec<_>, Vec<_>) = functions.into_iter().partition(is_near);
+        self.left_out.extend(far.iter().map(|function| {
+            LeftOut::of_function(function, None, WriteErrorKind::StartOutOfReach(function.start))
+        }));
+        self.left_out.sort_by_key(|left_out| left_out.start);
+        self.section.functions = near;
+        let mut order: Vec<usize> = (0..self.section.functions.len()).collect();
+        order.sort_by_key(|index| self.section.functions[*index].rows_position);
+        for (position, index) in (0..).zip(order) {
+            self.section.functions[index].rows_position = position;
+        }
+    }
+
+    fn write(&self, address: u64) -> Result<Vec<u8>, WriteError> {
+        self.section.write_with(address, &self.layout)
+    }
+
+    /// The file, with the new section in place of the old one.
+    ///
+    /// # Errors
+    /// As [`Self::section`]; and the file is no executable or shared library, or
+    /// has no place for the section.
+    pub fn file(&self) -> Result<Vec<u8>, ConvertError> {
+        let section = &self.section;
+        if self.is_raw {
+            return Err(ConvertError::NoElf);
+        }
+        if section.abi.byte_order() != self.byte_order {
+            return Err(ConvertError::ByteOrderOfFile);
+        }
+        let file = embed(self.file, section_type(section.version), |address| self.write(address))?;
+        // Where section headers are garbage, the new one may not be what is found.
+        Input::open(&file, None)?;
+        Ok(file)
+    }
+}
+
+/// The type of the section in an ELF file: one of its own since version 2 errata 1 (1.3).
+const fn section_type(version: Version) -> SectionType {
+    match version {
+        Version::V1 => SHT_PROGBITS,
+        Version::V2 | Version::V3 => SHT_GNU_SFRAME,
+    }
+}

@@ -1,0 +1,103 @@
+//! Whose doing a difference is, as far as the file tells.
+//!
+//! Nothing is executed here, so which of the two sections is right does not
+//! follow. But most often one hand wrote both: assemblers make rows of `.sframe`
+//! and of `.eh_frame` of the same directives, and linkers copy both without
+//! looking into them, but for tables of their own.
+
+use serde::Serialize;
+use sframe_engine::{Fde, Row};
+
+use super::reason::Reason;
+use crate::cfi::{CfiError, CfiFde};
+use crate::elf::merge_faults::MergeFault;
+use crate::{Address, Blame, Confidence, Witness};
+
+/// What tells who is to blame for a difference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// Who says it.
+    pub witness: Witness,
+    /// What, in a sentence.
+    pub says: String,
+}
+
+/// Who is to blame, and by what evidence.
+pub(super) struct Blamed {
+    pub(super) blame: Blame,
+    pub(super) confidence: Confidence,
+    pub(super) evidence: Vec<Evidence>,
+}
+
+/// What is known of a difference.
+pub(super) struct Dispute<'d> {
+    pub(super) fde: &'d Fde,
+    pub(super) row: Option<&'d Row>,
+    pub(super) cfi: &'d CfiFde,
+    pub(super) malformed_cfi: Option<CfiError>,
+    pub(super) malformed_row: bool,
+    /// What of the call frame information no row can say.
+    pub(super) inexpressible: Option<Reason>,
+    /// The section of the code, if linkers make it.
+    pub(super) linker_section: Option<&'d str>,
+    pub(super) is_relocatable: bool,
+}
+
+impl Dispute<'_> {
+    pub(super) fn blame(&self) -> Blamed {
+        use Confidence::{High, Low, Medium};
+        let of = |blame, confidence, witness, says: String| Blamed {
+            blame,
+            confidence,
+            evidence: vec![Evidence { witness, says }],
+        };
+        let (start, cfi_start) = (self.fde.start, self.cfi.range.start);
+        let cfi = self.cfi.section;
+        if let Some(section) = self.linker_section {
+            let says =
+                format!("the code lies in {section}, which linkers make, with its rules in both sections");
+            return of(Blame::ProducerLinker, High, Witness::Layout, says);
+        }
+        if self.malformed_row {
+            let says =
+                "rows that can't be read do not tell whether they were written so or overwritten".to_owned();
+            return of(Blame::Unknown, Low, Witness::Reader, says);
+        }
+        if start != cfi_start {
+            let says = format!(
+                "the FDE begins at {}, that of {cfi} at {}: assemblers begin both at one label",
+                Address(start),
+                Address(cfi_start)
+            );
+            return of(Blame::ProducerLinker, Medium, Witness::Layout, says);
+        }
+        if let Some(row) = self.row.filter(|row| row.start >= self.fde.rows_end().max(1)) {
+            let says = format!(
+                "the row starts at +{:#x}, past the end of the function: it is another one's",
+                row.start
+            );
+            return of(Blame::ProducerLinker, Medium, Witness::Layout, says);
+        }
+        if let Some(error) = &self.malformed_cfi {
+            let says =
+                format!("{error}: assemblers encode directives soundly, so these bytes are written by hand");
+            return of(Blame::CompilerOrCfi, Medium, Witness::Cfi, says);
+        }
+        let (confidence, origin) = if self.is_relocatable {
+            (High, "the file is relocatable, and its rows are as the assembler wrote them")
+        } else {
+            (Medium, "both FDEs begin at one label, and linkers copy rows as they are")
+        };
+        let mut blamed = of(Blame::ProducerAssembler, confidence, Witness::Layout, origin.to_owned());
+        if let Some(reason) = self.inexpressible {
+            let says = format!("{}: there should be no FDE, or rules that say so", reason.text());
+            blamed.evidence.push(Evidence { witness: Witness::Cfi, says });
+        }
+        blamed
+    }
+}
+
+/// Why a fault of merging is a linker's.
+pub(super) fn evidence_of_merging(fault: &MergeFault) -> Vec<Evidence> {
+    vec![Evidence { witness: Witness::Layout, says: fault.evidence().to_owned() }]
+}

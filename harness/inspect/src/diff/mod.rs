@@ -1,0 +1,128 @@
+//! `.sframe` against `.eh_frame` or `.debug_frame`, without running anything:
+//! at every instruction of every function, the rules of the one and of the other.
+//!
+//! The call frame information is what a compiler, a linker or a person said, and
+//! the section is what an assembler or a linker made of it. Rules are compared,
+//! and not values: where two rules give the same value in one program only, they
+//! differ.
+
+mod blame;
+mod pieces;
+mod reason;
+mod report;
+mod rules;
+mod sweep;
+
+pub use blame::Evidence;
+pub use reason::Reason;
+pub use report::{CfiPlace, DiffReport, Difference, Extent, Line, Uncovered};
+pub use rules::Field;
+
+use std::sync::atomic::AtomicUsize;
+
+use rayon::prelude::*;
+use sframe_engine::Section;
+
+use crate::cfi::CfiError;
+use crate::dump::Dump;
+use crate::elf::object_file::{MissingSection, ObjectFile, ObjectFileError};
+use crate::elf::relocatable::{RelocationError, lay_out};
+use pieces::{Functions, Piece, pieces};
+use sweep::{Part, Sweep};
+
+/// Why a file can't be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    /// It is something else.
+    #[error("this is no ELF file of 64 bits")]
+    NotElf,
+    /// It is relocatable, and can't be laid out.
+    #[error(transparent)]
+    Relocation(#[from] RelocationError),
+    /// Its sections or symbols can't be read.
+    #[error(transparent)]
+    ObjectFile(#[from] ObjectFileError),
+    /// It is for a machine that SFrame does not know.
+    #[error("the ELF file is not for amd64, aarch64 or s390x")]
+    Machine,
+    /// There is no `.sframe` section.
+    #[error(transparent)]
+    NoSection(#[from] MissingSection),
+    /// The section can't be decoded at all.
+    #[error("the .sframe section ({len} bytes) can't be used: {source}")]
+    Section {
+        /// Its length in bytes.
+        len: usize,
+        /// What is wrong.
+        source: sframe_engine::Error,
+    },
+    /// The section is for another ABI than the file.
+    #[error("the .sframe section is for {section}, the file for {file}")]
+    WrongAbi {
+        /// The section's ABI.
+        section: &'static str,
+        /// The file's ABI.
+        file: &'static str,
+    },
+    /// There is nothing to compare with.
+    #[error("there is no call frame information: neither .eh_frame nor .debug_frame")]
+    NoCfi,
+    /// The tables of call frame information are malformed: what is behind is not known.
+    #[error(transparent)]
+    Cfi(#[from] CfiError),
+}
+
+/// Rows that are decoded at most beyond one for each byte of the section.
+/// Malformed sections can name the same rows in many functions.
+const SPARE_ROWS: usize = 1 << 16;
+
+/// Compares what a file's `.sframe` says with what its call frame information says.
+///
+/// # Errors
+/// The file has not got both, or one of them can't be read at all.
+pub fn diff_file(bytes: &[u8], name: &str) -> Result<DiffReport, DiffError> {
+    if !bytes.starts_with(&object::elf::ELFMAG) || bytes.get(4) != Some(&object::elf::ELFCLASS64.0) {
+        return Err(DiffError::NotElf);
+    }
+    let bytes = lay_out(bytes)?;
+    let subject = ObjectFile::parse(&bytes)?;
+    let abi = subject.abi().ok_or(DiffError::Machine)?;
+    let sframe = subject.section()?;
+    let unusable = |source| DiffError::Section { len: sframe.data.len(), source };
+    let section = Section::parse(sframe.data, sframe.address).map_err(unusable)?;
+    if section.header().abi != abi {
+        return Err(DiffError::WrongAbi { section: section.header().abi.name(), file: abi.name() });
+    }
+    let cfi = subject.call_frame_info().filter(|cfi| !cfi.is_absent()).ok_or(DiffError::NoCfi)?;
+    if let Some(error) = cfi.errors().first() {
+        return Err(error.clone().into());
+    }
+    let faults = subject.merge_faults(&section);
+    let mut functions = Functions::read(&section);
+    functions.fdes.retain(|fde| faults.iter().all(|fault| !fault.spoilt.contains(&fde.index)));
+    let mut code: Vec<(u64, &[u8])> = subject.code().collect();
+    code.sort_by_key(|(address, _)| *address);
+    let code_names = subject.relocatable_code();
+    let pieces = pieces(&section, &functions, &cfi, code_names.is_empty());
+    let sweep = Sweep {
+        abi,
+        section: &section,
+        functions: &functions,
+        errors: Dump::decode(sframe.data, sframe.address).map(|dump| dump.errors).map_err(unusable)?,
+        cfi: &cfi,
+        subject: &subject,
+        faults,
+        code,
+        code_names,
+        rows_left: AtomicUsize::new(sframe.data.len().saturating_add(SPARE_ROWS)),
+    };
+    let units = units(&pieces);
+    let parts: Vec<Part<'_>> = units.par_iter().map(|unit| sweep.unit(unit)).collect();
+    Ok(sweep.report(name, parts))
+}
+
+/// Pieces that have an FDE in common, together.
+fn units(pieces: &[Piece]) -> Vec<&[Piece]> {
+    let common = |one: Option<usize>, other: Option<usize>| one.is_some() && one == other;
+    pieces.chunk_by(|one, other| common(one.sframe, other.sframe) || common(one.cfi, other.cfi)).collect()
+}

@@ -1,0 +1,298 @@
+//! What `diff` has found, for people and for machines.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::blame::Evidence;
+use super::reason::Reason;
+use super::rules::Field;
+use crate::hazard::{self, Hazard, HazardKind};
+use crate::text::{Text, counted, grouped};
+use crate::{Address, Blame, Confidence, FindingRow};
+
+/// What `diff --json` prints.
+///
+/// Addresses of a relocatable file count from the start of their section.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct DiffReport {
+    /// Version of this document's format.
+    pub schema: u32,
+    /// The file, as it was named.
+    pub file: String,
+    /// Its ABI.
+    pub abi: &'static str,
+    /// Version of its section.
+    pub sframe_version: u8,
+    /// Functions that either describes.
+    pub functions: u64,
+    /// Their instructions.
+    pub pcs: u64,
+    /// Instructions that both have an FDE for.
+    pub compared: u64,
+    /// Those of them at which both say the same.
+    pub agree: u64,
+    /// Those of them at which the caller's FP is lost, says the call frame
+    /// information: no version can say so, and it is no difference.
+    pub lost_fp: u64,
+    /// What of the section can't be read: FDEs, and rows. `dump` and `lint` say the same.
+    pub errors: Vec<String>,
+    /// What is different: one for each field, row and function.
+    pub findings: Vec<Difference>,
+    /// Functions that have call frame information and no FDE in `.sframe`.
+    pub uncovered: Vec<Uncovered>,
+    /// Functions that have an FDE in `.sframe` and no call frame information.
+    pub only_sframe: Vec<Extent>,
+    /// What the section's rules make dangerous, whether or not they agree.
+    pub hazards: Vec<Hazard>,
+}
+
+/// A field in which the two differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The first instruction.
+    pub pc: Address,
+    /// The section that it lies in, of a relocatable file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+    /// The function, or its address where no symbol names it.
+    pub function: String,
+    /// The first instruction, in bytes from the start of the function.
+    pub offset: Address,
+    /// The field.
+    pub field: Field,
+    /// What `.sframe` has.
+    pub sframe: String,
+    /// What the call frame information has.
+    pub eh_frame: String,
+    /// Number of instructions with the same rules on either side.
+    pub pcs: u64,
+    /// The last of them.
+    pub last_pc: Address,
+    /// The row of `.sframe`.
+    pub row: Option<FindingRow>,
+    /// What of the call frame information it differs from. None where the section as a whole is at fault.
+    #[serde(flatten)]
+    pub cfi: Option<CfiPlace>,
+    /// The first instructions, and the one before them.
+    pub instructions: Vec<Line>,
+    /// Who has to mend it.
+    pub blame: Blame,
+    /// How sure that is.
+    pub confidence: Confidence,
+    /// What tells who it is.
+    pub evidence: Vec<Evidence>,
+    /// All of it in a sentence.
+    pub message: String,
+    /// Fields that differ at the same instructions have the same number.
+    #[serde(skip)]
+    pub(super) group: usize,
+}
+
+/// The rules that call frame information has for an instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CfiPlace {
+    /// `.eh_frame` or `.debug_frame`.
+    pub cfi_section: String,
+    /// Offset of the FDE in that section.
+    pub cfi_offset: Address,
+    /// The rules there as equations.
+    pub cfi_rules: String,
+}
+
+/// An instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// Its address.
+    pub pc: Address,
+    /// As an assembler writes it.
+    pub text: String,
+    /// Whether it is one of those that the finding is about.
+    pub differs: bool,
+}
+
+/// The code of a function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Extent {
+    /// The function, or its address where no symbol names it.
+    pub function: String,
+    /// The section that it lies in, of a relocatable file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+    /// Its start.
+    pub start: Address,
+    /// Its size in bytes, by its FDE.
+    pub size: u64,
+    /// Number of its instructions that only one of the two describes.
+    pub pcs: u64,
+}
+
+/// A function without an FDE in `.sframe`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Uncovered {
+    /// Where it is.
+    #[serde(flatten)]
+    pub extent: Extent,
+    /// `.eh_frame` or `.debug_frame`.
+    pub cfi_section: String,
+    /// What of its call frame information may be why; none where nothing is.
+    pub reason: Option<Reason>,
+    /// The first place with it, in bytes from the start of the function.
+    pub offset: Option<Address>,
+    /// The reason in words.
+    pub message: String,
+}
+
+/// So many differences, or functions of a list, are shown; JSON has all.
+const SHOWN: usize = 20;
+/// So many examples are named.
+const EXAMPLES: usize = 4;
+
+impl DiffReport {
+    /// The report as text.
+    #[must_use]
+    pub fn text(&self) -> Text {
+        let mut text = Text::default();
+        let _ = writeln!(text, "{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version);
+        for error in self.errors.iter().take(SHOWN) {
+            text.blank();
+            let _ = writeln!(text, "malformed: {error}");
+        }
+        if self.errors.len() > SHOWN {
+            text.blank();
+            let _ =
+                writeln!(text, "and {} more that are malformed", grouped((self.errors.len() - SHOWN) as u64));
+        }
+        let groups: Vec<&[Difference]> =
+            self.findings.chunk_by(|one, other| one.group == other.group).collect();
+        for group in groups.iter().take(SHOWN) {
+            show(&mut text, group);
+        }
+        if groups.len() > SHOWN {
+            text.blank();
+            let _ = writeln!(text, "and {} more differences", grouped((groups.len() - SHOWN) as u64));
+        }
+        self.show_coverage(&mut text);
+        self.show_hazards(&mut text);
+        text.blank();
+        let _ = writeln!(
+            text,
+            "{}, {}: {} compared, {} agree; {}",
+            counted(self.functions, "function"),
+            counted(self.pcs, "instruction"),
+            grouped(self.compared),
+            grouped(self.agree),
+            counted(groups.len() as u64, "difference"),
+        );
+        if self.lost_fp > 0 {
+            let _ = writeln!(
+                text,
+                "at {} the caller's FP is lost, which SFrame has no form for: not compared",
+                counted(self.lost_fp, "instruction")
+            );
+        }
+        text
+    }
+
+    fn show_coverage(&self, text: &mut Text) {
+        let mut by_reason: BTreeMap<Option<Reason>, Vec<&Extent>> = BTreeMap::new();
+        for Uncovered { extent, reason, .. } in &self.uncovered {
+            by_reason.entry(*reason).or_default().push(extent);
+        }
+        for (reason, extents) in by_reason {
+            let why = reason.map_or("nothing in the CFI says why", Reason::text);
+            text.blank();
+            let _ = writeln!(text, "not in .sframe: {} ({why})", counted(extents.len() as u64, "function"));
+            list(text, &extents);
+        }
+        if !self.only_sframe.is_empty() {
+            let count = counted(self.only_sframe.len() as u64, "function");
+            text.blank();
+            let _ = writeln!(text, "in .sframe only: {count}");
+            list(text, &self.only_sframe.iter().collect::<Vec<_>>());
+        }
+    }
+
+    fn show_hazards(&self, text: &mut Text) {
+        for (kind, rows, instructions) in hazard::totals(&self.hazards) {
+            let instructions = counted(instructions, "instruction");
+            let unit = if kind == HazardKind::EndsEarly { "place" } else { "row" };
+            let counted_rows = counted(rows as u64, unit);
+            text.blank();
+            let _ = writeln!(text, "hazard: {kind}: {}; {instructions} of {counted_rows}", kind.text());
+            for hazard in self.hazards.iter().filter(|hazard| hazard.kind == kind).take(EXAMPLES) {
+                let row = hazard.row.as_ref().map(|row| format!(" row +{}: {}", row.start, row.rules));
+                let row = row.unwrap_or_else(|| " has no row".to_owned());
+                let _ = writeln!(text, "    {}{row} ({})", hazard.function, hazard.instructions);
+            }
+            if rows > EXAMPLES {
+                let _ = writeln!(text, "    and {} more", grouped((rows - EXAMPLES) as u64));
+            }
+        }
+    }
+}
+
+/// The fields that differ at the same instructions.
+fn show(text: &mut Text, group: &[Difference]) {
+    let Some(first) = group.first() else { return };
+    if let Some(cfi) = &first.cfi {
+        show_rules(text, group, first, cfi);
+    } else {
+        text.blank();
+        let _ = writeln!(text, "difference: {}, {}", first.field, counted(first.pcs, "instruction"));
+        let _ = writeln!(text, "    {}", first.message);
+    }
+    let _ = writeln!(text, "    {} is to blame (confidence {})", first.blame, first.confidence);
+    for evidence in &first.evidence {
+        let _ = writeln!(text, "      = {}: {}", evidence.witness, evidence.says);
+    }
+}
+
+fn show_rules(text: &mut Text, group: &[Difference], first: &Difference, cfi: &CfiPlace) {
+    let fields: Vec<String> = group.iter().map(|finding| finding.field.to_string()).collect();
+    let section = first.section.as_ref().map_or_else(String::new, |section| format!("{section}: "));
+    text.blank();
+    let _ = writeln!(
+        text,
+        "difference: {} of {}+{} ({section}{}), {}",
+        fields.join(", "),
+        first.function,
+        first.offset,
+        first.pc,
+        counted(first.pcs, "instruction")
+    );
+    let CfiPlace { cfi_section, cfi_offset, cfi_rules } = cfi;
+    let width = cfi_section.len();
+    let row = first.row.as_ref().map_or("", |row| &row.rules);
+    let start = first.row.as_ref().map_or_else(String::new, |row| format!("    (row +{})", row.start));
+    for finding in group {
+        let _ = writeln!(text, "    {:<width$}  {}: {}", ".sframe", finding.field, finding.sframe);
+        let _ = writeln!(text, "    {cfi_section:<width$}  {}: {}", finding.field, finding.eh_frame);
+    }
+    if first.field != Field::Row && !row.is_empty() {
+        let _ = writeln!(text, "    in full:");
+        let _ = writeln!(text, "    {:<width$}  {row}{start}", ".sframe");
+        let _ = writeln!(text, "    {cfi_section:<width$}  {cfi_rules}    (FDE at {cfi_offset})");
+    }
+    let width = first.instructions.iter().map(|line| line.pc.to_string().len()).max().unwrap_or(0);
+    for line in &first.instructions {
+        let mark = if line.differs { ">" } else { " " };
+        let _ = writeln!(text, "  {mark} {:>width$} | {}", line.pc.to_string(), line.text);
+    }
+}
+
+fn list(text: &mut Text, extents: &[&Extent]) {
+    for extent in extents.iter().take(SHOWN) {
+        let section = extent.section.as_ref().map_or_else(String::new, |section| format!("{section}: "));
+        let _ = writeln!(
+            text,
+            "    {} ({section}{}), {}",
+            extent.function,
+            extent.start,
+            counted(extent.pcs, "instruction")
+        );
+    }
+    if extents.len() > SHOWN {
+        let _ = writeln!(text, "    and {} more", grouped((extents.len() - SHOWN) as u64));
+    }
+}

@@ -1,0 +1,653 @@
+//! Every instruction, one function after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gimli::{CfaRule, RegisterRule};
+use rustc_hash::FxHashMap;
+use sframe_engine::{Abi, Error, Fde, PcType, Recovery, Row, Section};
+
+use super::blame::{Blamed, Dispute, evidence_of_merging};
+use super::pieces::{Functions, Piece};
+use super::reason::{Reason, reason};
+use super::report::{CfiPlace, DiffReport, Difference, Extent, Line, Uncovered};
+use super::rules::{Disagreement, Field, compare};
+use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Rules};
+use crate::dump::{FunctionRow, FunctionRows};
+use crate::elf::merge_faults::MergeFault;
+use crate::elf::object_file::ObjectFile;
+use crate::hazard::{self, HazardKind, Tally};
+use crate::instructions::{Disassembly, starts};
+use crate::json::SCHEMA;
+use crate::text::counted;
+use crate::{Address, Blame, Confidence, FindingRow};
+
+/// What is compared, and by what it is named.
+pub(super) struct Sweep<'s> {
+    pub(super) abi: Abi,
+    pub(super) section: &'s Section<'s>,
+    pub(super) functions: &'s Functions,
+    /// What of the section can't be read.
+    pub(super) errors: Vec<Error>,
+    pub(super) cfi: &'s CallFrameInfo,
+    pub(super) subject: &'s ObjectFile<'s>,
+    /// What is wrong with the section as a whole.
+    pub(super) faults: Vec<MergeFault>,
+    /// Code by its addresses, in their order.
+    pub(super) code: Vec<(u64, &'s [u8])>,
+    /// The sections of a relocatable file, in the order of their addresses.
+    pub(super) code_names: Vec<(Range<u64>, String)>,
+    /// Rows that may still be decoded.
+    pub(super) rows_left: AtomicUsize,
+}
+
+/// What came of some functions.
+#[derive(Default)]
+pub(super) struct Part<'s> {
+    functions: u64,
+    pcs: u64,
+    compared: u64,
+    agree: u64,
+    lost_fp: u64,
+    groups: Vec<Group<'s>>,
+    uncovered: Vec<(&'s CfiFde, u64, Because)>,
+    only_sframe: Vec<(Fde, u64)>,
+    hazards: Tally,
+}
+
+/// A reason, and where in the function it first is.
+type Because = Option<(Reason, Option<u64>)>;
+
+/// Instructions of a function with the same rules on either side, which differ.
+struct Group<'s> {
+    fde: Fde,
+    row: Option<Row>,
+    /// Whether the row can't be read.
+    malformed: bool,
+    cfi: &'s CfiFde,
+    rules: String,
+    disagreements: Vec<Disagreement>,
+    pcs: u64,
+    /// Its first instructions without another one between: from the first to the last.
+    run: (u64, u64),
+    last: u64,
+    /// The instruction before them, if the function has one.
+    before: Option<u64>,
+}
+
+/// The rules of the function at hand, as the section has them.
+struct SframeRows {
+    fde: Fde,
+    rows: Vec<SframeRow>,
+    /// What ends them too early, and from where on: the start of the row that can't
+    /// be read, or of the one before it if not even that can.
+    end: Option<(u32, String)>,
+    /// For each offset into a block that repeats, the row.
+    block: Option<Vec<Option<usize>>>,
+    /// The row of the last address.
+    at: usize,
+}
+
+/// A row, or why it means nothing.
+struct SframeRow {
+    start: u32,
+    row: Result<Row, Error>,
+}
+
+/// What the section has for an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Found {
+    Row(usize),
+    NoRow,
+    /// The row can't be read, or means nothing; its position among the rows, none where it is not found.
+    Malformed(Option<usize>),
+}
+
+/// A mask FDE of version 1 has no size of its block, and its rows are tried one
+/// by one; no block has more rows than this.
+const MASK_ROWS: usize = 256;
+
+impl SframeRows {
+    fn read(sweep: &Sweep<'_>, fde: Fde) -> Self {
+        let mut this = Self { fde, rows: Vec::new(), end: None, block: None, at: 0 };
+        if fde.outermost {
+            let undefined = Recovery::Undefined;
+            let end = fde.rows_end();
+            let row = Row { start: 0, end, cfa: None, ra: undefined, fp: undefined, mangled_ra: false };
+            this.rows.push(SframeRow { start: 0, row: Ok(row) });
+            return this;
+        }
+        let is_plain_mask = fde.pc_type == PcType::Mask && fde.rep_size.is_none();
+        let mut count = 0;
+        let mut too_many = false;
+        let found = FunctionRows::read(sweep.section, &fde, || {
+            count += 1;
+            let take = |left: usize| left.checked_sub(1);
+            let has_room = !(is_plain_mask && count > MASK_ROWS)
+                && sweep.rows_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
+            too_many |= !has_room;
+            has_room
+        });
+        let last = found.rows.last().map_or(0, |row| row.fre.start());
+        this.end = match found.end {
+            Some(error) => {
+                let next = found.rows.last().map_or(0, |row| row.end).max(last);
+                let is_known = next < fde.rows_end();
+                Some((if is_known { next } else { last }, error.to_string()))
+            }
+            None if too_many => Some((last, "there are more rows than a section can mean".to_owned())),
+            None => None,
+        };
+        let row = |row: &FunctionRow<'_>| SframeRow { start: row.fre.start(), row: row.row };
+        this.rows = found.rows.iter().map(row).collect();
+        if let (PcType::Mask, Some(size)) = (fde.pc_type, fde.rep_size) {
+            let row =
+                |offset: u32| this.rows.iter().take_while(|row| row.start <= offset).count().checked_sub(1);
+            this.block = Some((0..u32::from(size)).map(row).collect());
+        }
+        this
+    }
+
+    /// As the engine's look-up does it. Addresses must come in their order.
+    fn at(&mut self, pc: u64) -> Found {
+        let mut offset = pc.wrapping_sub(self.fde.start);
+        let found = match (&self.block, self.fde.pc_type) {
+            (Some(block), _) => {
+                offset = offset.checked_rem(block.len() as u64).unwrap_or(0);
+                usize::try_from(offset).ok().and_then(|offset| block.get(offset).copied().flatten())
+            }
+            (None, PcType::Mask) => {
+                self.rows.iter().rposition(|row| pc & u64::from(row.start) >= u64::from(row.start))
+            }
+            (None, PcType::Inc) => {
+                let covers = |row: Option<&SframeRow>| row.is_some_and(|row| u64::from(row.start) <= offset);
+                while covers(self.rows.get(self.at + 1)) {
+                    self.at += 1;
+                }
+                covers(self.rows.get(self.at)).then_some(self.at)
+            }
+        };
+        let is_past = self.end.as_ref().is_some_and(|(start, _)| u64::from(*start) <= offset);
+        match found {
+            Some(row) if self.rows.get(row).is_some_and(|row| row.row.is_err()) => {
+                Found::Malformed(Some(row))
+            }
+            Some(row) if is_past && row + 1 == self.rows.len() => Found::Malformed(None),
+            Some(row) => Found::Row(row),
+            None if is_past && self.rows.is_empty() => Found::Malformed(None),
+            None => Found::NoRow,
+        }
+    }
+
+    fn row(&self, found: Found) -> Option<&Row> {
+        let Found::Row(index) = found else { return None };
+        self.rows.get(index)?.row.as_ref().ok()
+    }
+
+    /// Why an address has no row that can be read.
+    fn fault(&self, found: Found) -> Option<String> {
+        match found {
+            Found::Malformed(Some(index)) => self.rows.get(index)?.row.err().map(|error| error.to_string()),
+            Found::Malformed(None) => self.end.as_ref().map(|(_, error)| error.clone()),
+            Found::Row(_) | Found::NoRow => None,
+        }
+    }
+}
+
+/// The rules of the function at hand, as call frame information has them.
+struct CfiRows<'s> {
+    fde: &'s CfiFde,
+    rows: Result<Vec<CfiRow>, CfiError>,
+    at: usize,
+    /// The row that these are of.
+    rules: Option<(usize, Rules)>,
+}
+
+impl CfiRows<'_> {
+    /// Addresses must come in their order.
+    fn at(&mut self, info: &CallFrameInfo, pc: u64) -> Option<Rules> {
+        let rows = self.rows.as_ref().ok()?;
+        while rows.get(self.at).is_some_and(|row| row.range.end <= pc) {
+            self.at += 1;
+        }
+        let row = rows.get(self.at).filter(|row| row.range.contains(&pc))?;
+        match self.rules {
+            Some((at, rules)) if at == self.at && !depends_on_pc(row) => Some(rules),
+            _ => {
+                let rules = info.rules(row, pc);
+                self.rules = Some((self.at, rules));
+                Some(rules)
+            }
+        }
+    }
+}
+
+/// Only expressions can.
+fn depends_on_pc(row: &CfiRow) -> bool {
+    let is_expression = |rule: &RegisterRule<usize>| {
+        matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_))
+    };
+    matches!(row.cfa, CfaRule::Expression(_)) || row.registers.iter().any(|(_, rule)| is_expression(rule))
+}
+
+impl<'s> Sweep<'s> {
+    /// Compares the instructions of pieces that belong together.
+    pub(super) fn unit(&self, pieces: &[Piece]) -> Part<'s> {
+        let mut unit = Unit { sweep: self, part: Part::default(), known: FxHashMap::default(), last: None };
+        // Where functions lie within others, these go on behind them.
+        let mut sframes: FxHashMap<usize, SframeRows> = FxHashMap::default();
+        let mut cfis: FxHashMap<usize, CfiRows<'s>> = FxHashMap::default();
+        let mut counts: BTreeMap<(Option<usize>, Option<usize>), u64> = BTreeMap::new();
+        for piece in pieces {
+            let mut sframe = piece.sframe.and_then(|position| {
+                let fde = *self.functions.fdes.get(position)?;
+                Some(sframes.remove(&position).unwrap_or_else(|| SframeRows::read(self, fde)))
+            });
+            let mut cfi = piece.cfi.and_then(|position| {
+                let fde = self.cfi.fdes().get(position)?;
+                let rows = || CfiRows { fde, rows: self.cfi.rows(fde), at: 0, rules: None };
+                Some(cfis.remove(&position).unwrap_or_else(rows))
+            });
+            let mut before = None;
+            for (address, code) in self.code_in(&piece.range) {
+                starts(self.abi, address, code, |pc| {
+                    *counts.entry((piece.sframe, piece.cfi)).or_default() += 1;
+                    unit.instruction(pc, before, sframe.as_mut(), cfi.as_mut());
+                    before = Some(pc);
+                });
+            }
+            let goes_on = |fde: &Fde| fde.start.saturating_add(fde.size.into()) > piece.range.end;
+            sframes.extend(piece.sframe.zip(sframe.filter(|rows| goes_on(&rows.fde))));
+            cfis.extend(piece.cfi.zip(cfi.filter(|rows| rows.fde.range.end > piece.range.end)));
+        }
+        let Unit { mut part, .. } = unit;
+        self.count(&counts, &mut part);
+        part
+    }
+
+    fn count(&self, counts: &BTreeMap<(Option<usize>, Option<usize>), u64>, part: &mut Part<'s>) {
+        let (mut seen, mut uncovered, mut only) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+        for (&(sframe, cfi), &pcs) in counts {
+            part.pcs += pcs;
+            // A function by the section, or by the information where that has none.
+            seen.insert((sframe, cfi.filter(|_| sframe.is_none())));
+            match (sframe, cfi) {
+                (None, Some(cfi)) => *uncovered.entry(cfi).or_default() += pcs,
+                (Some(sframe), None) => *only.entry(sframe).or_default() += pcs,
+                _ => part.compared += pcs,
+            }
+        }
+        part.functions = seen.len() as u64;
+        for (position, pcs) in uncovered {
+            let Some(fde) = self.cfi.fdes().get(position) else { continue };
+            let is_lost = self.faults.iter().any(|fault| fault.has_lost(fde.range.start));
+            let reason = match self.cfi.rows(fde) {
+                _ if is_lost => Some((Reason::NotMerged, None)),
+                Ok(rows) => reason(self.cfi, fde, &rows, self.section.header().version, self.abi),
+                Err(_) => Some((Reason::Malformed, None)),
+            };
+            part.uncovered.push((fde, pcs, reason));
+        }
+        let fdes = &self.functions.fdes;
+        part.only_sframe = only.into_iter().filter_map(|(at, pcs)| Some((*fdes.get(at)?, pcs))).collect();
+    }
+
+    /// The code in a range, with its addresses.
+    fn code_in(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, &'s [u8])> {
+        let range = range.clone();
+        let first =
+            self.code.partition_point(|(start, code)| start.saturating_add(code.len() as u64) <= range.start);
+        let rest = self.code.get(first..).unwrap_or_default();
+        let end = range.end;
+        rest.iter().take_while(move |(start, _)| *start < end).filter_map(move |(start, code)| {
+            let from = usize::try_from(range.start.saturating_sub(*start)).ok()?;
+            let to = usize::try_from(range.end - start).unwrap_or(usize::MAX).min(code.len());
+            Some((start + from as u64, code.get(from..to)?))
+        })
+    }
+
+    /// Joins the parts.
+    pub(super) fn report(&self, name: &str, parts: Vec<Part<'s>>) -> DiffReport {
+        let header = self.section.header();
+        let mut report = DiffReport {
+            schema: SCHEMA,
+            file: name.to_owned(),
+            abi: self.abi.name(),
+            sframe_version: header.version.number(),
+            errors: self.errors.iter().map(ToString::to_string).collect(),
+            ..DiffReport::default()
+        };
+        let mut hazards = Tally::new();
+        let mut groups = Vec::new();
+        // Functions and instructions that have lost their rules.
+        let mut lost = vec![(0, 0); self.faults.len()];
+        for part in parts {
+            report.functions += part.functions;
+            report.pcs += part.pcs;
+            report.compared += part.compared;
+            report.agree += part.agree;
+            report.lost_fp += part.lost_fp;
+            groups.extend(part.groups);
+            for (fde, pcs, reason) in part.uncovered {
+                let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));
+                if let Some((functions, instructions)) = cause.and_then(|cause| lost.get_mut(cause)) {
+                    *functions += 1;
+                    *instructions += pcs;
+                }
+                report.uncovered.push(self.uncovered(fde, pcs, reason));
+            }
+            for (fde, pcs) in part.only_sframe {
+                let end = fde.start.saturating_add(fde.size.into());
+                report.only_sframe.push(self.extent(fde.start..end, pcs));
+            }
+            for (key, (row, count)) in part.hazards {
+                let hazard = hazards.entry(key).or_insert((row, 0));
+                hazard.1 += count;
+            }
+        }
+        for (number, (fault, lost)) in self.faults.iter().zip(lost).enumerate() {
+            report.findings.push(self.difference_of_section(number, fault, lost));
+        }
+        groups.sort_by_key(|group| group.run.0);
+        for (number, group) in (self.faults.len()..).zip(&groups) {
+            let instructions = if number < LISTED { self.listing(group) } else { Vec::new() };
+            self.describe(number, group, &instructions, &mut report.findings);
+        }
+        report.hazards = hazard::list(&hazards, |start| self.name(start));
+        report
+    }
+
+    /// What is wrong with the section as a whole is one finding. The code that
+    /// it leaves without rules is counted as not covered.
+    fn difference_of_section(&self, number: usize, fault: &MergeFault, lost: (u64, u64)) -> Difference {
+        let (functions, pcs) = lost;
+        let at = self.section.address().wrapping_add(fault.offset);
+        let (section, pc) =
+            if self.code_names.is_empty() { (None, at) } else { (Some(".sframe".to_owned()), fault.offset) };
+        Difference {
+            pc: Address(pc),
+            section,
+            function: ".sframe".to_owned(),
+            offset: Address(fault.offset),
+            field: Field::Section,
+            sframe: fault.to_string(),
+            eh_frame: format!("rules for {}", counted(functions, "function")),
+            pcs,
+            last_pc: Address(pc),
+            row: None,
+            cfi: None,
+            instructions: Vec::new(),
+            blame: Blame::ProducerLinker,
+            confidence: Confidence::High,
+            evidence: evidence_of_merging(fault),
+            message: fault.to_string(),
+            group: number,
+        }
+    }
+
+    /// One finding for each field.
+    fn describe(&self, number: usize, group: &Group<'_>, listing: &[Line], findings: &mut Vec<Difference>) {
+        let Group { fde, row, cfi, rules, disagreements, pcs, run, last, .. } = group;
+        let first = run.0;
+        let (section, pc) = self.place(first);
+        let (function, offset) = match self.subject.symbols.at(first) {
+            Some((name, offset)) => (name.to_owned(), offset),
+            None => (self.name(fde.start), first.wrapping_sub(fde.start)),
+        };
+        let Blamed { blame, confidence, evidence } = self.blame(group);
+        for Disagreement { field, sframe, cfi: other } in disagreements {
+            let of = cfi.section;
+            let mut message =
+                format!("{function}+{offset:#x} ({pc}): {field} is {sframe} in .sframe, {other} in {of}");
+            if *pcs > 1 {
+                message += &format!("; {pcs} instructions");
+            }
+            if let Some(row) = row {
+                message += &format!("; row +{:#x}: {row}; {of}: {rules}", row.start);
+            }
+            findings.push(Difference {
+                pc,
+                section: section.clone(),
+                function: function.clone(),
+                offset: Address(offset),
+                field: *field,
+                sframe: sframe.clone(),
+                eh_frame: other.clone(),
+                pcs: *pcs,
+                last_pc: self.place(*last).1,
+                row: row.as_ref().map(FindingRow::new),
+                cfi: Some(CfiPlace {
+                    cfi_section: of.to_string(),
+                    cfi_offset: Address(cfi.offset as u64),
+                    cfi_rules: rules.clone(),
+                }),
+                instructions: listing.to_vec(),
+                blame,
+                confidence,
+                evidence: evidence.clone(),
+                message,
+                group: number,
+            });
+        }
+    }
+
+    fn blame(&self, group: &Group<'_>) -> Blamed {
+        let rows = self.cfi.rows(group.cfi);
+        let inexpressible = rows
+            .as_ref()
+            .ok()
+            .and_then(|rows| reason(self.cfi, group.cfi, rows, self.section.header().version, self.abi));
+        Dispute {
+            fde: &group.fde,
+            row: group.row.as_ref(),
+            cfi: group.cfi,
+            malformed_cfi: rows.err(),
+            malformed_row: group.malformed,
+            inexpressible: inexpressible.map(|(reason, _)| reason),
+            linker_section: self.subject.linker_made(group.run.0),
+            is_relocatable: !self.code_names.is_empty(),
+        }
+        .blame()
+    }
+
+    fn uncovered(&self, fde: &CfiFde, pcs: u64, reason: Because) -> Uncovered {
+        let extent = self.extent(fde.range.clone(), pcs);
+        let cfi_section = fde.section.to_string();
+        let (kind, offset) = reason.unzip();
+        let message = match (kind, offset.flatten()) {
+            (None, _) => "its CFI has nothing that stands against an FDE".to_owned(),
+            (Some(kind), None) => kind.text().to_owned(),
+            (Some(kind), Some(offset)) => format!("{}, at +{offset:#x}", kind.text()),
+        };
+        let offset = offset.flatten().map(Address);
+        Uncovered { extent, cfi_section, reason: kind, offset, message }
+    }
+
+    fn extent(&self, range: Range<u64>, pcs: u64) -> Extent {
+        let (section, start) = self.place(range.start);
+        let size = range.end.saturating_sub(range.start);
+        Extent { function: self.name(range.start), section, start, size, pcs }
+    }
+
+    /// The function at an address, or the address where no symbol names it.
+    fn name(&self, address: u64) -> String {
+        match self.subject.symbols.at(address) {
+            Some((name, 0)) => name.to_owned(),
+            Some((name, offset)) => format!("{name}+{offset:#x}"),
+            None => {
+                let (section, address) = self.place(address);
+                section.map_or_else(|| address.to_string(), |section| format!("{section}+{address}"))
+            }
+        }
+    }
+
+    /// An address as the file has it: in a relocatable one, in its section.
+    fn place(&self, address: u64) -> (Option<String>, Address) {
+        let behind = self.code_names.partition_point(|(range, _)| range.start <= address);
+        let section = behind.checked_sub(1).and_then(|index| self.code_names.get(index));
+        match section {
+            Some((range, name)) => (Some(name.clone()), Address(address - range.start)),
+            None => (None, Address(address)),
+        }
+    }
+
+    /// The first instructions of a group, with the one before them.
+    fn listing(&self, group: &Group<'_>) -> Vec<Line> {
+        let (first, last) = group.run;
+        let from = group.before.unwrap_or(first);
+        let Some((address, code)) = self.code_in(&(from..u64::MAX)).next() else { return Vec::new() };
+        let end = last.saturating_sub(from).saturating_add(MAX_INSTRUCTION);
+        let code = code.get(..usize::try_from(end).unwrap_or(usize::MAX).min(code.len())).unwrap_or(code);
+        let lines = Disassembly::first(self.abi, address, code, LINES);
+        let line = |(address, instruction): (u64, crate::instructions::Instruction)| Line {
+            pc: self.place(address).1,
+            text: instruction.text,
+            differs: (first..=last).contains(&address),
+        };
+        lines.into_iter().filter(|(address, _)| *address <= last).map(line).collect()
+    }
+}
+
+/// So many groups of instructions are disassembled.
+const LISTED: usize = 500;
+/// So many instructions of each.
+const LINES: usize = 6;
+/// No instruction is longer, in bytes.
+const MAX_INSTRUCTION: u64 = 16;
+
+/// What makes a group: the function's address and FDE, its row, and the FDE and
+/// rules of the information.
+type Key = (u64, u32, Found, (CfiSection, usize), Option<Rules>);
+
+struct Unit<'w, 's> {
+    sweep: &'w Sweep<'s>,
+    part: Part<'s>,
+    /// What came of comparing, and the group where it differs.
+    known: FxHashMap<Key, (Option<usize>, bool)>,
+    /// The last instruction's group.
+    last: Option<usize>,
+}
+
+impl<'s> Unit<'_, 's> {
+    fn instruction(
+        &mut self,
+        pc: u64,
+        before: Option<u64>,
+        mut sframe: Option<&mut SframeRows>,
+        mut cfi: Option<&mut CfiRows<'s>>,
+    ) {
+        let info = self.sweep.cfi;
+        let rules = cfi.as_mut().and_then(|cfi| cfi.at(info, pc));
+        let found = sframe.as_mut().map(|sframe| sframe.at(pc));
+        let row = sframe.as_ref().zip(found).and_then(|(sframe, found)| sframe.row(found));
+        self.hazards(pc, sframe.as_deref(), row, cfi.as_deref(), rules.as_ref());
+        let (Some(sframe), Some(found), Some(cfi)) = (sframe.as_deref(), found, cfi.as_deref()) else {
+            self.last = None;
+            return;
+        };
+        // Entries of a table that repeats have names of their own.
+        let function = match sframe.fde.pc_type {
+            PcType::Inc => sframe.fde.start,
+            PcType::Mask => {
+                self.sweep.subject.symbols.at(pc).map_or(sframe.fde.start, |(_, offset)| pc - offset)
+            }
+        };
+        let key = (function, sframe.fde.index, found, (cfi.fde.section, cfi.fde.offset), rules);
+        let known = self.known.get(&key).copied();
+        let (group, fp_is_lost) = known.unwrap_or_else(|| {
+            let new = self.compare(pc, before, sframe, (found, row), cfi, rules);
+            self.known.insert(key, new);
+            new
+        });
+        self.part.lost_fp += u64::from(fp_is_lost);
+        match group.and_then(|group| self.part.groups.get_mut(group)) {
+            Some(group) => {
+                group.pcs += 1;
+                group.last = pc;
+            }
+            None => self.part.agree += 1,
+        }
+        if let Some(index) = group
+            && (self.last == Some(index) || known.is_none())
+            && let Some(group) = self.part.groups.get_mut(index)
+            && (known.is_none() || before == Some(group.run.1))
+        {
+            group.run.1 = pc;
+        }
+        self.last = group;
+    }
+
+    /// A new pair of rules; the group where they differ.
+    fn compare(
+        &mut self,
+        pc: u64,
+        before: Option<u64>,
+        sframe: &SframeRows,
+        (found, row): (Found, Option<&Row>),
+        cfi: &CfiRows<'s>,
+        rules: Option<Rules>,
+    ) -> (Option<usize>, bool) {
+        let told = match (&cfi.rows, &rules) {
+            (Err(error), _) => error.to_string(),
+            (Ok(_), Some(rules)) => rules.to_string(),
+            (Ok(_), None) => "no row".to_owned(),
+        };
+        let differ = |sframe: String| vec![Disagreement { field: Field::Row, sframe, cfi: told.clone() }];
+        let (disagreements, fp_is_lost) = match (row, rules) {
+            (Some(row), Some(rules)) => {
+                let comparison = compare(self.sweep.abi, &sframe.fde, row, cfi.fde, &rules);
+                (comparison.disagreements, comparison.fp_is_lost)
+            }
+            (Some(row), None) => (differ(row.to_string()), false),
+            (None, _) => (differ(sframe.fault(found).unwrap_or_else(|| "no row".to_owned())), false),
+        };
+        if disagreements.is_empty() {
+            return (None, fp_is_lost);
+        }
+        self.part.groups.push(Group {
+            fde: sframe.fde,
+            row: row.copied(),
+            malformed: matches!(found, Found::Malformed(_)),
+            cfi: cfi.fde,
+            rules: told,
+            disagreements,
+            pcs: 0,
+            run: (pc, pc),
+            last: pc,
+            before,
+        });
+        (Some(self.part.groups.len() - 1), fp_is_lost)
+    }
+
+    fn hazards(
+        &mut self,
+        pc: u64,
+        sframe: Option<&SframeRows>,
+        row: Option<&Row>,
+        cfi: Option<&CfiRows<'_>>,
+        rules: Option<&Rules>,
+    ) {
+        let has_caller = rules.is_some_and(Rules::has_caller);
+        let hazards = &mut self.part.hazards;
+        let mut add = |start: u64, kind| {
+            let hazard = hazards.entry((start, row.map(|row| row.start), kind)).or_insert((row.copied(), 0));
+            hazard.1 += 1;
+        };
+        match (sframe, row) {
+            (Some(sframe), Some(row)) => {
+                for kind in hazard::of_row(self.sweep.abi, row) {
+                    add(sframe.fde.start, kind);
+                }
+                if row.is_outermost() && has_caller {
+                    add(sframe.fde.start, HazardKind::EndsEarly);
+                }
+            }
+            _ if has_caller => {
+                let start = cfi.map_or(pc, |cfi| cfi.fde.range.start);
+                add(start, HazardKind::EndsEarly);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What a linker has done to a section as a whole, and no reader can undo: input
+//! sections that are concatenated and not merged, and relocations of function
+//! starts that were written elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+
+use object::elf::ET_REL;
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
+use sframe_engine::constants::V3_FDE_ATTR_SIZE;
+use sframe_engine::{ByteOrder, Fde, Section, Version};
+
+use crate::elf::object_file::Symbols;
+use crate::ranges::{merge, position};
+
+/// A fault of merging, with all that follows from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergeFault {
+    /// Which one.
+    pub kind: MergeFaultKind,
+    /// The first place that shows it, in bytes from the start of the section.
+    pub offset: u64,
+    /// Code that has lost its rules by it, in order. Of a function whose size is not known, the start alone.
+    pub lost: Vec<Range<u64>>,
+    /// FDEs that do not say what their function's object has said, by their positions.
+    pub spoilt: BTreeSet<u32>,
+}
+
+/// Which fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeFaultKind {
+    /// Input sections follow one another, each with its header. Readers go by the first.
+    Concatenated {
+        /// Sections after the first.
+        sections: usize,
+        /// FDEs in them.
+        fdes: u64,
+    },
+    /// Relocations are at other places than the starts of FDEs.
+    MisplacedRelocations {
+        /// Those relocations.
+        relocations: usize,
+        /// FDEs whose start has not been relocated.
+        unrelocated: usize,
+    },
+}
+
+impl fmt::Display for MergeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let offset = self.offset;
+        match self.kind {
+            MergeFaultKind::Concatenated { sections, fdes } => write!(
+                f,
+                "the linker has concatenated input sections instead of merging them: {} from offset {offset:#x} \
+                 on, whose {} no reader finds",
+                counted(sections as u64, "section"),
+                counted(fdes, "FDE"),
+            ),
+            MergeFaultKind::MisplacedRelocations { relocations, unrelocated } => write!(
+                f,
+                "the linker has put {} elsewhere than at the start of an FDE, the first at offset {offset:#x}; \
+                 {} without one",
+                counted(relocations as u64, "relocation"),
+                counted(unrelocated as u64, "start"),
+            ),
+        }
+    }
+}
+
+fn counted(count: u64, name: &str) -> String {
+    if count == 1 { format!("1 {name}") } else { format!("{count} {name}s") }
+}
+
+impl MergeFault {
+    /// Why nobody but a linker can have done it.
+    pub const fn evidence(&self) -> &'static str {
+        match self.kind {
+            MergeFaultKind::Concatenated { .. } => {
+                "assemblers write one header for the section of an object; only linkers put sections together"
+            }
+            MergeFaultKind::MisplacedRelocations { .. } => {
+                "assemblers relocate the start of each FDE and nothing else; only linkers move relocations"
+            }
+        }
+    }
+
+    /// Whether the rules of an address were lost by it.
+    pub fn has_lost(&self, address: u64) -> bool {
+        position(&self.lost, address).is_some()
+    }
+}
+
+/// What is wrong with a section of a file as a whole. `index` is the section's
+/// in the file's table, where it has one.
+pub fn merge_faults(
+    elf: &ElfFile64<'_, Endianness>,
+    section: &Section<'_>,
+    index: Option<SectionIndex>,
+    symbols: &Symbols,
+) -> Vec<MergeFault> {
+    let relocations = if elf.elf_header().e_type(elf.endian()) == ET_REL {
+        index.and_then(|index| of_relocatable(elf, section, index))
+    } else {
+        of_dynamic(elf, section).or_else(|| of_linked(section, symbols))
+    };
+    concatenated(section).into_iter().chain(relocations).collect()
+}
+
+/// The section, and those that follow it in the same bytes.
+fn all<'a>(section: &Section<'a>) -> impl Iterator<Item = Section<'a>> {
+    std::iter::successors(Some(section.clone()), Section::following)
+}
+
+fn concatenated(section: &Section<'_>) -> Option<MergeFault> {
+    let following = || all(section).skip(1);
+    let fdes = following().map(|section| u64::from(section.header().num_fdes)).sum();
+    // Where there are no FDEs, none is lost.
+    let first = following().next().filter(|_| fdes > 0)?;
+    let covered = |fde: Fde| fde.start..fde.start.saturating_add(fde.size.into());
+    let lost = following().flat_map(|section| {
+        let ranges: Vec<_> = section.fdes().flatten().map(covered).collect();
+        ranges
+    });
+    Some(MergeFault {
+        kind: MergeFaultKind::Concatenated { sections: following().count(), fdes },
+        offset: first.address().wrapping_sub(section.address()),
+        lost: merge(lost.collect()),
+        spoilt: BTreeSet::new(),
+    })
+}
+
+/// Where the start of an FDE is stored, in bytes from the section's.
+fn start_field(section: &Section<'_>, index: u32) -> u64 {
+    let header = section.header();
+    let first = (header.end() as u64).saturating_add(header.fdeoff.into());
+    first.saturating_add(u64::from(index).saturating_mul(header.version.fde_size() as u64))
+}
+
+/// A field that a linker relocates: the start of an FDE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartField {
+    /// The start of the section that it belongs to, in bytes from that of the first.
+    pub section: u64,
+    /// The FDE, if it is one of the first section. What comes after that is told by another fault.
+    fde: Option<u32>,
+}
+
+/// The starts of all FDEs, also of sections that follow, by their places in bytes
+/// from the start of the first section.
+pub fn start_fields(section: &Section<'_>) -> BTreeMap<u64, StartField> {
+    let fields = all(section).flat_map(|one| {
+        let base = one.address().wrapping_sub(section.address());
+        let fdes = 0..one.header().num_fdes;
+        fdes.map(move |fde| {
+            let field = StartField { section: base, fde: (base == 0).then_some(fde) };
+            (base.saturating_add(start_field(&one, fde)), field)
+        })
+    });
+    fields.collect()
+}
+
+/// The relocations of a relocatable file that are not of starts of FDEs. Which
+/// FDEs their functions have is not known; those of which no start is relocated have lost it.
+fn of_relocatable(
+    elf: &ElfFile64<'_, Endianness>,
+    section: &Section<'_>,
+    index: SectionIndex,
+) -> Option<MergeFault> {
+    let mut starts = start_fields(section);
+    let mut misplaced: BTreeMap<u64, Option<u64>> = BTreeMap::new();
+    for (offset, relocation) in elf.section_by_index(index).ok()?.relocations() {
+        if starts.remove(&offset).is_some() {
+            continue;
+        }
+        let target = match relocation.target() {
+            RelocationTarget::Symbol(symbol) => elf.symbol_by_index(symbol).ok(),
+            _ => None,
+        };
+        let target = target.map(|symbol| symbol.address().wrapping_add_signed(relocation.addend()));
+        misplaced.insert(offset, target);
+    }
+    let spoilt: BTreeSet<u32> = starts.into_values().filter_map(|field| field.fde).collect();
+    let kind =
+        MergeFaultKind::MisplacedRelocations { relocations: misplaced.len(), unrelocated: spoilt.len() };
+    let start = |target: &u64| *target..target.saturating_add(1);
+    let lost = merge(misplaced.values().flatten().map(start).collect());
+    Some(MergeFault { kind, offset: *misplaced.first_key_value()?.0, lost, spoilt })
+}
+
+/// Relocations that a loader would apply to the section. Nothing of a linked one is relocated.
+fn of_dynamic(elf: &ElfFile64<'_, Endianness>, section: &Section<'_>) -> Option<MergeFault> {
+    let offsets: BTreeSet<u64> =
+        elf.dynamic_relocations()?.filter_map(|(address, _)| section_offset(section, address)).collect();
+    Some(MergeFault {
+        kind: MergeFaultKind::MisplacedRelocations { relocations: offsets.len(), unrelocated: 0 },
+        offset: *offsets.first()?,
+        lost: Vec::new(),
+        spoilt: fdes_at(section, &offsets, 8),
+    })
+}
+
+/// The offset of an address in the section.
+fn section_offset(section: &Section<'_>, address: u64) -> Option<u64> {
+    let offset = address.wrapping_sub(section.address());
+    (offset < section.data().len() as u64).then_some(offset)
+}
+
+/// Starts that were never relocated, in a section with words from its rows on that
+/// lead from their own places to functions: that is where the relocations went.
+fn of_linked(section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
+    // What assemblers leave in a field for the linker is 0.
+    let is_untouched = |fde: &Fde| {
+        let field = section.address().wrapping_add(start_field(section, fde.index));
+        let origin = if section.header().start_is_pcrel() { field } else { section.address() };
+        fde.size > 0 && fde.start == origin
+    };
+    let (untouched, moved): (Vec<Fde>, Vec<Fde>) = section.fdes().flatten().partition(is_untouched);
+    if untouched.is_empty() {
+        return None;
+    }
+    let starts: BTreeSet<u64> = moved.iter().map(|fde| fde.start).collect();
+    let functions: BTreeSet<u64> = symbols.addresses().filter(|address| !starts.contains(address)).collect();
+    let width = start_width(section);
+    let rows = (section.header().end() as u64).saturating_add(section.header().freoff.into());
+    let words = own_bytes(section).windows(width).enumerate().skip(usize::try_from(rows).ok()?);
+    let leads_to_function = |(offset, word): (usize, &[u8])| {
+        let place = section.address().wrapping_add(offset as u64);
+        let target = place.wrapping_add_signed(signed(word, section.header().abi.byte_order()));
+        functions.contains(&target).then_some((offset as u64, target))
+    };
+    let found: BTreeMap<u64, u64> = words.filter_map(leads_to_function).collect();
+    let mut spoilt = fdes_at(section, &found.keys().copied().collect(), width as u64);
+    let kind =
+        MergeFaultKind::MisplacedRelocations { relocations: found.len(), unrelocated: untouched.len() };
+    spoilt.extend(untouched.iter().map(|fde| fde.index));
+    let lost = |start: &u64| symbols.extent(*start).unwrap_or(*start..start.saturating_add(1));
+    let lost = merge(found.values().map(lost).collect());
+    Some(MergeFault { kind, offset: *found.first_key_value()?.0, lost, spoilt })
+}
+
+/// The bytes of a section, without those of one that follows it.
+fn own_bytes<'a>(section: &Section<'a>) -> &'a [u8] {
+    let following = section.following().map(|next| next.address().wrapping_sub(section.address()));
+    let end = following.and_then(|end| usize::try_from(end).ok());
+    end.and_then(|end| section.data().get(..end)).unwrap_or(section.data())
+}
+
+/// Bytes of the field that holds the start of an FDE.
+fn start_width(section: &Section<'_>) -> usize {
+    match section.header().version {
+        Version::V1 | Version::V2 => 4,
+        Version::V3 => 8,
+    }
+}
+
+/// A number of at most 8 bytes.
+fn signed(bytes: &[u8], order: ByteOrder) -> i64 {
+    let push = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
+    let value = match order {
+        ByteOrder::Little => bytes.iter().rev().fold(0, push),
+        ByteOrder::Big => bytes.iter().fold(0, push),
+    };
+    let unused = 64 - 8 * bytes.len().clamp(1, 8);
+    (value << unused).cast_signed() >> unused
+}
+
+/// The FDEs with bytes among those that start at some offsets, of their own, of
+/// their attributes or of their rows.
+fn fdes_at(section: &Section<'_>, offsets: &BTreeSet<u64>, width: u64) -> BTreeSet<u32> {
+    let is_hit = |range: Range<u64>| {
+        let first = range.start.saturating_sub(width - 1);
+        first < range.end && offsets.range(first..range.end).next().is_some()
+    };
+    let size = section.header().version.fde_size() as u64;
+    let mut fdes: Vec<Fde> = section.fdes().flatten().collect();
+    fdes.sort_by_key(|fde| fde.rows_offset);
+    let rows_end = own_bytes(section).len();
+    let ends = fdes.iter().skip(1).map(|next| next.rows_offset).chain([rows_end]);
+    let hit = fdes.iter().zip(ends).filter(|(fde, end)| {
+        let field = start_field(section, fde.index);
+        let attribute = if section.header().version == Version::V3 { V3_FDE_ATTR_SIZE } else { 0 };
+        let rows = (fde.rows_offset - attribute.min(fde.rows_offset)) as u64;
+        is_hit(field..field.saturating_add(size)) || is_hit(rows..*end as u64)
+    });
+    hit.map(|(fde, _)| fde.index).collect()
+}

@@ -1,0 +1,10 @@
+//! ELF files: what is read of them, and how a section is put into one.
+
+pub mod bounded;
+pub mod line_table;
+pub mod merge_faults;
+pub mod object_file;
+mod plt;
+pub mod relocatable;
+pub mod replace_section;
+pub mod sframe_section;

@@ -1,0 +1,441 @@
+//! The file under test, as a linker sees it: its `.sframe` section and its
+//! function symbols.
+//!
+//! The machine loads the same file by its program headers alone. Names are
+//! for people; no verdict depends on them but those of stops, which name
+//! functions.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use object::elf::{
+    EM_AARCH64, EM_S390, EM_X86_64, ET_REL, PF_X, PT_GNU_EH_FRAME, PT_GNU_SFRAME, PT_LOAD, ProgramHeader64,
+    SHF_EXECINSTR, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+    STT_OBJECT,
+};
+use object::read::elf::{
+    ElfFile64, ElfSection64, ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym,
+};
+use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
+
+use sframe_engine::{Abi, Section};
+
+use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection};
+use crate::elf::bounded::{self, SharedBytes};
+use crate::elf::line_table::{Lines, LinesError};
+use crate::elf::merge_faults::{MergeFault, merge_faults};
+use crate::elf::plt;
+
+/// Why a file can't be a subject.
+#[derive(Debug, thiserror::Error)]
+pub enum ObjectFileError {
+    /// `object` can't read it.
+    #[error("the section and symbol tables can't be read: {0}")]
+    Object(#[from] object::Error),
+    /// They are made to be read for ever.
+    #[error(transparent)]
+    SharedBytes(#[from] SharedBytes),
+    /// The section's header and the file disagree.
+    #[error("the .sframe section lies outside the file")]
+    SectionOutsideFile,
+}
+
+/// Why a file has no section to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MissingSection {
+    /// There is none.
+    #[error("there is no .sframe section")]
+    Absent,
+    /// There is one, and its bytes are in another file: this one is for debuggers (`objcopy --only-keep-debug`).
+    #[error("the .sframe section has no contents in this file, as in separate files of debug information")]
+    NoContents,
+}
+
+type ElfSection<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
+
+/// Decompressed, a section may have so many bytes.
+const MAX_UNCOMPRESSED: usize = 1 << 30;
+
+/// A section's bytes, and the address at which they are loaded, without load bias.
+#[derive(Clone, Copy, Debug)]
+pub struct SectionBytes<'a> {
+    /// The bytes.
+    pub data: &'a [u8],
+    /// The address.
+    pub address: u64,
+}
+
+/// The file under test.
+#[derive(Debug)]
+pub struct ObjectFile<'a> {
+    /// The `.sframe` section, if there is one.
+    pub sframe: Option<SectionBytes<'a>>,
+    /// Function symbols.
+    pub symbols: Symbols,
+    /// The section's index in the section table, where it stands there.
+    sframe_index: Option<SectionIndex>,
+    /// Why there is no section, where there is none.
+    missing: MissingSection,
+    elf: ElfFile64<'a, Endianness>,
+}
+
+impl<'a> ObjectFile<'a> {
+    /// Reads sections and symbols.
+    ///
+    /// # Errors
+    /// The tables are malformed. A file without symbols or without `.sframe`
+    /// is not an error here.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ObjectFileError> {
+        let elf = bounded::open::<ObjectFileError>(bytes)?;
+        let (sframe, sframe_index) = find_sframe(&elf, bytes)?.unzip();
+        let (symbols, missing) = (Symbols::read(&elf), missing_section(&elf));
+        Ok(Self { sframe, symbols, sframe_index: sframe_index.flatten(), missing, elf })
+    }
+
+    /// The `.sframe` section.
+    ///
+    /// # Errors
+    /// There is none, or not in this file.
+    pub fn section(&self) -> Result<SectionBytes<'a>, MissingSection> {
+        self.sframe.ok_or(self.missing)
+    }
+
+    /// What linkers have done to the file's section as a whole. `section` is what
+    /// is read of it, at any address.
+    #[must_use]
+    pub fn merge_faults(&self, section: &Section<'_>) -> Vec<MergeFault> {
+        merge_faults(&self.elf, section, self.sframe_index, &self.symbols)
+    }
+
+    /// The address of a variable.
+    #[must_use]
+    pub fn address_of_object(&self, name: &str) -> Option<u64> {
+        let is_it = |symbol: &ElfSymbol64<'_, '_, Endianness>| {
+            symbol.elf_symbol().st_type() == STT_OBJECT && symbol.name() == Ok(name)
+        };
+        Some(self.elf.symbols().find(is_it)?.address())
+    }
+
+    /// The sections with code, each by its address; segments where the section
+    /// table is stripped.
+    pub fn code(&self) -> impl Iterator<Item = (u64, &'a [u8])> {
+        let endian = self.elf.endian();
+        let sections = self.elf.sections().filter_map(move |section| {
+            let header = section.elf_section_header();
+            let is_code = header.sh_flags(endian).contains(SHF_EXECINSTR);
+            let data = section.data().ok().filter(|data| is_code && !data.is_empty())?;
+            Some((section.address(), data))
+        });
+        let is_stripped = self.elf.elf_section_table().is_empty();
+        let headers = if is_stripped { self.elf.elf_program_headers() } else { &[] };
+        let segments = headers.iter().filter_map(move |header| {
+            let is_code = header.p_type(endian) == PT_LOAD && header.p_flags(endian).contains(PF_X);
+            let data = header.data(endian, self.elf.data()).ok()?;
+            (is_code && !data.is_empty()).then_some((header.p_vaddr(endian), data))
+        });
+        sections.chain(segments)
+    }
+
+    /// The ABI, if it is one that SFrame knows.
+    #[must_use]
+    pub fn abi(&self) -> Option<Abi> {
+        abi_of(&self.elf)
+    }
+
+    /// The call frame information of a linked file, if it is for a machine that
+    /// SFrame knows. It is read at each call.
+    #[must_use]
+    pub fn call_frame_info(&self) -> Option<CallFrameInfo> {
+        let mut errors = Vec::new();
+        let mut section = |which: CfiSection| {
+            let section = self.elf.section_by_name(which.name())?;
+            if section.elf_section_header().sh_type(self.elf.endian()) == SHT_NOBITS {
+                return None;
+            }
+            let data = self.uncompressed(&section).unwrap_or_else(|message| {
+                errors.push(CfiError::Unreadable { section: which, message });
+                Cow::Borrowed(&[])
+            });
+            (!data.is_empty()).then(|| (data.into_owned(), section.address()))
+        };
+        let address = |name: &str| self.elf.section_by_name(name).map_or(0, |section| section.address());
+        let is_stripped = self.elf.elf_section_table().is_empty();
+        let eh_frame = if is_stripped { self.eh_frame_by_segment() } else { section(CfiSection::EhFrame) };
+        let debug_frame = section(CfiSection::DebugFrame).map(|(data, _)| data);
+        Some(CallFrameInfo::read(CfiInput {
+            abi: self.abi()?,
+            eh_frame,
+            debug_frame,
+            errors,
+            text: address(".text"),
+            got: address(".got"),
+        }))
+    }
+
+    /// The content of a section, decompressed.
+    fn uncompressed(&self, section: &ElfSection<'a, '_>) -> Result<Cow<'a, [u8]>, String> {
+        let content = section.compressed_data().map_err(|error| error.to_string())?;
+        let is_relocatable = self.elf.elf_header().e_type(self.elf.endian()) == ET_REL;
+        let size = usize::try_from(content.uncompressed_size).unwrap_or(usize::MAX);
+        match content.format {
+            CompressionFormat::None => Ok(Cow::Borrowed(content.data)),
+            _ if is_relocatable => Err("it is compressed, and its relocations are not applied".to_owned()),
+            _ if size > MAX_UNCOMPRESSED => Err(format!("it is compressed, and would have {size} bytes")),
+            CompressionFormat::Zlib => decompress_to_vec_zlib_with_limit(content.data, size)
+                .map(Cow::Owned)
+                .map_err(|error| format!("it is compressed, and damaged: {error}")),
+            other => Err(format!("it is compressed in a way that is not known here: {other:?}")),
+        }
+    }
+
+    /// The name of the section with an address.
+    #[must_use]
+    pub fn section_at(&self, address: u64) -> Option<&str> {
+        let holds = |section: &ElfSection<'_, '_>| {
+            address.wrapping_sub(section.address()) < section.size() && section.address() != 0
+        };
+        self.elf.sections().find(holds)?.name().ok().map(|name| name as &str)
+    }
+
+    /// The name of the section with an address, if linkers make its code: tables of jumps
+    /// to what other files define, which no object has.
+    #[must_use]
+    pub fn linker_made(&self, address: u64) -> Option<&str> {
+        self.section_at(address).filter(|name| [".plt", ".iplt"].iter().any(|table| name.starts_with(table)))
+    }
+
+    /// The names of the code sections of a relocatable file, with their addresses.
+    /// Those of a linked file say nothing more than addresses do.
+    pub(crate) fn relocatable_code(&self) -> Vec<(Range<u64>, String)> {
+        let endian = self.elf.endian();
+        if self.elf.elf_header().e_type(endian) != ET_REL {
+            return Vec::new();
+        }
+        let code = self.elf.sections().filter_map(|section| {
+            let is_code = section.elf_section_header().sh_flags(endian).contains(SHF_EXECINSTR);
+            let end = section.address().saturating_add(section.size());
+            is_code.then(|| (section.address()..end, section.name().unwrap_or_default().to_owned()))
+        });
+        let mut code: Vec<_> = code.collect();
+        code.sort_by_key(|(range, _)| range.start);
+        code
+    }
+
+    /// `.eh_frame` and its address, where no section tells them: by the segment
+    /// of the table that is made to find its entries.
+    fn eh_frame_by_segment(&self) -> Option<(Vec<u8>, u64)> {
+        let endian = self.elf.endian();
+        let headers = self.elf.elf_program_headers();
+        let header = headers.iter().find(|header| header.p_type(endian) == PT_GNU_EH_FRAME)?;
+        let order = cfi::endian(self.abi()?);
+        let data = header.data(endian, self.elf.data()).ok()?;
+        let bases = gimli::BaseAddresses::default().set_eh_frame_hdr(header.p_vaddr(endian));
+        let table = gimli::EhFrameHdr::new(data, order).parse(&bases, 8).ok()?;
+        let gimli::Pointer::Direct(start) = table.eh_frame_ptr() else { return None };
+        let loaded = |header: &&ProgramHeader64<Endianness>| {
+            let segment = header.p_vaddr(endian);
+            header.p_type(endian) == PT_LOAD && start.wrapping_sub(segment) < header.p_filesz(endian)
+        };
+        let segment = headers.iter().find(loaded)?;
+        let data = segment.data(endian, self.elf.data()).ok()?;
+        let data = data.get(usize::try_from(start - segment.p_vaddr(endian)).ok()?..)?;
+        // Nothing tells its length but the last entry that the table leads to.
+        let mut len = 0;
+        let table = table.table()?;
+        let mut entries = table.iter(&bases);
+        while let Ok(Some((_, entry))) = entries.next() {
+            let gimli::Pointer::Direct(entry) = entry else { return None };
+            let entry = usize::try_from(entry.checked_sub(start)?).ok()?;
+            let word = data.get(entry..)?.first_chunk::<4>()?;
+            len =
+                len.max(entry.checked_add(4)?.checked_add(gimli::Endianity::read_u32(order, word) as usize)?);
+        }
+        Some((data.get(..len)?.to_vec(), start))
+    }
+
+    /// The line tables. They are read at each call: few specs need them.
+    ///
+    /// # Errors
+    /// There are none, or they are malformed.
+    pub fn lines(&self) -> Result<Lines, LinesError> {
+        Lines::read(&self.elf)
+    }
+}
+
+/// The ABI of a file, if it is one that SFrame knows.
+pub(crate) fn abi_of(elf: &ElfFile64<'_, Endianness>) -> Option<Abi> {
+    let endian = elf.endian();
+    match (elf.elf_header().e_machine(endian), elf.is_little_endian()) {
+        (EM_X86_64, true) => Some(Abi::Amd64),
+        (EM_AARCH64, true) => Some(Abi::Aarch64),
+        (EM_AARCH64, false) => Some(Abi::Aarch64Be),
+        (EM_S390, false) => Some(Abi::S390x),
+        _ => None,
+    }
+}
+
+/// By type, by name, or by segment where the section table is stripped; with its index in that table.
+fn find_sframe<'a>(
+    elf: &ElfFile64<'a, Endianness>,
+    bytes: &'a [u8],
+) -> Result<Option<(SectionBytes<'a>, Option<SectionIndex>)>, ObjectFileError> {
+    let endian = elf.endian();
+    let is_sframe = |section: &object::read::elf::ElfSection64<'a, '_, Endianness>| {
+        let kind = section.elf_section_header().sh_type(endian);
+        kind == SHT_GNU_SFRAME || (kind != SHT_NOBITS && section.name_bytes() == Ok(b".sframe"))
+    };
+    if let Some(section) = elf.sections().find(is_sframe) {
+        let data = section.data().map_err(|_| ObjectFileError::SectionOutsideFile)?;
+        return Ok(Some((SectionBytes { data, address: section.address() }, Some(section.index()))));
+    }
+    for header in elf.elf_header().program_headers(endian, bytes)? {
+        if header.p_type(endian) == PT_GNU_SFRAME && !lacks_contents(header, endian) {
+            let data = header.data(endian, bytes).map_err(|()| ObjectFileError::SectionOutsideFile)?;
+            return Ok(Some((SectionBytes { data, address: header.p_vaddr(endian) }, None)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a segment has memory and no bytes of the file.
+pub(crate) fn lacks_contents(header: &ProgramHeader64<Endianness>, endian: Endianness) -> bool {
+    header.p_filesz(endian) == 0 && header.p_memsz(endian) > 0
+}
+
+/// What a file that has no section to read says of it.
+pub(crate) fn missing_section(elf: &ElfFile64<'_, Endianness>) -> MissingSection {
+    let endian = elf.endian();
+    let is_empty = |section: ElfSection<'_, '_>| {
+        section.name_bytes() == Ok(b".sframe") && section.elf_section_header().sh_type(endian) == SHT_NOBITS
+    };
+    let is_empty_segment = |header: &ProgramHeader64<Endianness>| {
+        header.p_type(endian) == PT_GNU_SFRAME && lacks_contents(header, endian)
+    };
+    if elf.sections().any(is_empty) || elf.elf_program_headers().iter().any(is_empty_segment) {
+        MissingSection::NoContents
+    } else {
+        MissingSection::Absent
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Symbol {
+    address: u64,
+    /// First address behind the function.
+    end: u64,
+    name: String,
+}
+
+/// Function symbols, to name addresses by.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    /// Sorted by address; one symbol for each address.
+    symbols: Vec<Symbol>,
+}
+
+impl Symbols {
+    pub(crate) fn read(elf: &ElfFile64<'_, Endianness>) -> Self {
+        let endian = elf.endian();
+        let in_code = |section: Option<SectionIndex>| {
+            section
+                .and_then(|index| elf.section_by_index(index).ok())
+                .is_some_and(|section| section.kind() == SectionKind::Text)
+        };
+        let mut found: Vec<(u64, u8, u64, String)> = Vec::new();
+        // A library that is stripped has the second ones all the same.
+        for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
+            let raw = symbol.elf_symbol();
+            let kind = raw.st_type();
+            let is_code = matches!(kind, STT_FUNC | STT_GNU_IFUNC | STT_NOTYPE);
+            if !is_code || raw.st_shndx(endian) == SHN_UNDEF || !in_code(symbol.section_index()) {
+                continue;
+            }
+            let Ok(name) = symbol.name() else { continue };
+            // Mapping symbols ($x, $d) mark kinds of content, not functions.
+            if name.is_empty() || name.starts_with('$') {
+                continue;
+            }
+            // Of several symbols at one address the most telling comes first.
+            // At the address of an indirect function lies the one that chooses.
+            let rank = u8::from(kind == STT_GNU_IFUNC) * 4
+                + u8::from(kind == STT_NOTYPE) * 2
+                + u8::from(raw.st_bind() == STB_LOCAL);
+            found.push((symbol.address(), rank, symbol.size(), name.to_owned()));
+        }
+        let entries = plt::entries(elf).into_iter();
+        found.extend(entries.map(|entry| (entry.address, u8::MAX, entry.size, entry.name)));
+        found.sort();
+        found.dedup_by_key(|(address, ..)| *address);
+        let symbols = found
+            .iter()
+            .enumerate()
+            .map(|(index, (address, _, size, name))| {
+                // A symbol without a size reaches to the next one.
+                let next = found.get(index + 1).map_or(u64::MAX, |(next, ..)| *next);
+                let end = if *size == 0 { next } else { address.saturating_add(*size) };
+                Symbol { address: *address, end, name: cut(name).to_owned() }
+            })
+            .collect();
+        Self { symbols }
+    }
+
+    /// The function that an address lies in, and the offset into it in bytes.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<(&str, u64)> {
+        let next = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let symbol = self.symbols.get(next.checked_sub(1)?)?;
+        (address < symbol.end).then(|| (plain(&symbol.name), address - symbol.address))
+    }
+
+    /// The addresses of the function that starts at one; none where it has no end.
+    #[must_use]
+    pub fn extent(&self, start: u64) -> Option<Range<u64>> {
+        let index = self.symbols.binary_search_by_key(&start, |symbol| symbol.address).ok()?;
+        let end = self.symbols[index].end;
+        (end != u64::MAX).then_some(start..end)
+    }
+
+    /// The addresses of the functions of a name: those with exactly this
+    /// name, or else the clones that a compiler has made of it.
+    #[must_use]
+    pub fn addresses_of(&self, name: &str) -> Vec<u64> {
+        let exact = self.named_exactly(name);
+        if exact.is_empty() { self.all(|symbol| plain(&symbol.name) == name) } else { exact }
+    }
+
+    /// The addresses of the functions with exactly this name.
+    #[must_use]
+    pub fn named_exactly(&self, name: &str) -> Vec<u64> {
+        self.all(|symbol| symbol.name == name)
+    }
+
+    fn all(&self, is_it: impl Fn(&Symbol) -> bool) -> Vec<u64> {
+        self.symbols.iter().filter(|symbol| is_it(symbol)).map(|symbol| symbol.address).collect()
+    }
+
+    /// All addresses.
+    pub fn addresses(&self) -> impl Iterator<Item = u64> {
+        self.symbols.iter().map(|symbol| symbol.address)
+    }
+
+    /// All names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.symbols.iter().map(|symbol| plain(&symbol.name))
+    }
+}
+
+/// Longer names are cut, in characters: findings repeat them.
+const LONGEST_NAME: usize = 1 << 12;
+
+fn cut(name: &str) -> &str {
+    name.char_indices().nth(LONGEST_NAME).map_or(name, |(end, _)| &name[..end])
+}
+
+/// The name without what compilers append to clones: `f.constprop.0` is `f`.
+fn plain(name: &str) -> &str {
+    match name.find('.') {
+        None | Some(0) => name,
+        Some(dot) => &name[..dot],
+    }
+}

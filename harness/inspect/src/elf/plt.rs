@@ -1,0 +1,143 @@
+//! Names for the entries of procedure linkage tables, which no symbol names:
+//! `leaf@plt` is where calls of `leaf` go through.
+
+use std::collections::HashMap;
+
+use object::elf::{EM_AARCH64, EM_S390, EM_X86_64};
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget};
+
+use crate::elf::bounded::Allowance;
+
+/// An entry: its address and size in bytes, and the name of what it leads to.
+pub(crate) struct Entry {
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+    pub(crate) name: String,
+}
+
+/// The entries of a file, found by the slots that their code loads from.
+///
+/// What in a table leads to no named slot is called by the name of its
+/// section: the first entry, and those that lead back to it.
+pub(crate) fn entries(elf: &ElfFile64<'_, Endianness>) -> Vec<Entry> {
+    let names = slots(elf);
+    let decode = match elf.elf_header().e_machine(elf.endian()) {
+        EM_X86_64 => amd64,
+        EM_AARCH64 => aarch64,
+        EM_S390 => s390x,
+        _ => return Vec::new(),
+    };
+    let mut entries = Vec::new();
+    let mut names_left = Allowance::new("names of entries", elf.data().len());
+    for section_name in [".plt", ".plt.sec", ".plt.got", ".iplt"] {
+        let Some(section) = elf.section_by_name(section_name) else { continue };
+        let Ok(code) = section.data() else { continue };
+        let mut starts = vec![(0, section_name.to_owned())];
+        for offset in 0..code.len() {
+            let slot = decode(code, offset, section.address());
+            if let Some(name) = slot.and_then(|slot| names.get(&slot)) {
+                if names_left.take(name.len()).is_err() {
+                    return entries;
+                }
+                // The first entry may lead to a slot as well.
+                starts.pop_if(|(start, _)| *start == offset);
+                starts.push((offset, format!("{name}@plt")));
+            }
+        }
+        let ends = starts.iter().skip(1).map(|(start, _)| *start).chain([code.len()]).collect::<Vec<_>>();
+        for ((start, name), end) in starts.into_iter().zip(ends) {
+            let address = section.address().wrapping_add(start as u64);
+            entries.push(Entry { address, size: (end - start) as u64, name });
+        }
+    }
+    entries
+}
+
+/// The symbols of slots, by the slots' addresses.
+fn slots<'a>(elf: &ElfFile64<'a, Endianness>) -> HashMap<u64, &'a str> {
+    let mut slots = HashMap::new();
+    for (address, relocation) in elf.dynamic_relocations().into_iter().flatten() {
+        let RelocationTarget::Symbol(index) = relocation.target() else { continue };
+        let symbols = elf.dynamic_symbol_table();
+        let Some(symbol) =
+            symbols.and_then(|table| object::ObjectSymbolTable::symbol_by_index(&table, index).ok())
+        else {
+            continue;
+        };
+        if let Ok(name) = symbol.name()
+            && !name.is_empty()
+        {
+            slots.insert(address, name);
+        }
+    }
+    slots
+}
+
+/// The slot of an entry that starts at an offset: `jmp *slot(%rip)`, behind
+/// `endbr64` and a `bnd` prefix where they are.
+fn amd64(code: &[u8], offset: usize, address: u64) -> Option<u64> {
+    if !offset.is_multiple_of(8) {
+        return None;
+    }
+    let rest = &code[offset..];
+    let behind_mark = rest.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(rest);
+    let jump = behind_mark.strip_prefix(&[0xf2]).unwrap_or(behind_mark).strip_prefix(&[0xff, 0x25])?;
+    let (displacement, next) = jump.split_first_chunk::<4>()?;
+    let next = address.wrapping_add((code.len() - next.len()) as u64);
+    Some(next.wrapping_add_signed(i32::from_le_bytes(*displacement).into()))
+}
+
+/// `adrp x16, page; ldr x17, [x16, #offset]`, behind `bti c` where it is.
+fn aarch64(code: &[u8], offset: usize, address: u64) -> Option<u64> {
+    const BTI_C: u32 = 0xd503_245f;
+    let word = |offset: usize| Some(u32::from_le_bytes(*code.get(offset..)?.first_chunk()?));
+    if !offset.is_multiple_of(4) || (offset >= 4 && word(offset - 4) == Some(BTI_C)) {
+        return None;
+    }
+    let at = if word(offset) == Some(BTI_C) { offset + 4 } else { offset };
+    let (adrp, ldr) = (word(at)?, word(at + 4)?);
+    if adrp & 0x9f00_001f != 0x9000_0010 || ldr & 0xffc0_03ff != 0xf940_0211 {
+        return None;
+    }
+    // 21 bits, the lowest two of them elsewhere.
+    let pages = (adrp >> 5 & 0x7_ffff) << 2 | (adrp >> 29 & 3);
+    let pages = i64::from(pages.cast_signed() << 11 >> 11);
+    let page = address.wrapping_add(at as u64) & !0xfff;
+    Some(page.wrapping_add_signed(pages << 12).wrapping_add(u64::from(ldr >> 10 & 0xfff) * 8))
+}
+
+/// `larl %r1, slot`.
+fn s390x(code: &[u8], offset: usize, address: u64) -> Option<u64> {
+    if !offset.is_multiple_of(2) {
+        return None;
+    }
+    let halfwords = code[offset..].strip_prefix(&[0xc0, 0x10])?.first_chunk()?;
+    let distance = i64::from(i32::from_be_bytes(*halfwords)) * 2;
+    Some(address.wrapping_add(offset as u64).wrapping_add_signed(distance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_form_of_an_entry_leads_to_its_slot() {
+        let lazy = [0xff, 0x25, 0x10, 0, 0, 0, 0x68, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0];
+        assert_eq!(amd64(&lazy, 0, 0x1000), Some(0x1016));
+        let marked = [0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0xf0, 0xff, 0xff, 0xff];
+        assert_eq!(amd64(&marked, 0, 0x1000), Some(0xffb));
+        assert_eq!(amd64(&[0xf3, 0x0f, 0x1e, 0xfa, 0x68, 0, 0, 0, 0], 0, 0x1000), None, "push");
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+        // adrp x16, .+0x1f000; ldr x17, [x16, #0xfa0]
+        let plain = words(&[0xf000_00f0, 0xf947_d211]);
+        assert_eq!(aarch64(&plain, 0, 0x1234), Some(0x1000 + 0x1f000 + 0xfa0));
+        let marked = words(&[0xd503_245f, 0xf0ff_fff0, 0xf940_0211]);
+        assert_eq!(aarch64(&marked, 0, 0x5000), Some(0x4000));
+        assert_eq!(aarch64(&marked, 4, 0x5000), None, "the entry starts before");
+        assert_eq!(s390x(&[0xc0, 0x10, 0xff, 0xff, 0xff, 0xfe], 0, 0x1000), Some(0xffc));
+        for decode in [amd64, aarch64, s390x] {
+            assert_eq!(decode(&[], 0, 0), None);
+        }
+    }
+}

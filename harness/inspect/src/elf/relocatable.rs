@@ -1,0 +1,213 @@
+//! Relocatable files as if they were linked: what is loaded lies at addresses
+//! of its own, and the tables that describe code are relocated.
+
+use std::borrow::Cow;
+
+use object::elf::{
+    ET_REL, SHF_ALLOC, SHF_COMPRESSED, SHN_ABS, SHN_UNDEF, SHT_DYNSYM, SHT_GNU_SFRAME, SHT_NOBITS,
+    SHT_SYMTAB, SectionHeader64, Sym64,
+};
+use object::pod::bytes_of;
+use object::read::elf::{ElfFile64, FileHeader, SectionHeader, Sym};
+use object::{
+    Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationKind, RelocationTarget,
+    SectionIndex, U64,
+};
+use sframe_engine::Section as Sframe;
+
+use crate::elf::bounded::{self, SharedBytes};
+use crate::elf::merge_faults::start_fields;
+use crate::elf::sframe_section::pc_relative_width;
+
+/// Why a relocatable file can't be laid out.
+#[derive(Debug, thiserror::Error)]
+pub enum RelocationError {
+    /// Its tables can't be read.
+    #[error("the section and symbol tables can't be read: {0}")]
+    Object(#[from] object::Error),
+    /// They are made to be read for ever.
+    #[error(transparent)]
+    SharedBytes(#[from] SharedBytes),
+    /// Together, the sections are larger than addresses are.
+    #[error("the sections have no room in 64 bits of addresses")]
+    NoRoom,
+    /// A relocation that these tables do not need, or none at all.
+    #[error("a relocation of {section} at offset {offset:#x} can't be applied")]
+    Relocation {
+        /// The section.
+        section: String,
+        /// The place in it.
+        offset: u64,
+    },
+}
+
+/// Where the first section lies: not at 0, which stands for code that is gone.
+const BASE: u64 = 0x1_0000;
+
+/// The file with its sections at disjoint addresses, symbols to match, and
+/// `.sframe`, `.eh_frame` and `.debug_frame` relocated: of `.sframe`, the starts of
+/// FDEs and nothing else. A file that is not relocatable is left alone.
+///
+/// # Errors
+/// The tables or a relocation can't be used.
+pub fn lay_out(bytes: &[u8]) -> Result<Cow<'_, [u8]>, RelocationError> {
+    let elf = bounded::open::<RelocationError>(bytes)?;
+    let endian = elf.endian();
+    if elf.elf_header().e_type(endian) != ET_REL {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let addresses = addresses(&elf)?;
+    let mut file = bytes.to_vec();
+    let headers = elf.elf_header().e_shoff(endian);
+    for (index, address) in addresses.iter().enumerate() {
+        let header = at(headers, index, size_of::<SectionHeader64<Endianness>>());
+        put(
+            &mut file,
+            header.and_then(|header| header.checked_add(16)),
+            bytes_of(&U64::new(endian, *address)),
+        );
+    }
+    move_symbols(&elf, &addresses, &mut file)?;
+    for section in elf.sections() {
+        let is_sframe = section.elf_section_header().sh_type(endian) == SHT_GNU_SFRAME;
+        let name = section.name().unwrap_or_default();
+        if is_sframe || matches!(name, ".sframe" | ".eh_frame" | ".debug_frame") {
+            // Of what is compressed, the addresses are not where relocations say.
+            if !section.elf_section_header().sh_flags(endian).contains(SHF_COMPRESSED) {
+                relocate(&elf, &section, &addresses, &mut file)?;
+            }
+        }
+    }
+    Ok(Cow::Owned(file))
+}
+
+type Section<'d, 'f> = object::read::elf::ElfSection64<'d, 'f, Endianness>;
+
+/// An address for each section, by its index; 0 for what is not loaded.
+fn addresses(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<u64>, RelocationError> {
+    let endian = elf.endian();
+    let mut next = BASE;
+    let mut place = |header: &SectionHeader64<Endianness>| -> Option<u64> {
+        let alignment = header.sh_addralign(endian).max(1);
+        let address = next.checked_next_multiple_of(alignment)?;
+        // No two functions meet across sections.
+        next = address.checked_add(header.sh_size(endian))?.checked_add(16)?;
+        Some(address)
+    };
+    let sections = elf.elf_section_table();
+    let mut addresses = vec![0; sections.len()];
+    // What has no content may be larger than offsets of 32 bits reach, and comes last.
+    for is_content in [true, false] {
+        for (index, header) in sections.iter().enumerate() {
+            let has_content = header.sh_type(endian) != SHT_NOBITS;
+            if has_content == is_content && header.sh_flags(endian).contains(SHF_ALLOC) {
+                addresses[index] = place(header).ok_or(RelocationError::NoRoom)?;
+            }
+        }
+    }
+    Ok(addresses)
+}
+
+fn move_symbols(
+    elf: &ElfFile64<'_, Endianness>,
+    addresses: &[u64],
+    file: &mut [u8],
+) -> Result<(), RelocationError> {
+    let endian = elf.endian();
+    for section in elf.elf_section_table().iter() {
+        let kind = section.sh_type(endian);
+        if kind != SHT_SYMTAB && kind != SHT_DYNSYM {
+            continue;
+        }
+        let symbols =
+            if kind == SHT_SYMTAB { elf.elf_symbol_table() } else { elf.elf_dynamic_symbol_table() };
+        for (index, symbol) in symbols.enumerate() {
+            let Some(section_index) = symbols.symbol_section(endian, symbol, index)? else { continue };
+            let Some(address) = addresses.get(section_index.0) else { continue };
+            let value = symbol.st_value(endian).wrapping_add(*address);
+            let entry = at(section.sh_offset(endian), index.0, size_of::<Sym64<Endianness>>());
+            put(file, entry.and_then(|entry| entry.checked_add(8)), bytes_of(&U64::new(endian, value)));
+        }
+    }
+    Ok(())
+}
+
+/// Applies the relocations of a section.
+fn relocate(
+    elf: &ElfFile64<'_, Endianness>,
+    section: &Section<'_, '_>,
+    addresses: &[u64],
+    file: &mut [u8],
+) -> Result<(), RelocationError> {
+    let Some((start, size)) = section.file_range() else { return Ok(()) };
+    let address_of = |index: SectionIndex| addresses.get(index.0).copied().unwrap_or(0);
+    let own = address_of(section.index());
+    // Starts without the flag are relative to the section, though assemblers
+    // relocate them relative to themselves, and linkers mend that.
+    let is_sframe = section.elf_section_header().sh_type(elf.endian()) == SHT_GNU_SFRAME
+        || section.name() == Ok(".sframe");
+    let read = section.data().ok().filter(|_| is_sframe).and_then(|data| Sframe::parse(data, 0).ok());
+    let from_section = read.as_ref().is_some_and(|read| !read.header().start_is_pcrel());
+    // What is put elsewhere would overwrite rows.
+    let starts = read.as_ref().map(start_fields);
+    let machine = elf.elf_header().e_machine(elf.endian());
+    for (offset, relocation) in section.relocations() {
+        let field = starts.as_ref().and_then(|starts| starts.get(&offset));
+        if starts.is_some() && field.is_none() {
+            continue;
+        }
+        let unusable = || {
+            let section = section.name().unwrap_or_default().to_owned();
+            RelocationError::Relocation { section, offset }
+        };
+        let symbol = match relocation.target() {
+            RelocationTarget::Symbol(index) => elf.symbol_by_index(index)?,
+            _ => return Err(unusable()),
+        };
+        // What is nowhere has no rules.
+        if symbol.elf_symbol().st_shndx(elf.endian()) == SHN_UNDEF {
+            continue;
+        }
+        let is_absolute = symbol.elf_symbol().st_shndx(elf.endian()) == SHN_ABS;
+        let base = symbol.section_index().filter(|_| !is_absolute).map_or(0, address_of);
+        let target = symbol.address().wrapping_add(base).wrapping_add_signed(relocation.addend());
+        // `object` does not know all those that are relative.
+        let relative = match relocation.flags() {
+            RelocationFlags::Elf { r_type } => pc_relative_width(machine, r_type),
+            _ => None,
+        };
+        let from = field.filter(|_| from_section).map_or(offset, |field| field.section);
+        let origin = own.wrapping_add(from);
+        let (value, width) = match (relative, relocation.kind()) {
+            (Some(width), _) => (target.wrapping_sub(origin), width),
+            (None, RelocationKind::Absolute) => (target, usize::from(relocation.size() / 8)),
+            _ => return Err(unusable()),
+        };
+        let end = offset.checked_add(width as u64).filter(|end| *end <= size);
+        if relocation.has_implicit_addend() || !matches!(width, 4 | 8) || end.is_none() {
+            return Err(unusable());
+        }
+        let bytes = match elf.endian() {
+            Endianness::Little => value.to_le_bytes(),
+            Endianness::Big => value.to_be_bytes(),
+        };
+        let bytes = if elf.is_little_endian() { &bytes[..width] } else { &bytes[8 - width..] };
+        put(file, start.checked_add(offset), bytes);
+    }
+    Ok(())
+}
+
+fn at(table: u64, index: usize, size: usize) -> Option<u64> {
+    table.checked_add((index as u64).checked_mul(size as u64)?)
+}
+
+/// Overwrites bytes of the file, where it has them.
+fn put(file: &mut [u8], offset: Option<u64>, bytes: &[u8]) {
+    let place = offset.and_then(|offset| {
+        let offset = usize::try_from(offset).ok()?;
+        file.get_mut(offset..)?.get_mut(..bytes.len())
+    });
+    if let Some(place) = place {
+        place.copy_from_slice(bytes);
+    }
+}

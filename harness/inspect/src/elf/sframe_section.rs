@@ -1,0 +1,181 @@
+//! The section of a file: the `.sframe` section of an ELF file, relocated where it
+//! has to be, or a file that is a section itself.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use object::elf::{
+    EM_AARCH64, EM_S390, EM_X86_64, ET_REL, Machine, R_390_PC32, R_390_PC64, R_AARCH64_PREL32,
+    R_AARCH64_PREL64, R_X86_64_PC32, R_X86_64_PC64, RelocationType,
+};
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget as Target};
+use sframe_engine::{Header, Version};
+
+use crate::elf::bounded::{self, Allowance};
+use crate::elf::object_file::{MissingSection, ObjectFile, ObjectFileError};
+
+/// Why a file has nothing to dump.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// It is neither an ELF file nor a section.
+    #[error("this is neither an ELF file nor an SFrame section: {0}")]
+    Unknown(sframe_engine::Error),
+    /// Its tables can't be read.
+    #[error(transparent)]
+    ObjectFile(#[from] ObjectFileError),
+    /// It is for a machine that SFrame does not know.
+    #[error("the ELF file is for machine {0}, not for amd64, aarch64 or s390x")]
+    Machine(u16),
+    /// There is no `.sframe` section.
+    #[error(transparent)]
+    NoSection(#[from] MissingSection),
+    /// The section is there and can't be decoded at all.
+    #[error("the .sframe section ({len} bytes at {address:#x}) can't be used: {source}")]
+    Section {
+        /// Its length in bytes.
+        len: usize,
+        /// Its address.
+        address: u64,
+        /// What is wrong.
+        source: sframe_engine::Error,
+    },
+    /// An address was given for a section that has one.
+    #[error("an address can be given for raw sections only; an ELF file tells it")]
+    AddressOfElf,
+}
+
+/// What kind of file the section comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// An ELF file; the name is that which binutils has for the format.
+    Elf(&'static str),
+    /// The section alone.
+    Raw,
+}
+
+/// What the relocation of a function's start address refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelocationTarget {
+    /// The section or symbol.
+    pub name: String,
+    /// Offset from it, in bytes.
+    pub addend: i64,
+}
+
+/// A section to dump.
+#[derive(Clone, Debug)]
+pub struct Input<'a> {
+    /// The kind of the file.
+    pub format: FileFormat,
+    /// The section's bytes, relocated where the file is relocatable. Those of
+    /// version 1 are not: binutils 2.40 does not.
+    pub data: Cow<'a, [u8]>,
+    /// The address at which they are loaded.
+    pub address: u64,
+    /// Relocations by their offset in the section. Empty in linked files.
+    pub relocations: BTreeMap<u64, RelocationTarget>,
+}
+
+impl<'a> Input<'a> {
+    /// Finds the section of a file. `address` is where a raw section is loaded.
+    ///
+    /// # Errors
+    /// The file is none that has a section, or the section's preamble and
+    /// header can't be read.
+    pub fn open(bytes: &'a [u8], address: Option<u64>) -> Result<Self, InputError> {
+        if !bytes.starts_with(&object::elf::ELFMAG) {
+            Header::parse(bytes).map_err(InputError::Unknown)?;
+            return Ok(Self {
+                format: FileFormat::Raw,
+                data: Cow::Borrowed(bytes),
+                address: address.unwrap_or(0),
+                relocations: BTreeMap::new(),
+            });
+        }
+        if address.is_some() {
+            return Err(InputError::AddressOfElf);
+        }
+        let elf = bounded::open::<ObjectFileError>(bytes)?;
+        let (endian, header) = (elf.endian(), elf.elf_header());
+        let format = match (header.e_machine(endian), endian) {
+            (EM_X86_64, _) => "elf64-x86-64",
+            (EM_AARCH64, Endianness::Little) => "elf64-littleaarch64",
+            (EM_AARCH64, Endianness::Big) => "elf64-bigaarch64",
+            (EM_S390, _) => "elf64-s390",
+            (machine, _) => return Err(InputError::Machine(machine.0)),
+        };
+        let sframe = ObjectFile::parse(bytes)?.section()?;
+        let section = Header::parse(sframe.data).map_err(|source| InputError::Section {
+            len: sframe.data.len(),
+            address: sframe.address,
+            source,
+        })?;
+        let mut input = Self {
+            format: FileFormat::Elf(format),
+            data: Cow::Borrowed(sframe.data),
+            address: sframe.address,
+            relocations: BTreeMap::new(),
+        };
+        if header.e_type(endian) == ET_REL {
+            let names = Allowance::new("names of relocations", bytes.len());
+            input.relocate(&elf, sframe.data, section.version != Version::V1, names)?;
+        }
+        Ok(input)
+    }
+
+    /// Notes the relocations of the section, and applies those that are
+    /// relative to their place, if asked to. Sections lie at their own
+    /// addresses: 0 in what assemblers write.
+    fn relocate(
+        &mut self,
+        elf: &ElfFile64<'a, Endianness>,
+        data: &[u8],
+        apply: bool,
+        mut names: Allowance,
+    ) -> Result<(), ObjectFileError> {
+        let is_it = |bytes: &[u8]| std::ptr::eq(bytes, data);
+        let Some(section) = elf.sections().find(|section| section.data().is_ok_and(is_it)) else {
+            return Ok(());
+        };
+        let machine = elf.elf_header().e_machine(elf.endian());
+        for (offset, relocation) in section.relocations() {
+            let Target::Symbol(index) = relocation.target() else { continue };
+            let Ok(symbol) = elf.symbol_by_index(index) else { continue };
+            let of_section = symbol.section_index().and_then(|index| elf.section_by_index(index).ok());
+            let name = match (symbol.name(), &of_section) {
+                (Ok(name), _) if !name.is_empty() => name.to_owned(),
+                (_, Some(section)) => section.name().unwrap_or_default().to_owned(),
+                _ => String::new(),
+            };
+            names.take(name.len())?;
+            self.relocations.insert(offset, RelocationTarget { name, addend: relocation.addend() });
+            let width = match relocation.flags() {
+                RelocationFlags::Elf { r_type } if apply => pc_relative_width(machine, r_type),
+                _ => None,
+            };
+            let Some(width) = width else { continue };
+            let place = section.address().wrapping_add(offset);
+            let value = symbol.address().wrapping_add_signed(relocation.addend()).wrapping_sub(place);
+            let little = elf.is_little_endian();
+            let bytes = if little { value.to_le_bytes() } else { value.to_be_bytes() };
+            let Some(value) = bytes.get(if little { 0..width } else { 8 - width..8 }) else { continue };
+            let field = usize::try_from(offset)
+                .ok()
+                .and_then(|offset| self.data.to_mut().get_mut(offset..)?.get_mut(..width));
+            if let Some(field) = field {
+                field.copy_from_slice(value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Width in bytes of a field that a relocation sets relative to its place.
+pub(crate) fn pc_relative_width(machine: Machine, r_type: RelocationType) -> Option<usize> {
+    match (machine, r_type) {
+        (EM_X86_64, R_X86_64_PC32) | (EM_AARCH64, R_AARCH64_PREL32) | (EM_S390, R_390_PC32) => Some(4),
+        (EM_X86_64, R_X86_64_PC64) | (EM_AARCH64, R_AARCH64_PREL64) | (EM_S390, R_390_PC64) => Some(8),
+        _ => None,
+    }
+}

@@ -1,0 +1,39 @@
+//! What can be said of an SFrame section without running anything.
+//!
+//! Data flows one way:
+//!
+//! ```text
+//! any file -> elf -+-> dump
+//!                  +-> lint
+//!                  +-> convert, from a section or from cfi
+//!                  +-> cfi, instructions -> diff, hazard
+//! ```
+//!
+//! ```
+//! let bytes = std::fs::read("../../corpus/builds/gnu-2.44/amd64/leaf.O2").expect("a build");
+//! let report = sframe_inspect::lint::lint_file(&bytes, "leaf.O2").expect("a file with a section");
+//! assert_eq!(report.summary.errors, 0);
+//! ```
+
+mod address;
+mod blame;
+pub mod cfi;
+#[cfg(feature = "cli")]
+pub mod command;
+pub mod convert;
+#[cfg(feature = "disassembly")]
+pub mod diff;
+pub mod dump;
+pub mod elf;
+pub mod file;
+pub mod hazard;
+#[cfg(feature = "disassembly")]
+pub mod instructions;
+pub mod json;
+pub mod lint;
+pub mod ranges;
+pub mod sarif;
+pub mod text;
+
+pub use address::{Address, FindingRow};
+pub use blame::{Blame, Confidence, Witness};

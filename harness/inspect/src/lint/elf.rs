@@ -1,0 +1,320 @@
+//! A file's `.sframe` sections, and the file around them.
+
+use std::ops::Range;
+
+use object::elf::{
+    ET_REL, FileHeader64, PF_X, PT_GNU_SFRAME, PT_LOAD, SHF_ALLOC, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS,
+    SHT_PROGBITS, STT_FUNC, SectionFlags, SectionType,
+};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
+use sframe_engine::lint::{self, Linkage, Rule, Severity};
+use sframe_engine::{Abi, Header, Section, Version};
+
+use super::catalogue as rules;
+use super::report::{Finding, LintReport, Summary};
+use crate::elf::bounded::{self, SharedBytes};
+use crate::elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
+use crate::elf::object_file::{MissingSection, Symbols, abi_of, lacks_contents, missing_section};
+use crate::ranges::{merge, position};
+
+/// Why a file can't be linted.
+#[derive(Debug, thiserror::Error)]
+pub enum LintError {
+    /// It is no 64-bit ELF file, or its tables are malformed.
+    #[error("the file can't be read: {0}")]
+    Object(#[from] object::Error),
+    /// They are made to be read for ever.
+    #[error(transparent)]
+    SharedBytes(#[from] SharedBytes),
+    /// A section's header and the file disagree.
+    #[error("the .sframe section lies outside the file")]
+    SectionOutsideFile,
+    /// There is nothing to lint.
+    #[error(transparent)]
+    NoSection(#[from] MissingSection),
+    /// Neither an ELF file nor a section.
+    #[error("the file starts neither as an ELF file nor as an SFrame section")]
+    UnknownFormat,
+}
+
+/// Lints an ELF file, or a file that holds the bytes of a section. `name` is
+/// what the report calls it.
+///
+/// # Errors
+/// The file is neither, its tables are malformed, or it has no section.
+pub fn lint_file(bytes: &[u8], name: &str) -> Result<LintReport, LintError> {
+    let mut findings = Vec::new();
+    let header = if bytes.starts_with(b"\x7fELF") {
+        let file = File::parse(bytes)?;
+        file.lint(&mut findings)?
+    } else if bytes.starts_with(&[0xe2, 0xde]) || bytes.starts_with(&[0xde, 0xe2]) {
+        lint_section(bytes, 0, Linkage::Linked { executable: None }, &|_| None, &mut findings);
+        Header::parse(bytes).ok()
+    } else {
+        return Err(LintError::UnknownFormat);
+    };
+    let count = |severity| findings.iter().filter(|finding| finding.severity() == severity).count();
+    Ok(LintReport {
+        schema: 1,
+        file: name.to_owned(),
+        abi: header.map(|header| header.abi.name()),
+        sframe_version: header.map(|header| header.version.number()),
+        summary: Summary {
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            notes: count(Severity::Note),
+        },
+        findings,
+    })
+}
+
+/// The engine's rules. `name_of` names the function at an address.
+fn lint_section(
+    data: &[u8],
+    address: u64,
+    linkage: Linkage<'_>,
+    name_of: &dyn Fn(u64) -> Option<String>,
+    findings: &mut Vec<Finding>,
+) {
+    let section = Section::parse(data, address).ok();
+    // An FDE takes 16 bytes at least.
+    let mut scratch = vec![0; data.len() / 16];
+    lint::lint(data, address, linkage, &mut scratch, &mut |finding| {
+        let start = finding.fde.and_then(|index| section.as_ref()?.fde(index).ok()).map(|fde| fde.start);
+        findings.push(Finding {
+            fde: finding.fde,
+            row: finding.row,
+            function: start.and_then(name_of),
+            ..Finding::new(finding.rule, finding.offset, finding.to_string())
+        });
+    });
+}
+
+/// One `.sframe` section, or the segment where the section table is stripped.
+struct Sframe<'a> {
+    data: &'a [u8],
+    address: u64,
+    /// Section type, flags and index; none for a segment.
+    section: Option<(SectionType, SectionFlags, SectionIndex)>,
+}
+
+impl Sframe<'_> {
+    fn range(&self) -> Range<u64> {
+        self.address..self.address.saturating_add(self.data.len() as u64)
+    }
+}
+
+struct File<'a> {
+    elf: ElfFile64<'a, Endianness>,
+    relocatable: bool,
+    /// Addresses of loaded segments.
+    loaded: Vec<Range<u64>>,
+    /// Addresses of executable segments, in order and merged where they meet.
+    executable: Vec<Range<u64>>,
+    /// Address ranges of PT_GNU_SFRAME segments.
+    segments: Vec<Range<u64>>,
+    sframes: Vec<Sframe<'a>>,
+}
+
+impl<'a> File<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, LintError> {
+        let elf = bounded::open::<LintError>(bytes)?;
+        let endian = elf.endian();
+        let header: &FileHeader64<Endianness> = elf.elf_header();
+        let (mut loaded, mut executable, mut segments) = (Vec::new(), Vec::new(), Vec::new());
+        let mut segment_data = None;
+        for segment in header.program_headers(endian, bytes)? {
+            let start = segment.p_vaddr(endian);
+            let range = start..start.saturating_add(segment.p_memsz(endian));
+            match segment.p_type(endian) {
+                PT_LOAD => {
+                    if segment.p_flags(endian).contains(PF_X) {
+                        executable.push(range.clone());
+                    }
+                    loaded.push(range);
+                }
+                PT_GNU_SFRAME if !lacks_contents(segment, endian) => {
+                    segments.push(range);
+                    segment_data = segment_data.or(Some((segment, start)));
+                }
+                _ => {}
+            }
+        }
+        let mut sframes = Vec::new();
+        for section in elf.sections() {
+            let header = section.elf_section_header();
+            let kind = header.sh_type(endian);
+            let by_name = kind != SHT_NOBITS && section.name_bytes() == Ok(b".sframe");
+            if kind != SHT_GNU_SFRAME && !by_name {
+                continue;
+            }
+            let data = section.data().map_err(|_| LintError::SectionOutsideFile)?;
+            let section_facts = Some((kind, header.sh_flags(endian), section.index()));
+            sframes.push(Sframe { data, address: section.address(), section: section_facts });
+        }
+        if let (true, Some((segment, address))) = (sframes.is_empty(), segment_data) {
+            let data = segment.data(endian, bytes).map_err(|()| LintError::SectionOutsideFile)?;
+            sframes.push(Sframe { data, address, section: None });
+        }
+        if sframes.is_empty() {
+            return Err(missing_section(&elf).into());
+        }
+        let relocatable = header.e_type(endian) == ET_REL;
+        Ok(Self { relocatable, loaded, executable: merge(executable), segments, sframes, elf })
+    }
+
+    fn lint(&self, findings: &mut Vec<Finding>) -> Result<Option<Header>, LintError> {
+        let symbols = Symbols::read(&self.elf);
+        let name_of = |address| {
+            let named = symbols.at(address).filter(|_| !self.relocatable);
+            named.map(|(name, _)| name.to_owned())
+        };
+        if self.sframes.len() > 1 && !self.relocatable {
+            report(findings, &rules::SEVERAL_SECTIONS, &[&self.sframes.len()]);
+        }
+        let mut first = None;
+        let mut covered = Vec::new();
+        for sframe in &self.sframes {
+            let header = Header::parse(sframe.data).ok();
+            first = first.or(header);
+            self.check_section(sframe, header.as_ref(), findings);
+            if sframe.data.is_empty() {
+                report(findings, &rules::EMPTY_SECTION, &[]);
+                continue;
+            }
+            if let Some(header) = &header {
+                let file = abi_of(&self.elf);
+                if file != Some(header.abi) {
+                    let file = file.map_or("another machine", Abi::name);
+                    report(findings, &rules::ABI_MISMATCH, &[&header.abi.name(), &file]);
+                }
+            }
+            let linkage = if self.relocatable {
+                Linkage::Relocatable
+            } else {
+                Linkage::Linked { executable: Some(&self.executable) }
+            };
+            let mut found = Vec::new();
+            lint_section(sframe.data, sframe.address, linkage, &name_of, &mut found);
+            if let Ok(section) = Section::parse(sframe.data, sframe.address) {
+                let fdes = section.fdes().flatten().filter(|fde| fde.size > 0);
+                covered.extend(fdes.map(|fde| fde.start..fde.start.saturating_add(fde.size.into())));
+                let index = sframe.section.map(|(.., index)| index);
+                for fault in merge_faults(&self.elf, &section, index, &symbols) {
+                    // What follows from a fault is none of its own.
+                    found.retain(|finding| finding.fde.is_none_or(|fde| !fault.spoilt.contains(&fde)));
+                    found.extend(misplaced_relocations(&fault));
+                    covered.extend(fault.lost);
+                }
+            }
+            findings.extend(found);
+        }
+        if !self.relocatable {
+            self.check_coverage(merge(covered), findings);
+        }
+        Ok(first)
+    }
+
+    /// How the file holds a section: type, flags, segments, alignment.
+    fn check_section(&self, sframe: &Sframe<'_>, header: Option<&Header>, findings: &mut Vec<Finding>) {
+        if let Some((kind, flags, _)) = sframe.section {
+            if kind != SHT_GNU_SFRAME {
+                let name = match kind {
+                    SHT_PROGBITS => "SHT_PROGBITS".to_owned(),
+                    kind => format!("{:#x}", kind.0),
+                };
+                let old = kind == SHT_PROGBITS && header.is_some_and(|header| !is_errata_1(header));
+                let rule = if old { &rules::SECTION_TYPE_OLD } else { &rules::SECTION_TYPE };
+                report(findings, rule, &[&name]);
+            }
+            if !flags.contains(SHF_ALLOC) {
+                report(findings, &rules::NOT_LOADED, &[&"SHF_ALLOC is not set"]);
+                return;
+            }
+        }
+        let range = sframe.range();
+        if self.relocatable {
+            return;
+        }
+        if !self.loaded.iter().any(|loaded| loaded.start <= range.start && range.end <= loaded.end) {
+            report(findings, &rules::NOT_LOADED, &[&"it lies in no loaded segment"]);
+        }
+        if !sframe.address.is_multiple_of(4) {
+            report(findings, &rules::ALIGNMENT, &[&hex(sframe.address)]);
+        }
+        // The segment that belongs to this section, or else the first.
+        let segment = self.segments.iter().find(|segment| segment.start == range.start);
+        match segment.or(self.segments.first()) {
+            None => report(findings, &rules::NO_SEGMENT, &[]),
+            Some(segment) if segment.start != range.start || segment.end < range.end => {
+                let text = |range: &Range<u64>| format!("{:#x}-{:#x}", range.start, range.end);
+                report(findings, &rules::SEGMENT_MISMATCH, &[&text(segment), &text(&range)]);
+            }
+            Some(segment) if segment.end > range.end => {
+                let longer = segment.end - range.end;
+                report(findings, &rules::SEGMENT_LONGER, &[&longer, &sframe.data.len()]);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Whether every function symbol's code has FDEs.
+    fn check_coverage(&self, covered: Vec<Range<u64>>, findings: &mut Vec<Finding>) {
+        let endian = self.elf.endian();
+        let mut functions: Vec<(u64, u64, String)> = Vec::new();
+        for symbol in self.elf.symbols().chain(self.elf.dynamic_symbols()) {
+            let raw = symbol.elf_symbol();
+            let is_function = raw.st_type() == STT_FUNC && raw.st_shndx(endian) != SHN_UNDEF;
+            let (start, size) = (symbol.address(), symbol.size());
+            let in_code = position(&self.executable, start).is_some();
+            if let (true, 1.., true, Ok(name)) = (is_function, size, in_code, symbol.name()) {
+                functions.push((start, start.saturating_add(size), name.to_owned()));
+            }
+        }
+        functions.sort();
+        functions.dedup_by_key(|(start, ..)| *start);
+        for (start, end, name) in functions {
+            let at = hex(start);
+            let finding = match position(&covered, start) {
+                Some(range) if range.end >= end => continue,
+                Some(range) => {
+                    let covered_to = hex(range.end);
+                    let message = rules::PARTLY_COVERED.sentence(&[&name, &at, &covered_to]).to_string();
+                    Finding::new(&rules::PARTLY_COVERED, 0, message)
+                }
+                None => {
+                    let message = rules::UNCOVERED.sentence(&[&name, &at]).to_string();
+                    Finding::new(&rules::UNCOVERED, 0, message)
+                }
+            };
+            findings.push(Finding { function: Some(name), ..finding });
+        }
+    }
+}
+
+/// Whether what version 2 errata 1 brought is in the section. Nothing else
+/// tells that a section of version 2 was written after it.
+fn is_errata_1(header: &Header) -> bool {
+    match header.version {
+        Version::V1 => false,
+        Version::V2 => header.flags.func_start_pcrel() || header.abi == Abi::S390x,
+        Version::V3 => true,
+    }
+}
+
+/// The finding of a fault of merging, if it is not one that the section alone shows.
+fn misplaced_relocations(fault: &MergeFault) -> Option<Finding> {
+    let MergeFaultKind::MisplacedRelocations { relocations, unrelocated } = fault.kind else { return None };
+    let rule = &rules::MISPLACED_RELOCATIONS;
+    let message = rule.sentence(&[&relocations, &hex(fault.offset), &unrelocated]).to_string();
+    Some(Finding::new(rule, usize::try_from(fault.offset).unwrap_or(usize::MAX), message))
+}
+
+fn report(findings: &mut Vec<Finding>, rule: &'static Rule, values: &[&dyn std::fmt::Display]) {
+    findings.push(Finding::new(rule, 0, rule.sentence(values).to_string()));
+}
+
+fn hex(address: u64) -> String {
+    format!("{address:#x}")
+}

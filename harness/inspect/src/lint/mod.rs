@@ -1,0 +1,23 @@
+//! The linter: the format's rules on a section (by the engine), and those on
+//! the ELF file around it.
+//!
+//! Rules that need linked addresses are off for relocatable files.
+
+pub mod catalogue;
+mod elf;
+mod page;
+mod report;
+mod sarif;
+
+pub use catalogue::ELF_RULES;
+pub use elf::{LintError, lint_file};
+pub use page::page;
+pub use report::{Finding, LintReport, Summary};
+pub use sarif::sarif;
+
+use sframe_engine::lint::{RULES, Rule};
+
+/// Every rule: those on sections, then those on ELF files.
+pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter().chain(ELF_RULES).copied()
+}

@@ -1,0 +1,52 @@
+//! The command line of what needs no emulator.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use sframe_inspect::command::{Convert, Diff, Dump, Failure, Lint, Status, help, tell_line, usage};
+
+const PROGRAM: &str = "sframe-inspect";
+
+/// Says what is in SFrame sections, and what is wrong with them, without running anything.
+#[derive(Parser)]
+#[command(name = PROGRAM, version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print a section in full, as objdump --sframe does or as JSON.
+    #[command(after_help = help::dump(PROGRAM))]
+    Dump(Dump),
+    /// Check a section, and the file around it, against the rules of the format.
+    #[command(after_help = help::lint(PROGRAM))]
+    Lint(Lint),
+    /// Compare a section with .eh_frame or .debug_frame, at every instruction, without running anything.
+    #[command(after_help = help::diff(PROGRAM))]
+    Diff(Diff),
+    /// Write a section in another version, byte order or layout, or make one of .eh_frame.
+    #[command(after_help = help::convert(PROGRAM))]
+    Convert(Convert),
+}
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| tell_line(format_args!("error: a defect: {panic}"))));
+    let status = std::panic::catch_unwind(|| execute().unwrap_or_else(|failure| failure.report()));
+    // What has panicked has said so.
+    status.unwrap_or(Status::Broken).into()
+}
+
+fn execute() -> Result<Status, Failure> {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    match &arguments.command {
+        Command::Dump(command) => command.execute(),
+        Command::Lint(command) => command.execute(PROGRAM),
+        Command::Diff(command) => command.execute(),
+        Command::Convert(command) => command.execute(),
+    }
+}
