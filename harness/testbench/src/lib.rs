@@ -10,11 +10,10 @@
 //! spec YAML  -> spec ------------------> stops, frames ---------+
 //! case -> isolate (a process), journal -> report
 //! any unwinder -> unwind::external (a process) -> compare, vectors
-//! any file   -> input -> dump, convert -> embed
-//!            -> cfi -> from_cfi -> convert
-//! any file   -> relocatable -> subject, cfi -> diff, hazard
 //! specs, vectors, lint -> clauses
 //! ```
+//!
+//! What needs no emulator is in the crate `sframe_inspect`.
 //!
 //! To test an unwinder, implement [`unwind::Unwinder`] and look at what
 //! [`examine::examine`] finds in a program, or run all specs with it
