@@ -173,6 +173,22 @@ pub fn counted(count: u64, name: &str) -> String {
     }
 }
 
+/// An error with all that led to it, in a line.
+#[must_use]
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        // Some errors repeat their cause in their own message.
+        if !text.ends_with(&message) {
+            text += &format!(": {message}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use sframe_inspect::command::Failure;
 use sframe_inspect::text::Text;
 
-use crate::runner::SuiteError;
+use crate::suite::SuiteError;
 use crate::yaml;
 
 /// The failure of a command that can't read some documents. Each error is shown

@@ -10,8 +10,8 @@ use rstest::rstest;
 use sframe_machine::Options;
 use sframe_testbench::case::Outcome;
 use sframe_testbench::report::{Report, Style, run_summary};
-use sframe_testbench::runner::Filter;
 use sframe_testbench::spec::Abi;
+use sframe_testbench::suite::Filter;
 use sframe_testbench::unwind::sframe_unwinder;
 
 #[rstest]

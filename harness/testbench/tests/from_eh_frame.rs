@@ -25,8 +25,8 @@ use sframe_inspect::dump::Dump;
 use sframe_inspect::elf::object_file::{ObjectFile, SectionBytes};
 use sframe_inspect::lint::lint_file;
 use sframe_testbench::corpus::Build;
-use sframe_testbench::files::Files;
 use sframe_testbench::target::Target;
+use sframe_testbench::target::files::Files;
 use sframe_testbench::yaml;
 
 fn request(version: u8) -> Request {

@@ -21,13 +21,14 @@ use sframe_inspect::elf::sframe_section::Input;
 use sframe_inspect::lint::lint_file;
 use sframe_machine::Options;
 use sframe_testbench::case::broken_reason;
-use sframe_testbench::cross_check::Traces;
+use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::examine::{Look, examine};
-use sframe_testbench::files::Files;
 use sframe_testbench::report::{
-    CheckReport, Listing, Listings, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
+    CheckReport, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
 };
 use sframe_testbench::target::Target;
+use sframe_testbench::target::files::Files;
+use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
 /// No file here takes a thousandth of it; a machine may be slow, and busy.

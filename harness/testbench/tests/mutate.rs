@@ -5,8 +5,8 @@ mod common;
 
 use sframe_machine::Options;
 use sframe_testbench::mutate::{MutateError, MutationReport, Operator, Plan, Reason, mutate};
-use sframe_testbench::runner::Filter;
 use sframe_testbench::spec::Abi;
+use sframe_testbench::suite::Filter;
 
 /// Mutants of the builds of some specs.
 fn score(specs: &[&str], toolchain: &str, abi: Abi, plan: &Plan) -> MutationReport {

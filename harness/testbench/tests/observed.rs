@@ -4,8 +4,8 @@ use std::path::Path;
 
 use sframe_engine::{Base, InstructionPointer, Recovery, RecoveryRule};
 use sframe_machine::Options;
+use sframe_testbench::examine::observed::{Kept, TrueFrame};
 use sframe_testbench::examine::{Look, examine};
-use sframe_testbench::observed::{Kept, TrueFrame};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::sframe_unwinder;
 

@@ -14,10 +14,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sframe_machine::Options;
 use sframe_testbench::UnexercisedRow;
+use sframe_testbench::examine::listings::Listings;
 use sframe_testbench::examine::{Look, examine};
-use sframe_testbench::finding::{Address, Finding, FindingRow, MOST_FINDINGS};
-use sframe_testbench::report::{CheckReport, Listings, html_of_check};
+use sframe_testbench::finding::{Address, Finding, FindingRow};
+use sframe_testbench::report::{CheckReport, html_of_check};
 use sframe_testbench::target::Target;
+use sframe_testbench::triage::MOST_FINDINGS;
 use sframe_testbench::unwind::sframe_unwinder;
 
 /// No answer takes longer.

@@ -10,8 +10,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use sframe_machine::Options;
 use sframe_testbench::case::{CaseResult, UnderTest};
-use sframe_testbench::journal::{Header, Journal};
-use sframe_testbench::runner::{Filter, Plan};
+use sframe_testbench::suite::journal::{Header, Journal};
+use sframe_testbench::suite::{Filter, Plan};
 use sframe_testbench::unwind::sframe_unwinder;
 
 mod common;

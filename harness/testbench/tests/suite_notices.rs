@@ -19,12 +19,12 @@ use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_machine::{Options, Pattern, WitnessFaults};
 use sframe_testbench::case::{CaseReport, Outcome, broken_reason};
 use sframe_testbench::corpus::Manifest;
-use sframe_testbench::cross_check::Traces;
 use sframe_testbench::examine::{Examination, Look, examine};
-use sframe_testbench::files::Files;
-use sframe_testbench::runner::{Filter, Suite, SuiteError};
 use sframe_testbench::spec::{Trace, Verdict};
+use sframe_testbench::suite::{Filter, Suite, SuiteError};
 use sframe_testbench::target::Target;
+use sframe_testbench::target::files::Files;
+use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint, sframe_unwinder};
 use sha2::{Digest, Sha256};
 

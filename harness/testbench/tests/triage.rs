@@ -16,8 +16,8 @@ use sframe_machine::{Options, WitnessFaults};
 use sframe_testbench::case::{CaseReport, Outcome};
 use sframe_testbench::examine::Examination;
 use sframe_testbench::finding::{Blame, Confidence, Finding, Side, Witness};
-use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::spec::Verdict;
+use sframe_testbench::suite::{Filter, Suite};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{Backtrace, End, MakeUnwinder, Unwinder, sframe_unwinder};
 

@@ -10,12 +10,11 @@
 //! | `proof.rs` | which vectors, rules and specs prove which clause |
 //! | `report.rs` | the answer for people and for programs |
 
-mod catalogue;
 mod proof;
 mod report;
 #[cfg(test)]
 mod tests;
 
-pub use catalogue::{Catalogue, Clause, Side};
+pub use crate::spec::catalogue::{Catalogue, Clause, Side};
 pub use proof::{Proof, Proofs, Proved, Verdict, prove};
 pub use report::{ClauseReport, ClausesReport, ClausesSummary};

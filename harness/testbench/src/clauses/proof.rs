@@ -7,7 +7,7 @@ use sframe_vectors::Vector;
 
 use super::{Catalogue, Clause, Side};
 use crate::case::spec_name;
-use crate::runner::Suite;
+use crate::suite::Suite;
 
 /// What proves a clause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

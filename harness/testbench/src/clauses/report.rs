@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Proof, Proved, Side, Verdict};
-use crate::report::SCHEMA;
+use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::Text;
 
 /// Names of proofs of one kind that the text gives; of more, their number.

@@ -10,8 +10,8 @@ use clap::Args;
 use rayon::prelude::*;
 use sframe_inspect::text::Text;
 use sframe_testbench::case::{Case, spec_name};
-use sframe_testbench::runner::{Filter, Suite};
 use sframe_testbench::spec::bless;
+use sframe_testbench::suite::{Filter, Suite};
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::{Folders, MachineOptions};

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use clap::Args;
 use sframe_machine::Options;
 use sframe_testbench::case::{NOTHING_COMPARED, broken_reason};
-use sframe_testbench::cross_check::Traces;
+use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::examine::{Look, examine};
-use sframe_testbench::files::{Files, FilesError};
+use sframe_testbench::external::{External, ExternalError, UnwinderReport};
 use sframe_testbench::report::{
-    CheckReport, Listing, Listings, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
+    CheckReport, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
 };
 use sframe_testbench::target::Target;
-use sframe_testbench::unwind::external::{External, ExternalError, UnwinderReport};
+use sframe_testbench::target::files::{Files, FilesError};
+use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::isolation::ChildOptions;

@@ -7,7 +7,7 @@ use clap::Args;
 use sframe_inspect::text::Text;
 use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
 use sframe_testbench::failure::of_documents;
-use sframe_testbench::runner::Suite;
+use sframe_testbench::suite::Suite;
 
 use super::Folders;
 

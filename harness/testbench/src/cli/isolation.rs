@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sframe_testbench::address_space;
-use sframe_testbench::isolate::{self, Isolation};
+use sframe_testbench::suite::{Isolation, workers};
 use sframe_testbench::unwind::sframe_unwinder;
 use wait_timeout::ChildExt as _;
 
@@ -72,7 +72,7 @@ fn workers(Limits { memory, timeout }: Limits) -> Isolation {
 
 /// Is a worker.
 pub(super) fn worker() -> Result<Status, Failure> {
-    match isolate::serve(&sframe_unwinder) {
+    match workers::serve(&sframe_unwinder) {
         Ok(()) => Ok(Status::AsExpected),
         Err(error) => Err(Failure::broken(format!("error: {error}"))),
     }

@@ -10,12 +10,13 @@ use sframe_testbench::case::{CaseReport, Outcome};
 use sframe_testbench::corpus::{
     Attempt, AttemptOptions, AttemptResult, Attempts, Error, Toolchain, VARIANTS, WorkFolder,
 };
+use sframe_testbench::examine::listings::Listings;
 use sframe_testbench::matrix::{
     MatrixReport, Plan, References, Scope, ToolchainResult, markdown, programs_of, summary,
 };
-use sframe_testbench::report::{Listings, Report};
-use sframe_testbench::runner::{Filter, Suite, SuiteError};
+use sframe_testbench::report::Report;
 use sframe_testbench::spec::Abi;
+use sframe_testbench::suite::{Filter, Suite, SuiteError};
 use sframe_testbench::yaml::suggest;
 
 use super::isolation::workers_of_strangers;
@@ -125,7 +126,7 @@ impl Matrix {
             report::replace(folder, "matrix.md", &markdown(&matrix))?;
             let (reports, listings) = split(cases);
             let report = Report::new(reports);
-            let listings = Listings::of(&report, listings);
+            let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
             write(&report, &listings, folder, work.path())?;
         }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use sframe_testbench::journal;
-use sframe_testbench::report::{Listing, Listings, Report, Style, merge, run_summary};
+use sframe_testbench::examine::listings::{Listing, Listings};
+use sframe_testbench::report::{Report, Style, merge, run_summary};
+use sframe_testbench::suite::journal;
 
 use super::baseline::{self, gate};
 use super::{Folders, report, run};
@@ -71,7 +72,8 @@ impl Merge {
                 listings.extend(journal::listings(&path).map_err(|error| unusable(&error))?);
             }
         }
-        Listings::of(joined, listings).map_err(|error| unusable(&error))
+        Listings::of(joined.cases.iter().map(|case| case.id.as_str()), listings)
+            .map_err(|error| unusable(&error))
     }
 }
 

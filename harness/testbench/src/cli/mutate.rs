@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use sframe_testbench::mutate::{Operator, Plan, mutate};
 use sframe_testbench::report::mutation_summary;
-use sframe_testbench::runner::Suite;
+use sframe_testbench::suite::Suite;
 
 use super::run::{Selection, progress_bar};
 use super::{Folders, MachineOptions, set_jobs};

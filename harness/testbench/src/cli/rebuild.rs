@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use sframe_inspect::text::Text;
 use sframe_testbench::corpus::{self, Error};
-use sframe_testbench::runner::SuiteError;
+use sframe_testbench::suite::SuiteError;
 
 #[derive(Args)]
 pub(crate) struct Rebuild {

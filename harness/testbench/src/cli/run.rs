@@ -9,14 +9,15 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
-use sframe_testbench::journal::{Header, Journal, JournalError};
+use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::report::{
-    Listing, Listings, Report, RunIdentity, Style, html, junit, markdown, run_summary, sarif,
+    Report, RunIdentity, Style, html, junit, markdown, run_summary, sarif, unwinder_summary,
 };
-use sframe_testbench::runner::{Filter, Plan, Suite};
-use sframe_testbench::shard::Shard;
 use sframe_testbench::spec::Abi;
-use sframe_testbench::unwind::{external, sframe_unwinder};
+use sframe_testbench::suite::journal::{Header, Journal, JournalError};
+use sframe_testbench::suite::shard::Shard;
+use sframe_testbench::suite::{Filter, Plan, Suite};
+use sframe_testbench::unwind::sframe_unwinder;
 
 use super::baseline::{self, gate};
 use super::isolation::IsolationOptions;
@@ -120,7 +121,7 @@ impl Run {
         // What is kept comes first: standard output may be full.
         let is_kept = interrupted.is_none();
         if let Some(folder) = self.report.as_deref().filter(|_| is_kept) {
-            let listings = Listings::of(&report, listings);
+            let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
             write(&report, &listings, folder, &self.folders.corpus)?;
         }
@@ -129,7 +130,7 @@ impl Run {
         } else {
             print(&run_summary(&report, elapsed, Style::for_stdout()))?;
             if external.is_some() {
-                print(&external::summary(&report.cases))?;
+                print(&unwinder_summary(&report.cases))?;
             }
             print_place(self.report.as_deref().filter(|_| is_kept))?;
         }

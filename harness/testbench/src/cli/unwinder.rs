@@ -4,7 +4,7 @@ use sframe_inspect::command::Failure;
 use std::time::Duration;
 
 use clap::Args;
-use sframe_testbench::unwind::external::{CommandLine, External, StopsPerCase};
+use sframe_testbench::external::{CommandLine, External, StopsPerCase};
 
 /// An unwinder other than the engine of this project.
 #[derive(Args)]

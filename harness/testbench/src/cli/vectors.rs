@@ -3,7 +3,7 @@
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use sframe_inspect::text::Text;
-use sframe_testbench::unwind::external::{ExternalError, StopsPerCase};
+use sframe_testbench::external::{ExternalError, StopsPerCase};
 use sframe_testbench::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
 

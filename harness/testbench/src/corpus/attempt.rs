@@ -225,19 +225,24 @@ impl<'w> Attempts<'w> {
             if let Err(error) = &compiler
                 && is_missing(error, toolchain)
             {
-                unusable.push(format!("{} ({abi}): {}", tools.compiler, crate::case::with_causes(error)));
+                unusable.push(format!(
+                    "{} ({abi}): {}",
+                    tools.compiler,
+                    sframe_inspect::text::with_causes(error)
+                ));
             }
             // The compiler would take another one, and nobody would know.
             for (_, tool) in tools.chosen() {
                 if let Err(error) = self.workshop.first_line(&[tool, "--version"])
                     && is_missing(&error, toolchain)
                 {
-                    let why = format!("{tool} ({abi}): {}", crate::case::with_causes(&error));
+                    let why = format!("{tool} ({abi}): {}", sframe_inspect::text::with_causes(&error));
                     return Err(Error::NoTool { toolchain: toolchain.name.clone(), why });
                 }
             }
             let versions = self.workshop.versions(tools);
-            let said = |error: &Error| format!("unknown: {}", short(&crate::case::with_causes(error)));
+            let said =
+                |error: &Error| format!("unknown: {}", short(&sframe_inspect::text::with_causes(error)));
             let versions = versions.unwrap_or_else(|error| Versions {
                 compiler: compiler.unwrap_or_else(|error| said(&error)),
                 binutils: said(&error),
@@ -443,7 +448,7 @@ impl Refusal {
                 step: "build".to_owned(),
                 ended: "it can't be made".to_owned(),
                 command: None,
-                said: said(&crate::case::with_causes(&other)),
+                said: said(&sframe_inspect::text::with_causes(&other)),
             },
         }
     }

@@ -11,7 +11,7 @@ use sframe_engine::Version;
 use super::manifest::{build_id, sha256};
 use super::rebuild::Made;
 use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain};
-use crate::files::Files;
+use crate::target::files::Files;
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::convert::{ConvertError, Request};
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::Error;
-use crate::files::Files;
+use crate::target::files::Files;
 
 /// The layout of the manifest that this code reads and writes.
 const SCHEMA: u32 = 1;

@@ -12,7 +12,7 @@ use super::manifest::{build_id, sha256};
 use super::steps::is_rust;
 use super::workshop::{Order, Versions, Workshop, write_error};
 use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain, Variant};
-use crate::files::Files;
+use crate::target::files::Files;
 
 /// What to rebuild, and where.
 #[derive(Debug, Clone)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use sframe_engine::InstructionPointer;
 
 use crate::case::Case;
+use crate::case::stand_in::StandIn;
 use crate::corpus::Build;
 use crate::spec::{Abi, Spec};
-use crate::stand_in::StandIn;
 use crate::target::Target;
 use crate::yaml::Source;
 

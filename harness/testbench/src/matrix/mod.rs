@@ -25,11 +25,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use sframe_machine::Options;
 
+use crate::case::stand_in::StandIn;
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
-use crate::isolate::Isolation;
-use crate::runner::{self, Suite};
-use crate::stand_in::StandIn;
+use crate::suite::Isolation;
+use crate::suite::{self, Suite};
 use crate::unwind::sframe_unwinder;
 
 pub use compare::{Comparison, Kind, KindDetail, Standing};
@@ -150,20 +150,20 @@ impl<'s> Plan<'s> {
         folder: &std::path::Path,
         done: &(dyn Fn(&CaseReport) + Sync),
     ) -> (Vec<Comparison>, Vec<CaseResult>) {
-        let plan = runner::Plan {
+        let plan = suite::Plan {
             isolation: scope.isolation.clone(),
-            ..runner::Plan::new(scope.options.clone(), UnderTest::Rust(&sframe_unwinder))
+            ..suite::Plan::new(scope.options.clone(), UnderTest::Rust(&sframe_unwinder))
         };
         // Nothing interrupts a run without a journal.
-        let run = |corpus: &std::path::Path, cases: &[Case<'_>], plan: &runner::Plan<'_>| {
-            runner::execute(corpus, cases, plan, done).unwrap_or_else(|interrupted| interrupted.results)
+        let run = |corpus: &std::path::Path, cases: &[Case<'_>], plan: &suite::Plan<'_>| {
+            suite::execute(corpus, cases, plan, done).unwrap_or_else(|interrupted| interrupted.results)
         };
         let cases: Vec<Case<'_>> = self.references.values().copied().collect();
         let seen = run(scope.suite.corpus(), &cases, &plan);
         let references: BTreeMap<(&str, &str), &CaseReport> =
             self.references.keys().copied().zip(seen.iter().map(|result| &result.report)).collect();
 
-        let plan = runner::Plan { is_listed: scope.is_listed, stand_in: Some(self.stand_in.clone()), ..plan };
+        let plan = suite::Plan { is_listed: scope.is_listed, stand_in: Some(self.stand_in.clone()), ..plan };
         let cases: Vec<Case<'_>> = self.fitted.iter().map(Fitted::case).collect();
         let mut results = run(folder, &cases, &plan);
         let mut comparisons = Vec::new();

@@ -10,15 +10,16 @@ use super::mutation::{Mutation, mutations};
 use super::report::{Fate, Killer, MutationReport, Origin, Survivor};
 use super::trial::{Trial, Trials};
 use super::{MutateError, Plan, Reason, rank, specs};
-use crate::case::{Case, Extent, Outcome, with_causes};
+use crate::case::{Case, Extent, Outcome};
 use crate::compare::Truth;
 use crate::examine::Probe;
-use crate::files::Files;
 use crate::finding::{Address, FindingRow};
 use crate::spec::Verdict;
 use crate::target::Target;
+use crate::target::files::Files;
 use crate::unwind::{Viewpoint, sframe_unwinder};
 use sframe_inspect::instructions::Disassembly;
+use sframe_inspect::text::with_causes;
 
 /// The section of one of a build's files, and how it can be changed.
 struct MutatedSection<'t> {

@@ -14,7 +14,7 @@ use super::trial::Trials;
 use crate::case::{Case, Extent, Outcome};
 use crate::compare::Truth;
 use crate::examine::Probe;
-use crate::runner::{Filter, Suite};
+use crate::suite::{Filter, Suite};
 use crate::target::Target;
 use crate::unwind::{Viewpoint, sframe_unwinder};
 

@@ -12,9 +12,9 @@ use sframe_engine::{LookupAddress, PauthKey, Recovery, RecoveryRule, Section};
 
 use crate::compare::{Disagreement, Truth, Walked, compare_frame};
 use crate::examine::Probe;
-use crate::sections::Sections;
 use crate::spec::Verdict;
-use crate::stores::words;
+use crate::target::sections::Sections;
+use crate::truth::stores::words;
 use crate::unwind::{DEPTH_LIMIT, End, Frame, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
 
 /// What a section says of an address, as far as it matters to an unwinder.

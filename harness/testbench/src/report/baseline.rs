@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Report, Selection};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
-use crate::shard::Shard;
+use crate::suite::shard::Shard;
 
 /// The number of this form of the file.
 const SCHEMA: u32 = 1;

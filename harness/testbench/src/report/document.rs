@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 
 use super::RunIdentity;
 use crate::case::{CaseReport, Outcome, SignalCounts};
-use crate::control_flow::Features;
-use crate::coverage::UnexercisedRow;
-use crate::cross_check::TraceCounts;
+use crate::examine::coverage::UnexercisedRow;
 use crate::examine::{Examination, WalkEnds};
+use crate::external::{Shown, UnwinderReport};
 use crate::finding::Finding;
-use crate::shard::Shard;
 use crate::spec::{Feature, Verdict};
+use crate::suite::shard::Shard;
 use crate::target::Target;
-use crate::unwind::external::{Shown, UnwinderReport};
+use crate::truth::control_flow::Features;
+use crate::truth::cross_check::TraceCounts;
 use sframe_inspect::hazard::Hazard;
 
 /// The number of this form of the documents.
-pub const SCHEMA: u32 = 1;
+pub use sframe_inspect::json::SCHEMA;
 
 /// `report.json`: what a run of specs has shown.
 #[derive(Clone, Debug, Deserialize, Serialize)]

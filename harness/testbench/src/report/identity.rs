@@ -6,7 +6,7 @@ use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 
 use crate::case::UnderTest;
-use crate::runner::{Filter, Plan, Suite};
+use crate::suite::{Filter, Plan, Suite};
 
 /// What decides the results of a run, whatever machine it is on. Reports with
 /// another one are of another run, and are neither joined nor compared with it.

@@ -6,12 +6,12 @@ mod document;
 mod html;
 mod identity;
 mod junit;
-mod listings;
 mod markdown;
 mod merge;
 mod mutation;
 mod sarif;
 mod summary;
+mod unwinders;
 
 use std::collections::BTreeMap;
 
@@ -24,12 +24,12 @@ pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummar
 pub use html::{html, html_of_check};
 pub use identity::{RunIdentity, RunOptions, Selection, UnwinderIdentity};
 pub use junit::junit;
-pub use listings::{Listing, ListingError, Listings};
 pub use markdown::{markdown, markdown_of_check};
 pub use merge::{MergeError, merge};
 pub use mutation::mutation_summary;
 pub use sarif::{sarif, sarif_of_check};
 pub use summary::{check_summary, run_summary};
+pub use unwinders::unwinder_summary;
 
 use crate::finding::Finding;
 use crate::spec::Verdict;

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sframe_inspect::sarif::{artifact, document, message, uri};
 
 use super::html::{meaning, verdicts_of_findings};
-use super::listings::{Listings, SourceLine};
 use super::{CheckReport, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome};
+use crate::examine::listings::{Listings, SourceLine};
 use crate::finding::Finding;
 use crate::spec::Verdict;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sframe_machine::Options;
 
 use super::{Abi, Exception, Selector, Spec, Targets, Verdict};
-use crate::clauses::Catalogue;
+use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// A reason shorter than this many characters explains nothing.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Spec;
 use super::check::{check, check_clauses};
-use crate::clauses::Catalogue;
+use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, Source};
 
 /// A YAML file among the specs which is none: the clause catalogue.

@@ -17,6 +17,7 @@
 
 mod abi;
 pub mod bless;
+pub mod catalogue;
 mod check;
 mod de;
 mod end;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::clauses::Catalogue;
+use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, Source};
 
 const HEAD: &str = "program: p\nsummary: s\n";

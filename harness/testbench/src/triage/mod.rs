@@ -7,8 +7,12 @@
 //! the call stack itself.
 
 mod chain;
+mod collect;
 mod instructions;
 mod stack;
+
+pub(crate) use collect::Findings;
+pub use collect::MOST_FINDINGS;
 
 use std::cell::RefCell;
 

@@ -8,9 +8,9 @@ use sframe_engine::{
     RecoveryRule, ReturnAddress, Row, Step, StepError,
 };
 
-use crate::sections::Sections;
-use crate::stores::words;
 use crate::target::Target;
+use crate::target::sections::Sections;
+use crate::truth::stores::words;
 
 use super::{Backtrace, End, FpUse, State, Stepped, Stepper, Unwinder, Viewpoint};
 

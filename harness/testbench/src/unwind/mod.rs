@@ -2,7 +2,6 @@
 
 mod backtrace;
 mod engine;
-pub mod external;
 
 pub use backtrace::{Backtrace, BlackBox, End, FpUse, Frame, State, Stepped, Stepper, Unwinder, Viewpoint};
 pub(crate) use engine::DEPTH_LIMIT;

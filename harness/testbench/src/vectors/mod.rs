@@ -5,7 +5,7 @@ mod report;
 use sframe_vectors::engine::answer;
 use sframe_vectors::{SectionPart, Vector};
 
-use crate::unwind::external::{Asked, External, ExternalError};
+use crate::external::{Asked, External, ExternalError};
 
 pub use report::{Counts, Difference, Skipped, VectorsReport};
 

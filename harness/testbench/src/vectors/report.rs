@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use sframe_vectors::{Compared, Part, SectionPart, Vector, compare};
 
-use crate::report::SCHEMA;
+use crate::external::Asked;
 use crate::spec::Verdict;
-use crate::unwind::external::Asked;
+use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::Text;
 
 /// So many differences are shown to people; the document has all of them.

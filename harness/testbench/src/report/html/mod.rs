@@ -10,9 +10,9 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::diagnostic::groups;
-use super::listings::{Listings, MOST_INSTRUCTIONS};
 use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome};
+use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use crate::finding::{Address, Finding};
 use crate::spec::Verdict;
 use sframe_inspect::json;

@@ -1,8 +1,16 @@
 //! Many cases: which ones, and running them side by side.
 
-use std::any::Any;
+mod filter;
+mod guard;
+pub mod journal;
+mod plan;
+pub mod shard;
+pub mod workers;
+
+pub use filter::Filter;
+pub use plan::{Isolation, Plan};
+
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -11,14 +19,15 @@ use rayon::prelude::*;
 use sframe_machine::Options;
 use sha2::{Digest as _, Sha256};
 
-use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name, with_causes};
+use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use crate::corpus::Manifest;
-use crate::isolate::{Isolation, Workers};
-use crate::journal::{Journal, JournalError};
-use crate::spec::{Abi, Selector, Spec, load_dir};
-use crate::stand_in::StandIn;
+use crate::spec::{Selector, Spec, load_dir};
 use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
+use guard::run_guarded;
+use journal::JournalError;
+use sframe_inspect::text::with_causes;
+use workers::Workers;
 
 /// Specs and corpus, as they lie in the repository.
 #[derive(Debug)]
@@ -26,43 +35,6 @@ pub struct Suite {
     corpus: PathBuf,
     manifest: Manifest,
     specs: Vec<(Spec, Source)>,
-}
-
-/// Which cases to run. An empty list restricts nothing.
-#[derive(Clone, Debug, Default)]
-pub struct Filter {
-    /// Patterns of spec names.
-    pub specs: Vec<glob::Pattern>,
-    /// ABIs.
-    pub abis: Vec<Abi>,
-    /// Names of toolchains.
-    pub toolchains: Vec<String>,
-}
-
-impl Filter {
-    /// Whether everything is run.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.specs.is_empty() && self.abis.is_empty() && self.toolchains.is_empty()
-    }
-}
-
-/// How cases are run.
-#[derive(Clone)]
-pub struct Plan<'p> {
-    /// How programs are started.
-    pub options: Options,
-    /// The unwinder under test. With [`Self::isolation`], one in Rust is that
-    /// of the workers.
-    pub unwinder: UnderTest<'p>,
-    /// Whether the code is listed with what was seen there.
-    pub is_listed: bool,
-    /// Where finished cases are kept, and taken from.
-    pub journal: Option<&'p Journal>,
-    /// Cases are run in processes of their own.
-    pub isolation: Option<Isolation>,
-    /// How these processes fit specs, where the cases' have been fitted.
-    pub stand_in: Option<StandIn>,
 }
 
 /// A run that has stopped: its results can't be kept any more.
@@ -312,28 +284,6 @@ pub fn execute(
     }
 }
 
-impl<'p> Plan<'p> {
-    /// In this process, and nothing is kept.
-    #[must_use]
-    pub const fn new(options: Options, unwinder: UnderTest<'p>) -> Self {
-        Self { options, unwinder, is_listed: false, journal: None, isolation: None, stand_in: None }
-    }
-}
-
-/// Runs a case. An unwinder under test may be anybody's: if it panics, this
-/// case is broken, and the others go on.
-pub(crate) fn run_guarded(
-    case: &Case<'_>,
-    corpus: &Path,
-    options: &Options,
-    unwinder: UnderTest<'_>,
-    is_listed: bool,
-) -> CaseResult {
-    let run = || case.run(corpus, options, unwinder, is_listed);
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|panic| case.broken(format!("panicked: {}", panic_message(&*panic))).into())
-}
-
 /// Errors for clauses of versions that no build which is run has.
 fn idle_clauses(spec: &Spec, source: &Source, cases: &[Case<'_>]) -> Vec<crate::yaml::Error> {
     let run = |case: &&Case<'_>| spec.skip_for(&case.facts()).is_none();
@@ -349,9 +299,4 @@ fn idle_clauses(spec: &Spec, source: &Source, cases: &[Case<'_>]) -> Vec<crate::
         }
     }
     errors
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }

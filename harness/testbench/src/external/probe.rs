@@ -10,9 +10,10 @@ use sframe_protocol::{Address, Hex, Stack, Stop};
 
 use crate::compare::{Disagreement, Truth, Value, WalkEnd, compare};
 use crate::examine::{Examination, Probe, WalkEnds};
-use crate::finding::{Finding, Findings};
+use crate::finding::Finding;
 use crate::spec::Verdict;
 use crate::target::Target;
+use crate::triage::Findings;
 use crate::triage::{Layouts, Scene, Triage, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 

@@ -17,10 +17,9 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, PcType};
 
-use super::Report;
 use crate::examine::Examination;
+use crate::examine::observed::Observed;
 use crate::finding::Finding;
-use crate::observed::Observed;
 use crate::spec::Verdict;
 use crate::target::{Module, Target};
 use sframe_inspect::cfi::CfiRow;
@@ -28,7 +27,7 @@ use sframe_inspect::instructions::Instruction;
 
 /// So many different instructions are listed. Behind that, functions are left
 /// out that are not the same as a listed one, unless something in them is wrong.
-pub(super) const MOST_INSTRUCTIONS: usize = 1_500_000;
+pub(crate) const MOST_INSTRUCTIONS: usize = 1_500_000;
 
 /// Listed whatever else there is, for what is wrong in them: so many instructions more.
 const MOST_WRONG: usize = 100_000;
@@ -92,17 +91,17 @@ struct FindingLine {
 
 /// A line of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct SourceLine {
+pub(crate) struct SourceLine {
     /// The file's name without its folder.
-    pub(super) file: String,
+    pub(crate) file: String,
     /// The line, from 1.
-    pub(super) line: u64,
+    pub(crate) line: u64,
 }
 
 /// What is kept of all builds. Numbers are positions in the lists; in flat
 /// lists, what belongs together comes one behind the other.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Pool {
+pub(crate) struct Pool {
     /// Names, instructions, rules, frames and reasons.
     texts: Interned<String>,
     /// Functions.
@@ -243,21 +242,24 @@ impl Listings {
         self.pool.take(case, content).ok_or_else(|| error("it names what it doesn't have".to_owned()))
     }
 
-    /// The listings of a report's cases, as far as there are any.
+    /// The listings of cases, in their order, as far as there are any.
     ///
     /// # Errors
     /// One can't be read.
-    pub fn of(report: &Report, mut listings: HashMap<String, Listing>) -> Result<Self, ListingError> {
+    pub fn of<'i>(
+        ids: impl IntoIterator<Item = &'i str>,
+        mut listings: HashMap<String, Listing>,
+    ) -> Result<Self, ListingError> {
         let mut all = Self::default();
-        for case in &report.cases {
-            if let Some(listing) = listings.remove(&case.id) {
-                all.add(&case.id, &listing)?;
+        for id in ids {
+            if let Some(listing) = listings.remove(id) {
+                all.add(id, &listing)?;
             }
         }
         Ok(all)
     }
 
-    pub(super) const fn pool(&self) -> &Pool {
+    pub(crate) const fn pool(&self) -> &Pool {
         &self.pool
     }
 }
@@ -422,12 +424,12 @@ impl Pool {
     }
 
     /// Where a finding of a case is in the sources.
-    pub(super) fn line(&self, case: &str, finding: &Finding) -> Option<&SourceLine> {
+    pub(crate) fn line(&self, case: &str, finding: &Finding) -> Option<&SourceLine> {
         self.lines.get(&(case.to_owned(), finding.image.clone(), finding.pc?.0))
     }
 
     /// How many functions are left out.
-    pub(super) fn left_out(&self) -> usize {
+    pub(crate) fn left_out(&self) -> usize {
         self.cases.values().map(|case| case.left_out.len()).sum()
     }
 }
@@ -446,7 +448,7 @@ struct Reader<'r, 'a> {
 struct Last {
     row: Option<Option<(u32, Option<u32>)>>,
     cfi: Option<Option<u64>>,
-    frame: Option<Option<crate::observed::TrueFrame>>,
+    frame: Option<Option<crate::examine::observed::TrueFrame>>,
 }
 
 impl<'r, 'a> Reader<'r, 'a> {

@@ -1,5 +1,11 @@
 //! One program: every instruction's backtrace against the call stack.
 
+pub mod coverage;
+pub mod hazards;
+pub mod listings;
+pub mod observed;
+mod section_faults;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -9,19 +15,19 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::PauthMask;
 use sframe_machine::{End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
 
+use crate::compare::incremental::Walk;
 use crate::compare::{self, Disagreement, Truth, WalkEnd, Walked};
-use crate::control_flow::Features;
-use crate::coverage::{Coverage, Executed};
-use crate::cross_check::{CrossCheck, TraceCounts, Traces};
-use crate::finding::{Finding, Findings};
-use crate::hazard;
-use crate::observed::{Observed, TrueFrame};
+use crate::examine::coverage::{Coverage, Executed};
+use crate::examine::observed::{Observed, TrueFrame};
+use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
-use crate::stores::{LastStores, Written};
 use crate::target::Target;
+use crate::triage::Findings;
 use crate::triage::{Layouts, Scene};
+use crate::truth::control_flow::Features;
+use crate::truth::cross_check::{CrossCheck, TraceCounts, Traces};
+use crate::truth::stores::{LastStores, Written};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
-use crate::walk::Walk;
 use sframe_inspect::hazard::Hazard;
 
 /// A place at which a spec wants to look closely.
@@ -293,7 +299,7 @@ pub(crate) fn examine_with(
         coverage: examiner.executed.coverage(target),
         features: examiner.features,
         traces: examiner.cross_check.counts(),
-        hazards: hazard::executed(target, &executed),
+        hazards: hazards::executed(target, &executed),
         observed: observed(&examiner.executed, &examiner.frames_seen, look),
     })
 }

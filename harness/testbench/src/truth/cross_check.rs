@@ -13,8 +13,8 @@ use sframe_engine::PauthMask;
 use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
 
 use crate::spec::Trace;
-use crate::stores::LastStores;
 use crate::target::Target;
+use crate::truth::stores::LastStores;
 
 /// The traces that a program leaves, as far as its file does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -28,7 +28,7 @@ use crate::target::Target;
 use crate::unwind::sframe_unwinder;
 
 pub use process::Fault;
-pub use report::{UnwinderReport, summary};
+pub use report::UnwinderReport;
 pub use sample::{FRAMES_PER_STOP, StopsPerCase};
 pub use session::RESTARTS;
 

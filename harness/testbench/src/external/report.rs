@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::CaseReport;
 use crate::examine::{Examination, WalkEnds};
 use sframe_inspect::text::Text;
 
@@ -53,7 +52,7 @@ impl UnwinderReport {
         examination.walk_ends = self.walk_ends;
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.name.clone_from(&other.name);
         self.version.clone_from(&other.version);
         self.data.clone_from(&other.data);
@@ -118,12 +117,4 @@ impl UnwinderReport {
         }
         text
     }
-}
-
-/// The numbers of all cases together.
-#[must_use]
-pub fn summary(cases: &[CaseReport]) -> Text {
-    let mut total = UnwinderReport::default();
-    cases.iter().filter_map(|case| case.unwinder.as_ref()).for_each(|report| total.add(report));
-    total.text()
 }

@@ -1,5 +1,8 @@
 //! One backtrace against one call stack.
 
+pub(crate) mod incremental;
+pub(crate) mod rules;
+
 use std::ops::Range;
 
 use sframe_engine::{
@@ -9,7 +12,7 @@ use sframe_engine::{
 use sframe_machine::{AuthenticationKey, Bottom, CallStack, Moment, Record};
 
 use crate::spec::{self, Verdict};
-use crate::stores::LastStores;
+use crate::truth::stores::LastStores;
 use crate::unwind::{Backtrace, End, Frame, State};
 
 /// What is true at a moment.

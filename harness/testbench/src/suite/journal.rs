@@ -17,10 +17,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::filter::Filter;
+use super::plan::Plan;
+use super::shard::Shard;
 use crate::case::{Case, CaseReport, CaseResult, Outcome, UnderTest};
-use crate::report::{Listing, SCHEMA};
-use crate::runner::{Filter, Plan};
-use crate::shard::Shard;
+use crate::examine::listings::Listing;
+use sframe_inspect::json::SCHEMA;
 
 /// Its name in the folder of a report.
 pub const FILE_NAME: &str = "cases.jsonl";

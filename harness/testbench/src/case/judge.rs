@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::case::CaseReport;
 use crate::compare::WalkEnd;
-use crate::coverage::{Coverage, UnexercisedRow};
+use crate::examine::coverage::{Coverage, UnexercisedRow};
 use crate::examine::{Arrival, Deliveries, WalkEnds};
 use crate::finding::{Finding, FindingRow};
 use crate::spec::{BuildFacts, End, Exception, Known, RowOffset, Signal, Spec, Stop, Sweep, Verdict};

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use sframe_engine::Mangled;
 
 use crate::compare::{self, Disagreement, Rules, Truth, WalkEnd, Walked};
-use crate::stores::words;
+use crate::truth::stores::words;
 use crate::unwind::{DEPTH_LIMIT, End, FpUse, Frame, State, Stepped, Stepper, Viewpoint};
 
 /// The position of a frame, counted from the entry function's, which is 0.
@@ -569,8 +569,8 @@ mod tests {
     use sframe_machine::{Flow, Machine, Moment, Observer, Options};
 
     use super::*;
-    use crate::sections::Sections;
     use crate::target::Target;
+    use crate::target::sections::Sections;
     use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _};
 
     /// Does each walk both ways, and compares each with the call stack.

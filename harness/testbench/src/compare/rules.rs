@@ -5,7 +5,7 @@ use std::ops::Range;
 use sframe_engine::{Base, LookupAddress, Recovery, RecoveryRule};
 
 use crate::compare::Rules;
-use crate::sections::Sections;
+use crate::target::sections::Sections;
 
 impl Rules for Sections<'_> {
     fn has_fde(&self, address: LookupAddress) -> bool {

@@ -8,36 +8,24 @@
 use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use sframe_machine::{Options, Pattern};
 
+use super::guard::run_guarded;
+use super::journal::LONGEST_LINE;
+use super::plan::{Isolation, Plan};
 use crate::address_space;
+use crate::case::stand_in::StandIn;
 use crate::case::{Case, CaseResult, UnderTest};
 use crate::corpus::Build;
-use crate::journal::LONGEST_LINE;
-use crate::runner::{Plan, run_guarded};
+use crate::external::External;
+use crate::external::process::{Fault, Process};
 use crate::spec::{Abi, Spec, Verdict};
-use crate::stand_in::StandIn;
 use crate::target::Target;
 use crate::unwind::MakeUnwinder;
-use crate::unwind::external::External;
-use crate::unwind::external::process::{Fault, Process};
 use crate::yaml::Source;
-
-/// How workers are started, and what they may use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Isolation {
-    /// The command that starts one: it has to call [`serve`].
-    pub worker: Vec<String>,
-    /// Address space that a worker may have, in bytes. The emulator alone takes
-    /// more than 1 GiB of it, most of which it never touches.
-    pub memory: u64,
-    /// How long a case may take.
-    pub timeout: Duration,
-}
 
 /// What a worker is told first.
 #[derive(Deserialize, Serialize)]

@@ -1,0 +1,104 @@
+//! What is wrong with sections as a whole, whatever executes.
+
+use sframe_engine::{Fde, InstructionPointer, Section};
+use sframe_inspect::elf::merge_faults::{MergeFault, MergeFaultKind};
+
+use crate::finding::{Blame, Confidence, Evidence, Finding, Witness};
+use crate::spec::Verdict;
+use crate::target::{Module, Target};
+
+impl Module<'_> {
+    /// What linkers have done to the section as a whole.
+    fn merge_faults(&self) -> Vec<MergeFault> {
+        let Some(section) = &self.section else { return Vec::new() };
+        // Symbols and relocations have addresses without the load bias.
+        let address = section.address().wrapping_sub(self.image.bias);
+        let section = Section::parse(section.data(), address);
+        section.map_or_else(|_| Vec::new(), |section| self.subject.merge_faults(&section))
+    }
+
+    /// What is wrong with the section as a whole: one finding for each fault.
+    /// What only follows from a fault of merging is none.
+    fn section_faults(&self) -> Vec<Finding> {
+        let faults = self.merge_faults();
+        let is_spoilt = |fde: &Fde| faults.iter().any(|fault| fault.spoilt.contains(&fde.index));
+        let mut findings: Vec<Finding> = faults.iter().map(|fault| self.finding_of_merging(fault)).collect();
+        findings.extend(self.stray_fdes(is_spoilt));
+        findings
+    }
+
+    fn finding_of_merging(&self, fault: &MergeFault) -> Finding {
+        let name = self.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
+        let (expected, got) = match fault.kind {
+            MergeFaultKind::Concatenated { sections, .. } => {
+                ("one section with one header".to_owned(), format!("{} sections", sections.saturating_add(1)))
+            }
+            MergeFaultKind::MisplacedRelocations { relocations, .. } => (
+                "relocations at the starts of FDEs".to_owned(),
+                format!("{relocations} elsewhere, the first at offset {:#x}", fault.offset),
+            ),
+        };
+        let evidence =
+            Evidence { witness: Witness::Layout, says: fault.evidence().to_owned(), agrees_with: None };
+        Finding {
+            image: self.name.clone(),
+            blame: Blame::ProducerLinker,
+            confidence: Confidence::High,
+            evidence: vec![evidence],
+            ..Finding::of_spec(Verdict::DecodeError, expected, got, format!("{name}{fault}"))
+        }
+    }
+
+    /// What the section says of addresses that lie outside the image.
+    fn stray_fdes(&self, is_known: impl Fn(&Fde) -> bool) -> Option<Finding> {
+        let range = self.image.range();
+        let is_stray = |fde: &Fde| {
+            let end = fde.start.wrapping_add(fde.size.into());
+            let is_within = range.contains(&fde.start) && end > fde.start && end <= range.end;
+            fde.size > 0 && !is_within && !is_known(fde)
+        };
+        let fdes = || self.section.iter().flat_map(Section::fdes).flatten().filter(is_stray);
+        let first = fdes().next()?;
+        let start = first.start.wrapping_sub(self.image.bias);
+        let (got, count) = (format!("{start:#x}"), fdes().count());
+        let name = self.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
+        let others = if count > 1 { format!(", and so do {} others", count - 1) } else { String::new() };
+        let message = format!(
+            "{name}FDE {} ({} bytes at {got}) reaches outside the image{others}; nothing there is looked up in it",
+            first.index, first.size
+        );
+        let expected = "addresses of the image".to_owned();
+        let finding = Finding::of_spec(Verdict::DecodeError, expected, got, message);
+        Some(Finding { image: self.name.clone(), ..finding })
+    }
+}
+
+impl Target<'_> {
+    /// What is wrong with sections as a whole, whatever executes: that linkers
+    /// have not merged them, and what they say of addresses outside their images.
+    #[must_use]
+    pub fn section_faults(&self) -> Vec<Finding> {
+        self.modules.iter().flat_map(Module::section_faults).collect()
+    }
+
+    /// Without the findings that only follow from a fault of [`Self::section_faults`]:
+    /// those about rows that a linker has overwritten.
+    #[must_use]
+    pub(crate) fn without_consequences(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        for module in &self.modules {
+            let spoilt: Vec<_> = module.merge_faults().into_iter().flat_map(|fault| fault.spoilt).collect();
+            if spoilt.is_empty() {
+                continue;
+            }
+            let is_spoilt = |pc: u64| {
+                let address = InstructionPointer(pc.wrapping_add(module.image.bias));
+                let fde = module.section.as_ref().map(|section| section.lookup_fde(address));
+                matches!(fde, Some(Ok(Some(fde))) if spoilt.contains(&fde.index))
+            };
+            findings.retain(|finding| {
+                finding.image != module.name || !finding.pc.is_some_and(|pc| is_spoilt(pc.0))
+            });
+        }
+        findings
+    }
+}

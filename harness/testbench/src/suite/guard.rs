@@ -1,0 +1,28 @@
+//! Running a case whatever it does.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use sframe_machine::Options;
+
+use crate::case::{Case, CaseResult, UnderTest};
+
+/// Runs a case. An unwinder under test may be anybody's: if it panics, this
+/// case is broken, and the others go on.
+pub(super) fn run_guarded(
+    case: &Case<'_>,
+    corpus: &Path,
+    options: &Options,
+    unwinder: UnderTest<'_>,
+    is_listed: bool,
+) -> CaseResult {
+    let run = || case.run(corpus, options, unwinder, is_listed);
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| case.broken(format!("panicked: {}", panic_message(&*panic))).into())
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
+}

@@ -1,0 +1,486 @@
+//! Disagreements, gathered by place and made readable.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+use sframe_engine::{
+    Abi, Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress, StepError,
+};
+use sframe_inspect::Address;
+use sframe_inspect::instructions::Instruction;
+use sframe_machine::{Exit, Moment};
+
+use super::{Scene, Triage, triage, triage_place};
+use crate::compare::{Disagreement, Value};
+use crate::finding::{Finding, FindingRow, ListedInstruction};
+use crate::spec::Verdict;
+use crate::target::Target;
+use crate::unwind::End;
+
+impl Finding {
+    /// With the place that it is about: a loaded address.
+    #[must_use]
+    pub fn at(mut self, address: u64, target: &Target<'_>) -> Self {
+        let place = target.place(address);
+        self.pc = Some(Address(place.address));
+        self.image = place.image.map(str::to_owned);
+        self.function = place.function.map(str::to_owned);
+        let address = InstructionPointer(address).into();
+        self.row = target.sections.lookup(address).ok().flatten().map(|found| FindingRow::new(&found.row));
+        (self.instruction, self.listing) = listing(address, target);
+        (self.blame, self.confidence, self.evidence) = triage_place(self.verdict, address, target);
+        self
+    }
+
+    /// With the place of the function, or of its row, that it names already.
+    #[must_use]
+    pub(crate) fn located(self, target: &Target<'_>) -> Self {
+        let Some(name) = self.function.clone().filter(|_| self.pc.is_none()) else { return self };
+        let qualified = self.image.as_ref().map_or_else(|| name.clone(), |image| format!("{image}!{name}"));
+        let Some(start) = target.addresses_of(&qualified).first().copied() else { return self };
+        let row = self.row.as_ref().map_or(0, |row| row.start.0);
+        Self { function: Some(name), ..self.at(start.wrapping_add(row), target) }
+    }
+}
+
+/// So many instructions before and behind the one that a finding is about are listed.
+const LISTED: usize = 4;
+
+/// The instruction at an address, or that which contains it, and those around it.
+fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<ListedInstruction>) {
+    let Some(module) = target.module_at(address.get()) else { return (None, Vec::new()) };
+    let code = module.code();
+    let Some(here) = code.before(address.get().saturating_add(1)) else { return (None, Vec::new()) };
+    let mut start = here;
+    for _ in 0..LISTED {
+        // Not beyond a gap between functions' sections.
+        start = code.before(start).filter(|before| start - before <= 16).unwrap_or(start);
+    }
+    let line = |(loaded, instruction): (u64, &Instruction)| {
+        let row = target.sections.lookup(InstructionPointer(loaded)).ok().flatten();
+        ListedInstruction {
+            pc: Address(loaded.wrapping_sub(module.image.bias)),
+            text: instruction.text.clone(),
+            row: row.map(|found| Address(found.row.start.into())),
+        }
+    };
+    let instruction = code.at(here).map(|instruction| instruction.text.clone());
+    let behind = code.within(here..u64::MAX).take(LISTED + 1);
+    (instruction, code.within(start..here).chain(behind).map(line).collect())
+}
+
+/// Of so many findings the stack is remembered.
+const STACKS: usize = 64;
+
+/// At most so many findings of a run are described; others are counted. A
+/// program with more has one cause for most of them.
+pub const MOST_FINDINGS: usize = 10_000;
+
+/// One finding for each verdict and place, however deep on the stack it was
+/// seen. A place is a PC and the row that was looked up for it: a frame that
+/// has made a call is looked up a byte before its PC. The disagreement in the
+/// frame that was nearest to the top stands for the others.
+#[derive(Debug)]
+pub(crate) struct Findings {
+    /// So many are described.
+    most: usize,
+    /// By verdict and look-up address.
+    seen: FxHashMap<(Verdict, LookupAddress), Entry>,
+    found: Vec<Found>,
+    /// How many more there are, by verdict.
+    omitted: BTreeMap<Verdict, u64>,
+    /// The last wrong FP, for what follows from it in the same walk.
+    last_wrong_fp: Option<Entry>,
+    claims: Claims,
+}
+
+/// Where a finding is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Among those that are described, at this position.
+    Kept(usize),
+    /// Only counted.
+    Omitted,
+}
+
+impl Default for Findings {
+    fn default() -> Self {
+        Self {
+            most: MOST_FINDINGS,
+            seen: FxHashMap::default(),
+            found: Vec::new(),
+            omitted: BTreeMap::new(),
+            last_wrong_fp: None,
+            claims: Claims::default(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Found {
+    disagreement: Disagreement,
+    triage: Triage,
+    hits: u64,
+    /// How often the program then did what the row had said.
+    borne_out: u64,
+    /// The first disagreement that a wrong FP led to.
+    consequence: Option<Disagreement>,
+}
+
+impl Findings {
+    /// Takes note of a disagreement. One that follows from a wrong FP is not
+    /// a finding of its own: the row that reads the FP is right.
+    pub(crate) fn add(&mut self, disagreement: Disagreement, scene: &Scene<'_, '_>) {
+        let entry = self
+            .add_triaged(disagreement, scene.target, |with_stack| triage(&disagreement, scene, with_stack));
+        if let Some(Entry::Kept(finding)) = entry
+            && let Some(says) = Says::of(&disagreement)
+            && let Some(call) = scene.truth.call_of(disagreement.frame)
+        {
+            self.claims.add(call.since, finding, says);
+        }
+    }
+
+    /// Takes note of calls and returns: a function that leaves for another place
+    /// than its caller, as `__builtin_eh_return` does, has its rows describe
+    /// where it will go before it has gone. Which of the two a row means is for
+    /// the program to show.
+    pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) {
+        for (finding, count) in self.claims.follow(moment, abi) {
+            self.found[finding].borne_out += count;
+        }
+    }
+
+    /// A new run begins.
+    pub(crate) fn start(&mut self) {
+        self.claims = Claims::default();
+    }
+
+    /// How many disagreements the program has borne out.
+    pub(crate) fn borne_out(&self) -> u64 {
+        self.found.iter().map(|found| found.borne_out).sum()
+    }
+
+    /// The same where the moment has gone by. `triage` is asked at the first
+    /// disagreement of each place, and at each that is nearer to the top.
+    pub(crate) fn add_triaged(
+        &mut self,
+        disagreement: Disagreement,
+        target: &Target<'_>,
+        triage: impl FnOnce(bool) -> Triage,
+    ) -> Option<Entry> {
+        let Disagreement { verdict, frame, after_wrong_fp, .. } = disagreement;
+        if after_wrong_fp.is_some()
+            && reads_fp(&disagreement, target)
+            && let Some(cause) = self.last_wrong_fp
+        {
+            if let Entry::Kept(cause) = cause {
+                self.found[cause].consequence.get_or_insert(disagreement);
+            }
+            return None;
+        }
+        let entry = match self.entry(&disagreement, target) {
+            Some(Entry::Omitted) => Entry::Omitted,
+            Some(Entry::Kept(index)) => {
+                if frame < self.found[index].disagreement.frame {
+                    let triage = triage(self.found[index].triage.stack.is_some());
+                    let found = &mut self.found[index];
+                    (found.disagreement, found.triage) = (disagreement, triage);
+                }
+                Entry::Kept(index)
+            }
+            None => {
+                let entry = if self.found.len() < self.most {
+                    let triage = triage(self.found.len() < STACKS);
+                    self.found.push(Found { disagreement, triage, hits: 0, borne_out: 0, consequence: None });
+                    Entry::Kept(self.found.len() - 1)
+                } else {
+                    *self.omitted.entry(verdict).or_default() += 1;
+                    Entry::Omitted
+                };
+                self.seen.insert((verdict, disagreement.address), entry);
+                entry
+            }
+        };
+        if let Entry::Kept(index) = entry {
+            self.found[index].hits += 1;
+        }
+        if verdict == Verdict::WrongFp {
+            self.last_wrong_fp = Some(entry);
+        }
+        Some(entry)
+    }
+
+    /// The finding that a disagreement belongs to, if there is one.
+    fn entry(&mut self, disagreement: &Disagreement, target: &Target<'_>) -> Option<Entry> {
+        let Disagreement { verdict, pc, address, .. } = *disagreement;
+        if let Some(entry) = self.seen.get(&(verdict, address)) {
+            return Some(*entry);
+        }
+        // The same PC in a frame that has made a call, or that has not.
+        let others = [LookupAddress::from(InstructionPointer(pc)), ReturnAddress(pc).into()];
+        let other = others.into_iter().find(|other| *other != address)?;
+        let entry = *self.seen.get(&(verdict, other))?;
+        let row = |address| {
+            let found = target.sections.lookup(address).ok().flatten();
+            found.map(|found| (found.fde.start, found.row_index))
+        };
+        (row(address) == row(other)).then(|| {
+            self.seen.insert((verdict, address), entry);
+            entry
+        })
+    }
+
+    /// How many findings are only counted, by verdict.
+    #[must_use]
+    pub(crate) const fn omitted(&self) -> &BTreeMap<Verdict, u64> {
+        &self.omitted
+    }
+
+    /// The disagreements each of which the program has borne out, by verdict and
+    /// look-up address. They are no findings.
+    pub(crate) fn places_borne_out(&self) -> BTreeSet<(Verdict, u64)> {
+        let is_borne_out = |found: &&Found| found.borne_out == found.hits;
+        let place = |found: &Found| (found.disagreement.verdict, found.disagreement.address.get());
+        self.found.iter().filter(is_borne_out).map(place).collect()
+    }
+
+    /// Leaves out what is known not to be wrong; how often it was seen.
+    pub(crate) fn leave_out(&mut self, places: &BTreeSet<(Verdict, u64)>) -> u64 {
+        let mut count = 0;
+        for Found { disagreement, borne_out, hits, .. } in &mut self.found {
+            if places.contains(&(disagreement.verdict, disagreement.address.get())) {
+                count += *hits - std::mem::replace(borne_out, *hits);
+            }
+        }
+        count
+    }
+
+    /// The findings in the order in which they were first seen.
+    #[must_use]
+    pub(crate) fn into_findings(self, target: &Target<'_>) -> Vec<Finding> {
+        let stands = |found: &&Found| found.borne_out < found.hits;
+        self.found.iter().filter(stands).map(|found| describe(found, target)).collect()
+    }
+}
+
+/// What a row says of how its function leaves, where the call stack says
+/// something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Says {
+    /// It goes on there.
+    GoesTo(u64),
+    /// This is the CFA.
+    LeavesCfa(u64),
+}
+
+impl Says {
+    const fn of(disagreement: &Disagreement) -> Option<Self> {
+        match (disagreement.verdict, disagreement.got) {
+            (Verdict::WrongRa, Value::Word(address)) => Some(Self::GoesTo(address)),
+            (Verdict::WrongCfa, Value::Word(cfa)) => Some(Self::LeavesCfa(cfa)),
+            _ => None,
+        }
+    }
+
+    fn is_borne_out(self, moment: &Moment<'_>, abi: Option<Abi>) -> bool {
+        match self {
+            Self::GoesTo(address) => moment.pc == address,
+            Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == moment.sp),
+        }
+    }
+}
+
+/// So many claims of calls that have not ended are remembered. Others count as
+/// wrong, whatever comes.
+const MOST_CLAIMS: usize = 1 << 16;
+
+/// What rows have said of calls that have not ended.
+#[derive(Debug, Default)]
+struct Claims {
+    /// By the time of the call: the finding, what the row says, and how often.
+    open: BTreeMap<u64, FxHashMap<(usize, Says), u64>>,
+    count: usize,
+    /// Those of calls that SP has moved past, until control has left them.
+    leaving: Vec<((usize, Says), u64)>,
+    /// The number of calls before the last instruction.
+    depth: usize,
+}
+
+impl Claims {
+    fn add(&mut self, since: u64, finding: usize, says: Says) {
+        if self.count < MOST_CLAIMS {
+            let times = self.open.entry(since).or_default().entry((finding, says)).or_default();
+            self.count += usize::from(*times == 0);
+            *times += 1;
+        }
+    }
+
+    /// The findings whose claims the program bears out now, and how many.
+    fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) -> Vec<(usize, u64)> {
+        let call_stack = moment.call_stack;
+        let (records, kept) = (call_stack.records(), call_stack.kept());
+        if kept < self.depth && !self.open.is_empty() {
+            let last = kept.checked_sub(1).and_then(|last| records.get(last));
+            let ended = self.open.split_off(&last.map_or(0, |last| last.since + 1));
+            self.count -= ended.values().map(FxHashMap::len).sum::<usize>();
+            self.leaving.extend(ended.into_values().flatten());
+        }
+        let calls = records.len() > self.depth;
+        self.depth = records.len();
+        if call_stack.exit().is_none() && !calls {
+            return Vec::new();
+        }
+        let leaving = std::mem::take(&mut self.leaving).into_iter();
+        leaving
+            .filter(|((_, says), _)| {
+                call_stack.exit() == Some(Exit::Landing) && says.is_borne_out(moment, abi)
+            })
+            .map(|((finding, _), count)| (finding, count))
+            .collect()
+    }
+}
+
+/// Whether the row of a disagreement computes the CFA or RA from FP.
+fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
+    let Ok(Some(found)) = target.sections.lookup(disagreement.address) else {
+        return false;
+    };
+    let is_fp = |rule: &RecoveryRule| rule.base == Base::Fp;
+    let of_ra = match &found.row.ra {
+        Recovery::Rule(rule) => is_fp(rule),
+        Recovery::Unchanged | Recovery::Undefined => false,
+    };
+    found.row.cfa.as_ref().is_some_and(is_fp) || of_ra
+}
+
+fn describe(found: &Found, target: &Target<'_>) -> Finding {
+    let Disagreement { verdict, frame, pc, address: lookup, expected, got, .. } = found.disagreement;
+    let place = target.place(lookup.get());
+    let row = target.sections.lookup(lookup).ok().flatten().map(|found| FindingRow::new(&found.row));
+    let bias = target.module_at(lookup.get()).map_or(0, |module| module.image.bias);
+    let (expected, got) = (value(expected, target), value(got, target));
+    let mut message = format!("{place}");
+    if frame > 0 {
+        message += &format!(" (frame {frame})");
+    }
+    message += ": ";
+    message += &match verdict {
+        Verdict::WrongCfa => format!("CFA is {got}, the call stack has {expected}"),
+        Verdict::WrongRa => format!("RA is {got}, the call stack has {expected}"),
+        Verdict::WrongFp => format!("the caller's FP is {got}, the call stack has {expected}"),
+        Verdict::ByLuck => format!("a rule reads {got}, and not {expected}"),
+        Verdict::BadMemory => format!("CFA depends on {got}; the call stack has {expected}"),
+        Verdict::ExtraFrames => format!("the backtrace has {got}, the call stack {expected}"),
+        _ => format!("{got}; the call stack has {expected}"),
+    };
+    if let Some(row) = &row {
+        message += &format!("; row +{}: {}", row.start, row.rules);
+    }
+    message += &match (verdict, &found.consequence) {
+        (Verdict::WrongFp, None) => "; no rule reads it further out".to_owned(),
+        (Verdict::WrongFp, Some(later)) => {
+            let reader = target.place(later.address.get());
+            format!("; {reader} (frame {}) reads it, and the walk goes wrong there", later.frame)
+        }
+        _ => String::new(),
+    };
+    let (instruction, listing) = listing(lookup, target);
+    let Triage { blame, confidence, ref evidence, ref stack } = found.triage;
+    Finding {
+        verdict,
+        pc: Some(Address(pc.wrapping_sub(bias))),
+        image: place.image.map(str::to_owned),
+        function: place.function.map(str::to_owned),
+        frame: Some(frame),
+        hits: found.hits - found.borne_out,
+        row,
+        expected,
+        got,
+        instruction,
+        blame,
+        confidence,
+        evidence: evidence.clone(),
+        listing,
+        stack: stack.clone(),
+        message,
+    }
+}
+
+/// A value for people. Addresses within an image are given without its bias,
+/// and with the name of a library; others, such as those of the stack, as they are.
+fn value(value: Value, target: &Target<'_>) -> String {
+    let address = |loaded: u64| {
+        let place = target.place(loaded);
+        let image = place.image.map_or_else(String::new, |image| format!("{image}: "));
+        format!("{image}{:#x}", place.address)
+    };
+    match value {
+        Value::Word(word) => address(word),
+        Value::Unreadable(unreadable) => format!("unreadable memory at {}", address(unreadable)),
+        Value::Signed(signed, None) => format!("{}, not signed", address(signed)),
+        Value::Signed(signed, Some(key)) => {
+            let key = if key == PauthKey::A { 'A' } else { 'B' };
+            format!("{}, signed with key {key}", address(signed))
+        }
+        Value::Interrupted(at, true) => format!("{}, before which it was interrupted", address(at)),
+        Value::Interrupted(at, false) => format!("{}, which a call returns to", address(at)),
+        Value::Saved => "a value that this call of the function has saved".to_owned(),
+        Value::BelowSp(at) => format!("the value at {}, below the stack pointer", address(at)),
+        Value::Stale(at) => {
+            format!("the value at {}, where nothing was stored since the function was called", address(at))
+        }
+        Value::NotFp(at) => {
+            format!("the value at {}, where not FP but something else was stored", address(at))
+        }
+        Value::OverwrittenFp => "FP, which the function has overwritten".to_owned(),
+        Value::StaleRegister(register) => {
+            format!("register {register}, which nothing has written since the function was called")
+        }
+        Value::Frames(1) => "1 frame".to_owned(),
+        Value::Frames(count) => format!("{count} frames"),
+        Value::End(End::Outermost) => "an outermost frame".to_owned(),
+        Value::End(End::Failed(StepError::NoFde)) => "no FDE".to_owned(),
+        Value::End(End::Failed(error)) => error.to_string(),
+        Value::End(End::TooDeep) => "a walk without end".to_owned(),
+        Value::End(End::Unspecified) => "an end of the walk".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_is_more_than_the_limit_is_counted_once_for_each_place() {
+        let file =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64/recursion.O0");
+        let bytes = std::fs::read(file).expect("a build");
+        let target = Target::open(&bytes).expect("a target");
+        let main = target.addresses_of("main")[0];
+        let mut findings = Findings { most: 3, ..Findings::default() };
+        let disagreement = |verdict, offset: u64| Disagreement {
+            verdict,
+            frame: 0,
+            pc: main + 4 * offset,
+            address: InstructionPointer(main + 4 * offset).into(),
+            expected: Value::Word(1),
+            got: Value::Word(2),
+            after_wrong_fp: None,
+        };
+        let places = [(Verdict::WrongCfa, 0..5), (Verdict::WrongFp, 0..2)];
+        for _ in 0..3 {
+            for (verdict, offsets) in places.clone() {
+                for offset in offsets {
+                    findings.add_triaged(disagreement(verdict, offset), &target, |_| Triage::UNKNOWN);
+                }
+            }
+        }
+        let omitted = BTreeMap::from([(Verdict::WrongCfa, 2), (Verdict::WrongFp, 2)]);
+        assert_eq!(*findings.omitted(), omitted);
+        let kept = findings.into_findings(&target);
+        assert_eq!(kept.iter().map(|finding| finding.hits).collect::<Vec<_>>(), [3, 3, 3]);
+    }
+}
