@@ -10,8 +10,8 @@ use crate::error::Clause;
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
 use crate::lint::fre::{self, Fre};
-use crate::lint::header::Layout;
-use crate::lint::section::{Place, Reporter};
+use crate::lint::layout::Layout;
+use crate::lint::reporter::{Place, Reporter};
 use crate::read::{FdeType, FreType, PcType, Version};
 
 /// The part of an FDE that stands in the FDE sub-section.

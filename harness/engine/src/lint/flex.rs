@@ -4,9 +4,9 @@ use crate::abi::Abi;
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
 use crate::lint::fre::Fre;
-use crate::lint::header::Layout;
-use crate::lint::recovery::{Slots, check_cfa};
-use crate::lint::section::{Place, Reporter};
+use crate::lint::layout::Layout;
+use crate::lint::recovery::{Slots, check_cfa, has_register};
+use crate::lint::reporter::{Place, Reporter};
 
 /// A pair of data words.
 #[derive(Clone, Copy)]
@@ -162,16 +162,4 @@ fn could_be_default([cfa, ra, fp]: [Option<Pair>; 3], layout: &Layout<'_>, abi: 
     let fp = fp.is_none_or(|fp| fp.slot().is_some())
         && (!layout.is_aarch64() || fp.is_some() == ra_slot.is_some());
     cfa && ra && fp
-}
-
-/// Whether an ABI gives a register this DWARF number.
-pub(super) const fn has_register(abi: Abi, number: u32) -> bool {
-    match abi {
-        // General, RA, xmm0-15, st and mm; r16-r31 of APX.
-        Abi::Amd64 => number <= 48 || (number >= 130 && number <= 145),
-        // General with sp; v0-v31.
-        Abi::Aarch64 | Abi::Aarch64Be => number <= 31 || (number >= 64 && number <= 95),
-        // General and floating point.
-        Abi::S390x => number <= 31,
-    }
 }

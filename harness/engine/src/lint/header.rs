@@ -9,35 +9,9 @@ use crate::constants::{
 use crate::error::{Clause, Error};
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
-use crate::lint::section::{Place, Reporter};
+use crate::lint::layout::Layout;
+use crate::lint::reporter::{Place, Reporter};
 use crate::read::{Bytes, Flags, Section, Version};
-
-/// What the header says, as far as it can be made sense of.
-pub(super) struct Layout<'a> {
-    pub(super) bytes: Bytes<'a>,
-    pub(super) version: Version,
-    pub(super) flags: Flags,
-    /// None where the identifier is unknown; what depends on it is not checked.
-    pub(super) abi: Option<Abi>,
-    pub(super) num_fres: u32,
-    /// The FDEs that lie within the section.
-    pub(super) num_fdes: u32,
-    /// Where they start.
-    pub(super) fdes_at: usize,
-    /// The part of the FRE sub-section that lies within the section.
-    pub(super) fres: Range<usize>,
-}
-
-impl Layout<'_> {
-    /// Whether start addresses are relative to their own field.
-    pub(super) fn start_is_pcrel(&self) -> bool {
-        self.version != Version::V1 && self.flags.func_start_pcrel()
-    }
-
-    pub(super) fn is_aarch64(&self) -> bool {
-        matches!(self.abi, Some(Abi::Aarch64 | Abi::Aarch64Be))
-    }
-}
 
 /// Checks the header. None where nothing behind it can be found.
 pub(super) fn check<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Option<Layout<'a>> {

@@ -31,7 +31,10 @@ mod finding;
 mod flex;
 mod fre;
 mod header;
+mod layout;
 mod recovery;
+mod reporter;
+mod row;
 mod rule;
 mod section;
 

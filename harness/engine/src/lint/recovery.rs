@@ -4,10 +4,9 @@ use crate::abi::Abi;
 use crate::constants::{SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_S390X_SP_VAL_OFFSET};
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
-use crate::lint::flex;
 use crate::lint::fre::Fre;
-use crate::lint::header::Layout;
-use crate::lint::section::{Place, Reporter};
+use crate::lint::layout::Layout;
+use crate::lint::reporter::{Place, Reporter};
 use crate::read::Version;
 
 /// Checks the data words of a row of a default FDE. There is at least one, or
@@ -45,7 +44,7 @@ pub(super) fn check_default(row: &Fre, layout: &Layout<'_>, abi: Abi, place: Pla
         if abi == Abi::S390x && layout.version == Version::V2 && word & 1 != 0 {
             let register = word >> 1;
             let values = [Value::Text(name), Value::Number(register.into())];
-            let known = u32::try_from(register).is_ok_and(|register| flex::has_register(abi, register));
+            let known = u32::try_from(register).is_ok_and(|register| has_register(abi, register));
             out.report(if known { &rules::TOPMOST_ONLY } else { &rules::S390X_REGISTER }, place, values);
             return None;
         }
@@ -101,5 +100,17 @@ impl Slots {
         {
             out.report(&rules::SLOTS_OVERLAP, place, [ra, fp].map(Value::Signed));
         }
+    }
+}
+
+/// Whether an ABI gives a register this DWARF number.
+pub(super) const fn has_register(abi: Abi, number: u32) -> bool {
+    match abi {
+        // General, RA, xmm0-15, st and mm; r16-r31 of APX.
+        Abi::Amd64 => number <= 48 || (number >= 130 && number <= 145),
+        // General with sp; v0-v31.
+        Abi::Aarch64 | Abi::Aarch64Be => number <= 31 || (number >= 64 && number <= 95),
+        // General and floating point.
+        Abi::S390x => number <= 31,
     }
 }

@@ -1,0 +1,33 @@
+//! What the header says of where things are.
+
+use core::ops::Range;
+
+use crate::abi::Abi;
+use crate::read::{Bytes, Flags, Version};
+
+/// What the header says, as far as it can be made sense of.
+pub(super) struct Layout<'a> {
+    pub(super) bytes: Bytes<'a>,
+    pub(super) version: Version,
+    pub(super) flags: Flags,
+    /// None where the identifier is unknown; what depends on it is not checked.
+    pub(super) abi: Option<Abi>,
+    pub(super) num_fres: u32,
+    /// The FDEs that lie within the section.
+    pub(super) num_fdes: u32,
+    /// Where they start.
+    pub(super) fdes_at: usize,
+    /// The part of the FRE sub-section that lies within the section.
+    pub(super) fres: Range<usize>,
+}
+
+impl Layout<'_> {
+    /// Whether start addresses are relative to their own field.
+    pub(super) fn start_is_pcrel(&self) -> bool {
+        self.version != Version::V1 && self.flags.func_start_pcrel()
+    }
+
+    pub(super) fn is_aarch64(&self) -> bool {
+        matches!(self.abi, Some(Abi::Aarch64 | Abi::Aarch64Be))
+    }
+}

@@ -1,0 +1,258 @@
+//! How the crates are built: imports between the rooms of a crate, which are the
+//! top-level modules, go one way; within a room, at most two files need each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rstest::rstest;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Item, ItemMod, ItemUse, UseTree, Visibility};
+
+type ModulePath = Vec<String>;
+
+/// The modules of a crate that have a file, by their paths.
+#[derive(Default)]
+struct Crate(BTreeMap<ModulePath, Module>);
+
+/// What a file names of its crate, by paths from the crate's root.
+#[derive(Default)]
+struct Module {
+    uses: BTreeSet<ModulePath>,
+    /// What it offers that is defined elsewhere, by name.
+    exports: BTreeMap<String, ModulePath>,
+}
+
+impl Crate {
+    fn read(folder: &Path) -> Self {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let name = manifest.lines().find_map(|line| line.strip_prefix("name = ")).expect("a name");
+        let name = name.trim_matches('"').replace('-', "_");
+        let mut read = Self::default();
+        read.add(&name, &folder.join("src"), &[]);
+        read
+    }
+
+    fn add(&mut self, name: &str, folder: &Path, at: &[String]) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let stem = path.file_stem().expect("a name").to_str().expect("text").to_owned();
+            let inner = || at.iter().cloned().chain([stem.clone()]).collect::<ModulePath>();
+            if path.is_dir() {
+                // Programs of their own, and tests.
+                if stem != "bin" && stem != "tests" {
+                    self.add(name, &path, &inner());
+                }
+            } else if path.extension().is_some_and(|extension| extension == "rs") && stem != "tests" {
+                let module =
+                    if ["lib", "main", "mod"].contains(&stem.as_str()) { at.to_vec() } else { inner() };
+                let text = std::fs::read_to_string(&path).expect("a file");
+                self.take(name, module, &text);
+            }
+        }
+    }
+
+    fn take(&mut self, name: &str, at: ModulePath, text: &str) {
+        let file = syn::parse_file(text).expect("Rust");
+        let declared = file.items.iter().filter_map(|item| match item {
+            Item::Mod(module) => Some(module.ident.to_string()),
+            _ => None,
+        });
+        let mut reader = Reader { name, at: &at, children: declared.collect(), module: Module::default() };
+        reader.visit_file(&file);
+        // A crate may have two roots: of its library, and of its program.
+        let module = self.0.entry(at.clone()).or_default();
+        module.uses.extend(reader.module.uses);
+        module.exports.extend(reader.module.exports);
+    }
+
+    /// The file in which something is defined.
+    fn file_of(&self, path: &[String]) -> Option<ModulePath> {
+        let len = (0..=path.len()).rev().find(|len| self.0.contains_key(&path[..*len]))?;
+        let (module, rest) = path.split_at(len);
+        let exported = rest.first().and_then(|name| self.0[module].exports.get(name));
+        match exported {
+            Some(elsewhere) if elsewhere.as_slice() != path => self.file_of(elsewhere),
+            _ => Some(module.to_vec()),
+        }
+    }
+
+    /// Which files need which others.
+    fn arrows(&self) -> BTreeMap<ModulePath, BTreeSet<ModulePath>> {
+        let of = |(at, module): (&ModulePath, &Module)| {
+            let needed = module.uses.iter().filter_map(|path| self.file_of(path));
+            (at.clone(), needed.filter(|other| other != at && !other.is_empty()).collect())
+        };
+        self.0.iter().filter(|(at, _)| !at.is_empty()).map(of).collect()
+    }
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    at: &'a [String],
+    children: BTreeSet<String>,
+    module: Module,
+}
+
+impl Reader<'_> {
+    /// A path from the crate's root; none where it leads out of the crate.
+    fn absolute(&self, path: &[String]) -> Option<ModulePath> {
+        let mut base = self.at.to_vec();
+        let mut rest = path;
+        match path.first()?.as_str() {
+            "crate" => (base, rest) = (Vec::new(), &rest[1..]),
+            first if first == self.name => (base, rest) = (Vec::new(), &rest[1..]),
+            "self" => rest = &rest[1..],
+            "super" => {
+                while let Some(("super", after)) =
+                    rest.split_first().map(|(first, after)| (first.as_str(), after))
+                {
+                    base.pop()?;
+                    rest = after;
+                }
+            }
+            first if self.children.contains(first) => {}
+            _ => return None,
+        }
+        base.extend_from_slice(rest);
+        Some(base)
+    }
+
+    fn import(&mut self, tree: &UseTree, before: &[String], is_export: bool) {
+        let with = |name: &syn::Ident| before.iter().cloned().chain([name.to_string()]).collect::<Vec<_>>();
+        match tree {
+            UseTree::Path(path) => self.import(&path.tree, &with(&path.ident), is_export),
+            UseTree::Group(group) => group.items.iter().for_each(|item| self.import(item, before, is_export)),
+            UseTree::Name(name) if name.ident == "self" => {
+                self.note(before, before.last().cloned(), is_export)
+            }
+            UseTree::Name(name) => self.note(&with(&name.ident), Some(name.ident.to_string()), is_export),
+            UseTree::Rename(name) => self.note(&with(&name.ident), Some(name.rename.to_string()), is_export),
+            UseTree::Glob(_) => self.note(before, None, false),
+        }
+    }
+
+    fn note(&mut self, path: &[String], name: Option<String>, is_export: bool) {
+        let Some(path) = self.absolute(path) else { return };
+        match name.filter(|_| is_export) {
+            Some(name) => drop(self.module.exports.insert(name, path)),
+            None => drop(self.module.uses.insert(path)),
+        }
+    }
+}
+
+fn is_test(attributes: &[Attribute]) -> bool {
+    let is_test = |attribute: &Attribute| {
+        attribute.path().is_ident("cfg")
+            && attribute.parse_args::<syn::Path>().is_ok_and(|of| of.is_ident("test"))
+    };
+    attributes.iter().any(is_test)
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_item_mod(&mut self, module: &'ast ItemMod) {
+        if !is_test(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        if !is_test(&item.attrs) {
+            self.import(&item.tree, &[], !matches!(item.vis, Visibility::Inherited));
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        if names.len() > 1 {
+            self.note(&names, None, false);
+        }
+        visit::visit_path(self, path);
+    }
+}
+
+/// Those that lead back to one another, each group of them.
+fn circles<T: Clone + Ord>(arrows: &BTreeMap<T, BTreeSet<T>>) -> Vec<Vec<T>> {
+    let reached = |from: &T| {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![from.clone()];
+        while let Some(next) = open.pop() {
+            for other in arrows.get(&next).into_iter().flatten() {
+                if seen.insert(other.clone()) {
+                    open.push(other.clone());
+                }
+            }
+        }
+        seen
+    };
+    let reached: BTreeMap<&T, BTreeSet<T>> = arrows.keys().map(|from| (from, reached(from))).collect();
+    let circle = |at: &T| -> Vec<T> {
+        let back = |other: &&T| reached.get(*other).is_some_and(|all| all.contains(at));
+        reached[at].iter().filter(back).cloned().collect()
+    };
+    let all: BTreeSet<Vec<T>> = arrows.keys().map(circle).filter(|circle| circle.len() > 1).collect();
+    all.into_iter().collect()
+}
+
+/// What is wrong with how a crate is built.
+fn faults(of: &Crate) -> Vec<String> {
+    let arrows = of.arrows();
+    let mut rooms: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (from, to) in &arrows {
+        let others = to.iter().map(|to| to[0].as_str()).filter(|to| *to != from[0]);
+        rooms.entry(&from[0]).or_default().extend(others);
+    }
+    let mut faults: Vec<String> =
+        circles(&rooms).iter().map(|circle| format!("rooms: {}", circle.join(", "))).collect();
+    for circle in circles(&arrows).iter().filter(|circle| circle.len() > 2) {
+        let names: Vec<String> = circle.iter().map(|path| path.join("/")).collect();
+        faults.push(format!("files: {}", names.join(", ")));
+    }
+    faults
+}
+
+#[rstest]
+fn imports_go_one_way(
+    #[values("engine", "inspect", "machine", "protocol", "testbench", "vectors")] name: &str,
+) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+    let read = Crate::read(&folder);
+    assert!(read.arrows().values().any(|to| !to.is_empty()), "nothing was read");
+    assert_eq!(faults(&read), Vec::<String>::new());
+}
+
+/// A crate of some files, by their module paths.
+fn of(files: &[(&str, &str)]) -> Crate {
+    let mut made = Crate::default();
+    for (at, text) in files {
+        made.take("made", at.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect(), text);
+    }
+    made
+}
+
+#[test]
+fn circles_are_found() {
+    let crate_ = of(&[
+        ("", "mod a; mod b; mod c; pub use b::B;"),
+        ("a", "use crate::B; struct A;"),
+        ("b", "pub struct B; fn f() -> crate::c::C { c() }"),
+        ("c", "pub use crate::a::A as C;"),
+    ]);
+    // What `c` offers is defined in `a`.
+    assert_eq!(faults(&crate_), ["rooms: a, b"]);
+    let crate_ = of(&[
+        ("a", "mod x; mod y; mod z;"),
+        ("a/x", "use super::y;"),
+        ("a/y", "use super::z::{self, Z};"),
+        ("a/z", "use super::super::a::x::X;"),
+    ]);
+    assert_eq!(faults(&crate_), ["files: a/x, a/y, a/z"]);
+}
+
+#[test]
+fn tests_and_other_crates_are_no_arrows() {
+    let crate_ = of(&[
+        ("a", "use std::b::B; #[cfg(test)] mod tests { use crate::b::B; } #[cfg(test)] use crate::b;"),
+        ("b", "use crate::a::A;"),
+    ]);
+    assert_eq!(faults(&crate_), Vec::<String>::new());
+}
