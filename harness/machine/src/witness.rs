@@ -530,7 +530,10 @@ impl Witness {
         let moves_sp = is_return && self.returns_elsewhere(sp, Some(pc));
         // A return instruction has taken its target from the stack.
         let popped = if is_return && self.links_on_stack { 8 } else { 0 };
-        let restored = self.restored.take().is_some_and(|restored| restored == sp || restored.wrapping_add(popped) == sp);
+        let restored = self
+            .restored
+            .take()
+            .is_some_and(|restored| restored == sp || restored.wrapping_add(popped) == sp);
         let left = self.left.take();
         let resumed = self.resumed.take();
         let from = resumed.unwrap_or(self.previous.pc);
