@@ -135,6 +135,22 @@ fn the_stops_of_a_spec_are_asked() {
 
 /// Memory is that of the stop, though the program has gone on: a stack of which
 /// most lies behind the snapshot, and is stored to all the time.
+/// Functions that leave for a landing pad say so before they have left. Whoever
+/// follows them is right, however many stops are asked about at a time.
+#[rstest]
+#[case::all("all")]
+#[case::some("40")]
+fn where_a_function_leaves_for_is_no_wrong_answer(#[case] stops: &str) {
+    let arguments = ["run", "--json", "--spec", "eh_return", "--toolchain", "gnu-2.47", "--unwinder", ENGINE];
+    let output = bench(&[&arguments[..], &["--stops-per-case", stops]].concat());
+    let report = json(&output);
+    assert_eq!((status(&output), &report["summary"]["unexpected"]), (0, &0.into()));
+    let cases = report["cases"].as_array().expect("cases");
+    // The stops at which they say so are not compared.
+    let unsettled = |case: &&Value| case["unwinder"]["nothing_compared"] != 0;
+    assert_eq!((cases.len(), cases.iter().filter(unsettled).count() > 0), (16, true));
+}
+
 #[test]
 fn what_is_read_is_as_it_was_at_the_stop() {
     let (status, report) = check("gnu-2.47/amd64/deep_recursion.O2", ENGINE, &["--stops-per-case", "20"]);

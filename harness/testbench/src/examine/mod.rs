@@ -13,7 +13,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use sframe_engine::PauthMask;
-use sframe_machine::{End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
+use sframe_machine::{End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
 
 use crate::compare::incremental::Walk;
 use crate::compare::{self, Disagreement, Truth, WalkEnd, Walked};
@@ -192,9 +192,6 @@ pub struct Examination {
     pub findings: Vec<Finding>,
     /// How many more there were than are kept, by verdict.
     pub findings_omitted: BTreeMap<Verdict, u64>,
-    /// Where rows and call stack disagreed until the program did what the rows
-    /// had said: verdicts and look-up addresses.
-    pub(crate) borne_out: BTreeSet<(Verdict, u64)>,
     /// What was seen at each breakpoint; none where it was not reached, with
     /// the number of arrivals.
     pub arrivals: Vec<(u32, Option<Arrival>)>,
@@ -223,6 +220,11 @@ pub(crate) trait Probe {
 
     /// Called after the comparison.
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>);
+
+    /// Called where frames have been left, at the first instruction after that.
+    fn left(&mut self, exit: Exit, moment: &Moment<'_>) {
+        let _ = (exit, moment);
+    }
 
     /// Called for each store: see [`Observer::store`].
     fn stored(&mut self, address: u64, len: u64) {
@@ -276,7 +278,6 @@ pub(crate) fn examine_with(
         }
     }
     let findings_omitted = examiner.findings.omitted().clone();
-    let places_borne_out = examiner.findings.places_borne_out();
     let mut findings = target.section_faults();
     findings.extend(target.without_consequences(examiner.findings.into_findings(target)));
     Ok(Examination {
@@ -293,7 +294,6 @@ pub(crate) fn examine_with(
         max_depth,
         findings,
         findings_omitted,
-        borne_out: places_borne_out,
         arrivals,
         deliveries,
         coverage: examiner.executed.coverage(target),
@@ -633,6 +633,9 @@ impl Observer for Examiner<'_, '_, '_> {
         self.stores.instruction(moment.time, moment.pc, *written);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);
         self.findings.follow(moment, self.target.executable().subject.abi());
+        if let (Some(exit), Some(probe)) = (moment.call_stack.exit(), &mut self.probe) {
+            probe.left(exit, moment);
+        }
         let (compares, flow) = self.follow_signal(moment);
         if matches!(flow, Flow::Signal(_)) {
             self.stores.interrupted();

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use sframe_machine::CallStack;
+use sframe_engine::Abi;
+use sframe_machine::{CallStack, Exit, Moment};
 use sframe_protocol::{Address, Hex, Stack, Stop};
 
 use crate::compare::{Disagreement, Truth, Value, WalkEnd, compare};
@@ -13,8 +14,7 @@ use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::Finding;
 use crate::spec::Verdict;
 use crate::target::Target;
-use crate::triage::Findings;
-use crate::triage::{Layouts, Scene, Triage, triage};
+use crate::triage::{Findings, Layouts, Says, Scene, Triage, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 
 use super::judge::{FaultFinding, Judge};
@@ -23,7 +23,7 @@ use super::session::Session;
 use super::shadow::Shadow;
 use super::{ExternalError, Shown, UnwinderReport};
 
-/// So many stops are in one request, at most.
+/// So many stops are in one request, or twice as many within a function between its calls.
 const STOPS: usize = 64;
 /// So many frames, unless it is one stop.
 const FRAMES: usize = 1 << 16;
@@ -33,6 +33,15 @@ const BYTES: usize = 8 << 20;
 const SNAPSHOT: u64 = 16 << 10;
 /// DWARF register numbers that are asked for.
 const REGISTERS: u32 = 96;
+
+/// Where control has landed that has left frames.
+#[derive(Clone, Copy, Debug)]
+struct Landing {
+    pc: u64,
+    sp: u64,
+    /// The number of calls that have not ended.
+    calls: usize,
+}
 
 /// A stop that waits for its answer, and what is true there.
 pub(super) struct Pending {
@@ -45,6 +54,8 @@ pub(super) struct Pending {
     pub(super) engine: (WalkEnd, Vec<Disagreement>),
     /// What other witnesses say of these.
     triages: Vec<Triage>,
+    /// How frames that were there have been left next, if not to callers.
+    landing: Option<Landing>,
 }
 
 impl Pending {
@@ -62,6 +73,15 @@ impl Pending {
 }
 
 impl Pending {
+    /// Whether an answer describes the place that its frame was about to leave for.
+    fn bears_out(&self, found: &Disagreement, abi: Option<Abi>) -> bool {
+        let frame = self.call_stack.records().len().checked_sub(found.frame + 1);
+        let left = |landing: &Landing| frame.is_some_and(|frame| frame >= landing.calls);
+        let says =
+            |landing: Landing| Says::of(found)?.is_borne_out(landing.pc, landing.sp, abi).then_some(());
+        self.landing.filter(left).and_then(says).is_some()
+    }
+
     /// What other witnesses say of a disagreement that the engine has, too.
     fn triage_of(&self, found: &Disagreement) -> Triage {
         let same = self.engine.1.iter().zip(&self.triages).find(|(engines, _)| *engines == found);
@@ -79,6 +99,10 @@ pub(super) struct Questions<'q, 'a> {
     shadow: Shadow,
     stops: Vec<Stop>,
     pending: Vec<Pending>,
+    /// The first of them since the last call or return.
+    straight: usize,
+    /// When the innermost call was made.
+    innermost: Option<u64>,
     waiting_frames: usize,
     waiting_bytes: usize,
     asked: u64,
@@ -114,6 +138,8 @@ impl<'q, 'a> Questions<'q, 'a> {
             shadow: Shadow::default(),
             stops: Vec::new(),
             pending: Vec::new(),
+            straight: 0,
+            innermost: None,
             waiting_frames: 0,
             waiting_bytes: 0,
             asked: 0,
@@ -171,11 +197,12 @@ impl<'q, 'a> Questions<'q, 'a> {
         let (mut agree, mut frames, mut fp_untold, mut ends) = (0, 0, 0, WalkEnds::default());
         let start = Instant::now();
         let (mut asked, mut nothing_compared) = (0, 0);
+        let abi = target.executable().subject.abi();
         let result = session.unwind(stops, &read, &mut |index, answer| {
             let pending = &pending[index];
             asked += 1;
             let judged = answer.and_then(|answer| Ok((judge.judge(pending, &answer)?, answer.end.message)));
-            let (judged, message) = match judged {
+            let (mut judged, message) = match judged {
                 Ok(judged) => judged,
                 Err(fault) => {
                     ends.count(WalkEnd::Disagreed);
@@ -184,6 +211,15 @@ impl<'q, 'a> Questions<'q, 'a> {
                     return;
                 }
             };
+            let all = judged.own.len() + judged.shared.len() + judged.unclear.len();
+            for found in [&mut judged.own, &mut judged.shared, &mut judged.unclear] {
+                found.retain(|found| !pending.bears_out(found, abi));
+            }
+            if all > 0 && judged.own.is_empty() && judged.shared.is_empty() && judged.unclear.is_empty() {
+                // Where it leads was not settled yet.
+                nothing_compared += 1;
+                return;
+            }
             if judged.end.has_compared(pending.call_stack.depth()) {
                 frames += judged.frames;
                 fp_untold += judged.fp_untold;
@@ -221,6 +257,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         self.error = self.error.take().or(result.err());
         self.stops.clear();
         self.pending.clear();
+        self.straight = 0;
         self.shadow.settle();
         (self.waiting_frames, self.waiting_bytes) = (0, 0);
     }
@@ -228,11 +265,8 @@ impl<'q, 'a> Questions<'q, 'a> {
     /// All that came of it.
     pub(super) fn finish(mut self, mut examination: Examination) -> Shown {
         self.ask();
-        // Nobody was asked there, or had to know yet.
-        let borne_out = self.shared.leave_out(&examination.borne_out);
+        // Nobody was asked there.
         self.walk_ends.unsettled = examination.walk_ends.unsettled;
-        self.walk_ends.disagreed -= borne_out;
-        self.nothing_compared += borne_out;
         let hello = self.session.hello.clone();
         let report = UnwinderReport {
             name: hello.name,
@@ -303,7 +337,13 @@ impl Probe for Questions<'_, '_> {
             return;
         }
         let depth = truth.call_stack.depth();
-        if self.stops.len() == STOPS
+        let innermost = truth.call_stack.records().last().map(|call| call.since);
+        if innermost > std::mem::replace(&mut self.innermost, innermost) {
+            self.straight = self.pending.len();
+        }
+        // What is about to leave frames is not asked about before it has.
+        let is_within = self.straight < self.pending.len() && self.stops.len() < 2 * STOPS;
+        if (self.stops.len() >= STOPS && !is_within)
             || self.waiting_frames.saturating_add(depth) > FRAMES
             || self.waiting_bytes.saturating_add(self.shadow.later_bytes()) > BYTES
         {
@@ -325,7 +365,16 @@ impl Probe for Questions<'_, '_> {
         self.stops.push(Stop { pc: Address(truth.pc), registers, stack });
         let call_stack = truth.call_stack.clone();
         let Truth { pc, sp, fp, red_zone, .. } = *truth;
-        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages });
+        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages, landing: None });
+    }
+
+    fn left(&mut self, exit: Exit, moment: &Moment<'_>) {
+        if exit == Exit::Landing {
+            let calls = moment.call_stack.records().len();
+            let landing = Landing { pc: moment.pc, sp: moment.sp, calls };
+            self.pending[self.straight..].iter_mut().for_each(|pending| pending.landing = Some(landing));
+        }
+        self.straight = self.pending.len();
     }
 
     fn stored(&mut self, address: u64, len: u64) {

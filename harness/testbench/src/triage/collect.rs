@@ -1,6 +1,6 @@
 //! Disagreements, gathered by place and made readable.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{
@@ -237,25 +237,6 @@ impl Findings {
         &self.omitted
     }
 
-    /// The disagreements each of which the program has borne out, by verdict and
-    /// look-up address. They are no findings.
-    pub(crate) fn places_borne_out(&self) -> BTreeSet<(Verdict, u64)> {
-        let is_borne_out = |found: &&Found| found.borne_out == found.hits;
-        let place = |found: &Found| (found.disagreement.verdict, found.disagreement.address.get());
-        self.found.iter().filter(is_borne_out).map(place).collect()
-    }
-
-    /// Leaves out what is known not to be wrong; how often it was seen.
-    pub(crate) fn leave_out(&mut self, places: &BTreeSet<(Verdict, u64)>) -> u64 {
-        let mut count = 0;
-        for Found { disagreement, borne_out, hits, .. } in &mut self.found {
-            if places.contains(&(disagreement.verdict, disagreement.address.get())) {
-                count += *hits - std::mem::replace(borne_out, *hits);
-            }
-        }
-        count
-    }
-
     /// The findings in the order in which they were first seen.
     #[must_use]
     pub(crate) fn into_findings(self, target: &Target<'_>) -> Vec<Finding> {
@@ -267,7 +248,7 @@ impl Findings {
 /// What a row says of how its function leaves, where the call stack says
 /// something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Says {
+pub(crate) enum Says {
     /// It goes on there.
     GoesTo(u64),
     /// This is the CFA.
@@ -275,7 +256,7 @@ enum Says {
 }
 
 impl Says {
-    const fn of(disagreement: &Disagreement) -> Option<Self> {
+    pub(crate) const fn of(disagreement: &Disagreement) -> Option<Self> {
         match (disagreement.verdict, disagreement.got) {
             (Verdict::WrongRa, Value::Word(address)) => Some(Self::GoesTo(address)),
             (Verdict::WrongCfa, Value::Word(cfa)) => Some(Self::LeavesCfa(cfa)),
@@ -283,10 +264,11 @@ impl Says {
         }
     }
 
-    fn is_borne_out(self, moment: &Moment<'_>, abi: Option<Abi>) -> bool {
+    /// Whether control that has landed at a PC, with an SP, is what was said.
+    pub(crate) fn is_borne_out(self, pc: u64, sp: u64, abi: Option<Abi>) -> bool {
         match self {
-            Self::GoesTo(address) => moment.pc == address,
-            Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == moment.sp),
+            Self::GoesTo(address) => pc == address,
+            Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == sp),
         }
     }
 }
@@ -334,7 +316,7 @@ impl Claims {
         let leaving = std::mem::take(&mut self.leaving).into_iter();
         leaving
             .filter(|((_, says), _)| {
-                call_stack.exit() == Some(Exit::Landing) && says.is_borne_out(moment, abi)
+                call_stack.exit() == Some(Exit::Landing) && says.is_borne_out(moment.pc, moment.sp, abi)
             })
             .map(|((finding, _), count)| (finding, count))
             .collect()

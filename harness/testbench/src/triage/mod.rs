@@ -11,8 +11,8 @@ mod collect;
 mod instructions;
 mod stack;
 
-pub(crate) use collect::Findings;
 pub use collect::MOST_FINDINGS;
+pub(crate) use collect::{Findings, Says};
 
 use std::cell::RefCell;
 
