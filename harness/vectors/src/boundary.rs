@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::expect::{Fde, Row};
+use crate::expect::{Fde, Question, Row};
 use crate::names::PcType;
 use crate::number::Address;
-use crate::question::Question;
 
 /// The boundary PCs of functions: around the start and the end of each one and
 /// of its rows, and both ends as return addresses. The rows of a mask FDE have

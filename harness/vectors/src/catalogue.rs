@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::load::{Error, read_yaml};
+use crate::yaml::{Error, read_yaml};
 
 /// The names that vectors may use.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
 use crate::expect::{Answer, Fde, Lookup, Reject, Row};
-use crate::load::Vector;
 use crate::names::RejectKind;
+use crate::vector::Vector;
 use serde::Serialize;
 
 /// What a difference is about.

@@ -5,7 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::equation::{Equation, Recovery};
 use crate::names::{Abi, FdeType, FreType, PauthKey, PcType, RejectKind};
 use crate::number::Address;
-use crate::question::Question;
+
+/// A PC to be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Question {
+    /// The PC.
+    pub pc: Address,
+    /// Whether it is a return address, which is looked up by the byte before it.
+    pub return_address: bool,
+}
 
 /// A rejection.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::boundary::boundaries;
 use crate::catalogue::Catalogue;
-use crate::expect::{Answer, Fde, Header, Lookup, Reject, Row};
+use crate::expect::{Answer, Fde, Header, Lookup, Question, Reject, Row};
 use crate::names::RejectKind;
 use crate::number::{Address, Hex};
-use crate::question::Question;
 use crate::section::SectionSource;
 use crate::step::Step;
+use crate::vector::Vector;
+use crate::yaml::{Error, read};
 
 /// The list of readings, which lies among the vectors.
 const READINGS: &str = "readings.yaml";
@@ -26,35 +26,6 @@ pub struct Suite {
     pub catalogue: Catalogue,
     /// The vectors, in the order of their IDs.
     pub vectors: Vec<Vector>,
-}
-
-/// A section and what a reader must answer.
-#[derive(Clone, Debug)]
-pub struct Vector {
-    /// Folder and name: `flex/amd64-drap`.
-    pub id: String,
-    /// What it shows.
-    pub summary: String,
-    /// The clauses that it proves, with their versions.
-    pub clauses: Vec<String>,
-    /// The readings that its answers depend on.
-    pub readings: Vec<String>,
-    /// Where the section is loaded.
-    pub address: u64,
-    /// The section.
-    pub bytes: Vec<u8>,
-    /// The same, field by field.
-    pub section: Option<SectionSource>,
-    /// Why it can't be opened.
-    pub reject: Option<Reject>,
-    /// Otherwise, its header.
-    pub header: Option<Header>,
-    /// Its functions, in the order of the section.
-    pub fdes: Vec<Fde>,
-    /// Look-ups.
-    pub lookups: Vec<Lookup>,
-    /// Steps.
-    pub steps: Vec<Step>,
 }
 
 #[derive(Deserialize)]
@@ -76,22 +47,6 @@ struct WrittenVector {
     lookups: Vec<Lookup>,
     #[serde(default)]
     steps: Vec<Step>,
-}
-
-/// A file that can't be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{}: {message}", path.display())]
-pub struct Error {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl Error {
-    fn new(path: &Path, message: impl Into<String>) -> Self {
-        Self { path: path.into(), message: message.into() }
-    }
 }
 
 impl Suite {
@@ -126,14 +81,6 @@ impl Vector {
     pub fn parse(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Self, Vec<Error>> {
         load(path, text, catalogue)
     }
-}
-
-fn read(path: &Path) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(|error| Error::new(path, format!("cannot be read: {error}")))
-}
-
-pub(crate) fn read_yaml<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
-    serde_yaml::from_str(&read(path)?).map_err(|error| Error::new(path, error.to_string()))
 }
 
 fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {

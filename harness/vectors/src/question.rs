@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::expect::Lookup;
-use crate::load::Vector;
+use crate::expect::{Lookup, Question};
 use crate::names::{Abi, ByteOrder};
 use crate::number::{Address, Hex};
 use crate::step::{Frame, Step};
+use crate::vector::Vector;
 
 /// Questions about a section. The vectors' manual, `corpus/vectors/README.md`,
 /// says what the words mean.
@@ -28,15 +28,6 @@ pub struct SectionQuestion {
     /// Frames to step from.
     #[serde(default)]
     pub steps: Vec<StepQuestion>,
-}
-
-/// A PC to be looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Question {
-    /// The PC.
-    pub pc: Address,
-    /// Whether it is a return address, which is looked up by the byte before it.
-    pub return_address: bool,
 }
 
 /// A frame to step from.

@@ -1,7 +1,7 @@
 //! Frame row entries (2.4): what is stored.
 
 use crate::error::{Clause, Error};
-use crate::read::{Bytes, FdeType, FreType, Version};
+use crate::read::{Bytes, FreType};
 
 /// Why a row, and so all rows behind it, can't be read.
 pub(super) enum Fault {

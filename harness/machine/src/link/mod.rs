@@ -1,17 +1,16 @@
 //! The machine as a dynamic linker.
 //!
 //! [`plan`] works out what has to be stored into a process's images, in
-//! [`symbols`] and [`relocate`]; [`prelude`] stores it and runs what runs
+//! [`symbols`] and [`relocate`]; the prelude stores it and runs what runs
 //! before the program; [`lazy`] binds calls when they are first made.
 //!
 //! Static executables relocate themselves: they are not touched.
 
 pub(crate) mod lazy;
-pub(crate) mod prelude;
 mod relocate;
 mod symbols;
 
-use crate::dynamic::Tables;
+use crate::image::dynamic::Tables;
 use crate::image::{Image, LoadError, malformed};
 use crate::places::Places;
 use lazy::Slots;

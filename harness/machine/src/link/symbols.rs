@@ -4,7 +4,7 @@ use goblin::elf::Sym;
 use goblin::elf::section_header::{SHN_ABS, SHN_UNDEF};
 use goblin::elf::sym::{STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_TLS, STV_DEFAULT};
 
-use crate::dynamic::Tables;
+use crate::image::dynamic::Tables;
 use crate::image::{Image, LoadError, malformed};
 
 /// What a reference may find.

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use sframe_inspect::text::Text;
 use sframe_testbench::report::{Baseline, Change, Comparison, Report, UnfitReport};
 
-use super::merge::{MAX_REPORT_BYTES, read_report};
+use super::report::{MAX_REPORT_BYTES, read_report};
 
 #[derive(Args)]
 pub(crate) struct BaselineCommand {

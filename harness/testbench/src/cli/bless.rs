@@ -2,6 +2,7 @@
 //!
 //! Frames are the truth, never what the unwinder under test says.
 
+use super::options::{Folders, MachineOptions};
 use sframe_inspect::command::{Failure, Status, print, write_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,8 +14,6 @@ use sframe_testbench::case::{Case, spec_name};
 use sframe_testbench::spec::bless;
 use sframe_testbench::suite::{Filter, Suite};
 use sframe_testbench::unwind::sframe_unwinder;
-
-use super::{Folders, MachineOptions};
 
 /// Rules, each with its number of places.
 type Rules = BTreeMap<String, u64>;

@@ -1,5 +1,6 @@
 //! `check`: one executable, without a spec.
 
+use super::options::MachineOptions;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::path::PathBuf;
 
@@ -18,8 +19,8 @@ use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::isolation::ChildOptions;
+use super::report;
 use super::unwinder::UnwinderStops;
-use super::{MachineOptions, report};
 
 #[derive(Args)]
 pub(crate) struct Check {

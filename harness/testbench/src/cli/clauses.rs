@@ -1,5 +1,6 @@
 //! `clauses`: the clauses of the specifications, and what proves them.
 
+use super::options::Folders;
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use std::fmt::Display;
 
@@ -8,8 +9,6 @@ use sframe_inspect::text::Text;
 use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
 use sframe_testbench::failure::of_documents;
 use sframe_testbench::suite::Suite;
-
-use super::Folders;
 
 #[derive(Args)]
 pub(crate) struct Clauses {

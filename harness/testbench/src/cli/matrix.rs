@@ -1,5 +1,6 @@
 //! `matrix`: any toolchain against a reference.
 
+use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,8 +21,8 @@ use sframe_testbench::suite::{Filter, Suite, SuiteError};
 use sframe_testbench::yaml::suggest;
 
 use super::isolation::workers_of_strangers;
+use super::report;
 use super::run::{print_place, progress_bar, split, write};
-use super::{Folders, MachineOptions, report, set_jobs};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -54,7 +55,7 @@ pub(crate) struct Matrix {
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
     timeout: u32,
     /// How many compilers, and then cases, to run at once; 0 for one per processor.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
     /// Write matrix.md and matrix.json into this folder, and of the toolchains' own cases the files of `run --report`.
     #[arg(long, value_name = "DIR")]

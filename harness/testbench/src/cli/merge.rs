@@ -1,9 +1,10 @@
 //! `merge`: the reports of all shards of a run.
 
+use super::options::Folders;
+use super::report::read_report;
 use sframe_inspect::command::{Failure, Status, print, print_json, status};
-use sframe_inspect::file;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,7 +13,7 @@ use sframe_testbench::report::{Report, Style, merge, run_summary};
 use sframe_testbench::suite::journal;
 
 use super::baseline::{self, gate};
-use super::{Folders, report, run};
+use super::{report, run};
 
 #[derive(Args)]
 pub(crate) struct Merge {
@@ -75,15 +76,4 @@ impl Merge {
         Listings::of(joined.cases.iter().map(|case| case.id.as_str()), listings)
             .map_err(|error| unusable(&error))
     }
-}
-
-/// The largest report that is read, in bytes.
-pub(super) const MAX_REPORT_BYTES: u64 = 256 << 20;
-
-/// Reads `report.json`.
-pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
-    let unusable =
-        |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
-    let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
-    serde_json::from_slice(&bytes).map_err(|error| unusable(&format!("this is no report of a run: {error}")))
 }

@@ -10,19 +10,18 @@ mod man;
 mod matrix;
 mod merge;
 mod mutate;
+mod options;
 mod rebuild;
 mod report;
 mod run;
 mod unwinder;
 mod vectors;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use sframe_inspect::command::help as inspect_help;
 use sframe_inspect::command::{Convert, Diff, Dump, Failure, Lint, Status, tell_line, usage};
-use sframe_machine::{Options, Pattern};
 
 /// What users call.
 const PROGRAM: &str = "sframe-testbench";
@@ -90,45 +89,6 @@ enum Command {
     Worker,
 }
 
-/// Where corpus and specs lie.
-#[derive(Args)]
-struct Folders {
-    /// The folder of the corpus.
-    #[arg(long, value_name = "DIR", default_value = "corpus")]
-    corpus: PathBuf,
-    /// The folder of the specs.
-    #[arg(long, value_name = "DIR", default_value = "specs")]
-    specs: PathBuf,
-}
-
-/// How programs are started.
-#[derive(Args)]
-struct MachineOptions {
-    /// A program that executes more instructions is broken.
-    #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().budget,
-          value_parser = clap::value_parser!(u64).range(1..))]
-    budget: u64,
-    /// What uninitialised registers and stack hold. Verdicts must not depend on it.
-    #[arg(long, value_enum, default_value_t = PatternName::First)]
-    pattern: PatternName,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum PatternName {
-    First,
-    Second,
-}
-
-impl MachineOptions {
-    fn options(&self) -> Options {
-        let pattern = match self.pattern {
-            PatternName::First => Pattern::First,
-            PatternName::Second => Pattern::Second,
-        };
-        Options { budget: self.budget, pattern, ..Options::default() }
-    }
-}
-
 pub(crate) fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| tell_line(format_args!("error: a defect of the bench: {panic}"))));
     let status = std::panic::catch_unwind(|| execute().unwrap_or_else(|failure| failure.report()));
@@ -160,20 +120,4 @@ fn execute() -> Result<Status, Failure> {
         Command::Completions(command) => command.execute(),
         Command::Worker => isolation::worker(),
     }
-}
-
-/// A number of threads that a machine may have.
-fn parse_jobs(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(jobs) if jobs <= 1024 => Ok(jobs),
-        _ => Err("a number from 0 to 1024 is expected".to_owned()),
-    }
-}
-
-/// Sets the number of threads; 0 is one for each processor.
-fn set_jobs(jobs: usize) -> Result<(), Failure> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(jobs)
-        .build_global()
-        .map_err(|error| Failure::broken(format!("no threads: {error}")))
 }

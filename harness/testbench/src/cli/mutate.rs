@@ -1,5 +1,6 @@
 //! `mutate`: what the bench would catch.
 
+use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use sframe_inspect::command::{Failure, Status, print, print_json, status};
 use std::time::Instant;
 
@@ -9,7 +10,6 @@ use sframe_testbench::report::mutation_summary;
 use sframe_testbench::suite::Suite;
 
 use super::run::{Selection, progress_bar};
-use super::{Folders, MachineOptions, set_jobs};
 
 #[derive(Args)]
 pub(crate) struct Mutate {
@@ -29,7 +29,7 @@ pub(crate) struct Mutate {
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// How many builds to work on at once; 0 for one per processor.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
     /// Print the report as JSON instead of the summary.
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! `rebuild`: the corpus from its sources.
 
+use super::options::parse_jobs;
 use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
 use std::path::PathBuf;
 
@@ -23,7 +24,7 @@ pub(crate) struct Rebuild {
     #[arg(long)]
     check: bool,
     /// How many compilers to run at once; 0 for one per processor.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
 }
 

@@ -4,7 +4,9 @@ use sframe_inspect::command::Failure;
 use std::path::Path;
 
 use serde::Serialize;
+use sframe_inspect::file;
 use sframe_inspect::json;
+use sframe_testbench::report::Report;
 
 /// Makes the folder. Before the work, so that its result is not lost for this.
 pub(super) fn create(folder: &Path) -> Result<(), Failure> {
@@ -56,4 +58,15 @@ pub(super) fn clear(folder: &Path) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The largest report that is read, in bytes.
+pub(super) const MAX_REPORT_BYTES: u64 = 256 << 20;
+
+/// Reads `report.json`.
+pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
+    let unusable =
+        |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
+    let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
+    serde_json::from_slice(&bytes).map_err(|error| unusable(&format!("this is no report of a run: {error}")))
 }

@@ -1,5 +1,6 @@
 //! `run`: specs on the corpus.
 
+use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,8 @@ use sframe_testbench::unwind::sframe_unwinder;
 
 use super::baseline::{self, gate};
 use super::isolation::IsolationOptions;
+use super::report;
 use super::unwinder::UnwinderStops;
-use super::{Folders, MachineOptions, report, set_jobs};
 
 #[derive(Args)]
 pub(crate) struct Run {
@@ -37,7 +38,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     isolation: IsolationOptions,
     /// How many cases to run at once; 0 for one per processor.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = super::parse_jobs)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
     /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder,
     /// and cases.jsonl while the run goes on.

@@ -1,5 +1,6 @@
 //! `vectors`: hand-made sections, and what a reader makes of them.
 
+use super::options::Folders;
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use sframe_inspect::text::Text;
@@ -7,7 +8,6 @@ use sframe_testbench::external::{ExternalError, StopsPerCase};
 use sframe_testbench::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
 
-use super::Folders;
 use super::unwinder::UnwinderCommand;
 
 #[derive(Args)]

@@ -17,8 +17,9 @@ use rayon::prelude::*;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use super::made::Made;
 use super::manifest::{build_id, sha256};
-use super::rebuild::{Made, make_build};
+use super::rebuild::make_build;
 use super::steps::is_rust;
 use super::toolchain::AbiTools;
 use super::workshop::{Order, Versions, Workshop, write_error};

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use serde::Deserialize;
 use sframe_engine::Version;
 
+use super::made::Made;
 use super::manifest::{build_id, sha256};
-use super::rebuild::Made;
 use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain};
 use crate::target::files::Files;
 use sframe_inspect::convert::layout::Layout;

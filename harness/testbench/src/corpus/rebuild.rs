@@ -8,6 +8,7 @@ use object::{Object, ObjectSection};
 use rayon::prelude::*;
 
 use super::derive::{Derivation, derivations, derive};
+use super::made::{Made, Warning};
 use super::manifest::{build_id, sha256};
 use super::steps::is_rust;
 use super::workshop::{Order, Versions, Workshop, write_error};
@@ -68,16 +69,6 @@ pub enum Change {
     Removed,
 }
 
-/// A complaint that did not keep a build from being made.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub struct Warning {
-    /// The build's id.
-    pub id: String,
-    /// The complaint, without the names of temporary files.
-    pub message: String,
-}
-
 impl fmt::Display for Difference {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let change = match self.change {
@@ -104,15 +95,6 @@ struct Job<'a> {
     abi: &'a str,
     program: &'a Program,
     variant: &'static Variant,
-}
-
-/// One build that was made.
-pub(super) struct Made {
-    pub(super) build: Build,
-    pub(super) bytes: Vec<u8>,
-    /// The libraries' bytes, as the build lists them.
-    pub(super) libraries: Vec<Vec<u8>>,
-    pub(super) warnings: Vec<Warning>,
 }
 
 /// Compiles every program with every toolchain, derives the builds that are made

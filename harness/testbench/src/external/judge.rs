@@ -1,6 +1,6 @@
 //! What the answers of an unwinder are worth.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sframe_engine::{LookupAddress, Mangled, PauthKey, RecoveryRule, ReturnAddress, StepError, Tracked};
 use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
@@ -11,7 +11,6 @@ use crate::spec::Verdict;
 use crate::target::Target;
 use crate::unwind::{Backtrace, End, Frame};
 
-use super::copy;
 use super::probe::Pending;
 use super::process::Fault;
 
@@ -44,6 +43,13 @@ pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::R
         });
     }
     Ok(Open { abi, endian: abi.byte_order(), address_bits: cpu.address_bits, images })
+}
+
+/// A file for the unwinder: the very bytes that the machine has loaded.
+fn copy(folder: &Path, index: usize, bytes: &[u8]) -> std::io::Result<PathBuf> {
+    let path = folder.join(format!("image{index}"));
+    std::fs::write(&path, bytes)?;
+    Ok(path)
 }
 
 /// What an answer comes to.

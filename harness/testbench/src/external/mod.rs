@@ -7,6 +7,7 @@
 //!         -> session -> process: request, answers -> judge -> report
 //! ```
 
+mod command;
 mod judge;
 mod probe;
 pub(crate) mod process;
@@ -15,84 +16,23 @@ mod sample;
 mod session;
 mod shadow;
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
-use sframe_machine::{MachineError, Options};
-use sframe_protocol::{Hello, SectionAnswer, SectionQuestion};
+use sframe_machine::Options;
+use sframe_protocol::{Hello, SectionQuestion};
 
-use crate::examine::{Examination, Look, examine_with};
-use crate::finding::Finding;
+use crate::examine::{Look, examine_with};
 use crate::target::Target;
 use crate::unwind::sframe_unwinder;
 
+pub use command::RESTARTS;
+pub use command::{CommandLine, ExternalError};
 pub use process::Fault;
-pub use report::UnwinderReport;
+pub use report::{Shown, UnwinderReport};
 pub use sample::{FRAMES_PER_STOP, StopsPerCase};
-pub use session::RESTARTS;
+pub use session::Asked;
 
 use probe::Questions;
 use session::Session;
-
-/// A command that starts an unwinder.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct CommandLine {
-    words: Vec<String>,
-    timeout: Duration,
-}
-
-impl CommandLine {
-    /// How long an unwinder may take for an answer, where nobody says.
-    pub const TIMEOUT: Duration = Duration::from_secs(10);
-
-    /// Splits a command as a shell does, without expanding anything.
-    ///
-    /// # Errors
-    /// A quote is not closed, or there is no word.
-    pub fn parse(text: &str, timeout: Duration) -> Result<Self, ExternalError> {
-        let words = shlex::split(text).filter(|words| !words.is_empty());
-        let words = words.ok_or_else(|| ExternalError::Command(text.to_owned()))?;
-        Ok(Self { words, timeout })
-    }
-}
-
-/// Why an unwinder can't be asked, or no longer.
-#[derive(Debug, thiserror::Error)]
-pub enum ExternalError {
-    /// The command is none.
-    #[error("`{0}` is no command")]
-    Command(String),
-    /// Its program can't be started.
-    #[error("{program} can't be started: {error}")]
-    Start {
-        /// The program.
-        program: String,
-        /// What the system says.
-        error: std::io::Error,
-    },
-    /// It speaks another version of the protocol.
-    #[error("the unwinder speaks version {theirs} of the protocol, this bench {}", sframe_protocol::VERSION)]
-    Version {
-        /// The version.
-        theirs: u32,
-    },
-    /// It can't do what is asked, and says so.
-    #[error("the unwinder doesn't support this: {0}")]
-    Unsupported(String),
-    /// It does wrong before anything was asked.
-    #[error("the unwinder doesn't come up: {0}")]
-    Fault(#[from] Fault),
-    /// It had to be started too often.
-    #[error("the unwinder was started {RESTARTS} times again, and failed again: {0}")]
-    GivenUp(Fault),
-    /// The machine can't be set up.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
-    /// A file for it can't be written.
-    #[error("a copy of an image can't be written: {0}")]
-    Copy(std::io::Error),
-}
 
 /// An unwinder under test in a process of its own.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -101,21 +41,6 @@ pub struct External {
     hello: Hello,
     /// At how many stops it is asked.
     pub stops_per_case: StopsPerCase,
-}
-
-/// What a program has shown of an unwinder.
-#[derive(Debug)]
-pub struct Shown {
-    /// The program's run, as the engine of this project sees it.
-    pub examination: Examination,
-    /// The unwinder in numbers.
-    pub report: UnwinderReport,
-    /// Findings that the engine has at the same stops: those of the section.
-    pub shared: Vec<Finding>,
-    /// The other ones.
-    pub findings: Vec<Finding>,
-    /// Why it was not asked about everything.
-    pub error: Option<ExternalError>,
 }
 
 impl External {
@@ -188,22 +113,4 @@ impl Sections<'_> {
     pub const fn restarts(&self) -> u32 {
         self.0.restarts
     }
-}
-
-/// What came of a question about a section.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
-    /// The answer.
-    Answer(SectionAnswer),
-    /// Why the unwinder can't read such a section.
-    Unsupported(String),
-    /// What it has done wrong.
-    Fault(Fault),
-}
-
-/// A file for the unwinder: the very bytes that the machine has loaded.
-fn copy(folder: &std::path::Path, index: usize, bytes: &[u8]) -> std::io::Result<PathBuf> {
-    let path = folder.join(format!("image{index}"));
-    std::fs::write(&path, bytes)?;
-    Ok(path)
 }

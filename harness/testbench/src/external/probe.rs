@@ -17,11 +17,12 @@ use crate::target::Target;
 use crate::triage::{Findings, Layouts, Says, Scene, Triage, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 
+use super::command::ExternalError;
 use super::judge::{FaultFinding, Judge};
+use super::report::{Shown, UnwinderReport};
 use super::sample::{Sample, StopsPerCase};
 use super::session::Session;
 use super::shadow::Shadow;
-use super::{ExternalError, Shown, UnwinderReport};
 
 /// So many stops are in one request, or twice as many within a function between its calls.
 const STOPS: usize = 64;

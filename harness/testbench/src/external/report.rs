@@ -2,8 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::command::ExternalError;
 use crate::examine::{Examination, WalkEnds};
+use crate::finding::Finding;
 use sframe_inspect::text::Text;
+
+/// What a program has shown of an unwinder.
+#[derive(Debug)]
+pub struct Shown {
+    /// The program's run, as the engine of this project sees it.
+    pub examination: Examination,
+    /// The unwinder in numbers.
+    pub report: UnwinderReport,
+    /// Findings that the engine has at the same stops: those of the section.
+    pub shared: Vec<Finding>,
+    /// The other ones.
+    pub findings: Vec<Finding>,
+    /// Why it was not asked about everything.
+    pub error: Option<ExternalError>,
+}
 
 /// What an unwinder was asked about a program, in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]

@@ -4,16 +4,24 @@ use std::ops::Range;
 
 use sframe_protocol::{
     Answer, Backtrace, Hello, Hex, MAX_LINE, MAX_READ, Open, Read, Reply, Request, RequestHello,
-    SectionQuestion, Stop, VERSION,
+    SectionAnswer, SectionQuestion, Stop, VERSION,
 };
 
 use crate::spec::Verdict;
 
+use super::command::{CommandLine, ExternalError, RESTARTS};
 use super::process::{Fault, Process};
-use super::{Asked, CommandLine, ExternalError};
 
-/// After so many restarts in one case nothing more is asked.
-pub const RESTARTS: u32 = 32;
+/// What came of a question about a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// The answer.
+    Answer(SectionAnswer),
+    /// Why the unwinder can't read such a section.
+    Unsupported(String),
+    /// What it has done wrong.
+    Fault(Fault),
+}
 
 /// The memory of the program at each of the stops that are asked.
 pub(super) type ReadMemory<'r> = dyn Fn(usize, u64, u32) -> Option<Vec<u8>> + 'r;

@@ -5,11 +5,12 @@ use std::path::Path;
 use sframe_engine::write::{self, Section as Owned};
 use sframe_machine::Options;
 
+use super::equivalence::Reason;
 use super::equivalence::{give_the_same_values, mean_the_same};
 use super::mutation::{Mutation, mutations};
+use super::plan::{MutateError, Plan, rank, specs};
 use super::report::{Fate, Killer, MutationReport, Origin, Survivor};
 use super::trial::{Trial, Trials};
-use super::{MutateError, Plan, Reason, rank, specs};
 use crate::case::{Case, Extent, Outcome};
 use crate::compare::Truth;
 use crate::examine::Probe;

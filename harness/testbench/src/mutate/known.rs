@@ -9,7 +9,7 @@ use sframe_engine::InstructionPointer;
 use sframe_machine::Options;
 
 use super::equivalence::{give_the_same_values, mean_the_same};
-use super::rank;
+use super::plan::rank;
 use super::trial::Trials;
 use crate::case::{Case, Extent, Outcome};
 use crate::compare::Truth;

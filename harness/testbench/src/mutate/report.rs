@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Operator, Plan, Reason};
+use super::equivalence::Reason;
+use super::operator::Operator;
+use super::plan::Plan;
 use crate::finding::FindingRow;
 use crate::spec::Verdict;
 

@@ -2,7 +2,7 @@
 
 use sframe_engine::Abi;
 
-use super::{Inquiry, Values};
+use super::inquiry::{Inquiry, Values};
 
 /// What the record says that FP, or SP on s390x, points to. None where there
 /// is no place for one.

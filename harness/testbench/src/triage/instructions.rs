@@ -11,7 +11,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Base, Recovery, Row};
 
-use super::Values;
+use super::inquiry::Values;
 use crate::unwind::State;
 use sframe_inspect::instructions::{Disassembly, Instruction};
 

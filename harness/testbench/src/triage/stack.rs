@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sframe_engine::Recovery;
 
-use super::{Inquiry, place_of};
+use super::inquiry::{Inquiry, place_of};
 use crate::finding::{Address, Slot, StackView};
 
 /// So many words are shown around each that something is said of.

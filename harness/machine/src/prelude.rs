@@ -5,14 +5,14 @@ use std::cell::RefCell;
 
 use unicorn_engine::{Unicorn, uc_error};
 
-use super::{Initialiser, Plan};
 use crate::address_space::{AddressSpace, MapError, PAGE, Permissions};
 use crate::call_stack::Bottom;
 use crate::cpu::{Cpu, Link};
-use crate::machine::{self, Run};
+use crate::link::{Initialiser, Plan};
 use crate::outcome::{Broken, End};
 use crate::places::Places;
 use crate::process::{self, Pattern};
+use crate::run::{self, Run};
 
 impl Plan {
     fn is_empty(&self) -> bool {
@@ -137,7 +137,7 @@ impl Prelude<'_, '_, '_, '_> {
         }
         let sp = self.unicorn.reg_read(cpu.sp)?;
         self.run.borrow_mut().witness.start_again(sp, Bottom::Linker);
-        machine::execute(self.run, self.unicorn, function, nobody)?;
+        run::execute(self.run, self.unicorn, function, nobody)?;
         let pc = self.unicorn.reg_read(cpu.pc)?;
         if pc != nobody {
             // A hook has said why, unless the CPU stopped by itself.

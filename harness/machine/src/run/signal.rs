@@ -6,7 +6,9 @@ use std::ops::Range;
 use unicorn_engine::{Context, Unicorn, uc_error};
 
 use crate::cpu::{Chain, Link};
-use crate::machine::{Run, Trail};
+
+use super::Run;
+use super::trail::Trail;
 use crate::outcome::{Broken, End};
 use crate::witness::{Delivery, Place};
 

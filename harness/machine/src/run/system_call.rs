@@ -2,10 +2,10 @@
 
 use unicorn_engine::Unicorn;
 
+use super::Run;
+use super::signal::Pause;
 use crate::cpu::SystemCall;
-use crate::machine::Run;
 use crate::outcome::{Broken, End};
-use crate::signal::Pause;
 
 /// Longer output is cut.
 const OUTPUT_LIMIT: usize = 1 << 20;

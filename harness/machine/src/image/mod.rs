@@ -1,5 +1,7 @@
 //! What the loader maps: the program headers of an ELF executable or library.
 
+pub(crate) mod dynamic;
+
 use std::ops::Range;
 
 use goblin::elf::Header;
@@ -8,7 +10,7 @@ use goblin::elf::program_header::{PF_R, PF_W, PF_X, PT_INTERP, PT_LOAD, PT_PHDR,
 
 use crate::address_space::{PAGE, Permissions};
 use crate::cpu::{self, Cpu};
-use crate::dynamic::{self, Dynamic};
+use dynamic::Dynamic;
 
 /// Where position-independent executables are loaded.
 const PIE_BASE: u64 = 1 << 36;

@@ -1,0 +1,57 @@
+//! Which mutants are tried.
+
+use super::operator::Operator;
+use crate::case::{Case, spec_name};
+
+/// Which mutants are tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Only those of these operators; all where there are none.
+    pub operators: Vec<Operator>,
+    /// So many of them, chosen by the seed; all without it.
+    pub sample: Option<usize>,
+    /// The same seed chooses the same mutants.
+    pub seed: u64,
+    /// A fault of the comparison, to see that the score tells: it takes every
+    /// FP for right.
+    #[doc(hidden)]
+    pub ignores_fp: bool,
+}
+
+/// Why no score can be given.
+#[derive(Debug, thiserror::Error)]
+pub enum MutateError {
+    /// A build can't be read.
+    #[error("{build}: {reason}")]
+    Build {
+        /// The build.
+        build: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A case does not even pass with the true section.
+    #[error("{case} has to pass before its mutants say anything: {reason}")]
+    Case {
+        /// The case.
+        case: String,
+        /// What comes of it.
+        reason: String,
+    },
+}
+
+/// The position of a mutant in the order in which a seed takes them.
+pub(super) fn rank(seed: u64, build: &str, module: usize, index: usize) -> u64 {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = rustc_hash::FxHasher::default();
+    (seed, build, module as u64, index as u64).hash(&mut hasher);
+    // Neighbours are not to be chosen together.
+    let mut value = hasher.finish();
+    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+/// The specs of cases, for messages.
+pub(super) fn specs(cases: &[Case<'_>]) -> String {
+    cases.iter().map(|case| spec_name(case.source)).collect::<Vec<_>>().join(", ")
+}

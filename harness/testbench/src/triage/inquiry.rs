@@ -1,0 +1,226 @@
+//! A disagreement, and what is asked about it.
+
+use std::cell::RefCell;
+
+use sframe_engine::{Abi, Base, Found, LookupAddress, PauthKey, PauthMask, RecoveryRule, StepError};
+
+use super::instructions::Layouts;
+use crate::compare::{Disagreement, Truth, Value};
+use crate::finding::{Evidence, Side, Witness};
+use crate::spec::Verdict;
+use crate::target::{Module, Target};
+use crate::unwind::{End, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
+
+/// What is known at the moment of a disagreement.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene<'s, 'a> {
+    pub(crate) truth: &'s Truth<'s>,
+    pub(crate) viewpoint: &'s Viewpoint<'s>,
+    pub(crate) target: &'s Target<'a>,
+    /// What is known of the target's functions.
+    pub(crate) layouts: &'s RefCell<Layouts>,
+}
+
+/// What a disagreement is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DisputedValue {
+    Cfa,
+    Ra,
+    Fp,
+    /// Whether, and how, the return address is signed.
+    Signature,
+    /// Whether the caller was interrupted.
+    Signal,
+    /// Whether there is a caller.
+    Caller,
+    /// Which places values are read from.
+    Places,
+}
+
+impl DisputedValue {
+    pub(super) fn of(found: &Disagreement) -> Self {
+        match (found.verdict, found.got) {
+            (Verdict::WrongRa, Value::Signed(..)) => Self::Signature,
+            (Verdict::WrongRa, Value::Interrupted(..)) => Self::Signal,
+            (Verdict::WrongRa, _) => Self::Ra,
+            (Verdict::WrongFp, _) => Self::Fp,
+            (Verdict::WrongCfa | Verdict::BadMemory | Verdict::NoProgress, _) => Self::Cfa,
+            (Verdict::ByLuck, _) => Self::Places,
+            _ => Self::Caller,
+        }
+    }
+}
+
+/// What a witness says of a frame. None where it says nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Values {
+    pub(super) cfa: Option<u64>,
+    /// None within: there is no caller.
+    pub(super) ra: Option<Option<u64>>,
+    pub(super) fp: Option<u64>,
+    /// The key, if the return address is signed.
+    pub(super) signature: Option<Option<char>>,
+    pub(super) signal: Option<bool>,
+}
+
+impl Values {
+    /// Whether two witnesses say the same of a subject. None where one is silent.
+    pub(super) fn agree(&self, other: &Self, subject: DisputedValue) -> Option<bool> {
+        match subject {
+            DisputedValue::Cfa => Some(self.cfa? == other.cfa?),
+            DisputedValue::Ra => Some(self.ra? == other.ra?),
+            DisputedValue::Fp => Some(self.fp? == other.fp?),
+            DisputedValue::Signature => Some(self.signature? == other.signature?),
+            DisputedValue::Signal => Some(self.signal? == other.signal?),
+            DisputedValue::Caller => Some(self.ra?.is_some() == other.ra?.is_some()),
+            DisputedValue::Places => None,
+        }
+    }
+
+    pub(super) fn side(&self, truth: &Self, section: &Self, subject: DisputedValue) -> Option<Side> {
+        match (self.agree(truth, subject), self.agree(section, subject)) {
+            (Some(true), _) => Some(Side::CallStack),
+            (_, Some(true)) => Some(Side::Section),
+            (Some(false), _) => Some(Side::Neither),
+            (None, _) => None,
+        }
+    }
+}
+
+pub(super) struct Inquiry<'i, 'a> {
+    pub(super) found: &'i Disagreement,
+    pub(super) scene: &'i Scene<'i, 'a>,
+    pub(super) subject: DisputedValue,
+    pub(super) module: Option<&'i Module<'a>>,
+    pub(super) abi: Option<Abi>,
+    /// The FDE and row of the frame.
+    pub(super) row: Option<Found>,
+    pub(super) state: State,
+    pub(super) truth: Values,
+    pub(super) section: Values,
+    /// Whether the row says of the subject what CFI says, in the same rules.
+    /// Where it does not, it is no copy of it, and what is wrong with CFI is
+    /// no excuse for the row.
+    pub(super) copies_cfi: bool,
+    pub(super) evidence: Vec<Evidence>,
+}
+
+impl<'i, 'a> Inquiry<'i, 'a> {
+    pub(super) fn new(found: &'i Disagreement, scene: &'i Scene<'i, 'a>) -> Self {
+        let module = scene.target.module_at(found.address.get());
+        let mut inquiry = Self {
+            found,
+            scene,
+            subject: DisputedValue::of(found),
+            module,
+            abi: module.and_then(|module| module.subject.abi()),
+            row: scene.target.sections.lookup(found.address).ok().flatten(),
+            state: scene.truth.state(found.frame),
+            truth: Values::default(),
+            section: Values::default(),
+            copies_cfi: false,
+            evidence: Vec::new(),
+        };
+        inquiry.truth = inquiry.true_values();
+        inquiry.section = inquiry.read_section();
+        inquiry
+    }
+
+    pub(super) fn address(&self) -> LookupAddress {
+        self.found.address
+    }
+
+    /// The address in the terms of the file.
+    pub(super) fn plain_address(&self) -> u64 {
+        let bias = self.module.map_or(0, |module| module.image.bias);
+        self.address().get().wrapping_sub(bias)
+    }
+
+    pub(super) fn pauth(&self) -> PauthMask {
+        PauthMask::for_address_bits(self.scene.target.executable().image.cpu.address_bits)
+    }
+
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        self.scene.viewpoint.memory.read_u64(address)
+    }
+
+    pub(super) fn true_values(&self) -> Values {
+        let Some(call) = self.scene.truth.call_of(self.found.frame) else {
+            return Values { ra: Some(None), ..Values::default() };
+        };
+        let signature = match self.found.expected {
+            Value::Signed(_, key) => Some(key.map(letter)),
+            _ => None,
+        };
+        Values {
+            cfa: Some(call.cfa),
+            ra: Some(Some(call.return_address)),
+            fp: Some(call.caller_fp),
+            signature,
+            signal: Some(call.interrupted),
+        }
+    }
+
+    /// What this project's engine makes of the section, from what is true of
+    /// the frame.
+    pub(super) fn read_section(&mut self) -> Values {
+        let target = self.scene.target;
+        let bits = target.executable().image.cpu.address_bits;
+        let mut reader = SframeUnwinder::new(target.sections.clone(), bits);
+        let topmost = (self.found.frame == 0).then_some(self.scene.viewpoint);
+        let stepped = reader.step(&self.state, topmost, &|address| self.word(address));
+        let values = self.of_step(&stepped);
+        let says = match (&self.row, &stepped.caller) {
+            (_, Err(End::Failed(StepError::NoFde))) => "it has no FDE here".to_owned(),
+            (_, Err(End::Failed(error @ StepError::Malformed(_)))) => format!("it can't be decoded: {error}"),
+            (Some(found), _) => format!("row +{:#x}: {}", found.row.start, found.row),
+            (None, Err(end)) => format!("{end:?}"),
+            (None, Ok(_)) => "it has a row".to_owned(),
+        };
+        let agrees_with = match self.subject {
+            DisputedValue::Places => Some(Side::Section),
+            subject => Some(match values.agree(&self.truth, subject) {
+                Some(true) => Side::CallStack,
+                _ => Side::Section,
+            }),
+        };
+        self.evidence.push(Evidence { witness: Witness::Reader, says, agrees_with });
+        values
+    }
+
+    pub(super) fn of_step(&self, stepped: &Stepped) -> Values {
+        let ra = match &stepped.caller {
+            Ok(caller) => Some(Some(caller.pc.get())),
+            Err(End::Outermost) => Some(None),
+            Err(_) => None,
+        };
+        let is_mangled = self.row.as_ref().is_some_and(|found| found.row.mangled_ra);
+        let key = self.row.as_ref().map(|found| letter(found.fde.pauth_key));
+        Values {
+            cfa: stepped.cfa,
+            ra,
+            fp: stepped.caller.as_ref().ok().and_then(|caller| caller.fp.ok()),
+            signature: self.row.is_some().then_some(key.filter(|_| is_mangled)),
+            signal: self.row.as_ref().map(|found| found.fde.signal),
+        }
+    }
+}
+
+pub(super) const fn letter(key: PauthKey) -> char {
+    match key {
+        PauthKey::A => 'A',
+        PauthKey::B => 'B',
+    }
+}
+
+/// The address that a rule of a row computes or loads from, from what is true
+/// of the frame.
+pub(super) fn place_of(rule: &RecoveryRule, cfa: Option<u64>, state: &State) -> Option<u64> {
+    let base = match rule.base {
+        Base::Cfa => cfa?,
+        Base::Sp => state.sp,
+        Base::Fp => state.fp.ok()?,
+        Base::Register(_) => return None,
+    };
+    Some(base.wrapping_add_signed(rule.offset))
+}

@@ -1,0 +1,34 @@
+//! A vector, as it is loaded.
+
+use crate::expect::{Fde, Header, Lookup, Reject};
+use crate::section::SectionSource;
+use crate::step::Step;
+
+/// A section and what a reader must answer.
+#[derive(Clone, Debug)]
+pub struct Vector {
+    /// Folder and name: `flex/amd64-drap`.
+    pub id: String,
+    /// What it shows.
+    pub summary: String,
+    /// The clauses that it proves, with their versions.
+    pub clauses: Vec<String>,
+    /// The readings that its answers depend on.
+    pub readings: Vec<String>,
+    /// Where the section is loaded.
+    pub address: u64,
+    /// The section.
+    pub bytes: Vec<u8>,
+    /// The same, field by field.
+    pub section: Option<SectionSource>,
+    /// Why it can't be opened.
+    pub reject: Option<Reject>,
+    /// Otherwise, its header.
+    pub header: Option<Header>,
+    /// Its functions, in the order of the section.
+    pub fdes: Vec<Fde>,
+    /// Look-ups.
+    pub lookups: Vec<Lookup>,
+    /// Steps.
+    pub steps: Vec<Step>,
+}
