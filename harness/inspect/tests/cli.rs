@@ -32,7 +32,7 @@ const SOUND: &str = "corpus/builds/gnu-2.47/amd64/leaf.O2";
 #[case::dump(&["dump", SOUND], 0, "Contents of the SFrame section")]
 #[case::lint(&["lint", "corpus/builds/gnu-2.44/aarch64/leaf.O2"], 0, "0 errors")]
 #[case::no_difference(&["diff", "corpus/builds/gnu-2.44/aarch64/leaf.O2"], 0, "0 differences")]
-#[case::differences(&["diff", "corpus/builds/gnu-2.47/amd64/cold_paths.O2"], 1, "difference: ")]
+#[case::differences(&["diff", "corpus/builds/gnu-2.40/amd64/eh_return.O2"], 1, "difference: ")]
 #[case::convert(&["convert", SOUND, "--to", "3", "--output", "/dev/null"], 0, "carried over")]
 fn each_command_says_what_it_finds(#[case] arguments: &[&str], #[case] expected: i32, #[case] says: &str) {
     let output = inspect(arguments);
