@@ -10,9 +10,7 @@ use sframe_testbench::case::{NOTHING_COMPARED, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
-use sframe_testbench::report::{
-    CheckReport, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
-};
+use sframe_testbench::report::{CheckReport, Document, Style, check_summary};
 use sframe_testbench::target::Target;
 use sframe_testbench::target::files::{Files, FilesError};
 use sframe_testbench::truth::cross_check::Traces;
@@ -111,10 +109,7 @@ impl Check {
 
     fn write(&self, report: &CheckReport, listings: &Listings) -> Result<(), Failure> {
         let Some(folder) = &self.report else { return Ok(()) };
-        report::write_json(folder, "report.json", report)?;
-        report::write_json(folder, "report.sarif", &sarif_of_check(report, listings))?;
-        super::report::replace(folder, "summary.md", &markdown_of_check(report))?;
-        report::write_html(folder, html_of_check(report, listings))
+        report::write(folder, &Document::Check { report, listings })
     }
 
     /// Asks an unwinder in a process of its own.

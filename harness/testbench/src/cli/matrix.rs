@@ -13,16 +13,16 @@ use sframe_testbench::corpus::{
 };
 use sframe_testbench::examine::listings::Listings;
 use sframe_testbench::matrix::{
-    MatrixReport, Plan, References, Scope, ToolchainResult, markdown, programs_of, summary,
+    MatrixReport, Plan, References, Scope, ToolchainResult, programs_of, summary,
 };
-use sframe_testbench::report::Report;
+use sframe_testbench::report::{Document, Report};
 use sframe_testbench::spec::Abi;
 use sframe_testbench::suite::{Filter, Suite, SuiteError};
 use sframe_testbench::yaml::suggest;
 
 use super::isolation::workers_of_strangers;
 use super::report;
-use super::run::{print_place, progress_bar, split, write};
+use super::run::{print_place, progress_bar, split};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
@@ -123,13 +123,13 @@ impl Matrix {
         }
         let matrix = MatrixReport::new(results);
         if let Some(folder) = &self.report {
-            report::write_json(folder, "matrix.json", &matrix)?;
-            report::replace(folder, "matrix.md", &markdown(&matrix))?;
+            report::write(folder, &Document::Matrix { report: &matrix })?;
             let (reports, listings) = split(cases);
             let report = Report::new(reports);
             let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
-            write(&report, &listings, folder, work.path())?;
+            let corpus = work.path();
+            report::write(folder, &Document::Run { report: &report, listings: &listings, corpus })?;
         }
         if self.json {
             print_json(&matrix)?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use sframe_testbench::examine::listings::{Listing, Listings};
-use sframe_testbench::report::{Report, Style, merge, run_summary};
+use sframe_testbench::report::{Document, Report, Style, merge, run_summary};
 use sframe_testbench::suite::journal;
 
 use super::baseline::{self, gate};
@@ -46,7 +46,8 @@ impl Merge {
         let listings = if self.report.is_some() { self.listings(&joined)? } else { Listings::default() };
         if let Some(folder) = &self.report {
             report::create(folder)?;
-            run::write(&joined, &listings, folder, &self.folders.corpus)?;
+            let corpus = &self.folders.corpus;
+            report::write(folder, &Document::Run { report: &joined, listings: &listings, corpus })?;
         }
         if self.json {
             print_json(&joined)?;

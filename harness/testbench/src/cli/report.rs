@@ -3,10 +3,8 @@
 use sframe_inspect::command::Failure;
 use std::path::Path;
 
-use serde::Serialize;
 use sframe_inspect::file;
-use sframe_inspect::json;
-use sframe_testbench::report::Report;
+use sframe_testbench::report::{Document, FORMATS, Report};
 
 /// Makes the folder. Before the work, so that its result is not lost for this.
 pub(super) fn create(folder: &Path) -> Result<(), Failure> {
@@ -14,20 +12,17 @@ pub(super) fn create(folder: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::unusable(format!("error: {}: {error}", folder.display())))
 }
 
-/// Writes a document as JSON.
-pub(super) fn write_json(folder: &Path, name: &str, document: &impl Serialize) -> Result<(), Failure> {
-    let text = json::pretty(document).map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
-    replace(folder, name, &text)
-}
-
-/// Writes the page.
-pub(super) fn write_html(folder: &Path, page: Result<String, serde_json::Error>) -> Result<(), Failure> {
-    let page = page.map_err(|error| Failure::broken(format!("error: report.html: {error}")))?;
-    replace(folder, "report.html", &page)
+/// Writes a document in all forms that there are of it.
+pub(super) fn write(folder: &Path, document: &Document<'_>) -> Result<(), Failure> {
+    for (name, text) in FORMATS.iter().filter_map(|format| (format.write)(document)) {
+        let text = text.map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
+        replace(folder, name, &text)?;
+    }
+    Ok(())
 }
 
 /// Writes a file that is whole whenever it is there.
-pub(super) fn replace(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
+fn replace(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
     let path = folder.join(name);
     let part = folder.join(format!("{name}.part"));
     std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|error| {
@@ -46,9 +41,7 @@ pub(super) fn begin(folder: &Path) -> Result<(), Failure> {
 /// Removes reports that an earlier run or check has left: where this one comes
 /// to no end, they are not to be taken for its own.
 pub(super) fn clear(folder: &Path) -> Result<(), Failure> {
-    for name in
-        ["report.html", "report.json", "report.sarif", "junit.xml", "summary.md", "matrix.json", "matrix.md"]
-    {
+    for name in FORMATS.iter().flat_map(|format| format.files) {
         let path = folder.join(name);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -11,9 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_testbench::examine::listings::{Listing, Listings};
-use sframe_testbench::report::{
-    Report, RunIdentity, Style, html, junit, markdown, run_summary, sarif, unwinder_summary,
-};
+use sframe_testbench::report::{Document, Report, RunIdentity, Style, run_summary, unwinder_summary};
 use sframe_testbench::spec::Abi;
 use sframe_testbench::suite::journal::{Header, Journal, JournalError};
 use sframe_testbench::suite::shard::Shard;
@@ -124,7 +122,8 @@ impl Run {
         if let Some(folder) = self.report.as_deref().filter(|_| is_kept) {
             let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
-            write(&report, &listings, folder, &self.folders.corpus)?;
+            let corpus = &self.folders.corpus;
+            report::write(folder, &Document::Run { report: &report, listings: &listings, corpus })?;
         }
         if self.json {
             print_json(&report)?;
@@ -175,22 +174,6 @@ pub(super) fn split(results: Vec<CaseResult>) -> (Vec<CaseReport>, HashMap<Strin
         report
     });
     (reports.collect(), listings)
-}
-
-/// Writes the reports of a run.
-pub(super) fn write(
-    report: &Report,
-    listings: &Listings,
-    folder: &Path,
-    corpus: &Path,
-) -> Result<(), Failure> {
-    report::write_json(folder, "report.json", report)?;
-    report::write_json(folder, "report.sarif", &sarif(report, listings, corpus))?;
-    report::write_html(folder, html(report, listings))?;
-    let xml = junit(report).map_err(|error| Failure::broken(format!("junit.xml: {error}")))?;
-    report::replace(folder, "junit.xml", &xml)?;
-    report::replace(folder, "summary.md", &markdown(report))?;
-    Ok(())
 }
 
 /// Says where the reports are.

@@ -6,11 +6,21 @@ use std::time::Duration;
 
 use super::Report;
 use super::diagnostic::{groups, not_shown};
+use super::format::{Document, Format, Written};
 use crate::case::{CaseReport, Outcome};
 use sframe_inspect::text::{Text, neutral};
 
 /// Of so many rows with findings a failure tells; report.json has all of them.
 const OF_A_CASE: usize = 64;
+
+pub(super) const FORMAT: Format = Format { files: &["junit.xml"], write };
+
+fn write(document: &Document<'_>) -> Option<Written> {
+    match *document {
+        Document::Run { report, .. } => Some(("junit.xml", junit(report).map_err(Into::into))),
+        Document::Check { .. } | Document::Matrix { .. } => None,
+    }
+}
 
 /// A run as JUnit XML: one suite for each toolchain and ABI. A failure's
 /// message is its first finding, and its text the others too. Times are those

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::diagnostic::{Style, groups, not_shown, quoted};
+use super::format::{Document, Format, Written};
 use super::summary::{IN_FULL, SHOWN, command_for, frames};
 use super::{CheckReport, Report};
 use crate::case::{CaseReport, Outcome};
@@ -25,6 +26,16 @@ const TEXT: usize = 2000;
 
 /// Characters of a line: a text, and what is said of it.
 const LINE: usize = TEXT + 200;
+
+pub(super) const FORMAT: Format = Format { files: &["summary.md", "matrix.md"], write };
+
+fn write(document: &Document<'_>) -> Option<Written> {
+    Some(match *document {
+        Document::Run { report, .. } => ("summary.md", Ok(markdown(report))),
+        Document::Check { report, .. } => ("summary.md", Ok(markdown_of_check(report))),
+        Document::Matrix { report } => ("matrix.md", Ok(crate::matrix::markdown(report))),
+    })
+}
 
 /// The summary of a run.
 #[must_use]

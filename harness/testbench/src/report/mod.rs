@@ -3,8 +3,10 @@
 mod baseline;
 mod diagnostic;
 mod document;
+mod format;
 mod html;
 mod identity;
+mod json;
 mod junit;
 mod markdown;
 mod merge;
@@ -21,6 +23,7 @@ use sha2::{Digest as _, Sha256};
 pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
 pub use diagnostic::Style;
 pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummary, SCHEMA};
+pub use format::{Document, FORMATS, Format, Written};
 pub use html::{html, html_of_check};
 pub use identity::{RunIdentity, RunOptions, Selection, UnwinderIdentity};
 pub use junit::junit;

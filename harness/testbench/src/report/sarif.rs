@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use sframe_inspect::sarif::{artifact, document, message, uri};
 
+use super::format::{Document, Format, Written};
 use super::html::{meaning, verdicts_of_findings};
 use super::{CheckReport, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome};
@@ -15,6 +16,17 @@ use crate::spec::Verdict;
 
 /// Of so many findings of a case there are results; a notification counts the others.
 const OF_A_CASE: usize = 1000;
+
+pub(super) const FORMAT: Format = Format { files: &["report.sarif"], write };
+
+fn write(document: &Document<'_>) -> Option<Written> {
+    let log = match *document {
+        Document::Run { report, listings, corpus } => sarif(report, listings, corpus),
+        Document::Check { report, listings } => sarif_of_check(report, listings),
+        Document::Matrix { .. } => return None,
+    };
+    Some(("report.sarif", super::json::text(&log)))
+}
 
 /// The findings of a run, known ones as suppressed results. `corpus` is the
 /// folder that its builds lie in.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::diagnostic::groups;
+use super::format::{Document, Format, Written};
 use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome};
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
@@ -113,6 +114,17 @@ struct Shown<'r> {
     hits: u64,
     known: Option<&'r str>,
     finding: &'r Finding,
+}
+
+pub(super) const FORMAT: Format = Format { files: &["report.html"], write };
+
+fn write(document: &Document<'_>) -> Option<Written> {
+    let page = match *document {
+        Document::Run { report, listings, .. } => html(report, listings),
+        Document::Check { report, listings } => html_of_check(report, listings),
+        Document::Matrix { .. } => return None,
+    };
+    Some(("report.html", page.map_err(Into::into)))
 }
 
 /// The page of a run.

@@ -1,0 +1,21 @@
+//! `report.json` and `matrix.json`: all that is known.
+
+use serde::Serialize;
+use sframe_inspect::json::pretty;
+
+use super::format::{Document, Format, Written};
+
+pub(super) const FORMAT: Format = Format { files: &["report.json", "matrix.json"], write };
+
+fn write(document: &Document<'_>) -> Option<Written> {
+    Some(match document {
+        Document::Run { report, .. } => ("report.json", text(report)),
+        Document::Check { report, .. } => ("report.json", text(report)),
+        Document::Matrix { report } => ("matrix.json", text(report)),
+    })
+}
+
+/// A document as the text of a file.
+pub(super) fn text(document: &impl Serialize) -> Result<String, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(pretty(document).map(|text| (*text).to_owned())?)
+}
