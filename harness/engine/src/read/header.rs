@@ -23,6 +23,9 @@ pub enum Version {
 }
 
 impl Version {
+    /// Every version, the oldest first.
+    pub const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
+
     /// The number in the preamble.
     #[must_use]
     pub const fn number(self) -> u8 {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use sframe_engine::{ByteOrder, Version};
 
 use super::exit::{Failure, Status};
+use super::parse_version;
 use super::{print, print_json, tell};
 
 /// The arguments of `convert`.
@@ -58,11 +59,6 @@ enum Source {
     Sframe,
     /// The DWARF call frame information in its .eh_frame section.
     EhFrame,
-}
-
-fn parse_version(text: &str) -> Result<Version, String> {
-    let version = text.parse().ok().and_then(Version::from_number);
-    version.ok_or_else(|| "the versions are 1, 2 and 3".to_owned())
 }
 
 /// What could not be carried over.

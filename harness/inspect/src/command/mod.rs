@@ -13,6 +13,8 @@ pub use dump::Dump;
 pub use exit::{Failure, Status};
 pub use lint::Lint;
 
+use sframe_engine::Version;
+
 use crate::json;
 use crate::text::Text;
 
@@ -29,6 +31,18 @@ pub fn usage(error: &clap::Error) -> Result<Status, Failure> {
     }
     print(&text)?;
     Ok(Status::AsExpected)
+}
+
+/// A version of the format, by its number.
+///
+/// # Errors
+/// There is no such version.
+pub fn parse_version(text: &str) -> Result<Version, String> {
+    let version = text.parse().ok().and_then(Version::from_number);
+    version.ok_or_else(|| {
+        let known = Version::ALL.map(|version| version.number().to_string());
+        format!("the versions are {}", known.join(", "))
+    })
 }
 
 /// Writes text to standard output. A reader that has gone away is no error.

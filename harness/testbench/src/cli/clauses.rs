@@ -1,7 +1,8 @@
 //! `clauses`: the clauses of the specifications, and what proves them.
 
 use super::options::Folders;
-use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_engine::Version;
+use sframe_inspect::command::{Failure, Status, parse_version, print, print_json};
 use std::fmt::Display;
 
 use clap::Args;
@@ -15,8 +16,8 @@ pub(crate) struct Clauses {
     #[command(flatten)]
     folders: Folders,
     /// Only clauses of this version of the specification.
-    #[arg(long = "version", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
-    sframe_version: Option<u8>,
+    #[arg(long = "version", value_name = "N", value_parser = parse_version)]
+    sframe_version: Option<Version>,
     /// Only clauses that bind this side: producer or consumer, or both at once.
     #[arg(long, value_name = "SIDE")]
     side: Option<Side>,
@@ -49,7 +50,7 @@ impl Clauses {
 
     fn chooses(&self, proved: &Proved<'_>) -> bool {
         let clause = proved.clause;
-        self.sframe_version.is_none_or(|version| clause.version == version)
+        self.sframe_version.is_none_or(|version| clause.version == version.number())
             && self.side.is_none_or(|side| clause.side == side || clause.side.bound().contains(&side))
             && (!self.unproved || !proved.missing.is_empty() || proved.verdict.is_finding())
     }

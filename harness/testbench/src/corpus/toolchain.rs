@@ -1,5 +1,6 @@
 //! Toolchains: how each is obtained and called.
 
+use sframe_engine::Version;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -178,7 +179,9 @@ impl Toolchain {
         if !toolchain.name.chars().all(|c| c.is_ascii_alphanumeric() || "_.+-".contains(c)) {
             return Err(invalid("a toolchain's name has letters, digits, and `_.+-` only".to_owned()));
         }
-        if let Some(version) = toolchain.sframe_version.filter(|version| !(1..=3).contains(version)) {
+        if let Some(version) =
+            toolchain.sframe_version.filter(|version| Version::from_number(*version).is_none())
+        {
             return Err(invalid(format!("SFrame has no version {version}")));
         }
         let compiles = toolchain.root.is_some() || !toolchain.flags.is_empty() || !toolchain.abis.is_empty();

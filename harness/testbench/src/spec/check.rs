@@ -1,5 +1,6 @@
 //! What a spec must fulfil beyond what its types can express.
 
+use sframe_engine::Version;
 use std::collections::BTreeSet;
 
 use sframe_machine::Options;
@@ -367,7 +368,7 @@ impl Check<'_> {
         });
         self.values(path, "variant", selector.variant.as_ref(), names);
         self.values(path, "sframe_version", selector.sframe_version.as_ref(), |version| {
-            (!(1..=3).contains(version)).then(|| format!("there is no SFrame version {version}"))
+            Version::from_number(*version).is_none().then(|| format!("there is no SFrame version {version}"))
         });
     }
 
