@@ -6,9 +6,10 @@ pub(crate) mod rules;
 use std::ops::Range;
 
 use sframe_engine::{
-    Base, InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, RecoveryRule, ReturnAddress, StepError,
-    Tracked,
+    Base, DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, RecoveryRule,
+    ReturnAddress, StepError, Tracked,
 };
+use sframe_inspect::instructions::Registers;
 use sframe_machine::{AuthenticationKey, Bottom, CallStack, Moment, Record};
 
 use crate::spec::{self, Verdict};
@@ -138,9 +139,8 @@ pub trait Rules {
     fn has_fde(&self, address: LookupAddress) -> bool;
     /// Whether the rules there need a register other than SP and FP.
     fn need_register(&self, address: LookupAddress) -> bool;
-    /// The registers that the rules there are based on, but for SP: bits by
-    /// their DWARF numbers.
-    fn bases(&self, address: LookupAddress) -> u64;
+    /// The registers that the rules there are based on, except SP.
+    fn bases(&self, address: LookupAddress) -> Registers;
     /// The addresses of the function there, if FP is unchanged at this one.
     fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>>;
     /// The rule for FP, if there is one.
@@ -276,7 +276,7 @@ pub enum Value {
     /// FP, which has been overwritten.
     OverwrittenFp,
     /// A register that no instruction has written since the function was called.
-    StaleRegister(u32),
+    StaleRegister(DwarfRegister),
     /// So many frames.
     Frames(usize),
     /// An end of the walk.

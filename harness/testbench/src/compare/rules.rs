@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use sframe_engine::{Base, LookupAddress, Recovery, RecoveryRule};
+use sframe_inspect::instructions::Registers;
 
 use crate::compare::Rules;
 use crate::target::sections::Sections;
@@ -29,25 +30,20 @@ impl Rules for Sections<'_> {
         ra || fp || found.row.cfa.as_ref().is_some_and(other)
     }
 
-    fn bases(&self, address: LookupAddress) -> u64 {
-        let mut bases = 0;
-        let Ok(Some(found)) = self.lookup(address) else { return bases };
+    fn bases(&self, address: LookupAddress) -> Registers {
+        let Ok(Some(found)) = self.lookup(address) else { return Registers::default() };
         let fp = self.at(address).map(|section| section.header().abi.fp());
         let rule = |recovery| match recovery {
             Recovery::Rule(rule) => Some(rule),
             Recovery::Unchanged | Recovery::Undefined => None,
         };
-        for rule in [found.row.cfa, rule(found.row.ra), rule(found.row.fp)].into_iter().flatten() {
-            let register = match rule.base {
-                Base::Fp => fp,
-                Base::Register(register) => Some(register),
-                Base::Sp | Base::Cfa => None,
-            };
-            if let Some(register) = register.filter(|register| register.0 < 64) {
-                bases |= 1 << register.0;
-            }
-        }
-        bases
+        let register = |rule: RecoveryRule| match rule.base {
+            Base::Fp => fp,
+            Base::Register(register) => Some(register),
+            Base::Sp | Base::Cfa => None,
+        };
+        let rules = [found.row.cfa, rule(found.row.ra), rule(found.row.fp)];
+        rules.into_iter().flatten().filter_map(register).collect()
     }
 
     fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>> {

@@ -23,7 +23,7 @@ use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
 use crate::target::Target;
 use crate::triage::Findings;
-use crate::triage::{Layouts, Scene};
+use crate::triage::{FrameLayouts, Scene};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::{CrossCheck, TraceCounts, Traces};
 use crate::truth::stores::{LastStores, Written};
@@ -344,7 +344,7 @@ struct Examiner<'e, 'a, 'p> {
     functions: FxHashSet<u64>,
     features: Features,
     findings: Findings,
-    layouts: RefCell<Layouts>,
+    layouts: RefCell<FrameLayouts>,
     executed: Executed,
     /// The first true frame at each instruction.
     frames_seen: FxHashMap<u64, TrueFrame>,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use sframe_engine::{LookupAddress, Mangled, PauthKey, RecoveryRule, ReturnAddress, StepError, Tracked};
+use sframe_inspect::instructions::Registers;
 use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 
 use crate::compare::{Disagreement, Rules, Truth, Value, WalkEnd, compare, frames_compared};
@@ -291,8 +292,8 @@ impl<F: Fn(LookupAddress) -> bool> Rules for OnlyFdes<F> {
         false
     }
 
-    fn bases(&self, _: LookupAddress) -> u64 {
-        0
+    fn bases(&self, _: LookupAddress) -> Registers {
+        Registers::default()
     }
 
     fn keep_fp(&self, _: LookupAddress) -> Option<std::ops::Range<u64>> {

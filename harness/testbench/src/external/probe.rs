@@ -14,7 +14,7 @@ use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::Finding;
 use crate::spec::Verdict;
 use crate::target::Target;
-use crate::triage::{Findings, Layouts, Says, Scene, Triage, triage};
+use crate::triage::{Findings, FrameLayouts, Says, Scene, Triage, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 
 use super::command::ExternalError;
@@ -114,7 +114,7 @@ pub(super) struct Questions<'q, 'a> {
     walk_ends: WalkEnds,
     /// Disagreements of the unwinder alone.
     own: Findings,
-    layouts: RefCell<Layouts>,
+    layouts: RefCell<FrameLayouts>,
     /// Those that the engine has, too.
     shared: Findings,
     /// Those where the engine has another one.

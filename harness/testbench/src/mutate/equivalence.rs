@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sframe_engine::{
-    Abi, Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Section,
+    Abi, Base, DwarfRegister, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, Section,
 };
 
 use super::trial::{Meaning, Use};
 use crate::spec::named::named;
-use sframe_inspect::instructions::{Disassembly, Instruction, Roles};
+use sframe_inspect::instructions::{Disassembly, Instruction, Registers};
 
 named! {
     /// Why a mutant is as right as the section that it was made of.
@@ -41,7 +41,7 @@ pub(super) fn mean_the_same(
         let same = |address: LookupAddress| Meaning::of(one, address) == Meaning::of(other, address);
         let behind = address.wrapping_add(instruction.len);
         same(sframe_engine::InstructionPointer(address).into())
-            && (!instruction.calls || same(sframe_engine::ReturnAddress(behind).into()))
+            && (!instruction.is_call() || same(sframe_engine::ReturnAddress(behind).into()))
     })
 }
 
@@ -76,17 +76,17 @@ pub(super) fn give_the_same_values(
         let Some(at) = instruction_at(code, of.address) else { return false };
         // A call has not come back: it counts as executed where its caller is asked.
         let end = if of.topmost { at } else { at + 1 };
-        let home = |recovery, is: fn(&Roles) -> bool, is_ra: bool| match recovery {
-            Recovery::Unchanged => Ways::of(code, abi, function.clone()).keep(at, !of.topmost, is),
+        let home = |recovery, register: Option<DwarfRegister>, is_ra: bool| match recovery {
+            Recovery::Unchanged => Ways::of(code, function.clone()).keep(at, !of.topmost, register),
             Recovery::Rule(RecoveryRule {
                 dereference: true, base: Base::Cfa | Base::Sp | Base::Fp, ..
             }) => {
                 // No function has its return address by chance.
-                let saves = |pc: &u64| code.at(*pc).is_some_and(|store| is(&store.copies));
+                let saves = |pc: &u64| code.at(*pc).is_some_and(|store| holds(store.uses, register));
                 is_ra || of.stored_by.iter().any(saves)
             }
             Recovery::Rule(RecoveryRule { dereference: false, base: Base::Register(_), .. }) => {
-                before(end).any(|instruction| is(&instruction.copies))
+                before(end).any(|instruction| holds(instruction.uses, register))
             }
             // Where every caller keeps FP at SP, it can be had from SP.
             Recovery::Rule(RecoveryRule {
@@ -96,20 +96,20 @@ pub(super) fn give_the_same_values(
             }) => of.callers_fp_is_sp,
             _ => false,
         };
-        let held = Neighbours { section: one, code, of, at, function: function.clone() };
+        let held = Neighbours { section: one, code, abi, of, at, function: function.clone() };
         let cfa_is_right = match old_cfa {
             Some(old) => {
                 old == cfa
                     || held.hold(Part::Cfa(cfa))
-                    || is_fixed(old, cfa, code, &places, of, fde.start..at)
+                    || is_fixed(abi, old, cfa, code, &places, of, fde.start..at)
             }
             None => cfa.is_some_and(|rule| rule.base == Base::Sp && !rule.dereference),
         };
         let signed_the_same = old_ra.is_none_or(|(_, old_key)| old_key == key);
         let ra_is_right = old_ra == Some((ra, key))
-            || (signed_the_same && home(ra, |roles| roles.ra, true))
+            || (signed_the_same && home(ra, abi.ra(), true))
             || held.hold(Part::Ra(ra, key));
-        let fp_is_right = old_fp == Some(fp) || home(fp, |roles| roles.fp, false) || held.hold(Part::Fp(fp));
+        let fp_is_right = old_fp == Some(fp) || home(fp, Some(abi.fp()), false) || held.hold(Part::Fp(fp));
         cfa_is_right && ra_is_right && fp_is_right
     })
 }
@@ -148,17 +148,17 @@ impl Part {
     /// Whether it gives the same behind an instruction as in front of it, if
     /// that stores to nothing that it reads. The CFA, RA and FP to be found
     /// are the same all through a function.
-    fn survives(self, instruction: &Instruction) -> bool {
-        let Instruction { writes, written, calls, .. } = instruction;
+    fn survives(self, abi: Abi, instruction: &Instruction) -> bool {
+        let keeps = |register| !instruction.defs.contains(register);
         match (self, self.rule().map(|rule| rule.base)) {
-            (Self::Ra(Recovery::Unchanged, _), _) => !writes.ra,
-            (Self::Fp(Recovery::Unchanged), _) => !writes.fp,
+            (Self::Ra(Recovery::Unchanged, _), _) => abi.ra().is_none_or(keeps),
+            (Self::Fp(Recovery::Unchanged), _) => keeps(abi.fp()),
             (_, None) => false,
             (_, Some(Base::Cfa)) => true,
-            (_, Some(Base::Sp)) => !writes.sp,
-            (_, Some(Base::Fp)) => !writes.fp,
+            (_, Some(Base::Sp)) => keeps(abi.sp()),
+            (_, Some(Base::Fp)) => keeps(abi.fp()),
             (_, Some(Base::Register(register))) => {
-                !calls && register.0 < 64 && written & 1 << register.0 == 0
+                !instruction.is_call() && register.0 < 64 && keeps(register)
             }
         }
     }
@@ -168,6 +168,7 @@ impl Part {
 struct Neighbours<'n> {
     section: &'n Section<'n>,
     code: &'n Disassembly,
+    abi: Abi,
     of: &'n Use,
     at: u64,
     function: std::ops::Range<u64>,
@@ -178,9 +179,9 @@ impl Neighbours<'_> {
     /// which or to which control goes straight, and nothing on the way changes
     /// what the part gives.
     fn hold(&self, part: Part) -> bool {
-        let goes_anywhere =
-            || self.code.within(self.function.clone()).any(|(_, other)| other.goes_anywhere());
-        (self.held_before(part) || self.will_hold(part)) && !goes_anywhere()
+        let jumps_anywhere =
+            || self.code.within(self.function.clone()).any(|(_, other)| other.is_indirect_branch());
+        (self.held_before(part) || self.will_hold(part)) && !jumps_anywhere()
     }
 
     fn held_before(&self, part: Part) -> bool {
@@ -190,8 +191,8 @@ impl Neighbours<'_> {
                 return false;
             };
             let Some(instruction) = self.code.at(before) else { return false };
-            let goes_on = before + instruction.len == at && !instruction.leaves();
-            if !goes_on || !part.survives(instruction) || self.of.stored_by.contains(&before) {
+            let comes_here = before + instruction.len == at && !instruction.is_terminator();
+            if !comes_here || !part.survives(self.abi, instruction) || self.of.stored_by.contains(&before) {
                 return false;
             }
             let is_target =
@@ -213,8 +214,8 @@ impl Neighbours<'_> {
             // Where a caller is asked, its call executes.
             let is_asked = at == self.at && !self.of.topmost;
             let may_store =
-                !is_asked && part.rule().is_some_and(|rule| rule.dereference) && instruction.may_store();
-            if instruction.leaves() || !part.survives(instruction) || may_store {
+                !is_asked && part.rule().is_some_and(|rule| rule.dereference) && instruction.may_store;
+            if instruction.is_terminator() || !part.survives(self.abi, instruction) || may_store {
                 return false;
             }
             at += instruction.len;
@@ -228,6 +229,12 @@ impl Neighbours<'_> {
     }
 }
 
+/// Whether a register is in a set. No register stands for AMD64's RA, which is
+/// in none.
+fn holds(registers: Registers, register: Option<DwarfRegister>) -> bool {
+    register.is_some_and(|register| registers.contains(register))
+}
+
 /// The start of the instruction that an address lies in.
 fn instruction_at(code: &Disassembly, address: u64) -> Option<u64> {
     let start = code.before(address.checked_add(1)?)?;
@@ -237,7 +244,6 @@ fn instruction_at(code: &Disassembly, address: u64) -> Option<u64> {
 /// The instructions of a function, and how control goes from one to another.
 struct Ways<'w> {
     code: &'w Disassembly,
-    abi: Abi,
     function: std::ops::Range<u64>,
     /// The jumps to an instruction.
     jumps: BTreeMap<u64, Vec<u64>>,
@@ -248,19 +254,20 @@ struct Ways<'w> {
 }
 
 impl<'w> Ways<'w> {
-    fn of(code: &'w Disassembly, abi: Abi, function: std::ops::Range<u64>) -> Self {
+    fn of(code: &'w Disassembly, function: std::ops::Range<u64>) -> Self {
         let mut jumps: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         let (mut anywhere, mut exits) = (Vec::new(), Vec::new());
-        for (from, exit) in code.within(function.clone()).filter(|(_, exit)| exit.calls || exit.leaves()) {
+        let leaves = |exit: &Instruction| exit.is_call() || exit.is_terminator();
+        for (from, exit) in code.within(function.clone()).filter(|(_, exit)| leaves(exit)) {
             exits.push(from);
-            if let Some(target) = exit.target().filter(|_| !exit.calls) {
+            if let Some(target) = exit.target() {
                 jumps.entry(target).or_default().push(from);
             }
-            if exit.goes_anywhere() {
+            if exit.is_indirect_branch() {
                 anywhere.push(from);
             }
         }
-        Self { code, abi, function, jumps, anywhere, exits }
+        Self { code, function, jumps, anywhere, exits }
     }
 
     /// The instructions that may have executed last before one. Where a jump
@@ -270,10 +277,10 @@ impl<'w> Ways<'w> {
     /// not there either, control comes back after it has left the function, by a
     /// call that ends elsewhere or a return that was computed.
     fn to(&self, at: u64) -> Vec<u64> {
-        let goes_on = |(before, instruction): &(u64, &Instruction)| {
-            before + instruction.len == at && instruction.goes_on(self.abi)
+        let comes_here = |(before, instruction): &(u64, &Instruction)| {
+            before + instruction.len == at && instruction.falls_through()
         };
-        let in_front = self.code.within(self.function.start..at).next_back().filter(goes_on);
+        let in_front = self.code.within(self.function.start..at).next_back().filter(comes_here);
         let mut before = self.jumps.get(&at).cloned().unwrap_or_default();
         before.extend(in_front.map(|(before, _)| before));
         let is_landing_pad = || self.code.at(at).is_some_and(Instruction::is_landing_pad);
@@ -291,12 +298,12 @@ impl<'w> Ways<'w> {
     /// every way to an instruction, or through it if it has executed: nothing
     /// has written it, or the last to do so has loaded it again. Each way has to
     /// be known back to there, or to the function's start.
-    fn keep(&self, at: u64, executed: bool, is: fn(&Roles) -> bool) -> bool {
+    fn keep(&self, at: u64, executed: bool, register: Option<DwarfRegister>) -> bool {
         // Of each of these, it is asked what has executed before it.
         let mut open = Vec::new();
         let mut seen = BTreeSet::new();
         let keeps = |last: u64, open: &mut Vec<u64>| match self.code.at(last) {
-            Some(writer) if is(&writer.writes) => writer.loads && !writer.calls,
+            Some(writer) if holds(writer.defs, register) => writer.reloads(),
             _ => {
                 open.push(last);
                 true
@@ -324,6 +331,7 @@ impl<'w> Ways<'w> {
 /// Whether two rules for the CFA are the same for as long as one stands for the
 /// other: both add to SP, FP or a copy of SP, and none of these changes there.
 fn is_fixed(
+    abi: Abi,
     one: Option<RecoveryRule>,
     other: Option<RecoveryRule>,
     code: &Disassembly,
@@ -332,6 +340,7 @@ fn is_fixed(
     before: std::ops::Range<u64>,
 ) -> bool {
     let at = before.end;
+    let (sp, fp) = (abi.sp(), abi.fp());
     let (Some(one), Some(other)) = (one, other) else { return false };
     if one.dereference || other.dereference {
         return false;
@@ -339,18 +348,18 @@ fn is_fixed(
     let is_copy = |rule: &RecoveryRule| match rule.base {
         Base::Sp | Base::Fp => true,
         Base::Cfa => false,
-        Base::Register(_) => code
-            .within(before.clone())
-            .any(|(_, Instruction { copies, .. })| copies.sp || (copies.fp && of.callers_fp_is_sp)),
+        Base::Register(_) => code.within(before.clone()).any(|(_, Instruction { uses, .. })| {
+            uses.contains(sp) || (uses.contains(fp) && of.callers_fp_is_sp)
+        }),
     };
     // The instructions around this one at which the rules differ, the last of
     // which may change something: what it does comes after.
-    let next = code.behind(at).filter(|next| places.contains(next));
+    let next = code.after(at).filter(|next| places.contains(next));
     // Where SP and FP are the same, one may be set to the other.
     let are_same = one.offset == other.offset;
-    let changes = code.at(at).is_some_and(|Instruction { writes, copies, .. }| {
-        let sets = (writes.sp && copies.fp) || (writes.fp && copies.sp);
-        (writes.sp || writes.fp) && !(are_same && sets)
+    let changes = code.at(at).is_some_and(|Instruction { defs, uses, .. }| {
+        let sets = (defs.contains(sp) && uses.contains(fp)) || (defs.contains(fp) && uses.contains(sp));
+        (defs.contains(sp) || defs.contains(fp)) && !(are_same && sets)
     });
     is_copy(&one) && is_copy(&other) && (next.is_none() || !changes)
 }
@@ -380,8 +389,8 @@ mod tests {
             [0x11, 0x35, 0x63, 0x8b, 0x99].map(text).map(|text| text.and_then(|text| text.split(' ').next())),
             ["notrack", "mov", "pop", "mov", "pop"].map(Some)
         );
-        let ways = Ways::of(code, Abi::Amd64, start..start + 0x9b);
-        let keeps = |at, executed| ways.keep(start + at, executed, |roles| roles.fp);
+        let ways = Ways::of(code, start..start + 0x9b);
+        let keeps = |at, executed| ways.keep(start + at, executed, Some(Abi::Amd64.fp()));
         // Instructions in front of it by address write FP, none on its way does.
         assert!(keeps(0x63, false) && text(0x35).is_some_and(|text| text.starts_with("mov ebp")));
         // To the end of all cases one goes that has written it.
@@ -395,8 +404,8 @@ mod tests {
         // Who comes to a block by no way that is known has left by any.
         let without_table = Ways { anywhere: Vec::new(), ..ways };
         assert_eq!(without_table.to(start + 0x5c), without_table.exits);
-        assert!(!without_table.keep(start + 0x63, false, |roles| roles.fp));
-        assert!(without_table.keep(start, false, |roles| roles.fp));
+        assert!(!without_table.keep(start + 0x63, false, Some(Abi::Amd64.fp())));
+        assert!(without_table.keep(start, false, Some(Abi::Amd64.fp())));
     }
 
     /// `mov [rsp + 8], edi; call leaf; add eax, [rsp + 8]; lea rsp, [rbp - 0x100]`,
@@ -422,7 +431,7 @@ mod tests {
         let holds = |part, at: u64, stored_by: &[u64]| {
             let address = at;
             let of = Use { address, topmost: true, callers_fp_is_sp: false, stored_by: stored_by.to_vec() };
-            Neighbours { section, code, of: &of, at, function: function.clone() }.hold(part)
+            Neighbours { section, code, abi: Abi::Amd64, of: &of, at, function: function.clone() }.hold(part)
         };
         // From the row before, past a store and a call.
         assert!(holds(sp_rule, by_fp, &[]) && holds(sp_rule, behind - 7, &[]));

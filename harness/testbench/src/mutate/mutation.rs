@@ -318,12 +318,12 @@ impl List<'_> {
         };
         let end = function.start.wrapping_add(function.size.into());
         let size = |end: u64| u32::try_from(end.wrapping_sub(function.start)).ok();
-        let sizes = [code.before(end), code.at(end).and(code.behind(end))];
+        let sizes = [code.before(end), code.at(end).and(code.after(end))];
         for size in sizes.into_iter().flatten().filter_map(size) {
             add(Operator::FunctionSize, Edit::Size(size));
         }
         add(Operator::FdeRemoved, Edit::RemoveFde);
-        for start in [code.before(function.start), code.behind(function.start)].into_iter().flatten() {
+        for start in [code.before(function.start), code.after(function.start)].into_iter().flatten() {
             add(Operator::FdeStart, Edit::Start(start));
         }
         let (other, rep_size) = match (function.pc_type, version) {
@@ -370,7 +370,7 @@ impl List<'_> {
             add(Operator::RowsSwapped, Edit::SwapRows);
         }
         let at = of.start.wrapping_add(row.start.into());
-        let starts = [code.before(at).filter(|start| *start >= of.start), code.behind(at)];
+        let starts = [code.before(at).filter(|start| *start >= of.start), code.after(at)];
         for start in starts.into_iter().flatten().filter_map(|start| u32::try_from(start - of.start).ok()) {
             add(Operator::RowStart, Edit::RowStart(start));
         }

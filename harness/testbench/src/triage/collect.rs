@@ -417,6 +417,7 @@ fn value(value: Value, target: &Target<'_>) -> String {
         }
         Value::OverwrittenFp => "FP, which the function has overwritten".to_owned(),
         Value::StaleRegister(register) => {
+            let register = register.0;
             format!("register {register}, which nothing has written since the function was called")
         }
         Value::Frames(1) => "1 frame".to_owned(),

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use sframe_engine::{Abi, Base, Found, LookupAddress, PauthKey, PauthMask, RecoveryRule, StepError};
 
-use super::instructions::Layouts;
+use super::frame_layout::FrameLayouts;
 use crate::compare::{Disagreement, Truth, Value};
 use crate::finding::{Evidence, Side, Witness};
 use crate::spec::Verdict;
@@ -18,7 +18,7 @@ pub(crate) struct Scene<'s, 'a> {
     pub(crate) viewpoint: &'s Viewpoint<'s>,
     pub(crate) target: &'s Target<'a>,
     /// What is known of the target's functions.
-    pub(crate) layouts: &'s RefCell<Layouts>,
+    pub(crate) layouts: &'s RefCell<FrameLayouts>,
 }
 
 /// What a disagreement is about.

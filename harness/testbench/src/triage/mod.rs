@@ -8,15 +8,15 @@
 
 mod chain;
 mod collect;
+mod frame_layout;
 mod inquiry;
-mod instructions;
 mod stack;
 
 pub use collect::MOST_FINDINGS;
 pub(crate) use collect::{Findings, Says};
 
+pub(crate) use frame_layout::FrameLayouts;
 pub(crate) use inquiry::Scene;
-pub(crate) use instructions::Layouts;
 
 use inquiry::{DisputedValue, Inquiry, Values, place_of};
 use sframe_engine::{Abi, Base, Found, LookupAddress, Recovery, StepError};
@@ -267,9 +267,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let Some(module) = target.module_at(store.pc) else { return false };
         let Some(instruction) = module.code().at(store.pc) else { return false };
         let saves = if is_fp {
-            instruction.copies.fp
+            self.abi.is_some_and(|abi| instruction.uses.contains(abi.fp()))
         } else {
-            instruction.copies.ra || (instruction.calls && self.abi == Some(Abi::Amd64))
+            match self.abi.and_then(Abi::ra) {
+                Some(ra) => instruction.uses.contains(ra),
+                None => instruction.is_call(),
+            }
         };
         if !saves {
             let says = format!(
@@ -427,7 +430,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let pc = if self.found.frame == 0 { address } else { module.code().before(address + 1)? };
         let extent = target.extent(start)?;
         let layout = self.scene.layouts.borrow_mut().at(self.abi?, module.code(), extent, pc)?;
-        let values = instructions::values(&layout, self.abi?, &self.state, &|address| self.word(address));
+        let values = frame_layout::values(&layout, self.abi?, &self.state, &|address| self.word(address));
         let mut says = format!("from the function's entry on: {layout}");
         let mut side = match self.subject {
             DisputedValue::Places => self.row.as_ref().and_then(|found| layout.side_of(&found.row)),

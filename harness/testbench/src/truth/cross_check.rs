@@ -264,7 +264,7 @@ impl Mismatch {
         let stored = stores.last(self.address).filter(|store| store.time > call.since);
         self.trace == Trace::ReturnAddresses
             && self.found.is_some_and(|found| at(found).is_some())
-            && stored.and_then(|store| at(store.pc)).is_some_and(|instruction| !instruction.calls)
+            && stored.and_then(|store| at(store.pc)).is_some_and(|instruction| !instruction.is_call())
     }
 
     fn describe(&self, moment: &Moment<'_>) -> String {

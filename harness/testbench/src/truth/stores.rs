@@ -3,10 +3,11 @@
 use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashMap;
+use sframe_engine::DwarfRegister;
 use sframe_machine::{CallStack, Record};
 
 use crate::target::Module;
-use sframe_inspect::instructions::Instruction;
+use sframe_inspect::instructions::{Instruction, Registers};
 
 /// The store that a word has its value from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,28 +32,34 @@ impl Store {
 /// What an instruction does to registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// Those that it writes, as bits by their DWARF numbers.
-    registers: u64,
+    /// Those that it writes.
+    registers: Registers,
     /// Whether it writes FP, and if so, whether with anything but what was saved.
     fp: Option<bool>,
     /// Those that it stores, if FP is not one of them: none for a constant.
-    stored: Option<u64>,
+    stored: Option<Registers>,
 }
 
 impl Written {
     /// Of an instruction that is not known.
-    const ANYTHING: Self = Self { registers: u64::MAX, fp: Some(false), stored: None };
+    const ANYTHING: Self = Self { registers: Registers::ALL, fp: Some(false), stored: None };
 
     /// Of the instruction at an address; of any, where none is known.
     pub(crate) fn at(module: Option<&Module<'_>>, address: u64) -> Self {
         let known = module.and_then(|module| Some((module, module.instruction(address)?)));
         let Some((module, instruction)) = known else { return Self::ANYTHING };
-        let Instruction { calls, written, writes, read, copies, loads, constant, .. } = instruction;
+        let Some(abi) = module.subject.abi() else { return Self::ANYTHING };
+        let Instruction { uses, defs, .. } = instruction;
         let symbol = module.subject.symbols.at(address.wrapping_sub(module.image.bias));
         let function = symbol.map_or(0, |(_, offset)| address.wrapping_sub(offset));
-        let restores = || !copies.sp && (loads || module.code().restores_fp(function, address, &instruction));
-        let stored = Some(read).filter(|read| !copies.fp && !calls && (*read != 0 || constant));
-        Self { registers: written, fp: writes.fp.then(|| !restores()), stored }
+        let restores = || {
+            let code = module.code();
+            !uses.contains(abi.sp())
+                && (instruction.reloads() || code.restores_fp(abi, function, address, &instruction))
+        };
+        let is_known = !uses.is_empty() || instruction.stores_constants();
+        let stored = Some(uses).filter(|_| is_known && !uses.contains(abi.fp()) && !instruction.is_call());
+        Self { registers: defs, fp: defs.contains(abi.fp()).then(|| !restores()), stored }
     }
 }
 
@@ -75,8 +82,7 @@ pub(crate) struct LastStores {
     words: FxHashMap<u64, Store>,
     /// The last store that nobody knows the bounds of.
     anywhere: Option<Store>,
-    /// When registers were written, by their DWARF numbers.
-    registers: Registers,
+    registers: LastWrites,
     /// Where FP was overwritten, unless it has been loaded again since: the last
     /// time in each call, the oldest first.
     overwritten: Vec<Overwritten>,
@@ -85,16 +91,23 @@ pub(crate) struct LastStores {
     calls: usize,
 }
 
+impl LastWrites {
+    fn of(&self, register: DwarfRegister) -> Option<u64> {
+        self.0.get(register.0 as usize).copied().flatten()
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Overwritten {
     time: u64,
     pc: u64,
 }
 
+/// When registers were written, by their DWARF numbers.
 #[derive(Debug)]
-struct Registers([Option<u64>; 64]);
+struct LastWrites([Option<u64>; 64]);
 
-impl Default for Registers {
+impl Default for LastWrites {
     fn default() -> Self {
         Self([None; 64])
     }
@@ -105,8 +118,8 @@ impl LastStores {
     /// stored by this one.
     pub(crate) fn instruction(&mut self, time: u64, pc: u64, written: Written) {
         self.executed();
-        let last = |number: usize| self.registers.0[number].unwrap_or(0);
-        let others_since = written.stored.map(|stored| bits(stored).map(last).max().unwrap_or(0));
+        let last = |register| self.registers.of(register).unwrap_or(0);
+        let others_since = written.stored.map(|stored| stored.iter().map(last).max().unwrap_or(0));
         self.now = Some(Store { time, pc, others_since });
         self.written = written;
     }
@@ -128,8 +141,8 @@ impl LastStores {
                 self.overwritten.push(Overwritten { time: now.time, pc: now.pc });
             }
         }
-        for number in bits(self.written.registers) {
-            self.registers.0[number] = Some(now.time);
+        for register in self.written.registers.iter() {
+            self.registers.0[register.0 as usize] = Some(now.time);
         }
     }
 
@@ -156,14 +169,8 @@ impl LastStores {
     }
 
     /// One of these registers that has not been written after a time.
-    pub(crate) fn unwritten(&self, registers: u64, time: u64) -> Option<u32> {
-        if registers == 0 {
-            return None;
-        }
-        (0..64).find(|number| {
-            let last = self.registers.0[*number as usize];
-            registers & 1 << number != 0 && last.is_none_or(|last| last <= time)
-        })
+    pub(crate) fn unwritten(&self, registers: Registers, time: u64) -> Option<DwarfRegister> {
+        registers.iter().find(|register| self.registers.of(*register).is_none_or(|last| last <= time))
     }
 
     /// The instruction that has overwritten FP after a time, if it has not been
@@ -196,14 +203,6 @@ impl LastStores {
     }
 }
 
-/// The numbers of the bits that are set.
-fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let lowest = mask.trailing_zeros() as usize;
-        (mask != 0).then(|| mask &= mask - 1).map(|()| lowest)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +216,10 @@ mod tests {
         assert_eq!(words(0x10, 0), 2..=2);
         assert_eq!(words(u64::MAX, 8), u64::MAX / 8..=u64::MAX / 8);
         assert_eq!(words(0, u64::MAX), 0..=u64::MAX / 8);
+    }
+
+    fn set(numbers: &[u32]) -> Registers {
+        numbers.iter().copied().map(DwarfRegister).collect()
     }
 
     fn moment(stores: &mut LastStores, time: u64, pc: u64) {
@@ -241,17 +244,17 @@ mod tests {
     #[test]
     fn registers_are_stale_until_they_are_written() {
         let mut stores = LastStores::default();
-        let written = Written { registers: 1 << 17 | 1 << 3, ..Written::default() };
+        let written = Written { registers: set(&[3, 17]), ..Written::default() };
         stores.instruction(3, 0x10, written);
-        assert_eq!(stores.unwritten(1 << 17, 2), Some(17));
+        assert_eq!(stores.unwritten(set(&[17]), 2), Some(DwarfRegister(17)));
         moment(&mut stores, 4, 0x14);
-        assert_eq!(stores.unwritten(1 << 17 | 1 << 3, 2), None);
-        assert_eq!(stores.unwritten(1 << 17, 3), Some(17));
-        assert_eq!(stores.unwritten(0, 4), None);
+        assert_eq!(stores.unwritten(set(&[3, 17]), 2), None);
+        assert_eq!(stores.unwritten(set(&[17]), 3), Some(DwarfRegister(17)));
+        assert_eq!(stores.unwritten(set(&[]), 4), None);
         stores.instruction(5, 0x18, written);
         stores.interrupted();
         moment(&mut stores, 6, 0x20);
-        assert_eq!(stores.unwritten(1 << 17, 3), Some(17));
+        assert_eq!(stores.unwritten(set(&[17]), 3), Some(DwarfRegister(17)));
     }
 
     #[test]
@@ -268,23 +271,23 @@ mod tests {
 
     #[test]
     fn another_register_that_is_stored_is_not_fp_until_it_is_written() {
-        let (rbx, rcx) = (1 << 3, 1 << 2);
+        let (none, rbx, rcx) = (set(&[]), set(&[3]), set(&[2]));
         let mut stores = LastStores::default();
         let mut store = |time, registers, stored| {
             stores.instruction(time, 0x10, Written { registers, fp: None, stored });
             stores.stored(0x100, 8);
             stores.last(0x100).map(|last| (last.is_not_fp(3), last.is_not_fp(4)))
         };
-        assert_eq!(store(4, 0, Some(rbx)), Some((true, true)));
+        assert_eq!(store(4, none, Some(rbx)), Some((true, true)));
         // What the instruction itself writes, it does behind the store.
         assert_eq!(store(4, rbx, Some(rbx)), Some((true, true)));
-        assert_eq!(store(5, 0, Some(rbx)), Some((false, true)));
-        assert_eq!(store(6, 0, Some(rbx | rcx)), Some((false, true)));
-        assert_eq!(store(7, 0, Some(rcx)), Some((true, true)));
+        assert_eq!(store(5, none, Some(rbx)), Some((false, true)));
+        assert_eq!(store(6, none, Some(set(&[2, 3]))), Some((false, true)));
+        assert_eq!(store(7, none, Some(rcx)), Some((true, true)));
         // A constant, and what is not known.
-        assert_eq!(store(8, 0, Some(0)), Some((true, true)));
-        assert_eq!(store(9, 0, None), Some((false, false)));
-        store(10, 0, Some(rcx));
+        assert_eq!(store(8, none, Some(none)), Some((true, true)));
+        assert_eq!(store(9, none, None), Some((false, false)));
+        store(10, none, Some(rcx));
         stores.interrupted();
         stores.stored(0x100, 8);
         assert_eq!(stores.last(0x100).map(|last| last.is_not_fp(3)), Some(false));

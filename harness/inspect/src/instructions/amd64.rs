@@ -1,0 +1,174 @@
+//! AMD64.
+
+use capstone::arch::x86::{ArchMode, X86Insn, X86OpMem, X86Operand, X86OperandType, X86Reg};
+use capstone::arch::{ArchDetail, BuildsCapstone, DetailsArchInsn};
+use capstone::{AccessType, Capstone, CsResult, Insn, InsnDetail, InsnGroupType, RegId};
+use sframe_engine::{Abi, DwarfRegister};
+
+use super::instruction::{Destination, Flow, Instruction, Operation, Place, Registers, Value};
+
+pub(super) fn decoder() -> CsResult<Capstone> {
+    Capstone::new().x86().mode(ArchMode::Mode64).detail(true).build()
+}
+
+/// The size of the words that are pushed and popped, in bytes.
+const WORD: i64 = 8;
+
+/// The DWARF number of a general register, or of the one that it is a part of
+/// (System V psABI for AMD64, 3.6.2).
+fn register(id: RegId) -> Option<DwarfRegister> {
+    use X86Reg::*;
+    let number = match id.0.into() {
+        X86_REG_RAX | X86_REG_EAX | X86_REG_AX | X86_REG_AL | X86_REG_AH => 0,
+        X86_REG_RDX | X86_REG_EDX | X86_REG_DX | X86_REG_DL | X86_REG_DH => 1,
+        X86_REG_RCX | X86_REG_ECX | X86_REG_CX | X86_REG_CL | X86_REG_CH => 2,
+        X86_REG_RBX | X86_REG_EBX | X86_REG_BX | X86_REG_BL | X86_REG_BH => 3,
+        X86_REG_RSI | X86_REG_ESI | X86_REG_SI | X86_REG_SIL => 4,
+        X86_REG_RDI | X86_REG_EDI | X86_REG_DI | X86_REG_DIL => 5,
+        X86_REG_RBP | X86_REG_EBP | X86_REG_BP | X86_REG_BPL => 6,
+        X86_REG_RSP | X86_REG_ESP | X86_REG_SP | X86_REG_SPL => 7,
+        id @ X86_REG_R8..=X86_REG_R15 => id - X86_REG_R8 + 8,
+        id @ X86_REG_R8D..=X86_REG_R15D => id - X86_REG_R8D + 8,
+        id @ X86_REG_R8W..=X86_REG_R15W => id - X86_REG_R8W + 8,
+        id @ X86_REG_R8B..=X86_REG_R15B => id - X86_REG_R8B + 8,
+        _ => return None,
+    };
+    Some(DwarfRegister(number))
+}
+
+/// A register with all its 64 bits.
+fn whole_register(operand: &X86Operand) -> Option<DwarfRegister> {
+    match operand.op_type {
+        X86OperandType::Reg(id) if operand.size == 8 => register(id),
+        _ => None,
+    }
+}
+
+fn place(memory: X86OpMem) -> Option<Place> {
+    let is_plain = memory.index() == RegId::INVALID_REG && memory.segment() == RegId::INVALID_REG;
+    let base = register(memory.base()).filter(|_| is_plain)?;
+    Some(Place { base, offset: memory.disp(), writeback: 0 })
+}
+
+pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction: &mut Instruction) {
+    let ArchDetail::X86Detail(x86) = detail.arch_detail() else { return };
+    let id = X86Insn::from(decoded.id().0);
+    let operands: Vec<X86Operand> = x86.operands().collect();
+    instruction.flow = flow(id, detail, &operands);
+    instruction.operation = operation(id, &operands);
+    instruction.defs.extend(detail.regs_write().iter().filter_map(|id| register(*id)));
+    for operand in &operands {
+        let X86OperandType::Reg(id) = operand.op_type else { continue };
+        // An operand without an access may be accessed in either way.
+        if operand.access.is_none_or(AccessType::is_writable) {
+            instruction.defs.extend(register(id));
+        }
+        if operand.access.is_none_or(AccessType::is_readable) {
+            instruction.uses.extend(register(id));
+        }
+    }
+    if let X86Insn::X86_INS_LEA = id {
+        // It computes an address, and reads nothing from there.
+        let registers = |operand: &X86Operand| match operand.op_type {
+            X86OperandType::Mem(memory) => [register(memory.base()), register(memory.index())],
+            _ => [None; 2],
+        };
+        instruction.uses.extend(operands.iter().flat_map(registers).flatten());
+    }
+    // The decoder has `test` write its first operand.
+    if let X86Insn::X86_INS_CMP | X86Insn::X86_INS_TEST = id {
+        instruction.uses.extend(instruction.defs.iter());
+        instruction.defs = Registers::default();
+    }
+    if instruction.is_call() {
+        instruction.defs.remove(Abi::Amd64.sp());
+    }
+    instruction.may_store = may_store(id, instruction, &operands);
+}
+
+fn flow(id: X86Insn, detail: &InsnDetail<'_>, operands: &[X86Operand]) -> Flow {
+    use X86Insn::*;
+    let address = match operands {
+        [X86Operand { op_type: X86OperandType::Imm(address), .. }] => Some(address.cast_unsigned()),
+        _ => None,
+    };
+    let is_in = |group: u32| detail.groups().iter().any(|id| u32::from(id.0) == group);
+    let to = address.map_or(Destination::Indirect, Destination::Address);
+    match id {
+        X86_INS_CALL | X86_INS_LCALL => Flow::Call(address),
+        X86_INS_JMP | X86_INS_LJMP => Flow::Jump { to, is_conditional: false },
+        X86_INS_UD0 | X86_INS_UD1 | X86_INS_UD2 | X86_INS_HLT => Flow::Trap,
+        _ if is_in(InsnGroupType::CS_GRP_RET) || is_in(InsnGroupType::CS_GRP_IRET) => {
+            Flow::Jump { to: Destination::Caller, is_conditional: false }
+        }
+        X86_INS_LOOP | X86_INS_LOOPE | X86_INS_LOOPNE | X86_INS_XBEGIN => {
+            Flow::Jump { to, is_conditional: true }
+        }
+        _ if is_in(InsnGroupType::CS_GRP_JUMP) => Flow::Jump { to, is_conditional: true },
+        _ => Flow::Next,
+    }
+}
+
+fn operation(id: X86Insn, operands: &[X86Operand]) -> Operation {
+    use X86Insn::*;
+    use X86OperandType::{Imm, Mem};
+    let sp = Abi::Amd64.sp();
+    let value = |operand: &X86Operand| match operand.op_type {
+        Imm(_) => Value::Constant,
+        X86OperandType::Reg(id) => register(id).map_or(Value::Other, Value::Register),
+        _ => Value::Other,
+    };
+    match (id, operands) {
+        (X86_INS_PUSH, [what]) if what.size != 2 => Operation::Store {
+            values: vec![value(what)],
+            place: Some(Place { base: sp, offset: -WORD, writeback: -WORD }),
+            size: 8,
+        },
+        (X86_INS_POP, [what]) if what.size != 2 => Operation::Load {
+            values: vec![value(what)],
+            place: Some(Place { base: sp, offset: 0, writeback: WORD }),
+            size: 8,
+        },
+        (X86_INS_LEAVE, _) => Operation::Leave,
+        (X86_INS_ADD | X86_INS_SUB, [to, X86Operand { op_type: Imm(by), .. }]) => {
+            let Some(to) = whole_register(to) else { return Operation::Other };
+            let offset = if id == X86_INS_ADD { *by } else { by.wrapping_neg() };
+            Operation::Add { to, from: to, offset }
+        }
+        (X86_INS_LEA, [to, X86Operand { op_type: Mem(memory), .. }]) => {
+            match (whole_register(to), place(*memory)) {
+                (Some(to), Some(Place { base: from, offset, .. })) => Operation::Add { to, from, offset },
+                _ => Operation::Other,
+            }
+        }
+        (X86_INS_MOV, [X86Operand { op_type: Mem(memory), size, .. }, what]) => {
+            Operation::Store { values: vec![value(what)], place: place(*memory), size: *size }
+        }
+        (
+            X86_INS_MOV | X86_INS_MOVABS | X86_INS_MOVZX | X86_INS_MOVSX | X86_INS_MOVSXD,
+            [to, X86Operand { op_type: Mem(memory), size, .. }],
+        ) => Operation::Load { values: vec![value(to)], place: place(*memory), size: *size },
+        (X86_INS_MOV, [to, from]) => match (whole_register(to), whole_register(from)) {
+            (Some(to), Some(from)) => Operation::Add { to, from, offset: 0 },
+            _ => Operation::Other,
+        },
+        (X86_INS_ENDBR64 | X86_INS_ENDBR32, _) => Operation::LandingPad,
+        _ => Operation::Other,
+    }
+}
+
+fn may_store(id: X86Insn, instruction: &Instruction, operands: &[X86Operand]) -> bool {
+    use X86Insn::*;
+    match (id, &instruction.operation) {
+        (_, Operation::Store { .. }) => true,
+        (_, Operation::Load { values, .. }) if values.iter().all(|value| *value != Value::Other) => false,
+        (X86_INS_LEA | X86_INS_NOP, _) => false,
+        // Their addresses are no operands.
+        (X86_INS_ENTER | X86_INS_MASKMOVQ | X86_INS_MASKMOVDQU | X86_INS_VMASKMOVDQU | X86_INS_CLZERO, _)
+        | (X86_INS_PUSHF | X86_INS_PUSHFD | X86_INS_PUSHFQ, _) => true,
+        _ => {
+            let is_memory = |operand: &X86Operand| matches!(operand.op_type, X86OperandType::Mem(_));
+            instruction.is_call() || operands.iter().any(is_memory)
+        }
+    }
+}
