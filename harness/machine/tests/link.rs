@@ -282,7 +282,7 @@ fn libraries_and_symbols_that_are_missing_are_named_with_who_needs_them() {
     let error = files.error();
     assert!(matches!(error, LoadError::MissingLibrary { .. }), "{error}");
     let text = error.to_string();
-    assert_eq!(text, "the executable needs the library crossing.O2-dynamic.second.so, which is not there");
+    assert_eq!(text, "the executable needs the library crossing.O2-dynamic.second.so, which is missing");
 
     for (file, symbol, needed_by) in [
         ("first.so", &b"program_leaf\0"[..], "crossing.O2-dynamic.first.so needs the symbol qrogram_leaf"),
