@@ -27,7 +27,7 @@ use shapes::{Action, Address, Area, Call, Expected, Program, Window};
 /// Cases of each ABI, unless `PROPTEST_CASES` says another number.
 const CASES: u32 = 200;
 
-/// Where everything of a program lies.
+/// The layout of a program.
 struct Layout {
     /// The address of each chunk.
     chunks: Vec<u64>,
@@ -107,7 +107,7 @@ fn resolve(address: Address, layout: &Layout, start: Start) -> u64 {
     base.wrapping_add_signed(address.offset)
 }
 
-/// What differs from what is expected before an instruction.
+/// Returns the differences from the expected state before an instruction.
 fn difference(
     isa: &Isa,
     layout: &Layout,
@@ -302,7 +302,7 @@ fn every_call_shape_of_s390x_has_the_call_stack_that_it_was_built_with() {
 
 static ALL: [&Isa; 4] = [&amd64::ISA, &aarch64::ISA, &aarch64::ISA_BE, &s390x::ISA];
 
-/// Whether a fault of the witness shows in one of a few hundred cases.
+/// Returns whether a fault of the witness shows in one of a few hundred cases.
 fn is_noticed(isa: &'static Isa, faults: WitnessFaults) -> bool {
     let config = Config { cases: 400, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);

@@ -257,7 +257,7 @@ const S390X_CODE: &[(&[u8], &str)] = &[
     (&[0xd2, 0x00, 0x20, 0x00, 0x30, 0x00], "mvc 0(1,%r2),0(%r3)"),
 ];
 
-/// The addresses of instructions one behind the other, with their texts.
+/// The addresses of consecutive instructions, with their texts.
 fn addresses<'c>(code: &[(&[u8], &'c str)]) -> Vec<(u64, &'c str)> {
     let mut next = executable::CODE;
     let address = |(bytes, text): &(&[u8], &'c str)| {

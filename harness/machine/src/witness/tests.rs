@@ -8,7 +8,7 @@ use Movement::{Foreign, Frame, Relative};
 
 const MAIN: Range<u64> = 0x1_0000..0x2_0000;
 
-/// What an instruction does: its address, SP before it, and its effects.
+/// An instruction: its address, SP before it, and its effects.
 type Step = (u64, u64, Control, Movement);
 
 struct Runner {
