@@ -13,7 +13,7 @@ pub struct Roles {
     pub sp: u32,
     /// The frame pointer.
     pub fp: u32,
-    /// The return address, or the column that stands for it.
+    /// The return address, or the column that represents it.
     pub ra: u32,
 }
 

@@ -175,7 +175,7 @@ struct Stack {
 }
 
 impl Stack {
-    /// A stack that SP has come to with the value `entered`, and whose first
+    /// A stack that SP has reached with the value `entered`, and whose first
     /// frame begins with `sp`.
     const fn new(first: usize, entered: u64, sp: u64) -> Self {
         Self { first, base: if entered > sp { entered } else { sp }, entered, left: sp }

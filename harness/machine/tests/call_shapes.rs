@@ -1,6 +1,6 @@
 //! The witness against programs whose call stack is known by construction.
 //!
-//! Generated programs call, return, jump and switch stacks in all the ways that
+//! Generated programs call, return, jump and switch stacks in every way that
 //! compilers and run-time libraries have; at each instruction the witness's call
 //! stack must be the one that the generator knows.
 
@@ -43,7 +43,7 @@ impl Layout {
             for chunk in function {
                 chunks[*chunk] = at;
                 at += program.chunks[*chunk].len as u64;
-                // What follows a call that never returns is no place to jump to:
+                // Code after a call that never returns is not a place to jump to:
                 // where calls leave SP alone, that would be a return.
                 if !program.isa.links_on_stack {
                     at += program.isa.trap.len() as u64;

@@ -115,7 +115,7 @@ fn definitions(images: &Images<'_>, name: &str) -> Vec<u64> {
     found
 }
 
-/// The functions that an indirect one may come to, in the corpus.
+/// The functions that an indirect one may resolve to, in the corpus.
 fn choices(images: &Images<'_>) -> BTreeSet<u64> {
     let names = ["chosen_one", "chosen_two", "local_one", "local_two"];
     let mut found = BTreeSet::new();
@@ -515,8 +515,8 @@ fn symbols_that_are_hidden_or_local_are_no_definitions_for_others() {
     }
 }
 
-/// Nothing calls what runs before the program: its stack has one frame, and
-/// the registers and the return address are nobody's.
+/// Nothing calls the code that runs before the program: its stack has one frame,
+/// and the registers and the return address belong to no caller.
 #[test]
 fn what_runs_before_the_program_starts_in_a_call_stack_of_its_own() {
     for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {

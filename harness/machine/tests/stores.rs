@@ -166,7 +166,7 @@ const AARCH64_CODE: &[(&[u8], &str)] = &[
 ];
 
 /// Each stores something, or prepares the next one that does. The last one jumps
-/// to itself, and the one behind it is executed by others.
+/// to itself, and the one after it is executed by others.
 const S390X_CODE: &[(&[u8], &str)] = &[
     (&[0xe3, 0x20, 0xfc, 0x00, 0xff, 0x71], "lay %r2,-1024(%r15)"),
     (&[0xe3, 0x30, 0xf8, 0x00, 0xff, 0x71], "lay %r3,-2048(%r15)"),

@@ -1233,7 +1233,7 @@ impl Interpreter {
         let place = Label::data(Self::buffer(index));
         self.emit(I::Address { to: R::T0, label: place });
         let landing = if how & 1 == 0 {
-            // In line; the landing is a place of its own.
+            // In line; the landing is a separate place.
             let (function, chunk) = (self.top().function, self.top().chunk);
             self.top().chunk = self.new_chunk(function).chunk;
             let landing = self.append_dispatch();
@@ -1521,7 +1521,7 @@ impl Interpreter {
         let activations = std::mem::take(&mut self.activations);
         let calls = std::mem::take(&mut self.calls);
         if saved.is_none() {
-            // A limit: the later stacks of a context that will not go on are its own
+            // A limit: the later stacks of a context that will not continue are its own
             // all the same.
             for (_, _, area) in activations.iter().filter_map(|activation| activation.switched) {
                 self.spoiled[area] = true;
