@@ -413,6 +413,6 @@ fn a_section_that_follows_another_one_is_read_at_its_own_address() {
         // Readers use the first header.
         assert_eq!(rules(&section, 0x2000), "none");
         assert!(parse(&first).following().is_none());
-        assert!(parse(&bytes[..bytes.len() - 1]).following().is_none(), "a truncated section is not a section");
+        assert!(parse(&bytes[..bytes.len() - 1]).following().is_none(), "a truncated section");
     }
 }
