@@ -208,8 +208,10 @@ fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
             Answer::Row(fde, row) => vector.fdes.get(fde).is_some_and(|fde| row < fde.rows.len()),
         };
         if !exists {
-            mistakes
-                .push(format!("the look-up of {} answers with something that the section does not have", lookup.pc));
+            mistakes.push(format!(
+                "the look-up of {} answers with something that the section does not have",
+                lookup.pc
+            ));
         }
     }
     let mut asked = BTreeSet::new();
