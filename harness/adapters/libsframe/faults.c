@@ -1,5 +1,5 @@
-/* Whether what sanitizer.c sets up notices anything: makes one fault, as a
-   library might, and exits with 0 if it has not been stopped.
+/* Tests whether the setup of sanitizer.c notices faults: makes one fault, as a
+   library might, and exits with 0 if it was not stopped.
 
    faults read | write | free | stack | divide  */
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include "sanitizer.h"
 
-/* Of another file, for what a compiler knows.  */
+/* Volatile, so that the compiler does not know the function.  */
 static void *(*volatile copy) (void *, const void *, size_t) = memcpy;
 
 int

@@ -1,6 +1,6 @@
-/* libsframe of binutils behind the protocol of the SFrame test bench
-   (harness/protocol/README.md).  The library finds rows and says what their
-   data words mean; this file applies the rules to a frame.
+/* An adapter between libsframe of binutils and the protocol of the SFrame test
+   bench (harness/protocol/README.md).  The library finds rows and decodes their
+   data words; this file applies the rules to a frame.
 
    ci/adapters compiles it together with the library's source, so that
    AddressSanitizer and UndefinedBehaviorSanitizer watch both: memory that the
@@ -31,8 +31,8 @@
 #define MAX_FRAMES 131072
 #define MAX_IMAGES 64
 #define REGISTERS 128
-/* In how many frames in a row calls may have left SP alone, where the return
-   address is in a register.  */
+/* The number of consecutive frames in which calls may have left SP alone, where
+   the return address is in a register.  */
 #define MAX_SAME_SP 8
 
 /* JSON, as far as the bench writes it: a request is sound, and a value is the
@@ -129,8 +129,8 @@ digit (char c)
   return c <= '9' ? c - '0' : (c | 32) - 'a' + 10;
 }
 
-/* The bytes of a string of hexadecimal digits; to be freed.  There is not one
-   byte more, so that a sanitizer sees what is read past the end.  */
+/* The bytes of a string of hexadecimal digits; to be freed.  The buffer has
+   no spare bytes, so that a sanitizer sees reads past the end.  */
 static unsigned char *
 bytes_of (const char *value, size_t *len)
 {
@@ -170,7 +170,7 @@ static uint64_t request, stop_index;
 static char *line;
 static size_t line_size;
 
-/* The last piece of memory that was asked for.  */
+/* The last piece of memory that was requested.  */
 static uint64_t piece_address;
 static unsigned char *piece;
 static size_t piece_len;
@@ -209,7 +209,7 @@ read_u64 (uint64_t address, uint64_t *value)
   if (!copy (word, address, stack_address, stack, stack_len)
       && !copy (word, address, piece_address, piece, piece_len))
     {
-      /* Much at once, where there is as much.  */
+      /* Read much at once, if it exists.  */
       static const size_t sizes[] = { 65536, 4096, 8 };
       bool is_there = false;
       for (int i = 0; i < 3 && !is_there; i++)
@@ -293,8 +293,8 @@ decode (unsigned char *data, size_t size, int *error)
 
 static const char unsorted[] = "sframe_find_fre: FDEs that are not sorted";
 
-/* Why there is no decoder.  Newer libraries know no version 1, whatever they
-   call it.  */
+/* Why there is no decoder.  Newer libraries do not support version 1, whatever
+   error they report.  */
 static const char *
 problem_of (const unsigned char *data, size_t size, int error)
 {
@@ -302,8 +302,8 @@ problem_of (const unsigned char *data, size_t size, int error)
 	   ? "sframe_decode: version 1" : sframe_errmsg (error);
 }
 
-/* A function as the library tells it: its start is from the start of the
-   section.  */
+/* A function as the library reports it: its start is relative to the start of
+   the section.  */
 struct function
 {
   uint32_t index, size, rows;
@@ -343,7 +343,7 @@ function_at (const sframe_decoder_ctx *decoder, uint32_t index, struct function 
   return true;
 }
 
-/* The next function, from an index on, in which a PC lies.  */
+/* The next function, from an index on, that contains a PC.  */
 static bool
 function_with (const sframe_decoder_ctx *decoder, uint32_t from, int64_t pc,
 	       struct function *f)
@@ -356,7 +356,7 @@ function_with (const sframe_decoder_ctx *decoder, uint32_t from, int64_t pc,
   return false;
 }
 
-/* The position of a row in a function: of the last one that is the same.  */
+/* The position of a row in a function: that of the last equal one.  */
 static bool
 row_in (const sframe_decoder_ctx *decoder, const struct function *f,
 	const sframe_frame_row_entry *row, uint32_t *position)
@@ -376,8 +376,8 @@ row_in (const sframe_decoder_ctx *decoder, const struct function *f,
 }
 
 /* The function and the position of a row that sframe_find_fre has found for a
-   PC, which it does not tell: that in which the PC lies and which has the row,
-   or else any that has it.  */
+   PC, which it does not report: the function that contains the PC and has the
+   row, or else any that has it.  */
 static bool
 place_of (const sframe_decoder_ctx *decoder, int64_t pc,
 	  const sframe_frame_row_entry *row, struct function *f, uint32_t *position)
@@ -401,7 +401,7 @@ struct rule
   int64_t offset;
 };
 
-/* What a row says.  */
+/* The content of a row.  */
 struct rules
 {
   bool is_undefined, is_mangled;
@@ -439,7 +439,7 @@ flexible (uint32_t control, int32_t offset)
     .offset = offset };
 }
 
-/* What a row says by the library's getters; else the library's error.  */
+/* The content of a row by the library's getters, or the library's error.  */
 static int
 rules_of (const sframe_decoder_ctx *decoder, const struct function *f,
 	  const sframe_frame_row_entry *row, struct rules *rules)
@@ -504,7 +504,7 @@ rules_of (const sframe_decoder_ctx *decoder, const struct function *f,
 
 static const char *kinds[] = { "ok", "unreadable", "unsafe-register", "unknown-register" };
 
-/* The value of a rule; else the position of a kind of end.  */
+/* The value of a rule, or the position of a kind of end.  */
 static int
 value_of (struct rule rule, uint64_t cfa, uint64_t sp, uint64_t fp,
 	  bool topmost, uint64_t *value, uint64_t *address)
@@ -559,14 +559,14 @@ walk (const char *stop)
   const char *snapshot = get (stop, "stack");
   stack_address = number (get (snapshot, "address"));
   stack = bytes_of (get (snapshot, "bytes"), &stack_len);
-  /* Memory is that of another moment now.  */
+  /* The stop is a new one, so cached memory is stale.  */
   piece_len = 0;
 
   uint64_t sp = registers[sp_number ()], fp = registers[fp_number ()];
   uint64_t unreadable_fp = 0;
   bool fp_known = true, is_return = false;
   unsigned same_sp = 0;
-  /* What is read comes before the answer.  */
+  /* Requests to read come before the answer.  */
   char *answer = NULL;
   size_t answer_len;
   FILE *out = open_memstream (&answer, &answer_len);
@@ -728,7 +728,7 @@ open_process (const char *process)
     printf ("{\"id\":%" PRIu64 "}\n", request);
 }
 
-/* An equation in the words of the vectors.  */
+/* An equation in the terms of the vectors.  */
 static void
 print_rule (const char *name, struct rule rule)
 {
@@ -752,7 +752,7 @@ print_rule (const char *name, struct rule rule)
 
 static const char reject[] = "{\"reject\":{\"kind\":\"unspecified\"}}";
 
-/* A row, and whether the library takes it.  */
+/* A row, and whether the library accepts it.  */
 static bool
 print_row (const sframe_decoder_ctx *decoder, const struct function *f, uint32_t index)
 {
@@ -784,7 +784,7 @@ print_function (const sframe_decoder_ctx *decoder, uint32_t index, uint64_t load
 {
   static const char *const fre_types[] = { "addr1", "addr2", "addr4" };
   struct function f;
-  /* The protocol has no words for other types of rows; the library reads a
+  /* The protocol has no terms for other types of rows; the library reads a
      function that has them, and ends the process at the first row.  */
   if (!function_at (decoder, index, &f)
       || (f.rows == 0 && SFRAME_V2_FUNC_FRE_TYPE (f.info) > SFRAME_FRE_TYPE_ADDR4))
@@ -831,7 +831,7 @@ print_lookup (const sframe_decoder_ctx *decoder, int64_t pc)
     printf ("\"fde\":%" PRIu32 ",\"row\":%" PRIu32, f.index, position);
 }
 
-/* The functions of a section that stands alone, and look-ups in it.  */
+/* The functions of a standalone section, and look-ups in it.  */
 static void
 section (const char *question)
 {

@@ -1,4 +1,4 @@
-/* What AddressSanitizer notices, where the bench sees it.  */
+/* Reports what AddressSanitizer notices where the bench sees it.  */
 
 #include "sanitizer.h"
 
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sanitizer/asan_interface.h>
 
-/* Too much memory is refused, as by any allocator; what is not freed at the end
-   is nobody's fault.  */
+/* Requests for too much memory fail, as with any allocator; leaks are not
+   reported.  */
 const char *
 __asan_default_options (void)
 {
@@ -17,8 +17,8 @@ __asan_default_options (void)
 	 "detect_leaks=0:detect_stack_use_after_return=1";
 }
 
-/* Prints a line of the report from where a text begins, and whether there is
-   one.  */
+/* Prints a line of the report from the start of a text, and returns whether
+   there is one.  */
 static int
 print_from (const char *at)
 {
@@ -32,7 +32,7 @@ summarise (const char *report)
 {
   if (!print_from (strstr (report, "READ of size")))
     print_from (strstr (report, "WRITE of size"));
-  /* Before or after which allocation.  */
+  /* The allocation before or after it.  */
   print_from (strstr (report, "is located"));
   /* The first function of the library: the last one may be memcpy.  */
   const char *place = strstr (report, " libsframe/");

@@ -1,4 +1,4 @@
-//! What the adapters share.
+//! Code shared by the adapters.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub struct Roles {
     pub sp: u32,
     /// The frame pointer.
     pub fp: u32,
-    /// The return address, or the column that stands for it.
+    /// The return address, or the column that represents it.
     pub ra: u32,
 }
 
@@ -45,7 +45,7 @@ pub fn strip(open: &Open, address: u64) -> u64 {
     }
 }
 
-/// A frame of which PC, CFA and FP are known.
+/// A frame with known PC, CFA and FP.
 #[must_use]
 pub fn frame(pc: u64, cfa: Option<u64>, fp: Result<u64, u64>) -> Frame {
     let fp = match fp {
@@ -61,7 +61,7 @@ pub fn unreadable(what: Tracked, address: u64) -> End {
     End { what: Some(what), address: Some(Address(address)), ..End::of(EndKind::Unreadable) }
 }
 
-/// A section of an image: its bytes, and where it is loaded.
+/// A section of an image: its bytes and its addresses.
 #[derive(Clone, Debug)]
 pub struct Section {
     /// The bytes.

@@ -2,11 +2,10 @@
 //!
 //! `cargo run -p sframe-engine --example backtrace`
 //!
-//! This is all that a profiler has to do. Where it gets the three inputs from
-//! is its own affair: the section from the ELF file's `PT_GNU_SFRAME` segment,
-//! registers and memory from a signal context, ptrace, or a core file. Here
-//! they are made up, so that the example needs no file. Nothing of the walk
-//! itself allocates.
+//! This is all that a profiler has to do. Where it gets the three inputs is up
+//! to it: the section from the ELF file's `PT_GNU_SFRAME` segment, registers
+//! and memory from a signal context, ptrace, or a core file. Here they are made
+//! up, so that the example needs no file. The walk itself does not allocate.
 
 use std::process::ExitCode;
 
@@ -32,7 +31,7 @@ const BYTES: [u8; 104] = [
     0, 0x03, 8, // main+0: CFA = SP+8
     4, 0x04, 16, 0xf0, // main+4: CFA = FP+16, FP = *(CFA-16)
     0, 0x00, // _start+0: no caller
-    0, 0, 0, 0, // padding, which is no row
+    0, 0, 0, 0, // padding, which is not a row
 ];
 
 /// The stack: address and the 8 bytes there.
@@ -47,14 +46,15 @@ fn walk(section: &Section<'_>, mut frame: Frame) -> Result<(), Box<dyn std::erro
     // Rules of the topmost frame may name any register; these are not known here.
     let registers = |_: DwarfRegister| None;
     let memory = |address: u64| STACK.iter().find(|(at, _)| *at == address).map(|(_, value)| *value);
-    // AArch64 only; what Linux gives programs is 48 bits or less.
+    // AArch64 only; Linux gives programs at most 48 bits.
     let pauth = PauthMask::for_address_bits(48);
 
     for depth in 0.. {
         // The rules of the frame, for people. `step` does this look-up itself.
         let rules = section.lookup(frame.pc)?.map(|found| found.row.to_string());
         println!("{depth}: pc {} sp {:#x}   {}", frame.pc, frame.sp, rules.unwrap_or_default());
-        // Below the topmost frame only SP and FP are known: registers go in once.
+        // Further out than the topmost frame, only SP and FP are known: registers are given
+        // only once.
         match section.step(&frame, (depth == 0).then_some(&registers), &memory, pauth)? {
             Step::Caller(caller) => frame = caller.frame()?,
             Step::Outermost => break,

@@ -4,16 +4,16 @@
 //!
 //! FILE is the section alone, as `objcopy -O binary --only-section=.sframe`
 //! extracts it; ADDRESS is where it is loaded, since start addresses are
-//! relative to it (default 0). A section with faults is read as far as it
-//! goes: each fault is told, with its offset and clause, and the next function
-//! follows.
+//! relative to it (default 0). A section with faults is read as far as
+//! possible: each fault is printed with its offset and clause, and the next
+//! function follows.
 
 use std::process::ExitCode;
 use std::{env, fs};
 
 use sframe_engine::{Error, Section};
 
-/// Prints everything; the number of faults is the result.
+/// Prints everything, and returns the number of faults.
 fn dump(data: &[u8], address: u64) -> Result<usize, Error> {
     let section = Section::parse(data, address)?;
     let header = section.header();
@@ -31,7 +31,7 @@ fn dump(data: &[u8], address: u64) -> Result<usize, Error> {
         println!("{:#x}, {} bytes{}", fde.start, fde.size, if fde.outermost { ", outermost" } else { "" });
         for row in section.rows(&fde) {
             match row {
-                // The start is from the function's, or the repeated block's.
+                // The start counts from the start of the function, or of the repeated block.
                 Ok(row) => println!("    +{:#x}  {row}", row.start),
                 Err(error) => {
                     println!("    {error}");
@@ -43,7 +43,7 @@ fn dump(data: &[u8], address: u64) -> Result<usize, Error> {
     Ok(faults)
 }
 
-/// A number as it is usual for addresses, with or without 0x.
+/// Parses a hexadecimal number, with or without 0x.
 fn address(text: &str) -> Option<u64> {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
 }
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         }
     };
     let Some(address) = address else {
-        eprintln!("the address is no hexadecimal number");
+        eprintln!("the address is not a hexadecimal number");
         return ExitCode::from(2);
     };
     let data = match fs::read(path) {

@@ -27,7 +27,7 @@ impl fmt::Display for DwarfRegister {
     }
 }
 
-/// The ABIs that SFrame knows (2.2.1).
+/// The ABIs that SFrame supports (2.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Abi {
     /// AMD64, little endian.
@@ -41,10 +41,10 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// Every ABI, in the order of the names.
+    /// Every ABI, ordered by name.
     pub const ALL: [Self; 4] = [Self::Amd64, Self::Aarch64, Self::Aarch64Be, Self::S390x];
 
-    /// The ABI of an identifier in the header, `sfh_abi_arch` (2.2.1).
+    /// Returns the ABI with this identifier in the header, `sfh_abi_arch` (2.2.1).
     #[must_use]
     pub const fn from_id(id: u8) -> Option<Self> {
         match id {
@@ -119,8 +119,8 @@ impl Abi {
         }
     }
 
-    /// The caller's SP at the call, from the CFA: on s390x the CFA lies 160
-    /// bytes above it (3.1.3), elsewhere they are one.
+    /// Returns the caller's SP at the call, given the CFA: on s390x the CFA is 160 bytes above
+    /// it (3.1.3), elsewhere they are the same.
     #[must_use]
     pub const fn sp_from_cfa(self, cfa: u64) -> u64 {
         match self {
@@ -129,11 +129,11 @@ impl Abi {
         }
     }
 
-    /// A CFA offset in bytes from the data word that holds it: s390x stores
-    /// it adjusted and scaled (3.1.3). Scaled offsets can exceed 32 bits.
+    /// Returns the CFA offset in bytes, given the data word that holds it: s390x stores it
+    /// adjusted and scaled (3.1.3). Scaled offsets can exceed 32 bits.
     ///
-    /// The text gives this for default FDEs only; GNU as stores the CFA
-    /// offset of flex rows the same way, whatever their base register.
+    /// The text specifies this for default FDEs only; GNU as stores the CFA offset of flex rows
+    /// the same way, whatever their base register.
     pub(crate) const fn decode_cfa_offset(self, word: i32) -> i64 {
         match self {
             Self::S390x => {

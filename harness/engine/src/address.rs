@@ -1,4 +1,4 @@
-//! Two kinds of code address, and the one they are looked up by.
+//! The two kinds of code address, and the address that look-ups use.
 
 use core::fmt;
 
@@ -7,16 +7,16 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstructionPointer(pub u64);
 
-/// The address at which a caller goes on after a call.
+/// The address at which a caller continues after a call.
 ///
-/// It may lie outside the calling function: a call that never returns can be
-/// the last instruction of its function. Look-ups therefore use the byte
-/// before it, which always belongs to the call.
+/// It may be outside the calling function: a call that never returns can be the last
+/// instruction of its function. Look-ups therefore use the byte before it, which always belongs
+/// to the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReturnAddress(pub u64);
 
-/// The address to search functions and rows by. Made only from an
-/// [`InstructionPointer`] (the same address) or a [`ReturnAddress`] (less 1).
+/// The address by which functions and rows are looked up. Made only from an
+/// [`InstructionPointer`] (the same address) or a [`ReturnAddress`] (minus 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LookupAddress(u64);
 
@@ -43,7 +43,7 @@ impl From<ReturnAddress> for LookupAddress {
 /// The PC of a frame, of either kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pc {
-    /// The topmost frame, or a frame below a signal frame.
+    /// The topmost frame, or the caller of a signal frame.
     Instruction(InstructionPointer),
     /// Any other frame.
     Return(ReturnAddress),

@@ -1,4 +1,4 @@
-//! Names and values of the format, as the specification writes them.
+//! Names and values of the format, as in the specification.
 //!
 //! The section numbers are those of the specification of version 3 unless a
 //! version is named.

@@ -1,4 +1,4 @@
-//! What can be wrong with a section.
+//! Errors in a section.
 
 use core::fmt;
 
@@ -52,7 +52,7 @@ clauses! {
     FlexFde = "3.2 Flexible FDE Type Interpretation",
 }
 
-/// A fault in a section: what it is, and where.
+/// A fault in a section, with its kind and place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
     /// What is wrong.
@@ -69,16 +69,16 @@ pub enum ErrorKind {
     Truncated {
         /// Bytes the structure needs.
         needed: usize,
-        /// Bytes that are there.
+        /// Bytes that are available.
         available: usize,
         /// The clause that describes the structure.
         clause: Clause,
     },
-    /// The first two bytes are the magic number in neither byte order (2.1.1).
+    /// The first two bytes are not the magic number in either byte order (2.1.1).
     BadMagic(u16),
-    /// The version is none of 1, 2 and 3 (2.1.2).
+    /// The version is not 1, 2 or 3 (2.1.2).
     UnknownVersion(u8),
-    /// The ABI identifier is none that the format defines (2.2.1).
+    /// The format does not define the ABI identifier (2.2.1).
     UnknownAbi(u8),
     /// The section's byte order is not that of its ABI (2.1.1).
     WrongByteOrder(crate::Abi),
@@ -91,9 +91,9 @@ pub enum ErrorKind {
     },
     /// There is no FDE with this index (2.3.1).
     NoSuchFde(u32),
-    /// The offset to a function's rows lies outside the FRE sub-section (2.3.1).
+    /// The offset to a function's rows is outside the FRE sub-section (2.3.1).
     FreOffsetOutOfBounds(u32),
-    /// The FRE type is none of ADDR1, ADDR2 and ADDR4 (2.3.3.3).
+    /// The FRE type is not ADDR1, ADDR2 or ADDR4 (2.3.3.3).
     UnknownFreType(u8),
     /// The FDE type is neither default nor flex (2.3.3.2).
     UnknownFdeType(u8),
@@ -103,10 +103,10 @@ pub enum ErrorKind {
     UnknownDataWordSize,
     /// A row has a number of data words that its ABI or FDE type does not allow (3.1).
     BadDataWordCount(u8),
-    /// A flex row's data words are not pairs and padding words, as they have to be (3.2).
+    /// A flex row's data words are not pairs and padding words (3.2).
     BadFlexWordCount(u8),
-    /// Functions share rows: together they have more bytes of rows than the
-    /// FRE sub-section (2.4).
+    /// Functions share rows: their rows add up to more bytes than the FRE sub-section has
+    /// (2.4).
     SharedRows,
     /// A flex row gives its CFA without a base register (3.2).
     FlexCfaWithoutRegister,
@@ -151,11 +151,11 @@ impl fmt::Display for Error {
             ErrorKind::UnknownAbi(abi) => write!(f, "the ABI identifier {abi} is unknown")?,
             ErrorKind::WrongByteOrder(abi) => write!(f, "the byte order is not that of {abi}")?,
             ErrorKind::SubSectionOutOfBounds { end, len } => {
-                write!(f, "a sub-section ends at {end:#x}, the section at {len:#x}")?;
+                write!(f, "a sub-section ends at {end:#x}, past the end of the section at {len:#x}")?;
             }
             ErrorKind::NoSuchFde(index) => write!(f, "there is no FDE {index}")?,
             ErrorKind::FreOffsetOutOfBounds(offset) => {
-                write!(f, "the rows' offset {offset:#x} lies outside the FRE sub-section")?;
+                write!(f, "the rows' offset {offset:#x} is outside the FRE sub-section")?;
             }
             ErrorKind::UnknownFreType(fre_type) => write!(f, "FRE type {fre_type} is unknown")?,
             ErrorKind::UnknownFdeType(fde_type) => write!(f, "FDE type {fde_type} is unknown")?,
@@ -163,7 +163,7 @@ impl fmt::Display for Error {
             ErrorKind::UnknownDataWordSize => write!(f, "data word size 3 is reserved")?,
             ErrorKind::BadDataWordCount(count) => write!(f, "{count} data words are not allowed here")?,
             ErrorKind::BadFlexWordCount(count) => {
-                write!(f, "{count} data words do not make whole flex rules")?;
+                write!(f, "{count} data words do not form complete flex rules")?;
             }
             ErrorKind::SharedRows => write!(f, "functions share rows")?,
             ErrorKind::FlexCfaWithoutRegister => write!(f, "a flex CFA rule has no base register")?,

@@ -1,17 +1,18 @@
 //! Reads SFrame stack trace sections and walks call stacks with them.
 //!
-//! SFrame (`.sframe`) is the ELF section that tells, for every program counter
-//! of a program, how to find the canonical frame address (CFA), the return
-//! address (RA) and the caller's frame pointer (FP). This crate reads versions
-//! 1, 2 (with both errata) and 3 of the format for AMD64, AArch64 of either
-//! byte order, and s390x.
+//! SFrame (`.sframe`) is the ELF section that describes, for every program
+//! counter of a program, how to find the canonical frame address (CFA), the
+//! return address (RA) and the caller's frame pointer (FP). This crate reads
+//! versions 1, 2 (with both errata) and 3 of the format for AMD64, AArch64 of
+//! either byte order, and s390x.
 //!
-//! The crate borrows the bytes it reads, never allocates, has no dependencies
-//! and no unsafe code. Malformed input is a typed [`Error`] with the offset of
-//! the fault and the clause of the specification that it breaks.
+//! The crate borrows the bytes that it reads, never allocates, and has no
+//! dependencies and no unsafe code. Malformed input causes a typed [`Error`]
+//! with the offset of the fault and the clause of the specification that it
+//! breaks.
 //!
-//! The way from bytes to the caller's frame has three stages, and each has a
-//! type of its own:
+//! Getting from bytes to the caller's frame takes three stages, each with its
+//! own type:
 //!
 //! 1. [`Section::parse`] checks the [`Header`] and the extent of the two
 //!    sub-sections.
@@ -27,7 +28,7 @@
 //! use sframe_engine::{InstructionPointer, Section};
 //!
 //! // A version 2 section for AMD64 with one function of 4 bytes at 0x1000,
-//! // whose CFA is SP + 8. The section itself lies at 0x2000.
+//! // whose CFA is SP + 8. The section itself is at 0x2000.
 //! let bytes = [
 //!     0xe2, 0xde, 2, 1, 3, 0, 0xf8, 0, // preamble, ABI, fixed FP 0, fixed RA -8
 //!     1, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, // counts, offsets
@@ -68,7 +69,7 @@ pub use read::{
 pub use rule::{Base, Recovery, RecoveryRule, Row};
 pub use step::{Caller, Frame, Mangled, Memory, PauthMask, Registers, Step, StepError, Tracked};
 
-/// The examples of the front page are tests too.
+/// Runs the examples of the front page as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct FrontPage;

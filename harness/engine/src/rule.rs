@@ -28,7 +28,7 @@ impl fmt::Display for Base {
     }
 }
 
-/// How to compute one value: `base + offset`, or what is stored there (3.1, 3.2).
+/// How to compute one value: `base + offset`, or the value stored at that address (3.1, 3.2).
 ///
 /// Displays as its equation, such as `SP+16` or `*(CFA-8)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +60,7 @@ pub enum Recovery {
     Undefined,
     /// The register still holds it.
     Unchanged,
-    /// It follows from a rule.
+    /// A rule gives it.
     Rule(RecoveryRule),
 }
 

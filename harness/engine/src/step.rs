@@ -1,4 +1,4 @@
-//! From a frame to its caller's (appendix A, and what real tracers need beyond it).
+//! From a frame to its caller's (appendix A, with what real tracers need in addition).
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use crate::rule::{Base, Recovery, RecoveryRule};
 
 /// The registers of the topmost frame.
 pub trait Registers {
-    /// The value of a register, or none if it is not known.
+    /// Returns the value of a register, or `None` if it is not known.
     fn register(&self, register: DwarfRegister) -> Option<u64>;
 }
 
@@ -22,8 +22,8 @@ impl<F: Fn(DwarfRegister) -> Option<u64>> Registers for F {
 
 /// The memory of the traced program.
 pub trait Memory {
-    /// The 8 bytes at an address as a number in the program's byte order, or
-    /// none if they can't be read.
+    /// Returns the 8 bytes at an address as a number in the program's byte order, or `None` if
+    /// they can't be read.
     fn read_u64(&self, address: u64) -> Option<u64>;
 }
 
@@ -41,14 +41,15 @@ impl PauthMask {
     /// No bits: nothing is stripped.
     pub const NONE: Self = Self(0);
 
-    /// The mask for virtual addresses of a number of bits, without top-byte ignore.
+    /// Returns the mask for virtual addresses with this number of bits, without top-byte
+    /// ignore.
     #[must_use]
     pub const fn for_address_bits(bits: u32) -> Self {
         Self(if bits >= 64 { 0 } else { u64::MAX << bits })
     }
 
-    /// The address without its authentication code. Bit 55 tells which half
-    /// of the address space it lies in; the mangled bits take its value.
+    /// Returns the address without its authentication code. Bit 55 selects the half of the
+    /// address space; the mangled bits take its value.
     #[must_use]
     pub const fn strip(self, address: u64) -> u64 {
         if address & (1 << 55) == 0 { address & !self.0 } else { address | self.0 }
@@ -58,28 +59,26 @@ impl PauthMask {
 /// A frame of the call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Where the frame executes, or will go on.
+    /// Where the frame executes, or will continue.
     pub pc: Pc,
     /// The stack pointer in this frame.
     pub sp: u64,
     /// The frame pointer register in this frame.
     pub fp: u64,
-    /// The number of steps in a row by which SP has not moved, up to this
-    /// frame: [`Caller::same_sp`] of the step that found it. See
-    /// [`Self::SAME_SP_LIMIT`].
+    /// The number of consecutive steps, up to this frame, in which SP has not moved:
+    /// [`Caller::same_sp`] of the step that found it. See [`Self::SAME_SP_LIMIT`].
     pub same_sp: u8,
 }
 
 impl Frame {
-    /// Where calls leave the return address in a register, a function may call
-    /// before it has made a frame of its own, as s390x code does for `_mcount`:
-    /// it has saved RA in its caller's frame, and its SP is its caller's. So
-    /// the CFA of a frame further out than the topmost need not move, but for
-    /// at most this number of steps in a row: rules that lead back to where a
-    /// walk was before would never end it.
+    /// Where calls leave the return address in a register, a function may call before it has
+    /// made its own frame, as s390x code does for `_mcount`: it has saved RA in its caller's
+    /// frame, and its SP is its caller's. So the CFA of a frame further out than the topmost
+    /// need not move, but for at most this number of consecutive steps: a walk with rules that
+    /// lead back to an earlier frame would never end.
     ///
-    /// Each such function needs a word of its own for RA in the same frame of a
-    /// caller; chains longer than one have not been seen.
+    /// Each such function needs its own word for RA in the same frame of a caller; chains
+    /// longer than one have not been seen.
     pub const SAME_SP_LIMIT: u8 = 8;
 
     /// The topmost frame, from the registers of the CPU.
@@ -110,7 +109,7 @@ impl fmt::Display for Tracked {
     }
 }
 
-/// Why a walk can't go on.
+/// Why a walk can't continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepError {
@@ -118,13 +117,13 @@ pub enum StepError {
     NoFde,
     /// The PC's FDE has no row for it.
     NoRow,
-    /// The section is malformed where the PC's rules are.
+    /// The part of the section with the PC's rules is malformed.
     Malformed(Error),
     /// A rule loads from memory that can't be read.
     Unreadable {
         /// What was to be recovered.
         tracked: Tracked,
-        /// Where it was to be read.
+        /// The address.
         address: u64,
     },
     /// A rule needs a register other than SP and FP, and the frame is not the
@@ -142,16 +141,16 @@ pub enum StepError {
         /// The register that the rule names.
         register: DwarfRegister,
     },
-    /// RA is still in its register, which only holds in the topmost frame
-    /// (3.1.3 says so for s390x; it is as true for AArch64).
+    /// RA is still in its register, which is possible only in the topmost frame (3.1.3 says so
+    /// for s390x; it is also true for AArch64).
     RaNotSaved,
     /// The CFA is not a multiple of 8.
     MisalignedCfa {
         /// The CFA.
         cfa: u64,
     },
-    /// The caller's stack pointer would not lie further towards the stack's
-    /// base, where it has to.
+    /// The caller's stack pointer would not be further towards the base of the stack, where it
+    /// has to be.
     NoProgress {
         /// The CFA.
         cfa: u64,
@@ -167,7 +166,7 @@ impl fmt::Display for StepError {
             Self::NoRow => f.write_str("the FDE has no row for the PC"),
             Self::Malformed(error) => error.fmt(f),
             Self::Unreadable { tracked, address } => {
-                write!(f, "{tracked} was to be read at {address:#x}, which can't be read")
+                write!(f, "{tracked} can't be read at {address:#x}")
             }
             Self::UnsafeRegister { tracked, register } => {
                 write!(f, "{tracked} depends on {register}, which is known in the topmost frame only")
@@ -178,7 +177,7 @@ impl fmt::Display for StepError {
             Self::RaNotSaved => f.write_str("RA is not saved in a frame that is not the topmost"),
             Self::MisalignedCfa { cfa } => write!(f, "the CFA {cfa:#x} is not a multiple of 8"),
             Self::NoProgress { cfa, sp } => {
-                write!(f, "the CFA {cfa:#x} is no progress from SP {sp:#x}")
+                write!(f, "the CFA {cfa:#x} makes no progress from SP {sp:#x}")
             }
         }
     }
@@ -192,24 +191,24 @@ impl From<Error> for StepError {
     }
 }
 
-/// What the rules of one frame say of its caller (appendix A).
+/// What the rules of a frame say about its caller (appendix A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The CFA of the frame.
     pub cfa: u64,
     /// The caller's stack pointer.
     pub sp: u64,
-    /// The number of steps in a row, up to this one, by which SP has not moved,
-    /// though the frame is not the topmost: see [`Frame::SAME_SP_LIMIT`].
+    /// The number of consecutive steps, up to this one, in which SP has not moved, although the
+    /// frame is not the topmost: see [`Frame::SAME_SP_LIMIT`].
     pub same_sp: u8,
-    /// Where the caller goes on. Without its authentication code.
+    /// Where the caller continues, without authentication code.
     pub ra: Result<u64, StepError>,
     /// The caller's frame pointer register.
     pub fp: Result<u64, StepError>,
-    /// What the section says of the authentication code that `ra` had where it
-    /// was found. None where it says that there is none.
+    /// What the section says about the authentication code that `ra` had where it was found;
+    /// `None` if the section says that it has none.
     pub mangled: Option<Mangled>,
-    /// Whether the frame was a signal's, so the caller was interrupted at `ra`.
+    /// Whether the frame was a signal frame, so the caller was interrupted at `ra`.
     pub interrupted: bool,
 }
 
@@ -223,7 +222,7 @@ pub struct Mangled {
 }
 
 impl Caller {
-    /// The caller's frame.
+    /// Returns the caller's frame.
     ///
     /// # Errors
     /// RA or FP could not be recovered.
@@ -243,11 +242,11 @@ impl Caller {
 pub enum Step {
     /// The frame has this caller.
     Caller(Caller),
-    /// The section says that the frame has none (2.3.3.2, 2.4.1).
+    /// The section says that the frame has no caller (2.3.3.2, 2.4.1).
     Outermost,
 }
 
-/// Everything that rules are evaluated with.
+/// The inputs of rule evaluation.
 struct Evaluation<'e, R, M> {
     abi: Abi,
     frame: &'e Frame,
@@ -307,12 +306,12 @@ impl<R: Registers, M: Memory> Evaluation<'_, R, M> {
 impl Found {
     /// Evaluates the row's rules for a frame (appendix A).
     ///
-    /// `registers` are those of the CPU, and given for the topmost frame only:
-    /// further down only SP and FP are known.
+    /// `registers` are those of the CPU, given only for the topmost frame: further out only SP
+    /// and FP are known.
     ///
     /// # Errors
-    /// The CFA can't be computed, is misaligned, or is no progress. RA and FP
-    /// have errors of their own within the result.
+    /// The CFA can't be computed, is misaligned, or makes no progress. RA and FP have their own
+    /// errors within the result.
     pub fn apply<R: Registers, M: Memory>(
         &self,
         abi: Abi,
@@ -330,10 +329,9 @@ impl Found {
             return Err(StepError::MisalignedCfa { cfa });
         }
         let sp = abi.sp_from_cfa(cfa);
-        // A function that has not moved SP yet, or not at all, has its
-        // caller's SP. A frame that executes, or was interrupted, can be there;
-        // one that has called only where the call did not move SP either. A
-        // signal may have switched stacks.
+        // A function that has not moved SP, or has not moved it yet, has its caller's SP. A
+        // frame that executes, or was interrupted, can be in that state; one that has called
+        // can be only where the call did not move SP either. A signal may have switched stacks.
         let same_sp = match frame.pc {
             Pc::Return(_) if sp == frame.sp => frame.same_sp.saturating_add(1),
             _ => 0,
@@ -355,7 +353,7 @@ impl Found {
 impl Section<'_> {
     /// One step of a walk: looks a frame's PC up and evaluates its rules (appendix A).
     ///
-    /// `registers` are those of the CPU, and given for the topmost frame only.
+    /// `registers` are those of the CPU, given only for the topmost frame.
     ///
     /// # Errors
     /// No rules for the PC, malformed rules, or rules that can't be evaluated.

@@ -1,8 +1,8 @@
 //! Extracts the `.sframe` sections of ELF files, as seeds for the fuzz targets.
 //!
 //! `cargo run -p sframe-fuzz --example seeds -- OUT FOLDER` goes through all
-//! files below FOLDER and writes one file for each section that differs from
-//! the others into `OUT/<target>/`.
+//! files below FOLDER and writes one file for each distinct section into
+//! `OUT/<target>/`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -46,11 +46,11 @@ fn extract(out: &Path, folder: &Path) -> io::Result<usize> {
     Ok(sections.len())
 }
 
-/// Files themselves, for what reads them whole: the smaller builds, and the specs
+/// Writes complete files, for the targets that read them: the smaller builds, and the specs
 /// beside the corpus.
 #[cfg(feature = "files")]
 fn copy(out: &Path, folder: &Path) -> io::Result<()> {
-    /// What is larger is changed for a long time before anything comes of it.
+    /// Mutating larger files takes long to have an effect.
     const LIMIT: u64 = 9000;
     for (target, folder) in [("load", folder.to_owned()), ("spec", folder.join("../../specs"))] {
         let mut paths = Vec::new();

@@ -1,5 +1,5 @@
-//! What must hold for the loader, for the commands that run nothing, and for the
-//! reader of specs, on any file.
+//! What must hold for the loader, for the commands that run nothing, and for the reader of
+//! specs, on any file.
 
 use std::path::Path;
 
@@ -22,15 +22,15 @@ use crate::Property;
 /// All properties of files, each with the name of its fuzz target.
 pub const PROPERTIES: [(&str, Property); 2] = [("load", load), ("spec", spec)];
 
-/// An error is one line as it is printed, and no page of them.
+/// An error prints as one line of bounded length.
 fn assert_is_sentence(error: &dyn std::error::Error) {
     let error = error.to_string();
     let text = neutral(&error);
     assert!(!text.trim().is_empty() && text.lines().count() == 1 && text.len() < 2000, "{text:?}");
 }
 
-/// An ELF file is loaded and looked at, or an error says why not. What is made
-/// of one is a file again, with a section that can be read.
+/// An ELF file is loaded and inspected, or an error says why not. The output is again a file
+/// with a section that can be read.
 pub fn load(data: &[u8]) {
     if let Err(error) = Dynamic::read(data) {
         assert_is_sentence(&error);

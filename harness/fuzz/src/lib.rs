@@ -1,14 +1,13 @@
 //! What must hold for the engine on any input.
 //!
-//! Each property is a function that panics where it is broken. They are run
-//! on generated input by `cargo test`, and by libFuzzer through
-//! `fuzz_targets/` (see `ci/fuzz`). [`PROPERTIES`] has all of them by the name
-//! of their fuzz target.
+//! Each property is a function that panics where it is broken. `cargo test`
+//! runs them on generated input, and libFuzzer through `fuzz_targets/` (see
+//! `ci/fuzz`). [`PROPERTIES`] lists them by the names of their fuzz targets.
 //!
-//! What the engine costs on any input, in steps and in memory, is measured in
-//! `tests/cost.rs`.
+//! `tests/cost.rs` measures the cost of the engine on any input, in steps and
+//! in memory.
 //!
-//! [`files`] has the same for what reads whole files.
+//! [`files`] has the same for code that reads whole files.
 
 #[cfg(feature = "files")]
 pub mod files;
@@ -28,7 +27,7 @@ pub type Property = fn(&[u8]);
 pub const PROPERTIES: [(&str, Property); 5] =
     [("read", read), ("look_up", look_up), ("step", step), ("write", write), ("convert", convert)];
 
-/// Bytes of machine state that stand before the section in the input of [`step`].
+/// Bytes of machine state before the section in the input of [`step`].
 pub const STATE_SIZE: usize = 32;
 
 /// Where sections are loaded.
@@ -50,8 +49,8 @@ fn assert_is_told(error: &Error, data: &[u8]) {
     assert!(error.to_string().contains(error.clause().title()), "{error}");
 }
 
-/// Everything can be read, or is a typed error; and no more is read than is
-/// there. Stored entries and rows are the same, one by one.
+/// Everything can be read, or is a typed error; no more is read than there is. Stored entries
+/// and rows correspond one to one.
 pub fn read(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let header = *section.header();
@@ -83,12 +82,12 @@ pub fn read(data: &[u8]) {
                 Err(error) => assert_is_told(&error, data),
             }
         }
-        // A row takes at least two bytes; one more may be a row that is cut.
+        // A row takes at least two bytes; one more may be a row that is cut off.
         assert!(rows <= data.len() / 2 + 1, "{rows} rows in {} bytes", data.len());
     }
     assert_eq!(count, header.num_fdes as usize);
     assert!(count <= data.len() / header.version.fde_size());
-    section.fde(header.num_fdes).expect_err("there is none behind the last");
+    section.fde(header.num_fdes).expect_err("there is none after the last");
 }
 
 /// Addresses at which something may change: around each function's bounds and rows.
@@ -105,20 +104,19 @@ fn boundaries(section: &Section<'_>) -> Vec<u64> {
     addresses
 }
 
-/// The functions, if they can all be read, and lie in order where the section
-/// says so: then a binary search must find what a scan finds.
+/// Returns the functions, if they can all be read and are in order where the section says so:
+/// then a binary search must find what a scan finds.
 fn searchable(section: &Section<'_>) -> Option<Vec<Fde>> {
     let fdes = section.fdes().collect::<Result<Vec<_>, _>>().ok()?;
     let ends: Option<Vec<_>> = fdes.iter().map(|fde| fde.start.checked_add(fde.size.into())).collect();
-    // One that goes past the last address covers the first ones too.
+    // A function that wraps past the last address covers the first ones too.
     let ends = ends?;
     let in_order = ends.iter().zip(fdes.iter().skip(1)).all(|(end, next)| *end <= next.start);
     (in_order || !section.header().flags.sorted()).then_some(fdes)
 }
 
-/// What is found covers the address, and is one of the function's rows. A
-/// return address is looked up as the address before it. A search finds the
-/// function that trying each one finds.
+/// What is found covers the address, and is one of the function's rows. A return address is
+/// looked up as the address before it. A search finds the function that a scan finds.
 pub fn look_up(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let fdes = searchable(&section);
@@ -148,8 +146,8 @@ pub fn look_up(data: &[u8]) {
     }
 }
 
-/// A step is a value or a named reason; a caller's frame lies further out. It
-/// asks for no more than one value and one register for each of CFA, RA and FP.
+/// A step is a value or a named reason; a caller's frame is further out. It asks for at most
+/// one value and one register for each of CFA, RA and FP.
 pub fn step(data: &[u8]) {
     // The first bytes are the machine's state, the others the section.
     let Some((state, data)) = data.split_at_checked(STATE_SIZE) else { return };
@@ -198,9 +196,8 @@ pub fn step(data: &[u8]) {
     }
 }
 
-/// What a section says, without what is not kept by writing: the ends of rows,
-/// which are the starts of the next, and the places among the others' rows of
-/// functions that have none.
+/// Returns the content of a section that writing keeps. Not kept are the ends of rows, which
+/// are the starts of the next, and the places of functions without rows among the others' rows.
 fn said(mut section: write::Section) -> write::Section {
     let mut order: Vec<usize> = (0..section.functions.len()).collect();
     order.sort_by_key(|index| section.functions[*index].rows_position);
@@ -238,9 +235,9 @@ fn layout(data: &[u8]) -> Layout {
     }
 }
 
-/// What was read can be written, unless it is refused by name, and reads back
-/// as it was; written again it is the same. It does not grow. In another
-/// layout it reads back the same, too.
+/// What was read can be written, unless it is refused by name, and reads back the same; writing
+/// it again gives the same bytes. It does not grow. In another layout it reads back the same,
+/// too.
 pub fn write(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let owned = match write::Section::from_read(&section) {
@@ -256,7 +253,7 @@ pub fn write(data: &[u8]) {
             return;
         }
     };
-    // The two sub-sections, and what is within each, may overlap in the input.
+    // The two sub-sections, and their contents, may overlap in the input.
     assert!(bytes.len() <= 3 * data.len(), "{} bytes from {}", bytes.len(), data.len());
     let again = Section::parse(&bytes, ADDRESS).expect("a written header is sound");
     let again = write::Section::from_read(&again).expect("written rows are sound");
@@ -270,8 +267,8 @@ pub fn write(data: &[u8]) {
     assert_eq!(said(narrow(again)), said(narrow(owned)), "{layout:?}");
 }
 
-/// What is said of an address, whatever the version: the same rule can have
-/// two forms, as SP and as the register that SP is.
+/// Returns what a section says about an address, independent of the version: the same rule can
+/// have two forms, as SP and as the register that SP is.
 fn says(section: &Section<'_>, address: u64) -> Option<Row> {
     let abi = section.header().abi;
     let mut row = section.lookup(InstructionPointer(address)).expect("written rows are sound")?.row;
@@ -293,8 +290,8 @@ fn plain(abi: Abi, mut rule: RecoveryRule) -> RecoveryRule {
     rule
 }
 
-/// A conversion can be written, and answers each look-up as before but for the
-/// functions that it lists.
+/// A conversion can be written, and answers each look-up as before, except for the functions
+/// that it lists.
 pub fn convert(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let Ok(owned) = write::Section::from_read(&section) else { return };
@@ -307,7 +304,7 @@ pub fn convert(data: &[u8]) {
             let bytes = match conversion.section.write(ADDRESS) {
                 Ok(bytes) => bytes,
                 Err(error) => {
-                    // Each function was in reach of itself, maybe not of the section.
+                    // Each function was in reach of itself, but maybe not of the section.
                     assert!(!error.to_string().is_empty());
                     continue;
                 }
@@ -315,7 +312,7 @@ pub fn convert(data: &[u8]) {
             let converted = Section::parse(&bytes, ADDRESS).expect("a written header is sound");
             write::Section::from_read(&converted).expect("written rows are sound");
             assert_eq!(converted.header().version, version);
-            // Where one is left out, another that overlaps it may answer.
+            // If a function is left out, another that overlaps it may answer.
             if conversion.left_out.is_empty() {
                 for address in &addresses {
                     assert_eq!(says(&converted, *address), says(&section, *address), "{address:#x}");

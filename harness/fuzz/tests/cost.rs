@@ -1,10 +1,9 @@
-//! What the engine costs on hostile input: look-ups and steps allocate
+//! The cost of the engine on hostile input: look-ups and steps allocate
 //! nothing, and whatever is kept, written or converted stays a small multiple
 //! of the input, however the input is made.
 //!
-//! Nothing here looks at a clock. Work that grows with the square of the input
-//! shows in what is counted: rows that are read, bytes that are allocated in
-//! all, bytes that are written.
+//! Nothing here uses a clock. Work that grows with the square of the input
+//! shows in the counts: rows read, bytes allocated in total, bytes written.
 
 use allocation_counter::{AllocationInfo, measure};
 use sframe_engine::lint::{self, Linkage};
@@ -13,17 +12,16 @@ use sframe_engine::{ByteOrder, Frame, InstructionPointer, PauthMask, Section, Ve
 
 const ADDRESS: u64 = 0x10_0000;
 
-/// Bytes that may be in use at once for a section that is taken over, for each
-/// byte of it. A row is kept in about 90 bytes and stored in as few as 2; a
-/// vector that grows has up to twice the place it needs, and the old one
-/// beside it while it moves.
+/// Bytes that may be in use at once for a section that is taken over, for each of its bytes. A
+/// row is kept in about 90 bytes and stored in as few as 2; a growing vector has up to twice
+/// the space it needs, and the old one exists beside it while it moves.
 const KEPT_PER_BYTE: usize = 160;
 
-/// Bytes that may be allocated in all, for each byte of the section.
+/// Bytes that may be allocated in total, for each byte of the section.
 const ALLOCATED_PER_BYTE: usize = 400;
 
-/// A section for AMD64 of functions that are given by size, offset of rows and
-/// number of rows, and a FRE sub-section as it is. Sorted, without pcrel.
+/// Returns a section for AMD64 with functions given by size, offset of rows and number of rows,
+/// and a FRE sub-section as it is. Sorted, without pcrel.
 fn section(version: Version, functions: &[(u32, u32, u32)], fres: &[u8]) -> Vec<u8> {
     let mut table = Vec::new();
     let mut start: u32 = 0x1000;
@@ -104,7 +102,7 @@ fn inputs() -> Vec<(&'static str, Vec<u8>)> {
     inputs
 }
 
-/// All that an unwinder asks for, at a few PCs.
+/// Everything that an unwinder asks for, at a few PCs.
 fn unwind(data: &[u8]) {
     let Ok(section) = Section::parse(data, ADDRESS) else { return };
     let mut rows_left = data.len();
@@ -131,8 +129,8 @@ fn unwinding_allocates_nothing() {
     assert!(inputs.len() > 40, "{} inputs", inputs.len());
 }
 
-/// The lint reads rows that functions share a few times at most, and tells of
-/// each byte a few faults at most.
+/// The lint reads rows that functions share at most a few times, and reports at most a few
+/// faults for each byte.
 #[test]
 fn lint_allocates_nothing_and_its_findings_are_a_small_multiple_of_the_input() {
     let mut most = 0;

@@ -1,4 +1,4 @@
-//! The properties of files, on files of the repository that are changed.
+//! The properties of files, on changed files of the repository.
 
 #![cfg(feature = "files")]
 
@@ -31,7 +31,7 @@ fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).expect("a file")
 }
 
-/// What is put in the place of bytes: numbers that mean something, and any.
+/// Replacements for bytes: significant numbers, and random ones.
 fn number() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         vec(any::<u8>(), 1..9),
@@ -80,7 +80,7 @@ fn elf(paths: Vec<PathBuf>) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// A spec with lines and characters gone, twice, or others.
+/// A spec with lines and characters removed, duplicated, or replaced.
 fn spec(paths: Vec<PathBuf>) -> impl Strategy<Value = Vec<u8>> {
     let junk = select(vec![
         "",
@@ -131,7 +131,7 @@ fn spec(paths: Vec<PathBuf>) -> impl Strategy<Value = Vec<u8>> {
             let start = at.index(places.len());
             let end = (start + len).min(places.len() - 1);
             let gone = text[places[start]..places[end]].to_owned();
-            // Lines go elsewhere, or are there twice.
+            // Lines are moved or duplicated.
             let put = if is_line { gone.repeat(len) + junk } else { junk.to_owned() };
             text.replace_range(places[start]..places[end], &put);
         }
@@ -140,7 +140,7 @@ fn spec(paths: Vec<PathBuf>) -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn cases() -> ProptestConfig {
-    // `PROPTEST_CASES` says how many, where more are wanted.
+    // `PROPTEST_CASES` sets the number, if more are wanted.
     let cases =
         if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { 1024 };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
@@ -174,8 +174,8 @@ proptest! {
     }
 }
 
-/// Inputs that once broke a property, those of the engine too, and the files
-/// that others are made of.
+/// Inputs that once broke a property, including those of the engine, and the files that others
+/// are made of.
 #[test]
 fn regressions_stay_mended_and_sound_files_hold() {
     let (builds, specs) = (builds(), specs());

@@ -109,7 +109,7 @@ proptest! {
     }
 }
 
-/// The generator must reach what it is for: most of its sections are sound.
+/// The generator must serve its purpose: most of its sections are sound.
 #[test]
 fn generated_sections_are_mostly_sound() {
     use proptest::strategy::ValueTree;

@@ -1,7 +1,7 @@
 //! The memory of an emulated program, owned by the host.
 //!
-//! Unicorn maps these regions by pointer, so the harness reads them without
-//! asking it: a tenth of the time at each stop.
+//! Unicorn maps these regions by pointer, so the harness reads them without asking it, in a
+//! tenth of the time per stop.
 
 use std::cell::Cell;
 use std::ptr;
@@ -9,7 +9,7 @@ use std::ptr;
 use memmap2::{MmapMut, MmapRaw};
 use unicorn_engine::{Prot, Unicorn, uc_error};
 
-/// Pages are of this size on every ABI here.
+/// The page size, on every ABI here.
 pub(crate) const PAGE: u64 = 4096;
 const PAGE_LEN: usize = 4096;
 
@@ -45,22 +45,22 @@ impl Permissions {
 /// A region could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum MapError {
-    /// The host has no memory left for it.
+    /// The host is out of memory.
     #[error("no host memory for {len:#x} bytes at {start:#x}: {source}")]
     Host {
         /// First address.
         start: u64,
         /// Length in bytes.
         len: u64,
-        /// What the host says.
+        /// The host's error.
         source: std::io::Error,
     },
-    /// It would overlap another region, or its bounds are not those of pages.
+    /// It would overlap another region, or its bounds are not page-aligned.
     #[error("{start:#x}..{end:#x} overlaps another region or is not made of whole pages")]
     Overlap {
         /// First address.
         start: u64,
-        /// First address behind it.
+        /// First address past the end.
         end: u64,
     },
 }
@@ -119,7 +119,7 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// The host's pointer to `len` bytes at an address, if one region has them all.
+    /// Returns the host's pointer to `len` bytes at an address, if one region has them all.
     #[inline]
     fn pointer(&self, address: u64, len: u64) -> Option<*mut u8> {
         let within = |region: &Region| {
@@ -142,20 +142,20 @@ impl AddressSpace {
         Some(region.memory.as_mut_ptr().wrapping_add(offset))
     }
 
-    /// The 8 bytes at an address as a number in the program's byte order, or
-    /// none where nothing is mapped.
+    /// Returns the 8 bytes at an address as a number in the program's byte order, or `None` if
+    /// nothing is mapped there.
     #[inline]
     #[must_use]
     pub fn read_u64(&self, address: u64) -> Option<u64> {
         let pointer = self.pointer(address, 8)?;
         // SAFETY: `pointer` checked that 8 bytes lie within a live mapping.
-        #[expect(unsafe_code, reason = "the emulator writes this memory behind Rust's back")]
+        #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
         let bytes = unsafe { ptr::read_volatile(pointer.cast::<[u8; 8]>()) };
         Some(if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
     }
 
-    /// Fills a buffer from an address on. False, and an unspecified buffer,
-    /// where not all of it is mapped in one region.
+    /// Fills a buffer from an address on. Returns false, and leaves the buffer unspecified,
+    /// unless all of it is mapped in one region.
     #[must_use]
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
         let Some(pointer) = self.pointer(address, buffer.len() as u64) else {
@@ -163,27 +163,27 @@ impl AddressSpace {
         };
         // SAFETY: `pointer` checked the length, and a mapping never overlaps a
         // buffer that Rust owns.
-        #[expect(unsafe_code, reason = "the emulator writes this memory behind Rust's back")]
+        #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
         unsafe {
             ptr::copy_nonoverlapping(pointer, buffer.as_mut_ptr(), buffer.len());
         }
         true
     }
 
-    /// The bounds of the regions, in no order.
+    /// Returns the bounds of the regions, in no particular order.
     pub fn regions(&self) -> impl Iterator<Item = std::ops::Range<u64>> {
         self.regions.iter().map(|region| region.start..region.start + region.len)
     }
 
-    /// Stores bytes at an address. False, and nothing stored, where not all of
-    /// it is mapped in one region.
+    /// Stores bytes at an address. Returns false, and stores nothing, unless all of it is
+    /// mapped in one region.
     #[must_use]
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> bool {
         let Some(pointer) = self.pointer(address, bytes.len() as u64) else {
             return false;
         };
         // SAFETY: as in `read`; the region is writable for the host.
-        #[expect(unsafe_code, reason = "the emulator reads this memory behind Rust's back")]
+        #[expect(unsafe_code, reason = "the emulator reads this memory without Rust's knowledge")]
         unsafe {
             ptr::copy_nonoverlapping(bytes.as_ptr(), pointer, bytes.len());
         }
@@ -197,9 +197,8 @@ impl AddressSpace {
         self.write(address, &bytes)
     }
 
-    /// Stores a number at each multiple of 8 from an address on, by page: the
-    /// whole stack is filled before each run. False where not all of it is
-    /// mapped in one region.
+    /// Stores a number at each multiple of 8 from an address on, page by page, since the whole
+    /// stack is filled before each run. Returns false unless all of it is mapped in one region.
     #[must_use]
     pub(crate) fn fill(&self, start: u64, pages: u64, value: impl Fn(u64) -> u64) -> bool {
         (0..pages).map(|page| start + page * PAGE).all(|page| {
@@ -213,8 +212,8 @@ impl AddressSpace {
         })
     }
 
-    /// The executable region around an address: its bounds, and whether the
-    /// program can change it.
+    /// Returns the bounds of the executable region around an address, and whether the program
+    /// can change it.
     pub(crate) fn executable(&self, address: u64) -> Option<(std::ops::Range<u64>, bool)> {
         self.regions
             .iter()

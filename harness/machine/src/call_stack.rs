@@ -1,13 +1,13 @@
-//! The truth that the witness keeps: the calls that have not returned.
+//! The true call stack that the witness keeps: the calls that have not returned.
 
 use crate::cpu::AuthenticationKey;
 
 /// A call that has not returned, or a signal whose handler has not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where the caller goes on.
+    /// Where the caller continues.
     pub return_address: u64,
-    /// Canonical frame address of the callee: SP at the call, and 160 more on s390x.
+    /// Canonical frame address of the callee: SP at the call, plus 160 on s390x.
     pub cfa: u64,
     /// The caller's SP at the call.
     pub caller_sp: u64,
@@ -18,9 +18,8 @@ pub struct Record {
     /// The number of instructions that had executed before the one that made
     /// the call: a [`Moment::time`](crate::Moment::time).
     pub since: u64,
-    /// Whether the caller did not call: a signal interrupted it before the
-    /// instruction at `return_address`, and the callee is the signal's
-    /// restorer, which will make it go on there.
+    /// Whether the caller did not call: a signal interrupted it before the instruction at
+    /// `return_address`, and the callee is the signal's restorer, which will resume it there.
     pub interrupted: bool,
     /// How the callee has signed the return address, if it has.
     pub signature: Option<Signature>,
@@ -35,21 +34,20 @@ pub struct Signature {
     pub signed: u64,
 }
 
-/// What lies below the oldest record.
+/// The bottom of the call stack, below the oldest record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bottom {
     /// The function that the program started in. Nobody called it.
     Entry,
-    /// A function that the dynamic linker has called: an initialiser, or one
-    /// that chooses the address of an indirect function.
+    /// A function that the dynamic linker has called: an initialiser, or a resolver of an
+    /// indirect function.
     Linker,
-    /// The first function of a context that the program has made itself, a
-    /// coroutine's for instance. Nobody called it; what it would return to is
-    /// what the program put there.
+    /// The first function of a context that the program has made itself, for instance a
+    /// coroutine's. Nobody called it; its return address is what the program put there.
     Context,
 }
 
-/// How control has left frames by the last instruction.
+/// How control left frames with the last instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// To the caller.
@@ -58,7 +56,7 @@ pub enum Exit {
     Landing,
 }
 
-/// The calls that have not returned, the oldest first.
+/// The calls that have not returned, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallStack {
     records: Vec<Record>,
@@ -86,7 +84,7 @@ impl CallStack {
         self.truncate(self.records.len().saturating_sub(1));
     }
 
-    /// Takes off the records from a position on.
+    /// Removes the records from a position on.
     pub(crate) fn split_off(&mut self, at: usize) -> Vec<Record> {
         self.kept = self.kept.min(at);
         self.records.split_off(at)
@@ -96,62 +94,61 @@ impl CallStack {
         self.records.last_mut()
     }
 
-    /// The observer has seen the call stack: [`Self::kept`] counts anew.
+    /// Notes that the observer has seen the call stack: [`Self::kept`] starts again.
     pub(crate) const fn seen(&mut self) {
         self.kept = self.records.len();
     }
 
-    /// Another call stack was the current one in between.
+    /// Notes that another call stack was current in between.
     pub(crate) const fn resumed(&mut self) {
         self.kept = 0;
     }
 
-    /// The calls, the oldest first.
+    /// Returns the calls, oldest first.
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// Number of frames: one for each call, and the one at the bottom.
+    /// Returns the number of frames: one for each call, and one at the bottom.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.records.len() + 1
     }
 
-    /// How many of the oldest calls have been there, the same, at every moment
-    /// since the one before.
+    /// Returns how many of the oldest calls have not changed at any moment since the previous
+    /// one that was observed.
     #[must_use]
     pub const fn kept(&self) -> usize {
         self.kept
     }
 
-    /// How the last instruction has left frames, if it has: where SP only moves
-    /// past frames, control has not left them yet.
+    /// Returns how the last instruction left frames, if it did: where SP only moves past
+    /// frames, control has not left them yet.
     #[must_use]
     pub const fn exit(&self) -> Option<Exit> {
         self.exit
     }
 
-    /// The calls from the innermost frame outwards.
+    /// Returns the calls from the innermost frame outwards.
     pub fn innermost_first(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().rev()
     }
 
-    /// What lies below the oldest record.
+    /// The bottom of the call stack, below the oldest record.
     #[must_use]
     pub const fn bottom(&self) -> Bottom {
         self.bottom
     }
 
-    /// Whether the callers of the topmost frame are known.
+    /// Returns whether the callers of the topmost frame are known.
     ///
-    /// They are not while SP points into fresh memory and the next call or
-    /// indirect branch has yet to show what that means: the frame has moved
-    /// there, or a new context is about to begin. Nor are they between the
-    /// instruction that loads SP from a saved context, or moves it past frames,
-    /// which ends these, and the branch into the frame that is left; nor in a retpoline
-    /// within the calling function, whose call is that of the function which it
-    /// will jump to.
+    /// They are not known while SP points into fresh memory and the next call or indirect
+    /// branch has yet to show what that means: the frame has moved there, or a new context is
+    /// about to begin. They are not known either between the instruction that loads SP from a
+    /// saved context, or moves it past frames and so ends them, and the branch into the frame
+    /// that is left. Nor are they known in a retpoline within the calling function, whose call
+    /// belongs to the function that it will jump to.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.settled

@@ -1,11 +1,11 @@
-//! How often a run has moved control in which way.
+//! Counts of the control transfers of a run.
 
-/// Numbers of events, as the witness has seen them.
+/// Numbers of events that the witness has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlFlow {
     /// Calls.
     pub calls: u64,
-    /// Returns to where the caller goes on.
+    /// Returns to the place where the caller continues.
     pub returns: u64,
     /// Return instructions that led elsewhere.
     pub computed_returns: u64,
@@ -13,26 +13,25 @@ pub struct ControlFlow {
     pub pc_fetches: u64,
     /// Calls that skip a speculation trap, in retpolines and return thunks.
     pub speculation_traps: u64,
-    /// Returns with another SP than at the call: of prologues and epilogues
-    /// that are functions of their own.
+    /// Returns with a different SP from that at the call, by outlined prologues and epilogues.
     pub outlined_frames: u64,
     /// Frames that ended without returning.
     pub frames_given_up: u64,
-    /// Branches into a frame that gave up those above it.
+    /// Branches into a frame that discarded those above it.
     pub nonlocal_exits: u64,
-    /// Frames that went on with SP on another stack.
+    /// Frames that continued with SP on another stack.
     pub stack_moves: u64,
-    /// Contexts that began on a stack of their own.
+    /// Contexts that began on their own stack.
     pub contexts_begun: u64,
     /// Switches to a context that had been left before.
     pub contexts_resumed: u64,
     /// Signals delivered.
     pub signals: u64,
-    /// Those of them whose handler ran on an alternate stack.
+    /// Signals whose handler ran on an alternate stack.
     pub alternate_stacks: u64,
     /// Returns from a handler to the interrupted instruction.
     pub signal_returns: u64,
-    /// Calls bound when they were first made.
+    /// Lazily bound calls.
     pub lazy_bindings: u64,
     /// Return addresses signed with key A.
     pub signed_with_key_a: u64,

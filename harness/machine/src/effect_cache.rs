@@ -1,4 +1,4 @@
-//! What executed instructions do to control and stack, decoded once.
+//! The effects of executed instructions on control and stack, decoded once.
 
 use rustc_hash::FxHashMap;
 
@@ -9,12 +9,11 @@ use crate::cpu::{Cpu, Effect};
 #[derive(Debug, Default)]
 pub(crate) struct EffectCache {
     tables: Vec<EffectTable>,
-    /// Those of regions that are too long for a table.
+    /// The effects in regions that are too long for a table.
     others: FxHashMap<u64, Effect>,
 }
 
-/// A region with more places for instructions has no table: it may be all zeroes
-/// but for a few of them.
+/// A region with more places for instructions has no table: it may be almost all zeroes.
 const TABLE_LIMIT: u64 = 1 << 24;
 
 #[derive(Debug)]
@@ -25,7 +24,7 @@ struct EffectTable {
 }
 
 impl EffectCache {
-    /// The effect of the instruction at an address.
+    /// Returns the effect of the instruction at an address.
     pub(crate) fn get(&mut self, cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
         let index = match self.tables.iter().position(|table| (table.start..table.end).contains(&pc)) {
             Some(index) => index,
@@ -59,7 +58,7 @@ fn decode(cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
     with_code(cpu, space, pc, |code| cpu.effect(code))
 }
 
-/// Shows the bytes of the instruction at an address; behind it more may follow.
+/// Passes on the bytes of the instruction at an address; more may follow.
 pub(crate) fn with_code<T>(cpu: &Cpu, space: &AddressSpace, pc: u64, look: impl FnOnce(&[u8]) -> T) -> T {
     let mut code = [0; 16];
     // Near the end of a region the instruction is shorter than the longest.

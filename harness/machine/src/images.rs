@@ -7,9 +7,9 @@ use crate::cpu::Cpu;
 use crate::image::{Image, LoadError, malformed};
 use crate::link::{self, Plan};
 
-/// Libraries are loaded from here on.
+/// Libraries are loaded from this address on.
 const LIBRARIES: u64 = (1 << 36) + (1 << 35);
-/// And usually end before this address.
+/// They usually end before this address.
 const LIBRARIES_END: u64 = 1 << 37;
 /// Each library starts at a multiple of this.
 const SPACING: u64 = 1 << 24;
@@ -17,7 +17,7 @@ const SPACING: u64 = 1 << 24;
 /// A library that a process may need.
 #[derive(Clone, Copy, Debug)]
 pub struct Library<'a> {
-    /// The name by which it is asked for.
+    /// The name by which it is requested.
     pub name: &'a str,
     /// The file.
     pub bytes: &'a [u8],
@@ -26,8 +26,8 @@ pub struct Library<'a> {
 /// The images of a process, the executable first, then its libraries in the
 /// order in which a dynamic linker loads them: breadth first.
 ///
-/// Each has its own addresses. What a dynamic linker would store into them is
-/// worked out; [`Machine::with_images`](crate::Machine::with_images) stores it.
+/// Each has its own addresses. This computes what a dynamic linker would store into them;
+/// [`Machine::with_images`](crate::Machine::with_images) stores it.
 #[derive(Debug)]
 pub struct Images<'a> {
     /// The images and their names; the executable's is empty.
@@ -36,7 +36,7 @@ pub struct Images<'a> {
 }
 
 impl<'a> Images<'a> {
-    /// An executable alone. If it is dynamic it may need no library.
+    /// Reads an executable alone. A dynamic one must not need a library.
     ///
     /// # Errors
     /// As for [`Self::load`].
@@ -48,8 +48,8 @@ impl<'a> Images<'a> {
     /// from among those that are given.
     ///
     /// # Errors
-    /// A file that can't be loaded, a library or symbol that is missing,
-    /// images at the same addresses, or relocations that are not known.
+    /// A file that can't be loaded, a missing library or symbol, images at the same addresses,
+    /// or unknown relocations.
     pub fn load(executable: &'a [u8], libraries: &[Library<'a>]) -> Result<Self, LoadError> {
         Self::with(Image::parse(executable)?, libraries)
     }
@@ -81,27 +81,27 @@ impl<'a> Images<'a> {
         Ok(Self { images, plan })
     }
 
-    /// The executable.
+    /// Returns the executable.
     #[must_use]
     pub fn executable(&self) -> &Image<'a> {
         // There is always one: `with` puts it there.
         &self.images[0].1
     }
 
-    /// Whether an address lies in the machine's own code: that of its dynamic linker.
+    /// Returns whether an address is in the machine's own code: that of its dynamic linker.
     #[must_use]
     pub fn is_linker(&self, address: u64) -> bool {
         self.plan.places.linker().contains(&address)
     }
 
-    /// Every image with its name, the executable first; its name is empty.
+    /// Returns every image with its name, the executable first; its name is empty.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Image<'a>)> {
         self.images.iter().map(|(name, image)| (name.as_str(), image))
     }
 }
 
-/// Where the first library is loaded: after an executable that was linked to
-/// lie where libraries usually do.
+/// Returns where the first library is loaded: after an executable that was linked to the usual
+/// addresses of libraries.
 const fn first_base(program: &Range<u64>) -> u64 {
     if program.end <= LIBRARIES || LIBRARIES_END <= program.start {
         LIBRARIES

@@ -1,7 +1,7 @@
-//! Runs ELF executables of four ABIs under Unicorn and records the call stack
-//! that they really have.
+//! Runs ELF executables of four ABIs under Unicorn and records their true call
+//! stacks.
 //!
-//! The way from file to truth:
+//! From file to call stack:
 //!
 //! 1. [`Image::parse`] reads the program headers and refuses what no loader
 //!    should map.
@@ -10,12 +10,12 @@
 //! 3. [`Machine::run`] executes the program and calls an [`Observer`] before
 //!    each instruction, with registers, memory and the [`CallStack`].
 //!
-//! A dynamic executable has several images: [`Images::load`] reads them, gives
-//! each its addresses and does the work of a dynamic linker.
+//! A dynamic executable has several images: [`Images::load`] reads them,
+//! assigns their addresses and does the work of a dynamic linker.
 //!
-//! The call stack comes from executed calls and returns alone. This crate
-//! reads neither debug information nor unwind tables, and no symbols but to
-//! link: what they say is to be judged by it.
+//! The call stack comes from executed calls and returns alone. This crate reads
+//! neither debug information nor unwind tables, and symbols only to link: the
+//! call stack is there to judge what they say.
 
 mod address_space;
 mod call_stack;

@@ -21,21 +21,21 @@ use crate::witness::WitnessFaults;
 /// How a program is started.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Arguments behind `argv[0]`.
+    /// Arguments after `argv[0]`.
     pub arguments: Vec<String>,
-    /// What uninitialised registers and stack hold.
+    /// The content of uninitialised registers and stack.
     pub pattern: Pattern,
     /// The program is broken if it executes more instructions than this.
     pub budget: u64,
     /// Size of the stack, in bytes.
     pub stack_size: u64,
-    /// Faults of the witness, to see that they are noticed.
+    /// Faults of the witness, to test that they are noticed.
     #[doc(hidden)]
     pub witness_faults: WitnessFaults,
 }
 
 impl Options {
-    /// Sizes of the stack that a program may have any use for, in bytes.
+    /// The allowed sizes of the stack, in bytes.
     pub const STACK_SIZES: RangeInclusive<u64> = 64 << 10..=1 << 30;
 }
 
@@ -71,7 +71,7 @@ pub enum MachineError {
     Unicorn {
         /// The CPU.
         cpu: &'static str,
-        /// What Unicorn says.
+        /// Unicorn's error.
         error: uc_error,
     },
 }
@@ -107,7 +107,7 @@ impl Machine {
     /// Maps an executable that needs no library, and lays out its first stack.
     ///
     /// # Errors
-    /// As for [`Self::with_images`]; or it needs a library.
+    /// As for [`Self::with_images`], or the executable needs a library.
     pub fn new(image: &Image<'_>, options: &Options) -> Result<Self, MachineError> {
         Self::with_images(&Images::of(image.clone())?, options)
     }
@@ -116,7 +116,7 @@ impl Machine {
     /// first stack.
     ///
     /// # Errors
-    /// Memory that the host does not have, or arguments that do not fit.
+    /// The host lacks memory, or the arguments do not fit.
     pub fn with_images(images: &Images<'_>, options: &Options) -> Result<Self, MachineError> {
         let (space, sp) = process::create(images, &options.arguments, options.stack_size, options.pattern)?;
         let image = images.executable();
@@ -136,8 +136,8 @@ impl Machine {
     /// Runs the program to its end and shows the observer each instruction.
     ///
     /// # Errors
-    /// The emulator refuses to be set up. What goes wrong later is an
-    /// [`End::Broken`], with all that was observed before it.
+    /// The emulator can't be set up. Later failures are an [`End::Broken`], with everything
+    /// that was observed before.
     pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome, MachineError> {
         let cpu = self.cpu;
         let failed = |error| match error {

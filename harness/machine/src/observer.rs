@@ -1,18 +1,18 @@
-//! What looks at the machine before each instruction, and what it sees.
+//! Observers, which see the machine before each instruction.
 
 use crate::address_space::AddressSpace;
 use crate::call_stack::CallStack;
 use crate::cpu::Cpu;
 
-/// Whether to go on.
+/// Whether to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Execute the instruction.
     Continue,
     /// End the run before it.
     Stop,
-    /// Send this signal to the program, which gets it before the instruction
-    /// unless it blocks it. The instruction will be seen again behind the handler.
+    /// Send this signal to the program, which receives it before the instruction unless it
+    /// blocks it. The instruction will be seen again after the handler.
     Signal(u8),
 }
 
@@ -41,8 +41,7 @@ impl Moment<'_> {
         self.cpu.signal_frame.red_zone
     }
 
-    /// The value of a register by its DWARF number, or none if the number is
-    /// unknown.
+    /// Returns the value of a register by its DWARF number, or `None` if the number is unknown.
     #[must_use]
     pub fn register(&self, dwarf: u32) -> Option<u64> {
         let register = self.cpu.registers.get(usize::try_from(dwarf).ok()?)?;
@@ -50,13 +49,13 @@ impl Moment<'_> {
     }
 }
 
-/// Looks at the machine before each instruction.
+/// Observes the machine before each instruction.
 pub trait Observer {
     /// Called before the instruction at `moment.pc` executes.
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow;
 
-    /// Whether [`Self::store`] is to be called. Asked once, before the run;
-    /// a run whose stores are reported takes longer.
+    /// Returns whether [`Self::store`] is to be called. Called once, before the run; a run that
+    /// reports stores takes longer.
     fn wants_stores(&self) -> bool {
         false
     }
@@ -65,9 +64,8 @@ pub trait Observer {
     /// address and length in bytes. All that an instruction stores is
     /// reported between its [`Self::instruction`] and the next one.
     ///
-    /// Nothing else changes memory, but not all that is reported does: the
-    /// value may be the same, and of some instructions only bounds of what
-    /// they store are known.
+    /// Nothing else changes memory. But a reported store need not change it: the value may be
+    /// the same, and for some instructions only bounds of what they store are known.
     fn store(&mut self, address: u64, len: u64) {
         let _ = (address, len);
     }

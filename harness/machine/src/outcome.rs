@@ -1,17 +1,17 @@
-//! How runs end, and what they leave.
+//! The outcomes of runs.
 
 use std::fmt;
 
 use crate::control_flow::ControlFlow;
 
-/// Why a run is worth nothing.
+/// Why a run is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Broken {
     /// The instruction budget is spent.
     Budget(u64),
-    /// More calls that have not returned than any program has: it calls for ever.
+    /// More calls have not returned than in any real program: it calls without end.
     Depth(usize),
-    /// Memory that is not mapped, or not for this use.
+    /// Access to memory that is not mapped, or not for this use.
     Fault {
         /// Read, write or fetch.
         access: &'static str,
@@ -37,7 +37,7 @@ pub enum Broken {
         /// The bytes there.
         code: Vec<u8>,
     },
-    /// A system call that the machine does not have.
+    /// A system call that the machine does not implement.
     SystemCall {
         /// Its number in the program's ABI.
         number: u64,
@@ -50,7 +50,7 @@ pub enum Broken {
         number: u64,
         /// The instruction before which it was to be delivered.
         pc: u64,
-        /// What keeps it from being delivered.
+        /// Why it can't be delivered.
         why: &'static str,
     },
     /// The CPU stopped by itself.
@@ -58,8 +58,8 @@ pub enum Broken {
         /// The instruction.
         pc: u64,
     },
-    /// The program can't be linked: a procedure linkage table leaves what no
-    /// call is to be bound by, or what it names can't be read or written.
+    /// The program can't be linked: a procedure linkage table does not identify the call to
+    /// bind, or what it names can't be read or written.
     Linking(String),
     /// The emulator failed.
     Unicorn(String),
@@ -112,19 +112,19 @@ pub enum End {
     SelfJump(u64),
     /// The observer asked for it.
     Stopped,
-    /// Otherwise. What was observed so far stands, but the program has not
-    /// shown what it was run for.
+    /// In any other way. What was observed so far is valid, but the program has not shown what
+    /// it was run for.
     Broken(Broken),
 }
 
-/// What a run leaves.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How it ended.
     pub end: End,
     /// Instructions that started.
     pub instructions: u64,
-    /// How control has moved.
+    /// The control transfers.
     pub control_flow: ControlFlow,
     /// What the program wrote to its standard output and error.
     pub output: Vec<u8>,

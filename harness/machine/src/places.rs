@@ -1,22 +1,22 @@
-//! Where the machine puts what is not the program's.
+//! Where the machine puts memory that is not the program's.
 
 use std::ops::Range;
 
 use crate::address_space::PAGE;
 
-/// Addresses of the first stack, of thread storage and of the machine's own
-/// code: a part of the address space in which no image lies.
+/// Addresses of the first stack, of thread storage and of the machine's own code, in a part of
+/// the address space without images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Places {
     start: u64,
 }
 
 impl Places {
-    /// The length of the part, and what its start is a multiple of.
+    /// The length of the part, of which its start is a multiple.
     const LEN: u64 = 1 << 37;
 
-    /// The first part that is free of images, after the one in which most lie.
-    /// None where images lie everywhere, up to `end`.
+    /// Returns the first part that is free of images, after the one that most images are in.
+    /// Returns `None` if there are images everywhere, up to `end`.
     pub(crate) fn among(images: &[Range<u64>], end: u64) -> Option<Self> {
         (1..end / Self::LEN).map(|part| Self { start: part * Self::LEN }).find(|places| {
             let own = places.start..places.start + Self::LEN;
@@ -45,13 +45,12 @@ impl Places {
         start..start + PAGE
     }
 
-    /// Where calls are bound when they are first made; and where the slot's
-    /// value is signed, too.
+    /// Where calls are bound lazily; and the same where the slot's value is signed, too.
     pub(crate) const fn resolver(self, signs: bool) -> u64 {
         self.linker().start + if signs { 0x100 } else { 0 }
     }
 
-    /// Whether an instruction is the first of a resolver.
+    /// Returns whether an instruction is the first of a resolver.
     pub(crate) const fn is_resolver(self, pc: u64) -> bool {
         pc == self.resolver(false) || pc == self.resolver(true)
     }
@@ -66,7 +65,7 @@ impl Places {
         self.linker().start + 0x400
     }
 
-    /// What the second word of a global offset table names its image by.
+    /// The value by which the second word of a global offset table identifies its image.
     pub(crate) const fn token(self, image: usize) -> u64 {
         self.linker().start + 0x800 + image as u64
     }

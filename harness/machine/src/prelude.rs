@@ -1,5 +1,5 @@
-//! What happens before the entry point: the plan is carried out, and
-//! functions of the program run that compute addresses or initialise images.
+//! What happens before the entry point: the plan is carried out, and functions of the program
+//! run that compute addresses or initialise images.
 
 use std::cell::RefCell;
 
@@ -47,7 +47,7 @@ impl Plan {
     }
 }
 
-/// Runs what runs before the entry point. False where the run has ended by it.
+/// Runs the code before the entry point. Returns false if that has ended the run.
 pub(crate) fn run(
     plan: &Plan,
     run: &RefCell<Run<'_>>,
@@ -118,11 +118,11 @@ impl Prelude<'_, '_, '_, '_> {
         self.call(function, [arguments, argv, argv.wrapping_add((arguments + 1) * 8)])
     }
 
-    /// Calls a function as nobody, and returns its result. None where the run
-    /// has ended in it.
+    /// Calls a function without a caller, and returns its result, or `None` if the run has
+    /// ended in it.
     fn call(&mut self, function: u64, arguments: [u64; 3]) -> Result<Option<u64>, uc_error> {
         let (cpu, nobody) = (self.cpu, self.places.nobody());
-        // What the program finds at its first SP stays as it is.
+        // The content at the program's first SP does not change.
         let sp = (self.sp & !15) - cpu.cfa_above_sp.next_multiple_of(16);
         process::set_registers(self.unicorn, cpu, sp, self.pattern, self.places)?;
         for (register, value) in cpu.linking.arguments.iter().zip(arguments) {
@@ -140,14 +140,14 @@ impl Prelude<'_, '_, '_, '_> {
         run::execute(self.run, self.unicorn, function, nobody)?;
         let pc = self.unicorn.reg_read(cpu.pc)?;
         if pc != nobody {
-            // A hook has said why, unless the CPU stopped by itself.
+            // A hook has recorded the reason, unless the CPU stopped by itself.
             self.run.borrow_mut().end(End::Broken(Broken::Halted { pc }));
             return Ok(None);
         }
         self.unicorn.reg_read(cpu.linking.result).map(Some)
     }
 
-    /// What a slot has to hold so that its value is authentic.
+    /// Returns the value that makes a slot authentic.
     fn sign(&mut self, slot: u64, value: u64) -> Result<u64, uc_error> {
         let Some(signing) = &self.cpu.linking.signing else { return Ok(value) };
         (self.cpu.prepare)(self.unicorn)?;

@@ -1,5 +1,5 @@
-//! What a program finds when it starts: stack, thread storage and registers,
-//! as Linux and the System V ABIs lay them out.
+//! The initial state of a program: stack, thread storage and registers, as Linux and the System
+//! V ABIs lay them out.
 
 use unicorn_engine::{Unicorn, uc_error};
 
@@ -13,11 +13,11 @@ use crate::places::Places;
 const STACK_GUARD: u64 = 0x28;
 const CANARY: u64 = 0x00c0_ffee_0bad_f00d;
 
-/// What uninitialised registers and stack hold.
+/// The content of uninitialised registers and stack.
 ///
-/// Zeroes would let wrong rows agree by accident: 0 equals 0. Each pattern
-/// gives every register and every stack slot a value of its own that is no
-/// address. Verdicts must not depend on which one is chosen.
+/// Zeroes would let wrong rows agree by accident: 0 equals 0. Each pattern gives every register
+/// and every stack slot a distinct value that is not an address. Verdicts must not depend on
+/// the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Pattern {
     /// The usual one.
@@ -74,7 +74,7 @@ pub(crate) fn create(
     let start = places.thread_storage() - thread_storage;
     space.map(start, PAGE + 2 * thread_storage, Permissions::READ_WRITE)?;
     images.plan.install(image.cpu, &mut space)?;
-    // The regions were just mapped, and these addresses lie within them.
+    // The regions were just mapped, and these addresses are within them.
     let mut stored = space.fill(bottom, stack_size / PAGE, |address| pattern.stack(address));
     stored &= space.write_u64(thread_pointer, thread_pointer);
     stored &= space.write_u64(thread_pointer + STACK_GUARD, CANARY);
@@ -82,8 +82,7 @@ pub(crate) fn create(
     sp.map(|sp| (space, sp)).ok_or(ProcessError::StackTooSmall(stack_size))
 }
 
-/// Maps the segments. Segments that share a page make one region, which
-/// allows what any of them does.
+/// Maps the segments. Segments that share a page form one region with the permissions of both.
 fn map_image(space: &mut AddressSpace, image: &Image<'_>) -> Result<(), MapError> {
     let mut regions: Vec<(u64, u64, Permissions)> = Vec::new();
     for segment in &image.segments {
@@ -110,8 +109,8 @@ fn map_image(space: &mut AddressSpace, image: &Image<'_>) -> Result<(), MapError
     Ok(())
 }
 
-/// Stores argc, argv, envp and auxv with the strings they point to, and
-/// returns SP. None if they do not fit.
+/// Stores argc, argv, envp and auxv with the strings they point to, and returns SP, or `None`
+/// if they do not fit.
 fn initial_stack(
     space: &AddressSpace,
     image: &Image<'_>,
@@ -178,7 +177,7 @@ fn initial_stack(
     stored.then_some(sp)
 }
 
-/// Puts the registers where a program expects or must not expect them.
+/// Sets the registers to what a program expects, or must not rely on.
 pub(crate) fn set_registers(
     unicorn: &mut Unicorn<'_, ()>,
     cpu: &Cpu,

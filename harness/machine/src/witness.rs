@@ -1,42 +1,43 @@
-//! The call-stack witness: what calls and returns have really happened.
+//! The call-stack witness: the calls and returns that really happened.
 //!
 //! It sees the PC, SP and FP of each instruction before it executes, and what
-//! the instruction before could do to control and to SP. It knows nothing of
+//! the previous instruction could do to control and to SP. It knows nothing about
 //! symbols, debug information or unwind tables, so its call stack can judge them.
 //!
 //! - A call puts a record on the call stack, unless nobody can return from it:
-//!   it leads to its own return address and the instruction there is no
-//!   function's first, which is how the PC is fetched; or it skips a speculation
-//!   trap and its first instruction replaces the return address, as retpolines do.
+//!   it leads to its own return address and the instruction there is not the
+//!   first of a function, which is how the PC is fetched; or it skips a speculation
+//!   trap and its first instruction replaces the return address, as in retpolines.
 //! - An indirect branch to a record's return address, with SP as it was at the
-//!   call, is the return. ABIs return by more than one instruction, and
-//!   conditionally too: one that is not taken moves nothing, nor does one that
-//!   first executes another instruction. Where calls leave SP
+//!   call, is the return. ABIs return by more than one instruction, and also
+//!   conditionally: a return that is not taken moves nothing, nor does an
+//!   instruction that first executes another one. Where calls leave SP
 //!   alone, a return instruction to that address is the return whatever SP is:
-//!   prologues and epilogues that were outlined into functions have moved it.
+//!   outlined prologues and epilogues have moved it.
 //! - SP beyond its value at the call ends the call as well: `longjmp`, unwinding
-//!   and callees that drop their return address give frames up like that.
-//!   Strictly beyond, for a callee that has popped its return address is still
-//!   running; and so is one that is about to return to it.
+//!   and callees that drop their return address discard frames like that.
+//!   SP has to be strictly beyond, since a callee that has popped its return
+//!   address is still running; so is one that is about to return to it.
 //! - An indirect branch that follows such a loss, or for which SP was loaded
 //!   from a saved context, arrives in a frame that was on the call stack before:
-//!   the call that was made from it with the same SP has ended too. Where each
-//!   frame's last call was made tells which frame that is, since tail calls lead
-//!   to functions that nobody has called. Where several frames have the same SP,
-//!   the function does. `setjmp` is a call that returns twice: where control
-//!   arrives at a return address, with SP as a call had that returned there, the
-//!   frame is the one that it returned to, in whatever part of its function its
-//!   last call was made.
+//!   the call that was made from it with the same SP has ended too. The place of
+//!   each frame's last call identifies the frame, since tail calls lead to
+//!   functions that nobody has called. If several frames have the same SP, the
+//!   function decides. `setjmp` is a call that returns twice: if control arrives at
+//!   a return address, with the SP of a call that returned there, the frame is
+//!   the one that the call returned to, in whatever part of its function the last
+//!   call was made.
 //! - SP that comes from memory, or from a register that was not computed from SP
-//!   or FP, may point to another stack. Where frames were left there before, they
-//!   are the call stack again. In fresh memory the next transfer of control tells
+//!   or FP, may point to another stack. If frames were left there before, they
+//!   are the call stack again. In fresh memory the next transfer of control shows
 //!   what it means: a call is made by the same frame, whose SP has moved; an
 //!   indirect branch begins a new context.
 //!
 //! Limits: a new stack that lies within a frame of the current one, as a local
-//! array does, can't be told from the frame itself by SP alone; nor can a new
-//! context on a stack that an abandoned one has left with the same SP. A function
-//! that was only ever jumped to is not told from the one before it in memory.
+//! array does, can't be distinguished from the frame itself by SP alone. Nor can
+//! a new context on a stack that an abandoned one has left with the same SP. A
+//! function that was only ever jumped to is taken for the one before it in
+//! memory.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -58,29 +59,29 @@ pub(crate) enum Movement {
     Foreign,
 }
 
-/// Faults that can be put into the witness, to see that the suite notices.
+/// Faults that can be injected into the witness, to test that the suite notices.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WitnessFaults {
-    /// Takes an indirect branch out of a frame for its return.
+    /// Treats an indirect branch out of a frame as its return.
     pub misses_tail_calls: bool,
-    /// Keeps the frames that `longjmp` and unwinding give up.
+    /// Keeps the frames that `longjmp` and unwinding discard.
     pub misses_nonlocal_exits: bool,
-    /// Takes each stack for the first one.
+    /// Treats each stack as the first one.
     pub misses_stack_switches: bool,
-    /// Takes the fetching of the PC for a call.
+    /// Treats a fetch of the PC as a call.
     pub misses_pc_fetches: bool,
-    /// Takes the calls over speculation traps for calls of functions.
+    /// Treats the calls over speculation traps as calls of functions.
     pub misses_speculation_traps: bool,
-    /// Takes what leaves for a landing pad for the callee of the frame there.
+    /// Treats code that leaves for a landing pad as the callee of the frame there.
     pub misses_landings: bool,
     /// Forgets where calls have returned to.
     pub misses_second_returns: bool,
-    /// Takes conditional branches for taken ones.
+    /// Treats conditional branches as taken.
     pub misses_conditions: bool,
-    /// Demands that SP be as it was at the call for each return.
+    /// Requires SP to be as it was at the call for each return.
     pub misses_outlined_frames: bool,
-    /// Takes signal handlers for callees of the function that they interrupt.
+    /// Treats signal handlers as callees of the function that they interrupt.
     pub misses_signal_frames: bool,
 }
 
@@ -92,7 +93,7 @@ pub(crate) struct Place {
     pub(crate) fp: u64,
 }
 
-/// How a signal has been delivered.
+/// How a signal was delivered.
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) interrupted: Place,
@@ -109,15 +110,15 @@ pub(crate) struct Delivery {
 pub(crate) struct Action {
     pub(crate) control: Control,
     pub(crate) movement: Movement,
-    /// The next instruction, where a transfer of control depends on a condition.
+    /// The next instruction, if a transfer of control depends on a condition.
     pub(crate) fall_through: Option<u64>,
 }
 
 impl Action {
-    /// Of an instruction that does nothing that matters.
+    /// The effect of an instruction without effects that matter.
     const NOTHING: Self = Self { control: Control::Other, movement: Movement::Relative, fall_through: None };
 
-    /// Of a system call that loads all registers.
+    /// The effect of a system call that loads all registers.
     const LOADED: Self = Self { control: Control::Indirect, movement: Movement::Foreign, fall_through: None };
 }
 
@@ -125,7 +126,7 @@ impl Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Branch {
     pub(crate) to: u64,
-    /// Whether it depends on no condition.
+    /// Whether it is unconditional.
     pub(crate) is_certain: bool,
 }
 
@@ -134,12 +135,12 @@ pub(crate) struct Branch {
 pub(crate) enum Callee {
     /// A function.
     Function,
-    /// The next instruction, which takes its return address for the PC.
+    /// The next instruction, which uses its return address as the PC.
     PcFetch,
-    /// What replaces its return address, past a trap for speculation.
+    /// Code past a speculation trap that replaces its return address.
     SpeculationTrap,
-    /// A retpoline in the calling function itself, which jumps to the function
-    /// that the call is for.
+    /// A retpoline in the calling function itself, which jumps to the function that the call is
+    /// for.
     InlineRetpoline,
 }
 
@@ -154,13 +155,13 @@ struct Previous {
 }
 
 impl Previous {
-    /// One that has done nothing that matters.
+    /// An instruction without effects that matter.
     const fn nothing(time: u64, pc: u64, sp: u64, fp: u64) -> Self {
         Self { action: Action::NOTHING, time, pc, sp, fp }
     }
 }
 
-/// Memory in which frames of a call stack lie.
+/// Memory that holds frames of a call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stack {
     /// The oldest record that was made on it, by position.
@@ -169,24 +170,24 @@ struct Stack {
     base: u64,
     /// SP when it was entered.
     entered: u64,
-    /// SP when it was left; only of use where it is not the current one.
+    /// SP when it was left; only meaningful if it is not the current one.
     left: u64,
 }
 
 impl Stack {
-    /// A stack that SP has come to with the value `entered`, and whose first
+    /// A stack that SP has reached with the value `entered`, and whose first
     /// frame begins with `sp`.
     const fn new(first: usize, entered: u64, sp: u64) -> Self {
         Self { first, base: if entered > sp { entered } else { sp }, entered, left: sp }
     }
 
-    /// The number of bytes in use when it was left, if `sp` lies among them.
+    /// The number of bytes in use when it was left, if `sp` is among them.
     fn holds(&self, sp: u64) -> Option<u64> {
         (self.left <= sp && sp <= self.base).then(|| self.base - self.left)
     }
 }
 
-/// A thread of control: its calls, and the stacks they lie on, the oldest first.
+/// A thread of control: its calls and their stacks, oldest first.
 #[derive(Debug)]
 struct Context {
     call_stack: CallStack,
@@ -227,14 +228,14 @@ impl Callees {
         }
     }
 
-    /// The function that an address lies in, as far as is known.
+    /// Returns the function that an address is in, as far as is known.
     fn at(&self, pc: u64) -> Option<u64> {
         self.sorted.range(..=pc).next_back().copied()
     }
 }
 
-/// A frame that is running or waits for a callee: the number of calls below it,
-/// and when the innermost of these was made.
+/// A frame that is running or waits for a callee: the number of calls below it, and when the
+/// innermost of these was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Frame {
     depth: usize,
@@ -246,7 +247,7 @@ struct Frame {
 struct Returned(FxHashMap<(u64, u64), Frame>);
 
 impl Returned {
-    /// What is remembered is forgotten when it is as many places.
+    /// The memory is cleared when it holds this number of places.
     const LIMIT: usize = 1 << 19;
 
     fn insert(&mut self, pc: u64, sp: u64, frame: Frame) {
@@ -268,12 +269,12 @@ pub(crate) struct Witness {
     faults: WitnessFaults,
     previous: Previous,
     current: Context,
-    /// Contexts that may go on later.
+    /// Contexts that may continue later.
     parked: Vec<Context>,
     /// SP in fresh memory, until it is known what that means.
     unsettled: Option<Unsettled>,
-    /// SP when it was last loaded, or when frames were given up, since the last
-    /// indirect branch.
+    /// SP when it was last loaded, or when frames were discarded, since the last indirect
+    /// branch.
     restored: Option<u64>,
     /// The outermost call that SP has left since then.
     left: Option<Record>,
@@ -281,11 +282,11 @@ pub(crate) struct Witness {
     resumed: Option<u64>,
     /// The number of records and contexts that are parked.
     parked_size: usize,
-    /// First instructions of all callees so far, and of what nobody called.
+    /// First instructions of all callees so far, and of functions that nobody called.
     callees: Callees,
     /// Where calls have returned to.
     returned: Returned,
-    /// Whether the next instruction is the first of all.
+    /// Whether the next instruction is the first of the run.
     starts: bool,
     control_flow: ControlFlow,
 }
@@ -316,12 +317,12 @@ impl Witness {
         }
     }
 
-    /// A call has been bound.
+    /// Notes that a call has been bound.
     pub(crate) const fn bound(&mut self) {
         self.control_flow.lazy_bindings += 1;
     }
 
-    /// Forgets all calls: what runs next was called by nobody.
+    /// Forgets all calls: nobody called what runs next.
     pub(crate) fn start_again(&mut self, sp: u64, bottom: Bottom) {
         self.previous = Previous::nothing(self.previous.time, self.previous.pc, sp, 0);
         self.current = Context {
@@ -343,7 +344,7 @@ impl Witness {
         &self.current.call_stack
     }
 
-    /// The observer has seen the call stack.
+    /// Notes that the observer has seen the call stack.
     pub(crate) const fn seen(&mut self) {
         self.current.call_stack.seen();
     }
@@ -352,19 +353,19 @@ impl Witness {
         &self.control_flow
     }
 
-    /// Whether the last instruction was a call, so that [`Self::enter`] has to
-    /// be told its return address before [`Self::follow`].
+    /// Returns whether the last instruction was a call, so that [`Self::enter`] needs its
+    /// return address before [`Self::follow`].
     pub(crate) fn was_call(&self) -> bool {
         self.previous.action.control == Control::Call
     }
 
-    /// How many calls and contexts it remembers.
+    /// Returns the number of calls and contexts that it remembers.
     pub(crate) fn size(&self) -> usize {
         self.current.size() + self.parked_size
     }
 
-    /// Records the call that the last instruction made. `kind` tells what the
-    /// first instruction of the callee does with the return address.
+    /// Records the call that the last instruction made. `kind` is what the first instruction of
+    /// the callee does with the return address.
     pub(crate) fn enter(&mut self, callee: u64, return_address: u64, kind: Callee) {
         match kind {
             Callee::PcFetch if !self.faults.misses_pc_fetches => {
@@ -377,13 +378,13 @@ impl Witness {
             }
             _ => {}
         }
-        // The frame that SP was loaded for is the one that calls.
+        // The frame that SP was loaded for makes the call.
         self.left = None;
         self.restored = None;
         self.resumed = None;
         let Previous { sp, fp, .. } = self.previous;
         if let Some(Unsettled { left, entered }) = self.unsettled.take() {
-            // The frame goes on, on another stack.
+            // The frame continues on another stack.
             self.control_flow.stack_moves += 1;
             let first = self.current.call_stack.records().len();
             self.current.leave_stack(left);
@@ -408,7 +409,7 @@ impl Witness {
         }
     }
 
-    /// Puts a record on the call stack. The caller will go on at `caller`.
+    /// Puts a record on the call stack. The caller will continue at `caller`.
     fn push(&mut self, caller: Place, callee: u64, interrupted: bool) {
         self.current.call_stack.push(Record {
             return_address: caller.pc,
@@ -422,9 +423,9 @@ impl Witness {
         });
     }
 
-    /// Takes note of the next instruction, before it executes. Calls that the
-    /// last one has ended are taken off the call stack. `branch` is where it
-    /// leads, if it is an indirect branch and its code tells.
+    /// Follows the next instruction, before it executes. Calls that the last one has ended are
+    /// removed from the call stack. `branch` is where the last one leads, if it is an indirect
+    /// branch and its code shows the target.
     pub(crate) fn follow(
         &mut self,
         at: Place,
@@ -440,7 +441,7 @@ impl Witness {
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }
-        // What executes another instruction is seen twice, and has led nowhere yet.
+        // An instruction that executes another one is seen twice, and has not led anywhere yet.
         let stays = [self.previous.action.fall_through, Some(self.previous.pc)].contains(&Some(pc));
         let taken = !(self.previous.action.fall_through.is_some() && stays) || self.faults.misses_conditions;
         let arrives = taken && self.previous.action.control.is_indirect();
@@ -457,14 +458,14 @@ impl Witness {
         self.previous = Previous { action, time, pc, sp, fp };
     }
 
-    /// The innermost record on the current stack, and SP at that call.
+    /// Returns the innermost record on the current stack, and SP at that call.
     fn top(&self) -> Option<&Record> {
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
         self.current.call_stack.records().get(first..)?.last()
     }
 
-    /// Ends the calls that SP has moved past. `target` is where control has
-    /// gone, or is about to go by a return instruction.
+    /// Ends the calls that SP has moved past. `target` is where control has gone, or is about
+    /// to go by a return instruction.
     fn give_up(&mut self, sp: u64, target: impl FnOnce() -> Option<u64>) {
         if self.faults.misses_nonlocal_exits {
             return;
@@ -482,7 +483,7 @@ impl Witness {
             let lost = before - self.current.call_stack.records().len();
             self.control_flow.frames_given_up += lost as u64;
             self.restored = Some(sp);
-            // The frame that loaded SP is gone, and control has not left it yet.
+            // The frame that loaded SP has ended, but control has not left it yet.
             self.current.call_stack.settled &= !is_foreign;
         } else if is_foreign {
             self.restored = Some(sp);
@@ -490,8 +491,8 @@ impl Witness {
         }
     }
 
-    /// Whether the next instruction leads from frames that were given up, not to
-    /// where the innermost call returns to, but into its callee or another frame.
+    /// Returns whether the next instruction leads from discarded frames, not to where the
+    /// innermost call returns to, but into its callee or another frame.
     fn lands(&self, next: Action, branch: impl FnOnce() -> Option<Branch>) -> bool {
         let elsewhere = |to| self.top().is_none_or(|top| top.return_address != to);
         !self.faults.misses_landings
@@ -500,9 +501,8 @@ impl Witness {
             && branch().is_some_and(|branch| branch.is_certain && elsewhere(branch.to))
     }
 
-    /// Whether the innermost call returns to `target`, with another SP than it
-    /// was made with: where calls leave SP alone, the callee may have moved it
-    /// for its caller.
+    /// Returns whether the innermost call returns to `target` with a different SP from that at
+    /// the call: where calls leave SP alone, the callee may have moved it for its caller.
     fn returns_elsewhere(&self, sp: u64, target: Option<u64>) -> bool {
         let restored = self.restored == Some(sp);
         let returns = |top: &Record| !top.interrupted && Some(top.return_address) == target;
@@ -512,9 +512,9 @@ impl Witness {
             && self.top().is_some_and(returns)
     }
 
-    /// The call further out that ends with control at `pc` and SP as it was at
-    /// that call, by position: where calls leave SP alone, functions without a
-    /// frame may return for their callers.
+    /// Returns the position of the call further out that ends with control at `pc` and SP as it
+    /// was at that call: where calls leave SP alone, functions without a frame may return for
+    /// their callers.
     fn returns_further(&self, pc: u64, sp: u64) -> Option<usize> {
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
         let records = self.current.call_stack.records();
@@ -523,7 +523,7 @@ impl Witness {
         (first..records.len()).rev().skip(1).take_while(same_sp).find(returns)
     }
 
-    /// An indirect branch has led to `pc`.
+    /// Follows an indirect branch to `pc`.
     fn arrive(&mut self, at: Place) {
         let Place { pc, sp, .. } = at;
         let is_return = self.previous.action.control == Control::Return;
@@ -594,13 +594,13 @@ impl Witness {
         self.current.call_stack.exit = Some(Exit::Return);
     }
 
-    /// The innermost frame.
+    /// Returns the innermost frame.
     fn innermost(&self) -> Frame {
         let records = self.current.call_stack.records();
         Frame { depth: records.len(), since: records.last().map_or(0, |call| call.since) }
     }
 
-    /// Whether a frame on the current stack has not ended.
+    /// Returns whether a frame on the current stack has not ended.
     fn is_there(&self, frame: Frame) -> bool {
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
         let records = self.current.call_stack.records();
@@ -613,14 +613,14 @@ impl Witness {
             }
     }
 
-    /// Whether a call was made from this function. Its return address may be
-    /// the next function's first.
+    /// Returns whether a call was made from this function. Its return address may be the next
+    /// function's first instruction.
     fn calls_from(&self, call: &Record, function: u64) -> bool {
         self.callees.at(call.return_address.wrapping_sub(1)) == Some(function)
     }
 
-    /// Whether the innermost frame is in this function: by the call that it had
-    /// made, if SP has moved past it, or by where control was.
+    /// Returns whether the innermost frame is in this function: by the call that it had made,
+    /// if SP has moved past it, or by where control was.
     fn is_innermost(&self, function: u64, left: Option<Record>, from: u64) -> bool {
         match left {
             Some(call) => self.calls_from(&call, function),
@@ -628,24 +628,23 @@ impl Witness {
         }
     }
 
-    /// Whether control that comes to `pc`, with SP as it was at the innermost
-    /// call, stays in its callee, which has no frame, and is not in its caller.
-    /// `resumed` is where the context was left, if it goes on after another one.
+    /// Returns whether control that comes to `pc`, with SP as it was at the innermost call,
+    /// stays in its callee, which has no frame, and is not in its caller. `resumed` is where
+    /// the context was left, if it continues after another one.
     fn stays(&self, pc: u64, left: Option<Record>, resumed: Option<u64>, top: &Record) -> bool {
         let Some(here) = self.callees.at(pc) else { return false };
         self.is_innermost(here, left, resumed.unwrap_or(self.previous.pc))
             && (resumed.is_some() || !self.calls_from(top, here))
     }
 
-    /// Control has come by a restored context, with SP not higher than at the
-    /// innermost call that is there still: to the innermost frame, or to one
-    /// further out. `left` is the call that the innermost frame had made, if SP
-    /// has moved past it.
+    /// Handles control that arrives by a restored context, with SP not higher than at the
+    /// innermost remaining call: in the innermost frame, or in one further out. `left` is the
+    /// call that the innermost frame had made, if SP has moved past it.
     ///
-    /// A frame is where it made its call, whatever function was called there
-    /// first: that it may have left by a tail call. If that is in the function
-    /// that control has come to, it is the frame; of several frames of one
-    /// function, FP tells.
+    /// A frame is identified by where it made its call, whatever function was called there
+    /// first: it may have left that function by a tail call. If that place is in the function
+    /// that control has come to, it is the frame. Among several frames of one function, FP
+    /// decides.
     fn land(&mut self, at: Place, from: u64, left: Option<Record>) {
         let Place { pc, sp, fp } = at;
         self.control_flow.nonlocal_exits += 1;
@@ -657,7 +656,7 @@ impl Witness {
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
         let records = self.current.call_stack.records();
         let same = |call: &Record| (call.caller_sp, call.caller_fp) == (sp, fp);
-        // A frame by the number of records below it: the next is its call.
+        // A frame, given by the number of records below it: the next record is its call.
         let mut frames = (first..records.len()).rev().filter(|frame| self.calls_from(&records[*frame], here));
         let nearest = frames.clone().next();
         let all = frames.clone().find(|frame| same(&records[*frame]));
@@ -668,7 +667,7 @@ impl Witness {
         }
     }
 
-    /// A context begins in the memory that SP has gone to.
+    /// Begins a context in the memory that SP has gone to.
     fn begin_context(&mut self, sp: u64) {
         let Some(Unsettled { left, entered }) = self.unsettled.take() else { return };
         self.current.leave_stack(left);
@@ -690,7 +689,7 @@ impl Witness {
         self.parked.push(context);
     }
 
-    /// SP has changed: on its stack, or to another one.
+    /// Handles a change of SP, on its stack or to another one.
     fn follow_stack(&mut self, sp: u64) {
         let Previous { sp: before, action: Action { movement, .. }, .. } = self.previous;
         let base = self.current.stacks.last().map_or(sp, |stack| stack.base);
@@ -699,12 +698,12 @@ impl Witness {
         if movement == Movement::Relative || (movement == Movement::Frame && within) {
             return self.grow(before, sp);
         }
-        // Stacks may lie within one another: the smallest is meant.
+        // Stacks may lie within one another: the smallest one counts.
         let own = within.then(|| base - before);
         match self.find(sp).filter(|(_, size)| own.is_none_or(|own| *size < own)) {
             Some((target, _)) => self.go_to(target, sp),
             None if within || movement == Movement::Frame || !settled => self.grow(before, sp),
-            // An `alloca` of which the origin is too far away to be seen.
+            // An `alloca` whose origin is too far back to be seen.
             None if self.main_stack.contains(&sp) && self.main_stack.contains(&before) => {
                 self.grow(before, sp);
             }
@@ -717,8 +716,8 @@ impl Witness {
         self.current.call_stack.settled = false;
     }
 
-    /// SP has moved on its stack. Where that grows over frames of a parked
-    /// context, these have ended: their memory is used again.
+    /// Handles SP moving on its stack. If the stack grows over frames of a parked context,
+    /// these have ended: their memory is used again.
     fn grow(&mut self, before: u64, sp: u64) {
         if sp < before {
             self.forget(sp..before);
@@ -738,9 +737,9 @@ impl Witness {
         }
     }
 
-    /// The smallest stack that was left with `sp` among its bytes.
+    /// Returns the smallest stack that was left with `sp` among its bytes.
     fn find(&self, sp: u64) -> Option<(Target, u64)> {
-        // The current stack counts only where SP has left it for fresh memory.
+        // The current stack counts only if SP has left it for fresh memory.
         let fresh = usize::from(self.unsettled.is_none());
         let own = self.current.stacks.iter().enumerate();
         let own = own.take(self.current.stacks.len() - fresh).map(|(index, stack)| {
@@ -759,7 +758,7 @@ impl Witness {
             .min_by_key(|(_, size)| *size)
     }
 
-    /// SP points to a stack on which frames were left.
+    /// Handles SP pointing to a stack on which frames were left.
     fn go_to(&mut self, target: Target, sp: u64) {
         let before = self.unsettled.take().map_or(self.previous.sp, |sp| sp.left);
         self.current.call_stack.settled = true;
@@ -768,10 +767,10 @@ impl Witness {
                 if index + 1 == self.current.stacks.len() {
                     return;
                 }
-                // By a restored context the frame that did so is gone too.
+                // With a restored context, the frame that restored it has ended too.
                 self.current.call_stack.settled = self.previous.action.movement != Movement::Foreign;
-                // The context leaves its upper stacks. Who comes back to them
-                // finds their frames, but not those of the callers.
+                // The context leaves its upper stacks. Code that comes back to them finds their
+                // frames, but not those of the callers.
                 let keep = self.current.stacks[index + 1].first;
                 let records = self.current.call_stack.split_off(keep);
                 let mut stacks = self.current.stacks.split_off(index + 1);
@@ -807,11 +806,11 @@ impl Witness {
         }
     }
 
-    /// A signal is delivered before the instruction that was followed last.
+    /// Notes that a signal is delivered before the instruction that was followed last.
     pub(crate) fn signal(&mut self, delivery: &Delivery) {
         let Delivery { interrupted, restorer, handler, alternate } = delivery;
         if self.unsettled.is_some() {
-            // It isn't known yet what the interrupted frame is part of.
+            // It isn't known yet what the interrupted frame belongs to.
             self.begin_context(interrupted.sp);
         }
         self.control_flow.signals += 1;
@@ -833,12 +832,13 @@ impl Witness {
         self.continue_at(handler);
     }
 
-    /// The restorer has asked for the state before a signal, and now the
-    /// program goes on there.
+    /// Handles the restorer's request for the state before a signal, where the program now
+    /// continues.
     pub(crate) fn signal_return(&mut self, at: &Place) {
         let call_stack = &mut self.current.call_stack;
         let Some(record) = call_stack.records().last().copied().filter(|record| record.interrupted) else {
-            // Not from where a signal was delivered: a way to load registers.
+            // Not from a place where a signal was delivered: the system call only loads
+            // registers.
             self.previous.action = Action::LOADED;
             return;
         };
@@ -856,7 +856,7 @@ impl Witness {
         }
     }
 
-    /// The next instruction is not behind the last one.
+    /// Notes that the next instruction does not follow the last one.
     const fn continue_at(&mut self, at: &Place) {
         self.previous = Previous::nothing(self.previous.time, at.pc, at.sp, at.fp);
     }

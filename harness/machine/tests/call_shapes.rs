@@ -1,6 +1,6 @@
 //! The witness against programs whose call stack is known by construction.
 //!
-//! Generated programs call, return, jump and switch stacks in all the ways that
+//! Generated programs call, return, jump and switch stacks in every way that
 //! compilers and run-time libraries have; at each instruction the witness's call
 //! stack must be the one that the generator knows.
 
@@ -27,7 +27,7 @@ use shapes::{Action, Address, Area, Call, Expected, Program, Window};
 /// Cases of each ABI, unless `PROPTEST_CASES` says another number.
 const CASES: u32 = 200;
 
-/// Where everything of a program lies.
+/// The layout of a program.
 struct Layout {
     /// The address of each chunk.
     chunks: Vec<u64>,
@@ -43,7 +43,7 @@ impl Layout {
             for chunk in function {
                 chunks[*chunk] = at;
                 at += program.chunks[*chunk].len as u64;
-                // What follows a call that never returns is no place to jump to:
+                // Code after a call that never returns is not a place to jump to:
                 // where calls leave SP alone, that would be a return.
                 if !program.isa.links_on_stack {
                     at += program.isa.trap.len() as u64;
@@ -107,7 +107,7 @@ fn resolve(address: Address, layout: &Layout, start: Start) -> u64 {
     base.wrapping_add_signed(address.offset)
 }
 
-/// What differs from what is expected before an instruction.
+/// Returns the differences from the expected state before an instruction.
 fn difference(
     isa: &Isa,
     layout: &Layout,
@@ -302,7 +302,7 @@ fn every_call_shape_of_s390x_has_the_call_stack_that_it_was_built_with() {
 
 static ALL: [&Isa; 4] = [&amd64::ISA, &aarch64::ISA, &aarch64::ISA_BE, &s390x::ISA];
 
-/// Whether a fault of the witness shows in one of a few hundred cases.
+/// Returns whether a fault of the witness shows in one of a few hundred cases.
 fn is_noticed(isa: &'static Isa, faults: WitnessFaults) -> bool {
     let config = Config { cases: 400, failure_persistence: None, max_shrink_iters: 0, ..Config::default() };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);

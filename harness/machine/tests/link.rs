@@ -115,7 +115,7 @@ fn definitions(images: &Images<'_>, name: &str) -> Vec<u64> {
     found
 }
 
-/// The functions that an indirect one may come to, in the corpus.
+/// The functions that an indirect one may resolve to, in the corpus.
 fn choices(images: &Images<'_>) -> BTreeSet<u64> {
     let names = ["chosen_one", "chosen_two", "local_one", "local_two"];
     let mut found = BTreeSet::new();
@@ -282,7 +282,7 @@ fn libraries_and_symbols_that_are_missing_are_named_with_who_needs_them() {
     let error = files.error();
     assert!(matches!(error, LoadError::MissingLibrary { .. }), "{error}");
     let text = error.to_string();
-    assert_eq!(text, "the executable needs the library crossing.O2-dynamic.second.so, which is not there");
+    assert_eq!(text, "the executable needs the library crossing.O2-dynamic.second.so, which is missing");
 
     for (file, symbol, needed_by) in [
         ("first.so", &b"program_leaf\0"[..], "crossing.O2-dynamic.first.so needs the symbol qrogram_leaf"),
@@ -363,8 +363,8 @@ fn relocations_that_are_not_known_are_told_by_name_and_place() {
     }
 }
 
-/// What a file's dynamic linking depends on: its dynamic section, and all that
-/// lies before its code.
+/// The parts of a file that its dynamic linking depends on: its dynamic section, and everything
+/// before its code.
 fn tables(bytes: &[u8]) -> Vec<usize> {
     let elf = Elf::parse(bytes).expect("an ELF file");
     let header = elf.program_headers.iter().find(|header| header.p_type == PT_DYNAMIC).expect("PT_DYNAMIC");
@@ -443,7 +443,7 @@ fn tables_without_an_end_take_no_time_without_end() {
         (hash, elf.dynsyms.len())
     };
     let bytes = files.file("first.so");
-    // No chain ends: the table runs into whatever lies behind it.
+    // No chain ends: the table runs into the bytes after it.
     let word =
         |at: usize| usize::try_from(u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")));
     let (buckets, first, bloom) = (word(hash), word(hash + 4), word(hash + 8));
@@ -515,8 +515,8 @@ fn symbols_that_are_hidden_or_local_are_no_definitions_for_others() {
     }
 }
 
-/// Nothing calls what runs before the program: its stack has one frame, and
-/// the registers and the return address are nobody's.
+/// Nothing calls the code that runs before the program: its stack has one frame,
+/// and the registers and the return address belong to no caller.
 #[test]
 fn what_runs_before_the_program_starts_in_a_call_stack_of_its_own() {
     for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
@@ -562,7 +562,7 @@ fn a_call_that_names_no_slot_breaks_the_run() {
     assert!(error.contains("left nothing to bind") && error.contains("number: 77"), "{error}");
 }
 
-/// What runs before the program can end the run as the program can.
+/// Code that runs before the program can end the run, as the program can.
 #[test]
 fn an_initialiser_that_faults_or_runs_for_ever_ends_the_run() {
     for (code, expected) in [

@@ -41,11 +41,11 @@ fn each_fault_has_its_message() {
         (Vec::new(), "does not start with the ELF magic number"),
         (changed(4, &[1]), "not of ELF class 64"),
         (changed(5, &[9]), "names no byte order"),
-        (changed(5, &[2]), "big endian) is none of"),
+        (changed(5, &[2]), "big endian) is not one of"),
         (changed(16, &[1, 0]), "relocatable objects can't be run"),
-        (changed(18, &[40, 0]), "is none of amd64, aarch64, aarch64_be and s390x"),
-        (changed(24, huge), "entry point 0xffffffffffffffff lies in no executable segment"),
-        (changed(24, &[0; 8]), "entry point 0x0 lies in no executable segment"),
+        (changed(18, &[40, 0]), "is not one of amd64, aarch64, aarch64_be and s390x"),
+        (changed(24, huge), "entry point 0xffffffffffffffff is not in an executable segment"),
+        (changed(24, &[0; 8]), "entry point 0x0 is not in an executable segment"),
         (changed(32, huge), "program headers reach past the end of the file"),
         (changed(54, &[55, 0]), "program headers are 55 bytes each"),
         (changed(56, &[0, 0]), "there are no program headers"),
@@ -98,7 +98,7 @@ fn a_file_cut_anywhere_is_an_error_or_loads() {
     }
 }
 
-/// Every byte of the headers, with several values. What still loads also maps.
+/// Every byte of the headers, with several values. Files that still load also map.
 #[test]
 fn no_header_makes_the_loader_panic_or_take_all_memory() {
     for id in ["gnu-2.44/amd64/leaf.O2", "gnu-2.47/aarch64_be/leaf.O2-pie", "gnu-2.47/s390x/leaf.O2"] {

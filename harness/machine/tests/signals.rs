@@ -84,7 +84,7 @@ fn a_blocked_signal_is_delivered_behind_the_handler_that_blocks_it() {
     }
 }
 
-/// What the handler is called by, and what it interrupts.
+/// The caller of the handler, and the function that it interrupts.
 #[test]
 fn the_call_stack_has_the_signals_frame_with_the_interrupted_state() {
     for (path, bytes) in builds() {

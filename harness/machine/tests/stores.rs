@@ -166,7 +166,7 @@ const AARCH64_CODE: &[(&[u8], &str)] = &[
 ];
 
 /// Each stores something, or prepares the next one that does. The last one jumps
-/// to itself, and the one behind it is executed by others.
+/// to itself, and the one after it is executed by others.
 const S390X_CODE: &[(&[u8], &str)] = &[
     (&[0xe3, 0x20, 0xfc, 0x00, 0xff, 0x71], "lay %r2,-1024(%r15)"),
     (&[0xe3, 0x30, 0xf8, 0x00, 0xff, 0x71], "lay %r3,-2048(%r15)"),
@@ -257,7 +257,7 @@ const S390X_CODE: &[(&[u8], &str)] = &[
     (&[0xd2, 0x00, 0x20, 0x00, 0x30, 0x00], "mvc 0(1,%r2),0(%r3)"),
 ];
 
-/// The addresses of instructions one behind the other, with their texts.
+/// The addresses of consecutive instructions, with their texts.
 fn addresses<'c>(code: &[(&[u8], &'c str)]) -> Vec<(u64, &'c str)> {
     let mut next = executable::CODE;
     let address = |(bytes, text): &(&[u8], &'c str)| {

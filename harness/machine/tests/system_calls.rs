@@ -13,7 +13,7 @@ use std::process::Command;
 use executable::{CODE, executable};
 use sframe_machine::{AARCH64, AARCH64_BE, AMD64, Broken, Cpu, End, Image, Machine, Options, Outcome, S390X};
 
-/// What a program writes. It must not come out of this process.
+/// The output of a program. It must not leave this process.
 const MARK: &str = "written by a program under test";
 /// Set in the process that runs programs.
 const INNER: &str = "SYSTEM_CALLS_OF_PROGRAMS";
@@ -27,8 +27,8 @@ fn harmless(cpu: &Cpu) -> &'static [u64] {
     }
 }
 
-/// System calls that a program makes: on amd64 all there are, and some behind
-/// them; elsewhere those that it may make, and the worst of the others.
+/// System calls that a program makes: on amd64 all that exist and some more; elsewhere those
+/// that it may make, and the worst of the others.
 fn numbers(cpu: &Cpu) -> Vec<u32> {
     let worst: &[u32] = match cpu.name {
         "amd64" => return (0..480).chain([0xffff, 0x4000_0001, u32::MAX]).collect(),
@@ -43,8 +43,8 @@ fn numbers(cpu: &Cpu) -> Vec<u32> {
     harmless.chain(worst.iter().copied()).collect()
 }
 
-/// A program that makes a system call with six arguments, and exits with
-/// status 7; behind it a text.
+/// A program that makes a system call with six arguments, and exits with status 7, followed by
+/// a text.
 fn program(cpu: &Cpu, number: u32, arguments: [u64; 6], text: &[u8]) -> Vec<u8> {
     let mut code = Vec::new();
     match cpu.name {
@@ -204,7 +204,7 @@ fn no_system_call_reaches_the_host() {
     if std::env::var_os(INNER).is_some() {
         return make_every_system_call();
     }
-    // In a process of its own: what it writes is looked at.
+    // In a separate process, whose output is inspected.
     let inner = Command::new(std::env::current_exe().expect("this test"))
         .args(["--nocapture", "--test-threads=1"])
         .env(INNER, "1")

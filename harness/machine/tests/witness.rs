@@ -14,7 +14,7 @@ use builds::builds_of;
 use goblin::elf::Elf;
 use sframe_machine::{End, Flow, Image, Machine, Moment, Options};
 
-/// What the test has to know of a build.
+/// What the test has to know about a build.
 struct Build<'a> {
     path: PathBuf,
     image: Image<'a>,
@@ -105,7 +105,7 @@ fn the_call_stack_is_the_path_that_the_program_records_of_itself() {
                 assert!(current.is_none_or(|current| current == *top), "{name} at {:#x}", moment.pc);
                 entering += 1;
             }
-            // Each call lies in the function that the call before it entered.
+            // Each call is in the function that the call before it entered.
             let callers = std::iter::once(None).chain(records.iter().map(|call| Some(call.callee)));
             for (call, caller) in records.iter().zip(callers) {
                 let function = build.function(call.return_address - 1);

@@ -1,6 +1,6 @@
-//! The protocol between the test bench and an unwinder that runs in a process
-//! of its own. `README.md` describes it for authors in any language; in Rust,
-//! implement [`Unwinder`] and call [`serve`].
+//! The protocol between the test bench and an unwinder in a separate process.
+//! `README.md` describes it for authors in any language; in Rust, implement
+//! [`Unwinder`] and call [`serve`].
 //!
 //! ```no_run
 //! use sframe_protocol::{Backtrace, End, EndKind, Frame, Hello, Memory, Open, Stop, Unwinder, serve};

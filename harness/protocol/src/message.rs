@@ -12,33 +12,33 @@ use sframe_vectors::{
 
 /// The version of the protocol that this crate speaks.
 pub const VERSION: u32 = 1;
-/// A line of an unwinder may have so many bytes.
+/// The maximum length of a line from an unwinder, in bytes.
 pub const MAX_LINE: usize = 32 << 20;
-/// A backtrace may have so many frames.
+/// The maximum number of frames of a backtrace.
 pub const MAX_FRAMES: usize = 1 << 17;
-/// So many bytes may be read at once.
+/// The maximum number of bytes to read at once.
 pub const MAX_READ: u32 = 1 << 16;
 
-/// From the bench to the unwinder: `id`, and one of the others.
+/// From the bench to the unwinder: `id`, and one of the other fields.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
     /// To be repeated in each answer.
     pub id: u64,
-    /// Who is there? The first request.
+    /// Asks who the unwinder is. The first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hello: Option<RequestHello>,
-    /// The program that the stops are of.
+    /// The program of the stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open: Option<Open>,
-    /// Stops at which stacks are to be walked.
+    /// Stops at which to walk stacks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwind: Option<Vec<Stop>>,
-    /// Questions about a section that stands alone.
+    /// Questions about a standalone section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<SectionQuestion>,
 }
 
-/// Who asks.
+/// The identity of the bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RequestHello {
     /// [`VERSION`].
@@ -54,25 +54,25 @@ pub struct Open {
     pub abi: Abi,
     /// The byte order of data.
     pub endian: ByteOrder,
-    /// The number of bits of a virtual address. On aarch64 an authentication
-    /// code may be in those above.
+    /// The number of bits of a virtual address. On aarch64, the bits above may hold an
+    /// authentication code.
     pub address_bits: u32,
-    /// The executable, and its libraries.
+    /// The executable and its libraries.
     pub images: Vec<Image>,
 }
 
 /// A loaded file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Image {
-    /// What people call it: the file's path as it was named, or the library's name.
+    /// Its name for people: the file's path as given, or the library's name.
     pub name: String,
-    /// The file, or a copy of it. It is there until the process ends.
+    /// The file, or a copy of it. It exists until the process ends.
     pub path: PathBuf,
     /// The first address.
     pub start: Address,
-    /// The first address behind it.
+    /// The first address past its end.
     pub end: Address,
-    /// What is added to the addresses that the file says.
+    /// What is added to the addresses in the file.
     pub bias: Address,
     /// Its section `.sframe`, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// The bytes of its section.
+    /// Returns the bytes of its section.
     ///
     /// # Errors
     /// The file can't be read, or ends before the section does.
@@ -101,9 +101,9 @@ impl Image {
 /// A section.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Range {
-    /// Where it is loaded.
+    /// Its load address.
     pub address: Address,
-    /// Where it lies in the file.
+    /// Its offset in the file.
     pub offset: u64,
     /// Its length in bytes.
     pub size: u64,
@@ -116,7 +116,7 @@ pub struct Stop {
     pub pc: Address,
     /// Registers by DWARF number. SP and FP are among them.
     pub registers: BTreeMap<u32, Address>,
-    /// What is on the stack, from a bit below SP on.
+    /// The content of the stack, from slightly below SP upwards.
     pub stack: Stack,
 }
 
@@ -129,34 +129,32 @@ pub struct Stack {
     pub bytes: Hex,
 }
 
-/// From the bench, within an exchange: what was to be read.
+/// From the bench, within an exchange: the memory that was requested.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reply {
-    /// The bytes, or null where they can't be read.
+    /// The bytes, or null if they can't be read.
     pub memory: Option<Hex>,
 }
 
-/// From the unwinder to the bench: the `id` of the request, and what belongs
-/// to it.
+/// From the unwinder to the bench: the `id` of the request, and the fields that answer it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// That of the request.
+    /// The `id` of the request.
     pub id: u64,
     /// To `hello`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hello: Option<Hello>,
-    /// To `open`, or to `section`: why the unwinder can't do this. Left out
-    /// where it can.
+    /// To `open`, or to `section`: why the unwinder can't do this. Left out if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<String>,
     /// To `unwind`: the stop that is answered, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<usize>,
-    /// To `unwind`: the frames, the topmost first.
+    /// To `unwind`: the frames, topmost first.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "frames")]
     pub frames: Option<Vec<Frame>>,
-    /// To `unwind`: why there are no more.
+    /// To `unwind`: why the walk ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
     /// To `unwind`, before the answer: memory that is needed for it.
@@ -167,7 +165,7 @@ pub struct Answer {
     pub section: Option<SectionAnswer>,
 }
 
-/// Who is there.
+/// The identity of the unwinder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
@@ -177,15 +175,15 @@ pub struct Hello {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it walks stacks with: `sframe`, `eh_frame`, or a word of its own.
+    /// The data that it walks stacks with: `sframe`, `eh_frame`, or a word of its own.
     pub data: String,
-    /// The parts of `section` that it answers. None: it knows no such request.
+    /// The parts of `section` that it answers. If empty, it does not support that request.
     #[serde(default)]
     pub section: Vec<SectionPart>,
 }
 
 impl Hello {
-    /// An unwinder that walks stacks and knows nothing of `section`.
+    /// Returns the identity of an unwinder that walks stacks and does not support `section`.
     #[must_use]
     pub fn new(name: &str, version: &str, data: &str) -> Self {
         let [name, version, data] = [name, version, data].map(str::to_owned);
@@ -197,20 +195,20 @@ impl Hello {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Read {
-    /// The stop in whose moment it is read.
+    /// The stop at which it is read.
     pub stop: usize,
     /// The address.
     pub address: Address,
-    /// How many bytes, at most [`MAX_READ`].
+    /// The number of bytes, at most [`MAX_READ`].
     pub size: u32,
 }
 
 /// A walk.
 #[derive(Clone, Debug)]
 pub struct Backtrace {
-    /// The frames, the topmost first.
+    /// The frames, topmost first.
     pub frames: Vec<Frame>,
-    /// Why there are no more.
+    /// Why the walk ends.
     pub end: End,
 }
 
@@ -218,20 +216,19 @@ pub struct Backtrace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
-    /// Where it executes or will go on.
+    /// Where it executes or will continue.
     pub pc: Address,
-    /// Its CFA. Left out where the walk ends before it is known.
+    /// Its CFA. Left out if the walk ends before it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cfa: Option<Address>,
-    /// The frame pointer register in this frame. Left out where the unwinder
-    /// doesn't follow it.
+    /// The frame pointer register in this frame. Left out if the unwinder doesn't follow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fp: Option<Fp>,
-    /// What the section says of the signature of its return address.
+    /// What the section says about the signature of its return address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mangled: Option<Mangled>,
-    /// Whether a signal has interrupted it, so that it is the caller of a
-    /// signal frame. Left out where the unwinder doesn't tell.
+    /// Whether a signal has interrupted it, so that it is the caller of a signal frame. Left
+    /// out if the unwinder doesn't know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted: Option<bool>,
 }
@@ -242,7 +239,7 @@ pub struct Frame {
 pub enum Fp {
     /// Its value.
     Value(Address),
-    /// It was to be read from an address, and could not.
+    /// It could not be read.
     Unreadable {
         /// The address.
         unreadable: Address,
@@ -253,18 +250,18 @@ pub enum Fp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mangled {
-    /// As it was found, with its code.
+    /// As it was found, with its authentication code.
     pub value: Address,
     /// The key that the section names.
     pub key: PauthKey,
 }
 
-/// Why a walk ends. The fields beside `kind` are for messages, but for `what`
-/// of [`EndKind::Unreadable`].
+/// Why a walk ends. The fields other than `kind` are for messages, except for `what` of
+/// [`EndKind::Unreadable`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
-    /// Which reason.
+    /// The reason.
     pub kind: EndKind,
     /// The value that could not be recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -278,19 +275,19 @@ pub struct End {
     /// The CFA.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cfa: Option<Address>,
-    /// What the unwinder says of it.
+    /// The unwinder's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
 impl End {
-    /// An end without further words.
+    /// Returns an end without a message.
     #[must_use]
     pub const fn of(kind: EndKind) -> Self {
         Self { kind, what: None, address: None, register: None, cfa: None, message: None }
     }
 
-    /// An end, and what the unwinder says of it.
+    /// Returns an end with the unwinder's message.
     #[must_use]
     pub fn with_message(kind: EndKind, message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), ..Self::of(kind) }
@@ -303,31 +300,31 @@ impl End {
 pub enum EndKind {
     /// The last frame is marked as outermost.
     Outermost,
-    /// Nothing describes the last frame's function.
+    /// No data describes the last frame's function.
     NoFde,
-    /// There is an FDE, and no row for the PC.
+    /// There is an FDE, but no row for the PC.
     NoRow,
-    /// What is read is malformed.
+    /// The data is malformed.
     Malformed,
     /// Memory can't be read.
     Unreadable,
-    /// A rule needs a register that is known in the topmost frame only.
+    /// A rule needs a register that is known only in the topmost frame.
     UnsafeRegister,
     /// A rule needs a register of the topmost frame that is not known.
     UnknownRegister,
-    /// RA is still in its register, and the frame is not the topmost.
+    /// RA is still in its register, but the frame is not the topmost.
     RaNotSaved,
-    /// The CFA is no multiple of 8.
+    /// The CFA is not a multiple of 8.
     Misaligned,
-    /// The CFA does not lie towards the base of the stack.
+    /// The CFA does not move towards the base of the stack.
     NoProgress,
-    /// There are more frames than [`MAX_FRAMES`], or than the unwinder wants.
+    /// There are more frames than [`MAX_FRAMES`], or than the unwinder accepts.
     TooDeep,
     /// Another reason, or the unwinder doesn't know.
     Failed,
 }
 
-/// Frames, as long as they are not too many: memory for them is bounded.
+/// Reads a bounded number of frames, to bound the memory for them.
 fn frames<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Frame>>, D::Error> {
     struct Bounded;
     impl<'de> Visitor<'de> for Bounded {

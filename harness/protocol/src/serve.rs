@@ -7,16 +7,16 @@ use serde::Serialize;
 use crate::message::{Answer, Backtrace, Hello, MAX_READ, Open, Read, Reply, Request, Stop};
 use sframe_vectors::{Address, ByteOrder, SectionAnswer, SectionQuestion};
 
-/// An unwinder that is to be tested.
+/// An unwinder under test.
 pub trait Unwinder {
-    /// Who it is.
+    /// Returns its identity.
     fn hello(&self) -> Hello;
 
-    /// The images of the process whose stacks will be walked. They replace
-    /// those of an earlier call.
+    /// Receives the images of the process whose stacks will be walked. They replace those of an
+    /// earlier call.
     ///
     /// # Errors
-    /// Why it can't walk the stacks of such a process: the case is skipped.
+    /// Returns why it can't walk the stacks of such a process: the case is skipped.
     fn open(&mut self, open: &Open) -> Result<(), String>;
 
     /// Walks a stack.
@@ -25,7 +25,7 @@ pub trait Unwinder {
     /// Answers questions about a section, if [`Hello::section`] says so.
     ///
     /// # Errors
-    /// Why it can't read such a section: the vector is skipped.
+    /// Returns why it can't read such a section: the vector is skipped.
     fn section(&mut self, question: &SectionQuestion) -> Result<SectionAnswer, String> {
         let _ = question;
         Err("no answers about sections".to_owned())
@@ -35,30 +35,30 @@ pub trait Unwinder {
 type Input<'s> = BufReader<StdinLock<'s>>;
 type Output<'s> = BufWriter<StdoutLock<'s>>;
 
-/// The memory of the program at a stop: the snapshot, and what is asked for.
+/// The memory of the program at a stop: the snapshot, and what is requested in addition.
 pub struct Memory<'m> {
     id: u64,
     index: usize,
     stop: &'m Stop,
     big_endian: bool,
     channel: Option<(&'m mut Input<'static>, &'m mut Output<'static>)>,
-    /// The last piece that was asked for, and its address.
+    /// The last piece that was requested, and its address.
     piece: (u64, Vec<u8>),
     error: Option<io::Error>,
 }
 
-/// So many bytes are asked for at once, if there are as many.
+/// The number of bytes to request at once, if they exist.
 const PIECES: [u32; 2] = [MAX_READ, 4096];
 
 impl Memory<'_> {
-    /// The 8 bytes at an address as a number, or none where they can't be read.
+    /// Returns the 8 bytes at an address as a number, or `None` if they can't be read.
     pub fn read_u64(&mut self, address: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         self.read(address, &mut bytes)
             .then(|| if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
     }
 
-    /// Fills a buffer from an address on. False where that can't be read.
+    /// Fills a buffer from an address on. Returns false if it can't be read.
     pub fn read(&mut self, address: u64, buffer: &mut [u8]) -> bool {
         let snapshot = &self.stop.stack;
         if copy(snapshot.address.0, &snapshot.bytes.0, address, buffer)
@@ -67,7 +67,7 @@ impl Memory<'_> {
             return true;
         }
         let Ok(size) = u32::try_from(buffer.len()) else { return false };
-        // A whole piece, or just this much where the region ends before that.
+        // A full piece, or only what is needed if the region ends before that.
         for size in PIECES.into_iter().filter(|piece| *piece > size).chain([size]) {
             if let Some(bytes) = self.ask(address, size) {
                 self.piece = (address, bytes);

@@ -519,7 +519,7 @@ fn the_manual_of_specs_has_the_keys_of_the_schema_and_no_others() {
     assert_eq!(undocumented(&manual), Vec::<String>::new());
     for (from, to) in [
         ("| `hit` |", "| `hits` |"),
-        ("| `blame` | who", "| blamed | who"),
+        ("| `blame` | which", "| blamed | which"),
         ("`return-addresses`", "return addresses"),
         ("## `skip`", "## Skipping"),
         ("`lazy-bindings`", "lazy bindings"),

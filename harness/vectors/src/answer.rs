@@ -1,11 +1,11 @@
-//! What a reader answers.
+//! The answers of a reader.
 
 use serde::{Deserialize, Serialize};
 
 use crate::expect::{Fde, Header, Lookup, Reject};
 use crate::step::{Caller, End};
 
-/// The parts of the answer to `section`, beside rejections.
+/// The parts of the answer to `section`, other than rejections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SectionPart {
@@ -13,9 +13,9 @@ pub enum SectionPart {
     Header,
     /// Functions and rows.
     Fdes,
-    /// Which function and row a PC has.
+    /// The function and row for a PC.
     Lookups,
-    /// From a frame to its caller.
+    /// Steps from a frame to its caller.
     Steps,
 }
 
@@ -24,7 +24,7 @@ pub enum SectionPart {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SectionAnswer {
-    /// Why it can't be opened. Then nothing follows.
+    /// Why it can't be opened. Then there are no other fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reject: Option<Reject>,
     /// Its header.
@@ -33,22 +33,22 @@ pub struct SectionAnswer {
     /// Its functions, in the order of the section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fdes: Option<Vec<Fde>>,
-    /// What each look-up finds, in the order of the questions.
+    /// The result of each look-up, in the order of the questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lookups: Option<Vec<Lookup>>,
-    /// What each step comes to, in the order of the questions.
+    /// The result of each step, in the order of the questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Vec<StepAnswer>>,
 }
 
-/// What a step comes to: a caller, or an end.
+/// The result of a step: a caller, or an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepAnswer {
     /// The caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Caller>,
-    /// Or why there is none.
+    /// Why there is no caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
 }

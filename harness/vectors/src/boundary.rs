@@ -1,4 +1,4 @@
-//! The questions that no vector may forget.
+//! The questions that every vector must ask.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use crate::expect::{Fde, Question, Row};
 use crate::names::PcType;
 use crate::number::Address;
 
-/// The boundary PCs of functions: around the start and the end of each one and
-/// of its rows, and both ends as return addresses. The rows of a mask FDE have
-/// boundaries in the first and in the last block. Faulty FDEs, and FDEs with a
-/// faulty row, have none: which of their PCs have an answer is the reader's affair.
+/// Returns the boundary PCs of functions: around the start and the end of each function and of
+/// its rows, and both ends of the function as return addresses. The rows of a mask FDE have
+/// boundaries in the first and in the last block. Faulty FDEs, and FDEs with a faulty row, have
+/// none: which of their PCs have an answer is up to the reader.
 #[must_use]
 pub fn boundaries(fdes: &[Fde]) -> BTreeSet<Question> {
     let mut questions = BTreeSet::new();

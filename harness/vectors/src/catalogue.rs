@@ -13,7 +13,7 @@ use crate::yaml::{Error, read_yaml};
 pub struct Catalogue {
     /// The IDs of all clauses, such as `v3-header`.
     pub clauses: BTreeSet<String>,
-    /// Places where the text leaves room and the vectors follow one reading.
+    /// Places where the text is ambiguous and the vectors follow one reading.
     pub readings: Vec<ReadingEntry>,
 }
 
@@ -23,7 +23,7 @@ pub struct Catalogue {
 pub struct ReadingEntry {
     /// Its name.
     pub name: String,
-    /// What the vectors take the text to say.
+    /// How the vectors read the text.
     pub summary: String,
 }
 
@@ -34,7 +34,7 @@ struct Readings {
     readings: Vec<ReadingEntry>,
 }
 
-/// Of `specs/clauses.yaml`, what IDs are made of.
+/// The part of `specs/clauses.yaml` that IDs are made of.
 #[derive(Deserialize)]
 struct Clauses {
     clauses: Vec<Clause>,

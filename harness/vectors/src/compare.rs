@@ -1,4 +1,4 @@
-//! An answer about a section against what a vector says.
+//! Compares an answer about a section with a vector.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use crate::names::RejectKind;
 use crate::vector::Vector;
 use serde::Serialize;
 
-/// What a difference is about.
+/// The subject of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
@@ -25,10 +25,10 @@ pub enum Part {
 }
 
 impl Part {
-    /// All of them.
+    /// All parts.
     pub const ALL: [Self; 5] = [Self::Opening, Self::Header, Self::Fdes, Self::Lookups, Self::Steps];
 
-    /// The part of the protocol's answer. A reader can't but open the section.
+    /// Returns the part of the protocol's answer. Every reader opens the section.
     const fn in_protocol(self) -> Option<SectionPart> {
         match self {
             Self::Opening => None,
@@ -39,7 +39,7 @@ impl Part {
         }
     }
 
-    /// The number of questions that a vector asks.
+    /// Returns the number of questions that a vector asks.
     pub fn questions(self, vector: &Vector) -> u64 {
         let count = match self {
             Self::Opening => 1,
@@ -51,22 +51,22 @@ impl Part {
         count as u64
     }
 
-    /// Whether a reader with these parts answers this one.
+    /// Returns whether a reader with these parts answers this one.
     pub fn is_in(self, parts: &[SectionPart]) -> bool {
         self.in_protocol().is_none_or(|part| parts.contains(&part))
     }
 }
 
-/// What a comparison comes to.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// What differs, each with a sentence.
+    /// The differences, each with a sentence.
     pub differences: Vec<(Part, String)>,
-    /// How many questions of each part were answered.
+    /// The number of questions of each part that were answered.
     pub answered: Vec<(Part, u64)>,
 }
 
-/// Compares an answer. A reader's parts beside `parts` are not asked for.
+/// Compares an answer. Parts that are not in `parts` are not asked for.
 pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -> Compared {
     let mut differences = Vec::new();
     match (&answer.reject, &vector.reject) {
@@ -112,7 +112,7 @@ fn differ<T: Debug + ?Sized, U: Debug + ?Sized>(what: &str, expected: &T, got: &
     format!("{what}: expected {expected:?}, got {got:?}")
 }
 
-/// Compares a list of answers, which has to be as long as that of the questions.
+/// Compares a list of answers, which must have the same length as the list of questions.
 fn each<T>(
     part: Part,
     got: Option<&[T]>,
@@ -129,7 +129,7 @@ fn each<T>(
     pairs.filter_map(|(index, (got, expected))| compare(index, got, expected)).collect()
 }
 
-/// A reader that tells no kind is right if it rejects; offsets count where both have one.
+/// A reader that gives no kind is right if it rejects; offsets count if both have one.
 fn is_same(got: &Reject, expected: &Reject) -> bool {
     let offset = got.offset.zip(expected.offset).is_none_or(|(got, expected)| got == expected);
     got.kind == RejectKind::Unspecified || (got.kind == expected.kind && offset)

@@ -1,10 +1,10 @@
-//! From the structured form to bytes, field by field. The encoder writes wrong
-//! values where it is told to, and refuses values that no field can hold.
+//! From the structured form to bytes, field by field. The encoder writes wrong values where it
+//! is asked to, and refuses values that do not fit their field.
 
 use crate::names::{BaseRegister, ByteOrder, FdeType, Flag, FreType, PauthKey, PcType};
 use crate::section::{FdeSource, RowSource, SectionSource};
 
-/// What the structured form asks for and no section can hold.
+/// Why the structured form can't be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// The version has no layout.
@@ -20,7 +20,7 @@ pub enum EncodeError {
         /// Width of the field, in bytes.
         width: usize,
     },
-    /// Data words of a width that is none of 1, 2 and 4.
+    /// The width of data words is not 1, 2 or 4.
     #[error("data words of {0} bytes can't be written")]
     Width(u8),
     /// More data words than the info byte can count.
@@ -31,14 +31,14 @@ pub enum EncodeError {
     RowOrder,
 }
 
-/// Bytes in the making.
+/// The output.
 struct Out {
     bytes: Vec<u8>,
     order: ByteOrder,
 }
 
 impl Out {
-    /// A number that fits the width, whether as a signed or an unsigned one.
+    /// Writes a number that fits the width, as a signed or an unsigned one.
     fn put(&mut self, what: &'static str, width: usize, value: i128) -> Result<(), EncodeError> {
         let bits = width * 8;
         if value < -(1 << (bits - 1)) || value >= 1 << bits {
@@ -53,7 +53,7 @@ impl Out {
 }
 
 impl SectionSource {
-    /// The bytes of the section, to be loaded at an address.
+    /// Returns the bytes of the section, to be loaded at an address.
     ///
     /// # Errors
     /// A value does not fit its field, or contradicts another one.
@@ -130,7 +130,7 @@ impl SectionSource {
         Ok(())
     }
 
-    /// The FRE sub-section, and where each function's part of it starts.
+    /// Returns the FRE sub-section, and where each function's part of it starts.
     fn encode_rows(&self, order: ByteOrder) -> Result<(Vec<u8>, Vec<usize>), EncodeError> {
         let in_order: Vec<_> = (0..self.fdes.len()).collect();
         let row_order = self.row_order.as_ref().unwrap_or(&in_order);

@@ -10,7 +10,7 @@ use crate::{
     StepAnswer, StepQuestion, Tracked,
 };
 
-/// What the engine answers to questions about a section.
+/// Returns the engine's answers to questions about a section.
 #[must_use]
 pub fn answer(question: &SectionQuestion) -> SectionAnswer {
     let section = match Section::parse(&question.bytes.0, question.address.0) {
@@ -206,7 +206,7 @@ fn take_step(section: &Section<'_>, step: &StepQuestion) -> StepAnswer {
     StepAnswer { caller: Some(caller), end: None }
 }
 
-/// None where the vectors have no word for it.
+/// Returns `None` if the vectors have no word for it.
 fn end_of(error: &StepError) -> Option<End> {
     let tracked = |tracked| match tracked {
         engine::Tracked::Cfa => Tracked::Cfa,

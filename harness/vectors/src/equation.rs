@@ -18,8 +18,8 @@ pub enum Base {
     Register(u32),
 }
 
-/// The right-hand side of a rule: `base`, `base+offset`, or one of them in
-/// `*( )` where the value is loaded from there.
+/// The right-hand side of a rule: `base`, `base+offset`, or one of these in `*( )` if the value
+/// is loaded from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Equation {
     /// What the offset is added to.
@@ -41,9 +41,9 @@ pub enum Recovery {
     Rule(Equation),
 }
 
-/// A text that is no equation.
+/// The text is not an equation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no equation such as SP+16, *(CFA-8), r10 or unchanged")]
+#[error("`{0}` is not an equation such as SP+16, *(CFA-8), r10 or unchanged")]
 pub struct EquationError(String);
 
 impl FromStr for Equation {

@@ -6,7 +6,7 @@ use crate::equation::{Equation, Recovery};
 use crate::names::{Abi, FdeType, FreType, PauthKey, PcType, RejectKind};
 use crate::number::Address;
 
-/// A PC to be looked up.
+/// A PC to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Question {
     /// The PC.
@@ -21,8 +21,7 @@ pub struct Question {
 pub struct Reject {
     /// Why.
     pub kind: RejectKind,
-    /// Where, in bytes from the start of the section. Left out where readers
-    /// may well differ.
+    /// Where, in bytes from the start of the section. Left out where readers may differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<usize>,
 }
@@ -55,12 +54,12 @@ pub struct Header {
     pub freoff: u32,
 }
 
-/// An FDE as a reader must see it. What is left out is the first of its
-/// values, 0 or false.
+/// An FDE as a reader must see it. Fields that are left out have the first of their values, 0
+/// or false.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fde {
-    /// A fault of the FDE; then there is nothing else.
+    /// A fault of the FDE; then there are no other fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reject: Option<Reject>,
     /// Address of the function.
@@ -110,11 +109,11 @@ pub enum Row {
 pub struct Rules {
     /// Its start.
     pub start: u32,
-    /// The CFA. None where RA is undefined.
+    /// The CFA; `None` if RA is undefined.
     pub cfa: Option<Equation>,
     /// RA.
     pub ra: Recovery,
-    /// FP. None where RA is undefined.
+    /// FP; `None` if RA is undefined.
     pub fp: Option<Recovery>,
     /// Whether RA is mangled.
     pub mangled: bool,
@@ -183,7 +182,7 @@ pub struct Lookup {
 }
 
 impl Lookup {
-    /// The question alone.
+    /// Returns the question alone.
     #[must_use]
     pub const fn question(&self) -> Question {
         Question { pc: self.pc, return_address: self.return_address }
@@ -195,7 +194,7 @@ impl Lookup {
 pub enum Answer {
     /// `fde: none`.
     NoFde,
-    /// `row: none`: this FDE, and no row.
+    /// `row: none`: this FDE, but no row.
     NoRow(usize),
     /// `row: outermost`: this FDE, which marks an outermost frame and has no rows.
     Outermost(usize),

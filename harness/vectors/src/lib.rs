@@ -1,11 +1,11 @@
 //! Conformance vectors for readers of SFrame: hand-made sections, and what a
 //! reader must answer when it is asked about them.
 //!
-//! The vectors lie in `corpus/vectors`, one YAML file each, and the manual of
-//! their format is the `README.md` there. Their answers come from the text of
-//! the specification. This crate loads the files, encodes the sections, checks
-//! that no vector forgets a question, and compares answers. It knows no reader
-//! but, with the feature `engine`, the project's own.
+//! The vectors are in `corpus/vectors`, one YAML file each; the `README.md`
+//! there is the manual of their format. Their answers come from the text of the
+//! specification. This crate loads the files, encodes the sections, checks that
+//! no vector forgets a question, and compares answers. It knows no reader
+//! except, with the feature `engine`, the project's own.
 //!
 //! ```
 //! use std::path::Path;

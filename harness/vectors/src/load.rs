@@ -16,7 +16,7 @@ use crate::step::Step;
 use crate::vector::Vector;
 use crate::yaml::{Error, read};
 
-/// The list of readings, which lies among the vectors.
+/// The list of readings, in the folder of the vectors.
 const READINGS: &str = "readings.yaml";
 
 /// All vectors of a folder.
@@ -77,7 +77,7 @@ impl Vector {
     /// Reads one vector from the text of its file; `path` gives its ID.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistakes in it.
     pub fn parse(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Self, Vec<Error>> {
         load(path, text, catalogue)
     }
@@ -151,7 +151,8 @@ fn load(path: &Path, text: &str, catalogue: &Catalogue) -> Result<Vector, Vec<Er
     Err(mistakes.into_iter().map(|message| Error::new(path, message)).collect())
 }
 
-/// Clauses and readings are of the catalogue, and clauses of the section's version.
+/// Checks that clauses and readings are in the catalogue, and clauses belong to the section's
+/// version.
 fn check_names(vector: &WrittenVector, catalogue: &Catalogue, mistakes: &mut Vec<String>) {
     let version = vector.section.as_ref().map(|section| section.version);
     let version = version.or(vector.header.as_ref().map(|header| header.version));
@@ -172,10 +173,10 @@ fn check_names(vector: &WrittenVector, catalogue: &Catalogue, mistakes: &mut Vec
     }
 }
 
-/// The answers fit one another, and no boundary is forgotten.
+/// Checks that the answers fit one another, and no boundary is forgotten.
 fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
     if rejects(vector).any(|reject| reject.kind == RejectKind::Unspecified) {
-        mistakes.push("`unspecified` is what a reader may answer, and no vector".into());
+        mistakes.push("`unspecified` is for answers of readers, not for vectors".into());
     }
     if vector.reject.is_some() {
         let nothing_else = vector.header.is_none()
@@ -192,7 +193,7 @@ fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
         return;
     };
     if header.num_fdes as usize != vector.fdes.len() {
-        mistakes.push(format!("has {} FDEs, and answers for {}", header.num_fdes, vector.fdes.len()));
+        mistakes.push(format!("has {} FDEs, but answers for {}", header.num_fdes, vector.fdes.len()));
     }
     for (index, fde) in vector.fdes.iter().enumerate() {
         let whole = fde.start.is_some() && fde.size.is_some();
@@ -207,8 +208,10 @@ fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
             Answer::Row(fde, row) => vector.fdes.get(fde).is_some_and(|fde| row < fde.rows.len()),
         };
         if !exists {
-            mistakes
-                .push(format!("the look-up of {} answers with what the section does not have", lookup.pc));
+            mistakes.push(format!(
+                "the look-up of {} answers with something that the section does not have",
+                lookup.pc
+            ));
         }
     }
     let mut asked = BTreeSet::new();
@@ -228,7 +231,7 @@ fn check_answers(vector: &Vector, mistakes: &mut Vec<String>) {
     }
 }
 
-/// All rejections of a vector's answers.
+/// Returns all rejections in a vector's answers.
 fn rejects(vector: &Vector) -> impl Iterator<Item = &Reject> {
     let rows = vector.fdes.iter().flat_map(|fde| &fde.rows).filter_map(|row| match row {
         Row::Reject(reject) => Some(reject),

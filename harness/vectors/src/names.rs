@@ -1,4 +1,4 @@
-//! The words of the format.
+//! The terms of the format.
 
 use serde::{Deserialize, Serialize};
 
@@ -132,21 +132,21 @@ pub enum BaseRegister {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RejectKind {
-    /// A structure is cut: by the end of the section, or of the FRE sub-section.
+    /// A structure is cut off by the end of the section, or of the FRE sub-section.
     Truncated,
-    /// The magic number is wrong in either byte order.
+    /// The magic number is wrong in both byte orders.
     BadMagic,
-    /// The version is none of 1, 2 and 3.
+    /// The version is not 1, 2 or 3.
     UnknownVersion,
-    /// The version knows no such ABI.
+    /// The version does not define the ABI.
     UnknownAbi,
     /// The byte order is not that of the ABI.
     WrongByteOrder,
-    /// A sub-section, or the auxiliary header before it, ends behind the section.
+    /// A sub-section, or the auxiliary header before it, ends past the end of the section.
     SubSectionOutOfBounds,
     /// The rows of a function start outside the FRE sub-section.
     FreOffsetOutOfBounds,
-    /// The FRE type is none of ADDR1, ADDR2 and ADDR4.
+    /// The FRE type is not ADDR1, ADDR2 or ADDR4.
     UnknownFreType,
     /// The FDE type is neither default nor flex.
     UnknownFdeType,
@@ -154,13 +154,13 @@ pub enum RejectKind {
     ZeroRepSize,
     /// The size of data words is the reserved one.
     UnknownDataWordSize,
-    /// A row of default type has a number of data words that its ABI does not know.
+    /// A row of default type has a number of data words that its ABI does not allow.
     BadDataWordCount,
-    /// A row of flex type has half a pair, or words behind the last one.
+    /// A row of flex type has half a pair, or words after the last pair.
     BadFlexWordCount,
     /// A flex rule for the CFA has no base register.
     FlexCfaWithoutRegister,
-    /// What a reader answers that does not tell why. No vector says so.
+    /// The answer of a reader that gives no reason. Not for vectors.
     Unspecified,
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A number of 64 bits, written as a string in hexadecimal: `"0x1000"`. Many
-/// YAML libraries can't read such numbers without quotes.
+/// A 64-bit number, written as a hexadecimal string: `"0x1000"`. Many YAML libraries can't read
+/// such numbers without quotes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address(pub u64);
 
@@ -22,7 +22,7 @@ impl<'de> Deserialize<'de> for Address {
             .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
             .and_then(|digits| u64::from_str_radix(digits, 16).ok())
             .map(Self)
-            .ok_or_else(|| de::Error::custom(format!("`{text}` is no address; write it as \"0x1000\"")))
+            .ok_or_else(|| de::Error::custom(format!("`{text}` is not an address; write it as \"0x1000\"")))
     }
 }
 

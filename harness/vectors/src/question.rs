@@ -1,4 +1,4 @@
-//! What a reader is asked.
+//! Questions to a reader.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ pub struct SectionQuestion {
     pub address: Address,
     /// The section.
     pub bytes: Hex,
-    /// Its ABI, as a file's header says it. None where no file would.
+    /// Its ABI, as the header of the file would give it; `None` if there is none.
     pub abi: Option<Abi>,
     /// The byte order of the ABI.
     pub endian: Option<ByteOrder>,
-    /// PCs to be looked up.
+    /// PCs to look up.
     #[serde(default)]
     pub lookups: Vec<Question>,
     /// Frames to step from.
@@ -38,7 +38,7 @@ pub struct StepQuestion {
     /// The other registers, by DWARF number. Only the topmost frame has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registers: Option<BTreeMap<u32, Address>>,
-    /// What is in memory: numbers of 8 bytes. Nothing else can be read.
+    /// The content of memory: 8-byte numbers. Nothing else can be read.
     pub memory: BTreeMap<Address, Address>,
     /// Bits of an address that are not authentication code. Left out: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct StepQuestion {
 }
 
 impl Vector {
-    /// All that a reader is asked about it.
+    /// Returns all questions to a reader about it.
     #[must_use]
     pub fn question(&self) -> SectionQuestion {
         let abi = self.header.as_ref().map(|header| header.abi);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::names::{Abi, BaseRegister, ByteOrder, FdeType, Flag, FreType, PauthKey, PcType};
 use crate::number::{Address, Hex};
 
-/// A section, field by field. What is left out is 0, or follows from the rest.
+/// A section, field by field. A field that is left out is 0, or follows from the others.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SectionSource {
@@ -13,7 +13,7 @@ pub struct SectionSource {
     pub version: u8,
     /// The ABI, which also gives the byte order.
     pub abi: Abi,
-    /// Another byte order than the ABI's, which makes the section wrong.
+    /// A different byte order from the ABI's, which makes the section wrong.
     pub byte_order: Option<ByteOrder>,
     /// The flags of the preamble.
     #[serde(default)]
@@ -36,16 +36,16 @@ pub struct SectionSource {
     /// The functions, in the order of the FDE sub-section.
     #[serde(default)]
     pub fdes: Vec<FdeSource>,
-    /// The order in which the functions' rows are stored, by FDE index. That
-    /// of the FDEs if left out.
+    /// The order in which the functions' rows are stored, by FDE index; by default, the order
+    /// of the FDEs.
     pub row_order: Option<Vec<usize>>,
-    /// Header fields that are to hold something else.
+    /// Header fields to override.
     #[serde(default)]
     pub header: RawHeader,
-    /// Bytes behind the FRE sub-section.
+    /// Bytes after the FRE sub-section.
     #[serde(default)]
     pub trailing: Hex,
-    /// Cuts the section to this many bytes, in the end.
+    /// Finally, cuts the section to this number of bytes.
     pub keep: Option<usize>,
 }
 
@@ -76,7 +76,7 @@ pub struct FdeSource {
     /// Size of the repeated block; stored in versions 2 and 3.
     #[serde(default)]
     pub rep_size: u8,
-    /// Fields that are to hold something else.
+    /// Fields to override.
     #[serde(default)]
     pub raw: RawFde,
     /// The rows.
@@ -100,7 +100,7 @@ pub struct RowSource {
     /// The bit that says that RA is mangled.
     #[serde(default)]
     pub mangled: bool,
-    /// Fields that are to hold something else.
+    /// Fields to override.
     #[serde(default)]
     pub raw: RawRow,
 }
@@ -109,7 +109,7 @@ const fn one() -> u8 {
     1
 }
 
-/// Header fields with values of their own.
+/// Overrides of header fields.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawHeader {
@@ -135,7 +135,7 @@ pub struct RawHeader {
     pub freoff: Option<u32>,
 }
 
-/// FDE fields with values of their own.
+/// Overrides of FDE fields.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawFde {
@@ -151,7 +151,7 @@ pub struct RawFde {
     pub padding: Option<u16>,
 }
 
-/// Row fields with values of their own.
+/// Overrides of row fields.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawRow {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::Address;
 
-/// A frame with the state of the program, and what lies one step further.
+/// A frame with the state of the program, and the result of one step.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -15,15 +15,15 @@ pub struct Step {
     /// The other registers, by DWARF number. Given for the topmost frame only,
     /// even if none is known.
     pub registers: Option<BTreeMap<u32, Address>>,
-    /// What is in memory: numbers of 8 bytes. Nothing else can be read.
+    /// The content of memory: 8-byte numbers. Nothing else can be read.
     #[serde(default)]
     pub memory: BTreeMap<Address, Address>,
-    /// How many bits of an address are not part of an authentication code
-    /// (AArch64). Left out: nothing is stripped.
+    /// The number of bits of an address that are not part of an authentication code (AArch64).
+    /// If left out, nothing is stripped.
     pub address_bits: Option<u32>,
     /// The caller.
     pub caller: Option<Caller>,
-    /// Or why there is none.
+    /// Why there is no caller.
     pub end: Option<End>,
 }
 
@@ -33,7 +33,7 @@ pub struct Step {
 pub struct Frame {
     /// The PC.
     pub pc: Address,
-    /// What kind of PC.
+    /// The kind of PC.
     pub kind: PcKind,
     /// The stack pointer.
     pub sp: Address,
@@ -47,7 +47,7 @@ pub struct Frame {
 pub enum PcKind {
     /// The instruction that comes next: the topmost frame, and the caller of a signal frame.
     Instruction,
-    /// The address at which the frame goes on after a call.
+    /// The address at which the frame continues after a call.
     Return,
 }
 
@@ -57,7 +57,7 @@ pub enum PcKind {
 pub struct Caller {
     /// Its PC, without authentication code.
     pub pc: Address,
-    /// What kind of PC.
+    /// The kind of PC.
     pub kind: PcKind,
     /// The CFA of the frame (not of the caller).
     pub cfa: Address,
@@ -67,7 +67,7 @@ pub struct Caller {
     pub fp: Address,
 }
 
-/// Why a frame has no caller. Of several reasons it is the first: look-up, CFA
+/// Why a frame has no caller. If there are several reasons, it is the first: look-up, CFA
 /// (computed, aligned, progress), RA, FP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -78,14 +78,14 @@ pub enum End {
     NoFde {},
     /// The FDE has no row for the PC.
     NoRow {},
-    /// A value has to be loaded from where nothing can be read.
+    /// A value has to be loaded from an address that can't be read.
     Unreadable {
         /// Which value.
         what: Tracked,
-        /// From where.
+        /// The address.
         address: Address,
     },
-    /// A rule needs a register other than SP and FP, and the frame is not the topmost.
+    /// A rule needs a register other than SP and FP, but the frame is not the topmost.
     UnsafeRegister {
         /// Which value needs it.
         what: Tracked,
@@ -101,12 +101,12 @@ pub enum End {
     },
     /// RA is still in its register, in a frame that is not the topmost.
     RaNotSaved {},
-    /// The CFA is no multiple of 8.
+    /// The CFA is not a multiple of 8.
     Misaligned {
         /// The CFA.
         cfa: Address,
     },
-    /// The caller's SP does not lie towards the base of the stack.
+    /// The caller's SP is not closer to the base of the stack.
     NoProgress {
         /// The CFA.
         cfa: Address,

@@ -39,11 +39,11 @@ fn mistakes_are_named_with_their_file() {
         ("size: 32", "size: 33", "section and bytes differ from offset"),
         ("  fixed_ra: -8\n  fdes", "  fixed_ra: -800\n  fdes", "fixed_ra"),
         ("words: [8]", "words: [256]", "data word 256 does not fit 1 bytes"),
-        ("cfa: \"SP+8\"", "cfa: \"rsp+8\"", "`rsp+8` is no equation"),
+        ("cfa: \"SP+8\"", "cfa: \"rsp+8\"", "`rsp+8` is not an equation"),
         ("ra: \"*(CFA-8)\", fp: unchanged}", "fp: unchanged}", "a row has start, cfa, ra and fp"),
         ("ra: \"*(CFA-8)\"", "ra: undefined", "neither cfa nor fp"),
         ("fde: none", "fde: nowhere", "needs `fde: none`"),
-        ("fde: 0, row: 0", "fde: 0, row: 77", "answers with what the section does not have"),
+        ("fde: 0, row: 0", "fde: 0, row: 77", "answers with something that the section does not have"),
         ("pc: \"0x1001\", fde", "pc: \"0x1000\", fde", "asks twice for 0x1000"),
         ("\"0x1001\", fde", "\"0x5000\", fde", "forgets to look up the boundary 0x1001"),
         (
@@ -51,8 +51,8 @@ fn mistakes_are_named_with_their_file() {
             "\"0x5000\", return_address: true",
             "0x1020 as a return address",
         ),
-        ("pc: \"0x1000\"", "pc: \"4096\"", "is no address"),
-        ("num_fdes: 1", "num_fdes: 2", "has 2 FDEs, and answers for 1"),
+        ("pc: \"0x1000\"", "pc: \"4096\"", "is not an address"),
+        ("num_fdes: 1", "num_fdes: 2", "has 2 FDEs, but answers for 1"),
         ("header:\n", "reject: {kind: bad-magic}\nheader:\n", "no other answers than reject"),
         ("    caller:", "    end: {kind: no-fde}\n    caller:", "either caller or end"),
     ] {
@@ -63,7 +63,7 @@ fn mistakes_are_named_with_their_file() {
     assert!(unknown.contains("unknown field `cfa`"), "{unknown}");
 }
 
-/// What readers may answer and no vector may say.
+/// An answer that readers may give, but not vectors.
 #[test]
 fn a_vector_gives_a_reason_for_each_rejection() {
     let catalogue = suite().catalogue;
@@ -77,7 +77,7 @@ fn a_vector_gives_a_reason_for_each_rejection() {
     }
 }
 
-/// Readers answer in the words of the vectors.
+/// Readers answer in the terms of the vectors.
 #[test]
 fn answers_are_read_as_they_are_written() {
     fn again<T: serde::Serialize + serde::de::DeserializeOwned>(answer: &T) -> T {
@@ -105,7 +105,7 @@ fn a_folder_without_vectors_is_an_error() {
     assert!(errors[0].to_string().contains("absent: cannot be read"), "{errors:?}");
 }
 
-/// The committed bytes and the encoder were written apart from one another.
+/// The committed bytes and the encoder were written independently.
 #[test]
 fn sections_encode_to_the_bytes_beside_them() {
     let suite = suite();

@@ -1,8 +1,7 @@
-//! Sends sections with changed bytes to an unwinder that answers `section`,
-//! and lists where it was stopped:
-//! `flip COMMAND COUNT SEED FILE...`. Each section is that of one of the
-//! files, with one to three bytes of it changed; the questions are about its
-//! functions as they were. The same seed makes the same sections.
+//! Sends sections with changed bytes to an unwinder that answers `section`, and
+//! lists where it was stopped: `flip COMMAND COUNT SEED FILE...`. Each section
+//! is that of one of the files, with one to three bytes changed; the questions
+//! are about its original functions. The same seed makes the same sections.
 //!
 //! The exit status is 1 if the unwinder was ever stopped or silent.
 
@@ -17,12 +16,12 @@ use object::{Object, ObjectSection};
 use sframe_protocol::{Request, RequestHello, VERSION};
 use sframe_vectors::{Address, Hex, Question, SectionQuestion, engine};
 
-/// How long an answer may take.
+/// The time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Of how many functions of a section look-ups are asked for.
+/// The number of functions of a section for which look-ups are requested.
 const FUNCTIONS: usize = 16;
 
-/// Numbers that look random: `SplitMix64`.
+/// Pseudo-random numbers: `SplitMix64`.
 struct Random(u64);
 
 impl Random {
@@ -67,7 +66,7 @@ impl Unwinder {
         Ok(unwinder)
     }
 
-    /// None if it doesn't answer.
+    /// Returns `None` if it doesn't answer.
     fn ask(&mut self, request: &Request) -> Option<String> {
         let mut line = serde_json::to_vec(request).ok()?;
         line.push(b'\n');
@@ -76,9 +75,9 @@ impl Unwinder {
         self.lines.recv_timeout(PATIENCE).ok()
     }
 
-    /// Why it doesn't answer: the line on standard error that names a place.
+    /// Returns why it doesn't answer: the line on standard error that names a place.
     fn end(mut self) -> Result<String, Box<dyn Error>> {
-        // One that has closed its output ends soon; another is silent.
+        // A process that has closed its output ends soon; any other is silent.
         for _ in 0..100 {
             if self.child.try_wait()?.is_some() {
                 break;
@@ -107,13 +106,13 @@ impl Unwinder {
                 .or_else(|| line("Assertion"))
                 .or_else(|| line("panicked"))
                 .or_else(|| errors.lines().next_back())
-                .unwrap_or("ended without a word")
+                .unwrap_or("ended without a message")
                 .to_owned(),
         })
     }
 }
 
-/// A section: where it is loaded, its bytes, and look-ups in it.
+/// A section: its load address, its bytes, and look-ups in it.
 fn section(file: &str) -> Option<SectionQuestion> {
     let bytes = std::fs::read(file).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
@@ -138,7 +137,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     };
     let (count, mut random) = (count.parse::<u64>()?, Random(seed.parse()?));
     let mut unwinder = Unwinder::start(command)?;
-    // Where it was stopped: how often, and the first time.
+    // The places where it was stopped: how often, and the first time.
     let mut stopped: BTreeMap<String, (u64, String)> = BTreeMap::new();
     let (mut id, mut rejected, mut without) = (0, 0, 0);
     while id < count {
@@ -152,7 +151,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         };
         let mut changes = Vec::new();
         for _ in 0..=random.below(3) {
-            // The header is a small part, and has a third of the changes.
+            // The header is a small part, but gets a third of the changes.
             let bytes = &mut question.bytes.0;
             let length = if random.below(3) == 0 { 28.min(bytes.len()) } else { bytes.len() };
             let (at, value) = (random.below(length), random.next().to_le_bytes()[0]);

@@ -1,5 +1,5 @@
-//! `framehop` as an unwinder: `.eh_frame` of amd64 and aarch64, with frame
-//! pointers where that says nothing.
+//! `framehop` as an unwinder: `.eh_frame` of amd64 and aarch64, with frame pointers where
+//! `.eh_frame` has nothing.
 
 use framehop::aarch64::{CacheAarch64, PtrAuthMask, UnwindRegsAarch64, UnwinderAarch64};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
@@ -75,7 +75,7 @@ impl Unwinder for Framehop {
             let range = |section: &Option<Section>| section.as_ref().map(|section| section.range.clone());
             let data = |section: &Option<Section>| section.as_ref().map(|section| section.data.clone());
             let info = ExplicitModuleSectionInfo {
-                // It counts addresses from there, in 32 bits.
+                // It stores addresses relative to that, in 32 bits.
                 base_svma: image.start.0.wrapping_sub(image.bias.0),
                 text_svma: range(&text),
                 text: data(&text),

@@ -31,7 +31,7 @@ fn main() -> std::io::Result<()> {
     serve(Gimli::default())
 }
 
-/// What is known of a frame: the values of registers by their numbers.
+/// What is known about a frame: the values of registers by their numbers.
 type Registers = BTreeMap<u32, u64>;
 
 /// A frame that is being left.
@@ -53,7 +53,7 @@ impl State<'_, '_> {
         self.memory.read_u64(address).ok_or_else(|| unreadable(what, address))
     }
 
-    /// The value of an expression: an address, or what it pushes last.
+    /// Returns the value of an expression: an address, or the last value pushed.
     fn evaluate(
         &mut self,
         expression: Expression<Slice<'_>>,
@@ -104,7 +104,7 @@ impl Gimli {
         let (mut pc, mut is_return) = (stop.pc.0, false);
         let mut context = UnwindContext::new();
         let mut frames = Vec::new();
-        // From where FP was to be read, if it was not known last.
+        // The address from which FP could not be read, if it was not known last.
         let mut unread_fp = 0;
         let end = loop {
             let mut this = frame(pc, None, registers.get(&fp).copied().ok_or(unread_fp));
@@ -173,8 +173,7 @@ impl Gimli {
     }
 }
 
-/// The registers of a caller; and from where those had to be read that could
-/// not.
+/// The registers of a caller, and the addresses of those that could not be read.
 fn callers(
     state: &mut State<'_, '_>,
     section: &EhFrame<Slice<'_>>,

@@ -1,8 +1,8 @@
-//! Writes `results.md` from what runs have reported and what people have found
-//! out about it: `results FINDINGS FOLDER SELECTION`. `FINDINGS` is
-//! `findings.yaml`; for each `name` in it, `FOLDER/NAME.run.json` and
-//! `FOLDER/NAME.vectors.json` are what `run --json` and `vectors --json` have
-//! printed, the latter empty if the unwinder answers no vectors.
+//! Writes `results.md` from the reports of runs and from what people have found
+//! out about them: `results FINDINGS FOLDER SELECTION`. `FINDINGS` is
+//! `findings.yaml`. For each `name` in it, `FOLDER/NAME.run.json` and
+//! `FOLDER/NAME.vectors.json` are the outputs of `run --json` and `vectors
+//! --json`; the latter is empty if the unwinder does not answer vectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -13,7 +13,7 @@ use regex_lite::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// An unwinder, and what its answers come from.
+/// An unwinder, with the causes of its answers.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Peer {
@@ -43,7 +43,7 @@ struct Entry {
     id: String,
     kind: Kind,
     what: String,
-    /// Clauses of `specs/clauses.yaml` or another text that says what is right.
+    /// Clauses of `specs/clauses.yaml`, or another text that says what is right.
     #[serde(default)]
     clauses: Vec<String>,
     /// Where it is, in the source of the unwinder.
@@ -57,25 +57,25 @@ struct Entry {
 #[derive(Clone, Copy, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
-    /// The unwinder does not do what the format's text says.
+    /// The unwinder does not do what the specification says.
     Defect,
-    /// It does not claim to, or the text leaves room.
+    /// It does not claim to, or the specification is ambiguous.
     Limit,
-    /// What it reads is wrong.
+    /// The data that it reads is wrong.
     Data,
-    /// The bench is.
+    /// The bench is wrong.
     Bench,
 }
 
 const KINDS: [(Kind, &str); 4] = [
     (Kind::Defect, "Defects"),
     (Kind::Limit, "Limits"),
-    (Kind::Data, "What it reads is wrong"),
+    (Kind::Data, "The data that it reads is wrong"),
     (Kind::Bench, "The bench is wrong, or has other conventions"),
 ];
 
-/// What a finding or difference has to be. All keys but the last are regular
-/// expressions, for the whole of it; that of `message` is for a part of it.
+/// The pattern for a finding or difference. All keys but the last are regular expressions for
+/// the complete value; that of `message` is for a part of it.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 struct Pattern {
@@ -89,7 +89,7 @@ struct Pattern {
     part: Option<String>,
     blame: Option<String>,
     message: Option<String>,
-    /// That it is not there with the workaround.
+    /// Whether it disappears with the workaround.
     worked_around: bool,
 }
 
@@ -141,7 +141,7 @@ impl Item {
     }
 }
 
-/// What two commands have reported of one unwinder.
+/// The reports of two commands about one unwinder.
 struct Report {
     run: Value,
     vectors: Option<Value>,
@@ -201,16 +201,16 @@ impl Report {
     }
 }
 
-/// The number of a process, which is another one each time.
+/// The number of a process, which differs each time.
 static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"' \(\d+\) panicked").ok());
 /// Where this machine keeps sources of crates.
 static FOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\S*/registry/src/[^/]*/").ok());
 
-/// By how much something is too great, in what has panicked, and Rust's advice.
+/// The amount of an excess in a panic message, and Rust's advice.
 static NUMBERS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(index|length) \d+| \| note: run with .*").ok());
 
-/// What a process has said before it ended, as it would say it anywhere.
+/// Returns the last message of a process, without what differs between machines.
 fn anywhere(message: &str) -> String {
     replace(&FOLDER, &replace(&NUMBER, message, "' panicked"), "")
 }
@@ -219,7 +219,7 @@ fn replace(pattern: &Option<Regex>, text: &str, by: &str) -> String {
     pattern.as_ref().map_or_else(|| text.to_owned(), |pattern| pattern.replace_all(text, by).into_owned())
 }
 
-/// Why a case or vector has no answer, so that like ones are the same.
+/// Returns why a case or vector has no answer, normalised so that equal reasons are equal.
 fn reason(reason: &str) -> String {
     let reason = reason.strip_prefix("the unwinder doesn't support it: ").unwrap_or(reason);
     replace(&NUMBERS, &anywhere(reason), "$1")
@@ -237,7 +237,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// Lines of up to 120 characters, each but the first behind an indent.
+/// Wraps text to lines of at most 120 characters, with an indent for all but the first.
 fn wrapped(text: &str, indent: &str) -> String {
     let (mut lines, mut length) = (String::new(), 0);
     for word in text.split_whitespace() {
@@ -259,12 +259,12 @@ fn sum(run: &Value, key: &str) -> u64 {
     list(&run["cases"]).iter().filter_map(|case| case["unwinder"][key].as_u64()).sum()
 }
 
-/// What has been measured, without any time.
+/// Returns the measurements, without times.
 fn measured(report: &Report) {
     let run = &report.run;
     let count = |key: &str| run["summary"][key].as_u64().unwrap_or(0);
     println!(
-        "{} cases: {} agree, {} of them but for what is wrong with the build; {} with findings, {} broken, {} skipped.",
+        "{} cases: {} agree, {} of them except for known faults of the build; {} with findings, {} broken, {} skipped.",
         grouped(count("cases")),
         grouped(count("agree") + count("known")),
         grouped(count("known")),
@@ -273,7 +273,7 @@ fn measured(report: &Report) {
         grouped(count("skipped"))
     );
     println!(
-        "Asked at {} of {} instructions ({} with a PC or call stack of their own): {} answers agree. Started again {} times.",
+        "Asked at {} of {} instructions ({} with a PC or call stack of their own): {} answers agree. Restarted {} times.",
         grouped(sum(run, "stops")),
         grouped(sum(run, "moments")),
         grouped(sum(run, "different")),
@@ -282,7 +282,7 @@ fn measured(report: &Report) {
     );
     if let Some(vectors) = &report.vectors {
         println!(
-            "Of {} vectors, {} are answered as they say, {} skipped.",
+            "Of {} vectors, {} are answered correctly, {} skipped.",
             vectors["vectors"],
             vectors["agree"],
             list(&vectors["skipped"]).len()
@@ -307,7 +307,7 @@ fn measured(report: &Report) {
     }
 }
 
-/// What an entry explains.
+/// The findings that an entry explains.
 #[derive(Default)]
 struct Explained {
     findings: u64,
@@ -356,7 +356,7 @@ impl Explained {
     }
 }
 
-/// Writes a peer's part of the page, and says how many things nobody explains.
+/// Writes a peer's part of the page, and returns the number of unexplained findings.
 ///
 /// # Errors
 /// A report can't be read; an entry explains nothing.
@@ -423,7 +423,7 @@ fn peer(peer: &Peer, folder: &Path) -> Result<usize, Box<dyn Error>> {
             says.push(explained.text());
             println!("  {}.", wrapped(&says.join("; "), "  "));
             let (command, arguments) = entry.reproduce.split_once(' ').unwrap_or((&entry.reproduce, ""));
-            // The defect that is worked around would hide all others.
+            // The defect with the workaround would hide all others.
             let is_hidden = !entry.matches.iter().any(|pattern| pattern.worked_around);
             let unwinder = match &peer.workaround {
                 Some(workaround) if is_hidden => &workaround.command,
@@ -444,10 +444,10 @@ fn peer(peer: &Peer, folder: &Path) -> Result<usize, Box<dyn Error>> {
 const HEAD: &str = "\
 # Other unwinders under test
 
-Written by `ci/adapters --results` from what the unwinders answer, and from `findings.yaml`, where people say what it
-comes from. A finding is one kind of difference between answer and call stack at one PC of one build, or between answer
-and vector; it counts for the first cause in that file that it fits. What a build has wrong and its spec knows is held
-against nobody.
+Generated by `ci/adapters --results` from the answers of the unwinders, and from `findings.yaml`, where people record
+their causes. A finding is one kind of difference between answer and call stack at one PC of one build, or between answer
+and vector; it counts for the first cause in that file that matches it. Faults of a build that its spec lists as known
+count against nobody.
 ";
 
 fn quoted(command: &str) -> String {
@@ -463,14 +463,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let peers: Vec<Peer> = serde_yaml::from_str(&std::fs::read_to_string(findings)?)?;
     println!("{HEAD}");
     println!("    sframe-testbench run {selection}\n");
-    println!("asks at each PC that is reached once, and at some more stops with another call stack.");
+    println!("asks once at each PC that is reached, and at some more stops with new call stacks.");
     let mut unexplained = 0;
     for it in &peers {
         unexplained += peer(it, folder)?;
     }
     println!("\n## Altogether\n");
     println!("{unexplained} findings are unexplained.");
-    println!("The bench has waited for the unwinders, in seconds, on a machine with other work:");
+    println!("Time that the bench waited for the unwinders, in seconds, on a machine with other load:");
     let mut times = Vec::new();
     for it in &peers {
         for name in [Some(&it.name), it.workaround.as_ref().map(|it| &it.name)].into_iter().flatten() {

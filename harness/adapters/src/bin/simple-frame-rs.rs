@@ -1,6 +1,6 @@
 //! `simple-frame-rs` as an unwinder. The crate finds functions and rows, and
-//! says what their data words mean; this file does with that what the crate's
-//! example and documentation have its users do, for all ABIs.
+//! decodes their data words; this file uses that as the crate's example and
+//! documentation tell its users to, for all ABIs.
 
 use fallible_iterator::FallibleIterator as _;
 use sframe_adapters::{Roles, frame, register, roles, strip, unreadable};
@@ -24,7 +24,7 @@ fn main() -> std::io::Result<()> {
     serve(SimpleFrame::default())
 }
 
-/// What the crate says of a row.
+/// What the crate says about a row.
 enum Meaning {
     /// A row without data words of version 3: the crate prints it as "RA
     /// undefined".
@@ -32,7 +32,7 @@ enum Meaning {
     Rules(Rules),
 }
 
-/// A row's rules, as the crate tells them.
+/// A row's rules, as the crate reports them.
 struct Rules {
     cfa: Rule,
     ra: Recovery,
@@ -54,12 +54,12 @@ struct Rule {
 
 #[derive(Clone, Copy)]
 enum Recovery {
-    /// The register has it still.
+    /// It is still in the register.
     Unchanged,
     Rule(Rule),
 }
 
-/// What a look-up comes to.
+/// The result of a look-up.
 enum Found {
     NoFde,
     NoRow,
@@ -73,7 +73,7 @@ fn find(section: &SFrameSection<'_>, abi: Abi, pc: u64) -> Result<Found, SFrameE
     Ok(Found::Row(meaning(section, abi, &fde, &fre)?, key, is_signal(&fde)?))
 }
 
-/// What is the same in each version of the crate's types.
+/// The common interface of the crate's types for each version.
 macro_rules! each {
     ($of:expr, $type:ident, $it:ident => $what:expr) => {
         match $of {
@@ -84,7 +84,7 @@ macro_rules! each {
     };
 }
 
-/// The same of a section and a function in it.
+/// The same for a section and a function in it.
 macro_rules! both {
     ($section:expr, $fde:expr, ($a:ident, $b:ident) => $what:expr) => {
         match ($section, $fde) {
@@ -143,11 +143,11 @@ fn meaning(
         }
     }
     let Roles { sp, fp, .. } = roles(abi);
-    // A row of versions 1 and 2 without data words has no CFA: the crate says
-    // nothing else of it, and can't print it.
+    // A row of versions 1 and 2 without data words has no CFA: the crate says nothing else
+    // about it, and can't print it.
     let offset = fre.get_cfa_offset(section)?.ok_or(SFrameError::UnexpectedEndOfData)?;
     let base = Base::Register(if fre.get_cfa_base_reg_id() == 0 { fp } else { sp });
-    // What the crate's documentation says of the offsets of s390x.
+    // The crate's documentation about the offsets of s390x.
     let saved = |offset: i32| match offset {
         offset if abi == Abi::S390x && v3::s390x::offset_is_regnum(offset) => Recovery::Rule(Rule {
             base: Base::Register(v3::s390x::offset_decode_regnum(offset).cast_unsigned()),
@@ -198,7 +198,7 @@ fn malformed(error: &SFrameError) -> End {
     End::with_message(EndKind::Malformed, error.to_string())
 }
 
-/// In how many frames in a row calls may have left SP alone, where the return
+/// The number of consecutive frames in which calls may have left SP alone, where the return
 /// address is in a register.
 const SAME_SP: u32 = 8;
 
@@ -342,7 +342,7 @@ impl Unwinder for SimpleFrame {
     }
 }
 
-/// The kinds of errors of the crate are others.
+/// The crate's kinds of errors differ.
 const REJECT: Reject = Reject { kind: RejectKind::Unspecified, offset: None };
 
 fn abi_of(section: &SFrameSection<'_>) -> Abi {
@@ -363,7 +363,7 @@ fn get_fde(section: &SFrameSection<'_>, index: u32) -> Result<SFrameFDE, SFrameE
     fde.ok_or(SFrameError::UnexpectedEndOfData)
 }
 
-/// A function's rows, as far as the crate reads them, and why no further.
+/// Returns a function's rows, as far as the crate reads them, and why it stops.
 fn rows_of(section: &SFrameSection<'_>, fde: &SFrameFDE) -> (Vec<SFrameFRE>, Option<SFrameError>) {
     let mut rows = Vec::new();
     let mut row = |fre| {
@@ -401,8 +401,8 @@ const fn rejected() -> Fde {
     }
 }
 
-/// A function by the crate's getters. It has none that says that a function
-/// without rows is an outermost frame.
+/// Returns a function by the crate's getters. None of them says that a function without rows is
+/// an outermost frame.
 fn describe(section: &SFrameSection<'_>, abi: Abi, index: u32) -> Result<Fde, SFrameError> {
     let fde = get_fde(section, index)?;
     let fre_type = match each!(&fde, SFrameFDE, it => it.func_info.get_fre_type()? as u8) {
@@ -447,7 +447,7 @@ fn describe(section: &SFrameSection<'_>, abi: Abi, index: u32) -> Result<Fde, SF
     })
 }
 
-/// A row in the words of the vectors.
+/// Returns a row in the terms of the vectors.
 fn in_words(abi: Abi, fre: &SFrameFRE, meaning: &Meaning) -> RowRules {
     let Roles { sp, fp, .. } = roles(abi);
     let equation = |rule: Rule| Equation {
@@ -472,8 +472,8 @@ fn in_words(abi: Abi, fre: &SFrameFRE, meaning: &Meaning) -> RowRules {
     RowRules { start, cfa, ra, fp, mangled: is_mangled(fre) }
 }
 
-/// What a look-up finds. The crate tells no positions: they are those of what
-/// is the same as what it has found.
+/// Returns the result of a look-up. The crate gives no positions: they are those of the entries
+/// that are equal to what it has found.
 fn look_up(section: &SFrameSection<'_>, abi: Abi, pc: u64) -> Result<Answer, SFrameError> {
     let Some(fde) = section.find_fde(pc)? else { return Ok(Answer::NoFde) };
     let same = |other: &SFrameFDE| format!("{other:?}") == format!("{fde:?}");
@@ -483,12 +483,11 @@ fn look_up(section: &SFrameSection<'_>, abi: Abi, pc: u64) -> Result<Answer, SFr
     }
     let index = index as usize;
     let Some(fre) = fde.find_fre(section, pc)? else { return Ok(Answer::NoRow(index)) };
-    // Whoever applies the row asks for its rules.
+    // Applying the row requires its rules.
     meaning(section, abi, &fde, &fre)?;
     let (rows, _) = rows_of(section, &fde);
     let same = |other: &SFrameFRE| format!("{other:?}") == format!("{fre:?}");
-    // Of rows that are the same, it takes the last one, and of those that
-    // repeat the first.
+    // Of equal rows it takes the last one, and of repeating ones the first.
     let row = if is_mask(&fde)? { rows.iter().position(same) } else { rows.iter().rposition(same) };
     row.map(|row| Answer::Row(index, row)).ok_or(SFrameError::UnexpectedEndOfData)
 }

@@ -1,9 +1,8 @@
 //! Every rule about a section, in the order of the IDs.
 //!
-//! Severities follow the text and what real producers write. Where the text
-//! forbids something, it is an error; where it calls bits unused without
-//! demanding that they be 0, and where linkers do something on purpose that
-//! the text does not foresee, it is a warning at most.
+//! Severities follow the text and real producers. What the text forbids is an error. It is a
+//! warning at most where the text calls bits unused without demanding that they be 0, and where
+//! linkers deliberately do something that the text does not foresee.
 
 use crate::error::Clause;
 use crate::lint::rule::{Rule, Severity, Versions};
@@ -47,10 +46,10 @@ rules! {
         "The section's byte order is that of its ABI.",
         "the byte order is not that of {}";
     ABI_TOO_NEW: "SF106" "abi-too-new", Error, V1, AbiArch,
-        "The ABI is one that the section's version knows: s390x came with version 2 errata 1.",
+        "The section's version defines the ABI: s390x came with version 2 errata 1.",
         "version 1 does not know {}";
     OBSOLETE: "SF107" "obsolete-version", Warning, V1, ChangesV2,
-        "Version 1 is obsolete and no longer to be written.",
+        "Version 1 is obsolete and should no longer be written.",
         "version 1 is obsolete";
     UNKNOWN_FLAGS: "SF108" "unknown-flags", Error, ALL, Flags,
         "Flag bits that no version defines are 0.",
@@ -66,38 +65,38 @@ rules! {
         "an auxiliary header of {} bytes is present";
     FIXED_RA: "SF112" "fixed-ra-offset", Error, ALL, DefaultFde,
         "The fixed RA offset is -8 on amd64, and 0 (RA is tracked in the rows) on aarch64 and s390x.",
-        "the fixed RA offset is {}, on {} it has to be {}";
+        "the fixed RA offset is {}; on {} it has to be {}";
     FIXED_FP: "SF113" "fixed-fp-offset", Warning, ALL, DefaultFde,
         "The fixed FP offset is 0: all ABIs track FP in the rows.",
         "the fixed FP offset is {}, so every row that does not track FP loads it from there";
     OUT_OF_BOUNDS: "SF114" "sub-section-out-of-bounds", Error, ALL, Header,
-        "Both sub-sections lie within the section.",
-        "the {} sub-section ends at {}, the section at {}";
+        "Both sub-sections are within the section.",
+        "the {} sub-section ends at {}, past the end of the section at {}";
     SUB_SECTIONS_OVERLAP: "SF115" "sub-sections-overlap", Error, ALL, Header,
-        "The FRE sub-section starts where the FDE sub-section ends or later.",
+        "The FRE sub-section starts at or after the end of the FDE sub-section.",
         "the FRE sub-section starts at {}, before the end of the FDE sub-section at {}";
     SUB_SECTION_GAP: "SF116" "sub-section-gap", Warning, ALL, Header,
         "Header, FDE sub-section and FRE sub-section follow one another without a gap.",
         "{} bytes before the {} sub-section belong to nothing";
     FDE_ALIGNMENT: "SF117" "fde-alignment", Warning, V2_V3, FdeIndex,
-        "FDEs lie at multiples of 4 bytes in the section. Natural alignment of version 3's 8-byte field is not asked for: behind a header of 28 bytes in a section aligned to 8 it can't be had.",
-        "the FDE sub-section starts at {}, no multiple of 4";
+        "FDEs are at multiples of 4 bytes in the section. Natural alignment of version 3's 8-byte field is not required: after a header of 28 bytes, in a section aligned to 8, it is impossible.",
+        "the FDE sub-section starts at {}, which is not a multiple of 4";
     NUM_FRES: "SF118" "num-fres", Error, ALL, Header,
         "The header's number of FREs is the sum over the FDEs.",
-        "the header counts {} FREs, the FDEs together {}";
+        "the header counts {} FREs, the FDEs have {} in total";
     TRAILING_BYTES: "SF119" "trailing-bytes", Note, ALL, Header,
-        "The section goes on behind its last sub-section; GNU ld leaves such bytes.",
+        "The section continues after its last sub-section; GNU ld leaves such bytes.",
         "{} bytes follow the FRE sub-section";
     NO_FDES: "SF120" "no-fdes", Note, ALL, Header,
         "The section has no FDE, so it describes nothing.",
         "the section has no FDE";
     CONCATENATED: "SF121" "concatenated-sections", Error, ALL, Header,
-        "One header accounts for the whole section; a linker that concatenates its input sections leaves a header for each, and readers go by the first.",
+        "One header accounts for the whole section. A linker that concatenates its input sections leaves a header for each, and readers use only the first.",
         "sections after the first: {}; FDEs in them, which no reader finds: {}";
 
     // The FDEs.
     UNSORTED: "SF201" "fdes-unsorted", Error, ALL, Flags,
-        "Where the sorted flag is set, no function starts before that of the previous FDE.",
+        "If the sorted flag is set, no function starts before that of the previous FDE.",
         "the function starts at {}, before that of the previous FDE at {}";
     SORTED_FLAG: "SF202" "sorted-flag-missing", Warning, ALL, FdeIndex,
         "A linked section has the sorted flag, so that look-ups need not try every FDE.",
@@ -110,13 +109,13 @@ rules! {
         "the function at {} has size 0";
     START_NOT_EXECUTABLE: "SF205" "start-not-executable", Error, ALL, FdeIndex,
         "Functions start in an executable segment.",
-        "the function starts at {}, in no executable segment";
+        "the function starts at {}, which is not in an executable segment";
     END_NOT_EXECUTABLE: "SF206" "end-not-executable", Error, ALL, FdeIndex,
         "Functions end in the executable segment that they start in.",
-        "the function ends at {}, behind its executable segment, which ends at {}";
+        "the function ends at {}, past the end of its executable segment at {}";
     ROWS_OFFSET: "SF207" "rows-offset", Error, ALL, FdeIndex,
-        "The offset to a function's rows lies within the FRE sub-section.",
-        "the rows' offset {} lies outside the FRE sub-section of {} bytes";
+        "The offset to a function's rows is within the FRE sub-section.",
+        "the rows' offset {} is outside the FRE sub-section of {} bytes";
     ATTRIBUTE_TRUNCATED: "SF208" "attribute-truncated", Error, V3, FdeAttribute,
         "The FRE sub-section holds the whole FDE attribute.",
         "the FDE attribute needs 5 bytes, the FRE sub-section has {} left";
@@ -149,47 +148,47 @@ rules! {
         "the PC type is inc, but the repeated block has size {}";
     REP_SIZE_REMAINDER: "SF218" "rep-size-remainder", Warning, V2_V3, PcType,
         "The size of a mask FDE is a multiple of its repeated block.",
-        "the function's size {} is no multiple of its repeated block of {} bytes";
+        "the function's size {} is not a multiple of its repeated block of {} bytes";
     MASK_START: "SF219" "mask-start", Note, V2_V3, PcType,
         "A mask FDE does not start at a multiple of its block size: the text's PC % size and the offset % size that tools write differ.",
         "the function at {} does not start at a multiple of its repeated block of {} bytes";
     NO_ROWS: "SF220" "fde-without-rows", Warning, V1_V2, FdeIndex,
-        "An FDE has rows; before version 3 one without them says nothing.",
+        "An FDE has rows; before version 3, an FDE without rows means nothing.",
         "the FDE has no rows";
     OUTERMOST: "SF221" "outermost-fde", Note, V3, FdeType,
         "A default FDE without rows marks an outermost frame.",
         "the FDE marks an outermost frame";
     SIGNAL: "SF222" "signal-frame", Note, V3, FdeInfo,
-        "An FDE marks a signal frame: the frame below was interrupted, not called.",
+        "An FDE marks a signal frame: its caller was interrupted and did not call it.",
         "the FDE marks a signal frame";
     FLEX_NO_ROWS: "SF223" "flex-without-rows", Warning, V3, FdeType,
-        "A flex FDE has rows: only default FDEs without rows have a meaning.",
+        "A flex FDE has rows: only default FDEs have a meaning without rows.",
         "the flex FDE has no rows";
     ROWS_OVERLAP: "SF224" "rows-overlap", Warning, ALL, FdeIndex,
-        "Each function has row data of its own.",
+        "Each function has its own row data.",
         "the row data at {} starts inside that of FDE {}, which ends at {}";
     ROWS_UNUSED: "SF225" "rows-unused", Warning, ALL, FdeIndex,
         "All of the FRE sub-section belongs to some FDE.",
         "{} bytes at {} of the section belong to no FDE";
     ROWS_UNCHECKED: "SF226" "rows-unchecked", Warning, ALL, FdeIndex,
         "Not all rows were checked: FDEs share row data so often that it would take too long.",
-        "from this FDE on rows were not checked: so many FDEs share row data";
+        "rows were not checked from this FDE on: too many FDEs share row data";
     FRE_TYPE_WIDE: "SF227" "fre-type-wide", Note, ALL, FreType,
-        "Row starts are stored wider than both the function's size and its last row need.",
-        "row starts take {} bytes, {} would do";
+        "Row starts are stored wider than both the function's size and its last row require.",
+        "row starts take {} bytes, {} would be enough";
     FRE_TYPE_NARROW: "SF228" "fre-type-narrow", Note, ALL, FreType,
-        "Row starts are too narrow to point at every PC of the function; LLVM chooses the width by the last row.",
+        "Row starts are too narrow for every PC of the function; LLVM chooses the width by the last row.",
         "row starts of {} bytes can't reach the end of the function of {} bytes";
 
     // The rows.
     ROW_TRUNCATED: "SF301" "row-truncated", Error, ALL, Fre,
         "The FRE sub-section holds all of a function's rows.",
-        "the FRE sub-section ends inside the row, the first of {} that are left";
+        "the FRE sub-section ends inside the row, the first of {} remaining rows";
     WORD_SIZE: "SF302" "data-word-size", Error, ALL, FreInfo,
         "Data words are 1, 2 or 4 bytes wide.",
         "data word size 3 is reserved";
     FIRST_ROW: "SF303" "first-row-start", Warning, ALL, Fre,
-        "A function's first row starts at offset 0, or PCs before it have no row.",
+        "A function's first row starts at offset 0; otherwise PCs before it have no row.",
         "the first row starts at {}";
     ROWS_UNORDERED: "SF304" "rows-unordered", Error, ALL, Fre,
         "Rows are in the order of their starts.",
@@ -199,12 +198,12 @@ rules! {
         "the row starts at {}, as the previous one does";
     ROWS_EQUAL: "SF306" "rows-equal", Note, ALL, Fre,
         "A row says the same as the row before it.",
-        "the row at {} says what the previous row says";
+        "the row at {} says the same as the previous row";
     ROW_OUTSIDE: "SF307" "row-outside-function", Warning, ALL, Fre,
         "Rows start before the end of their function, or of its repeated block.",
-        "the row starts at {}, the {} ends at {}";
+        "the row starts at {}, but the {} ends at {}";
     WORD_COUNT: "SF308" "data-word-count", Error, ALL, DefaultFde,
-        "A default row has as many data words as its ABI allows: 1-2 on amd64, 1-3 elsewhere; from version 2 errata 2 on also 0.",
+        "A default row has the number of data words that its ABI allows: 1-2 on amd64, 1-3 elsewhere; from version 2 errata 2 on also 0.",
         "{} data words are not allowed on {}";
     TWO_WORDS: "SF309" "aarch64-two-words", Warning, ALL, Aarch64,
         "A default row has 1 or 3 data words on aarch64, whose frame record saves RA and FP together.",
@@ -217,40 +216,40 @@ rules! {
         "the bit for a mangled RA is set, which {} does not use";
     WIDE_WORDS: "SF312" "wide-data-words", Note, ALL, FreInfo,
         "Data words are wider than their values need.",
-        "data words take {} bytes, {} would do";
+        "data words take {} bytes, {} would be enough";
     CFA_BELOW_SP: "SF313" "cfa-below-stack", Warning, ALL, DefaultFde,
         "A CFA based on SP is not below what the ABI's calls leave on the stack: SP + 8 on amd64, SP on aarch64, SP + 160 on s390x.",
-        "the CFA is SP{}, on {} it is at least SP+{}";
+        "the CFA is SP{}; on {} it is at least SP+{}";
     SLOT_ABOVE_CFA: "SF314" "slot-above-cfa", Warning, ALL, DefaultFde,
-        "RA and FP are saved below the CFA: what lies above is the caller's.",
+        "RA and FP are saved below the CFA: the memory above belongs to the caller.",
         "{} is saved at CFA+{}, in the caller's frame";
     SLOTS_OVERLAP: "SF315" "slots-overlap", Warning, ALL, DefaultFde,
         "The stack slots of RA and FP do not overlap.",
         "RA is saved at CFA{} and FP at CFA{}: the slots overlap";
     SLOT_BELOW_SP: "SF316" "slot-below-sp", Note, ALL, DefaultFde,
-        "A value is loaded from below SP, where a signal handler may have overwritten it; common right behind a pop.",
+        "A value is loaded from below SP, where a signal handler may have overwritten it; common right after a pop.",
         "{} is loaded from SP{}";
     SLOT_ALIGNMENT: "SF317" "s390x-slot-alignment", Warning, V2_V3, S390x,
-        "RA and FP are saved at multiples of 8 on s390x. In version 3 an odd offset is a register as version 2 wrote it, which is gone.",
-        "{} is saved at CFA{}, no multiple of 8";
+        "RA and FP are saved at multiples of 8 on s390x. In version 2 an odd offset names a register; version 3 no longer has that.",
+        "{} is saved at CFA{}, which is not a multiple of 8";
     S390X_REGISTER: "SF318" "s390x-register", Error, V2, ChangesV2,
         "A register in place of a stack slot is r0-r15 or f0-f15 (0-31).",
-        "{} is said to be in register {}, which s390x does not have";
+        "{} is in register {}, which s390x does not have";
     RA_PADDING: "SF319" "ra-padding", Note, V2_V3, S390x,
-        "FP is saved while RA is unchanged, which is valid in the topmost frame only.",
+        "FP is saved while RA is unchanged, which is valid only in the topmost frame.",
         "FP is saved while RA is unchanged";
     NEEDLESS_PADDING: "SF320" "needless-padding", Warning, V2_V3, S390x,
-        "A padding word for RA stands only where FP follows.",
+        "There is a padding word for RA only if FP follows.",
         "the row ends in a padding word for {}";
     CFA_RANGE: "SF321" "cfa-offset-range", Warning, V2_V3, S390x,
-        "A scaled CFA offset stays within 32 bits.",
+        "A scaled CFA offset fits 32 bits.",
         "the CFA offset {} does not fit 32 bits";
     TOPMOST_ONLY: "SF322" "topmost-only", Note, V2_V3, FlexFde,
-        "A rule uses another register than SP and FP, so it holds in the topmost frame only.",
-        "{} is based on register {}, known in the topmost frame only";
+        "A rule uses a register other than SP and FP, so it is valid only in the topmost frame.",
+        "{} is based on register {}, which is known only in the topmost frame";
     FLEX_WORDS: "SF323" "flex-word-count", Error, V3, FlexFde,
         "The data words of a flex row are pairs and padding words for CFA, RA and FP.",
-        "{} data words do not make whole flex rules";
+        "{} data words do not form complete flex rules";
     FLEX_CFA: "SF324" "flex-cfa-register", Error, V3, FlexFde,
         "A flex CFA has a base register.",
         "the CFA rule has no base register (control word {})";
@@ -258,18 +257,18 @@ rules! {
         "Bit 2 of a flex control word is 0.",
         "bit 2 of the control word {} for {} is set";
     FLEX_REGISTER: "SF326" "flex-register", Error, V3, FlexFde,
-        "The base register of a flex rule is one that the ABI numbers.",
+        "The base register of a flex rule is one that the ABI defines.",
         "{} is based on register {}, which {} does not have";
     FLEX_IDLE_REGISTER: "SF327" "flex-idle-register", Warning, V3, FlexFde,
         "A flex rule based on the CFA names no register: the number has no effect.",
         "{} is based on the CFA, but names register {}";
     FLEX_RA_ADDRESS: "SF328" "flex-ra-address", Warning, V3, FlexFde,
-        "A flex RA based on CFA or SP is loaded from the stack: no return address lies there.",
+        "A flex RA based on CFA or SP is loaded from the stack: the address itself can't be a return address.",
         "RA is the stack address {}{} itself";
     FLEX_NEEDLESS: "SF329" "flex-needless", Note, V3, FlexFde,
-        "Every row of a flex FDE could be told by a default FDE, in less space.",
+        "A default FDE could express every row of a flex FDE, in less space.",
         "all {} rows of the flex FDE could be default rows";
     FLEX_PADDING: "SF330" "flex-padding", Warning, V3, FlexFde,
-        "A padding word in a flex row stands only where a pair follows.",
+        "There is a padding word in a flex row only if a pair follows.",
         "the row ends in a padding word for {}";
 }

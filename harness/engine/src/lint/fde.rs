@@ -14,7 +14,7 @@ use crate::lint::layout::Layout;
 use crate::lint::reporter::{Place, Reporter};
 use crate::read::{FdeType, FreType, PcType, Version};
 
-/// The part of an FDE that stands in the FDE sub-section.
+/// The part of an FDE that is in the FDE sub-section.
 #[derive(Clone, Copy)]
 pub(super) struct IndexEntry {
     pub(super) index: u32,
@@ -31,8 +31,8 @@ impl IndexEntry {
         self.start.wrapping_add(self.size.into())
     }
 
-    /// The start as its distance from the section: in order also where the
-    /// address of the section isn't known and starts before it wrap.
+    /// The start as its distance from the section. That keeps the order even if the address of
+    /// the section is unknown and earlier starts wrap.
     pub(super) const fn relative_to(&self, address: u64) -> i64 {
         self.start.wrapping_sub(address).cast_signed()
     }
@@ -41,14 +41,14 @@ impl IndexEntry {
         Place { offset: self.offset, fde: Some(self.index), row: None }
     }
 
-    /// Where the row data starts; None where that is outside the FRE sub-section.
+    /// Returns the start of the row data, or `None` if it is outside the FRE sub-section.
     fn rows_at(&self, layout: &Layout<'_>) -> Option<usize> {
         let at = layout.fres.start.checked_add(usize::try_from(self.rows_offset).ok()?)?;
         (at <= layout.fres.end).then_some(at)
     }
 }
 
-/// Reads an entry. None only for an index that isn't there.
+/// Reads an entry. Returns `None` only for an index that does not exist.
 pub(super) fn read_index(layout: &Layout<'_>, address: u64, index: u32) -> Option<IndexEntry> {
     if index >= layout.num_fdes {
         return None;
@@ -75,12 +75,12 @@ pub(super) fn read_index(layout: &Layout<'_>, address: u64, index: u32) -> Optio
 pub(super) struct Attributes {
     pub(super) num_rows: u32,
     info: u8,
-    /// Where the info byte is.
+    /// The offset of the info byte.
     info_at: usize,
     info2: u8,
-    /// Size of the repeated block and where it is stored; version 1 has none.
+    /// Size of the repeated block, and its offset; version 1 has none.
     rep_size: Option<(u8, usize)>,
-    /// Where the first row is.
+    /// The offset of the first row.
     pub(super) rows_at: usize,
 }
 
@@ -107,8 +107,8 @@ impl Attributes {
     }
 }
 
-/// None where they do not fit the FRE sub-section, or that is where the row
-/// data does not start.
+/// Returns `None` if they do not fit the FRE sub-section, or if the row data does not start
+/// there.
 fn read_attributes(layout: &Layout<'_>, entry: &IndexEntry) -> Option<Attributes> {
     let data = entry.rows_at(layout)?;
     match layout.version {
@@ -141,7 +141,7 @@ fn read_attributes(layout: &Layout<'_>, entry: &IndexEntry) -> Option<Attributes
     }
 }
 
-/// What is known of a function's rows.
+/// What is known about a function's rows.
 pub(super) enum Rows {
     /// Not even their number.
     Unknown,
@@ -152,7 +152,8 @@ pub(super) enum Rows {
     },
 }
 
-/// Checks one FDE with its rows. `budget` is what row data may still be read, in bytes.
+/// Checks one FDE with its rows. `budget` is the amount of row data that may still be read, in
+/// bytes.
 pub(super) fn check(
     layout: &Layout<'_>,
     entry: &IndexEntry,
@@ -190,7 +191,7 @@ pub(super) fn check(
     }
     let count = attributes.num_rows;
     let (Some(fre_type), Some(fde_type)) = (attributes.fre_type(), attributes.fde_type()) else {
-        // The rows can't be told apart.
+        // The boundaries of the rows are unknown.
         return Rows::Some { count, complete: false };
     };
     if *budget == 0 {
@@ -200,7 +201,7 @@ pub(super) fn check(
     let (end, complete) = function.check_rows(layout, out);
     *budget = budget.saturating_sub(end - attributes.rows_at);
     if *budget == 0 {
-        // Said once: it stays spent.
+        // Reported only once: the budget stays spent.
         out.say(&rules::ROWS_UNCHECKED, place);
     }
     Rows::Some { count, complete }
@@ -284,7 +285,7 @@ pub(super) struct Function<'f> {
 }
 
 impl Function<'_> {
-    /// First offset behind what rows can cover, and what ends there.
+    /// First offset past what rows can cover, and the name of what ends there.
     fn end(&self) -> (u32, &'static str) {
         match (self.attributes.pc_type(), self.attributes.rep_size) {
             (PcType::Mask, Some((rep_size, _))) => (rep_size.into(), "repeated block"),
@@ -292,7 +293,8 @@ impl Function<'_> {
         }
     }
 
-    /// Checks the rows. Where the rows end that could be read, and whether these are all.
+    /// Checks the rows. Returns the end of the rows that could be read, and whether these are
+    /// all.
     fn check_rows(&self, layout: &Layout<'_>, out: &mut Reporter<'_>) -> (usize, bool) {
         let bytes = layout.bytes.until(layout.fres.end);
         let (end, what) = self.end();
@@ -328,7 +330,7 @@ impl Function<'_> {
                 }
                 _ => {}
             }
-            // Of an empty function, or block, every row lies outside: said already.
+            // In an empty function or block every row is outside, which is reported already.
             if row.start >= end && end > 0 && !self.start_is_mask() {
                 let values = [start, Value::Text(what), Value::Hex(end.into())];
                 out.report(&rules::ROW_OUTSIDE, place, values);
@@ -347,13 +349,13 @@ impl Function<'_> {
         (at, true)
     }
 
-    /// Whether row starts are masks themselves (version 1, 1.3.2).
+    /// Returns whether row starts are masks themselves (version 1, 1.3.2).
     fn start_is_mask(&self) -> bool {
         self.attributes.pc_type() == PcType::Mask && self.attributes.rep_size.is_none()
     }
 
-    /// The width of row starts (2.3.3.3). GNU as chooses it by the function's
-    /// size, LLVM by the last row; only what neither would choose is too wide.
+    /// Checks the width of row starts (2.3.3.3). GNU as chooses it by the function's size, LLVM
+    /// by the last row; it is too wide only if neither would choose it.
     fn check_fre_type(&self, max_start: u32, end: u32, out: &mut Reporter<'_>) {
         let width = self.fre_type.width();
         let by_size = width_of(self.entry.size);
@@ -369,7 +371,7 @@ impl Function<'_> {
     }
 }
 
-/// How many bytes a row start takes.
+/// Returns the number of bytes of a row start.
 const fn width_of(start: u32) -> usize {
     match start {
         0..=0xff => 1,
@@ -378,8 +380,8 @@ const fn width_of(start: u32) -> usize {
     }
 }
 
-/// The bytes of an FDE's row data, with the attribute of version 3. None where
-/// they are not known. `budget` is what may still be read, in bytes.
+/// Returns the bytes of an FDE's row data, with the attribute of version 3, or `None` if they
+/// are not known. `budget` is the number of bytes that may still be read.
 pub(super) fn row_extent(
     layout: &Layout<'_>,
     entry: &IndexEntry,

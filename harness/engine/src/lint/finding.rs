@@ -1,4 +1,4 @@
-//! What is reported where a rule is broken.
+//! Findings: reports of broken rules.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ pub enum Value {
     None,
     /// A number, shown in decimal.
     Number(i64),
-    /// A number with its sign, to be read behind a base such as SP.
+    /// A number with its sign, to be read after a base such as SP.
     Signed(i64),
     /// An address, an offset or bits, shown in hexadecimal.
     Hex(u64),
@@ -55,7 +55,7 @@ impl From<&'static str> for Value {
     }
 }
 
-/// A place in a section where a rule is broken, or where what it points out is.
+/// A place in a section where a rule is broken, or that a note points out.
 ///
 /// Displays as one sentence, without the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,13 +30,13 @@ impl Pair {
     }
 }
 
-/// What the data words stand for.
+/// The meaning of the data words.
 struct Pairs<'r> {
     row: &'r Fre,
     next: usize,
 }
 
-/// What stands at the place of a pair.
+/// What is in the place of a pair.
 #[derive(Clone, Copy)]
 enum Entity {
     /// The words end before it.
@@ -62,8 +62,8 @@ impl Pairs<'_> {
     }
 }
 
-/// Checks the data words of a row, of which there is at least one. Whether a
-/// default row could say the same.
+/// Checks the data words of a row, of which there is at least one. Returns whether a default
+/// row could say the same.
 pub(super) fn check(
     row: &Fre,
     layout: &Layout<'_>,
@@ -123,7 +123,7 @@ fn check_pair(name: &'static str, pair: Pair, abi: Abi, place: Place, out: &mut 
 }
 
 fn check_rules([cfa, ra, fp]: [Option<Pair>; 3], abi: Abi, place: Place, out: &mut Reporter<'_>) {
-    // The CFA as an offset from SP, where it is one.
+    // The CFA as an offset from SP, if it is one.
     let mut cfa_from_sp = None;
     if let Some(cfa) = cfa {
         // Stored adjusted and scaled on s390x, whatever the base register.

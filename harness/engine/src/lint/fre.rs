@@ -3,13 +3,13 @@
 use crate::error::{Clause, Error};
 use crate::read::{Bytes, FreType};
 
-/// Why a row, and so all rows behind it, can't be read.
+/// Why a row, and so all rows after it, can't be read.
 pub(super) enum Fault {
     /// It does not fit.
     Truncated,
     /// Its data words have the reserved size.
     WordSize {
-        /// Where the info byte is.
+        /// The offset of the info byte.
         at: usize,
     },
 }
@@ -72,7 +72,7 @@ impl Fre {
         self.words.get(..self.count.into()).unwrap_or_default()
     }
 
-    /// A data word as the unsigned number that a flex control word is.
+    /// Returns a data word as an unsigned number, as flex control words are.
     pub(super) fn control(&self, word: i32) -> u32 {
         match self.width {
             1 => word.cast_unsigned() & 0xff,
@@ -85,9 +85,9 @@ impl Fre {
         self.info & 1 == crate::constants::SFRAME_BASE_REG_SP
     }
 
-    /// Whether two rows, with whatever widths, hold the same.
+    /// Returns whether two rows have the same content, in any width.
     pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
-        // All but the width of the data words.
+        // All bits except the width of the data words.
         (self.info ^ other.info) & !0x60 == 0 && self.words() == other.words()
     }
 }

@@ -13,7 +13,7 @@ use crate::lint::layout::Layout;
 use crate::lint::reporter::{Place, Reporter};
 use crate::read::{Bytes, Flags, Section, Version};
 
-/// Checks the header. None where nothing behind it can be found.
+/// Checks the header. Returns `None` if nothing after it can be found.
 pub(super) fn check<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Option<Layout<'a>> {
     match read(data, out) {
         Ok(layout) => layout,
@@ -40,7 +40,7 @@ fn read<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Result<Option<Layout<'a>>
         out.report(&rules::VERSION, Place::at(2), [version]);
         return Ok(None);
     };
-    // All of the header has to be there before parts of it are judged.
+    // The complete header has to be present before parts of it are judged.
     bytes.u32(HEADER_SIZE - 4, Clause::Header)?;
     if version == Version::V1 {
         out.say(&rules::OBSOLETE, Place::at(2));
@@ -140,7 +140,7 @@ fn check_fixed_offsets(bytes: Bytes<'_>, abi: Option<Abi>, out: &mut Reporter<'_
     Ok(())
 }
 
-/// Whether header, FDEs and FREs follow one another and fill the section.
+/// Checks that header, FDEs and FREs follow one another and fill the section.
 fn check_tiles(header_end: u64, fdes: &Range<u64>, fres: &Range<u64>, len: u64, out: &mut Reporter<'_>) {
     for (name, range, field) in [("FDE", fdes, 20), ("FRE", fres, 24)] {
         if range.end > len {
@@ -161,7 +161,7 @@ fn check_tiles(header_end: u64, fdes: &Range<u64>, fres: &Range<u64>, len: u64, 
     }
 }
 
-/// What lies past the last sub-section, which ends at `end`.
+/// Checks the bytes after the last sub-section, which ends at `end`.
 fn check_rest(data: &[u8], end: u64, out: &mut Reporter<'_>) {
     let len = data.len() as u64;
     if end >= len {

@@ -1,23 +1,23 @@
-//! What the header says of where things are.
+//! The layout that the header gives.
 
 use core::ops::Range;
 
 use crate::abi::Abi;
 use crate::read::{Bytes, Flags, Version};
 
-/// What the header says, as far as it can be made sense of.
+/// The content of the header, as far as it is meaningful.
 pub(super) struct Layout<'a> {
     pub(super) bytes: Bytes<'a>,
     pub(super) version: Version,
     pub(super) flags: Flags,
-    /// None where the identifier is unknown; what depends on it is not checked.
+    /// `None` if the identifier is unknown; what depends on it is not checked.
     pub(super) abi: Option<Abi>,
     pub(super) num_fres: u32,
-    /// The FDEs that lie within the section.
+    /// The FDEs that are within the section.
     pub(super) num_fdes: u32,
-    /// Where they start.
+    /// Their offset in the section.
     pub(super) fdes_at: usize,
-    /// The part of the FRE sub-section that lies within the section.
+    /// The part of the FRE sub-section that is within the section.
     pub(super) fres: Range<usize>,
 }
 

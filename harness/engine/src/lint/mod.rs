@@ -1,13 +1,12 @@
-//! Rules of the format, and what breaks them in a section.
+//! Rules of the format, and findings about sections that break them.
 //!
-//! [`lint`] goes through a section's bytes and reports a [`Finding`] for
-//! each place that breaks a [`Rule`]. Unlike the reader it does not stop at
-//! the first fault: a function that can't be read doesn't hide the others.
-//! It reads the raw fields itself, so a finding can name bits that the reader
-//! has no use for.
+//! [`lint`] reads a section's bytes and reports a [`Finding`] for each place
+//! that breaks a [`Rule`]. Unlike the reader it does not stop at the first
+//! fault: a function that can't be read doesn't hide the others. It reads the
+//! raw fields itself, so a finding can name bits that the reader does not use.
 //!
-//! Whatever the reader refuses is an error here too; a test holds the two to
-//! that for every value of every byte.
+//! Whatever the reader refuses is an error here too; a test enforces that for
+//! every value of every byte.
 //!
 //! ```
 //! use sframe_engine::lint::{self, Linkage, Severity};

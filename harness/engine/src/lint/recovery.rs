@@ -1,4 +1,4 @@
-//! What rows say (3.1): where CFA, RA and FP are.
+//! The content of rows (3.1): where CFA, RA and FP are.
 
 use crate::abi::Abi;
 use crate::constants::{SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_S390X_SP_VAL_OFFSET};
@@ -40,7 +40,7 @@ pub(super) fn check_default(row: &Fre, layout: &Layout<'_>, abi: Abi, place: Pla
     }
     let mut slot = |name: &'static str, word: Option<i32>| {
         let word = word?;
-        // Version 2 of s390x tells registers by the lowest bit (errata 1).
+        // Version 2 of s390x marks registers by the lowest bit (errata 1).
         if abi == Abi::S390x && layout.version == Version::V2 && word & 1 != 0 {
             let register = word >> 1;
             let values = [Value::Text(name), Value::Number(register.into())];
@@ -60,7 +60,7 @@ pub(super) fn check_cfa(abi: Abi, from_sp: bool, offset: i64, place: Place, out:
     if i32::try_from(offset).is_err() {
         out.report(&rules::CFA_RANGE, place, [offset]);
     }
-    // What lies between SP and CFA when a function is entered.
+    // The distance between SP and CFA when a function is entered.
     let least = match abi {
         Abi::Amd64 => 8,
         Abi::Aarch64 | Abi::Aarch64Be => 0,
@@ -72,11 +72,11 @@ pub(super) fn check_cfa(abi: Abi, from_sp: bool, offset: i64, place: Place, out:
     }
 }
 
-/// Where RA and FP lie on the stack, as offsets from the CFA.
+/// Where RA and FP are on the stack, as offsets from the CFA.
 pub(super) struct Slots {
     pub(super) ra: Option<i64>,
     pub(super) fp: Option<i64>,
-    /// The CFA as an offset from SP, where it is one.
+    /// The CFA as an offset from SP, if it is one.
     pub(super) cfa_from_sp: Option<i64>,
 }
 
@@ -103,7 +103,7 @@ impl Slots {
     }
 }
 
-/// Whether an ABI gives a register this DWARF number.
+/// Returns whether the ABI has a register with this DWARF number.
 pub(super) const fn has_register(abi: Abi, number: u32) -> bool {
     match abi {
         // General, RA, xmm0-15, st and mm; r16-r31 of APX.

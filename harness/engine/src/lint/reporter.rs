@@ -1,9 +1,9 @@
-//! Where findings are, and where they go.
+//! The places of findings, and their destination.
 
 use crate::lint::finding::{Finding, Value};
 use crate::lint::rule::Rule;
 
-/// Where a finding is.
+/// The place of a finding.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) offset: usize,
@@ -21,7 +21,7 @@ impl Place {
     }
 }
 
-/// Where findings go.
+/// The destination of findings.
 pub(super) struct Reporter<'r> {
     pub(super) sink: &'r mut dyn FnMut(Finding),
 }

@@ -1,4 +1,4 @@
-//! What rows hold (2.4), by the type of their FDE.
+//! The content of rows (2.4), by the type of their FDE.
 
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
@@ -10,7 +10,7 @@ use crate::lint::reporter::{Place, Reporter};
 use crate::read::{FdeType, Version};
 
 impl Fre {
-    /// Checks what the row holds. Whether a default row could hold it too.
+    /// Checks the content of the row. Returns whether a default row could hold it too.
     pub(super) fn check(
         &self,
         layout: &Layout<'_>,
@@ -28,7 +28,7 @@ impl Fre {
             return true;
         }
         match (fde_type, layout.abi) {
-            // What is fixed, and so where FP is, depends on the ABI.
+            // The ABI determines which offsets are fixed, and so where FP is.
             (FdeType::Default, None) => {
                 if self.count == 0 || self.count > 3 {
                     let values = [Value::from(self.count), Value::Text("any ABI")];
@@ -47,7 +47,7 @@ impl Fre {
     fn check_width(&self, fde_type: FdeType, place: Place, out: &mut Reporter<'_>) {
         let fits = |width: u32| {
             let bits = width * 8;
-            // Control words are unsigned; they start pairs, and 0 is a pair of its own.
+            // Control words are unsigned and start pairs; 0 stands for a pair.
             let mut is_control = fde_type == FdeType::Flex;
             self.words().iter().all(|word| {
                 let signed = i64::from(*word);

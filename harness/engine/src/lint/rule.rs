@@ -1,16 +1,16 @@
-//! What a rule is.
+//! Rules.
 
 use core::fmt;
 
 use crate::error::Clause;
 use crate::read::Version;
 
-/// How much it matters that a rule is broken.
+/// The severity of breaking a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// A fact that a reader of the report may want to know.
     Note,
-    /// The format allows it, but it is unwise, or means something only by luck.
+    /// The format allows it, but it is unwise, or has a meaning only by luck.
     Warning,
     /// It breaks the format.
     Error,
@@ -34,12 +34,12 @@ impl fmt::Display for Severity {
     }
 }
 
-/// The versions that a rule applies to: from the first to the last, both included.
+/// The versions that a rule applies to: first to last, inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Versions {
-    /// The oldest one.
+    /// The oldest version.
     pub first: Version,
-    /// The newest one.
+    /// The newest version.
     pub last: Version,
 }
 
@@ -57,7 +57,7 @@ impl Versions {
     /// Version 3.
     pub const V3: Self = Self { first: Version::V3, last: Version::V3 };
 
-    /// Whether a version is one of them.
+    /// Returns whether a version is one of them.
     #[must_use]
     pub fn contains(self, version: Version) -> bool {
         self.first <= version && version <= self.last
@@ -76,37 +76,36 @@ impl fmt::Display for Versions {
 
 /// A rule of the format.
 ///
-/// The ID never changes and is never given to another rule: suppressions and
-/// reports of other tools hold it. Its first digit tells the structure: 1 the
-/// header, 2 the FDEs, 3 the rows, 4 the ELF file around the section. The
-/// name is for people.
+/// The ID never changes and is never given to another rule: suppressions and reports of other
+/// tools contain it. Its first digit is the structure: 1 the header, 2 the FDEs, 3 the rows, 4
+/// the ELF file around the section. The name is for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Such as `SF101`.
     pub id: &'static str,
     /// In kebab case.
     pub name: &'static str,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
     /// The versions it applies to.
     pub versions: Versions,
-    /// Where the specification says so.
+    /// The clause of the specification.
     pub clause: Clause,
-    /// What the rule demands or, for a note, what it points out: one sentence.
+    /// What the rule demands or, for a note, what it points out; one sentence.
     pub summary: &'static str,
-    /// What a finding says; each `{}` stands for a value.
+    /// The message of a finding; each `{}` stands for a value.
     pub message: &'static str,
 }
 
 impl Rule {
-    /// The message with values in its places.
+    /// Returns the message with its values filled in.
     #[must_use]
     pub const fn sentence<'a>(&self, values: &'a [&'a dyn fmt::Display]) -> Sentence<'a> {
         Sentence { template: self.message, values }
     }
 }
 
-/// A message with values in its places. Displays as the sentence.
+/// A message with its values filled in. Displays as the sentence.
 #[derive(Clone, Copy)]
 pub struct Sentence<'a> {
     template: &'static str,

@@ -1,4 +1,4 @@
-//! The section as a whole, and how its FDEs lie to one another.
+//! The section as a whole, and the relations between its FDEs.
 
 use core::ops::Range;
 
@@ -9,32 +9,32 @@ use crate::lint::header;
 use crate::lint::layout::Layout;
 use crate::lint::reporter::{Place, Reporter};
 
-/// What is known of the addresses of a section.
+/// What is known about the addresses of a section.
 #[derive(Clone, Copy, Debug)]
 pub enum Linkage<'a> {
-    /// The section stands in a relocatable file. Start addresses are not yet
-    /// there, so rules about them are off.
+    /// The section is in a relocatable file. Start addresses are not final, so rules about them
+    /// are not checked.
     Relocatable,
     /// Start addresses are final.
     Linked {
-        /// The addresses of executable segments, in ascending order and
-        /// disjoint; None where they are not known.
+        /// The addresses of executable segments, ascending and disjoint; `None` if they are not
+        /// known.
         executable: Option<&'a [Range<u64>]>,
     },
 }
 
-/// Lints a section that is loaded at `address`, and reports each finding: the
-/// header first, then FDE by FDE, then what concerns several FDEs.
+/// Lints a section that is loaded at `address`, and reports each finding: first about the
+/// header, then about each FDE, then about relations between FDEs.
 ///
-/// Findings about functions or row data that overlap need the FDEs in another
-/// order than the section's. For this `scratch` should have one element for
-/// each FDE (`sfh_num_fdes`; as many as fit the section are enough). Where it
-/// is shorter, those rules are checked only if the section has the order.
+/// To find functions or row data that overlap, the FDEs need to be in another order than the
+/// section's. For this, `scratch` should have one element for each FDE (`sfh_num_fdes`, or the
+/// number that fits the section). If it is shorter, those rules are checked only if the section
+/// has the required order.
 ///
-/// Takes time proportional to the size of the section, but for sorting: row
-/// data that many FDEs share is not read over and over again (see
-/// [`ROWS_UNCHECKED`](crate::lint::catalogue::ROWS_UNCHECKED)). Any bytes may
-/// be given; nothing panics.
+/// Takes time proportional to the size of the section, except for sorting: row data that many
+/// FDEs share is not read over and over again (see
+/// [`ROWS_UNCHECKED`](crate::lint::catalogue::ROWS_UNCHECKED)). Never panics, whatever the
+/// bytes.
 pub fn lint(
     bytes: &[u8],
     address: u64,
@@ -65,7 +65,7 @@ pub fn lint(
     }
 }
 
-/// What the check of the FDEs found out.
+/// The result of checking the FDEs.
 struct Checked {
     /// The number of rows of every FDE could be read.
     readable: bool,
@@ -108,8 +108,8 @@ fn check_fdes(layout: &Layout<'_>, address: u64, linkage: Linkage<'_>, out: &mut
     checked
 }
 
-/// How many bytes of row data are read before rows that FDEs share are left
-/// alone. Sections in which none is shared never need more than once their size.
+/// The number of bytes of row data to read before rows that FDEs share are left unchecked.
+/// Sections without shared rows need at most their size.
 fn row_budget(layout: &Layout<'_>) -> usize {
     layout.fres.len().saturating_mul(4).saturating_add(1)
 }
@@ -129,13 +129,13 @@ fn check_executable(entry: &IndexEntry, executable: &[Range<u64>], out: &mut Rep
 
 /// The FDEs in ascending order of a key.
 enum Order<'s> {
-    /// As they are.
+    /// In the order of the section.
     Same(u32),
     Sorted(&'s [u32]),
 }
 
 impl<'s> Order<'s> {
-    /// None where there is no place to sort.
+    /// Returns `None` if there is no space to sort.
     fn by<K: Ord>(scratch: &'s mut Option<&mut [u32]>, count: u32, key: impl Fn(u32) -> K) -> Option<Self> {
         if (1..count).all(|index| key(index - 1) <= key(index)) {
             return Some(Self::Same(count));
@@ -158,7 +158,7 @@ impl<'s> Order<'s> {
 }
 
 fn check_functions_overlap(layout: &Layout<'_>, address: u64, order: &Order<'_>, out: &mut Reporter<'_>) {
-    // The function so far that reaches furthest.
+    // The function that reaches furthest so far.
     let mut furthest: Option<IndexEntry> = None;
     let end = |entry: &IndexEntry| entry.relative_to(address).saturating_add(entry.size.into());
     for entry in order.iter().filter_map(|index| fde::read_index(layout, address, index)) {
@@ -175,8 +175,8 @@ fn check_functions_overlap(layout: &Layout<'_>, address: u64, order: &Order<'_>,
     }
 }
 
-/// Whether the FDEs' row data fills the FRE sub-section, each byte once.
-/// Gaps can be told only where the extent of all row data is known.
+/// Checks that the FDEs' row data fills the FRE sub-section, each byte once. Gaps can be
+/// determined only if the extent of all row data is known.
 fn check_row_data(
     layout: &Layout<'_>,
     address: u64,

@@ -19,12 +19,12 @@ impl<'a> Bytes<'a> {
         self.data.len()
     }
 
-    /// The first `end` bytes; offsets stay what they are.
+    /// Returns the first `end` bytes; offsets do not change.
     pub(crate) fn until(self, end: usize) -> Self {
         Self { data: self.data.get(..end).unwrap_or(self.data), order: self.order }
     }
 
-    /// Part of the bytes; none where it reaches past the end.
+    /// Returns part of the bytes, or `None` if it reaches past the end.
     pub(crate) fn slice(self, range: core::ops::Range<usize>) -> &'a [u8] {
         self.data.get(range).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Function descriptor entries (2.3). Versions 1 and 2 keep all of an FDE in
-//! one structure; version 3 splits it into index and attribute.
+//! Function descriptor entries (2.3). Versions 1 and 2 keep an FDE in one structure; version 3
+//! splits it into index and attribute.
 
 use crate::constants::{
     SFRAME_AARCH64_PAUTH_KEY_B, SFRAME_FDE_PCTYPE_MASK, SFRAME_FDE_TYPE_DEFAULT, SFRAME_FDE_TYPE_FLEX,
@@ -80,17 +80,17 @@ pub struct Fde {
     pub fde_type: FdeType,
     /// The key that signs return addresses. Meaningful on AArch64 only.
     pub pauth_key: PauthKey,
-    /// Whether this is the frame of a signal handler's return (version 3; 2.3.3).
-    /// The frame below it was interrupted, not called.
+    /// Whether this is the frame of a signal handler's return (version 3; 2.3.3). Its caller
+    /// was interrupted, and did not call it.
     pub signal: bool,
-    /// Size of the repeated block of a mask FDE, in bytes. Version 1 has none.
+    /// Size of the repeated block of a mask FDE, in bytes; `None` in version 1.
     pub rep_size: Option<u8>,
     /// Whether this marks an outermost frame: version 3, default type, no rows (2.3.3.2).
     pub outermost: bool,
 }
 
 impl Fde {
-    /// Whether the function covers an address.
+    /// Returns whether the function covers an address.
     #[must_use]
     pub const fn contains(&self, address: u64) -> bool {
         address.wrapping_sub(self.start) < self.size as u64
@@ -136,7 +136,7 @@ impl Section<'_> {
         let FdeRange { start, size } = self.fde_range(index)?;
         let index_clause = Clause::FdeIndex;
 
-        // Where the fields lie that version 3 moved into the attribute.
+        // Where the fields are that version 3 moved into the attribute.
         let (fre_offset_at, attribute) = match self.header().version {
             Version::V1 | Version::V2 => (offset + 8, None),
             Version::V3 => (offset + 12, Some(Clause::FdeAttribute)),

@@ -47,7 +47,7 @@ struct DataWords<'a> {
 }
 
 impl DataWords<'_> {
-    /// A data word as the signed number it is in most places.
+    /// Returns a data word as a signed number, as most words are.
     fn signed(&self, index: u8) -> Result<i32, Error> {
         let offset = self.offset + usize::from(index) * self.size.width();
         let clause = Clause::Fre;
@@ -58,7 +58,7 @@ impl DataWords<'_> {
         })
     }
 
-    /// A data word as the unsigned number that flex control words are.
+    /// Returns a data word as an unsigned number, as flex control words are.
     fn unsigned(&self, index: u8) -> Result<u32, Error> {
         let word = self.signed(index)?.cast_unsigned();
         Ok(match self.size {
@@ -83,7 +83,7 @@ pub struct Fre<'a> {
 }
 
 impl Fre<'_> {
-    /// Where it lies, in bytes from the start of the section.
+    /// Its offset, in bytes from the start of the section.
     #[must_use]
     pub const fn offset(&self) -> usize {
         self.offset
@@ -108,13 +108,13 @@ impl Fre<'_> {
         self.info
     }
 
-    /// What default rows base the CFA on: SP or FP, by the info byte.
+    /// Returns the CFA base of default rows, SP or FP, from the info byte.
     #[must_use]
     pub const fn base(&self) -> Base {
         self.base
     }
 
-    /// Whether the return address carries an authentication code (AArch64).
+    /// Returns whether the return address carries an authentication code (AArch64).
     #[must_use]
     pub const fn mangled_ra(&self) -> bool {
         self.mangled_ra
@@ -126,14 +126,14 @@ impl Fre<'_> {
         self.words.size
     }
 
-    /// The data words as signed numbers, in their order. Control words of
-    /// flex rows are unsigned; see [`Fre::control_word`].
+    /// Returns the data words as signed numbers, in their order. Control words of flex rows are
+    /// unsigned; see [`Fre::control_word`].
     pub fn data_words(&self) -> impl ExactSizeIterator<Item = i32> + '_ {
         (0..self.words.count).map(|index| self.words.signed(index).unwrap_or_default())
     }
 
-    /// The data word at a position, as the unsigned number that control
-    /// words of flex rows are (3.2).
+    /// Returns the data word at a position as an unsigned number, as control words of flex rows
+    /// are (3.2).
     #[must_use]
     pub fn control_word(&self, index: u8) -> Option<u32> {
         (index < self.words.count).then(|| self.words.unsigned(index).ok()).flatten()
@@ -189,7 +189,7 @@ fn read_fre(bytes: Bytes<'_>, offset: usize, fre_type: FreType) -> Result<Fre<'_
     })
 }
 
-/// Recovery rules of a row: CFA, RA, FP.
+/// The recovery rules of a row: CFA, RA, FP.
 type Rules = (Option<RecoveryRule>, Recovery, Recovery);
 
 impl Fre<'_> {
@@ -204,7 +204,7 @@ impl Fre<'_> {
         }
     }
 
-    /// 3.1: the words are CFA offset, RA offset where RA is not fixed, and FP offset.
+    /// 3.1: the words are CFA offset, RA offset unless RA is fixed, and FP offset.
     fn default_rules(&self, header: &Header) -> Result<Rules, Error> {
         let words = &self.words;
         let fp_index = if header.fixed_ra_offset.is_some() { 1 } else { 2 };
@@ -232,9 +232,9 @@ impl Fre<'_> {
     /// 3.2: pairs of control word and offset for CFA, RA and FP, in this
     /// order; a single 0 stands for a pair whose default applies.
     ///
-    /// The position of the FP pair follows this text: word 3 after a padding
-    /// word for RA, word 4 after a pair. The pseudocode of appendix A has the
-    /// two branches the wrong way round; real files agree with the text.
+    /// The position of the FP pair follows this text: word 3 after a padding word for RA, word
+    /// 4 after a pair. The pseudocode of appendix A swaps the two branches; real files agree
+    /// with the text.
     fn flex_rules(&self, header: &Header) -> Result<Rules, Error> {
         let mut next = 0;
         let abi = header.abi;
@@ -258,7 +258,7 @@ impl Fre<'_> {
         ))
     }
 
-    /// The rule at word `next`, or none where the words end or a padding word stands.
+    /// Returns the rule at word `next`, or `None` if the words end or there is a padding word.
     fn flex_rule(&self, abi: Abi, next: &mut u8) -> Result<Option<RecoveryRule>, Error> {
         if *next >= self.words.count {
             return Ok(None);
@@ -301,8 +301,8 @@ fn tracked_ra(header: &Header, word: i32) -> Recovery {
     }
 }
 
-/// The RA or FP word of a default row: an offset from the CFA, or on s390x in
-/// version 2 also a register, told by its lowest bit (version 2 errata 1,
+/// The RA or FP word of a default row: an offset from the CFA. On s390x in version 2 it can
+/// also be a register, indicated by its lowest bit (version 2 errata 1,
 /// `SFRAME_V2_S390X_OFFSET_IS_REGNUM`). Version 3 uses flex FDEs for that.
 fn saved(header: &Header, word: i32) -> Recovery {
     if header.abi == Abi::S390x && header.version == Version::V2 && word & 1 != 0 {
@@ -334,7 +334,8 @@ impl Rows<'_> {
         let fre = read_fre(self.bytes, self.offset, self.fde.fre_type)?;
         self.offset = fre.end;
         self.left -= 1;
-        // Where the next row is cut, this one is whole: the error is the next one's.
+        // If the next row is cut off, this one is still complete: the error belongs to the next
+        // one.
         let end = match self.left {
             0 => None,
             _ => read_start(self.bytes, self.offset, self.fde.fre_type).ok(),
@@ -371,8 +372,9 @@ pub struct Fres<'a> {
 }
 
 impl Fres<'_> {
-    /// The start of the next row, or of the one that could not be read: it is known
-    /// also where what comes after it is cut or malformed. None where it is not in the section.
+    /// Returns the start of the next row, or of the one that could not be read: it is known
+    /// even if what follows it is cut off or malformed. Returns `None` if the start itself is
+    /// not in the section.
     #[must_use]
     pub fn next_start(&self) -> Option<u32> {
         read_start(self.bytes, self.offset, self.fre_type).ok()
@@ -394,8 +396,8 @@ impl<'a> Iterator for Fres<'a> {
 }
 
 impl Fde {
-    /// First offset past the last row: the size of the repeated block of a
-    /// mask FDE (version 1 does not tell it), or of the function.
+    /// First offset past the last row: the size of the repeated block of a mask FDE (version 1
+    /// does not give it), or of the function.
     #[must_use]
     pub fn rows_end(&self) -> u32 {
         match (self.pc_type, self.rep_size) {
@@ -406,7 +408,7 @@ impl Fde {
 }
 
 impl<'a> Section<'a> {
-    /// The frame row entries of a function, as they are stored.
+    /// Returns the frame row entries of a function, as they are stored.
     #[must_use]
     pub fn fres(&self, fde: &Fde) -> Fres<'a> {
         Fres {
@@ -417,17 +419,17 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The row that a frame row entry of a function stands for (3). `end` is the
-    /// start of the next one, or [`Fde::rows_end`].
+    /// Returns the row that a frame row entry of a function stands for (3). `end` is the start
+    /// of the next one, or [`Fde::rows_end`].
     ///
     /// # Errors
-    /// The data words do not make the rules that the ABI and the FDE type ask for.
+    /// The data words do not form the rules that the ABI and the FDE type require.
     pub fn row(&self, fde: &Fde, fre: &Fre<'_>, end: u32) -> Result<Row, Error> {
         let (cfa, ra, fp) = fre.rules(self.header(), fde.fde_type)?;
         Ok(Row { start: fre.start, end, cfa, ra, fp, mangled_ra: fre.mangled_ra })
     }
 
-    /// The rows of a function.
+    /// Returns the rows of a function.
     #[must_use]
     pub fn rows(&self, fde: &Fde) -> Rows<'a> {
         Rows {

@@ -23,10 +23,10 @@ pub enum Version {
 }
 
 impl Version {
-    /// Every version, the oldest first.
+    /// Every version, oldest first.
     pub const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
 
-    /// The number in the preamble.
+    /// Returns the number in the preamble.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -36,7 +36,7 @@ impl Version {
         }
     }
 
-    /// The version of a number in the preamble.
+    /// Returns the version for a number in the preamble.
     #[must_use]
     pub const fn from_number(number: u8) -> Option<Self> {
         match number {
@@ -116,7 +116,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads preamble and header, and finds the byte order by the magic number (2.1.1).
+    /// Reads preamble and header, and determines the byte order from the magic number (2.1.1).
     ///
     /// # Errors
     /// Too few bytes, an unknown magic number, version or ABI, or a byte
@@ -166,15 +166,15 @@ impl Header {
         })
     }
 
-    /// End of the header with its auxiliary part, in bytes from the start of
-    /// the section (2.2). The offsets of both sub-sections count from here.
+    /// Returns the end of the header with its auxiliary part, in bytes from the start of the
+    /// section (2.2). The offsets of both sub-sections count from here.
     #[must_use]
     pub const fn end(&self) -> usize {
         HEADER_SIZE + self.auxhdr_len as usize
     }
 
-    /// Whether start addresses are relative to their own field (2.1.3). Version 1
-    /// does not know the flag; its bit means nothing there.
+    /// Returns whether start addresses are relative to their own field (2.1.3). Version 1 does
+    /// not define the flag; its bit means nothing there.
     #[must_use]
     pub const fn start_is_pcrel(&self) -> bool {
         match self.version {

@@ -6,24 +6,24 @@ use crate::read::fde::{Fde, PcType};
 use crate::read::section::Section;
 use crate::rule::{Recovery, Row};
 
-/// What a look-up found.
+/// The result of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The function.
     pub fde: Fde,
-    /// Position of the row among the function's rows, from 0. None for the
-    /// row that an outermost FDE stands for, which the section does not store.
+    /// Position of the row among the function's rows, from 0. `None` for the row that an
+    /// outermost FDE stands for, which the section does not store.
     pub row_index: Option<u32>,
     /// The row.
     pub row: Row,
 }
 
 impl Section<'_> {
-    /// The function and row that cover an address. None where no FDE covers
-    /// it, or the FDE has no row for it.
+    /// Returns the function and row that cover an address, or `None` if no FDE covers it or the
+    /// FDE has no row for it.
     ///
     /// # Errors
-    /// The FDE, or a row up to the one that is sought, is malformed.
+    /// The FDE, or a row up to the one that is searched for, is malformed.
     pub fn lookup(&self, address: impl Into<LookupAddress>) -> Result<Option<Found>, Error> {
         let address = address.into();
         match self.lookup_fde(address)? {
@@ -32,8 +32,8 @@ impl Section<'_> {
         }
     }
 
-    /// The function that covers an address: by binary search where the section
-    /// says that its FDEs are sorted, else by trying each (2.1.3, 2.3.1).
+    /// Returns the function that covers an address. Uses binary search if the section says that
+    /// its FDEs are sorted, and tries each otherwise (2.1.3, 2.3.1).
     ///
     /// # Errors
     /// The FDE is malformed.
@@ -49,7 +49,7 @@ impl Section<'_> {
             }
             return Ok(None);
         }
-        // First index whose function starts behind the address.
+        // First index whose function starts after the address.
         let (mut low, mut high) = (0, count);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -59,8 +59,8 @@ impl Section<'_> {
                 high = middle;
             }
         }
-        // Functions of size 0 exist and share their start with the next one,
-        // so the function may stand some places further up.
+        // Functions of size 0 exist and share their start with the next one, so the function
+        // may be several places before.
         let mut last_start = None;
         for index in (0..low).rev() {
             let range = self.fde_range(index)?;
@@ -77,10 +77,10 @@ impl Section<'_> {
         Ok(None)
     }
 
-    /// The row of a function for an address that the function covers (2.3.3.1).
+    /// Returns the row of a function for an address that the function covers (2.3.3.1).
     ///
     /// # Errors
-    /// A row up to the one that is sought is malformed.
+    /// A row up to the one that is searched for is malformed.
     pub fn lookup_row(&self, fde: &Fde, address: impl Into<LookupAddress>) -> Result<Option<Found>, Error> {
         let address = address.into().get();
         if fde.outermost {
@@ -107,14 +107,14 @@ impl Section<'_> {
     }
 }
 
-/// Whether row starts are masks themselves, so that rows further on can cover
-/// an address that this one does not.
+/// Returns whether row starts are masks themselves, so that later rows can cover an address
+/// that this one does not.
 fn row_start_is_mask(fde: &Fde) -> bool {
     fde.pc_type == PcType::Mask && fde.rep_size.is_none()
 }
 
-/// Whether a row's start is at or before an address (2.3.3.1). Of such rows
-/// the last one counts.
+/// Returns whether a row's start is at or before an address (2.3.3.1). Of such rows the last
+/// one counts.
 fn row_covers(fde: &Fde, row: &Row, address: u64) -> bool {
     let offset = address.wrapping_sub(fde.start);
     let start = u64::from(row.start);

@@ -55,7 +55,7 @@ impl<'a> Section<'a> {
         self.address
     }
 
-    /// The bytes that it was read from, with what follows its sub-sections.
+    /// Returns the bytes that it was read from, including anything after its sub-sections.
     #[must_use]
     pub fn data(&self) -> &'a [u8] {
         self.bytes.slice(0..self.bytes.len())
@@ -67,11 +67,11 @@ impl<'a> Section<'a> {
         Fdes { section: self, next: 0 }
     }
 
-    /// The section that comes after this one in the same bytes, past any padding of zeros.
+    /// Returns the section that follows this one in the same bytes, after any padding of zeros.
     ///
-    /// A section has one header, which accounts for all of it (2.2). A linker that
-    /// concatenates its input sections instead of merging them leaves one header for
-    /// each, and readers go by the first: they never find the FDEs of the others.
+    /// A section has one header, which accounts for all of it (2.2). A linker that concatenates
+    /// its input sections instead of merging them leaves one header for each, and readers use
+    /// only the first: they never find the FDEs of the others.
     #[must_use]
     pub fn following(&self) -> Option<Self> {
         let end = self.fdes.end.max(self.fres.end);
@@ -96,7 +96,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Where a sub-section lies, in bytes from the start of the section.
+/// The range of a sub-section, in bytes from the start of the section.
 fn sub_section(
     data: &[u8],
     header: &Header,
@@ -112,7 +112,7 @@ fn sub_section(
     }
 }
 
-/// The FDEs of a section. A faulty entry is an error item; the next ones follow.
+/// The FDEs of a section. A faulty entry is an error item, after which the iteration continues.
 #[derive(Clone, Debug)]
 pub struct Fdes<'s, 'a> {
     section: &'s Section<'a>,

@@ -1,4 +1,4 @@
-//! From one version or byte order to another.
+//! Conversion between versions and byte orders.
 
 use alloc::vec::Vec;
 
@@ -14,26 +14,26 @@ use crate::rule::{Base, Recovery, Row};
 pub struct Target {
     /// Version of the format.
     pub version: Version,
-    /// Order of the bytes. It is the ABI's, so only AArch64 has a choice.
+    /// Byte order. The ABI determines it, except on AArch64.
     pub byte_order: ByteOrder,
 }
 
 /// A function that the target can't express.
 ///
-/// It is left out whole: without one of its rows, the row before would cover
-/// what it does not describe.
+/// The whole function is left out: without one of its rows, the previous row would cover PCs
+/// that it does not describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Address of the function.
     pub start: u64,
     /// Position of the function in the section that was converted.
     pub function: usize,
-    /// Why: each row that can't be expressed, or what of the function itself
-    /// can't. Never empty.
+    /// The reasons: each row that can't be expressed, or the property of the function itself
+    /// that can't be. Never empty.
     pub errors: Vec<WriteError>,
 }
 
-/// A converted section, and what could not be carried over.
+/// A converted section, and the functions that could not be carried over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversion {
     /// The section.
@@ -46,7 +46,7 @@ impl Section {
     /// Converts to another version or byte order.
     ///
     /// # Errors
-    /// There is no such ABI, or the version does not know it.
+    /// There is no such ABI, or the version does not support it.
     pub fn convert(&self, target: Target) -> Result<Conversion, WriteError> {
         let abi = with_byte_order(self.abi, target.byte_order)
             .ok_or(WriteErrorKind::NoSuchByteOrder(self.abi).of_section())?;
@@ -58,8 +58,8 @@ impl Section {
         }
         let mut section =
             Self { version: target.version, abi, flags: Flags(flags), functions: Vec::new(), ..self.clone() };
-        // Whether the target can say it is the writer's to know: each function
-        // is written alone, close to its own address.
+        // The writer knows what the target can express: each function is written alone, close
+        // to its own address.
         section.write(0)?;
         let mut kept: Vec<(u32, Function)> = Vec::new();
         let mut left_out = Vec::new();
@@ -87,13 +87,13 @@ impl Section {
 }
 
 impl Section {
-    /// What of a function the section's version can't express. Where it can
-    /// express all, the function becomes the section's only one.
+    /// Returns why the section's version can't express a function. If it can, the function
+    /// becomes the only one of the section.
     fn refusals(&mut self, function: &Function) -> Vec<WriteError> {
         self.functions = Vec::from([Function { rows_position: 0, ..function.clone() }]);
         match self.write(function.start) {
             Ok(_) => Vec::new(),
-            // Each such row is named, not only the first.
+            // Reports every such row, not only the first.
             Err(error) if error.row.is_some() => self.row_errors(function),
             Err(error) => Vec::from([error]),
         }
@@ -109,8 +109,8 @@ const fn with_byte_order(abi: Abi, order: ByteOrder) -> Option<Abi> {
     }
 }
 
-/// The function in the target's terms, where they differ. What it still can't
-/// express, the writer refuses.
+/// Rewrites the function in the target's terms, where they differ. The writer refuses what
+/// still can't be expressed.
 fn convert_function(
     function: &Function,
     from: Version,
@@ -122,10 +122,10 @@ fn convert_function(
         convert_without_rows(&mut function, from, to)?;
     }
     if to != Version::V3 {
-        // There is one type only. Rows that fit it may go there.
+        // There is only one type. Rows that fit it are kept.
         function.fde_type = FdeType::Default;
     } else if abi == Abi::S390x && function.rows.iter().any(is_saved_in_register) {
-        // What version 2 says by odd words, version 3 says by flex FDEs.
+        // Version 2 uses odd words where version 3 uses flex FDEs.
         function.fde_type = FdeType::Flex;
     }
     if to == Version::V1 && function.pc_type == PcType::Inc {
@@ -134,8 +134,8 @@ fn convert_function(
     Ok(function)
 }
 
-/// An FDE without rows marks an outermost frame in version 3, and says nothing
-/// in the others. Version 2 has a row for such a frame.
+/// An FDE without rows marks an outermost frame in version 3, and means nothing in the others.
+/// Version 2 has a row for such a frame.
 fn convert_without_rows(function: &mut Function, from: Version, to: Version) -> Result<(), WriteErrorKind> {
     let is_marker = from == Version::V3 && function.fde_type == FdeType::Default;
     match (is_marker, to) {
@@ -156,7 +156,7 @@ fn convert_without_rows(function: &mut Function, from: Version, to: Version) -> 
     }
 }
 
-/// Whether RA or FP is in a register rather than in memory.
+/// Returns whether RA or FP is in a register rather than in memory.
 fn is_saved_in_register(row: &Row) -> bool {
     [row.ra, row.fp].iter().any(
         |recovery| matches!(recovery, Recovery::Rule(rule) if rule.base != Base::Cfa || !rule.dereference),

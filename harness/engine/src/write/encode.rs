@@ -1,4 +1,4 @@
-//! Bytes, field by field as the specification lists them.
+//! Encodes sections, field by field as the specification lists them.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -50,9 +50,9 @@ impl Output {
 impl Section {
     /// Writes the section for an address.
     ///
-    /// Data words get the smallest width that holds all of a row's, unless they were read
-    /// wider ([`Function::wide_rows`]), and a flex row ends with the last rule that is not
-    /// the default, as GNU as writes them.
+    /// Data words get the smallest width that holds all words of a row, unless they were read
+    /// wider ([`Function::wide_rows`]). A flex row ends with the last rule that is not the
+    /// default. GNU as does the same.
     ///
     /// # Errors
     /// What the version can't express, with function and row.
@@ -60,7 +60,7 @@ impl Section {
         self.write_with(address, &Layout::default())
     }
 
-    /// Writes the section for an address, laid out in another way.
+    /// Writes the section for an address, with another layout.
     ///
     /// # Errors
     /// What the version can't express, with function and row.
@@ -198,8 +198,8 @@ impl Section {
         Ok(())
     }
 
-    /// All rows of a function that can't be expressed. The function is taken
-    /// for the first one.
+    /// Returns all rows of a function that can't be expressed. The function is treated as the
+    /// first one.
     pub(super) fn row_errors(&self, function: &Function) -> Vec<WriteError> {
         let mut output = Output { order: self.abi.byte_order(), bytes: Vec::new() };
         let mut errors = Vec::new();
@@ -256,7 +256,7 @@ impl Section {
             DataWordSize::Two => (SFRAME_FRE_DATAWORD_2B, 2),
             DataWordSize::Four => (SFRAME_FRE_DATAWORD_4B, 4),
         };
-        // A default row names its base here; rows without one leave the bit clear.
+        // A default row names its base here; rows without a base leave the bit clear.
         let base = match (row.cfa, function.fde_type) {
             (Some(RecoveryRule { base: Base::Sp, .. }), FdeType::Default) => SFRAME_BASE_REG_SP,
             _ => SFRAME_BASE_REG_FP,
@@ -299,7 +299,7 @@ impl Section {
             (Some(_), _) if !ra_is_default => return Err(WriteErrorKind::RaNotInDefault),
             (Some(_), _) => {}
             (None, Recovery::Unchanged) if fp_is_default => {}
-            // Only s390x has a word for an RA that is where it was.
+            // Only s390x has a word for an RA that has not moved.
             (None, Recovery::Unchanged) if self.abi == Abi::S390x => {
                 words.push(Word::Signed(SFRAME_FRE_RA_OFFSET_INVALID.into()));
             }
@@ -319,8 +319,8 @@ impl Section {
         Ok(words)
     }
 
-    /// Whether a row needs no words for a value: it is where the header, or
-    /// the ABI, says that it is.
+    /// Returns whether a row needs no words for a value, because it is where the header or the
+    /// ABI says.
     fn is_default(&self, recovery: Recovery, fixed: Option<i8>) -> bool {
         match (recovery, fixed) {
             (Recovery::Unchanged, None) => true,
@@ -356,7 +356,7 @@ impl Section {
         }
     }
 
-    /// 3.2: pairs of control word and offset, a 0 for a pair that is not needed.
+    /// 3.2: pairs of control word and offset; a 0 stands for a pair that is not needed.
     fn flex_words(&self, cfa: &RecoveryRule, row: &Row) -> Result<Vec<Word>, WriteErrorKind> {
         let mut words = Vec::new();
         if cfa.base == Base::Cfa {
@@ -404,7 +404,7 @@ impl Section {
     }
 }
 
-/// A data word, which is one of two kinds of number.
+/// A data word: a signed or an unsigned number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Word {
     Signed(i64),
@@ -419,7 +419,7 @@ impl Word {
         }
     }
 
-    /// Whether a data word of some width holds it.
+    /// Returns whether a data word of this width holds it.
     fn fits(self, size: DataWordSize) -> bool {
         let bits = 8 * size.width();
         let (low, high) = match self {
@@ -430,7 +430,8 @@ impl Word {
     }
 }
 
-/// The smallest data words that hold a row's, and are as wide as asked for (2.4.1).
+/// Returns the smallest width of data words that holds a row's, and is at least as wide as
+/// asked for (2.4.1).
 fn word_size(words: &[Word], least: Option<DataWordSize>) -> Result<DataWordSize, WriteErrorKind> {
     let fits = |size: &DataWordSize| {
         least.is_none_or(|least| *size >= least) && words.iter().all(|word| word.fits(*size))

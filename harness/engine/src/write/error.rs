@@ -10,9 +10,10 @@ use crate::read::Version;
 pub struct WriteError {
     /// What can't be expressed.
     pub kind: WriteErrorKind,
-    /// The function, by its position. None where the section itself is meant.
+    /// The function, by its position; `None` if the error is about the section itself.
     pub function: Option<usize>,
-    /// The row, by its position in the function. None where the function itself is meant.
+    /// The row, by its position in the function; `None` if the error is about the function
+    /// itself.
     pub row: Option<usize>,
 }
 
@@ -20,17 +21,17 @@ pub struct WriteError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteErrorKind {
-    /// The version does not know the ABI (2.2.1).
+    /// The version does not define the ABI (2.2.1).
     AbiNotInVersion(Abi, Version),
-    /// The version does not know a flag (2.1.3).
+    /// The version does not define a flag (2.1.3).
     FlagNotInVersion(u8, Version),
     /// The auxiliary header is longer than 255 bytes (2.2).
     AuxiliaryHeaderTooLong(usize),
-    /// The functions' positions of rows are not each of 0 to their number, less 1.
+    /// The functions' row positions are not a permutation of 0 to their number minus 1.
     BadRowsPosition(u32),
-    /// A sub-section is longer than 32 bits can say (2.2).
+    /// A sub-section's length does not fit 32 bits (2.2).
     SectionTooLong,
-    /// The start lies further from the section than the version's field reaches (2.3.1).
+    /// The start is further from the section than the version's field reaches (2.3.1).
     StartOutOfReach(u64),
     /// There are more rows than the version can count (2.3.2).
     TooManyRows(usize),
@@ -38,16 +39,15 @@ pub enum WriteErrorKind {
     SignalNotInVersion(Version),
     /// Only version 3 has flex FDEs (2.3.3.2).
     FlexNotInVersion(Version),
-    /// Version 1 has no size of the repeated block, and the other versions need one (2.3.2).
+    /// Version 1 has no size of the repeated block; the other versions need one (2.3.2).
     RepSizeMismatch(Version),
     /// Only version 3 marks an outermost frame by an FDE without rows.
     OutermostNotInVersion(Version),
-    /// An FDE without rows, which says nothing, would mark an outermost frame
-    /// in version 3.
+    /// An FDE without rows that means nothing would mark an outermost frame in version 3.
     NoRowsInVersion(Version),
-    /// The row's RA is undefined, which version 1 can't say (2.4.1).
+    /// The row's RA is undefined, which version 1 can't express (2.4.1).
     UndefinedRaNotInVersion,
-    /// The row starts further into the function than the FRE type can say (2.3.3.3).
+    /// The row starts further into the function than the FRE type can express (2.3.3.3).
     StartTooLarge(u32),
     /// An offset does not fit a data word of 4 bytes, or is not a multiple of
     /// 8 where s390x scales it (3.1.3).
@@ -92,9 +92,9 @@ impl fmt::Display for WriteErrorKind {
                 write!(f, "the auxiliary header has {len} bytes, more than 255")
             }
             Self::BadRowsPosition(position) => {
-                write!(f, "the position {position} of rows is taken, or behind the last")
+                write!(f, "the position {position} of rows is taken, or past the last")
             }
-            Self::SectionTooLong => f.write_str("the section is longer than 32 bits can say"),
+            Self::SectionTooLong => f.write_str("the length of the section does not fit 32 bits"),
             Self::StartOutOfReach(start) => {
                 write!(f, "the start {start:#x} is too far from the section for the version's field")
             }

@@ -2,26 +2,25 @@
 
 use crate::read::DataWordSize;
 
-/// What of a section's bytes its content leaves open.
+/// The layout choices that a section's content leaves open.
 ///
-/// The order of functions, that of their rows, the width of row starts and the
-/// auxiliary header are the [`Section`](super::Section)'s own. The FRE
-/// sub-section is always the last one: the format gives the length of that one
-/// only (2.2).
+/// The order of functions and of their rows, the width of row starts and the auxiliary header
+/// are fields of [`Section`](super::Section). The FRE sub-section is always the last one: it is
+/// the only one whose length the format gives (2.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Bytes between the header, with its auxiliary part, and the FDE
-    /// sub-section (2.2, `sfh_fdeoff`). In versions 2 and 3 a multiple of 4
-    /// keeps the fields of FDEs at their natural boundaries.
+    /// Bytes between the header, with its auxiliary part, and the FDE sub-section (2.2,
+    /// `sfh_fdeoff`). In versions 2 and 3, a multiple of 4 keeps the fields of FDEs naturally
+    /// aligned.
     pub header_gap: u16,
     /// Bytes between the FDE sub-section and the FRE sub-section (2.2, `sfh_freoff`).
     pub sub_section_gap: u16,
-    /// Bytes behind the FRE sub-section (2.2, `sfh_fre_len`). The header does
-    /// not account for them.
+    /// Bytes after the FRE sub-section (2.2, `sfh_fre_len`). The header does not account for
+    /// them.
     pub trailing: u16,
-    /// What those bytes hold.
+    /// The value of those bytes.
     pub filler: u8,
-    /// Data words are at least as wide (2.4.1). None for the smallest width
-    /// that holds all of a row's.
+    /// The minimum width of data words (2.4.1); `None` for the smallest width that holds all
+    /// words of a row.
     pub data_words: Option<DataWordSize>,
 }

@@ -1,10 +1,10 @@
 //! From functions and rows to bytes. Needs the feature `alloc`.
 //!
-//! [`Section`] owns what a section says, in the types that reading has too.
-//! [`Section::from_read`] takes it from bytes, [`Section::write`] makes bytes of it
-//! in any version, laid out as GNU ld does it, and [`Section::convert`] goes from one
-//! version or byte order to another as far as the target can express it.
-//! [`Section::write_with`] lays it out in other ways, which readers must take as well.
+//! [`Section`] owns the content of a section, in the same types as reading.
+//! [`Section::from_read`] takes it from bytes, and [`Section::write`] generates bytes in any
+//! version, laid out as GNU ld does. [`Section::convert`] converts to another version or byte
+//! order as far as the target can express it. [`Section::write_with`] uses other layouts, which
+//! readers must accept as well.
 //!
 //! ```
 //! use sframe_engine::{Section, write};

@@ -1,4 +1,4 @@
-//! What a section says, owned.
+//! The content of a section, owned.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -34,8 +34,8 @@ pub struct Function {
     pub start: u64,
     /// Size of the function, in bytes.
     pub size: u32,
-    /// Width of row starts. None for the one that GNU as takes: by the size
-    /// of the function.
+    /// Width of row starts; `None` for the width that GNU as chooses by the size of the
+    /// function.
     pub fre_type: Option<FreType>,
     /// How PCs are compared with row starts.
     pub pc_type: PcType,
@@ -45,29 +45,29 @@ pub struct Function {
     pub pauth_key: PauthKey,
     /// Whether this is a signal frame.
     pub signal: bool,
-    /// Size of the repeated block of a mask FDE. None in version 1.
+    /// Size of the repeated block of a mask FDE; `None` in version 1.
     pub rep_size: Option<u8>,
-    /// Position of the function's rows among all functions' in the FRE
-    /// sub-section: linkers sort the FDEs and leave the rows where they were.
+    /// Position of the function's rows among those of all functions in the FRE sub-section:
+    /// linkers sort the FDEs and leave the rows in place.
     pub rows_position: u32,
-    /// The rows. Their ends are not written: each follows from the next start.
+    /// The rows. Their ends are not written: each follows from the start of the next.
     pub rows: Vec<Row>,
-    /// Rows whose data words are wider than their values need, by their starts.
+    /// Rows whose data words are wider than their values need, keyed by their starts.
     pub wide_rows: BTreeMap<u32, WideRow>,
 }
 
-/// A row whose data words are wider than their values need (2.4.1): GNU as 2.40 and 2.44
-/// give the smallest number of a width, such as -128, the next one.
+/// A row whose data words are wider than their values need (2.4.1): GNU as 2.40 and 2.44 use
+/// the next width for the smallest number of a width, such as -128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WideRow {
-    /// The row that has this width. One that says something else has not.
+    /// The row that has this width. A row with different content does not.
     pub row: Row,
     /// The width.
     pub data_words: DataWordSize,
 }
 
 impl Function {
-    /// The width of row starts that GNU as takes for a function of a size.
+    /// Returns the width of row starts that GNU as chooses for a function of this size.
     #[must_use]
     pub const fn usual_fre_type(size: u32) -> FreType {
         match size {
@@ -77,17 +77,17 @@ impl Function {
         }
     }
 
-    /// The width that the data words of a row are known to have.
+    /// Returns the width that the data words of a row are known to have.
     pub(super) fn width_of(&self, row: &Row) -> Option<DataWordSize> {
         let wide = self.wide_rows.get(&row.start)?;
-        // The end is the next row's.
+        // The end depends on the next row.
         (Row { end: row.end, ..wide.row } == *row).then_some(wide.data_words)
     }
 }
 
 impl Section {
-    /// Takes over all that a section says. What the format ignores is not
-    /// kept: bytes that nothing refers to, reserved bits.
+    /// Takes over the content of a section. What the format ignores is not kept: bytes that
+    /// nothing refers to, reserved bits.
     ///
     /// # Errors
     /// An FDE or row is malformed, or functions share rows.
@@ -100,13 +100,13 @@ impl Section {
             let fde = fde?;
             let mut reader = section.rows(&fde);
             let rows = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
-            // Rows that many functions share would multiply.
+            // Rows shared by many functions would multiply.
             len += reader.offset() - fde.rows_offset;
             if len > section.fre_range().len() {
                 return Err(ErrorKind::SharedRows.at(fde.rows_offset));
             }
             let usual = Function::usual_fre_type(fde.size);
-            // A function without rows has the place of the one that follows it.
+            // A function without rows shares the place of the one that follows it.
             offsets.push((fde.rows_offset, rows.len(), functions.len()));
             functions.push(Function {
                 start: fde.start,
@@ -141,7 +141,7 @@ impl Section {
         Ok(owned)
     }
 
-    /// The rows of a function whose data words are read wider than they would be written.
+    /// Returns the rows of a function whose data words are wider than they would be written.
     fn wide_rows(&self, section: &read::Section<'_>, index: usize) -> Result<BTreeMap<u32, WideRow>, Error> {
         let function = &self.functions[index];
         let mut wide = BTreeMap::new();

@@ -107,7 +107,7 @@ fn header_cases() -> Vec<Case> {
         case(&["SF121"], [v2(), v2()].concat()),
         // Padding, and sections of other objects, whatever their version.
         case(&["SF121"], [v3(), vec![0; 7], v2(), v3()].concat()),
-        // What has no FDEs hides none, and what only starts as a section is none.
+        // A section without FDEs hides none, and the mere start of a section is not a section.
         case(&["SF119"], [v2(), section(Version::V2, Abi::Amd64, &[])].concat()),
         case(&["SF119"], [v2(), v2()[..40].to_vec()].concat()),
     ]
@@ -249,7 +249,7 @@ fn every_rule_is_reported_for_a_section_that_breaks_just_it() {
     }
 }
 
-/// What each rule says about itself, and each message about its values.
+/// Each rule's summary, and each message with its values.
 #[test]
 fn rules_and_messages_are_whole() {
     for pair in RULES.windows(2) {
@@ -307,7 +307,7 @@ fn the_lint_goes_on_after_faults() {
     assert_eq!(places, [("SF104", None, None), ("SF209", Some(0), None), ("SF303", Some(2), Some(0))]);
 }
 
-/// In relocatable files start addresses are not yet there.
+/// In relocatable files, start addresses are not final.
 #[test]
 fn rules_on_addresses_are_off_in_relocatable_files() {
     let functions = [function(0x1010, 16, &[row()]), function(0x1010, 16, &[row()])];

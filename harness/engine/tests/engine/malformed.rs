@@ -195,7 +195,7 @@ fn version_1_knows_no_s390x() {
     assert_eq!((error.kind, error.offset), (ErrorKind::UnknownAbi(4), 4));
 }
 
-/// The error is that of the row that is cut, not of the whole one before it.
+/// The error belongs to the row that is cut off, not to the complete row before it.
 #[test]
 fn a_row_before_a_cut_one_is_read() {
     let functions = [function(0x1000, 16, &[fre(0, true, 1, &[8]), fre(4, true, 1, &[16])])];

@@ -9,7 +9,7 @@ fn parse<'a>(bytes: &'a [u8]) -> Section<'a> {
     Section::parse(bytes, ADDRESS).expect("a sound section")
 }
 
-/// The row for an instruction pointer as equations, or what else there is.
+/// Returns the row for an instruction pointer as equations, or what there is instead.
 fn rules(section: &Section<'_>, pc: u64) -> String {
     match section.lookup(InstructionPointer(pc)) {
         Ok(Some(found)) => found.row.to_string(),
@@ -39,7 +39,7 @@ fn the_header_is_read_in_every_version_and_byte_order() {
             assert_eq!(header.fixed_ra_offset, (abi == Abi::Amd64).then_some(-8));
             assert_eq!((header.num_fdes, header.num_fres, header.auxhdr_len), (1, 1, 3));
             assert!(header.flags.sorted() && !header.flags.frame_pointer());
-            // 2.2: the sub-sections count from behind the auxiliary header.
+            // 2.2: the sub-sections count from the end of the auxiliary header.
             assert_eq!(header.end(), 31);
             assert_eq!(section.fde(0).map(|fde| (fde.start, fde.size)), Ok((0x1000, 4)), "{version} {abi}");
         }
@@ -67,7 +67,7 @@ fn start_addresses_are_relative_to_the_section_or_to_their_field() {
     }
 }
 
-/// Version 1 does not have the flag; its bit says nothing there.
+/// Version 1 does not have the flag; its bit means nothing there.
 #[test]
 fn version_1_ignores_the_pcrel_bit() {
     let mut bytes =
@@ -113,8 +113,8 @@ fn row_starts_and_data_words_have_three_widths_each() {
     }
 }
 
-/// 2.1.3: sorted sections are searched by halves, others one by one; the
-/// answers are the same, at every boundary.
+/// 2.1.3: sorted sections are searched by bisection, others linearly; the answers are the same,
+/// at every boundary.
 #[test]
 fn sorted_and_unsorted_sections_give_the_same_answers() {
     let starts = [0x1000_u64, 0x1010, 0x1020, 0x1040, 0x1044, 0x2000];
@@ -247,8 +247,8 @@ fn default_rows_mean_what_their_abi_says() {
     }
 }
 
-/// 3.1.3: CFA offsets are adjusted by 160 and scaled by 8; an RA word of 0
-/// says that RA is where it was.
+/// 3.1.3: CFA offsets are adjusted by 160 and scaled by 8; an RA word of 0 says that RA has not
+/// moved.
 #[test]
 fn s390x_scales_the_cfa_and_may_leave_ra_unsaved() {
     for version in [Version::V2, Version::V3] {
@@ -365,7 +365,7 @@ fn flex_rows_are_pairs_of_control_word_and_offset() {
     }
 }
 
-/// The last row may start at or behind the end of its function, rows may repeat.
+/// The last row may start at or past the end of its function, and rows may repeat.
 #[test]
 fn rows_that_cover_nothing_are_there_and_are_never_found() {
     let rows =
@@ -381,7 +381,7 @@ fn rows_that_cover_nothing_are_there_and_are_never_found() {
     }
 }
 
-/// Bytes behind what the header accounts for are padding.
+/// Bytes after what the header accounts for are padding.
 #[test]
 fn a_section_may_be_longer_than_its_header_says() {
     let mut bytes =
@@ -390,8 +390,8 @@ fn a_section_may_be_longer_than_its_header_says() {
     assert!(rules(&parse(&bytes), 0x1000).starts_with("CFA = SP+8"));
 }
 
-/// 2.2: a header accounts for one section. What follows is another one, whose
-/// offsets count from its own start.
+/// 2.2: a header accounts for one section. What follows is another section, whose offsets count
+/// from its own start.
 #[test]
 fn a_section_that_follows_another_one_is_read_at_its_own_address() {
     for (version, abi) in
@@ -410,9 +410,9 @@ fn a_section_that_follows_another_one_is_read_at_its_own_address() {
         assert_eq!(following.address(), address, "{version} {abi}");
         assert_eq!(following.fde(0).map(|fde| fde.start), Ok(0x2000), "{version} {abi}");
         assert!(following.following().is_none());
-        // Readers go by the first header.
+        // Readers use the first header.
         assert_eq!(rules(&section, 0x2000), "none");
         assert!(parse(&first).following().is_none());
-        assert!(parse(&bytes[..bytes.len() - 1]).following().is_none(), "what is cut is no section");
+        assert!(parse(&bytes[..bytes.len() - 1]).following().is_none(), "a truncated section");
     }
 }

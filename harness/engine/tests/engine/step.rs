@@ -88,7 +88,7 @@ fn aarch64_finds_ra_in_its_register_in_the_topmost_frame_only() {
     assert_eq!(world.deeper(), Err(StepError::RaNotSaved));
 }
 
-/// 3.1.3: SP lies 160 bytes below the CFA.
+/// 3.1.3: SP is 160 bytes below the CFA.
 #[test]
 fn s390x_has_its_sp_160_bytes_below_the_cfa() {
     let cfa = SP + 320;
@@ -105,7 +105,7 @@ fn mangled_return_addresses_are_stripped() {
     let world = World::new(Abi::Aarch64, &[function(0x1000, 16, &[row])])
         .memory(&[(SP + 8, 0x2a43_8a80_0004_0004), (SP, 0x3333)]);
     assert_eq!(world.top().map(|(pc, ..)| pc), Ok(returns_to(0x0000_0000_0004_0004)));
-    // What is not marked as mangled stays as it is.
+    // An address that is not marked as mangled is not changed.
     let world =
         one_row(Abi::Aarch64, true, &[16, -8, -16]).memory(&[(SP + 8, 0x2a43_8a80_0004_0004), (SP, 0)]);
     assert_eq!(world.top().map(|(pc, ..)| pc), Ok(returns_to(0x2a43_8a80_0004_0004)));
@@ -137,7 +137,8 @@ fn the_ends_have_names() {
     assert_eq!(late.top(), Err(StepError::NoRow));
 }
 
-/// As s390x code before it has made its frame: RA is saved in its caller's, and a call follows.
+/// Like s390x code that has not made its frame: RA is saved in its caller's, and a call
+/// follows.
 #[test]
 fn where_calls_leave_sp_alone_a_caller_may_have_the_same_sp() {
     for (abi, offsets, ra) in [(Abi::S390x, &[0, -120][..], SP + 40), (Abi::Aarch64, &[0, 8, -16], SP + 8)] {
@@ -149,7 +150,7 @@ fn where_calls_leave_sp_alone_a_caller_may_have_the_same_sp() {
     }
 }
 
-/// Rules that lead from a frame to itself end all the same.
+/// A walk with rules that lead from a frame to itself still ends.
 #[test]
 fn a_walk_that_comes_back_to_a_frame_ends() {
     let world = one_row(Abi::S390x, true, &[0, -120]).memory(&[(SP + 40, 0x1001)]);
@@ -174,7 +175,7 @@ fn an_outermost_frame_is_an_end_and_no_error() {
     assert_eq!(undefined.step(&frame, true), Ok(Step::Outermost));
 }
 
-/// Appendix A: other registers are known in the topmost frame only.
+/// Appendix A: other registers are known only in the topmost frame.
 #[test]
 fn flex_rules_on_other_registers_hold_in_the_topmost_frame_only() {
     let r10 = DwarfRegister(10);
@@ -206,7 +207,7 @@ fn flex_rules_on_fp_are_dereferenced_in_any_frame() {
     assert_eq!(world.deeper(), Ok((returns_to(0x2222), cfa, 0x3333)));
 }
 
-/// 2.3.3: the frame below a signal's was interrupted, and may be on another stack.
+/// 2.3.3: the caller of a signal frame was interrupted, and may be on another stack.
 #[test]
 fn below_a_signal_frame_the_pc_is_an_instruction_pointer() {
     let functions = [Function { info: 0x80, ..function(0x1000, 16, &[fre(0, true, 1, &[-64, -16])]) }];

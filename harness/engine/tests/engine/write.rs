@@ -20,7 +20,7 @@ fn at_cfa(offset: i64) -> Recovery {
     Recovery::Rule(rule(Base::Cfa, offset, true))
 }
 
-/// A row of the ABI's first instruction, whose CFA lies `offset` bytes above SP.
+/// A row for the ABI's first instruction, whose CFA is `offset` bytes above SP.
 fn row(abi: Abi, start: u32, offset: i64) -> Row {
     Row {
         start,
@@ -68,7 +68,7 @@ fn refusal(section: &Section) -> WriteError {
     section.write(0x8000).expect_err("the version can't express this")
 }
 
-/// What is written reads back as it was.
+/// What is written reads back the same.
 fn survives(section: &Section) -> Section {
     let bytes = section.write(0x8000).expect("a section");
     let read = sframe_engine::Section::parse(&bytes, 0x8000).expect("a sound section");
@@ -121,7 +121,7 @@ fn data_words_are_as_wide_as_the_widest_needs() {
     }
 }
 
-/// GNU as goes by the size of the function, whatever its rows.
+/// GNU as chooses by the size of the function, whatever its rows.
 #[test]
 fn row_starts_are_as_wide_as_the_size_of_the_function_needs() {
     for (size, fre_type) in [
@@ -224,7 +224,7 @@ fn each_thing_that_a_version_cannot_express_is_refused_by_name() {
     let in_register =
         one_row(|row| row.fp = Recovery::Rule(rule(Base::Register(DwarfRegister(3)), 0, false)));
     check(amd64(in_register)(Version::V3), Kind::FpNotInDefault);
-    // AArch64 has no word for an RA that is where it was, s390x has 0.
+    // AArch64 has no word for an RA that has not moved, s390x has 0.
     let mut only_fp = row(Abi::Aarch64, 0, 160);
     only_fp.fp = at_cfa(-16);
     check(section(Version::V3, Abi::Aarch64, &[function(&[only_fp])]), Kind::RaNotInDefault);
@@ -259,7 +259,7 @@ fn flex_rows_read_back_and_end_with_the_last_rule_that_is_needed() {
     assert_eq!(again.functions[0].rows[0].to_string(), "CFA = *(FP-8), RA = *(CFA-8), FP = *(FP)");
 }
 
-/// Version 2 says by odd words what version 3 says by flex FDEs.
+/// Version 2 uses odd words where version 3 uses flex FDEs.
 #[test]
 fn registers_of_s390x_go_from_version_2_to_3_and_back() {
     let mut saved = row(Abi::S390x, 0, 160);
@@ -305,7 +305,7 @@ fn what_cannot_be_carried_over_is_left_out_and_listed() {
     );
 }
 
-/// An FDE without rows says nothing in version 2, and much in version 3.
+/// An FDE without rows means nothing in version 2, but has a meaning in version 3.
 #[test]
 fn a_function_without_rows_does_not_become_outermost() {
     let v2 = section(Version::V2, Abi::Amd64, &[function(&[])]);
@@ -350,7 +350,7 @@ fn gaps_lie_where_the_header_says_and_starts_count_from_their_fields() {
     }
 }
 
-/// Unusual, but no reader may refuse it, and none must read it another way.
+/// Unusual, but no reader may refuse it or read it differently.
 #[test]
 fn every_layout_reads_back_the_same_and_breaks_no_rule() {
     let widths = [None, Some(DataWordSize::One), Some(DataWordSize::Two), Some(DataWordSize::Four)];
@@ -376,7 +376,7 @@ fn every_layout_reads_back_the_same_and_breaks_no_rule() {
                 let bytes = section.write_with(0x8000, &layout).expect("a section");
                 let read = sframe_engine::Section::parse(&bytes, 0x8000).expect("a sound section");
                 let mut read = Section::from_read(&read).expect("sound rows");
-                // The layout is to blame for those.
+                // Those are caused by the layout.
                 read.functions.iter_mut().for_each(|function| function.wide_rows.clear());
                 assert_eq!(read, expected, "{version} {abi} {layout:?}");
                 let linkage = Linkage::Linked { executable: None };
@@ -426,7 +426,7 @@ fn words_that_were_read_wider_than_needed_are_written_so_as_long_as_the_row_says
         let back = converted.convert(Target { version: owned.version, ..target }).expect("as before").section;
         assert_eq!(back.write(0).expect("a section"), bytes);
 
-        // A row that says something else gets what it needs.
+        // A row with different content gets the width it needs.
         owned.functions[0].rows[4].cfa = Some(rule(Base::Sp, 16, false));
         let changed = owned.write(0).expect("a section");
         assert_eq!(changed.len(), bytes.len() - 2);
@@ -435,7 +435,7 @@ fn words_that_were_read_wider_than_needed_are_written_so_as_long_as_the_row_says
         let widths: Vec<usize> =
             read.fres(&fde).map(|fre| fre.expect("a row").data_word_size().width()).collect();
         assert_eq!(widths, [1, 1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4]);
-        // So does one that has moved.
+        // So does a row that has moved.
         owned.functions[0].rows[9].start = 12;
         owned.functions[0].rows.swap(9, 11);
         assert_eq!(owned.write(0).expect("a section").len(), changed.len() - 4);

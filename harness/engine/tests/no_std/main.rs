@@ -1,14 +1,15 @@
-//! The default features are fit to embed: a program without std, allocator
-//! and C library is linked with them, runs, and has nothing of these in it.
+//! The default features are suitable for embedding: a program without std,
+//! allocator and C library links with them, runs, and contains nothing of
+//! these.
 //!
-//! The program is in `consumer/`, a package of its own. No target without std
-//! has to be installed: it is one of this machine's, linked with `-nostdlib`.
+//! The program is in `consumer/`, a separate package. It needs no target
+//! without std: it is built for this machine and linked with `-nostdlib`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds the program as its users would, apart from this workspace.
+/// Builds the program as its users would, outside this workspace.
 fn build() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/no_std/consumer");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no_std");
@@ -17,7 +18,7 @@ fn build() -> PathBuf {
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)
-        // What was set for this run, such as instrumentation, needs std.
+        // Settings of this run, such as instrumentation, need std.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("CARGO_BUILD_TARGET")
@@ -37,7 +38,7 @@ fn the_default_features_need_no_std_no_allocator_and_no_c_library() {
     let status = Command::new(&program).status().expect("the program runs");
     assert_eq!(status.code(), Some(0), "the number of the first wrong answer");
 
-    // Names of symbols stand in the file as they are, in either mangling.
+    // The file contains the names of symbols verbatim, in either mangling.
     let bytes = std::fs::read(&program).expect("the program");
     let names = |name: &str| bytes.windows(name.len()).any(|window| window == name.as_bytes());
     assert!(names("_start") && names("sframe_engine"), "the program has no symbols");
@@ -46,6 +47,6 @@ fn the_default_features_need_no_std_no_allocator_and_no_c_library() {
     {
         assert!(!names(name), "the program has {name} in it");
     }
-    // Nor can parsing, look-up and step panic: the code to do so would be here.
+    // Parsing, look-up and step can't panic either: the program would contain code for it.
     assert!(!names("panicking"), "the program can panic");
 }

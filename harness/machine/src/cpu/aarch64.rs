@@ -14,7 +14,7 @@ pub static AARCH64: Cpu = cpu("aarch64", false, Mode::LITTLE_ENDIAN);
 /// aarch64, big-endian data.
 pub static AARCH64_BE: Cpu = cpu("aarch64_be", true, Mode::BIG_ENDIAN);
 
-/// Bits of a virtual address: `TCR_EL1.T0SZ` and `T1SZ` are 64 less this.
+/// Bits of a virtual address: `TCR_EL1.T0SZ` and `T1SZ` are 64 minus this.
 const ADDRESS_BITS: u32 = 48;
 
 const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
@@ -371,8 +371,8 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     set(TCR_EL1, size | size << 16)?;
     // EnIA, EnIB, UCI, nTWE, nTWI, UCT, DZE: what Linux lets user code do.
     set(SCTLR_EL1, 1 << 31 | 1 << 30 | 1 << 26 | 1 << 18 | 1 << 16 | 1 << 15 | 1 << 14)?;
-    // EL0, in which a kernel's instructions are undefined. The emulator takes
-    // note of it when the next system register is written.
+    // EL0, in which privileged instructions are undefined. The emulator notices it when the
+    // next system register is written.
     unicorn.reg_write(R::PSTATE, 0)?;
     for (name, key) in KEYS {
         unicorn.reg_write_arm64_coproc(&register(name, key))?;

@@ -155,12 +155,13 @@ static SIGNAL_FRAME: SignalFrame = SignalFrame {
         (176, R::RIP as i32),
         (184, R::RFLAGS as i32),
     ],
-    // The handler's return has taken the restorer's address off.
+    // The handler's return has popped the restorer's address.
     restorer_sp: 8,
     chain: Chain::ReturnAddress,
 };
 
-/// An instruction's REX prefix, and what follows all prefixes (Intel SDM volume 2, 2.1 and 2.2).
+/// Returns an instruction's REX prefix, and the bytes after all prefixes (Intel SDM volume 2,
+/// 2.1 and 2.2).
 fn without_prefixes(code: &[u8]) -> (u8, &[u8]) {
     let is_legacy = |byte: &&u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3);
     let rest = code.get(code.iter().take_while(is_legacy).count()..).unwrap_or_default();
@@ -192,7 +193,7 @@ fn control(code: &[u8]) -> Control {
 const SP: u8 = 4;
 const FP: u8 = 5;
 
-/// The operands behind an opcode: its ModRM and SIB bytes.
+/// The operands after an opcode: its ModRM and SIB bytes.
 struct Operands {
     /// The register operand.
     reg: u8,
@@ -254,8 +255,7 @@ fn is_privileged(code: &[u8]) -> bool {
     }
 }
 
-/// `mov %reg,(%rsp)`, `ret`, and the `int3` with which straight-line speculation
-/// is stopped.
+/// `mov %reg,(%rsp)`, `ret`, and the `int3` that stops straight-line speculation.
 fn retpoline_jump(code: &[u8]) -> Option<u64> {
     match code {
         [rex, 0x89, modrm, 0x24, 0xc3, next, ..] if rex & 0xf8 == 0x48 && modrm & 0xc7 == 0x04 => {
@@ -306,8 +306,8 @@ const ENCODED: [i32; 16] = [
     R::R15 as i32,
 ];
 
-/// The length of a speculation trap: instructions that wait or do nothing, a
-/// jump back to one of them or an instruction that traps, and padding.
+/// Returns the length of a speculation trap: instructions that wait or do nothing, a jump back
+/// to one of them or an instruction that traps, and padding.
 fn speculation_trap(code: &[u8]) -> Option<usize> {
     let mut closed = false;
     let mut at = 0;
@@ -343,7 +343,7 @@ fn speculation_trap(code: &[u8]) -> Option<usize> {
     (closed && at == code.len()).then_some(at)
 }
 
-/// The length of an instruction that does nothing (Intel SDM volume 2, NOP).
+/// Returns the length of an instruction that does nothing (Intel SDM volume 2, NOP).
 fn nop(code: &[u8]) -> Option<usize> {
     let prefixes = code.iter().take_while(|byte| matches!(byte, 0x66 | 0x2e)).count();
     match code.get(prefixes..)? {

@@ -1,6 +1,6 @@
-//! What programs see of Linux: system calls and signal frames.
+//! The part of Linux that programs see: system calls and signal frames.
 
-/// The system calls that the machine has.
+/// The system calls that the machine implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SystemCall {
     Write,
@@ -24,27 +24,27 @@ pub(crate) struct SystemCalls {
     pub(crate) arguments: [i32; 3],
     pub(crate) result: i32,
     pub(crate) numbers: &'static [(u64, SystemCall)],
-    /// How far behind the PC the next instruction lies while the system call
-    /// is handled: Unicorn leaves s390x on the `svc`, the others behind theirs.
+    /// The distance from the PC to the next instruction while the system call is handled:
+    /// Unicorn leaves the PC at the `svc` on s390x, and past the instruction on the others.
     pub(crate) pc_behind: u64,
 }
 
-/// Where the kernel puts what into a signal frame, in bytes from its start.
+/// The layout of a signal frame, in bytes from its start.
 #[derive(Debug)]
 pub(crate) struct SignalFrame {
     /// Length of the frame.
     pub(crate) len: u64,
     /// Bytes below SP that belong to the interrupted function.
     pub(crate) red_zone: u64,
-    /// Room between frame and stack for what lies outside of the frame.
+    /// Room between frame and stack for what is outside the frame.
     pub(crate) above: u64,
     /// The frame's address is a multiple of this,
     pub(crate) alignment: u64,
-    /// and so many bytes.
+    /// plus this number of bytes.
     pub(crate) misalignment: u64,
     /// `siginfo_t`.
     pub(crate) info: u64,
-    /// `ucontext_t`; `uc_stack` lies 16 bytes further.
+    /// `ucontext_t`; `uc_stack` is 16 bytes further.
     pub(crate) context: u64,
     /// `uc_sigmask`.
     pub(crate) mask: u64,
@@ -52,7 +52,7 @@ pub(crate) struct SignalFrame {
     pub(crate) registers: &'static [(u64, i32)],
     /// Where the restorer's SP points to.
     pub(crate) restorer_sp: u64,
-    /// What unwinders without tables find in it.
+    /// What unwinders without tables find in the frame.
     pub(crate) chain: Chain,
 }
 

@@ -1,4 +1,4 @@
-//! The CPUs: what differs between the ABIs, each in a file of the same shape.
+//! The CPUs: the differences between the ABIs, in one file each with the same structure.
 
 mod aarch64;
 mod amd64;
@@ -18,7 +18,7 @@ pub(crate) static ALL: [&Cpu; 4] = [&AMD64, &AARCH64, &AARCH64_BE, &S390X];
 /// How an instruction can move control, as far as the call stack is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// To the next instruction, or to a place that it names itself.
+    /// To the next instruction, or to a place that the instruction names.
     Other,
     /// To a callee, with a return address left behind.
     Call,
@@ -27,12 +27,12 @@ pub enum Control {
     Indirect,
     /// The same, by an instruction that is meant to return.
     Return,
-    /// To itself, for ever. Programs without a system call to end with do so.
+    /// To itself, for ever. Programs that have no system call to exit with do so.
     SelfJump,
 }
 
 impl Control {
-    /// Whether it takes the address from a register or from memory.
+    /// Returns whether it takes the address from a register or from memory.
     pub(crate) const fn is_indirect(self) -> bool {
         matches!(self, Self::Indirect | Self::Return)
     }
@@ -41,7 +41,7 @@ impl Control {
 /// Where an instruction takes the new value of SP from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StackPointer {
-    /// From SP itself, or it leaves SP as it is.
+    /// From SP itself, or SP does not change.
     Relative,
     /// From FP, or from memory that SP or FP points to.
     Frame,
@@ -54,7 +54,7 @@ pub(crate) enum StackPointer {
 /// Where an instruction takes the new value of a register from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// It leaves the register as it is, or changes it by some amount.
+    /// The register does not change, or changes by some amount.
     Itself,
     /// From SP or FP.
     Stack,
@@ -64,14 +64,14 @@ pub(crate) enum Source {
     Elsewhere,
 }
 
-/// What holds where an indirect branch leads.
+/// What holds the target of an indirect branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BranchTarget {
     /// A register, by Unicorn's number.
     Register(i32),
     /// The word at SP.
     Stack,
-    /// What the instruction so many bytes further on says, which it executes.
+    /// The target of the instruction at this distance in bytes, which this one executes.
     Instruction(i64),
 }
 
@@ -95,21 +95,21 @@ pub(crate) struct Effect {
     pub(crate) signs: Option<AuthenticationKey>,
     /// Whether only a kernel may execute it.
     pub(crate) is_privileged: bool,
-    /// Whether it stores what Unicorn does not report.
+    /// Whether it makes stores that Unicorn does not report.
     pub(crate) stores_unreported: bool,
 }
 
-/// What an instruction stores without Unicorn's reporting it: some are
-/// emulated by copying in the host's memory.
+/// Stores of an instruction that Unicorn does not report: some instructions are emulated by
+/// copying in the host's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreported {
     /// Nothing.
     Nothing,
-    /// At most `len` bytes from an address on: the value of a register
-    /// (Unicorn's number; none is 0), less what it is past a multiple of
-    /// `alignment`, and the displacement.
+    /// At most `len` bytes from an address on. The address is the value of a register
+    /// (Unicorn's number; 0 for none) rounded down to a multiple of `alignment`, plus the
+    /// displacement.
     Bytes { base: Option<i32>, alignment: u64, displacement: u64, len: u64 },
-    /// What the instruction so many bytes further on stores, with another length.
+    /// The stores of the instruction at this distance in bytes, with another length.
     Target(i64),
     /// Anything.
     Anything,
@@ -127,26 +127,26 @@ pub(crate) enum Link {
 /// Reads the word at an address.
 pub(crate) type ReadWord<'r> = dyn Fn(u64) -> Option<u64> + 'r;
 
-/// What the dynamic linker has to know of an ABI.
+/// What the dynamic linker needs to know about an ABI.
 #[derive(Debug)]
 pub(crate) struct Linking {
     pub(crate) relocations: RelocationTypes,
     /// Registers of a function's first arguments, and of its result.
     pub(crate) arguments: [i32; 3],
     pub(crate) result: i32,
-    /// Where lazily bound calls arrive behind the first entry of the table;
-    /// the machine puts the function's address into `target` before the first
-    /// instruction. It undoes what that entry did to the stack and branches.
+    /// Where lazily bound calls arrive after the first entry of the table. The machine puts the
+    /// function's address into `target` before the first instruction. The code undoes what that
+    /// entry did to the stack, and branches.
     pub(crate) resolver: &'static [u8],
     /// The register that `resolver` branches to.
     pub(crate) target: i32,
     /// Reads which slot a lazily bound call goes through.
     pub(crate) lazy_call: fn(sp: u64, read: &ReadWord<'_>) -> Option<LazyCall>,
-    /// Signing of the slots of a procedure linkage table, where the ABI has it.
+    /// Signing of the slots of a procedure linkage table, if the ABI has it.
     pub(crate) signing: Option<Signing>,
     /// Each word of DT_HASH, in bytes.
     pub(crate) hash_word: usize,
-    /// Whether thread storage lies above the thread pointer.
+    /// Whether thread storage is above the thread pointer.
     pub(crate) thread_storage_above: bool,
 }
 
@@ -161,16 +161,16 @@ pub(crate) struct RelocationTypes {
     pub(crate) irelative: u32,
     /// The offset of a variable from the thread pointer.
     pub(crate) thread_offset: u32,
-    /// Names of others, which the machine does not apply.
+    /// Names of other relocations, which the machine does not apply.
     pub(crate) others: &'static [(u32, &'static str)],
 }
 
-/// What the first entry of a procedure linkage table says of a call.
+/// How the first entry of a procedure linkage table identifies a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LazyCall {
     /// The slot's address.
     Slot(u64),
-    /// The image, by what its second slot holds, and the relocation's number.
+    /// The image, by the content of its second slot, and the relocation's number.
     Relocation { image: u64, number: u64 },
 }
 
@@ -187,16 +187,16 @@ pub(crate) struct Signing {
     pub(crate) slot: i32,
 }
 
-/// One ABI's CPU. The registers are numbers of Unicorn's.
+/// One ABI's CPU. The registers are Unicorn's numbers.
 #[derive(Debug)]
 pub struct Cpu {
     /// The ABI's name: `amd64`, `aarch64`, `aarch64_be` or `s390x`.
     pub name: &'static str,
-    /// Whether data is big endian. Instructions of `aarch64_be` are little endian all the same.
+    /// Whether data is big endian. Instructions of `aarch64_be` are still little endian.
     pub big_endian: bool,
     /// The end of the addresses that Linux gives to a process.
     pub(crate) user_end: u64,
-    /// Bits of an address that the emulated CPU has, where none are translated.
+    /// Bits of an address that the emulated CPU has, without translation.
     pub(crate) physical_bits: u32,
     /// Bits of a virtual address; pointer authentication uses those above.
     pub address_bits: u32,
@@ -210,36 +210,35 @@ pub struct Cpu {
     pub(crate) link: Link,
     /// By DWARF number.
     pub(crate) registers: &'static [i32],
-    /// Registers that the start-up contract leaves undefined, with FP and the
-    /// link register. They are poisoned.
+    /// Registers that the start-up contract leaves undefined, including FP and the link
+    /// register. They are poisoned.
     pub(crate) poisoned: &'static [i32],
     /// The CFA of a callee, in bytes above SP at the call.
     pub(crate) cfa_above_sp: u64,
     /// Instructions start at multiples of this.
     pub(crate) alignment: u64,
-    /// No instruction is longer, in bytes.
+    /// The length of the longest instruction, in bytes.
     pub(crate) longest: usize,
     pub(crate) system_calls: SystemCalls,
     pub(crate) signal_frame: &'static SignalFrame,
     pub(crate) linking: Linking,
     pub(crate) control: fn(&[u8]) -> Control,
-    /// Whether an indirect transfer of control may not happen, and the next
-    /// instruction follows.
+    /// Whether an indirect transfer of control may fall through to the next instruction.
     pub(crate) is_conditional: fn(&[u8]) -> bool,
-    /// What holds where an indirect branch leads, if its code says so by itself.
+    /// What holds the target of an indirect branch, if its code alone shows it.
     pub(crate) branch_target: fn(&[u8]) -> Option<BranchTarget>,
-    /// Whether a call skips a trap for speculation: what lies between its return
-    /// address and its callee only loops or traps, and the callee's first
-    /// instruction replaces the return address, so that nobody returns there.
+    /// Whether a call skips a speculation trap: the code between its return address and its
+    /// callee only loops or traps, and the first instruction of the callee replaces the return
+    /// address, so that nobody returns there.
     pub(crate) skips_speculation_trap: fn(between: &[u8], callee: &[u8]) -> bool,
-    /// The length of what a retpoline ends with: its return address is replaced,
-    /// and it returns to it.
+    /// The length of the end of a retpoline, which replaces its return address and returns to
+    /// it.
     pub(crate) retpoline_jump: fn(&[u8]) -> Option<u64>,
-    /// The length of a call that names its callee, and how far that lies past the
-    /// call's end; where calls leave their return address on the stack.
+    /// The length of a call that names its callee, and the distance of the callee from the
+    /// call's end; for ABIs whose calls leave their return address on the stack.
     pub(crate) direct_call: fn(&[u8]) -> Option<(u64, i64)>,
-    /// Whether an instruction takes the return address of the call before it
-    /// for the PC, rather than being the first one of a function.
+    /// Whether an instruction uses the return address of the call before it as the PC, rather
+    /// than being the first of a function.
     pub(crate) fetches_pc: fn(&[u8]) -> bool,
     pub(crate) stack_pointer: fn(&[u8]) -> StackPointer,
     /// The key with which an instruction signs the link register.
@@ -248,8 +247,8 @@ pub struct Cpu {
     /// instructions by which compilers compute new values of SP.
     pub(crate) source: fn(&[u8], u8) -> Source,
     pub(crate) unreported: fn(&[u8]) -> Unreported,
-    /// Whether only a kernel may execute an instruction, and the emulator, in
-    /// the state that `prepare` puts it into, would execute it all the same.
+    /// Whether only a kernel may execute an instruction which the emulator, as set up by
+    /// `prepare`, would nevertheless execute.
     pub(crate) is_privileged: fn(&[u8]) -> bool,
     /// Puts the CPU into the state that user code expects.
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
@@ -257,7 +256,7 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// How an instruction can move control. `code` starts with it.
+    /// Returns how an instruction can move control. `code` starts with it.
     #[must_use]
     pub fn control(&self, code: &[u8]) -> Control {
         (self.control)(code)
@@ -274,7 +273,7 @@ impl Cpu {
         }
     }
 
-    /// The CPU of an ABI name.
+    /// Returns the CPU for the name of an ABI.
     #[must_use]
     pub fn of(name: &str) -> Option<&'static Self> {
         ALL.into_iter().find(|cpu| cpu.name == name)

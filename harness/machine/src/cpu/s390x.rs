@@ -200,7 +200,7 @@ fn unreported(code: &[u8]) -> Unreported {
             let displacement = u64::from(high & 0xf) << 8 | u64::from(*low);
             Unreported::Bytes { base, alignment: 1, displacement, len: 256 }
         }
-        // exrl; the target is an instruction of its own.
+        // exrl; the target is a separate instruction.
         [0xc6, second, a, b, c, d, ..] if second & 0xf == 0 => {
             Unreported::Target(i64::from(i32::from_be_bytes([*a, *b, *c, *d])) * 2)
         }
@@ -233,7 +233,7 @@ fn control(code: &[u8]) -> Control {
         (0x07, _) if high != 0 && low != 0 => Control::Indirect, // bcr
         (0x06, _) if low != 0 => Control::Indirect, // bctr
         (0x0b, _) if low != 0 => Control::Indirect, // bsm
-        // bc, bct, bxh, bxle; ex and exrl run a branch that lies elsewhere.
+        // bc, bct, bxh, bxle; ex and exrl execute a branch at another place.
         (0x47, _) if high != 0 => Control::Indirect,
         (0x46 | 0x86 | 0x87 | 0x44, _) => Control::Indirect,
         (0xc6, 0x0) => Control::Indirect,
@@ -252,8 +252,8 @@ fn control(code: &[u8]) -> Control {
     }
 }
 
-/// All but the branches whose mask says always; what an `ex` or `exrl` executes
-/// may be no branch at all.
+/// All except branches with the mask "always"; what an `ex` or `exrl` executes may not be a
+/// branch at all.
 fn is_conditional(code: &[u8]) -> bool {
     let mask = code.get(1).map_or(15, |second| second >> 4);
     match code.first() {
@@ -264,8 +264,7 @@ fn is_conditional(code: &[u8]) -> bool {
     }
 }
 
-/// `bcr` names its register, and `exrl` the instruction that it executes; with r0
-/// as it is.
+/// `bcr` names its register; `exrl` names the instruction that it executes, unmodified with r0.
 fn branch_target(code: &[u8]) -> Option<BranchTarget> {
     match code {
         [0xc6, 0x00, a, b, c, d, ..] => {
@@ -281,8 +280,8 @@ fn branch_target(code: &[u8]) -> Option<BranchTarget> {
 const SP: u8 = 15;
 const FP: u8 = 11;
 
-/// What an instruction puts into a register, for those by which addresses are
-/// moved and computed (Principles of Operation, chapters 7 and 20).
+/// The source of a new register value, for the instructions that move and compute addresses
+/// (Principles of Operation, chapters 7 and 20).
 fn source(code: &[u8], register: u8) -> Source {
     let from = |base: u8| match base {
         _ if base == register => Source::Itself,
@@ -336,7 +335,7 @@ fn source(code: &[u8], register: u8) -> Source {
 /// their own; code that fetches the PC does not.
 fn fetches_pc(code: &[u8]) -> bool {
     let saves = match code {
-        // stmg and stg, to the place that the caller's frame has for the register.
+        // stmg and stg, to the register's place in the caller's frame.
         [0xeb | 0xe3, registers, high, low, 0, 0x24, ..] => {
             *high == SP << 4 && u32::from(*low) == 8 * u32::from(registers >> 4)
         }
@@ -357,16 +356,16 @@ fn stack_pointer(code: &[u8]) -> StackPointer {
         (Source::Itself, _) => StackPointer::Relative,
         (Source::Stack, _) => StackPointer::Frame,
         (Source::Register(register), _) => StackPointer::Copied(register),
-        // From memory of the frame, and from a floating-point register: the
-        // value of the caller that the function has put there.
+        // From memory of the frame, or from a floating-point register: the caller's value that
+        // the function has saved there.
         (Source::Elsewhere, [0xe3 | 0xeb, ..]) if matches!(base, SP | FP) => StackPointer::Frame,
         (Source::Elsewhere, [0xb3, ..]) => StackPointer::Frame,
         (Source::Elsewhere, _) => StackPointer::Loaded,
     }
 }
 
-/// 64-bit addressing, without which nothing runs; the floating-point and
-/// vector instructions, without which programs die early and look clean.
+/// 64-bit addressing, without which nothing runs; the floating-point and vector instructions,
+/// without which programs die early and seem to be clean.
 fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     const EXTENDED_AND_BASIC_ADDRESSING: u64 = 0x1_8000_0000;
     const PROBLEM_STATE: u64 = 1 << (63 - 15);

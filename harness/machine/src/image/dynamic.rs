@@ -1,4 +1,4 @@
-//! The dynamic section of an image, and the tables it leads to.
+//! The dynamic section of an image, and the tables that it refers to.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,16 +24,16 @@ const DF_SYMBOLIC: u64 = 2;
 const DF_BIND_NOW: u64 = 8;
 const DF_1_NOW: u64 = 1;
 
-/// All names of a dynamic section together, in bytes. Any number of entries may
+/// The limit for all names of a dynamic section together, in bytes: any number of entries may
 /// name the same string.
 const NAMES_LIMIT: usize = 1 << 18;
 
-/// What an image asks of a dynamic linker.
+/// What an image requires of a dynamic linker.
 #[derive(Clone, Debug, Default)]
 pub struct Dynamic {
     /// Names of the libraries that it needs, in order (`DT_NEEDED`).
     pub needed: Vec<String>,
-    /// The name that it goes by (`DT_SONAME`).
+    /// Its own name (`DT_SONAME`).
     pub soname: Option<String>,
     /// Folders to look for libraries in (`DT_RUNPATH`), separated by colons.
     pub runpath: Option<String>,
@@ -64,7 +64,7 @@ impl Dynamic {
         Image::parse_headers(bytes).map(|image| image.dynamic)
     }
 
-    /// Reads the section's entries and the names among them.
+    /// Reads the section's entries, with their names.
     pub(crate) fn parse(
         bytes: &[u8],
         headers: &[ProgramHeader],
@@ -109,35 +109,35 @@ impl Dynamic {
         Ok(Some(dynamic))
     }
 
-    /// The value of a tag; the last one counts.
+    /// Returns the value of a tag; the last one counts.
     pub(crate) fn get(&self, tag: u64) -> Option<u64> {
         self.entries.iter().rev().find(|(found, _)| *found == tag).map(|(_, value)| *value)
     }
 
-    /// Whether calls are bound before the program starts.
+    /// Returns whether calls are bound before the program starts.
     pub(crate) fn binds_now(&self) -> bool {
         let has = |tag, bit| self.get(tag).is_some_and(|flags| flags & bit != 0);
         self.get(DT_BIND_NOW).is_some() || has(DT_FLAGS, DF_BIND_NOW) || has(DT_FLAGS_1, DF_1_NOW)
     }
 
-    /// Whether the image looks up its symbols in itself first.
+    /// Returns whether the image looks its symbols up in itself first.
     pub(crate) fn is_symbolic(&self) -> bool {
         self.get(DT_SYMBOLIC).is_some() || self.get(DT_FLAGS).is_some_and(|flags| flags & DF_SYMBOLIC != 0)
     }
 
-    /// The global offset table of the procedure linkage table, without load bias.
+    /// Returns the global offset table of the procedure linkage table, without load bias.
     pub(crate) fn plt_got(&self) -> Option<u64> {
         self.get(DT_PLTGOT)
     }
 
-    /// The function that initialises the image, and the table of more of them:
+    /// Returns the function that initialises the image, and the table of further ones as
     /// address and length in bytes, all without load bias.
     pub(crate) fn initialisers(&self) -> (Option<u64>, Option<(u64, u64)>) {
         let array = self.get(DT_INIT_ARRAY).zip(self.get(DT_INIT_ARRAYSZ));
         (self.get(DT_INIT).filter(|init| *init != 0), array)
     }
 
-    /// The table of functions that run before any initialiser.
+    /// Returns the table of functions that run before any initialiser.
     pub(crate) fn preinitialisers(&self) -> Option<(u64, u64)> {
         self.get(DT_PREINIT_ARRAY).zip(self.get(DT_PREINIT_ARRAYSZ))
     }
@@ -182,7 +182,7 @@ impl<'a> Tables<'a> {
             const SYMBOL: u64 = 24;
             tables.strings = dynamic.strings(image.bytes, &image.segments, image.bias)?;
             let hashed = hashed_symbols(image, dynamic)?;
-            // Those that are only referred to may be in no hash table.
+            // Symbols that are only referred to may not be in any hash table.
             let all = tables.relocations.iter().chain(&tables.plt_relocations);
             let referred = all.map(|relocation| relocation.r_sym as u64 + 1).max().unwrap_or(0);
             let len = hashed.max(referred).saturating_mul(SYMBOL);
@@ -201,7 +201,7 @@ impl<'a> Tables<'a> {
         }
         if let (Some(address), Some(len)) = (dynamic.get(DT_RELR), dynamic.get(DT_RELRSZ)) {
             let range = image.table(address, len, "table of relative relocations")?;
-            // Each of the words is in the file.
+            // Each word is in the file.
             tables.relative = relative_words(image.words(range), image.bytes.len() / 8).ok_or_else(|| {
                 malformed(format!(
                     "the table of relative relocations at {address:#x} has more words than the file"
@@ -211,7 +211,7 @@ impl<'a> Tables<'a> {
         Ok(tables)
     }
 
-    /// The name of a symbol.
+    /// Returns the name of a symbol.
     pub(crate) fn name(&self, symbol: &Sym) -> Result<&'a [u8], LoadError> {
         string(self.strings, symbol.st_name as u64).ok_or_else(|| {
             malformed(format!(
@@ -221,7 +221,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Gathers what others may refer to. Of several versions of a symbol the
+    /// Collects the symbols that others may refer to. Of several versions of a symbol the
     /// default one counts.
     fn export(&mut self, count: usize, versions: Option<&[u8]>, big_endian: bool) -> Result<(), LoadError> {
         use goblin::elf::section_header::SHN_UNDEF;
@@ -236,8 +236,8 @@ impl<'a> Tables<'a> {
         for (index, symbol) in self.symbols.iter().enumerate().take(count) {
             let is_global = matches!(symbol.st_bind(), STB_GLOBAL | STB_WEAK | STB_GNU_UNIQUE);
             let is_hidden = matches!(symbol.st_visibility(), STV_HIDDEN | STV_INTERNAL);
-            // A function that the executable alone refers to may have its
-            // address there all the same: that of its entry in the table.
+            // A function that only the executable refers to may still have its address there:
+            // that of its entry in the table.
             let has_address = symbol.st_shndx != SHN_UNDEF as usize || symbol.st_value != 0;
             let version = version(index);
             if !is_global || is_hidden || !has_address || version == Some(VERSION_LOCAL) {
@@ -265,8 +265,8 @@ fn string(strings: &[u8], offset: u64) -> Option<&[u8]> {
     rest.get(..rest.iter().take(LONGEST).position(|byte| *byte == 0)?)
 }
 
-/// The place in the file of bytes at an address without load bias, if one
-/// segment has them all from the file.
+/// Returns the offset in the file of bytes at an address without load bias, if one segment has
+/// them all from the file.
 pub(crate) fn file_range(segments: &[Segment], bias: u64, address: u64, len: u64) -> Option<Range<usize>> {
     let address = address.checked_add(bias)?;
     segments.iter().find_map(|segment| {
@@ -277,7 +277,7 @@ pub(crate) fn file_range(segments: &[Segment], bias: u64, address: u64, len: u64
     })
 }
 
-/// How many symbols the hash tables know.
+/// Returns the number of symbols in the hash tables.
 fn hashed_symbols(image: &Image<'_>, dynamic: &Dynamic) -> Result<u64, LoadError> {
     if let Some(address) = dynamic.get(DT_GNU_HASH) {
         return gnu_hash_symbols(image, address);
@@ -303,7 +303,7 @@ fn gnu_hash_symbols(image: &Image<'_>, address: u64) -> Result<u64, LoadError> {
     let last = image.bytes[range].chunks_exact(4).map(|word| number(word, image.cpu.big_endian)).max();
     let Some(mut last) = last.filter(|last| *last >= first && *last > 0) else { return Ok(0) };
     let chains = table.wrapping_add(buckets * 4);
-    // Each turn reads a further word of the file.
+    // Each iteration reads another word of the file.
     while word(chains.wrapping_add((last - first) * 4))? & 1 == 0 {
         last += 1;
     }
@@ -315,8 +315,8 @@ fn number(bytes: &[u8], big_endian: bool) -> u64 {
     if big_endian { bytes.iter().fold(0, join) } else { bytes.iter().rev().fold(0, join) }
 }
 
-/// Unpacks DT_RELR: an even word is an address, an odd one a bitmap of the 63
-/// words behind the last. None where there are more than `most`.
+/// Unpacks DT_RELR: an even word is an address, an odd one a bitmap of the next 63 words.
+/// Returns `None` if there are more than `most`.
 fn relative_words(packed: impl Iterator<Item = u64>, most: usize) -> Option<Vec<u64>> {
     let mut words = Vec::new();
     let mut next = 0_u64;
@@ -338,7 +338,7 @@ fn relative_words(packed: impl Iterator<Item = u64>, most: usize) -> Option<Vec<
 }
 
 impl Image<'_> {
-    /// The place in the file of a table, or an error that names it.
+    /// Returns the place of a table in the file, or an error that names it.
     fn table(&self, address: u64, len: u64, what: &str) -> Result<Range<usize>, LoadError> {
         file_range(&self.segments, self.bias, address, len).ok_or_else(|| {
             malformed(format!("the {what} at {address:#x} ({len:#x} bytes) lies outside the file"))
@@ -350,7 +350,7 @@ impl Image<'_> {
         self.bytes[range].chunks_exact(8).map(move |word| number(word, big_endian))
     }
 
-    /// The 8 bytes that the file has for an address without load bias.
+    /// Returns the 8 bytes that the file has for an address without load bias.
     pub(crate) fn initial_word(&self, address: u64) -> Option<u64> {
         self.words(file_range(&self.segments, self.bias, address, 8)?).next()
     }

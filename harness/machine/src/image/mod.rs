@@ -14,9 +14,9 @@ use dynamic::Dynamic;
 
 /// Where position-independent executables are loaded.
 const PIE_BASE: u64 = 1 << 36;
-/// No image needs more memory than this, in bytes.
+/// The limit for the memory of an image, in bytes.
 const MEMORY_LIMIT: u64 = 1 << 30;
-/// Linux reads no more program headers than these, in bytes.
+/// Linux's limit for program headers, in bytes.
 const PROGRAM_HEADERS_LIMIT: usize = 1 << 16;
 
 /// Why a file can't be loaded.
@@ -25,7 +25,7 @@ pub enum LoadError {
     /// It does not start with an ELF header.
     #[error("not an ELF file: {0}")]
     NotElf(String),
-    /// It is ELF, but not for a machine we have.
+    /// It is ELF, but not for a supported machine.
     #[error("{0}")]
     Unsupported(String),
     /// Its program headers or dynamic section contradict themselves or the file.
@@ -40,7 +40,7 @@ pub enum LoadError {
         source: Box<LoadError>,
     },
     /// A library that is needed was not given.
-    #[error("{needed_by} needs the library {name}, which is not there")]
+    #[error("{needed_by} needs the library {name}, which is missing")]
     MissingLibrary {
         /// The library's name.
         name: String,
@@ -55,18 +55,18 @@ pub enum LoadError {
         /// The image that needs it.
         needed_by: String,
     },
-    /// Two images would lie at the same addresses.
+    /// Two images would be at the same addresses.
     #[error("{first} and {second} overlap at {address:#x}")]
     Overlap {
         /// An image.
         first: String,
         /// Another.
         second: String,
-        /// The first address that both want.
+        /// The first address that both would use.
         address: u64,
     },
     /// The machine can't apply a relocation.
-    #[error("{image}: the relocation at {address:#x} is of type {name}, which the machine does not have")]
+    #[error("{image}: the relocation at {address:#x} is of type {name}, which the machine does not support")]
     Relocation {
         /// The image.
         image: String,
@@ -82,11 +82,11 @@ pub enum LoadError {
 pub struct Segment {
     /// First address, with the load bias.
     pub address: u64,
-    /// Length in memory, in bytes. Behind the file's bytes lie zeroes.
+    /// Length in memory, in bytes. Zeroes follow the file's bytes.
     pub len: u64,
     /// The bytes' place in the file.
     pub file: Range<usize>,
-    /// What the program may do with it.
+    /// The permissions of the program.
     pub permissions: Permissions,
 }
 
@@ -100,13 +100,13 @@ pub struct Image<'a> {
     /// What is added to the file's addresses; 0 for executables that are not
     /// position-independent.
     pub bias: u64,
-    /// What is mapped, in the order of addresses.
+    /// The mapped segments, ordered by address.
     pub segments: Vec<Segment>,
-    /// What it asks of a dynamic linker, if it has a dynamic section.
+    /// What it requires of a dynamic linker, if it has a dynamic section.
     pub dynamic: Option<Dynamic>,
     /// Whether it names an interpreter.
     pub(crate) interpreter: bool,
-    /// Where its variables of each thread start from, if it has any.
+    /// The initial values of its per-thread variables, if it has any.
     pub(crate) thread_storage: Option<ThreadStorage>,
     /// Address of the program headers in memory, where they are mapped.
     pub(crate) phdr: Option<u64>,
@@ -114,7 +114,7 @@ pub struct Image<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// The variables that each thread has of its own (`PT_TLS`).
+/// The per-thread variables (`PT_TLS`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadStorage {
     /// The first bytes' place in the file; zeroes follow.
@@ -139,21 +139,21 @@ impl<'a> Image<'a> {
             image.segments.iter().any(|s| s.permissions.execute && entry.wrapping_sub(s.address) < s.len)
         });
         image.entry = entry.ok_or_else(|| {
-            malformed(format!("the entry point {:#x} lies in no executable segment", image.entry))
+            malformed(format!("the entry point {:#x} is not in an executable segment", image.entry))
         })?;
         Ok(image)
     }
 
-    /// As [`Self::parse`], without a look at the entry point.
+    /// Like [`Self::parse`], without checking the entry point.
     pub(crate) fn parse_headers(bytes: &'a [u8]) -> Result<Self, LoadError> {
-        // One that was linked further up stays there.
+        // An image that was linked to a higher address stays there.
         Self::read(bytes, |first| if first < PIE_BASE { PIE_BASE } else { 0 })
     }
 
-    /// Reads the headers and the dynamic section of a library that is to be
-    /// loaded from `base` on.
+    /// Reads the headers and the dynamic section of a library that will be loaded at `base` or
+    /// above.
     pub(crate) fn parse_library(bytes: &'a [u8], base: u64) -> Result<Self, LoadError> {
-        // The bias is what is missing from the first segment's address.
+        // The bias is the distance from the first segment's address to `base`.
         let image = Self::read(bytes, |first| base.saturating_sub(first & !(PAGE - 1)))?;
         if image.bias == 0 {
             return Err(LoadError::Unsupported("this is an executable, not a shared library".into()));
@@ -161,8 +161,8 @@ impl<'a> Image<'a> {
         Ok(Self { entry: 0, ..image })
     }
 
-    /// `bias_of` says where an image goes that can lie anywhere, by the
-    /// address of its first segment. The entry point is left without bias.
+    /// `bias_of` returns the bias of a position-independent image, given the address of its
+    /// first segment. The entry point is left without bias.
     fn read(bytes: &'a [u8], bias_of: impl Fn(u64) -> u64) -> Result<Self, LoadError> {
         let header = elf_header(bytes)?;
         let cpu = cpu_of(&header)?;
@@ -212,7 +212,7 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// The addresses from the first segment's to the end of the last.
+    /// Returns the addresses from the start of the first segment to the end of the last.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         let start = self.segments.first().map_or(0, |segment| segment.address);
@@ -220,19 +220,19 @@ impl<'a> Image<'a> {
         start..end
     }
 
-    /// The file.
+    /// Returns the file.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Whether the machine has to do for it what an interpreter does. Static
-    /// executables relocate themselves.
+    /// Returns whether the machine has to do the work of its interpreter. Static executables
+    /// relocate themselves.
     pub(crate) fn is_dynamic(&self) -> bool {
         self.interpreter || self.dynamic.as_ref().is_some_and(|dynamic| !dynamic.needed.is_empty())
     }
 
-    /// Whether bytes at an address without load bias lie in one segment.
+    /// Returns whether bytes at an address without load bias are in one segment.
     pub(crate) fn holds(&self, address: u64, len: u64) -> bool {
         let address = address.wrapping_add(self.bias);
         self.segments.iter().any(|segment| {
@@ -242,8 +242,8 @@ impl<'a> Image<'a> {
     }
 }
 
-/// Reads the ELF header. What goblin would refuse or misread is told apart
-/// first, with a message that names it.
+/// Reads the ELF header. Files that goblin would refuse or misread are detected first, with a
+/// specific message.
 fn elf_header(bytes: &[u8]) -> Result<Header, LoadError> {
     if bytes.len() < 4 || bytes[..4] != *b"\x7fELF" {
         return Err(LoadError::NotElf("the file does not start with the ELF magic number".into()));
@@ -265,7 +265,7 @@ fn cpu_of(header: &Header) -> Result<&'static Cpu, LoadError> {
         .ok_or_else(|| {
             let order = if big_endian { "big" } else { "little" };
             LoadError::Unsupported(format!(
-                "machine {} ({order} endian) is none of amd64, aarch64, aarch64_be and s390x",
+                "machine {} ({order} endian) is not one of amd64, aarch64, aarch64_be and s390x",
                 goblin::elf::header::machine_to_str(header.e_machine)
             ))
         })
@@ -291,8 +291,8 @@ fn program_headers(bytes: &[u8], header: &Header, cpu: &Cpu) -> Result<Vec<Progr
         .map_err(|error| malformed(error.to_string()))
 }
 
-/// The bytes of a segment in the file. One without any may name an offset
-/// behind the end: GNU ld does so for segments that hold .bss only.
+/// Returns the bytes of a segment in the file. A segment without any may have an offset past
+/// the end: GNU ld writes that for segments that hold only .bss.
 fn file_range(bytes: &[u8], header: &ProgramHeader) -> Result<Range<usize>, LoadError> {
     if header.p_filesz == 0 {
         return Ok(0..0);
@@ -349,7 +349,7 @@ fn segments(
     }
     segments.sort_by_key(|segment| segment.address);
     if segments.is_empty() {
-        return Err(malformed("nothing is to be loaded: there is no PT_LOAD segment"));
+        return Err(malformed("there is no PT_LOAD segment, so nothing can be loaded"));
     }
     for pair in segments.windows(2) {
         if pair[0].address + pair[0].len > pair[1].address {

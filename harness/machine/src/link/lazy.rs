@@ -1,8 +1,8 @@
-//! Binding of calls when they are first made.
+//! Lazy binding of calls.
 //!
-//! The first entry of a procedure linkage table branches to a page of the
-//! machine's own. Its code is that with which the ABI's `ld.so` leaves its
-//! resolver; what that resolver computes, the machine knows already.
+//! The first entry of a procedure linkage table branches to a page of the machine's own. Its
+//! code is the end of the resolver in the ABI's `ld.so`; the machine already knows what that
+//! resolver computes.
 
 use std::collections::HashMap;
 
@@ -30,17 +30,17 @@ impl Slots {
         self.targets.insert(slot, target);
     }
 
-    /// A relocation among them that is none of a lazily bound call.
+    /// A relocation among them that is not for a lazily bound call.
     pub(crate) fn skip(&mut self, image: usize) {
         self.by_image[image].push(None);
     }
 
-    /// Whether an image has such slots.
+    /// Returns whether an image has such slots.
     pub(crate) fn are_lazy(&self, image: usize) -> bool {
         self.by_image[image].iter().any(Option::is_some)
     }
 
-    /// Slot and function of a call.
+    /// Returns slot and function of a call.
     fn find(&self, call: LazyCall, places: Places) -> Option<(u64, u64)> {
         let slot = match call {
             LazyCall::Slot(slot) => slot,
@@ -52,9 +52,8 @@ impl Slots {
         Some((slot, *self.targets.get(&slot)?))
     }
 
-    /// Binds the call that has just arrived at a resolver, and returns the
-    /// slot that was stored to. An error says what is wrong with what the
-    /// procedure linkage table left.
+    /// Binds the call that has just arrived at a resolver, and returns the slot that was stored
+    /// to. The error says what is wrong with the data that the procedure linkage table left.
     pub(crate) fn bind(
         &self,
         cpu: &Cpu,

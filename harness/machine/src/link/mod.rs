@@ -1,8 +1,8 @@
 //! The machine as a dynamic linker.
 //!
-//! [`plan`] works out what has to be stored into a process's images, in
-//! [`symbols`] and [`relocate`]; the prelude stores it and runs what runs
-//! before the program; [`lazy`] binds calls when they are first made.
+//! [`plan`] computes what has to be stored into the images of a process, in [`symbols`] and
+//! [`relocate`]. The prelude stores it and runs the code that precedes the program; [`lazy`]
+//! binds calls lazily.
 //!
 //! Static executables relocate themselves: they are not touched.
 
@@ -16,7 +16,7 @@ use crate::places::Places;
 use lazy::Slots;
 use symbols::Scope;
 
-/// What a dynamic linker does to a process before its entry point.
+/// The work of a dynamic linker before the entry point.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     /// Words to store: address and value.
@@ -25,15 +25,15 @@ pub(crate) struct Plan {
     pub(crate) indirect: Vec<Indirect>,
     /// Initial values of variables that the executable has taken over.
     pub(crate) copies: Vec<Copy>,
-    /// Slots whose value is to be signed: address and value.
+    /// Slots whose value has to be signed: address and value.
     pub(crate) signed: Vec<(u64, u64)>,
     /// Functions that initialise the images, in their order.
     pub(crate) initialisers: Vec<Initialiser>,
     /// Slots of lazily bound calls.
     pub(crate) slots: Slots,
-    /// Variables of each thread.
+    /// The per-thread variables.
     pub(crate) thread_storage: ThreadLayout,
-    /// Where the machine's own memory lies.
+    /// Where the machine's own memory is.
     pub(crate) places: Places,
 }
 
@@ -56,24 +56,24 @@ pub(crate) struct Copy {
 /// Functions to call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Initialiser {
-    /// One, by its address.
+    /// One function, by its address.
     Function(u64),
     /// A table of addresses: its address, and the number of them.
     Array(u64, u64),
 }
 
-/// Where each image's thread storage lies.
+/// Where each image's thread storage is.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadLayout {
     /// By image: offset of its block from the thread pointer.
     pub(crate) offsets: Vec<Option<i64>>,
-    /// What the blocks start with: offset from the thread pointer, and bytes.
+    /// Initial contents of the blocks: offset from the thread pointer, and bytes.
     pub(crate) initial: Vec<(i64, Vec<u8>)>,
-    /// All blocks together, in bytes.
+    /// The size of all blocks together, in bytes.
     pub(crate) len: u64,
 }
 
-/// Works out what has to be done for images, the executable first.
+/// Computes the work for the images, the executable first.
 pub(crate) fn plan(images: &[(String, Image<'_>)]) -> Result<Plan, LoadError> {
     let ranges: Vec<_> = images.iter().map(|(_, image)| image.range()).collect();
     let end = images.first().map_or(0, |(_, executable)| executable.cpu.user_end);
@@ -84,7 +84,7 @@ pub(crate) fn plan(images: &[(String, Image<'_>)]) -> Result<Plan, LoadError> {
         return Ok(plan);
     }
     let in_image = |name: &str, source: LoadError| match source {
-        // These say themselves which image it is.
+        // These name the image themselves.
         LoadError::MissingSymbol { .. } | LoadError::Relocation { .. } => source,
         source if name.is_empty() => source,
         source => LoadError::Library { name: name.to_owned(), source: Box::new(source) },
@@ -112,8 +112,8 @@ pub(crate) fn plan(images: &[(String, Image<'_>)]) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// The images in the order in which they are initialised: each behind those
-/// that it needs, as far as these do not need it themselves.
+/// Returns the images in the order of their initialisation: each after those that it needs,
+/// except where these need it themselves.
 fn dependencies_first(images: &[(String, Image<'_>)]) -> Vec<usize> {
     let index_of = |wanted: &String| {
         images.iter().position(|(name, image)| {
@@ -143,8 +143,8 @@ fn dependencies_first(images: &[(String, Image<'_>)]) -> Vec<usize> {
     order
 }
 
-/// Notes an image's initialisers. Those of the executable are run by its own
-/// start-up code, but for what runs before all others.
+/// Records an image's initialisers. Those of the executable are run by its own start-up code,
+/// except for those that precede all others.
 fn initialise(image: &Image<'_>, is_executable: bool, plan: &mut Plan) -> Result<(), LoadError> {
     let Some(dynamic) = &image.dynamic else { return Ok(()) };
     let array = |(address, len): (u64, u64)| {

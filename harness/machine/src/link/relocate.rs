@@ -8,7 +8,7 @@ use super::{Copy, Indirect, Plan};
 use crate::cpu::Cpu;
 use crate::image::{Image, LoadError, malformed};
 
-/// Notes what the relocations of an image come to.
+/// Records the results of the relocations of an image.
 pub(crate) fn image(scope: &Scope<'_, '_>, index: usize, plan: &mut Plan) -> Result<(), LoadError> {
     let (image, tables) = (&scope.images[index].1, &scope.tables[index]);
     let Some(dynamic) = &image.dynamic else { return Ok(()) };
@@ -37,9 +37,9 @@ pub(crate) fn image(scope: &Scope<'_, '_>, index: usize, plan: &mut Plan) -> Res
     }
     if plan.slots.are_lazy(index) {
         let table = dynamic.plt_got().ok_or_else(|| {
-            malformed("calls are to be bound lazily, but nothing tells where the global offset table is")
+            malformed("calls are bound lazily, but the address of the global offset table is missing")
         })?;
-        // Its second and third word are the dynamic linker's.
+        // Its second and third word belong to the dynamic linker.
         if !image.holds(table, 24) {
             return Err(outside(table));
         }
@@ -51,14 +51,14 @@ pub(crate) fn image(scope: &Scope<'_, '_>, index: usize, plan: &mut Plan) -> Res
 }
 
 fn outside(address: u64) -> LoadError {
-    malformed(format!("a relocation changes {address:#x}, which lies outside the image"))
+    malformed(format!("a relocation changes {address:#x}, which is outside the image"))
 }
 
 struct Relocate<'r, 's, 'a> {
     scope: &'r Scope<'s, 'a>,
     index: usize,
     image: &'r Image<'a>,
-    /// Whether the slots of the procedure linkage table are signed.
+    /// Returns whether the slots of the procedure linkage table are signed.
     sign: bool,
 }
 
@@ -115,12 +115,12 @@ impl Relocate<'_, '_, '_> {
         Ok(())
     }
 
-    /// A slot of the procedure linkage table leads back into the table until
-    /// the first call. The function is looked up now all the same, so that a
-    /// missing one is told before the program runs.
+    /// A slot of the procedure linkage table leads back into the table until the first call.
+    /// The function is looked up now anyway, so that a missing one is reported before the
+    /// program runs.
     fn lazily(&self, relocation: &Reloc, plan: &mut Plan) -> Result<(), LoadError> {
         if relocation.r_type != self.image.cpu.linking.relocations.jump_slot {
-            // Others are not of calls: an ABI may keep them in the same table.
+            // Other relocations are not for calls, but an ABI may keep them in the same table.
             plan.slots.skip(self.index);
             return self.one(relocation, plan);
         }
@@ -128,7 +128,7 @@ impl Relocate<'_, '_, '_> {
         let target = match self.scope.resolve(self.index, relocation.r_sym, Reference::Call)? {
             Definition::Address(target, _) => target.wrapping_add_signed(relocation.r_addend.unwrap_or(0)),
             Definition::Nothing => 0,
-            // The program itself computes it: at the first call it would be too late to ask.
+            // The program computes it itself; at the first call it would be too late to ask.
             Definition::Indirect(_) => {
                 plan.slots.skip(self.index);
                 return self.one(relocation, plan);
@@ -161,7 +161,7 @@ impl Relocate<'_, '_, '_> {
         }
     }
 
-    /// The loaded address that a relocation changes.
+    /// Returns the loaded address that a relocation changes.
     fn place(&self, relocation: &Reloc, len: u64) -> Result<u64, LoadError> {
         let offset = relocation.r_offset;
         if self.image.holds(offset, len) {

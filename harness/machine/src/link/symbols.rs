@@ -1,4 +1,4 @@
-//! Which definition a symbol of an image refers to.
+//! Resolution of symbols to definitions.
 
 use goblin::elf::Sym;
 use goblin::elf::section_header::{SHN_ABS, SHN_UNDEF};
@@ -7,26 +7,26 @@ use goblin::elf::sym::{STB_LOCAL, STB_WEAK, STT_GNU_IFUNC, STT_TLS, STV_DEFAULT}
 use crate::image::dynamic::Tables;
 use crate::image::{Image, LoadError, malformed};
 
-/// What a reference may find.
+/// The kinds of reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reference {
-    /// To a function that is called: not the entry that another image has for
-    /// it in its procedure linkage table.
+    /// To a function that is called: not its entry in the procedure linkage table of another
+    /// image.
     Call,
     /// To an address.
     Address,
-    /// To a variable that the executable takes over: not the executable's own.
+    /// To a variable that the executable takes over, in the image that defines it.
     Copy,
 }
 
-/// What a symbol comes to.
+/// The definition of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Definition {
     /// An address, and the size of what is there.
     Address(u64, u64),
     /// The address of a function that returns the address.
     Indirect(u64),
-    /// A variable of each thread: its image, and its offset there.
+    /// A per-thread variable: its image, and its offset there.
     Thread(usize, u64),
     /// Nothing: a weak symbol that no image defines.
     Nothing,
@@ -40,7 +40,7 @@ pub(crate) struct Scope<'s, 'a> {
 }
 
 impl Scope<'_, '_> {
-    /// What symbol `index` of an image refers to.
+    /// Returns what symbol `index` of an image refers to.
     pub(crate) fn resolve(
         &self,
         image: usize,
@@ -55,7 +55,7 @@ impl Scope<'_, '_> {
             ))
         })?;
         let is_defined = symbol.st_shndx != SHN_UNDEF as usize;
-        // Nobody can take the place of these.
+        // These can't be preempted.
         if symbol.st_bind() == STB_LOCAL || (is_defined && symbol.st_visibility() != STV_DEFAULT) {
             return Ok(if index == 0 { Definition::Address(0, 0) } else { self.definition(image, symbol) });
         }

@@ -1,4 +1,4 @@
-//! A run of a program: hooks, and what they know.
+//! A run of a program: hooks and their state.
 
 mod signal;
 mod system_call;
@@ -23,7 +23,7 @@ use crate::witness::{Action, Branch, Callee, Movement, Place, Witness, WitnessFa
 use signal::{Pause, Signals};
 use trail::Trail;
 
-/// Runs from an address to another one, with the pauses that signals need.
+/// Runs from one address to another, with the pauses that signals need.
 pub(crate) fn execute(
     run: &RefCell<Run<'_>>,
     unicorn: &mut Unicorn<'_, ()>,
@@ -48,51 +48,51 @@ pub(crate) const TRANSLATION_BUFFER: usize = 1 << 30;
 /// Retpolines are shorter than this, with their padding, in bytes.
 const LONGEST_RETPOLINE: usize = 64;
 
-/// No program has more calls that have not returned, in all of its contexts. A
-/// main thread's stack on Linux (8 MiB) has room for half of it, at 16 bytes each.
+/// No program has more calls that have not returned, in all its contexts. At 16 bytes each, a
+/// main thread's stack on Linux (8 MiB) has room for half of them.
 const DEPTH_LIMIT: usize = 1 << 20;
 
-/// What changes while the program runs.
+/// The state that changes while the program runs.
 pub(crate) struct Run<'o> {
     pub(crate) cpu: &'static Cpu,
     pub(crate) space: AddressSpace,
     budget: u64,
     observer: &'o mut dyn Observer,
-    /// Whether the observer wants to know of stores.
+    /// Whether the observer wants reports of stores.
     reports_stores: bool,
     pub(crate) witness: Witness,
-    /// Where the machine's own code lies.
+    /// Where the machine's own code is.
     places: Places,
-    /// Calls that are bound when they are first made.
+    /// Lazily bound calls.
     slots: lazy::Slots,
     effects: EffectCache,
     pub(crate) trail: Trail,
     pub(crate) signals: Signals,
     /// The key with which the last instruction has signed the link register.
     pub(crate) signing: Option<AuthenticationKey>,
-    /// What the emulator is being stopped for.
+    /// The reason for stopping the emulator.
     pub(crate) pause: Option<Pause>,
     pub(crate) instructions: u64,
-    /// The instruction that has started last.
+    /// The instruction that started last.
     pub(crate) last_pc: u64,
     last_size: u32,
     pub(crate) output: Vec<u8>,
     pub(crate) end: Option<End>,
 }
 
-/// Installs memory and hooks. The hooks come first of all that runs: a hook
-/// that is added after code was translated misses that code.
+/// Installs memory and hooks. Hooks are installed before anything runs: a hook that is added
+/// after code was translated misses that code.
 pub(crate) fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result<Unicorn<'a, ()>, uc_error> {
     let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
-    // Where there is no room for what it translates, the emulator would end the
-    // process, with the status of a finding.
+    // Without room for its translations, the emulator would end the process, with the status of
+    // a finding.
     drop(MmapMut::map_anon(TRANSLATION_BUFFER).map_err(|_| uc_error::NOMEM)?);
     if let Some(model) = cpu.model {
         unicorn.ctl_set_cpu_model(model)?;
     }
     run.borrow().space.install(&mut unicorn)?;
     if run.borrow().space.regions().any(|region| region.end > 1 << cpu.physical_bits) {
-        // Addresses are physical ones, unless somebody says otherwise.
+        // Addresses are physical by default.
         unicorn.ctl_set_tlb_type(TlbType::VIRTUAL)?;
         unicorn.add_tlb_hook(1, 0, |_, address, _| Some(TlbEntry { paddr: address, perms: Prot::ALL }))?;
     }
@@ -132,8 +132,8 @@ pub(crate) fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result
     Ok(unicorn)
 }
 
-/// Runs a hook's work. Panics must not leave it, since the emulator's frames
-/// lie between here and anybody who could catch them.
+/// Runs a hook's work. Panics must not leave it, since the emulator's frames are between here
+/// and anybody who could catch them.
 fn hook(
     run: &RefCell<Run<'_>>,
     unicorn: &mut Unicorn<'_, ()>,
@@ -156,7 +156,7 @@ fn hook(
     }
 }
 
-/// What a run begins with.
+/// The initial state of a run.
 pub(crate) struct Start {
     pub(crate) cpu: &'static Cpu,
     pub(crate) entry: u64,
@@ -289,7 +289,7 @@ impl<'o> Run<'o> {
         }
     }
 
-    /// What a callee does first with its return address.
+    /// What a callee first does with its return address.
     fn callee(&self, pc: u64, return_address: u64) -> Callee {
         let look = |code: &[u8]| {
             if pc == return_address {
@@ -306,8 +306,8 @@ impl<'o> Run<'o> {
         with_code(self.cpu, &self.space, pc, look)
     }
 
-    /// Whether what begins at `pc` is a retpoline that ends right before the call
-    /// which has led there.
+    /// Returns whether the code at `pc` is a retpoline that ends right before the call that has
+    /// led there.
     fn is_inline_retpoline(&self, pc: u64, code: &[u8], return_address: u64) -> bool {
         let Some((len, distance)) = (self.cpu.direct_call)(code) else { return false };
         let trap = pc.wrapping_add(len);
@@ -334,8 +334,8 @@ impl<'o> Run<'o> {
             })
     }
 
-    /// Where the new value of SP comes from: through other registers, as far
-    /// as the trail shows.
+    /// Returns where the new value of SP comes from, traced through other registers as far as
+    /// the trail shows.
     fn movement(&self, stack_pointer: StackPointer) -> Movement {
         let mut register = match stack_pointer {
             StackPointer::Relative => return Movement::Relative,
@@ -373,7 +373,7 @@ impl<'o> Run<'o> {
         self.store(address, &bytes)
     }
 
-    /// Reports a store. Each change of the program's memory has to come here.
+    /// Reports a store. Every change of the program's memory has to go through here.
     pub(crate) fn stored(&mut self, address: u64, len: u64) {
         if self.reports_stores {
             self.observer.store(address, len);
@@ -393,7 +393,7 @@ impl<'o> Run<'o> {
                 let base = base.and_then(register).unwrap_or_default();
                 self.stored((base - base % alignment).wrapping_add(displacement), len);
             }
-            // The target of an `exrl` is none itself.
+            // The target of an `exrl` is not itself an `exrl`.
             Unreported::Anything | Unreported::Target(_) => self.stored(0, u64::MAX),
         }
     }
@@ -414,8 +414,8 @@ impl<'o> Run<'o> {
         self.end(End::Broken(Broken::Exception { number, pc, code }));
     }
 
-    /// The bytes of the last instruction. Where the emulator can't decode it,
-    /// as many as the longest one has.
+    /// Returns the bytes of the last instruction. If the emulator can't decode it, returns as
+    /// many as the longest instruction has.
     fn code_at(&self, pc: u64) -> Vec<u8> {
         let known = usize::try_from(self.last_size).unwrap_or(0);
         let len = if (1..=self.cpu.longest).contains(&known) { known } else { self.cpu.longest };
@@ -427,7 +427,7 @@ impl<'o> Run<'o> {
     }
 }
 
-/// Where an indirect branch leads, as far as its code tells.
+/// Returns where an indirect branch leads, as far as its code shows.
 fn branch(cpu: &Cpu, space: &AddressSpace, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> Option<Branch> {
     let look = |pc| {
         with_code(cpu, space, pc, |code| Some(((cpu.branch_target)(code)?, !(cpu.is_conditional)(code))))

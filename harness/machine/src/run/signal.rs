@@ -1,5 +1,5 @@
-//! Signals, delivered as Linux does: a frame on the stack with the interrupted
-//! state, the handler, the restorer behind it, and `rt_sigreturn`.
+//! Signals, delivered as on Linux: a frame on the stack with the interrupted state, the
+//! handler, the restorer after it, and `rt_sigreturn`.
 
 use std::ops::Range;
 
@@ -28,9 +28,9 @@ struct Action {
 /// The process's signals.
 #[derive(Default)]
 pub(crate) struct Signals {
-    /// By signal number, less one.
+    /// By signal number minus one.
     actions: Vec<Option<Action>>,
-    /// A bit for each signal, less one.
+    /// A bit for each signal, at its number minus one.
     blocked: u64,
     pending: u64,
     alternate: Option<Range<u64>>,
@@ -40,7 +40,7 @@ pub(crate) struct Signals {
 /// State that a signal has interrupted.
 struct Interrupted {
     frame: u64,
-    /// All of the CPU's state; the frame holds the part that programs look at.
+    /// The complete CPU state; the frame holds the part that programs look at.
     state: Context,
     /// What the frame's registers were.
     registers: Vec<u64>,
@@ -48,7 +48,7 @@ struct Interrupted {
     trail: Trail,
 }
 
-/// What the emulator is stopped for, to go on afterwards.
+/// The reason for a pause of the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
     /// A signal is to be delivered before the last instruction.
@@ -72,7 +72,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a signal can be delivered now.
+    /// Returns whether a signal can be delivered now.
     #[inline]
     pub(crate) const fn signals_wait(&self) -> bool {
         self.signals.pending & !self.signals.blocked != 0
@@ -88,9 +88,9 @@ impl Run<'_> {
         }
     }
 
-    /// Does what the emulator was stopped for; returns where it goes on.
+    /// Does what the emulator was stopped for, and returns where it continues.
     pub(crate) fn resume(&mut self, unicorn: &mut Unicorn<'_, ()>, pause: Pause) -> Option<u64> {
-        // The last instruction has not executed, or what it did is undone.
+        // The last instruction has not executed, or its effect is undone.
         self.signing = None;
         let result = match pause {
             Pause::Signal(signal) => {
@@ -173,7 +173,7 @@ impl Run<'_> {
         Ok(Some(action.handler))
     }
 
-    /// Writes a signal frame. None where it does not fit.
+    /// Writes a signal frame. Returns `None` if it does not fit.
     fn write_frame(
         &mut self,
         unicorn: &Unicorn<'_, ()>,
@@ -221,7 +221,7 @@ impl Run<'_> {
         if !done {
             return Ok(None);
         }
-        // Frames that were never returned to lie below, or their stack is used again.
+        // Frames that were never returned to are below, or their stack is in use again.
         self.signals.interrupted.retain(|state| state.frame > frame || state.frame + room <= frame);
         self.signals.interrupted.push(Interrupted {
             frame,

@@ -7,15 +7,14 @@ use super::signal::Pause;
 use crate::cpu::SystemCall;
 use crate::outcome::{Broken, End};
 
-/// Longer output is cut.
+/// Longer output is truncated.
 const OUTPUT_LIMIT: usize = 1 << 20;
 
 /// The number of the process, and of its only thread.
 const PROCESS: u64 = 1000;
 
 impl Run<'_> {
-    /// Does the system call that the program makes. It ends the run where
-    /// the machine does not have it.
+    /// Executes the program's system call. Ends the run if the machine does not implement it.
     pub(crate) fn system_call(&mut self, unicorn: &mut Unicorn<'_, ()>) {
         let calls = &self.cpu.system_calls;
         let read = |register: i32| unicorn.reg_read(register).unwrap_or_default();

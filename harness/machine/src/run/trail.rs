@@ -1,7 +1,6 @@
-//! Which instructions have executed last.
+//! The instructions that executed last.
 
-/// The instructions behind the last transfer of control, as far back as values
-/// are traced.
+/// The instructions since the last transfer of control, as far back as values are traced.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trail {
     pcs: [u64; Self::LIMIT],

@@ -8,7 +8,7 @@ use Movement::{Foreign, Frame, Relative};
 
 const MAIN: Range<u64> = 0x1_0000..0x2_0000;
 
-/// What an instruction does: its address, SP before it, and its effects.
+/// An instruction: its address, SP before it, and its effects.
 type Step = (u64, u64, Control, Movement);
 
 struct Runner {
@@ -254,8 +254,8 @@ fn a_branch_to_a_landing_pad_is_unsettled_and_one_to_the_return_address_is_not()
     }
 }
 
-/// `bl` to a prologue of its own, which returns with the frame made, and to an
-/// epilogue, which takes it down.
+/// `bl` to an outlined prologue, which returns with the frame made, and to an outlined
+/// epilogue, which removes it.
 #[test]
 fn outlined_prologues_and_epilogues_return_with_another_sp() {
     let mut runner = Runner::new(&AARCH64, 0x1080);
@@ -298,8 +298,8 @@ fn a_jump_to_the_return_address_of_a_frame_is_no_return_from_it() {
 }
 
 /// main calls `enter`, which jumps to `work`, and that saves its context. Nobody
-/// has called `work`: the function before it, which is on the stack too, has to
-/// be told from it.
+/// has called `work`: it has to be distinguished from the function before it,
+/// which is on the stack too.
 #[test]
 fn a_jump_into_a_function_that_nobody_has_called_ends_no_frames_of_others() {
     let mut runner = Runner::new(&AMD64, 0x1_1080);

@@ -114,7 +114,7 @@ pub(crate) enum Instruction {
 /// Gives the bytes of an instruction at an address.
 pub(crate) type Encode = fn(Instruction, u64, &dyn Fn(Label) -> u64) -> Vec<u8>;
 
-/// What is different on each architecture.
+/// The differences between the architectures.
 #[derive(Debug)]
 pub(crate) struct Isa {
     pub(crate) cpu: &'static Cpu,

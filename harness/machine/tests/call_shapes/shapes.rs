@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use crate::code::{Chunk, Instruction as I, Isa, Label, Register as R};
 
-/// What a program does next, with choices among its forms.
+/// The next action of a program, with choices among its forms.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
     Nop,
@@ -43,9 +43,9 @@ pub(crate) enum Action {
         how: u8,
     },
     FetchPc,
-    /// The function goes on in a part of it that lies elsewhere.
+    /// The function continues in a part of it that is elsewhere.
     FarPart,
-    /// Frames are taken down, and the caller of the outermost of them goes on.
+    /// Frames are discarded, and the caller of the outermost of them continues.
     Discard {
         frames: u8,
         how: u8,
@@ -70,7 +70,7 @@ pub(crate) enum Action {
     Outlined {
         how: u8,
     },
-    /// The frame goes on on another stack, and calls there.
+    /// The frame continues on another stack, and calls there.
     SwitchStack {
         area: u8,
         how: u8,
@@ -84,7 +84,7 @@ pub(crate) enum Action {
         callee: u8,
         how: u8,
     },
-    /// Another coroutine goes on; this one may do so later, or never.
+    /// Another coroutine continues; this one may do so later, or never.
     Resume {
         which: u8,
         how: u8,
@@ -92,7 +92,7 @@ pub(crate) enum Action {
     },
 }
 
-/// What a value is relative to.
+/// The base of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Area {
     /// SP at the first instruction.
@@ -167,11 +167,11 @@ pub(crate) enum Window {
     Discarding,
     /// The same, and control is about to go into one of the frames that are left.
     Landing,
-    /// SP was loaded, so nobody may know what that means.
+    /// SP was loaded, so the witness may not know what that means.
     Loaded,
 }
 
-/// What is true before an instruction executes.
+/// The true state before an instruction executes.
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     pub(crate) at: Label,
@@ -212,9 +212,9 @@ struct Activation {
     frame: Option<Frame>,
     /// Where SP was, and is stored, before it went to another stack, and that.
     switched: Option<(Address, usize, usize)>,
-    /// It goes on by the computed jump there.
+    /// It continues by the computed jump there.
     after_call: Option<Label>,
-    /// Whether it is in a part of the function that lies elsewhere.
+    /// Whether it is in a part of the function that is elsewhere.
     is_far: bool,
 }
 
@@ -273,7 +273,7 @@ const FIRST_STACK: i64 = 0xa000;
 /// In a data slot: SP at the first instruction, and FP.
 const INITIAL: usize = SLOTS;
 
-/// What lies over a speculation trap, in the forms of compilers.
+/// Code over a speculation trap, in the forms of compilers.
 const TRAPS: [&[u8]; 5] = [
     &[0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9], // pause; lfence; jmp
     &[0xf3, 0x90, 0xeb, 0xfc],                   // pause; jmp
@@ -298,8 +298,8 @@ struct Interpreter {
     window: Window,
     serial: usize,
     slots: usize,
-    /// Stacks that were left with SP as it was entered. A limit of the witness:
-    /// who enters one again is taken for who left it.
+    /// Stacks that were left with SP as it was entered. A limit of the witness: code that
+    /// enters one again is taken for the code that left it.
     spoiled: [bool; STACKS],
 }
 
@@ -537,7 +537,7 @@ impl Interpreter {
         }
     }
 
-    /// The same for a call that makes no frame: it tells nothing about the callers.
+    /// The same for a call that makes no frame: it shows nothing about the callers.
     fn arrive_by_no_call(&mut self, label: Label) {
         let window = self.window;
         self.arrive(label);
@@ -647,7 +647,7 @@ impl Interpreter {
         }
     }
 
-    /// A function to be entered, and whether nobody has entered it before.
+    /// A function to enter, and whether it has not been entered before.
     fn callee(&mut self, choice: u8) -> (Label, bool) {
         let existing: Vec<Label> =
             self.functions.iter().filter(|function| function.reenters).filter_map(|f| f.entry).collect();
@@ -718,7 +718,7 @@ impl Interpreter {
         self.activations.push(activation);
     }
 
-    /// The innermost call has ended, and its caller goes on.
+    /// Ends the innermost call; its caller continues.
     fn returned(&mut self) {
         let call = Rc::make_mut(&mut self.calls).pop().expect("a call");
         self.activations.pop();
@@ -1160,7 +1160,7 @@ impl Interpreter {
         if depth < frames + 1 {
             return;
         }
-        // The outermost function that is given up, which returns.
+        // The outermost discarded function, which returns.
         let outermost = depth - frames;
         let given_up = &self.activations[outermost..];
         if given_up.iter().any(|activation| activation.switched.is_some()) {
@@ -1233,7 +1233,7 @@ impl Interpreter {
         let place = Label::data(Self::buffer(index));
         self.emit(I::Address { to: R::T0, label: place });
         let landing = if how & 1 == 0 {
-            // In line; the landing is a place of its own.
+            // In line; the landing is a separate place.
             let (function, chunk) = (self.top().function, self.top().chunk);
             self.top().chunk = self.new_chunk(function).chunk;
             let landing = self.append_dispatch();
@@ -1295,14 +1295,14 @@ impl Interpreter {
         self.dispatch(landing);
     }
 
-    /// Whether functions are told from one another by where control is. A limit of
-    /// the witness: one that was only jumped to is taken for what lies before it.
+    /// Returns whether functions can be distinguished by where control is. A limit of the
+    /// witness: one that was only jumped to is taken for the one before it.
     fn tells_apart(&self, one: usize, other: usize) -> bool {
         one != other && self.functions[one].called && self.functions[other].called
     }
 
-    /// Whether another frame has the same SP, or a callee has any if `below`, and
-    /// its function does not tell which of them control has come to.
+    /// Returns whether another frame has the same SP, or a callee has any if `below`, and its
+    /// function does not show which of them control has come to.
     fn has_twin(&self, depth: usize, sp: Address, below: bool) -> bool {
         let function = self.activations[depth].function;
         (self.links() || below)
@@ -1409,7 +1409,7 @@ impl Interpreter {
         self.called(sp, helper, false);
         self.enter(helper, true);
         if epilogue {
-            // What follows is the function's last part, without its frame.
+            // The rest is the function's last part, without its frame.
             self.emit(I::Move { to: R::T1, from: R::Link });
             let caller = self.activations.len() - 2;
             let saved = self.activations[caller];
@@ -1431,7 +1431,7 @@ impl Interpreter {
         self.returned();
     }
 
-    /// A stack that nobody who may go on has frames on.
+    /// A stack on which no context that may continue has frames.
     fn free_stack(&self, choice: u8) -> Option<usize> {
         let contexts = self.parked.iter().flat_map(|context| &context.activations);
         let used = |area: &usize| {
@@ -1487,7 +1487,7 @@ impl Interpreter {
         self.spoiled = spoiled;
     }
 
-    /// Stores the registers, to go on later. Gives the buffer and the place.
+    /// Stores the registers, to continue later. Returns the buffer and the place.
     fn suspend(&mut self) -> (usize, Label) {
         self.keep_link();
         let slot = self.slot(8);
@@ -1521,7 +1521,7 @@ impl Interpreter {
         let activations = std::mem::take(&mut self.activations);
         let calls = std::mem::take(&mut self.calls);
         if saved.is_none() {
-            // A limit: the later stacks of a context that will not go on are its own
+            // A limit: the later stacks of a context that will not continue are its own
             // all the same.
             for (_, _, area) in activations.iter().filter_map(|activation| activation.switched) {
                 self.spoiled[area] = true;

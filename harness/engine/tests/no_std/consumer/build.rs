@@ -1,4 +1,4 @@
-//! No start-up files and no library: what is not in the program, it can't use.
+//! No start-up files and no library: the program can use only what it contains.
 
 fn main() {
     for argument in ["-nostartfiles", "-nostdlib", "-static", "-no-pie"] {

@@ -1,6 +1,6 @@
 //! Reads a section, looks a PC up and steps to the caller: without std,
-//! allocator and C library. It exits with 0 if all answers are right, else with
-//! the number of the first that is wrong.
+//! allocator and C library. Exits with 0 if all answers are right, and
+//! otherwise with the number of the first wrong one.
 
 #![no_std]
 #![no_main]
