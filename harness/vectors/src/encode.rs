@@ -1,7 +1,9 @@
 //! From the structured form to bytes, field by field. The encoder writes wrong
 //! values where it is told to, and refuses values that no field can hold.
 
-use crate::names::{BaseRegister, ByteOrder, FdeType, Flag, FreType, PauthKey, PcType};
+use sframe_engine::ByteOrder;
+
+use crate::names::{BaseRegister, FdeType, Flag, FreType, PauthKey, PcType};
 use crate::section::{FdeSource, RowSource, SectionSource};
 
 /// What the structured form asks for and no section can hold.

@@ -12,7 +12,8 @@ use crate::lint::finding::Value;
 use crate::lint::fre::{self, Fre};
 use crate::lint::layout::Layout;
 use crate::lint::reporter::{Place, Reporter};
-use crate::read::{FdeType, FreType, PcType, Version};
+use crate::read::{FdeType, FreType, PcType};
+use crate::version::Version;
 
 /// The part of an FDE that stands in the FDE sub-section.
 #[derive(Clone, Copy)]
@@ -221,7 +222,9 @@ fn check_info(layout: &Layout<'_>, attributes: &Attributes, place: Place, out: &
     }
     if (info >> 5) & 1 == SFRAME_AARCH64_PAUTH_KEY_B {
         match layout.abi {
-            Some(abi) if !layout.is_aarch64() => out.report(&rules::PAUTH_KEY, place, [abi.name()]),
+            Some(abi) if !layout.signs_return_addresses() => {
+                out.report(&rules::PAUTH_KEY, place, [abi.name()])
+            }
             Some(_) if layout.version == Version::V1 => out.say(&rules::PAUTH_KEY_V1, place),
             _ => {}
         }

@@ -4,14 +4,16 @@ use core::ops::Range;
 
 use crate::abi::{Abi, ByteOrder};
 use crate::constants::{
-    HEADER_SIZE, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_MAGIC,
+    HEADER_SIZE, SFRAME_CFA_FIXED_RA_INVALID, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED,
+    SFRAME_F_FRAME_POINTER, SFRAME_MAGIC,
 };
 use crate::error::{Clause, Error};
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
 use crate::lint::layout::Layout;
 use crate::lint::reporter::{Place, Reporter};
-use crate::read::{Bytes, Flags, Section, Version};
+use crate::read::{Bytes, Flags, Section};
+use crate::version::Version;
 
 /// Checks the header. None where nothing behind it can be found.
 pub(super) fn check<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Option<Layout<'a>> {
@@ -115,7 +117,7 @@ fn check_abi(id: u8, version: Version, order: ByteOrder, out: &mut Reporter<'_>)
             if abi.byte_order() != order {
                 out.report(&rules::BYTE_ORDER, Place::at(0), [abi.name()]);
             }
-            if version == Version::V1 && abi == Abi::S390x {
+            if !version.has_abi(abi) {
                 out.report(&rules::ABI_TOO_NEW, Place::at(4), [abi.name()]);
             }
         }
@@ -130,7 +132,7 @@ fn check_fixed_offsets(bytes: Bytes<'_>, abi: Option<Abi>, out: &mut Reporter<'_
     }
     let fixed_ra = bytes.u8(6, Clause::Header)?.cast_signed();
     if let Some(abi) = abi {
-        let expected = if abi == Abi::Amd64 { -8 } else { 0 };
+        let expected = abi.fixed_ra_offset().unwrap_or(SFRAME_CFA_FIXED_RA_INVALID);
         if fixed_ra != expected {
             let values =
                 [Value::Number(fixed_ra.into()), Value::Text(abi.name()), Value::Number(expected.into())];

@@ -3,7 +3,8 @@
 use core::ops::Range;
 
 use crate::abi::Abi;
-use crate::read::{Bytes, Flags, Version};
+use crate::read::{Bytes, Flags};
+use crate::version::Version;
 
 /// What the header says, as far as it can be made sense of.
 pub(super) struct Layout<'a> {
@@ -27,7 +28,7 @@ impl Layout<'_> {
         self.version != Version::V1 && self.flags.func_start_pcrel()
     }
 
-    pub(super) fn is_aarch64(&self) -> bool {
-        matches!(self.abi, Some(Abi::Aarch64 | Abi::Aarch64Be))
+    pub(super) fn signs_return_addresses(&self) -> bool {
+        self.abi.is_some_and(Abi::signs_return_addresses)
     }
 }

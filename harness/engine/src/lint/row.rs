@@ -7,7 +7,8 @@ use crate::lint::fre::Fre;
 use crate::lint::layout::Layout;
 use crate::lint::recovery;
 use crate::lint::reporter::{Place, Reporter};
-use crate::read::{FdeType, Version};
+use crate::read::FdeType;
+use crate::version::Version;
 
 impl Fre {
     /// Checks what the row holds. Whether a default row could hold it too.
@@ -19,7 +20,7 @@ impl Fre {
         out: &mut Reporter<'_>,
     ) -> bool {
         let info_place = place.with_offset(self.info_at);
-        if let Some(abi) = layout.abi.filter(|_| self.info & 0x80 != 0 && !layout.is_aarch64()) {
+        if let Some(abi) = layout.abi.filter(|_| self.info & 0x80 != 0 && !layout.signs_return_addresses()) {
             out.report(&rules::MANGLED_RA, info_place, [abi.name()]);
         }
         self.check_width(fde_type, info_place, out);

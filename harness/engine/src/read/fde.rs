@@ -6,8 +6,8 @@ use crate::constants::{
     SFRAME_FRE_TYPE_ADDR1, SFRAME_FRE_TYPE_ADDR2, SFRAME_FRE_TYPE_ADDR4, V3_FDE_ATTR_SIZE,
 };
 use crate::error::{Clause, Error, ErrorKind};
-use crate::read::header::Version;
 use crate::read::section::Section;
+use crate::version::Version;
 
 /// Width of the start offsets of a function's rows (2.3.3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,8 +6,9 @@ use super::error::{WriteError, WriteErrorKind};
 use super::section::{Function, Section};
 use crate::abi::{Abi, ByteOrder};
 use crate::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FRAME_POINTER};
-use crate::read::{FdeType, Flags, PcType, Version};
+use crate::read::{FdeType, Flags, PcType};
 use crate::rule::{Base, Recovery, Row};
+use crate::version::Version;
 
 /// What to convert to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,9 @@ impl Section {
     /// # Errors
     /// There is no such ABI, or the version does not know it.
     pub fn convert(&self, target: Target) -> Result<Conversion, WriteError> {
-        let abi = with_byte_order(self.abi, target.byte_order)
+        let abi = self
+            .abi
+            .with_byte_order(target.byte_order)
             .ok_or(WriteErrorKind::NoSuchByteOrder(self.abi).of_section())?;
         let mut flags = self.flags.0;
         match target.version {
@@ -100,15 +103,6 @@ impl Section {
     }
 }
 
-const fn with_byte_order(abi: Abi, order: ByteOrder) -> Option<Abi> {
-    match (abi, order) {
-        (Abi::Aarch64 | Abi::Aarch64Be, ByteOrder::Little) => Some(Abi::Aarch64),
-        (Abi::Aarch64 | Abi::Aarch64Be, ByteOrder::Big) => Some(Abi::Aarch64Be),
-        (Abi::Amd64, ByteOrder::Little) | (Abi::S390x, ByteOrder::Big) => Some(abi),
-        _ => None,
-    }
-}
-
 /// The function in the target's terms, where they differ. What it still can't
 /// express, the writer refuses.
 fn convert_function(
@@ -124,7 +118,7 @@ fn convert_function(
     if to != Version::V3 {
         // There is one type only. Rows that fit it may go there.
         function.fde_type = FdeType::Default;
-    } else if abi == Abi::S390x && function.rows.iter().any(is_saved_in_register) {
+    } else if abi.saves_in_registers() && function.rows.iter().any(is_saved_in_register) {
         // What version 2 says by odd words, version 3 says by flex FDEs.
         function.fde_type = FdeType::Flex;
     }

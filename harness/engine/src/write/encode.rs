@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 use super::error::{WriteError, WriteErrorKind};
 use super::layout::Layout;
 use super::section::{Function, Section};
-use crate::abi::{Abi, ByteOrder, DwarfRegister};
+use crate::abi::{ByteOrder, CfaOffsetScaling, DwarfRegister};
 use crate::constants::{
     HEADER_SIZE, SFRAME_BASE_REG_FP, SFRAME_BASE_REG_SP, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED,
     SFRAME_F_FRAME_POINTER, SFRAME_FRE_DATAWORD_1B, SFRAME_FRE_DATAWORD_2B, SFRAME_FRE_DATAWORD_4B,
-    SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_MAGIC, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT,
-    SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR,
+    SFRAME_MAGIC,
 };
-use crate::read::{DataWordSize, FdeType, FreType, PauthKey, PcType, Version};
+use crate::read::{DataWordSize, FdeType, FreType, PauthKey, PcType};
 use crate::rule::{Base, Recovery, RecoveryRule, Row};
+use crate::version::Version;
 
 /// Numbers in a byte order.
 struct Output {
@@ -88,7 +88,7 @@ impl Section {
     }
 
     fn check_header(&self) -> Result<(), WriteErrorKind> {
-        if self.version == Version::V1 && self.abi == Abi::S390x {
+        if !self.version.has_abi(self.abi) {
             return Err(WriteErrorKind::AbiNotInVersion(self.abi, self.version));
         }
         let known = match self.version {
@@ -299,17 +299,15 @@ impl Section {
             (Some(_), _) if !ra_is_default => return Err(WriteErrorKind::RaNotInDefault),
             (Some(_), _) => {}
             (None, Recovery::Unchanged) if fp_is_default => {}
-            // Only s390x has a word for an RA that is where it was.
-            (None, Recovery::Unchanged) if self.abi == Abi::S390x => {
-                words.push(Word::Signed(SFRAME_FRE_RA_OFFSET_INVALID.into()));
-            }
-            (None, _) => {
-                let word = self.saved_word(row.ra).ok_or(WriteErrorKind::RaNotInDefault)?;
-                let is_padding = self.abi == Abi::S390x && word == i64::from(SFRAME_FRE_RA_OFFSET_INVALID);
-                if is_padding {
-                    return Err(WriteErrorKind::RaNotInDefault);
-                }
-                words.push(Word::Signed(word));
+            (None, ra) => {
+                let padding = self.abi.ra_padding().map(i64::from);
+                let word = match ra {
+                    Recovery::Unchanged => padding,
+                    Recovery::Undefined | Recovery::Rule(_) => {
+                        self.saved_word(ra).filter(|word| Some(*word) != padding)
+                    }
+                };
+                words.push(Word::Signed(word.ok_or(WriteErrorKind::RaNotInDefault)?));
             }
         }
         if !fp_is_default {
@@ -332,9 +330,9 @@ impl Section {
     }
 
     /// The word of a default row for a saved value: its offset from the CFA, or
-    /// a register on s390x in version 2 (errata 1, `OFFSET_ENCODE_REGNUM`).
+    /// a register (version 2 erratum 1, `OFFSET_ENCODE_REGNUM`).
     fn saved_word(&self, recovery: Recovery) -> Option<i64> {
-        let has_registers = self.abi == Abi::S390x && self.version == Version::V2;
+        let has_registers = self.version.has_registers_in_words(self.abi);
         match recovery {
             Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => {
                 (!has_registers || offset % 2 == 0).then_some(offset)
@@ -391,15 +389,14 @@ impl Section {
         }
     }
 
-    /// 3.1.3: adjusted and scaled on s390x.
     fn encode_cfa_offset(&self, offset: i64) -> Result<i64, WriteErrorKind> {
-        if self.abi != Abi::S390x {
+        let Some(CfaOffsetScaling { adjustment, factor }) = self.abi.cfa_offset_scaling() else {
             return Ok(offset);
-        }
+        };
         offset
-            .checked_add(SFRAME_S390X_CFA_OFFSET_ADJUSTMENT)
-            .filter(|offset| offset % SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR == 0)
-            .map(|offset| offset / SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR)
+            .checked_add(adjustment)
+            .filter(|offset| offset % factor == 0)
+            .map(|offset| offset / factor)
             .ok_or(WriteErrorKind::OffsetNotEncodable(offset))
     }
 }

@@ -12,9 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use gimli::{CfaRule, RegisterRule};
-use sframe_engine::constants::{
-    SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_S390X_SP_VAL_OFFSET,
-};
+use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED};
 use sframe_engine::write::{Function, Section, Target, WriteError, WriteErrorKind};
 use sframe_engine::{
     Abi, Base, ByteOrder, FdeType, Flags, FreType, PauthKey, PcType, Recovery, RecoveryRule, Row, Version,
@@ -199,7 +197,7 @@ impl Implication<'_> {
     fn spans(&self, row: &CfiRow, range: Range<u64>, evaluations: &mut u64) -> Result<Vec<Span>, Reason> {
         let mut spans = vec![self.span(row, range.start)];
         // Elsewhere the column of the return address is a register, and never the PC.
-        if self.abi.ra().is_none() && has_expression(row, self.abi) {
+        if !self.abi.has_link_register() && has_expression(row, self.abi) {
             let others = range.end - range.start - 1;
             *evaluations = evaluations.checked_sub(others).ok_or(Reason::TooManyAddresses)?;
             for pc in range.skip(1) {
@@ -225,7 +223,7 @@ impl Implication<'_> {
         let Some(rule) = sp else { return true };
         // The ABI makes callees preserve it, so whatever the slot or register, this is in it.
         let is_saved = matches!(rule, RegisterRule::Offset(_) | RegisterRule::Register(_));
-        if self.abi == Abi::S390x && is_saved {
+        if self.abi.saves_in_registers() && is_saved {
             return true;
         }
         // What the rule comes to, `rules` tells of RA only.
@@ -236,7 +234,7 @@ impl Implication<'_> {
             (_, Ok(Recovery::Rule(found))) => found,
             _ => return false,
         };
-        let offset = if self.abi == Abi::S390x { SFRAME_S390X_SP_VAL_OFFSET } else { 0 };
+        let offset = self.abi.sp_offset_from_cfa();
         let is_known = |cfa: RecoveryRule| {
             let sum = RecoveryRule { offset: cfa.offset.wrapping_add(offset), ..cfa };
             found == sum && (offset == 0 || !cfa.dereference)
@@ -256,8 +254,7 @@ impl Implication<'_> {
             flags: Flags(flags),
             abi: self.abi,
             fixed_fp_offset: None,
-            // The call has pushed it (3.1.1).
-            fixed_ra_offset: (self.abi == Abi::Amd64).then_some(-8),
+            fixed_ra_offset: self.abi.fixed_ra_offset(),
             auxiliary: Vec::new(),
             functions: Vec::new(),
         };

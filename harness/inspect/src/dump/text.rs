@@ -1,10 +1,9 @@
 //! The text of `objdump --sframe`.
 
-use sframe_engine::constants::{
-    SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER,
-    SFRAME_S390X_CFA_OFFSET_ADJUSTMENT, SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR,
+use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER};
+use sframe_engine::{
+    Abi, Base, CfaOffsetScaling, DwarfRegister, Fde, FdeType, Fre, Header, PauthKey, PcType, Version,
 };
-use sframe_engine::{Abi, Base, DwarfRegister, Fde, FdeType, Fre, Header, PauthKey, PcType, Version};
 
 use super::content::{Dump, Function};
 use crate::elf::sframe_section::FileFormat;
@@ -111,8 +110,7 @@ fn describe(text: &mut Text, header: &Header, function: &Function<'_>, fde: &Fde
         let (signal, flex) = (if signal { "S" } else { "" }, if flex { "F" } else { "" });
         first += &format!(", attr = \"{signal}{flex}\"");
     }
-    let aarch64 = matches!(header.abi, Abi::Aarch64 | Abi::Aarch64Be);
-    if aarch64 && fde.pauth_key == PauthKey::B {
+    if header.abi.signs_return_addresses() && fde.pauth_key == PauthKey::B {
         first += ", pauth = B key";
     }
     let mask = if fde.pc_type == PcType::Mask { "[m]" } else { "" };
@@ -172,9 +170,8 @@ fn columns_v1(header: &Header, fre: &Fre<'_>, words: &[i32]) -> [String; 3] {
 }
 
 fn columns_default(header: &Header, fre: &Fre<'_>, words: &[i32]) -> [String; 3] {
-    // A register instead of a stack slot (version 2 errata 1).
     let tracked = |word: i32| {
-        if header.abi == Abi::S390x && header.version == Version::V2 && word & 1 != 0 {
+        if header.version.has_registers_in_words(header.abi) && word & 1 != 0 {
             format!("r{}", word >> 1)
         } else {
             saved(word)
@@ -233,12 +230,12 @@ fn flex_rule(abi: Abi, control: u32, offset: i32) -> String {
 
 /// A CFA offset in bytes. objdump computes it in 32 bits.
 fn cfa_offset(abi: Abi, word: i32) -> i32 {
-    if abi != Abi::S390x {
-        return word;
+    match abi.cfa_offset_scaling() {
+        Some(CfaOffsetScaling { adjustment, factor }) => {
+            word.wrapping_mul(low_32_bits(factor)).wrapping_sub(low_32_bits(adjustment))
+        }
+        None => word,
     }
-    let [factor, adjustment] =
-        [SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT].map(low_32_bits);
-    word.wrapping_mul(factor).wrapping_sub(adjustment)
 }
 
 const fn low_32_bits(number: i64) -> i32 {

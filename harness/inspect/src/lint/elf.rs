@@ -13,9 +13,10 @@ use sframe_engine::{Abi, Header, Section, Version};
 
 use super::catalogue as rules;
 use super::report::{Finding, LintReport, Summary};
+use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, SharedBytes};
 use crate::elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
-use crate::elf::object_file::{MissingSection, Symbols, abi_of, lacks_contents, missing_section};
+use crate::elf::object_file::{MissingSection, Symbols, lacks_contents, missing_section};
 use crate::ranges::{merge, position};
 
 /// Why a file can't be linted.
@@ -298,7 +299,7 @@ impl<'a> File<'a> {
 fn is_errata_1(header: &Header) -> bool {
     match header.version {
         Version::V1 => false,
-        Version::V2 => header.flags.func_start_pcrel() || header.abi == Abi::S390x,
+        Version::V2 => header.flags.func_start_pcrel() || !Version::V1.has_abi(header.abi),
         Version::V3 => true,
     }
 }

@@ -22,7 +22,7 @@ use crate::examine::listings::Listing;
 use crate::examine::{Breakpoint, Examination, Look, Probe, Signals, WalkEnds, examine_with};
 use crate::external::{External, ExternalError, Shown};
 use crate::finding::{Address, Finding};
-use crate::spec::{Abi, BuildFacts, Known, Location, Spec, Stop, Verdict};
+use crate::spec::{BuildFacts, Known, Location, Spec, Stop, Verdict};
 use crate::target::Target;
 use crate::target::files::Files;
 use crate::truth::control_flow::Features;
@@ -61,8 +61,6 @@ pub struct Case<'c> {
     pub source: &'c Source,
     /// The build.
     pub build: &'c Build,
-    /// The build's ABI.
-    pub abi: Abi,
 }
 
 impl Case<'_> {
@@ -71,7 +69,7 @@ impl Case<'_> {
     pub fn facts(&self) -> BuildFacts<'_> {
         BuildFacts {
             toolchain: &self.build.toolchain,
-            abi: self.abi,
+            abi: self.build.abi,
             variant: &self.build.variant,
             sframe_version: self.build.sframe_version,
         }
@@ -206,7 +204,7 @@ impl Case<'_> {
         CaseReport {
             id: self.id(),
             program: self.build.program.clone(),
-            abi: self.build.abi.clone(),
+            abi: self.build.abi,
             toolchain: self.build.toolchain.clone(),
             variant: self.build.variant.clone(),
             sframe_version: self.build.sframe_version,
@@ -339,7 +337,7 @@ impl Case<'_> {
             ..options.clone()
         };
         let build = self.build;
-        let traces = Traces::of_build(&build.abi, &build.sources, &build.command);
+        let traces = Traces::of_build(build.abi, &build.sources, &build.command);
         let distrusted = self.spec.distrust.iter().map(|distrust| distrust.trace);
         let places = breakpoints.iter().map(|breakpoint| breakpoint.pc);
         let stops = stops.into_iter().zip(places).map(|((index, stop), pc)| (index, stop, pc)).collect();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
 
 use crate::examine::coverage::UnexercisedRow;
 use crate::examine::listings::Listing;
@@ -97,7 +98,7 @@ pub struct CaseReport {
     /// The program.
     pub program: String,
     /// The ABI.
-    pub abi: String,
+    pub abi: Abi,
     /// The toolchain.
     pub toolchain: String,
     /// The set of compiler flags.

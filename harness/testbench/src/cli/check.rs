@@ -72,7 +72,7 @@ impl Check {
         options.arguments.clone_from(&self.arguments);
         options.stack_size = self.stack_size;
         // Only what every program for an ABI leaves, whoever compiled it.
-        let traces = Traces::of_build(target.executable().image.cpu.name, &[], "");
+        let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
         let observes = self.report.is_some();
         let look = Look { traces, exit_status: self.exit_status, hazards: true, observes, ..Look::default() };
         if let Some(external) = external {

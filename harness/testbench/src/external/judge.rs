@@ -17,12 +17,6 @@ use super::process::Fault;
 /// The request `open` for a program.
 pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::Result<Open> {
     let cpu = target.executable().image.cpu;
-    let abi = match target.sections.iter().next().map(|section| section.header().abi) {
-        Some(sframe_engine::Abi::Aarch64) => sframe_vectors::Abi::Aarch64,
-        Some(sframe_engine::Abi::Aarch64Be) => sframe_vectors::Abi::Aarch64Be,
-        Some(sframe_engine::Abi::S390x) => sframe_vectors::Abi::S390x,
-        Some(sframe_engine::Abi::Amd64) | None => sframe_vectors::Abi::Amd64,
-    };
     let mut images = Vec::new();
     for (index, module) in target.modules.iter().enumerate() {
         let bytes = module.image.bytes();
@@ -42,7 +36,7 @@ pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::R
             sframe,
         });
     }
-    Ok(Open { abi, endian: abi.byte_order(), address_bits: cpu.address_bits, images })
+    Ok(Open { abi: cpu.abi, endian: cpu.abi.byte_order(), address_bits: cpu.address_bits, images })
 }
 
 /// A file for the unwinder: the very bytes that the machine has loaded.

@@ -110,7 +110,7 @@ impl Mutants {
         for (mutant, fate) in attempt.fates(&mutants)? {
             let origin = Origin {
                 operator: mutant.mutation.operator,
-                abi: &facts.abi,
+                abi: facts.abi,
                 version: facts.sframe_version,
                 toolchain: &facts.toolchain,
                 program: &facts.program,

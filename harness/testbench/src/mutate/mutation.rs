@@ -4,7 +4,8 @@ use std::fmt;
 
 use sframe_engine::write::{Function, Section};
 use sframe_engine::{
-    Abi, Base, DwarfRegister, FdeType, PauthKey, PcType, Recovery, RecoveryRule, Row, Version,
+    Abi, Base, CfaOffsetScaling, DwarfRegister, FdeType, PauthKey, PcType, Recovery, RecoveryRule, Row,
+    Version,
 };
 
 use super::operator::Operator;
@@ -234,12 +235,11 @@ fn edit_function(function: &mut Function, edit: Edit, version: Version, abi: Abi
 
 /// The row of a function that has just been called.
 fn at_entry(size: u32, abi: Abi) -> Row {
-    let (above_sp, ra) = match abi {
-        Abi::Amd64 => (8, Recovery::Rule(slot(-8))),
-        Abi::S390x => (160, Recovery::Unchanged),
-        _ => (0, Recovery::Unchanged),
+    let ra = match abi.fixed_ra_offset() {
+        Some(offset) => Recovery::Rule(slot(offset.into())),
+        None => Recovery::Unchanged,
     };
-    let cfa = RecoveryRule { base: Base::Sp, offset: above_sp, dereference: false };
+    let cfa = RecoveryRule { base: Base::Sp, offset: abi.cfa_offset_at_entry(), dereference: false };
     Row { start: 0, end: size, cfa: Some(cfa), ra, fp: Recovery::Unchanged, mangled_ra: false }
 }
 
@@ -338,7 +338,7 @@ impl List<'_> {
                 add(Operator::RepSize, Edit::RepSize(size));
             }
         }
-        if matches!(abi, Abi::Aarch64 | Abi::Aarch64Be) {
+        if abi.signs_return_addresses() {
             let other = if function.pauth_key == PauthKey::A { PauthKey::B } else { PauthKey::A };
             add(Operator::PauthKey, Edit::PauthKey(other));
         }
@@ -393,12 +393,12 @@ impl List<'_> {
         if let Some(base) = other_base {
             add(Operator::CfaBase, Edit::Rule(Tracked::Cfa, RecoveryRule { base, ..cfa }));
         }
-        if section.abi == Abi::S390x {
+        if let Some(CfaOffsetScaling { adjustment, factor }) = section.abi.cfa_offset_scaling() {
             // What a reader makes of an offset that is written as it is.
-            let rule = RecoveryRule { offset: cfa.offset * 8 + 160, ..cfa };
+            let rule = RecoveryRule { offset: cfa.offset * factor - adjustment, ..cfa };
             add(Operator::Scaling, Edit::Rule(Tracked::Cfa, rule));
         }
-        if matches!(section.abi, Abi::Aarch64 | Abi::Aarch64Be) {
+        if section.abi.signs_return_addresses() {
             add(Operator::Mangled, Edit::Mangle(!row.mangled_ra));
         }
         let saved = [

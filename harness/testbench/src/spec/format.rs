@@ -9,11 +9,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use sframe_engine::Abi;
 
 use super::de::{list, present};
 use super::{
-    Abi, Blame, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector,
-    Trace, Verdict,
+    Blame, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector, Trace,
+    Verdict,
 };
 
 /// A spec of the SFrame test bench: what must be true of one program.

@@ -22,7 +22,7 @@ use crate::case::{Case, CaseResult, UnderTest};
 use crate::corpus::Build;
 use crate::external::External;
 use crate::external::process::{Fault, Process};
-use crate::spec::{Abi, Spec, Verdict};
+use crate::spec::{Spec, Verdict};
 use crate::target::Target;
 use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
@@ -176,14 +176,13 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
         let Question { spec, text, build } = serde_json::from_str(&line?)?;
         let source = Source::new(&spec, &text);
         let mut spec = Spec::from_source(&source)?;
-        let abi: Abi = build.abi.parse()?;
         if let Some(stand_in) = &setup.stand_in {
             let files = build.files(&setup.corpus).ok();
             let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
             // The other process has found that it applies.
             stand_in.fit(&mut spec, &build, target.as_ref());
         }
-        let case = Case { spec: &spec, source: &source, build: &build, abi };
+        let case = Case { spec: &spec, source: &source, build: &build };
         let result = run_guarded(&case, &setup.corpus, &options, unwinder, setup.is_listed);
         let mut answer = serde_json::to_vec(&result)?;
         answer.push(b'\n');

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use sframe_engine::Section;
+use sframe_engine::{Abi, Section};
 use sframe_machine::{Image, Images, LoadError};
 
 use crate::target::files::Files;
@@ -43,9 +43,9 @@ pub enum TargetError {
     #[error("the .sframe section is for {section}, the file for {file}")]
     WrongAbi {
         /// The section's ABI.
-        section: &'static str,
+        section: Abi,
         /// The file's ABI.
-        file: &'static str,
+        file: Abi,
     },
     /// One of these, of a library.
     #[error("{name}: {source}")]
@@ -136,7 +136,7 @@ fn open_section<'a>(image: &Image<'_>, sframe: SectionBytes<'a>) -> Result<Secti
         address: sframe.address,
         source,
     })?;
-    let (abi, file) = (section.header().abi.name(), image.cpu.name);
+    let (abi, file) = (section.header().abi, image.cpu.abi);
     if abi != file {
         return Err(TargetError::WrongAbi { section: abi, file });
     }

@@ -19,7 +19,7 @@ pub(crate) use inquiry::Scene;
 pub(crate) use instructions::Layouts;
 
 use inquiry::{DisputedValue, Inquiry, Values, place_of};
-use sframe_engine::{Abi, Base, Found, LookupAddress, Recovery, StepError};
+use sframe_engine::{Base, Found, LookupAddress, Recovery, StepError};
 
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
@@ -269,7 +269,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let saves = if is_fp {
             instruction.copies.fp
         } else {
-            instruction.copies.ra || (instruction.calls && self.abi == Some(Abi::Amd64))
+            instruction.copies.ra
+                || (instruction.calls && self.abi.is_some_and(|abi| !abi.has_link_register()))
         };
         if !saves {
             let says = format!(

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use sframe_engine::PauthMask;
+use sframe_engine::{Abi, PauthMask};
 use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
 
 use crate::spec::Trace;
@@ -33,14 +33,14 @@ impl Traces {
     /// The traces that a program leaves, by its ABI, its sources and the
     /// compiler's command.
     #[must_use]
-    pub fn of_build(abi: &str, sources: &[String], command: &str) -> Self {
+    pub fn of_build(abi: Abi, sources: &[String], command: &str) -> Self {
         let flag = |flag: &str| command.split_whitespace().any(|word| word == flag);
         let is_c = |source: &String| source.ends_with(".c") || source == "runtime/start.S";
         let all_c = sources.iter().all(is_c);
         Self {
-            return_addresses: abi == "amd64",
-            frame_pointers: all_c && flag("-O0") && abi != "s390x",
-            backchain: all_c && flag("-mbackchain") && abi == "s390x",
+            return_addresses: !abi.has_link_register(),
+            frame_pointers: all_c && flag("-O0") && !abi.has_backchain(),
+            backchain: all_c && flag("-mbackchain") && abi.has_backchain(),
             recorded_path: true,
         }
     }

@@ -1,0 +1,88 @@
+//! What differs between the versions of the format.
+
+use core::fmt;
+
+use crate::abi::Abi;
+use crate::constants::{
+    SFRAME_VERSION_1, SFRAME_VERSION_2, SFRAME_VERSION_3, V1_FDE_SIZE, V2_FDE_SIZE, V3_FDE_INDEX_SIZE,
+};
+
+/// A version of the format (2.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Version {
+    /// Version 1, obsolete.
+    V1,
+    /// Version 2, with or without its errata.
+    V2,
+    /// Version 3.
+    V3,
+}
+
+impl Version {
+    /// Every version, the oldest first.
+    pub const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
+
+    /// The number in the preamble.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::V1 => SFRAME_VERSION_1,
+            Self::V2 => SFRAME_VERSION_2,
+            Self::V3 => SFRAME_VERSION_3,
+        }
+    }
+
+    /// The version of a number in the preamble.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            SFRAME_VERSION_1 => Some(Self::V1),
+            SFRAME_VERSION_2 => Some(Self::V2),
+            SFRAME_VERSION_3 => Some(Self::V3),
+            _ => None,
+        }
+    }
+
+    /// Size of one entry of the FDE sub-section, in bytes (2.3).
+    #[must_use]
+    pub const fn fde_size(self) -> usize {
+        match self {
+            Self::V1 => V1_FDE_SIZE,
+            Self::V2 => V2_FDE_SIZE,
+            Self::V3 => V3_FDE_INDEX_SIZE,
+        }
+    }
+
+    /// Whether the version knows an ABI: s390x came with erratum 1 of version 2
+    /// (1.3).
+    #[must_use]
+    pub const fn has_abi(self, abi: Abi) -> bool {
+        match abi {
+            Abi::Amd64 | Abi::Aarch64 | Abi::Aarch64Be => true,
+            Abi::S390x => !matches!(self, Self::V1),
+        }
+    }
+
+    /// Whether FDEs can be of flex type (3.2).
+    #[must_use]
+    pub const fn has_flex_fdes(self) -> bool {
+        match self {
+            Self::V1 | Self::V2 => false,
+            Self::V3 => true,
+        }
+    }
+
+    /// Whether an odd word of RA or FP in a default row names a register, and no
+    /// stack slot (version 2 erratum 1, `SFRAME_V2_S390X_OFFSET_IS_REGNUM`).
+    /// Version 3 uses flex FDEs for that.
+    #[must_use]
+    pub const fn has_registers_in_words(self, abi: Abi) -> bool {
+        abi.saves_in_registers() && matches!(self, Self::V2)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.number().fmt(f)
+    }
+}
