@@ -4,7 +4,8 @@ use core::fmt;
 
 use crate::abi::Abi;
 use crate::constants::{
-    SFRAME_VERSION_1, SFRAME_VERSION_2, SFRAME_VERSION_3, V1_FDE_SIZE, V2_FDE_SIZE, V3_FDE_INDEX_SIZE,
+    SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_VERSION_1,
+    SFRAME_VERSION_2, SFRAME_VERSION_3, V1_FDE_SIZE, V2_FDE_SIZE, V3_FDE_INDEX_SIZE,
 };
 
 /// A version of the format (2.1.2).
@@ -21,6 +22,9 @@ pub enum Version {
 impl Version {
     /// Every version, the oldest first.
     pub const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
+
+    /// The newest version.
+    pub const LATEST: Self = Self::V3;
 
     /// The number in the preamble.
     #[must_use]
@@ -63,9 +67,91 @@ impl Version {
         }
     }
 
+    /// The flags of the preamble that mean something (2.1.3).
+    #[must_use]
+    pub const fn flags(self) -> u8 {
+        match self {
+            Self::V1 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER,
+            Self::V2 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER | SFRAME_F_FDE_FUNC_START_PCREL,
+            Self::V3 => SFRAME_F_FDE_SORTED | SFRAME_F_FDE_FUNC_START_PCREL,
+        }
+    }
+
+    /// Whether a flag can make start addresses relative to their own field
+    /// (since version 2 erratum 1).
+    #[must_use]
+    pub const fn has_pcrel_starts(self) -> bool {
+        self.flags() & SFRAME_F_FDE_FUNC_START_PCREL != 0
+    }
+
+    /// Size of the start address of an FDE, in bytes (2.3).
+    #[must_use]
+    pub const fn start_size(self) -> usize {
+        match self {
+            Self::V1 | Self::V2 => 4,
+            Self::V3 => 8,
+        }
+    }
+
+    /// Whether the FRE sub-section has an attribute for each FDE before its rows (2.3.2).
+    #[must_use]
+    pub const fn has_fde_attributes(self) -> bool {
+        match self {
+            Self::V1 | Self::V2 => false,
+            Self::V3 => true,
+        }
+    }
+
+    /// Whether mask FDEs give the size of the block that repeats (2.3.3.1).
+    #[must_use]
+    pub const fn has_rep_size(self) -> bool {
+        match self {
+            Self::V1 => false,
+            Self::V2 | Self::V3 => true,
+        }
+    }
+
+    /// Whether FDEs name the key that signs return addresses (2.3.3).
+    #[must_use]
+    pub const fn has_pauth_key(self) -> bool {
+        match self {
+            Self::V1 => false,
+            Self::V2 | Self::V3 => true,
+        }
+    }
+
     /// Whether FDEs can be of flex type (3.2).
     #[must_use]
     pub const fn has_flex_fdes(self) -> bool {
+        match self {
+            Self::V1 | Self::V2 => false,
+            Self::V3 => true,
+        }
+    }
+
+    /// Whether FDEs can be of signal frames (2.3.3).
+    #[must_use]
+    pub const fn marks_signal_frames(self) -> bool {
+        match self {
+            Self::V1 | Self::V2 => false,
+            Self::V3 => true,
+        }
+    }
+
+    /// Whether a row without data words marks an outermost frame (2.4.1; since
+    /// version 2 erratum 2).
+    #[must_use]
+    pub const fn marks_outermost_rows(self) -> bool {
+        match self {
+            Self::V1 => false,
+            Self::V2 | Self::V3 => true,
+        }
+    }
+
+    /// Whether a default FDE without rows marks a function whose frames are all
+    /// outermost (2.3.3.2).
+    #[must_use]
+    pub const fn marks_outermost_functions(self) -> bool {
         match self {
             Self::V1 | Self::V2 => false,
             Self::V3 => true,

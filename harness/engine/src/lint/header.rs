@@ -76,7 +76,7 @@ fn read<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Result<Option<Layout<'a>>
     let fres = fres_start..fres_start + u64::from(fre_len);
     check_tiles(header_end, &fdes, &fres, data.len() as u64, out);
     check_rest(data, fdes.end.max(fres.end), out);
-    if version != Version::V1 && num_fdes > 0 && fdes.start % 4 != 0 {
+    if version.fde_size().is_multiple_of(4) && num_fdes > 0 && fdes.start % 4 != 0 {
         out.report(&rules::FDE_ALIGNMENT, Place::at(20), [Value::Hex(fdes.start)]);
     }
 
@@ -101,10 +101,11 @@ fn check_flags(flags: u8, version: Version, out: &mut Reporter<'_>) {
     if flags & !known != 0 {
         out.report(&rules::UNKNOWN_FLAGS, place, [Value::Hex((flags & !known).into())]);
     }
-    if version == Version::V3 && flags & SFRAME_F_FRAME_POINTER != 0 {
+    let unused = flags & !version.flags();
+    if unused & SFRAME_F_FRAME_POINTER != 0 {
         out.say(&rules::FRAME_POINTER_FLAG, place);
     }
-    if version == Version::V1 && flags & SFRAME_F_FDE_FUNC_START_PCREL != 0 {
+    if unused & SFRAME_F_FDE_FUNC_START_PCREL != 0 {
         out.say(&rules::PCREL_FLAG, place);
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Layout<'a> {
 impl Layout<'_> {
     /// Whether start addresses are relative to their own field.
     pub(super) fn start_is_pcrel(&self) -> bool {
-        self.version != Version::V1 && self.flags.func_start_pcrel()
+        self.version.has_pcrel_starts() && self.flags.func_start_pcrel()
     }
 
     pub(super) fn signs_return_addresses(&self) -> bool {

@@ -8,7 +8,6 @@ use crate::lint::layout::Layout;
 use crate::lint::recovery;
 use crate::lint::reporter::{Place, Reporter};
 use crate::read::FdeType;
-use crate::version::Version;
 
 impl Fre {
     /// Checks what the row holds. Whether a default row could hold it too.
@@ -24,7 +23,7 @@ impl Fre {
             out.report(&rules::MANGLED_RA, info_place, [abi.name()]);
         }
         self.check_width(fde_type, info_place, out);
-        if self.count == 0 && layout.version != Version::V1 {
+        if self.count == 0 && layout.version.marks_outermost_rows() {
             out.say(&rules::RA_UNDEFINED, info_place);
             return true;
         }

@@ -12,7 +12,6 @@ use crate::read::fde::{Fde, FdeType, FreType, PcType};
 use crate::read::header::Header;
 use crate::read::section::Section;
 use crate::rule::{Base, Recovery, RecoveryRule, Row};
-use crate::version::Version;
 
 /// Width of the data words of a row (2.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -194,8 +193,7 @@ type Rules = (Option<RecoveryRule>, Recovery, Recovery);
 
 impl Fre<'_> {
     fn rules(&self, header: &Header, fde_type: FdeType) -> Result<Rules, Error> {
-        // Version 2 errata 2 and version 3: no data words, RA undefined (2.4.1).
-        if self.words.count == 0 && header.version != Version::V1 {
+        if self.words.count == 0 && header.version.marks_outermost_rows() {
             return Ok((None, Recovery::Undefined, Recovery::Undefined));
         }
         match fde_type {

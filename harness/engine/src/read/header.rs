@@ -116,13 +116,10 @@ impl Header {
         HEADER_SIZE + self.auxhdr_len as usize
     }
 
-    /// Whether start addresses are relative to their own field (2.1.3). Version 1
-    /// does not know the flag; its bit means nothing there.
+    /// Whether start addresses are relative to their own field (2.1.3). The bit
+    /// means nothing where the version does not know the flag.
     #[must_use]
     pub const fn start_is_pcrel(&self) -> bool {
-        match self.version {
-            Version::V1 => false,
-            Version::V2 | Version::V3 => self.flags.func_start_pcrel(),
-        }
+        self.version.has_pcrel_starts() && self.flags.func_start_pcrel()
     }
 }

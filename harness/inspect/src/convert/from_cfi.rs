@@ -175,8 +175,7 @@ impl Implication<'_> {
             for row in rows[first..].iter().take_while(|row| row.range.start < range.end) {
                 let within = row.range.start.max(range.start)..row.range.end.min(range.end);
                 let spans = self.spans(row, within.clone(), evaluations)?;
-                // Version 1 has no size of the block (version 2, 2.3).
-                let block = if self.version == Version::V1 { None } else { block(&spans, &within) };
+                let block = if self.version.has_rep_size() { block(&spans, &within) } else { None };
                 match block {
                     Some((count, size)) => {
                         parts.extend(part.until(within.start));
@@ -246,7 +245,8 @@ impl Implication<'_> {
     /// these can, else by flex FDEs.
     fn section(&self, parts: &[Part], left_out: &mut Vec<LeftOut>) -> Result<Section, WriteError> {
         let mut flags = SFRAME_F_FDE_SORTED;
-        if self.version == Version::V3 {
+        // Assemblers wrote versions 1 and 2 without it.
+        if self.version > Version::V2 {
             flags |= SFRAME_F_FDE_FUNC_START_PCREL;
         }
         let empty = Section {
@@ -271,7 +271,7 @@ impl Implication<'_> {
         }
         let mut done = Section { functions, ..empty.clone() }.convert(target)?;
         let mut refused = std::mem::take(&mut done.left_out);
-        if self.version == Version::V3 {
+        if self.version.has_flex_fdes() {
             let again: Vec<&Part> = refused.iter().map(|gone| tried[gone.function]).collect();
             let functions = (0..).zip(&again).filter_map(|(index, part)| {
                 let function = part.function(FdeType::Flex, self).ok()?;
@@ -362,8 +362,7 @@ impl Part {
             0x100..=0xffff => FreType::Addr2,
             _ => FreType::Addr4,
         };
-        // Version 3 has a mark for whole functions that are outermost frames (2.3.3.2).
-        if to.version == Version::V3 && !self.is_signal && rows.iter().all(Row::is_outermost) {
+        if to.version.marks_outermost_functions() && !self.is_signal && rows.iter().all(Row::is_outermost) {
             rows.clear();
         }
         Ok(Function {
@@ -374,10 +373,7 @@ impl Part {
             fde_type,
             pauth_key: if self.key_b { PauthKey::B } else { PauthKey::A },
             signal: self.is_signal,
-            rep_size: match to.version {
-                Version::V1 => None,
-                Version::V2 | Version::V3 => Some(self.block.unwrap_or(0)),
-            },
+            rep_size: to.version.has_rep_size().then(|| self.block.unwrap_or(0)),
             rows_position: 0,
             rows,
             wide_rows: BTreeMap::new(),

@@ -79,7 +79,7 @@ pub(super) fn reason(
     version: Version,
     abi: Abi,
 ) -> Option<(Reason, Option<u64>)> {
-    if fde.is_signal && version != Version::V3 {
+    if fde.is_signal && !version.marks_signal_frames() {
         return Some((Reason::SignalFrame, None));
     }
     let of_rows = rows.iter().find_map(|row| {
@@ -95,9 +95,8 @@ fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
     if u32::from(row.ra_column) != abi.ra_column().0 {
         return Some(Reason::RaColumn);
     }
-    let is_v3 = version == Version::V3;
     if rules.ra == Ok(Recovery::Undefined) {
-        return (!is_v3).then_some(Reason::RaUndefined);
+        return (!version.marks_outermost_functions()).then_some(Reason::RaUndefined);
     }
     of_cfa(row, rules, version, abi).or_else(|| {
         let (sp, fp) = (register_column(abi.sp()), register_column(abi.fp()));

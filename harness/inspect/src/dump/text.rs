@@ -87,16 +87,14 @@ fn flags(text: &mut Text, header: &Header) {
     }
 }
 
-/// The flags of a version.
-pub(super) const fn flag_names(version: Version) -> &'static [(u8, &'static str)] {
-    const SORTED: (u8, &str) = (SFRAME_F_FDE_SORTED, "SFRAME_F_FDE_SORTED");
-    const FRAME_POINTER: (u8, &str) = (SFRAME_F_FRAME_POINTER, "SFRAME_F_FRAME_POINTER");
-    const PCREL: (u8, &str) = (SFRAME_F_FDE_FUNC_START_PCREL, "SFRAME_F_FDE_FUNC_START_PCREL");
-    match version {
-        Version::V1 => &[SORTED, FRAME_POINTER],
-        Version::V2 => &[SORTED, FRAME_POINTER, PCREL],
-        Version::V3 => &[SORTED, PCREL],
-    }
+/// The flags of a version with their names.
+pub(super) fn flag_names(version: Version) -> impl Iterator<Item = (u8, &'static str)> {
+    let names = [
+        (SFRAME_F_FDE_SORTED, "SFRAME_F_FDE_SORTED"),
+        (SFRAME_F_FRAME_POINTER, "SFRAME_F_FRAME_POINTER"),
+        (SFRAME_F_FDE_FUNC_START_PCREL, "SFRAME_F_FDE_FUNC_START_PCREL"),
+    ];
+    names.into_iter().filter(move |(flag, _)| version.flags() & flag != 0)
 }
 
 fn describe(text: &mut Text, header: &Header, function: &Function<'_>, fde: &Fde) {
@@ -137,7 +135,7 @@ fn columns(header: &Header, fde: &Fde, fre: &Fre<'_>) -> Option<[String; 3]> {
     let words: Vec<i32> = fre.data_words().collect();
     match (header.version, fde.fde_type) {
         (Version::V1, _) => Some(columns_v1(header, fre, &words)),
-        (Version::V2 | Version::V3, _) if words.is_empty() => None,
+        (version, _) if words.is_empty() && version.marks_outermost_rows() => None,
         (_, FdeType::Default) => Some(columns_default(header, fre, &words)),
         (_, FdeType::Flex) => Some(columns_flex(header, fre, &words)),
     }

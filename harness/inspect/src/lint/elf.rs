@@ -1,5 +1,6 @@
 //! A file's `.sframe` sections, and the file around them.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use object::elf::{
@@ -297,10 +298,10 @@ impl<'a> File<'a> {
 /// Whether what version 2 errata 1 brought is in the section. Nothing else
 /// tells that a section of version 2 was written after it.
 fn is_errata_1(header: &Header) -> bool {
-    match header.version {
-        Version::V1 => false,
-        Version::V2 => header.flags.func_start_pcrel() || !Version::V1.has_abi(header.abi),
-        Version::V3 => true,
+    match header.version.cmp(&Version::V2) {
+        Ordering::Less => false,
+        Ordering::Equal => header.flags.func_start_pcrel() || !Version::V1.has_abi(header.abi),
+        Ordering::Greater => true,
     }
 }
 

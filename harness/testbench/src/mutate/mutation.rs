@@ -213,7 +213,7 @@ fn edit_function(function: &mut Function, edit: Edit, version: Version, abi: Abi
         Edit::RepSize(size) => function.rep_size = Some(size),
         Edit::PauthKey(key) => function.pauth_key = key,
         Edit::Signal(signal) => function.signal = signal,
-        Edit::Outermost if version == Version::V3 && function.fde_type == FdeType::Default => {
+        Edit::Outermost if version.marks_outermost_functions() && function.fde_type == FdeType::Default => {
             function.rows.clear();
         }
         Edit::Outermost => {
@@ -285,16 +285,21 @@ impl List<'_> {
         let mut add = |operator, edit| {
             self.mutations.push(Mutation { operator, function: None, row: None, edit });
         };
-        for version in (1..=4).filter(|version| *version != self.section.version.number()) {
+        // Those that there are, and one that there is not.
+        let unknown = Version::LATEST.number() + 1;
+        let versions = Version::ALL.into_iter().map(Version::number).chain([unknown]);
+        for version in versions.filter(|version| *version != self.section.version.number()) {
             add(Operator::Version, Edit::Header(Field::Version(version)));
         }
         add(Operator::ByteOrder, Edit::Header(Field::Magic));
         let id = self.section.abi.id();
         // Those of the same architecture, and those of others.
-        for abi in (1..=4).filter(|abi| *abi != id) {
+        let mut abis = Abi::ALL.map(Abi::id);
+        abis.sort_unstable();
+        for abi in abis.into_iter().filter(|abi| *abi != id) {
             add(Operator::ByteOrder, Edit::Header(Field::Abi(abi)));
         }
-        if self.section.version != Version::V1 {
+        if self.section.version.has_pcrel_starts() {
             add(Operator::StartReference, Edit::Header(Field::Pcrel));
         }
         let others = |offset: Option<i8>| {
@@ -326,12 +331,11 @@ impl List<'_> {
         for start in [code.before(function.start), code.behind(function.start)].into_iter().flatten() {
             add(Operator::FdeStart, Edit::Start(start));
         }
-        let (other, rep_size) = match (function.pc_type, version) {
-            (PcType::Mask, Version::V1) => (PcType::Inc, None),
-            (PcType::Mask, _) => (PcType::Inc, Some(0)),
-            (PcType::Inc, Version::V1) => (PcType::Mask, None),
-            (PcType::Inc, _) => (PcType::Mask, Some(16)),
+        let (other, rep_size) = match function.pc_type {
+            PcType::Mask => (PcType::Inc, 0),
+            PcType::Inc => (PcType::Mask, 16),
         };
+        let rep_size = version.has_rep_size().then_some(rep_size);
         add(Operator::PcType, Edit::PcType(other, rep_size));
         if let (PcType::Mask, Some(size)) = (function.pc_type, function.rep_size) {
             for size in [Some(size / 2), size.checked_mul(2)].into_iter().flatten() {
@@ -343,15 +347,15 @@ impl List<'_> {
             add(Operator::PauthKey, Edit::PauthKey(other));
         }
         let is_outermost = match &function.rows[..] {
-            [] => version == Version::V3 && function.fde_type == FdeType::Default,
+            [] => version.marks_outermost_functions() && function.fde_type == FdeType::Default,
             rows => rows.iter().any(Row::is_outermost),
         };
         if is_outermost {
             add(Operator::OutermostRemoved, Edit::NotOutermost);
-        } else if version != Version::V1 {
+        } else if version.marks_outermost_rows() {
             add(Operator::OutermostAdded, Edit::Outermost);
         }
-        if version == Version::V3 {
+        if version.marks_signal_frames() {
             add(Operator::Signal, Edit::Signal(!function.signal));
         }
     }
