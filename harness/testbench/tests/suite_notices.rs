@@ -789,7 +789,7 @@ fn overwritten_with(traces: Traces) -> (Examination, Option<String>) {
     let look = Look { traces, ..Look::default() };
     let mut unwinder = sframe_unwinder(&target);
     let examination = examine(&target, &mut *unwinder, &look, &Options::default()).expect("a machine");
-    let reason = broken_reason(&examination, &target, 0);
+    let reason = broken_reason(&examination, &target, 0).map(|reason| reason.to_string());
     (examination, reason)
 }
 

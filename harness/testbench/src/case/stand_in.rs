@@ -96,8 +96,8 @@ fn leave_out(spec: &mut Spec, facts: &BuildFacts<'_>, target: &Target<'_>) -> Ve
             left_out.push(format!("`{location}` has no size"));
             false
         }
-        Err((message, _)) => {
-            left_out.push(message);
+        Err(error) => {
+            left_out.push(error.to_string());
             false
         }
     };

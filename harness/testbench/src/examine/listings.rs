@@ -45,13 +45,26 @@ const LEVEL: u8 = 3;
 pub struct Listing(String);
 
 /// Why a listing can't be unpacked: somebody else has written it, or changed it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the listing of {case} can't be read: {why}")]
+#[derive(Debug, thiserror::Error)]
+#[error("the listing of {case} can't be read: {fault}")]
 pub struct ListingError {
     /// The case.
     case: String,
     /// What is wrong with it.
-    why: String,
+    fault: ListingFault,
+}
+
+/// What is wrong with a listing.
+#[derive(Debug, thiserror::Error)]
+enum ListingFault {
+    #[error(transparent)]
+    Base64(#[from] base64::DecodeError),
+    #[error("{0}")]
+    Deflate(miniz_oxide::inflate::DecompressError),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("it names what it doesn't have")]
+    Dangling,
 }
 
 /// The listings of all cases. They take each other's numbers: the page is the
@@ -223,11 +236,10 @@ impl Listing {
         Ok(Self(STANDARD.encode(compress_to_vec_zlib(&json, LEVEL))))
     }
 
-    fn unpack(&self) -> Result<Content, String> {
-        let packed = STANDARD.decode(&self.0).map_err(|error| error.to_string())?;
-        let json =
-            decompress_to_vec_zlib_with_limit(&packed, MOST_BYTES).map_err(|error| error.to_string())?;
-        serde_json::from_slice(&json).map_err(|error| error.to_string())
+    fn unpack(&self) -> Result<Content, ListingFault> {
+        let packed = STANDARD.decode(&self.0)?;
+        let json = decompress_to_vec_zlib_with_limit(&packed, MOST_BYTES).map_err(ListingFault::Deflate)?;
+        Ok(serde_json::from_slice(&json)?)
     }
 }
 
@@ -237,9 +249,9 @@ impl Listings {
     /// # Errors
     /// It is none.
     pub fn add(&mut self, case: &str, listing: &Listing) -> Result<(), ListingError> {
-        let error = |why: String| ListingError { case: case.to_owned(), why };
+        let error = |fault| ListingError { case: case.to_owned(), fault };
         let content = listing.unpack().map_err(error)?;
-        self.pool.take(case, content).ok_or_else(|| error("it names what it doesn't have".to_owned()))
+        self.pool.take(case, content).ok_or_else(|| error(ListingFault::Dangling))
     }
 
     /// The listings of cases, in their order, as far as there are any.
@@ -666,7 +678,9 @@ mod tests {
                    "left_out":[],"lines":[]}}"#
             )
         };
-        let add = |listing: &Listing| Listings::default().add("case", listing).map_err(|error| error.why);
+        let add = |listing: &Listing| {
+            Listings::default().add("case", listing).map_err(|error| error.fault.to_string())
+        };
         assert_eq!(add(&packed(&content(0, "[1,1]"))), Ok(()));
         for changed in [content(7, "[1,1]"), content(0, "[1,7]"), content(0, "[1,1,1]")] {
             assert_eq!(add(&packed(&changed)), Err("it names what it doesn't have".to_owned()));

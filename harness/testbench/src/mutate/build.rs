@@ -33,11 +33,11 @@ struct MutatedSection<'t> {
 }
 
 impl<'t> MutatedSection<'t> {
-    fn all_of(target: &'t Target<'_>) -> Result<Vec<Self>, String> {
+    fn all_of(target: &'t Target<'_>) -> Result<Vec<Self>, sframe_engine::Error> {
         let mut subjects = Vec::new();
         for (module, of) in target.modules.iter().enumerate() {
             let (Some(section), Some(sframe)) = (&of.section, of.subject.sframe) else { continue };
-            let owned = write::Section::from_read(section).map_err(|error| error.to_string())?;
+            let owned = write::Section::from_read(section)?;
             let code = of.code();
             let mutations = mutations(&owned, code);
             subjects.push(Self { module, section: owned, original: sframe.data, code, mutations });
@@ -136,7 +136,8 @@ fn open<'a>(build: &str, files: &'a Files) -> Result<Target<'a>, MutateError> {
 }
 
 fn subjects<'t>(build: &str, target: &'t Target<'_>) -> Result<Vec<MutatedSection<'t>>, MutateError> {
-    MutatedSection::all_of(target).map_err(|reason| MutateError::Build { build: build.to_owned(), reason })
+    MutatedSection::all_of(target)
+        .map_err(|error| MutateError::Build { build: build.to_owned(), reason: error.to_string() })
 }
 
 /// The cases of a build, tried on its mutants.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 
 use super::RunIdentity;
-use crate::case::{CaseReport, Outcome, SignalCounts};
+use crate::case::{BrokenReason, BrokenRun, CaseReport, Outcome, SignalCounts};
 use crate::examine::coverage::UnexercisedRow;
 use crate::examine::{Examination, WalkEnds};
 use crate::external::{Shown, UnwinderReport};
@@ -276,17 +276,22 @@ pub struct CheckSummary {
 impl CheckReport {
     /// The document of a check of an unwinder in a process of its own.
     #[must_use]
-    pub fn of_unwinder(file: String, target: &Target<'_>, shown: Shown, broken: Option<String>) -> Self {
+    pub fn of_unwinder(file: String, target: &Target<'_>, shown: Shown, broken: Option<BrokenRun>) -> Self {
         let Shown { mut examination, report, shared, findings, error } = shown;
         report.count_instead(&mut examination);
         examination.findings = shared.into_iter().chain(findings).collect();
-        let broken = broken.or_else(|| Some(error?.to_string()));
+        let broken = broken.map(BrokenReason::from).or_else(|| error.map(BrokenReason::from));
         Self { unwinder: Some(report), ..Self::new(file, target, examination, broken) }
     }
 
     /// The document of a check. `broken` is why the run is worth nothing beyond its findings.
     #[must_use]
-    pub fn new(file: String, target: &Target<'_>, examination: Examination, broken: Option<String>) -> Self {
+    pub fn new(
+        file: String,
+        target: &Target<'_>,
+        examination: Examination,
+        broken: Option<BrokenReason>,
+    ) -> Self {
         let named = |(verdict, count): (&Verdict, &u64)| (verdict.to_string(), *count);
         let mut verdicts: BTreeMap<String, u64> = examination.findings_omitted.iter().map(named).collect();
         for finding in &examination.findings {
@@ -299,7 +304,7 @@ impl CheckReport {
             libraries: target.modules.iter().filter_map(|module| module.name.clone()).collect(),
             abi: target.executable().image.cpu.abi,
             sframe_version: target.sframe_version(),
-            broken,
+            broken: broken.map(|reason| reason.to_string()),
             unwinder: None,
             summary: CheckSummary {
                 instructions: examination.instructions,

@@ -58,6 +58,51 @@ impl Traces {
     }
 }
 
+/// A trace of the calls that says something else than the call stack.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the call stack and the trace `{trace}` disagree at {pc:#x}: {difference}")]
+pub struct TraceConflict {
+    /// The trace.
+    pub trace: Trace,
+    /// The instruction before which they were compared; its loaded address.
+    pub pc: u64,
+    /// What they say.
+    pub difference: TraceDifference,
+}
+
+/// What a trace of the calls says, and the call stack.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceDifference {
+    /// A word on the stack is not what the call stack says.
+    #[error("for frame {frame} there should be {expected:#x} at {address:#x}, and there is {}", word(*found))]
+    Word {
+        /// The frame, from the innermost one on.
+        frame: usize,
+        /// The word's address.
+        address: u64,
+        /// What the call stack says.
+        expected: u64,
+        /// What is there; none where nothing is mapped.
+        found: Option<u64>,
+    },
+    /// The program has recorded other functions than those of the call stack.
+    #[error("the program has recorded [{}], and on the call stack are [{}]", list(recorded), list(active))]
+    Path {
+        /// The functions that it has recorded.
+        recorded: Vec<u64>,
+        /// Those of the call stack that record themselves.
+        active: Vec<u64>,
+    },
+}
+
+fn word(found: Option<u64>) -> String {
+    found.map_or_else(|| "nothing".to_owned(), |found| format!("{found:#x}"))
+}
+
+fn list(addresses: &[u64]) -> String {
+    addresses.iter().map(|address| format!("{address:#x}")).collect::<Vec<_>>().join(", ")
+}
+
 /// How often the call stack was compared with which trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(from = "BTreeMap<Trace, u64>", into = "BTreeMap<Trace, u64>")]
@@ -170,7 +215,7 @@ impl CrossCheck {
         moment: &Moment<'_>,
         stores: &LastStores,
         target: &Target<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), TraceConflict> {
         let records = moment.call_stack.records();
         // The innermost record's callee is still arranging its frame.
         let inner = records.len().saturating_sub(1);
@@ -180,7 +225,7 @@ impl CrossCheck {
             if let Err(mismatch) = self.compare(record, next, self.checked, moment.memory)
                 && !mismatch.is_replaced(record, stores, target)
             {
-                return Err(mismatch.describe(moment));
+                return Err(mismatch.at(moment));
             }
             self.checked += 1;
         }
@@ -190,7 +235,7 @@ impl CrossCheck {
             && moment.fp != top.caller_fp
         {
             self.frame_record(top, moment.fp, inner, moment.memory)
-                .map_err(|mismatch| mismatch.describe(moment))?;
+                .map_err(|mismatch| mismatch.at(moment))?;
         }
         match &mut self.path {
             Some(path) => path.compare(moment, &mut self.counts),
@@ -267,18 +312,11 @@ impl Mismatch {
             && stored.and_then(|store| at(store.pc)).is_some_and(|instruction| !instruction.calls)
     }
 
-    fn describe(&self, moment: &Moment<'_>) -> String {
-        let Self { trace, record, address, expected, found } = self;
-        let found = match found {
-            Some(found) => format!("{found:#x}"),
-            None => "nothing".to_owned(),
-        };
+    fn at(&self, moment: &Moment<'_>) -> TraceConflict {
+        let Self { trace, record, address, expected, found } = *self;
         let frame = moment.call_stack.records().len() - record;
-        format!(
-            "the call stack and the trace `{trace}` disagree at {:#x}: for frame {frame} there should be \
-             {expected:#x} at {address:#x}, and there is {found}",
-            moment.pc
-        )
+        let difference = TraceDifference::Word { frame, address, expected, found };
+        TraceConflict { trace, pc: moment.pc, difference }
     }
 }
 
@@ -305,7 +343,7 @@ impl RecordedPath {
         Self { pointer, functions: FxHashSet::default(), active: Vec::new(), recorded: Vec::new() }
     }
 
-    fn compare(&mut self, moment: &Moment<'_>, counts: &mut TraceCounts) -> Result<(), String> {
+    fn compare(&mut self, moment: &Moment<'_>, counts: &mut TraceCounts) -> Result<(), TraceConflict> {
         let Some(path) = moment.memory.read_u64(self.pointer).filter(|path| *path != 0) else {
             return Ok(());
         };
@@ -323,17 +361,11 @@ impl RecordedPath {
         if self.agrees(moment.call_stack.bottom()) {
             return Ok(());
         }
-        let hex = |addresses: &mut dyn Iterator<Item = u64>| -> String {
-            addresses.map(|address| format!("{address:#x}")).collect::<Vec<_>>().join(", ")
+        let difference = TraceDifference::Path {
+            recorded: self.recorded.clone(),
+            active: self.active.iter().map(|(function, _)| *function).collect(),
         };
-        Err(format!(
-            "the call stack and the trace `{}` disagree at {:#x}: the program has recorded [{}], and on the \
-             call stack are [{}]",
-            Trace::RecordedPath,
-            moment.pc,
-            hex(&mut self.recorded.iter().copied()),
-            hex(&mut self.active.iter().map(|(function, _)| *function)),
-        ))
+        Err(TraceConflict { trace: Trace::RecordedPath, pc: moment.pc, difference })
     }
 
     fn list_active(&mut self, call_stack: &CallStack) {
