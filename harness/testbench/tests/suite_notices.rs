@@ -247,7 +247,7 @@ fn assert_luck_with_fp(id: &str, function: &str, start: u32, fp: Recovery, luck:
     let written = {
         let target = Target::open(&bytes).expect("a target");
         let section = section_of(&target);
-        let at = target.addresses_of(function)[0];
+        let at = target.addresses_of(function)[0].0;
         let mut owned = sframe_engine::write::Section::from_read(&section).expect("a sound section");
         let mut functions = owned.functions.iter_mut();
         let of = functions.find(|of| of.start == at).expect("an FDE");
@@ -855,7 +855,7 @@ fn rows_that_are_wrong_about_the_signature_are_found() {
         let (rows, start) = {
             let bytes = build(id);
             let target = Target::open(&bytes).expect("a target");
-            let start = target.addresses_of("descend")[0];
+            let start = target.addresses_of("descend")[0].0;
             let fde = target.sections.lookup_fde(InstructionPointer(start));
             let fde = fde.expect("a sound section").expect("an FDE");
             assert_eq!(fde.fre_type.width(), 1);

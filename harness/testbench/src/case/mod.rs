@@ -26,8 +26,8 @@ use crate::examine::{Breakpoint, Examination, Look, Probe, Signals, WalkEnds, ex
 use crate::external::{External, ExternalError, Shown};
 use crate::finding::{Address, Finding};
 use crate::spec::{BuildFacts, Known, Location, Spec, Stop, Verdict};
-use crate::target::Target;
 use crate::target::files::Files;
+use crate::target::{Linked, Loaded, Target};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::{TraceCounts, Traces};
 use crate::unwind::MakeUnwinder;
@@ -330,7 +330,7 @@ impl Case<'_> {
             .map(|(index, stop)| {
                 let pc = resolve(&stop.at, target)
                     .map_err(|error| self.misplaced(&["stops", &index.to_string(), "at"], &error))?;
-                Ok(Breakpoint { pc, hit: stop.hit.get() })
+                Ok(Breakpoint { pc: pc.0, hit: stop.hit.get() })
             })
             .collect::<Result<Vec<_>, BrokenReason>>()?;
         let options = Options {
@@ -372,7 +372,7 @@ impl Case<'_> {
             .map(|(index, signal)| {
                 let mut ranges = Vec::new();
                 if let Some(location) = &signal.at {
-                    let pc = resolve(location, target).map_err(|error| wrong(index, "at", &error))?;
+                    let Loaded(pc) = resolve(location, target).map_err(|error| wrong(index, "at", &error))?;
                     ranges.push(pc..pc + 1);
                 }
                 for function in signal.during.iter().flatten() {
@@ -415,7 +415,7 @@ impl Case<'_> {
                 let ended_at = arrival.1.as_ref().map_or(*pc, |arrival| arrival.ended_at);
                 findings.extend(judge_stop(stop, arrival).into_iter().map(|finding| {
                     let is_end = matches!(finding.verdict, Verdict::NoFde | Verdict::WrongEnd);
-                    finding.at(if is_end { ended_at } else { *pc }, target)
+                    finding.at(Loaded(if is_end { ended_at } else { *pc }), target)
                 }));
             }
             for ((_, signal), deliveries) in self.spec.signals_for(&self.facts()).zip(&examination.deliveries)
@@ -427,7 +427,7 @@ impl Case<'_> {
             for (end, finding) in judge_ends(self.spec.ends_for(&self.facts()), &examination.walk_ends) {
                 let place = examination.end_places.get(&end);
                 findings.push(match place {
-                    Some(address) => finding.at(*address, target),
+                    Some(address) => finding.at(Loaded(*address), target),
                     None => finding,
                 });
             }
@@ -515,7 +515,7 @@ pub fn spec_name(source: &Source) -> &str {
 }
 
 /// The loaded address of a location.
-pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<u64, NoSuchPlace> {
+pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<Loaded, NoSuchPlace> {
     match at {
         Location::Symbol { name, offset } => {
             let addresses = target.addresses_of(name);
@@ -527,7 +527,7 @@ pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<u64, NoSuchP
                 let close = suggest::closest(name, names).map(str::to_owned);
                 return Err(NoSuchPlace::NoSymbol { name: name.clone(), close });
             };
-            Ok(address.wrapping_add(*offset))
+            Ok(Loaded(address.0.wrapping_add(*offset)))
         }
         Location::Line { file, line } => {
             let mut without_table = None;
@@ -535,7 +535,7 @@ pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<u64, NoSuchP
                 match module.subject.lines() {
                     Ok(lines) => {
                         if let Some(address) = lines.address_of(file, line.get()) {
-                            return Ok(address.wrapping_add(module.image.bias));
+                            return Ok(module.loaded(Linked(address)));
                         }
                     }
                     Err(error) => without_table = Some(error),

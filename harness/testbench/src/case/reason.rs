@@ -10,7 +10,7 @@ use crate::corpus;
 use crate::examine::{BrokenDelivery, Examination};
 use crate::external::{ExternalError, Fault};
 use crate::spec::Location;
-use crate::target::{Target, TargetError};
+use crate::target::{Loaded, Target, TargetError};
 use crate::truth::cross_check::TraceConflict;
 use crate::yaml;
 
@@ -167,7 +167,7 @@ pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status
             | Broken::Exception { pc, .. }
             | Broken::SystemCall { pc, .. }
             | Broken::Halted { pc } => {
-                BrokenRun::At { broken: broken.clone(), place: target.place(*pc).to_string() }
+                BrokenRun::At { broken: broken.clone(), place: target.place(Loaded(*pc)).to_string() }
             }
             _ => BrokenRun::Machine(broken.clone()),
         }),

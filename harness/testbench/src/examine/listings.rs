@@ -21,7 +21,7 @@ use crate::examine::Examination;
 use crate::examine::observed::Observed;
 use crate::finding::Finding;
 use crate::spec::Verdict;
-use crate::target::{Module, Target};
+use crate::target::{Linked, Loaded, Module, Target};
 use sframe_inspect::cfi::CfiRow;
 use sframe_inspect::instructions::Instruction;
 
@@ -486,11 +486,11 @@ impl<'r, 'a> Reader<'r, 'a> {
         let mut function = None;
         let mut row_counts = self.row_counts();
         for (loaded, instruction) in module.code().iter() {
-            let plain = loaded.wrapping_sub(module.image.bias);
+            let Linked(plain) = module.linked(Loaded(loaded));
             let symbol = module.subject.symbols.at(plain);
             let fde = self.target.sections.lookup_fde(InstructionPointer(loaded)).ok().flatten();
             let start = symbol.map(|(_, offset)| plain - offset);
-            let start = start.or_else(|| Some(fde.as_ref()?.start.wrapping_sub(module.image.bias)));
+            let start = start.or_else(|| Some(module.linked(Loaded(fde.as_ref()?.start)).0));
             let is_observed = self.seen(loaded).is_some();
             // Between functions there is padding.
             if start.is_none() && !is_observed {
@@ -542,8 +542,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     fn line(&mut self, draft: &mut Draft<'r>, last: &mut Last, loaded: u64, instruction: &Instruction) {
         let line = u32::try_from(draft.code.len()).unwrap_or(u32::MAX);
-        let bias = self.module.image.bias;
-        let plain = loaded.wrapping_sub(bias);
+        let Linked(plain) = self.module.linked(Loaded(loaded));
         let end = plain.saturating_add(instruction.len);
         draft.code.push((u32::try_from(instruction.len).unwrap_or(u32::MAX), self.named(instruction)));
 
@@ -600,7 +599,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let digits = text[at + 2..].bytes().take_while(u8::is_ascii_hexdigit).count();
         let behind = at + 2 + digits;
         let Ok(loaded) = u64::from_str_radix(&text[at + 2..behind], 16) else { return text.to_owned() };
-        let address = loaded.wrapping_sub(self.module.image.bias);
+        let Linked(address) = self.module.linked(Loaded(loaded));
         if !self.code.iter().any(|code| code.contains(&address)) {
             return text.to_owned();
         }

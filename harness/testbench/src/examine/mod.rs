@@ -21,7 +21,7 @@ use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::observed::{Observed, TrueFrame};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
-use crate::target::Target;
+use crate::target::{Loaded, Target};
 use crate::triage::Findings;
 use crate::triage::{Layouts, Scene};
 use crate::truth::control_flow::Features;
@@ -439,7 +439,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             depth: 0,
             last_pc: 0,
             image: 0..0,
-            functions: target.functions().collect(),
+            functions: target.functions().map(|start| start.0).collect(),
             features: Features::default(),
             findings: Findings::default(),
             layouts: RefCell::default(),
@@ -496,7 +496,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 };
                 deliveries.broken = fault.map(|fault| BrokenDelivery {
                     signal: signals.signal,
-                    place: self.target.place(pc).to_string(),
+                    place: self.target.place(Loaded(pc)).to_string(),
                     arrival: hit,
                     fault,
                 });
@@ -548,7 +548,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.features.count(Feature::TailCalls);
         }
         if !self.image.contains(&moment.pc)
-            && let Some(module) = self.target.module_at(moment.pc)
+            && let Some(module) = self.target.module_at(Loaded(moment.pc))
         {
             if !self.image.is_empty() {
                 self.features.count(Feature::ImageCrossings);
@@ -625,7 +625,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     /// Whether a function has been entered by a jump from another one.
     fn is_tail_call(&self, moment: &Moment<'_>) -> bool {
         let stands = moment.call_stack.kept() == moment.call_stack.records().len();
-        let (from, to) = (self.target.place(self.last_pc), self.target.place(moment.pc));
+        let (from, to) = (self.target.place(Loaded(self.last_pc)), self.target.place(Loaded(moment.pc)));
         let is_stub = |name: &str| name.ends_with("plt") || name.starts_with('[');
         stands && from.function.is_some_and(|name| !is_stub(name)) && from.function != to.function
     }
@@ -646,7 +646,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             *hits = hits.saturating_add(1);
             if *hits == self.look.breakpoints[index].hit {
                 let truth = Truth::of(moment);
-                let names = truth.addresses().map(|address| self.target.frame_name(address.get()));
+                let names = truth.addresses().map(|address| self.target.frame_name(address));
                 let last = end.frame().unwrap_or(moment.call_stack.depth() - 1);
                 let ended_at = truth.address(last).get();
                 *arrival = Some(Arrival { frames: names.collect(), end, ended_at });
@@ -659,7 +659,7 @@ impl Observer for Examiner<'_, '_, '_> {
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
         let target = self.target;
         let written = self.written.entry(moment.pc);
-        let written = written.or_insert_with(|| Written::at(target.module_at(moment.pc), moment.pc));
+        let written = written.or_insert_with(|| Written::at(target.module_at(Loaded(moment.pc)), moment.pc));
         self.stores.instruction(moment.time, moment.pc, *written);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);
         self.findings.follow(moment, self.target.executable().subject.abi());

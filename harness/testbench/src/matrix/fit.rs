@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::case::stand_in::StandIn;
 use crate::corpus::Build;
 use crate::spec::Spec;
-use crate::target::Target;
+use crate::target::{Linked, Target};
 use crate::yaml::Source;
 
 /// A spec for a build of another toolchain.
@@ -68,7 +68,7 @@ fn functions_of(target: &Target<'_>) -> BTreeMap<String, bool> {
     for module in &target.modules {
         for name in module.subject.symbols.names() {
             let is_described = module.subject.symbols.addresses_of(name).into_iter().any(|address| {
-                let pc = InstructionPointer(address.wrapping_add(module.image.bias));
+                let pc = InstructionPointer::from(module.loaded(Linked(address)));
                 target.sections.lookup_fde(pc).is_ok_and(|fde| fde.is_some())
             });
             *functions.entry(base_name(name).to_owned()).or_insert(false) |= is_described;

@@ -16,8 +16,8 @@ use crate::compare::Truth;
 use crate::examine::Probe;
 use crate::finding::{Address, FindingRow};
 use crate::spec::Verdict;
-use crate::target::Target;
 use crate::target::files::Files;
+use crate::target::{Loaded, Target};
 use crate::unwind::{Viewpoint, sframe_unwinder};
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::text::with_causes;
@@ -272,9 +272,9 @@ impl<'t> Attempt<'t> {
         let Mutant { subject, mutation, .. } = mutant;
         let function = mutation.function.and_then(|index| subject.section.functions.get(index));
         let row = function.and_then(|function| function.rows.get(mutation.row?));
-        let place = function.map(|function| self.target.place(function.start));
+        let place = function.map(|function| self.target.place(Loaded(function.start)));
         let name = place
-            .map(|place| place.function.map_or_else(|| Address(place.address).to_string(), str::to_owned));
+            .map(|place| place.function.map_or_else(|| Address(place.address.0).to_string(), str::to_owned));
         let range = function.map(|function| {
             let (start, end) = row.map_or((0, function.size), |row| (row.start, row.end));
             function.start + u64::from(start)..function.start + u64::from(end)

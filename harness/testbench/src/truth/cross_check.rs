@@ -13,7 +13,7 @@ use sframe_engine::{Abi, PauthMask};
 use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
 
 use crate::spec::Trace;
-use crate::target::Target;
+use crate::target::{Loaded, Target};
 use crate::truth::stores::LastStores;
 
 /// The traces that a program leaves, as far as its file does not tell.
@@ -168,7 +168,8 @@ struct Mismatch {
 
 impl CrossCheck {
     pub(crate) fn new(target: &Target<'_>, traces: Traces) -> Self {
-        let pointer = target.address_of_object("bench_path").filter(|_| traces.recorded_path);
+        let pointer =
+            target.address_of_object("bench_path").filter(|_| traces.recorded_path).map(|pointer| pointer.0);
         Self {
             traces,
             pauth: PauthMask::for_address_bits(target.executable().image.cpu.address_bits),
@@ -305,7 +306,7 @@ impl Mismatch {
     /// Whether the program itself has put another return address in place of that
     /// of the call: code by which exceptions land somewhere else does so.
     fn is_replaced(&self, call: &Record, stores: &LastStores, target: &Target<'_>) -> bool {
-        let at = |address| target.module_at(address)?.instruction(address);
+        let at = |address| target.module_at(Loaded(address))?.instruction(Loaded(address));
         let stored = stores.last(self.address).filter(|store| store.time > call.since);
         self.trace == Trace::ReturnAddresses
             && self.found.is_some_and(|found| at(found).is_some())

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use rustc_hash::FxHashMap;
 use sframe_machine::{CallStack, Record};
 
-use crate::target::Module;
+use crate::target::{Loaded, Module};
 use sframe_inspect::instructions::Instruction;
 
 /// The store that a word has its value from.
@@ -45,10 +45,10 @@ impl Written {
 
     /// Of the instruction at an address; of any, where none is known.
     pub(crate) fn at(module: Option<&Module<'_>>, address: u64) -> Self {
-        let known = module.and_then(|module| Some((module, module.instruction(address)?)));
+        let known = module.and_then(|module| Some((module, module.instruction(Loaded(address))?)));
         let Some((module, instruction)) = known else { return Self::ANYTHING };
         let Instruction { calls, written, writes, read, copies, loads, constant, .. } = instruction;
-        let symbol = module.subject.symbols.at(address.wrapping_sub(module.image.bias));
+        let symbol = module.subject.symbols.at(module.linked(Loaded(address)).0);
         let function = symbol.map_or(0, |(_, offset)| address.wrapping_sub(offset));
         let restores = || !copies.sp && (loads || module.code().restores_fp(function, address, &instruction));
         let stored = Some(read).filter(|read| !copies.fp && !calls && (*read != 0 || constant));

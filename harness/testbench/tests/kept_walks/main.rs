@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use sframe_machine::{AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment, Options, S390X};
 use sframe_testbench::examine::{Breakpoint, Examination, Look, examine};
 use sframe_testbench::spec::Verdict;
-use sframe_testbench::target::Target;
+use sframe_testbench::target::{Loaded, Target};
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
 
 /// Runs a program with kept walks, and again with whole ones. All that is
@@ -18,7 +18,7 @@ use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
 fn examine_both_ways(name: &str, target: &Target<'_>, options: &Options) -> Examination {
     let names = target.executable().subject.symbols.names();
     let functions = names.flat_map(|name| target.addresses_of(name));
-    let breakpoints = functions.map(|pc| Breakpoint { pc, hit: 2 }).collect();
+    let breakpoints = functions.map(|Loaded(pc)| Breakpoint { pc, hit: 2 }).collect();
     let look = Look { breakpoints, ..Look::default() };
     let unwinder =
         || SframeUnwinder::new(target.sections.clone(), target.executable().image.cpu.address_bits);
