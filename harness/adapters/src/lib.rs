@@ -20,11 +20,7 @@ pub struct Roles {
 /// The roles of an ABI's registers.
 #[must_use]
 pub fn roles(abi: Abi) -> Roles {
-    match abi {
-        Abi::Amd64 => Roles { sp: 7, fp: 6, ra: 16 },
-        Abi::Aarch64 | Abi::Aarch64Be => Roles { sp: 31, fp: 29, ra: 30 },
-        Abi::S390x => Roles { sp: 15, fp: 11, ra: 14 },
-    }
+    Roles { sp: abi.sp().0, fp: abi.fp().0, ra: abi.ra_column().0 }
 }
 
 /// A register at a stop.
@@ -36,13 +32,11 @@ pub fn register(stop: &Stop, number: u32) -> u64 {
 /// An address without its authentication code (AArch64).
 #[must_use]
 pub fn strip(open: &Open, address: u64) -> u64 {
-    match open.abi {
-        Abi::Aarch64 | Abi::Aarch64Be if open.address_bits < 64 => {
-            let mask = u64::MAX << open.address_bits;
-            if address & (1 << 55) == 0 { address & !mask } else { address | mask }
-        }
-        _ => address,
+    if !open.abi.signs_return_addresses() || open.address_bits >= 64 {
+        return address;
     }
+    let mask = u64::MAX << open.address_bits;
+    if address & (1 << 55) == 0 { address & !mask } else { address | mask }
 }
 
 /// A frame with known PC, CFA and FP.

@@ -1,15 +1,18 @@
 //! What differs between the ABIs.
 
+use core::cmp::Ordering;
 use core::fmt;
+use core::str::FromStr;
 
 use crate::constants::{
     SFRAME_ABI_AARCH64_ENDIAN_BIG, SFRAME_ABI_AARCH64_ENDIAN_LITTLE, SFRAME_ABI_AMD64_ENDIAN_LITTLE,
-    SFRAME_ABI_S390X_ENDIAN_BIG, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT,
+    SFRAME_ABI_S390X_ENDIAN_BIG, SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT,
     SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR, SFRAME_S390X_SP_VAL_OFFSET,
 };
 
 /// The order of the bytes of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum ByteOrder {
     /// Least significant byte first.
     Little,
@@ -27,16 +30,24 @@ impl fmt::Display for DwarfRegister {
     }
 }
 
-/// The ABIs that SFrame supports (2.2.1).
+/// An ABI for which SFrame is defined (2.2.1).
+///
+/// They are ordered by name, as listings of files are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(description = "An ABI for which SFrame is defined and programs are built.")
+)]
 pub enum Abi {
-    /// AMD64, little endian.
+    /// x86-64, System V.
     Amd64,
     /// AArch64, little endian.
     Aarch64,
     /// AArch64, big endian.
     Aarch64Be,
-    /// s390x, big endian.
+    /// IBM Z, 64 bit.
     S390x,
 }
 
@@ -88,6 +99,23 @@ impl Abi {
         }
     }
 
+    /// Whether data is big endian.
+    #[must_use]
+    pub const fn is_big_endian(self) -> bool {
+        matches!(self.byte_order(), ByteOrder::Big)
+    }
+
+    /// The ABI of the same processor with data of that byte order.
+    #[must_use]
+    pub const fn with_byte_order(self, order: ByteOrder) -> Option<Self> {
+        match (self, order) {
+            (Self::Aarch64 | Self::Aarch64Be, ByteOrder::Little) => Some(Self::Aarch64),
+            (Self::Aarch64 | Self::Aarch64Be, ByteOrder::Big) => Some(Self::Aarch64Be),
+            (Self::Amd64, ByteOrder::Little) | (Self::S390x, ByteOrder::Big) => Some(self),
+            (Self::Amd64, ByteOrder::Big) | (Self::S390x, ByteOrder::Little) => None,
+        }
+    }
+
     /// The stack pointer: rsp, sp, or r15.
     #[must_use]
     pub const fn sp(self) -> DwarfRegister {
@@ -119,33 +147,209 @@ impl Abi {
         }
     }
 
-    /// Returns the caller's SP at the call, given the CFA: on s390x the CFA is 160 bytes above
-    /// it (3.1.3), elsewhere they are the same.
+    /// Whether a call leaves its return address in a register, and not on the stack.
     #[must_use]
-    pub const fn sp_from_cfa(self, cfa: u64) -> u64 {
+    pub const fn has_link_register(self) -> bool {
+        self.ra().is_some()
+    }
+
+    /// The return address's fixed offset from the CFA, in bytes, where a call
+    /// pushes it (3.1.1).
+    #[must_use]
+    pub const fn fixed_ra_offset(self) -> Option<i8> {
         match self {
-            Self::S390x => cfa.wrapping_add_signed(SFRAME_S390X_SP_VAL_OFFSET),
-            _ => cfa,
+            Self::Amd64 => Some(-8),
+            Self::Aarch64 | Self::Aarch64Be | Self::S390x => None,
         }
     }
 
-    /// Returns the CFA offset in bytes, given the data word that holds it: s390x stores it
-    /// adjusted and scaled (3.1.3). Scaled offsets can exceed 32 bits.
-    ///
-    /// The text specifies this for default FDEs only; GNU as stores the CFA offset of flex rows
-    /// the same way, whatever their base register.
-    pub(crate) const fn decode_cfa_offset(self, word: i32) -> i64 {
+    /// The CFA as an offset from SP when a function is entered, in bytes.
+    #[must_use]
+    pub const fn cfa_offset_at_entry(self) -> i64 {
         match self {
-            Self::S390x => {
-                word as i64 * SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR - SFRAME_S390X_CFA_OFFSET_ADJUSTMENT
-            }
-            _ => word as i64,
+            Self::Amd64 => 8,
+            Self::Aarch64 | Self::Aarch64Be => 0,
+            Self::S390x => -SFRAME_S390X_SP_VAL_OFFSET,
         }
+    }
+
+    /// Whether functions can sign their return addresses, so that a row may say
+    /// that RA is mangled (3.1.2).
+    #[must_use]
+    pub const fn signs_return_addresses(self) -> bool {
+        match self {
+            Self::Aarch64 | Self::Aarch64Be => true,
+            Self::Amd64 | Self::S390x => false,
+        }
+    }
+
+    /// Whether functions save RA and FP in other registers as a matter of course (3.1.3).
+    #[must_use]
+    pub const fn saves_in_registers(self) -> bool {
+        match self {
+            Self::S390x => true,
+            Self::Amd64 | Self::Aarch64 | Self::Aarch64Be => false,
+        }
+    }
+
+    /// Whether SP, and not FP, points to the record of the caller: the backchain.
+    #[must_use]
+    pub const fn has_backchain(self) -> bool {
+        match self {
+            Self::S390x => true,
+            Self::Amd64 | Self::Aarch64 | Self::Aarch64Be => false,
+        }
+    }
+
+    /// The CFA as an offset from FP where FP points to a frame record, in bytes,
+    /// if the ABI fixes the record's place in the frame.
+    #[must_use]
+    pub const fn cfa_offset_from_frame_record(self) -> Option<u64> {
+        match self {
+            Self::Amd64 => Some(16),
+            Self::Aarch64 | Self::Aarch64Be | Self::S390x => None,
+        }
+    }
+
+    /// Bytes below SP that signal handlers leave alone.
+    #[must_use]
+    pub const fn red_zone(self) -> i64 {
+        match self {
+            Self::Amd64 => 128,
+            Self::Aarch64 | Self::Aarch64Be | Self::S390x => 0,
+        }
+    }
+
+    /// The column of the return address in DWARF's tables of rules.
+    #[must_use]
+    pub const fn ra_column(self) -> DwarfRegister {
+        match self {
+            // No register has this number.
+            Self::Amd64 => DwarfRegister(16),
+            Self::Aarch64 | Self::Aarch64Be => DwarfRegister(30),
+            Self::S390x => DwarfRegister(14),
+        }
+    }
+
+    /// Whether the ABI gives a register this DWARF number.
+    #[must_use]
+    pub const fn has_register(self, register: DwarfRegister) -> bool {
+        let number = register.0;
+        match self {
+            // General, RA, xmm0-15, st and mm; r16-r31 of APX.
+            Self::Amd64 => number <= 48 || (number >= 130 && number <= 145),
+            // General with sp; v0-v31.
+            Self::Aarch64 | Self::Aarch64Be => number <= 31 || (number >= 64 && number <= 95),
+            // General and floating point.
+            Self::S390x => number <= 31,
+        }
+    }
+
+    /// The caller's SP at the call as an offset from the CFA, in bytes: on s390x
+    /// the CFA lies 160 bytes above it (3.1.3), elsewhere they are one.
+    #[must_use]
+    pub const fn sp_offset_from_cfa(self) -> i64 {
+        match self {
+            Self::S390x => SFRAME_S390X_SP_VAL_OFFSET,
+            Self::Amd64 | Self::Aarch64 | Self::Aarch64Be => 0,
+        }
+    }
+
+    /// The caller's SP at the call, from the CFA.
+    #[must_use]
+    pub const fn sp_from_cfa(self, cfa: u64) -> u64 {
+        cfa.wrapping_add_signed(self.sp_offset_from_cfa())
+    }
+
+    /// How CFA offsets are stored (3.1.3).
+    #[must_use]
+    pub const fn cfa_offset_scaling(self) -> Option<CfaOffsetScaling> {
+        match self {
+            Self::S390x => Some(CfaOffsetScaling {
+                adjustment: SFRAME_S390X_CFA_OFFSET_ADJUSTMENT,
+                factor: SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR,
+            }),
+            Self::Amd64 | Self::Aarch64 | Self::Aarch64Be => None,
+        }
+    }
+
+    /// A CFA offset in bytes from the data word that holds it. Scaled offsets
+    /// can exceed 32 bits.
+    ///
+    /// The text gives scaling for default FDEs only; GNU as stores the CFA
+    /// offset of flex rows the same way, whatever their base register.
+    pub(crate) const fn decode_cfa_offset(self, word: i32) -> i64 {
+        match self.cfa_offset_scaling() {
+            Some(scaling) => word as i64 * scaling.factor - scaling.adjustment,
+            None => word as i64,
+        }
+    }
+
+    /// The word of RA in a default row that stands for an RA which is not saved
+    /// (3.1.3).
+    pub(crate) const fn ra_padding(self) -> Option<i32> {
+        match self {
+            Self::S390x => Some(SFRAME_FRE_RA_OFFSET_INVALID),
+            Self::Amd64 | Self::Aarch64 | Self::Aarch64Be => None,
+        }
+    }
+
+    /// What the offsets of saved registers are multiples of, in bytes.
+    pub(crate) const fn slot_alignment(self) -> i64 {
+        match self {
+            Self::S390x => 8,
+            Self::Amd64 | Self::Aarch64 | Self::Aarch64Be => 1,
+        }
+    }
+}
+
+/// CFA offsets that are stored as `(offset + adjustment) / factor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CfaOffsetScaling {
+    /// In bytes.
+    pub adjustment: i64,
+    /// The offset is a multiple of it.
+    pub factor: i64,
+}
+
+impl Ord for Abi {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name().cmp(other.name())
+    }
+}
+
+impl PartialOrd for Abi {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 impl fmt::Display for Abi {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no ABI's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownAbi;
+
+impl fmt::Display for UnknownAbi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("unknown ABI; there are")?;
+        for (index, abi) in Abi::ALL.into_iter().enumerate() {
+            write!(f, "{} {abi}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for UnknownAbi {}
+
+impl FromStr for Abi {
+    type Err = UnknownAbi;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAbi> {
+        Self::ALL.into_iter().find(|abi| abi.name() == name).ok_or(UnknownAbi)
     }
 }

@@ -56,18 +56,20 @@ pub mod lint;
 mod read;
 mod rule;
 mod step;
+mod version;
 #[cfg(feature = "alloc")]
 pub mod write;
 
-pub use abi::{Abi, ByteOrder, DwarfRegister};
+pub use abi::{Abi, ByteOrder, CfaOffsetScaling, DwarfRegister, UnknownAbi};
 pub use address::{InstructionPointer, LookupAddress, Pc, ReturnAddress};
 pub use error::{Clause, Error, ErrorKind};
 pub use read::{
     DataWordSize, Fde, FdeType, Fdes, Flags, Found, Fre, FreType, Fres, Header, PauthKey, PcType, Rows,
-    Section, Version,
+    Section,
 };
 pub use rule::{Base, Recovery, RecoveryRule, Row};
 pub use step::{Caller, Frame, Mangled, Memory, PauthMask, Registers, Step, StepError, Tracked};
+pub use version::Version;
 
 /// Runs the examples of the front page as tests.
 #[cfg(doctest)]

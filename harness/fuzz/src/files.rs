@@ -75,7 +75,7 @@ pub fn load(data: &[u8]) {
         },
         Err(error) => assert_is_sentence(&error),
     }
-    let request = Request { version: Version::V3, byte_order: None, layout: Layout::default() };
+    let request = Request { version: Version::LATEST, byte_order: None, layout: Layout::default() };
     for converted in [request.convert(data), request.imply(data)] {
         let converted = match converted {
             Ok(converted) => converted,

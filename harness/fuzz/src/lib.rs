@@ -296,7 +296,7 @@ pub fn convert(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let Ok(owned) = write::Section::from_read(&section) else { return };
     let addresses = boundaries(&section);
-    for version in [Version::V1, Version::V2, Version::V3] {
+    for version in Version::ALL {
         for byte_order in [ByteOrder::Little, ByteOrder::Big] {
             let Ok(conversion) = owned.convert(Target { version, byte_order }) else { continue };
             let kept = conversion.section.functions.len();

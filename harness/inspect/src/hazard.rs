@@ -107,14 +107,6 @@ pub fn totals(hazards: &[Hazard]) -> impl Iterator<Item = (HazardKind, usize, u6
     })
 }
 
-/// Bytes below SP that signal handlers leave alone.
-const fn red_zone(abi: Abi) -> i64 {
-    match abi {
-        Abi::Amd64 => 128,
-        Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x => 0,
-    }
-}
-
 /// The hazards of a row's own rules.
 pub fn of_row(abi: Abi, row: &Row) -> impl Iterator<Item = HazardKind> {
     let recovered = [row.ra, row.fp].into_iter().filter_map(|recovery| match recovery {
@@ -127,8 +119,8 @@ pub fn of_row(abi: Abi, row: &Row) -> impl Iterator<Item = HazardKind> {
     let needs_register = rules.clone().any(|rule| matches!(rule.base, Base::Register(_)));
     let in_link_register = row.ra == Recovery::Unchanged && abi.ra().is_some();
     [
-        (lowest < -red_zone(abi), HazardKind::BelowRedZone),
-        ((-red_zone(abi)..0).contains(&lowest), HazardKind::PoppedSlot),
+        (lowest < -abi.red_zone(), HazardKind::BelowRedZone),
+        ((-abi.red_zone()..0).contains(&lowest), HazardKind::PoppedSlot),
         (needs_register, HazardKind::OtherRegister),
         (in_link_register, HazardKind::LinkRegister),
     ]

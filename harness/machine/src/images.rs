@@ -120,10 +120,10 @@ fn soname<'i>(image: &'i Image<'_>) -> Option<&'i String> {
 }
 
 fn same_cpu<'a>(image: Image<'a>, cpu: &Cpu) -> Result<Image<'a>, LoadError> {
-    if image.cpu.name == cpu.name {
+    if image.cpu.abi == cpu.abi {
         return Ok(image);
     }
-    Err(LoadError::Unsupported(format!("it is for {}, the executable for {}", image.cpu.name, cpu.name)))
+    Err(LoadError::Unsupported(format!("it is for {}, the executable for {}", image.cpu.abi, cpu.abi)))
 }
 
 fn refuse_overlaps(images: &[(String, Image<'_>)]) -> Result<(), LoadError> {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 
+use sframe_engine::Abi;
 use unicorn_engine::uc_error;
 
 use crate::address_space::{AddressSpace, MapError};
@@ -70,8 +71,8 @@ pub enum MachineError {
     #[error("Unicorn can't be set up for {cpu}: {error:?}")]
     Unicorn {
         /// The CPU.
-        cpu: &'static str,
-        /// Unicorn's error.
+        cpu: Abi,
+        /// What Unicorn says.
         error: uc_error,
     },
 }
@@ -142,7 +143,7 @@ impl Machine {
         let cpu = self.cpu;
         let failed = |error| match error {
             uc_error::NOMEM => MachineError::Memory,
-            error => MachineError::Unicorn { cpu: cpu.name, error },
+            error => MachineError::Unicorn { cpu: cpu.abi, error },
         };
         let entry = self.entry;
         let (sp, pattern) = (self.sp, self.pattern);

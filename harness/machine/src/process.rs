@@ -61,7 +61,7 @@ pub(crate) fn create(
     pattern: Pattern,
 ) -> Result<(AddressSpace, u64), ProcessError> {
     let image = images.executable();
-    let mut space = AddressSpace::new(image.cpu.big_endian);
+    let mut space = AddressSpace::new(image.cpu.abi.is_big_endian());
     for (_, image) in images.iter() {
         map_image(&mut space, image)?;
     }

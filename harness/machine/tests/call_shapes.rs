@@ -67,7 +67,7 @@ impl Layout {
         }
         for label in &program.script {
             let target = layout.address(*label);
-            bytes.extend(if program.isa.cpu.big_endian {
+            bytes.extend(if program.isa.cpu.abi.is_big_endian() {
                 target.to_be_bytes()
             } else {
                 target.to_le_bytes()
@@ -213,7 +213,7 @@ fn check(isa: &'static Isa, actions: &[Action], witness_faults: WitnessFaults) -
                 format!("  {pc:#x} sp {sp:#x} {instruction:?} {window:?}\n")
             })
             .collect();
-        return Err(format!("{}:\n{last}{wrong}", isa.cpu.name));
+        return Err(format!("{}:\n{last}{wrong}", isa.cpu.abi));
     }
     if outcome.end != End::Exit(0) || time != program.trace.len() {
         return Err(format!("{:?} after {time} of {} instructions", outcome.end, program.trace.len()));
@@ -320,7 +320,7 @@ fn faults_of_the_witness_are_noticed_on_every_abi() {
         ("landings", WitnessFaults { misses_landings: true, ..none }),
     ] {
         for isa in ALL {
-            assert!(is_noticed(isa, faults), "{name} on {}", isa.cpu.name);
+            assert!(is_noticed(isa, faults), "{name} on {}", isa.cpu.abi);
         }
     }
 }
@@ -336,7 +336,7 @@ fn faults_of_the_witness_are_noticed_where_an_abi_has_what_they_miss() {
         (&aarch64::ISA_BE, WitnessFaults { misses_outlined_frames: true, ..none }),
         (&s390x::ISA, WitnessFaults { misses_outlined_frames: true, ..none }),
     ] {
-        assert!(is_noticed(isa, faults), "{faults:?} on {}", isa.cpu.name);
+        assert!(is_noticed(isa, faults), "{faults:?} on {}", isa.cpu.abi);
     }
 }
 
@@ -393,7 +393,7 @@ mod kept {
         right(&actions);
         for isa in ALL {
             let faults = WitnessFaults { misses_second_returns: true, ..WitnessFaults::default() };
-            assert!(check(isa, &actions, faults).is_err(), "{}", isa.cpu.name);
+            assert!(check(isa, &actions, faults).is_err(), "{}", isa.cpu.abi);
         }
     }
 

@@ -4,6 +4,7 @@
 mod executable;
 
 use executable::{CODE, executable};
+use sframe_engine::Abi;
 use sframe_machine::{AARCH64, AARCH64_BE, AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment};
 use sframe_machine::{Options, Outcome, S390X};
 
@@ -97,7 +98,7 @@ fn whatever_else_stops_a_program_is_broken_and_says_where() {
         (&S390X, vec![0, 0, 0, 0]),        // no instruction
     ] {
         let broken = broken(cpu, &code);
-        assert!(matches!(broken, Broken::Exception { pc: CODE, .. }), "{}: {broken:?}", cpu.name);
+        assert!(matches!(broken, Broken::Exception { pc: CODE, .. }), "{}: {broken:?}", cpu.abi);
         assert!(broken.to_string().contains("0x400078"), "{broken}");
     }
 }
@@ -174,10 +175,10 @@ fn instructions_that_only_a_kernel_may_execute_break_the_run() {
         let end_at = |code: &[u8]| {
             let mut code = code.to_vec();
             // A jump to itself, which would be a good end.
-            code.extend(match cpu.name {
-                "amd64" => vec![0xeb, 0xfe],
-                "s390x" => vec![0xa7, 0xf4, 0, 0],
-                _ => words(&[0x1400_0000]),
+            code.extend(match cpu.abi {
+                Abi::Amd64 => vec![0xeb, 0xfe],
+                Abi::S390x => vec![0xa7, 0xf4, 0, 0],
+                Abi::Aarch64 | Abi::Aarch64Be => words(&[0x1400_0000]),
             });
             run(cpu, &code).end
         };
@@ -187,7 +188,7 @@ fn instructions_that_only_a_kernel_may_execute_break_the_run() {
             ) => {
                 assert!(broken.to_string().contains("0x400078"), "{name}: {broken}");
             }
-            end => panic!("{}: {name}: {end:?}", cpu.name),
+            end => panic!("{}: {name}: {end:?}", cpu.abi),
         }
     }
 }
@@ -214,7 +215,7 @@ fn instructions_of_user_code_that_look_like_a_kernels_run() {
     ] {
         let end = run(cpu, &code).end;
         let is_self_jump = matches!(end, End::SelfJump(_));
-        assert!(is_self_jump, "{}: {code:02x?}: {end:?}", cpu.name);
+        assert!(is_self_jump, "{}: {code:02x?}: {end:?}", cpu.abi);
     }
 }
 
@@ -223,7 +224,7 @@ fn a_program_that_calls_for_ever_is_broken_before_its_stack_is_too_large_to_keep
     // 1: bl 1b, and brasl %r14,. in its place.
     for (cpu, code) in [(&AARCH64, words(&[0x9400_0000])), (&S390X, vec![0xc0, 0xe5, 0, 0, 0, 0])] {
         let end = run(cpu, &code).end;
-        let End::Broken(Broken::Depth(limit)) = end else { panic!("{}: {end:?}", cpu.name) };
+        let End::Broken(Broken::Depth(limit)) = end else { panic!("{}: {end:?}", cpu.abi) };
         assert!(limit >= 1_000_000, "{limit}");
     }
 }
@@ -241,8 +242,8 @@ fn a_program_that_runs_for_ever_spends_its_budget() {
             seen += 1;
             Flow::Continue
         });
-        assert_eq!(outcome.end, End::Broken(Broken::Budget(1000)), "{}", cpu.name);
-        assert_eq!((outcome.instructions, seen), (1000, 1000), "{}", cpu.name);
+        assert_eq!(outcome.end, End::Broken(Broken::Budget(1000)), "{}", cpu.abi);
+        assert_eq!((outcome.instructions, seen), (1000, 1000), "{}", cpu.abi);
     }
 }
 
@@ -273,10 +274,10 @@ fn return_addresses_are_signed_in_the_bits_above_the_address() {
             links.push(moment.register(30).expect("x30"));
             Flow::Continue
         });
-        assert_eq!(outcome.end, End::SelfJump(CODE + 16), "{}", cpu.name);
+        assert_eq!(outcome.end, End::SelfJump(CODE + 16), "{}", cpu.abi);
         let (key_a, key_b) = (links[2], links[4]);
         let mask = (1 << cpu.address_bits) - 1;
-        assert_eq!((key_a & mask, key_b & mask), (0x1234, 0x1234), "{}", cpu.name);
+        assert_eq!((key_a & mask, key_b & mask), (0x1234, 0x1234), "{}", cpu.abi);
         assert!(key_a != 0x1234 && key_b != 0x1234 && key_a != key_b, "{key_a:#x} {key_b:#x}");
     }
 }
@@ -290,23 +291,23 @@ fn registers_and_stack_start_with_values_that_are_no_addresses() {
         (&AARCH64_BE, words(&[0x1400_0000])),
         (&S390X, vec![0xa7, 0xf4, 0, 0]),
     ] {
-        let (fp, link) = match cpu.name {
-            "amd64" => (6, None),
-            "s390x" => (11, Some(14)),
-            _ => (29, Some(30)),
+        let (fp, link) = match cpu.abi {
+            Abi::Amd64 => (6, None),
+            Abi::S390x => (11, Some(14)),
+            Abi::Aarch64 | Abi::Aarch64Be => (29, Some(30)),
         };
         run_with(cpu, &code, &Options::default(), &mut |moment| {
             let mut values = vec![moment.register(fp).expect("FP")];
             values.extend(link.and_then(|link| moment.register(link)));
             values.extend((1..1000).map(|slot| moment.memory.read_u64(moment.sp - slot * 8).expect("stack")));
             for value in &values {
-                assert_eq!(moment.memory.read_u64(*value), None, "{}: {value:#x}", cpu.name);
+                assert_eq!(moment.memory.read_u64(*value), None, "{}: {value:#x}", cpu.abi);
             }
             let mut distinct = values.clone();
             distinct.sort_unstable();
             distinct.dedup();
-            assert_eq!(distinct.len(), values.len(), "{}", cpu.name);
-            assert_eq!(moment.memory.read_u64(moment.sp), Some(1), "{}: argc", cpu.name);
+            assert_eq!(distinct.len(), values.len(), "{}", cpu.abi);
+            assert_eq!(moment.memory.read_u64(moment.sp), Some(1), "{}: argc", cpu.abi);
             Flow::Continue
         });
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use goblin::elf::Elf;
 use goblin::elf::program_header::PT_DYNAMIC;
+use sframe_engine::Abi;
 use sframe_machine::{
     Broken, End, Flow, Image, Images, Library, LoadError, Machine, Moment, Options, Outcome,
 };
@@ -73,8 +74,8 @@ fn run(images: &Images<'_>, options: &Options, observer: &mut dyn FnMut(&Moment<
 fn dynamic_builds() -> Vec<String> {
     let mut ids = Vec::new();
     for toolchain in ["gnu-2.40", "gnu-2.44", "gnu-2.47"] {
-        for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
-            let Ok(folder) = std::fs::read_dir(builds().join(toolchain).join(abi)) else { continue };
+        for abi in Abi::ALL {
+            let Ok(folder) = std::fs::read_dir(builds().join(toolchain).join(abi.name())) else { continue };
             for entry in folder {
                 let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
                 if name.contains("-dynamic") && !name.ends_with(".so") {
@@ -88,12 +89,12 @@ fn dynamic_builds() -> Vec<String> {
 }
 
 /// The kinds of relocations, by the numbers of the ABIs.
-fn kind(abi: &str, number: u32) -> &'static str {
+fn kind(abi: Abi, number: u32) -> &'static str {
     let kinds = ["absolute", "copy", "glob_dat", "jump_slot", "relative", "irelative", "thread_offset"];
     let numbers = match abi {
-        "amd64" => [1, 5, 6, 7, 8, 37, 18],
-        "s390x" => [22, 9, 10, 11, 12, 61, 56],
-        _ => [257, 1024, 1025, 1026, 1027, 1032, 1030],
+        Abi::Amd64 => [1, 5, 6, 7, 8, 37, 18],
+        Abi::S390x => [22, 9, 10, 11, 12, 61, 56],
+        Abi::Aarch64 | Abi::Aarch64Be => [257, 1024, 1025, 1026, 1027, 1032, 1030],
     };
     let index = numbers.iter().position(|known| *known == number);
     kinds[index.unwrap_or_else(|| panic!("relocation {number} of {abi}"))]
@@ -133,13 +134,13 @@ fn choices(images: &Images<'_>) -> BTreeSet<u64> {
 /// Where the program starts, each relocated word holds what it should.
 #[test]
 fn every_relocation_of_every_dynamic_build_is_what_it_should_be_at_the_entry_point() {
-    let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut seen: BTreeMap<Abi, BTreeSet<&str>> = BTreeMap::new();
     let ids = dynamic_builds();
     assert!(ids.len() >= 140, "{} builds", ids.len());
     for id in &ids {
         let files = Files::of(id);
         let images = files.load().unwrap_or_else(|error| panic!("{id}: {error}"));
-        let abi = images.executable().cpu.name;
+        let abi = images.executable().cpu.abi;
         let (entry, choices) = (images.executable().entry, choices(&images));
         let signed = id.contains("crossing_pac");
         let mut checked = 0;
@@ -163,7 +164,7 @@ fn every_relocation_of_every_dynamic_build_is_what_it_should_be_at_the_entry_poi
                     let right = match kind {
                         "relative" => found == addend + image.bias,
                         // Above the thread pointer and two words, or below it.
-                        "thread_offset" if abi.starts_with("aarch64") => (16..64).contains(&found),
+                        "thread_offset" if abi.signs_return_addresses() => (16..64).contains(&found),
                         "thread_offset" => (-64..0).contains(&found.cast_signed()),
                         "irelative" => choices.contains(&address),
                         // A slot that is bound lazily still leads back into the image.
@@ -186,9 +187,9 @@ fn every_relocation_of_every_dynamic_build_is_what_it_should_be_at_the_entry_poi
         assert_eq!(outcome.end, End::Exit(0), "{id}");
         assert!(checked >= 8, "{id}: {checked} relocations");
     }
-    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+    for abi in Abi::ALL {
         let all = ["absolute", "copy", "glob_dat", "irelative", "jump_slot", "relative", "thread_offset"];
-        assert_eq!(seen[abi].iter().copied().collect::<Vec<_>>(), all, "{abi}");
+        assert_eq!(seen[&abi].iter().copied().collect::<Vec<_>>(), all, "{abi}");
     }
 }
 
@@ -196,13 +197,13 @@ fn every_relocation_of_every_dynamic_build_is_what_it_should_be_at_the_entry_poi
 #[test]
 fn calls_are_bound_when_they_are_first_made_unless_the_file_wants_it_otherwise() {
     for toolchain in ["gnu-2.40", "gnu-2.47"] {
-        for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+        for abi in Abi::ALL {
             for (variant, is_lazy) in
                 [("O2-dynamic", true), ("O2-dynamic-pie", true), ("O2-dynamic-now", false)]
             {
                 let id = format!("{toolchain}/{abi}/crossing.{variant}");
                 if !builds().join(&id).exists() {
-                    assert_eq!((toolchain, abi), ("gnu-2.40", "s390x"));
+                    assert_eq!((toolchain, abi), ("gnu-2.40", Abi::S390x));
                     continue;
                 }
                 let files = Files::of(&id);
@@ -237,19 +238,19 @@ fn calls_are_bound_when_they_are_first_made_unless_the_file_wants_it_otherwise()
 /// SP, the return address and the arguments are as if the call had been direct.
 #[test]
 fn a_resolver_leaves_the_stack_as_the_call_left_it() {
-    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+    for abi in Abi::ALL {
         for program in ["crossing.O2-dynamic", "crossing_pac.O2-dynamic"] {
             let id = format!("gnu-2.47/{abi}/{program}");
             if !builds().join(&id).exists() {
-                assert!(program.contains("pac") && !abi.starts_with("aarch64"), "{id}");
+                assert!(program.contains("pac") && !abi.signs_return_addresses(), "{id}");
                 continue;
             }
             let files = Files::of(&id);
             let images = files.load().expect("images");
             let (link, argument) = match abi {
-                "amd64" => (None, 5),
-                "s390x" => (Some(14), 2),
-                _ => (Some(30), 0),
+                Abi::Amd64 => (None, 5),
+                Abi::S390x => (Some(14), 2),
+                Abi::Aarch64 | Abi::Aarch64Be => (Some(30), 0),
             };
             let (mut called, mut arrived, mut bound) = (None, None, 0);
             run(&images, &Options::default(), &mut |moment| {
@@ -335,11 +336,11 @@ fn libraries_that_are_none_are_told_by_name() {
 #[test]
 fn relocations_that_are_not_known_are_told_by_name_and_place() {
     for (abi, number, expected) in [
-        ("amd64", 2_u32, "R_X86_64_PC32 (2)"),
-        ("amd64", 16, "R_X86_64_DTPMOD64 (16)"),
-        ("aarch64", 1031, "R_AARCH64_TLSDESC (1031)"),
-        ("s390x", 54, "R_390_TLS_DTPMOD (54)"),
-        ("s390x", 4000, "of type 4000"),
+        (Abi::Amd64, 2_u32, "R_X86_64_PC32 (2)"),
+        (Abi::Amd64, 16, "R_X86_64_DTPMOD64 (16)"),
+        (Abi::Aarch64, 1031, "R_AARCH64_TLSDESC (1031)"),
+        (Abi::S390x, 54, "R_390_TLS_DTPMOD (54)"),
+        (Abi::S390x, 4000, "of type 4000"),
     ] {
         let mut files = Files::of(&format!("gnu-2.47/{abi}/crossing.O2-dynamic-pie"));
         let bytes = files.file("first.so");
@@ -350,7 +351,7 @@ fn relocations_that_are_not_known_are_told_by_name_and_place() {
             (table, first.r_offset)
         };
         // The lower half of r_info.
-        if abi == "s390x" {
+        if abi.is_big_endian() {
             bytes[at + 12..at + 16].copy_from_slice(&number.to_be_bytes());
         } else {
             bytes[at + 8..at + 12].copy_from_slice(&number.to_le_bytes());
@@ -519,7 +520,7 @@ fn symbols_that_are_hidden_or_local_are_no_definitions_for_others() {
 /// and the registers and the return address belong to no caller.
 #[test]
 fn what_runs_before_the_program_starts_in_a_call_stack_of_its_own() {
-    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+    for abi in Abi::ALL {
         let files = Files::of(&format!("gnu-2.47/{abi}/ifunc.O2-dynamic"));
         let images = files.load().expect("images");
         let entry = images.executable().entry;

@@ -274,10 +274,10 @@ fn assert_all_is_reported(cpu: &Cpu, code: &[(&[u8], &str)], prepare: &[&str]) {
     let addresses = addresses(code);
     let text = |pc: u64| addresses.iter().find(|(address, _)| *address == pc).map(|(_, text)| *text);
     if let End::Broken(broken) = &outcome.end {
-        panic!("{}: {broken} at {:?}", cpu.name, text(shadow.last_pc));
+        panic!("{}: {broken} at {:?}", cpu.abi, text(shadow.last_pc));
     }
     let unreported: BTreeSet<_> = shadow.unreported.iter().filter_map(|(pc, _)| text(*pc)).collect();
-    assert!(unreported.is_empty(), "{}: {unreported:?}", cpu.name);
+    assert!(unreported.is_empty(), "{}: {unreported:?}", cpu.abi);
     // An instruction that changes nothing proves nothing.
     let idle: Vec<_> = addresses
         .iter()
@@ -286,7 +286,7 @@ fn assert_all_is_reported(cpu: &Cpu, code: &[(&[u8], &str)], prepare: &[&str]) {
             !is_preparing && !shadow.changing.contains(address) && *address <= shadow.last_pc
         })
         .collect();
-    assert!(idle.is_empty(), "{}: {idle:x?}", cpu.name);
+    assert!(idle.is_empty(), "{}: {idle:x?}", cpu.abi);
 }
 
 #[test]

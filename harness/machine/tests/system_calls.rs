@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use executable::{CODE, executable};
+use sframe_engine::Abi;
 use sframe_machine::{AARCH64, AARCH64_BE, AMD64, Broken, Cpu, End, Image, Machine, Options, Outcome, S390X};
 
 /// The output of a program. It must not leave this process.
@@ -20,24 +21,24 @@ const INNER: &str = "SYSTEM_CALLS_OF_PROGRAMS";
 
 /// System calls that programs may make: they do nothing beyond the machine.
 fn harmless(cpu: &Cpu) -> &'static [u64] {
-    match cpu.name {
-        "amd64" => &[1, 60, 231, 13, 14, 15, 131, 62, 200, 234, 39, 186],
-        "s390x" => &[4, 1, 248, 174, 175, 173, 186, 37, 237, 241, 20, 236],
-        _ => &[64, 93, 94, 134, 135, 139, 132, 129, 130, 131, 172, 178],
+    match cpu.abi {
+        Abi::Amd64 => &[1, 60, 231, 13, 14, 15, 131, 62, 200, 234, 39, 186],
+        Abi::S390x => &[4, 1, 248, 174, 175, 173, 186, 37, 237, 241, 20, 236],
+        Abi::Aarch64 | Abi::Aarch64Be => &[64, 93, 94, 134, 135, 139, 132, 129, 130, 131, 172, 178],
     }
 }
 
 /// System calls that a program makes: on amd64 all that exist and some more; elsewhere those
 /// that it may make, and the worst of the others.
 fn numbers(cpu: &Cpu) -> Vec<u32> {
-    let worst: &[u32] = match cpu.name {
-        "amd64" => return (0..480).chain([0xffff, 0x4000_0001, u32::MAX]).collect(),
+    let worst: &[u32] = match cpu.abi {
+        Abi::Amd64 => return (0..480).chain([0xffff, 0x4000_0001, u32::MAX]).collect(),
         // fork, open, unlink, execve, ptrace, mkdir, reboot, mmap, clone, prctl,
         // openat, unlinkat, process_vm_writev, socket, connect
-        "s390x" => &[2, 5, 10, 11, 26, 39, 88, 90, 120, 172, 288, 294, 341, 359, 362],
+        Abi::S390x => &[2, 5, 10, 11, 26, 39, 88, 90, 120, 172, 288, 294, 341, 359, 362],
         // mkdirat, unlinkat, openat, ptrace, reboot, prctl, socket, connect, clone, execve,
         // mmap, process_vm_writev
-        _ => &[34, 35, 56, 117, 142, 167, 198, 203, 220, 221, 222, 271],
+        Abi::Aarch64 | Abi::Aarch64Be => &[34, 35, 56, 117, 142, 167, 198, 203, 220, 221, 222, 271],
     };
     let harmless = harmless(cpu).iter().filter_map(|number| u32::try_from(*number).ok());
     harmless.chain(worst.iter().copied()).collect()
@@ -47,8 +48,8 @@ fn numbers(cpu: &Cpu) -> Vec<u32> {
 /// a text.
 fn program(cpu: &Cpu, number: u32, arguments: [u64; 6], text: &[u8]) -> Vec<u8> {
     let mut code = Vec::new();
-    match cpu.name {
-        "amd64" => {
+    match cpu.abi {
+        Abi::Amd64 => {
             let registers =
                 [[0x48, 0xbf], [0x48, 0xbe], [0x48, 0xba], [0x49, 0xba], [0x49, 0xb8], [0x49, 0xb9]];
             for (register, argument) in registers.into_iter().zip(arguments) {
@@ -59,7 +60,7 @@ fn program(cpu: &Cpu, number: u32, arguments: [u64; 6], text: &[u8]) -> Vec<u8> 
             code.extend(number.to_le_bytes());
             code.extend([0x0f, 0x05, 0xbf, 7, 0, 0, 0, 0xb8, 60, 0, 0, 0, 0x0f, 0x05]);
         }
-        "s390x" => {
+        Abi::S390x => {
             for (register, argument) in (2..).zip(arguments) {
                 code.extend([0xc0, (register << 4) | 0xf]); // llilf
                 code.extend(u32::try_from(argument).expect("four bytes").to_be_bytes());
@@ -68,7 +69,7 @@ fn program(cpu: &Cpu, number: u32, arguments: [u64; 6], text: &[u8]) -> Vec<u8> 
             code.extend(number.to_be_bytes());
             code.extend([0x0a, 0, 0xa7, 0x29, 0, 7, 0x0a, 1]);
         }
-        _ => {
+        Abi::Aarch64 | Abi::Aarch64Be => {
             let mut set = |register: u32, value: u64| {
                 for half in 0..2 {
                     let operation: u32 = if half == 0 { 0xd280_0000 } else { 0xf280_0000 }; // movz, movk
@@ -175,11 +176,11 @@ fn make_every_system_call() {
             for arguments in shapes {
                 let outcome = run(cpu, number, *arguments, path);
                 let unknown = matches!(outcome.end, End::Broken(Broken::SystemCall { number: n, .. }) if n == u64::from(number));
-                assert_eq!(unknown, !is_harmless, "{} {number}: {:?}", cpu.name, outcome.end);
-                assert!(outcome.output.is_empty(), "{} {number}", cpu.name);
+                assert_eq!(unknown, !is_harmless, "{} {number}: {:?}", cpu.abi, outcome.end);
+                assert!(outcome.output.is_empty(), "{} {number}", cpu.abi);
             }
         }
-        assert_eq!(host(folder.path()), before, "{}", cpu.name);
+        assert_eq!(host(folder.path()), before, "{}", cpu.abi);
 
         let write = u32::try_from(harmless(cpu)[0]).expect("a number");
         for stream in [1, 2] {
@@ -188,14 +189,14 @@ fn make_every_system_call() {
                 (outcome.end, outcome.output),
                 (End::Exit(7), MARK.as_bytes().to_vec()),
                 "{}",
-                cpu.name
+                cpu.abi
             );
         }
         for stream in [0, 3, 4, 5, descriptor, 0xffff_ffff] {
             let outcome = run(cpu, write, [stream, TEXT, 8, 0, 0, 0], MARK.as_bytes());
-            assert_eq!((outcome.end, outcome.output.len()), (End::Exit(7), 0), "{}", cpu.name);
+            assert_eq!((outcome.end, outcome.output.len()), (End::Exit(7), 0), "{}", cpu.abi);
         }
-        assert_eq!(host(folder.path()), before, "{}", cpu.name);
+        assert_eq!(host(folder.path()), before, "{}", cpu.abi);
     }
 }
 

@@ -7,10 +7,10 @@ mod common;
 use std::path::PathBuf;
 
 use rstest::rstest;
+use sframe_engine::Abi;
 use sframe_machine::Options;
 use sframe_testbench::case::Outcome;
 use sframe_testbench::report::{Report, Style, run_summary};
-use sframe_testbench::spec::Abi;
 use sframe_testbench::suite::Filter;
 use sframe_testbench::unwind::sframe_unwinder;
 

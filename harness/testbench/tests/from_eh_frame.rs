@@ -206,9 +206,9 @@ impl Entry {
         let toolchain = made_by.unwrap_or(&build.toolchain);
         let is_meant = self.programs.contains(&build.program)
             && is_free(&self.toolchains, toolchain)
-            && is_free(&self.abis, &build.abi)
+            && is_free(&self.abis, build.abi.name())
             && is_free(&self.differences, difference.name);
-        let parts = [&build.program, toolchain, &build.abi, function, difference.name];
+        let parts = [&build.program, toolchain, build.abi.name(), function, difference.name];
         is_meant.then(|| parts.into_iter().map(str::to_owned).collect())
     }
 

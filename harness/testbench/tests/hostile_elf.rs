@@ -20,7 +20,7 @@ use sframe_inspect::dump::{self, Document};
 use sframe_inspect::elf::sframe_section::Input;
 use sframe_inspect::lint::lint_file;
 use sframe_machine::Options;
-use sframe_testbench::case::broken_reason;
+use sframe_testbench::case::{BrokenReason, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::report::{
@@ -269,7 +269,7 @@ fn convert(bytes: &[u8], implied: bool) -> Result<(), String> {
 
 fn check(files: &Files) -> Result<(), String> {
     let target = Target::open_files(files).map_err(|error| error.to_string())?;
-    let traces = Traces::of_build(target.executable().image.cpu.name, &[], "");
+    let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
     let look = Look { traces, hazards: true, observes: true, ..Look::default() };
     let options = Options { budget: 1000, stack_size: 64 << 10, ..Options::default() };
     let mut unwinder = sframe_unwinder(&target);
@@ -279,7 +279,7 @@ fn check(files: &Files) -> Result<(), String> {
     let mut listings = Listings::default();
     let listing = Listing::of(&target, &examination).map_err(|error| error.to_string())?;
     listings.add("file", &listing).map_err(|error| error.to_string())?;
-    let report = CheckReport::new("file".into(), &target, examination, broken);
+    let report = CheckReport::new("file".into(), &target, examination, broken.map(BrokenReason::from));
     assert!(!check_summary(&report, Style::default()).is_empty());
     drop(serde_json::to_string(&report).expect("JSON"));
     drop(serde_json::to_string(&sarif_of_check(&report, &listings)).expect("JSON"));

@@ -3,9 +3,9 @@
 
 mod common;
 
+use sframe_engine::Abi;
 use sframe_machine::Options;
 use sframe_testbench::mutate::{MutateError, MutationReport, Operator, Plan, Reason, mutate};
-use sframe_testbench::spec::Abi;
 use sframe_testbench::suite::Filter;
 
 /// Mutants of the builds of some specs.

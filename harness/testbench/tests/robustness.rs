@@ -8,7 +8,7 @@ use std::ops::AddAssign;
 
 use rayon::prelude::*;
 use sframe_engine::{
-    ByteOrder, Error, Frame, InstructionPointer, PauthMask, ReturnAddress, Section, StepError, write,
+    Abi, ByteOrder, Error, Frame, InstructionPointer, PauthMask, ReturnAddress, Section, StepError, write,
 };
 use sframe_inspect::elf::object_file::ObjectFile;
 
@@ -18,7 +18,7 @@ const HEADER_SIZE: usize = 28;
 /// The section of a build.
 struct Sample {
     toolchain: String,
-    abi: String,
+    abi: Abi,
     version: u8,
     address: u64,
     data: Vec<u8>,
@@ -36,7 +36,7 @@ fn samples() -> Vec<Sample> {
             let sframe = subject.sframe.expect("a section");
             Sample {
                 toolchain: build.toolchain.clone(),
-                abi: build.abi.clone(),
+                abi: build.abi,
                 version: build.sframe_version,
                 address: sframe.address,
                 data: sframe.data.to_vec(),
@@ -197,7 +197,7 @@ fn every_section_cut_at_every_byte_is_a_value_or_a_typed_error() {
 fn spread(samples: &[Sample]) -> Vec<&Sample> {
     let mut kinds: BTreeMap<_, Vec<&Sample>> = BTreeMap::new();
     for sample in samples {
-        kinds.entry((&sample.toolchain, &sample.abi)).or_default().push(sample);
+        kinds.entry((&sample.toolchain, sample.abi)).or_default().push(sample);
     }
     let mut spread = Vec::new();
     for mut kind in kinds.into_values() {
@@ -232,7 +232,7 @@ fn every_bit_of_a_spread_of_sections_may_be_wrong() {
         });
 
     let versions: BTreeSet<_> = spread.iter().map(|sample| sample.version).collect();
-    let abis: BTreeSet<_> = spread.iter().map(|sample| &sample.abi).collect();
+    let abis: BTreeSet<_> = spread.iter().map(|sample| sample.abi).collect();
     let toolchains: BTreeSet<_> = spread.iter().map(|sample| &sample.toolchain).collect();
     assert!(spread.len() >= 20 && toolchains.len() >= 3 && abis.len() == 4 && versions.len() == 3);
     assert_eq!(tally.inputs, bytes * 9);

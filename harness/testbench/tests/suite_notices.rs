@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use sframe_engine::{
-    Base, DwarfRegister, Fde, InstructionPointer, LookupAddress, Mangled, PauthKey, PauthMask, Pc, PcType,
-    Recovery, RecoveryRule,
+    Abi, Base, DwarfRegister, Fde, InstructionPointer, LookupAddress, Mangled, PauthKey, PauthMask, Pc,
+    PcType, Recovery, RecoveryRule,
 };
 use sframe_engine::{ReturnAddress, Step, StepError};
 use sframe_inspect::elf::object_file::ObjectFile;
@@ -158,7 +158,7 @@ fn the_walk_that_the_wrong_ones_are_made_of_is_right() {
 
 #[test]
 fn an_engine_that_adds_8_to_the_cfa_is_wrong_about_the_cfa() {
-    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+    for abi in Abi::ALL {
         let examination = check(&build(&format!("gnu-2.47/{abi}/recursion.O2")), &adds_8_to_the_cfa);
         assert_eq!(verdicts(&examination), BTreeSet::from(["wrong-cfa".to_owned()]), "{abi}");
         assert!(examination.findings.iter().all(|finding| finding.frame == Some(0)), "{abi}");
@@ -195,7 +195,7 @@ fn an_engine_that_goes_on_behind_the_entry_function_has_extra_frames() {
 /// The return address of a call that never returns lies in the next function.
 #[test]
 fn an_engine_that_forgets_ra_minus_1_finds_the_wrong_row_for_a_call_at_the_end() {
-    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+    for abi in Abi::ALL {
         let bytes = build(&format!("gnu-2.47/{abi}/noreturn_call.O2"));
         let examination = check(&bytes, &forgets_the_minus_one);
         let callers: Vec<_> = examination.findings.iter().filter(|finding| finding.frame > Some(0)).collect();
@@ -247,7 +247,7 @@ fn assert_luck_with_fp(id: &str, function: &str, start: u32, fp: Recovery, luck:
     let written = {
         let target = Target::open(&bytes).expect("a target");
         let section = section_of(&target);
-        let at = target.addresses_of(function)[0];
+        let at = target.addresses_of(function)[0].0;
         let mut owned = sframe_engine::write::Section::from_read(&section).expect("a sound section");
         let mut functions = owned.functions.iter_mut();
         let of = functions.find(|of| of.start == at).expect("an FDE");
@@ -705,8 +705,8 @@ fn assert_faults_are_noticed(faults: WitnessFaults, specs: &[&str]) {
         let cases = suite.cases(&filter).expect("cases");
         let reports = suite.run(&cases, &options, &sframe_unwinder, &|_| ());
         let noticed = |report: &&CaseReport| matches!(report.outcome, Outcome::Unexpected | Outcome::Broken);
-        let abis: BTreeSet<&str> = reports.iter().filter(noticed).map(|report| report.abi.as_str()).collect();
-        let all: BTreeSet<&str> = reports.iter().map(|report| report.abi.as_str()).collect();
+        let abis: BTreeSet<Abi> = reports.iter().filter(noticed).map(|report| report.abi).collect();
+        let all: BTreeSet<Abi> = reports.iter().map(|report| report.abi).collect();
         assert_eq!(abis, all, "{faults:?} is not noticed by {spec}");
         let count = reports.iter().filter(noticed).count();
         assert!(count * 4 >= reports.len() * 3, "{faults:?}, {spec}: {count} of {} cases", reports.len());
@@ -768,18 +768,17 @@ fn the_call_stack_is_compared_with_every_trace_that_there_is() {
     for report in suite.run(&cases, &Options::default(), &sframe_unwinder, &|_| ()) {
         for &trace in Trace::ALL {
             if report.traces.of(trace) > 100 {
-                seen.insert((trace, report.abi.clone()));
+                seen.insert((trace, report.abi));
             }
         }
     }
     let expected = [
-        (Trace::ReturnAddresses, &["amd64"][..]),
-        (Trace::FramePointers, &["aarch64", "aarch64_be", "amd64"]),
-        (Trace::Backchain, &["s390x"]),
-        (Trace::RecordedPath, &["aarch64", "aarch64_be", "amd64", "s390x"]),
+        (Trace::ReturnAddresses, &[Abi::Amd64][..]),
+        (Trace::FramePointers, &[Abi::Aarch64, Abi::Aarch64Be, Abi::Amd64]),
+        (Trace::Backchain, &[Abi::S390x]),
+        (Trace::RecordedPath, &Abi::ALL),
     ];
-    let expected =
-        expected.iter().flat_map(|(trace, abis)| abis.iter().map(|abi| (*trace, (*abi).to_owned())));
+    let expected = expected.iter().flat_map(|(trace, abis)| abis.iter().map(|abi| (*trace, *abi)));
     assert_eq!(seen, expected.collect());
 }
 
@@ -790,7 +789,7 @@ fn overwritten_with(traces: Traces) -> (Examination, Option<String>) {
     let look = Look { traces, ..Look::default() };
     let mut unwinder = sframe_unwinder(&target);
     let examination = examine(&target, &mut *unwinder, &look, &Options::default()).expect("a machine");
-    let reason = broken_reason(&examination, &target, 0);
+    let reason = broken_reason(&examination, &target, 0).map(|reason| reason.to_string());
     (examination, reason)
 }
 
@@ -856,7 +855,7 @@ fn rows_that_are_wrong_about_the_signature_are_found() {
         let (rows, start) = {
             let bytes = build(id);
             let target = Target::open(&bytes).expect("a target");
-            let start = target.addresses_of("descend")[0];
+            let start = target.addresses_of("descend")[0].0;
             let fde = target.sections.lookup_fde(InstructionPointer(start));
             let fde = fde.expect("a sound section").expect("an FDE");
             assert_eq!(fde.fre_type.width(), 1);

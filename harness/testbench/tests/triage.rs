@@ -76,8 +76,8 @@ fn an_fde_that_begins_elsewhere_than_that_of_the_cfi_is_the_linkers() {
     let mut bytes = build("gnu-2.44/aarch64/recursion.O2");
     let index = {
         let target = Target::open(&bytes).expect("a target");
-        let start = target.addresses_of("descend")[0];
-        let fde = target.sections.lookup_fde(InstructionPointer(start));
+        let start = InstructionPointer::from(target.addresses_of("descend")[0]);
+        let fde = target.sections.lookup_fde(start);
         fde.expect("a sound section").expect("an FDE").index as usize
     };
     // Version 2: FDEs of 20 bytes, each of which begins with its start address.

@@ -1,7 +1,9 @@
 //! From the structured form to bytes, field by field. The encoder writes wrong values where it
 //! is asked to, and refuses values that do not fit their field.
 
-use crate::names::{BaseRegister, ByteOrder, FdeType, Flag, FreType, PauthKey, PcType};
+use sframe_engine::ByteOrder;
+
+use crate::names::{BaseRegister, FdeType, Flag, FreType, PauthKey, PcType};
 use crate::section::{FdeSource, RowSource, SectionSource};
 
 /// Why the structured form can't be encoded.

@@ -5,9 +5,9 @@ use sframe_engine::{
 };
 
 use crate::{
-    Abi, Address, Answer, Base, Caller, End, Equation, Fde, FdeType, FreType, Header, Lookup, PauthKey,
-    PcKind, PcType, Question, Recovery, Reject, RejectKind, Row, Rules, SectionAnswer, SectionQuestion,
-    StepAnswer, StepQuestion, Tracked,
+    Address, Answer, Base, Caller, End, Equation, Fde, FdeType, FreType, Header, Lookup, PauthKey, PcKind,
+    PcType, Question, Recovery, Reject, RejectKind, Row, Rules, SectionAnswer, SectionQuestion, StepAnswer,
+    StepQuestion, Tracked,
 };
 
 /// Returns the engine's answers to questions about a section.
@@ -58,12 +58,7 @@ fn kind_of(error: &engine::Error) -> RejectKind {
 fn header_of(header: &engine::Header) -> Header {
     Header {
         version: header.version.number(),
-        abi: match header.abi {
-            engine::Abi::Amd64 => Abi::Amd64,
-            engine::Abi::Aarch64 => Abi::Aarch64,
-            engine::Abi::Aarch64Be => Abi::Aarch64Be,
-            engine::Abi::S390x => Abi::S390x,
-        },
+        abi: header.abi,
         flags: header.flags.0,
         fixed_fp: header.fixed_fp_offset.unwrap_or(0),
         fixed_ra: header.fixed_ra_offset.unwrap_or(0),

@@ -1,9 +1,10 @@
 //! What a reader must answer.
 
 use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
 
 use crate::equation::{Equation, Recovery};
-use crate::names::{Abi, FdeType, FreType, PauthKey, PcType, RejectKind};
+use crate::names::{FdeType, FreType, PauthKey, PcType, RejectKind};
 use crate::number::Address;
 
 /// A PC to look up.

@@ -2,52 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The ABIs (2.2.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Abi {
-    /// AMD64.
-    Amd64,
-    /// AArch64, little endian.
-    Aarch64,
-    /// AArch64, big endian.
-    Aarch64Be,
-    /// s390x.
-    S390x,
-}
-
-impl Abi {
-    /// The identifier in the header.
-    #[must_use]
-    pub const fn id(self) -> u8 {
-        match self {
-            Self::Aarch64Be => 1,
-            Self::Aarch64 => 2,
-            Self::Amd64 => 3,
-            Self::S390x => 4,
-        }
-    }
-
-    /// The byte order of data.
-    #[must_use]
-    pub const fn byte_order(self) -> ByteOrder {
-        match self {
-            Self::Amd64 | Self::Aarch64 => ByteOrder::Little,
-            Self::Aarch64Be | Self::S390x => ByteOrder::Big,
-        }
-    }
-}
-
-/// The order of the bytes of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ByteOrder {
-    /// Least significant byte first.
-    Little,
-    /// Most significant byte first.
-    Big,
-}
-
 /// A flag of the preamble (2.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sframe_engine::{Abi, ByteOrder};
 
 use crate::expect::{Lookup, Question};
-use crate::names::{Abi, ByteOrder};
 use crate::number::{Address, Hex};
 use crate::step::{Frame, Step};
 use crate::vector::Vector;

@@ -1,8 +1,9 @@
 //! The structured form of a section: its fields by name.
 
 use serde::Deserialize;
+use sframe_engine::{Abi, ByteOrder};
 
-use crate::names::{Abi, BaseRegister, ByteOrder, FdeType, Flag, FreType, PauthKey, PcType};
+use crate::names::{BaseRegister, FdeType, Flag, FreType, PauthKey, PcType};
 use crate::number::{Address, Hex};
 
 /// A section, field by field. A field that is left out is 0, or follows from the others.

@@ -119,7 +119,7 @@ impl Gimli {
                 let module = module.ok_or_else(|| End::of(EndKind::NoFde))?;
                 let mut section = EhFrame::new(&module.eh_frame, endian);
                 section.set_address_size(8);
-                if matches!(open.abi, Abi::Aarch64 | Abi::Aarch64Be) {
+                if open.abi.signs_return_addresses() {
                     section.set_vendor(gimli::Vendor::AArch64);
                 }
                 let at = address.wrapping_sub(module.bias);
@@ -159,7 +159,7 @@ impl Gimli {
                     frames.push(this);
                     (registers, pc, is_return) = (caller, strip(open, found), !signal);
                     // The call has put its return address there.
-                    if !signal && open.abi != Abi::Amd64 {
+                    if !signal && open.abi.has_link_register() {
                         registers.insert(column, pc);
                     }
                 }
@@ -185,7 +185,7 @@ fn callers(
     let failed = |error: gimli::Error| End::with_message(EndKind::Malformed, error.to_string());
     let (mut caller, mut unread) = (state.registers.clone(), BTreeMap::new());
     // The stack pointer of a caller is where the CFA says, unless a rule says otherwise.
-    caller.insert(sp, if abi == Abi::S390x { cfa.wrapping_sub(160) } else { cfa });
+    caller.insert(sp, abi.sp_from_cfa(cfa));
     for (register, rule) in row.registers() {
         let number = u32::from(register.0);
         let value = match rule {

@@ -149,7 +149,7 @@ fn meaning(
     let base = Base::Register(if fre.get_cfa_base_reg_id() == 0 { fp } else { sp });
     // The crate's documentation about the offsets of s390x.
     let saved = |offset: i32| match offset {
-        offset if abi == Abi::S390x && v3::s390x::offset_is_regnum(offset) => Recovery::Rule(Rule {
+        offset if abi.saves_in_registers() && v3::s390x::offset_is_regnum(offset) => Recovery::Rule(Rule {
             base: Base::Register(v3::s390x::offset_decode_regnum(offset).cast_unsigned()),
             offset: 0,
             dereference: false,
@@ -158,7 +158,7 @@ fn meaning(
     };
     let ra = match fre.get_ra_offset(section)? {
         None => Recovery::Unchanged,
-        Some(v3::s390x::SFRAME_FRE_RA_OFFSET_INVALID) if abi == Abi::S390x => Recovery::Unchanged,
+        Some(v3::s390x::SFRAME_FRE_RA_OFFSET_INVALID) if abi.saves_in_registers() => Recovery::Unchanged,
         Some(offset) => saved(offset),
     };
     Ok(Meaning::Rules(Rules {
@@ -262,16 +262,18 @@ impl SimpleFrame {
                 }
             };
             this.cfa = Some(Address(cfa));
-            let caller_sp = if open.abi == Abi::S390x { cfa.wrapping_sub(160) } else { cfa };
+            let caller_sp = open.abi.sp_from_cfa(cfa);
             same_sp = if is_return && caller_sp == sp { same_sp + 1 } else { 0 };
-            let at_most = if open.abi == Abi::Amd64 { 0 } else { SAME_SP };
+            let at_most = if open.abi.has_link_register() { SAME_SP } else { 0 };
             if (caller_sp < sp || same_sp > at_most) && !signal {
                 frames.push(this);
                 break End { cfa: this.cfa, ..End::of(EndKind::NoProgress) };
             }
             let ra = match rules.ra {
                 Recovery::Rule(rule) => value(rule, cfa, Tracked::Ra),
-                Recovery::Unchanged if is_topmost && open.abi != Abi::Amd64 => Ok(register(stop, ra_number)),
+                Recovery::Unchanged if is_topmost && open.abi.has_link_register() => {
+                    Ok(register(stop, ra_number))
+                }
                 Recovery::Unchanged => Err(End::of(EndKind::RaNotSaved)),
             };
             let caller_fp = match rules.fp {
@@ -346,12 +348,9 @@ impl Unwinder for SimpleFrame {
 const REJECT: Reject = Reject { kind: RejectKind::Unspecified, offset: None };
 
 fn abi_of(section: &SFrameSection<'_>) -> Abi {
-    match each!(section, SFrameSection, it => it.get_abi() as u8) {
-        0 => Abi::Aarch64Be,
-        1 => Abi::Aarch64,
-        2 => Abi::Amd64,
-        _ => Abi::S390x,
-    }
+    // The crate counts from 0 in the order of the identifiers.
+    let index = each!(section, SFrameSection, it => it.get_abi() as u8);
+    Abi::from_id(index + 1).expect("the crate knows the same ABIs")
 }
 
 fn get_fde(section: &SFrameSection<'_>, index: u32) -> Result<SFrameFDE, SFrameError> {

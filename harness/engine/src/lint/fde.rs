@@ -12,7 +12,8 @@ use crate::lint::finding::Value;
 use crate::lint::fre::{self, Fre};
 use crate::lint::layout::Layout;
 use crate::lint::reporter::{Place, Reporter};
-use crate::read::{FdeType, FreType, PcType, Version};
+use crate::read::{FdeType, FreType, PcType};
+use crate::version::Version;
 
 /// The part of an FDE that is in the FDE sub-section.
 #[derive(Clone, Copy)]
@@ -114,9 +115,10 @@ fn read_attributes(layout: &Layout<'_>, entry: &IndexEntry) -> Option<Attributes
     match layout.version {
         Version::V1 | Version::V2 => {
             let (bytes, offset, clause) = (layout.bytes, entry.offset, Clause::FdeIndex);
-            let rep_size = match layout.version {
-                Version::V1 => None,
-                _ => Some((bytes.u8(offset + 17, clause).ok()?, offset + 17)),
+            let rep_size = if layout.version.has_rep_size() {
+                Some((bytes.u8(offset + 17, clause).ok()?, offset + 17))
+            } else {
+                None
             };
             Some(Attributes {
                 num_rows: bytes.u32(offset + 12, clause).ok()?,
@@ -167,7 +169,7 @@ pub(super) fn check(
     }
     let place = entry.place();
     let Some(data) = entry.rows_at(layout) else {
-        let field = entry.offset + if layout.version == Version::V3 { 12 } else { 8 };
+        let field = entry.offset + layout.version.start_size() + 4;
         let len = Value::Number(i64::try_from(layout.fres.len()).unwrap_or(i64::MAX));
         out.report(
             &rules::ROWS_OFFSET,
@@ -182,7 +184,7 @@ pub(super) fn check(
         return Rows::Unknown;
     };
     check_info(layout, &attributes, place, out);
-    check_block(layout, entry, &attributes, linked, out);
+    check_block(entry, &attributes, linked, out);
     check_no_rows(layout, &attributes, place, out);
     if layout.version == Version::V2
         && let Ok(padding @ 1..) = layout.bytes.u16(entry.offset + 18, Clause::FdeIndex)
@@ -213,17 +215,19 @@ fn check_info(layout: &Layout<'_>, attributes: &Attributes, place: Place, out: &
     if attributes.fre_type().is_none() {
         out.report(&rules::FRE_TYPE, place, [info & 0xf]);
     }
-    let unused = info & if layout.version == Version::V3 { 0x40 } else { 0xc0 };
+    let unused = info & if layout.version.marks_signal_frames() { 0x40 } else { 0xc0 };
     if unused != 0 {
         out.report(&rules::INFO_BITS, place, [Value::Hex(unused.into())]);
     }
-    if layout.version == Version::V3 && info & 0x80 != 0 {
+    if layout.version.marks_signal_frames() && info & 0x80 != 0 {
         out.say(&rules::SIGNAL, place);
     }
     if (info >> 5) & 1 == SFRAME_AARCH64_PAUTH_KEY_B {
         match layout.abi {
-            Some(abi) if !layout.is_aarch64() => out.report(&rules::PAUTH_KEY, place, [abi.name()]),
-            Some(_) if layout.version == Version::V1 => out.say(&rules::PAUTH_KEY_V1, place),
+            Some(abi) if !layout.signs_return_addresses() => {
+                out.report(&rules::PAUTH_KEY, place, [abi.name()])
+            }
+            Some(_) if !layout.version.has_pauth_key() => out.say(&rules::PAUTH_KEY_V1, place),
             _ => {}
         }
     }
@@ -238,13 +242,7 @@ fn check_info(layout: &Layout<'_>, attributes: &Attributes, place: Place, out: &
 }
 
 /// The repeated block of a mask FDE (2.3.3.1).
-fn check_block(
-    layout: &Layout<'_>,
-    entry: &IndexEntry,
-    attributes: &Attributes,
-    linked: bool,
-    out: &mut Reporter<'_>,
-) {
+fn check_block(entry: &IndexEntry, attributes: &Attributes, linked: bool, out: &mut Reporter<'_>) {
     let Some((rep_size, at)) = attributes.rep_size else { return };
     let place = entry.place().with_offset(at);
     match (attributes.pc_type(), u64::from(rep_size)) {
@@ -256,7 +254,7 @@ fn check_block(
                 let values = [Value::from(entry.size), Value::from(rep_size)];
                 out.report(&rules::REP_SIZE_REMAINDER, place, values);
             }
-            if linked && !entry.start.is_multiple_of(block) && layout.version != Version::V1 {
+            if linked && !entry.start.is_multiple_of(block) {
                 let values = [Value::Hex(entry.start), Value::from(rep_size)];
                 out.report(&rules::MASK_START, place, values);
             }
@@ -268,11 +266,11 @@ fn check_no_rows(layout: &Layout<'_>, attributes: &Attributes, place: Place, out
     if attributes.num_rows > 0 {
         return;
     }
-    match (layout.version, attributes.fde_type()) {
-        (Version::V1 | Version::V2, _) => out.say(&rules::NO_ROWS, place),
-        (Version::V3, Some(FdeType::Default)) => out.say(&rules::OUTERMOST, place),
-        (Version::V3, Some(FdeType::Flex)) => out.say(&rules::FLEX_NO_ROWS, place),
-        (Version::V3, None) => {}
+    match (layout.version.marks_outermost_functions(), attributes.fde_type()) {
+        (false, _) => out.say(&rules::NO_ROWS, place),
+        (true, Some(FdeType::Default)) => out.say(&rules::OUTERMOST, place),
+        (true, Some(FdeType::Flex)) => out.say(&rules::FLEX_NO_ROWS, place),
+        (true, None) => {}
     }
 }
 

@@ -1,11 +1,11 @@
 //! Rows of flex FDEs (3.2): pairs of control word and offset.
 
-use crate::abi::Abi;
+use crate::abi::{Abi, DwarfRegister};
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
 use crate::lint::fre::Fre;
 use crate::lint::layout::Layout;
-use crate::lint::recovery::{Slots, check_cfa, has_register};
+use crate::lint::recovery::{Slots, check_cfa};
 use crate::lint::reporter::{Place, Reporter};
 
 /// A pair of data words.
@@ -107,7 +107,7 @@ fn check_pair(name: &'static str, pair: Pair, abi: Abi, place: Place, out: &mut 
         out.report(&rules::FLEX_UNUSED, place, values);
     }
     match pair.register() {
-        Some(register) if !has_register(abi, register) => {
+        Some(register) if !abi.has_register(DwarfRegister(register)) => {
             let values = [Value::Text(name), Value::from(register), Value::Text(abi.name())];
             out.report(&rules::FLEX_REGISTER, place, values);
         }
@@ -153,13 +153,13 @@ fn could_be_default([cfa, ra, fp]: [Option<Pair>; 3], layout: &Layout<'_>, abi: 
         !cfa.dereferences() && (register == Some(abi.sp().0) || register == Some(abi.fp().0))
     });
     let ra_slot = ra.map(Pair::slot);
-    let ra = match (abi, ra_slot) {
+    let ra = match (abi.fixed_ra_offset(), ra_slot) {
         (_, None) => true,
-        (Abi::Amd64, Some(slot)) => slot == Some(-8),
+        (Some(fixed), Some(slot)) => slot == Some(fixed.into()),
         // 0 is padding in a default row.
-        (_, Some(slot)) => slot.is_some_and(|slot| slot != 0),
+        (None, Some(slot)) => slot.is_some_and(|slot| slot != 0),
     };
     let fp = fp.is_none_or(|fp| fp.slot().is_some())
-        && (!layout.is_aarch64() || fp.is_some() == ra_slot.is_some());
+        && (!layout.signs_return_addresses() || fp.is_some() == ra_slot.is_some());
     cfa && ra && fp
 }

@@ -4,14 +4,16 @@ use core::ops::Range;
 
 use crate::abi::{Abi, ByteOrder};
 use crate::constants::{
-    HEADER_SIZE, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_MAGIC,
+    HEADER_SIZE, SFRAME_CFA_FIXED_RA_INVALID, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED,
+    SFRAME_F_FRAME_POINTER, SFRAME_MAGIC,
 };
 use crate::error::{Clause, Error};
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
 use crate::lint::layout::Layout;
 use crate::lint::reporter::{Place, Reporter};
-use crate::read::{Bytes, Flags, Section, Version};
+use crate::read::{Bytes, Flags, Section};
+use crate::version::Version;
 
 /// Checks the header. Returns `None` if nothing after it can be found.
 pub(super) fn check<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Option<Layout<'a>> {
@@ -74,7 +76,7 @@ fn read<'a>(data: &'a [u8], out: &mut Reporter<'_>) -> Result<Option<Layout<'a>>
     let fres = fres_start..fres_start + u64::from(fre_len);
     check_tiles(header_end, &fdes, &fres, data.len() as u64, out);
     check_rest(data, fdes.end.max(fres.end), out);
-    if version != Version::V1 && num_fdes > 0 && fdes.start % 4 != 0 {
+    if version.fde_size().is_multiple_of(4) && num_fdes > 0 && fdes.start % 4 != 0 {
         out.report(&rules::FDE_ALIGNMENT, Place::at(20), [Value::Hex(fdes.start)]);
     }
 
@@ -99,10 +101,11 @@ fn check_flags(flags: u8, version: Version, out: &mut Reporter<'_>) {
     if flags & !known != 0 {
         out.report(&rules::UNKNOWN_FLAGS, place, [Value::Hex((flags & !known).into())]);
     }
-    if version == Version::V3 && flags & SFRAME_F_FRAME_POINTER != 0 {
+    let unused = flags & !version.flags();
+    if unused & SFRAME_F_FRAME_POINTER != 0 {
         out.say(&rules::FRAME_POINTER_FLAG, place);
     }
-    if version == Version::V1 && flags & SFRAME_F_FDE_FUNC_START_PCREL != 0 {
+    if unused & SFRAME_F_FDE_FUNC_START_PCREL != 0 {
         out.say(&rules::PCREL_FLAG, place);
     }
 }
@@ -115,7 +118,7 @@ fn check_abi(id: u8, version: Version, order: ByteOrder, out: &mut Reporter<'_>)
             if abi.byte_order() != order {
                 out.report(&rules::BYTE_ORDER, Place::at(0), [abi.name()]);
             }
-            if version == Version::V1 && abi == Abi::S390x {
+            if !version.has_abi(abi) {
                 out.report(&rules::ABI_TOO_NEW, Place::at(4), [abi.name()]);
             }
         }
@@ -130,7 +133,7 @@ fn check_fixed_offsets(bytes: Bytes<'_>, abi: Option<Abi>, out: &mut Reporter<'_
     }
     let fixed_ra = bytes.u8(6, Clause::Header)?.cast_signed();
     if let Some(abi) = abi {
-        let expected = if abi == Abi::Amd64 { -8 } else { 0 };
+        let expected = abi.fixed_ra_offset().unwrap_or(SFRAME_CFA_FIXED_RA_INVALID);
         if fixed_ra != expected {
             let values =
                 [Value::Number(fixed_ra.into()), Value::Text(abi.name()), Value::Number(expected.into())];

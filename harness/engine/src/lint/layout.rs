@@ -3,7 +3,8 @@
 use core::ops::Range;
 
 use crate::abi::Abi;
-use crate::read::{Bytes, Flags, Version};
+use crate::read::{Bytes, Flags};
+use crate::version::Version;
 
 /// The content of the header, as far as it is meaningful.
 pub(super) struct Layout<'a> {
@@ -24,10 +25,10 @@ pub(super) struct Layout<'a> {
 impl Layout<'_> {
     /// Whether start addresses are relative to their own field.
     pub(super) fn start_is_pcrel(&self) -> bool {
-        self.version != Version::V1 && self.flags.func_start_pcrel()
+        self.version.has_pcrel_starts() && self.flags.func_start_pcrel()
     }
 
-    pub(super) fn is_aarch64(&self) -> bool {
-        matches!(self.abi, Some(Abi::Aarch64 | Abi::Aarch64Be))
+    pub(super) fn signs_return_addresses(&self) -> bool {
+        self.abi.is_some_and(Abi::signs_return_addresses)
     }
 }

@@ -1,37 +1,34 @@
 //! The content of rows (3.1): where CFA, RA and FP are.
 
-use crate::abi::Abi;
-use crate::constants::{SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_S390X_SP_VAL_OFFSET};
+use crate::abi::{Abi, DwarfRegister};
 use crate::lint::catalogue as rules;
 use crate::lint::finding::Value;
 use crate::lint::fre::Fre;
 use crate::lint::layout::Layout;
 use crate::lint::reporter::{Place, Reporter};
-use crate::read::Version;
 
 /// Checks the data words of a row of a default FDE. There is at least one, or
 /// the version is 1.
 pub(super) fn check_default(row: &Fre, layout: &Layout<'_>, abi: Abi, place: Place, out: &mut Reporter<'_>) {
-    let (cfa, ra, fp) = match (abi, row.words()) {
-        (Abi::Amd64, [cfa]) => (*cfa, None, None),
-        (Abi::Amd64, [cfa, fp]) => (*cfa, None, Some(*fp)),
-        (Abi::Aarch64 | Abi::Aarch64Be | Abi::S390x, words @ ([_] | [_, _] | [_, _, _])) => {
+    let (cfa, ra, fp) = match (abi.fixed_ra_offset(), row.words()) {
+        (Some(_), [cfa]) => (*cfa, None, None),
+        (Some(_), [cfa, fp]) => (*cfa, None, Some(*fp)),
+        (None, words @ ([_] | [_, _] | [_, _, _])) => {
             (words[0], words.get(1).copied(), words.get(2).copied())
         }
-        (_, words) => {
+        (Some(_) | None, words) => {
             let count = Value::Number(words.len() as i64);
             out.report(&rules::WORD_COUNT, place, [count, Value::Text(abi.name())]);
             return;
         }
     };
-    if layout.is_aarch64() && ra.is_some() && fp.is_none() {
+    if layout.signs_return_addresses() && ra.is_some() && fp.is_none() {
         out.say(&rules::TWO_WORDS, place);
     }
     let cfa = abi.decode_cfa_offset(cfa);
     check_cfa(abi, row.is_sp_based(), cfa, place, out);
 
-    // On s390x the word for RA may be padding.
-    let padding = abi == Abi::S390x && ra == Some(SFRAME_FRE_RA_OFFSET_INVALID);
+    let padding = ra.is_some() && ra == abi.ra_padding();
     if padding {
         match fp {
             Some(_) => out.say(&rules::RA_PADDING, place),
@@ -40,11 +37,11 @@ pub(super) fn check_default(row: &Fre, layout: &Layout<'_>, abi: Abi, place: Pla
     }
     let mut slot = |name: &'static str, word: Option<i32>| {
         let word = word?;
-        // Version 2 of s390x marks registers by the lowest bit (errata 1).
-        if abi == Abi::S390x && layout.version == Version::V2 && word & 1 != 0 {
+        if layout.version.has_registers_in_words(abi) && word & 1 != 0 {
             let register = word >> 1;
             let values = [Value::Text(name), Value::Number(register.into())];
-            let known = u32::try_from(register).is_ok_and(|register| has_register(abi, register));
+            let known =
+                u32::try_from(register).is_ok_and(|register| abi.has_register(DwarfRegister(register)));
             out.report(if known { &rules::TOPMOST_ONLY } else { &rules::S390X_REGISTER }, place, values);
             return None;
         }
@@ -60,12 +57,7 @@ pub(super) fn check_cfa(abi: Abi, from_sp: bool, offset: i64, place: Place, out:
     if i32::try_from(offset).is_err() {
         out.report(&rules::CFA_RANGE, place, [offset]);
     }
-    // The distance between SP and CFA when a function is entered.
-    let least = match abi {
-        Abi::Amd64 => 8,
-        Abi::Aarch64 | Abi::Aarch64Be => 0,
-        Abi::S390x => -SFRAME_S390X_SP_VAL_OFFSET,
-    };
+    let least = abi.cfa_offset_at_entry();
     if from_sp && offset < least {
         let values = [Value::Signed(offset), Value::Text(abi.name()), Value::Number(least)];
         out.report(&rules::CFA_BELOW_SP, place, values);
@@ -87,30 +79,18 @@ impl Slots {
             if offset >= 0 {
                 out.report(&rules::SLOT_ABOVE_CFA, place, [Value::Text(name), Value::Number(offset)]);
             }
-            if abi == Abi::S390x && offset % 8 != 0 {
+            if offset % abi.slot_alignment() != 0 {
                 out.report(&rules::SLOT_ALIGNMENT, place, [Value::Text(name), Value::Signed(offset)]);
             }
             if let Some(from_sp) = self.cfa_from_sp.map(|cfa| cfa + offset).filter(|from_sp| *from_sp < 0) {
                 out.report(&rules::SLOT_BELOW_SP, place, [Value::Text(name), Value::Signed(from_sp)]);
             }
         }
-        let ra = self.ra.or((abi == Abi::Amd64).then_some(-8));
+        let ra = self.ra.or(abi.fixed_ra_offset().map(i64::from));
         if let (Some(ra), Some(fp)) = (ra, self.fp)
             && (ra - fp).abs() < 8
         {
             out.report(&rules::SLOTS_OVERLAP, place, [ra, fp].map(Value::Signed));
         }
-    }
-}
-
-/// Returns whether the ABI has a register with this DWARF number.
-pub(super) const fn has_register(abi: Abi, number: u32) -> bool {
-    match abi {
-        // General, RA, xmm0-15, st and mm; r16-r31 of APX.
-        Abi::Amd64 => number <= 48 || (number >= 130 && number <= 145),
-        // General with sp; v0-v31.
-        Abi::Aarch64 | Abi::Aarch64Be => number <= 31 || (number >= 64 && number <= 95),
-        // General and floating point.
-        Abi::S390x => number <= 31,
     }
 }

@@ -7,7 +7,7 @@ use crate::lint::fre::Fre;
 use crate::lint::layout::Layout;
 use crate::lint::recovery;
 use crate::lint::reporter::{Place, Reporter};
-use crate::read::{FdeType, Version};
+use crate::read::FdeType;
 
 impl Fre {
     /// Checks the content of the row. Returns whether a default row could hold it too.
@@ -19,11 +19,11 @@ impl Fre {
         out: &mut Reporter<'_>,
     ) -> bool {
         let info_place = place.with_offset(self.info_at);
-        if let Some(abi) = layout.abi.filter(|_| self.info & 0x80 != 0 && !layout.is_aarch64()) {
+        if let Some(abi) = layout.abi.filter(|_| self.info & 0x80 != 0 && !layout.signs_return_addresses()) {
             out.report(&rules::MANGLED_RA, info_place, [abi.name()]);
         }
         self.check_width(fde_type, info_place, out);
-        if self.count == 0 && layout.version != Version::V1 {
+        if self.count == 0 && layout.version.marks_outermost_rows() {
             out.say(&rules::RA_UNDEFINED, info_place);
             return true;
         }

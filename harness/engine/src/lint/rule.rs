@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::error::Clause;
-use crate::read::Version;
+use crate::version::Version;
 
 /// The severity of breaking a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,8 +6,8 @@ use crate::constants::{
     SFRAME_FRE_TYPE_ADDR1, SFRAME_FRE_TYPE_ADDR2, SFRAME_FRE_TYPE_ADDR4, V3_FDE_ATTR_SIZE,
 };
 use crate::error::{Clause, Error, ErrorKind};
-use crate::read::header::Version;
 use crate::read::section::Section;
+use crate::version::Version;
 
 /// Width of the start offsets of a function's rows (2.3.3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -162,9 +162,10 @@ impl Section<'_> {
             }
             None => {
                 let num_rows = self.bytes.u32(offset + 12, index_clause)?;
-                let rep_size = match self.header().version {
-                    Version::V1 => None,
-                    _ => Some(self.bytes.u8(offset + 17, index_clause)?),
+                let rep_size = if self.header().version.has_rep_size() {
+                    Some(self.bytes.u8(offset + 17, index_clause)?)
+                } else {
+                    None
                 };
                 (data, num_rows, offset + 16, SFRAME_FDE_TYPE_DEFAULT, rep_size)
             }
@@ -186,7 +187,7 @@ impl Section<'_> {
         if pc_type == PcType::Mask && rep_size == Some(0) {
             return Err(ErrorKind::ZeroRepSize.at(info_at));
         }
-        let is_v3 = self.header().version == Version::V3;
+        let version = self.header().version;
         Ok(Fde {
             index,
             start,
@@ -200,9 +201,9 @@ impl Section<'_> {
                 SFRAME_AARCH64_PAUTH_KEY_B => PauthKey::B,
                 _ => PauthKey::A,
             },
-            signal: is_v3 && info & 0x80 != 0,
+            signal: version.marks_signal_frames() && info & 0x80 != 0,
             rep_size,
-            outermost: is_v3 && fde_type == FdeType::Default && num_rows == 0,
+            outermost: version.marks_outermost_functions() && fde_type == FdeType::Default && num_rows == 0,
         })
     }
 }

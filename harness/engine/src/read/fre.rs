@@ -5,12 +5,11 @@ use core::fmt;
 use crate::abi::{Abi, DwarfRegister};
 use crate::constants::{
     SFRAME_BASE_REG_FP, SFRAME_FRE_DATAWORD_1B, SFRAME_FRE_DATAWORD_2B, SFRAME_FRE_DATAWORD_4B,
-    SFRAME_FRE_RA_OFFSET_INVALID,
 };
 use crate::error::{Clause, Error, ErrorKind};
 use crate::read::bytes::Bytes;
 use crate::read::fde::{Fde, FdeType, FreType, PcType};
-use crate::read::header::{Header, Version};
+use crate::read::header::Header;
 use crate::read::section::Section;
 use crate::rule::{Base, Recovery, RecoveryRule, Row};
 
@@ -194,8 +193,7 @@ type Rules = (Option<RecoveryRule>, Recovery, Recovery);
 
 impl Fre<'_> {
     fn rules(&self, header: &Header, fde_type: FdeType) -> Result<Rules, Error> {
-        // Version 2 errata 2 and version 3: no data words, RA undefined (2.4.1).
-        if self.words.count == 0 && header.version != Version::V1 {
+        if self.words.count == 0 && header.version.marks_outermost_rows() {
             return Ok((None, Recovery::Undefined, Recovery::Undefined));
         }
         match fde_type {
@@ -292,20 +290,14 @@ fn saved_at_cfa(offset: i64) -> Recovery {
     Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true })
 }
 
-/// The RA word of a default row. On s390x 0 says that RA is not saved (3.1.3).
+/// The RA word of a default row.
 fn tracked_ra(header: &Header, word: i32) -> Recovery {
-    if header.abi == Abi::S390x && word == SFRAME_FRE_RA_OFFSET_INVALID {
-        Recovery::Unchanged
-    } else {
-        saved(header, word)
-    }
+    if header.abi.ra_padding() == Some(word) { Recovery::Unchanged } else { saved(header, word) }
 }
 
-/// The RA or FP word of a default row: an offset from the CFA. On s390x in version 2 it can
-/// also be a register, indicated by its lowest bit (version 2 errata 1,
-/// `SFRAME_V2_S390X_OFFSET_IS_REGNUM`). Version 3 uses flex FDEs for that.
+/// The RA or FP word of a default row: an offset from the CFA, or a register.
 fn saved(header: &Header, word: i32) -> Recovery {
-    if header.abi == Abi::S390x && header.version == Version::V2 && word & 1 != 0 {
+    if header.version.has_registers_in_words(header.abi) && word & 1 != 0 {
         let register = DwarfRegister((word >> 1).cast_unsigned());
         Recovery::Rule(RecoveryRule { base: Base::Register(register), offset: 0, dereference: false })
     } else {

@@ -1,68 +1,13 @@
 //! The preamble and the header (2.1, 2.2).
 
-use core::fmt;
-
 use crate::abi::{Abi, ByteOrder};
 use crate::constants::{
     HEADER_SIZE, SFRAME_CFA_FIXED_FP_INVALID, SFRAME_CFA_FIXED_RA_INVALID, SFRAME_F_FDE_FUNC_START_PCREL,
-    SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_MAGIC, SFRAME_VERSION_1, SFRAME_VERSION_2,
-    SFRAME_VERSION_3, V1_FDE_SIZE, V2_FDE_SIZE, V3_FDE_INDEX_SIZE,
+    SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER, SFRAME_MAGIC,
 };
 use crate::error::{Clause, Error, ErrorKind};
 use crate::read::bytes::Bytes;
-
-/// A version of the format (2.1.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Version {
-    /// Version 1, obsolete.
-    V1,
-    /// Version 2, with or without its errata.
-    V2,
-    /// Version 3.
-    V3,
-}
-
-impl Version {
-    /// Every version, oldest first.
-    pub const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
-
-    /// Returns the number in the preamble.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::V1 => SFRAME_VERSION_1,
-            Self::V2 => SFRAME_VERSION_2,
-            Self::V3 => SFRAME_VERSION_3,
-        }
-    }
-
-    /// Returns the version for a number in the preamble.
-    #[must_use]
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            SFRAME_VERSION_1 => Some(Self::V1),
-            SFRAME_VERSION_2 => Some(Self::V2),
-            SFRAME_VERSION_3 => Some(Self::V3),
-            _ => None,
-        }
-    }
-
-    /// Size of one entry of the FDE sub-section, in bytes (2.3).
-    #[must_use]
-    pub const fn fde_size(self) -> usize {
-        match self {
-            Self::V1 => V1_FDE_SIZE,
-            Self::V2 => V2_FDE_SIZE,
-            Self::V3 => V3_FDE_INDEX_SIZE,
-        }
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.number().fmt(f)
-    }
-}
+use crate::version::Version;
 
 /// The flags of the preamble (2.1.3). Bits without a meaning are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,10 +84,8 @@ impl Header {
             return Err(ErrorKind::Truncated { needed: HEADER_SIZE, available: data.len(), clause }.at(0));
         }
         let abi = bytes.u8(4, Clause::Header)?;
-        // s390x came with errata 1 of version 2 (1.3).
-        let abi = Abi::from_id(abi)
-            .filter(|abi| *abi != Abi::S390x || version != Version::V1)
-            .ok_or(ErrorKind::UnknownAbi(abi).at(4))?;
+        let abi =
+            Abi::from_id(abi).filter(|abi| version.has_abi(*abi)).ok_or(ErrorKind::UnknownAbi(abi).at(4))?;
         if abi.byte_order() != order {
             return Err(ErrorKind::WrongByteOrder(abi).at(0));
         }
@@ -173,13 +116,10 @@ impl Header {
         HEADER_SIZE + self.auxhdr_len as usize
     }
 
-    /// Returns whether start addresses are relative to their own field (2.1.3). Version 1 does
-    /// not define the flag; its bit means nothing there.
+    /// Whether start addresses are relative to their own field (2.1.3). The bit
+    /// means nothing where the version does not know the flag.
     #[must_use]
     pub const fn start_is_pcrel(&self) -> bool {
-        match self.version {
-            Version::V1 => false,
-            Version::V2 | Version::V3 => self.flags.func_start_pcrel(),
-        }
+        self.version.has_pcrel_starts() && self.flags.func_start_pcrel()
     }
 }

@@ -10,6 +10,6 @@ mod section;
 pub(crate) use bytes::Bytes;
 pub use fde::{Fde, FdeType, FreType, PauthKey, PcType};
 pub use fre::{DataWordSize, Fre, Fres, Rows};
-pub use header::{Flags, Header, Version};
+pub use header::{Flags, Header};
 pub use lookup::Found;
 pub use section::{Fdes, Section};

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use super::error::{WriteError, WriteErrorKind};
 use super::section::{Function, Section};
 use crate::abi::{Abi, ByteOrder};
-use crate::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FRAME_POINTER};
-use crate::read::{FdeType, Flags, PcType, Version};
+use crate::read::{FdeType, Flags, PcType};
 use crate::rule::{Base, Recovery, Row};
+use crate::version::Version;
 
 /// What to convert to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +48,13 @@ impl Section {
     /// # Errors
     /// There is no such ABI, or the version does not support it.
     pub fn convert(&self, target: Target) -> Result<Conversion, WriteError> {
-        let abi = with_byte_order(self.abi, target.byte_order)
+        let abi = self
+            .abi
+            .with_byte_order(target.byte_order)
             .ok_or(WriteErrorKind::NoSuchByteOrder(self.abi).of_section())?;
-        let mut flags = self.flags.0;
-        match target.version {
-            Version::V1 => flags &= !SFRAME_F_FDE_FUNC_START_PCREL,
-            Version::V2 => {}
-            Version::V3 => flags &= !SFRAME_F_FRAME_POINTER,
-        }
+        // Those of other versions go. Those of none stay, for the writer to refuse.
+        let known = Version::ALL.into_iter().fold(0, |flags, version| flags | version.flags());
+        let flags = self.flags.0 & (!known | target.version.flags());
         let mut section =
             Self { version: target.version, abi, flags: Flags(flags), functions: Vec::new(), ..self.clone() };
         // The writer knows what the target can express: each function is written alone, close
@@ -100,17 +99,8 @@ impl Section {
     }
 }
 
-const fn with_byte_order(abi: Abi, order: ByteOrder) -> Option<Abi> {
-    match (abi, order) {
-        (Abi::Aarch64 | Abi::Aarch64Be, ByteOrder::Little) => Some(Abi::Aarch64),
-        (Abi::Aarch64 | Abi::Aarch64Be, ByteOrder::Big) => Some(Abi::Aarch64Be),
-        (Abi::Amd64, ByteOrder::Little) | (Abi::S390x, ByteOrder::Big) => Some(abi),
-        _ => None,
-    }
-}
-
-/// Rewrites the function in the target's terms, where they differ. The writer refuses what
-/// still can't be expressed.
+/// The function in the target's terms, where they differ. What it still can't
+/// express, the writer refuses.
 fn convert_function(
     function: &Function,
     from: Version,
@@ -121,26 +111,28 @@ fn convert_function(
     if function.rows.is_empty() {
         convert_without_rows(&mut function, from, to)?;
     }
-    if to != Version::V3 {
-        // There is only one type. Rows that fit it are kept.
+    if !to.has_flex_fdes() {
+        // There is one type only. Rows that fit it may go there.
         function.fde_type = FdeType::Default;
-    } else if abi == Abi::S390x && function.rows.iter().any(is_saved_in_register) {
-        // Version 2 uses odd words where version 3 uses flex FDEs.
+    } else if abi.saves_in_registers() && function.rows.iter().any(is_saved_in_register) {
+        // What version 2 says by odd words, version 3 says by flex FDEs.
         function.fde_type = FdeType::Flex;
     }
-    if to == Version::V1 && function.pc_type == PcType::Inc {
+    if !to.has_rep_size() && function.pc_type == PcType::Inc {
         function.rep_size = None;
     }
     Ok(function)
 }
 
-/// An FDE without rows marks an outermost frame in version 3, and means nothing in the others.
-/// Version 2 has a row for such a frame.
+/// An FDE without rows marks an outermost frame in some versions, and says
+/// nothing in the others. These may have a row for such a frame.
 fn convert_without_rows(function: &mut Function, from: Version, to: Version) -> Result<(), WriteErrorKind> {
-    let is_marker = from == Version::V3 && function.fde_type == FdeType::Default;
-    match (is_marker, to) {
-        (true, Version::V1) => Err(WriteErrorKind::OutermostNotInVersion(to)),
-        (true, Version::V2) => {
+    match (from.marks_outermost_functions(), to.marks_outermost_functions()) {
+        (false, true) => Err(WriteErrorKind::NoRowsInVersion(to)),
+        (true, false) if function.fde_type == FdeType::Default => {
+            if !to.marks_outermost_rows() {
+                return Err(WriteErrorKind::OutermostNotInVersion(to));
+            }
             function.rows.push(Row {
                 start: 0,
                 end: function.size,
@@ -151,8 +143,7 @@ fn convert_without_rows(function: &mut Function, from: Version, to: Version) -> 
             });
             Ok(())
         }
-        (false, Version::V3) if from != to => Err(WriteErrorKind::NoRowsInVersion(to)),
-        _ => Ok(()),
+        (true, _) | (false, false) => Ok(()),
     }
 }
 

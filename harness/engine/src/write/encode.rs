@@ -6,14 +6,12 @@ use alloc::vec::Vec;
 use super::error::{WriteError, WriteErrorKind};
 use super::layout::Layout;
 use super::section::{Function, Section};
-use crate::abi::{Abi, ByteOrder, DwarfRegister};
+use crate::abi::{ByteOrder, CfaOffsetScaling, DwarfRegister};
 use crate::constants::{
-    HEADER_SIZE, SFRAME_BASE_REG_FP, SFRAME_BASE_REG_SP, SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED,
-    SFRAME_F_FRAME_POINTER, SFRAME_FRE_DATAWORD_1B, SFRAME_FRE_DATAWORD_2B, SFRAME_FRE_DATAWORD_4B,
-    SFRAME_FRE_RA_OFFSET_INVALID, SFRAME_MAGIC, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT,
-    SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR,
+    HEADER_SIZE, SFRAME_BASE_REG_FP, SFRAME_BASE_REG_SP, SFRAME_FRE_DATAWORD_1B, SFRAME_FRE_DATAWORD_2B,
+    SFRAME_FRE_DATAWORD_4B, SFRAME_MAGIC,
 };
-use crate::read::{DataWordSize, FdeType, FreType, PauthKey, PcType, Version};
+use crate::read::{DataWordSize, FdeType, FreType, PauthKey, PcType};
 use crate::rule::{Base, Recovery, RecoveryRule, Row};
 
 /// Numbers in a byte order.
@@ -88,16 +86,12 @@ impl Section {
     }
 
     fn check_header(&self) -> Result<(), WriteErrorKind> {
-        if self.version == Version::V1 && self.abi == Abi::S390x {
+        if !self.version.has_abi(self.abi) {
             return Err(WriteErrorKind::AbiNotInVersion(self.abi, self.version));
         }
-        let known = match self.version {
-            Version::V1 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER,
-            Version::V2 => SFRAME_F_FDE_SORTED | SFRAME_F_FRAME_POINTER | SFRAME_F_FDE_FUNC_START_PCREL,
-            Version::V3 => SFRAME_F_FDE_SORTED | SFRAME_F_FDE_FUNC_START_PCREL,
-        };
-        if self.flags.0 & !known != 0 {
-            return Err(WriteErrorKind::FlagNotInVersion(self.flags.0 & !known, self.version));
+        let unknown = self.flags.0 & !self.version.flags();
+        if unknown != 0 {
+            return Err(WriteErrorKind::FlagNotInVersion(unknown, self.version));
         }
         if self.fixed_fp_offset == Some(0) || self.fixed_ra_offset == Some(0) {
             return Err(WriteErrorKind::ZeroFixedOffset);
@@ -157,31 +151,30 @@ impl Section {
         let origin = if is_pcrel { address.wrapping_add(output.bytes.len() as u64) } else { address };
         let start = function.start.wrapping_sub(origin).cast_signed();
         let size = i64::from(function.size);
-        if self.version == Version::V3 {
-            output.put(8, start);
-            output.put(4, size);
-            return output.u32(offset);
-        }
-        if i32::try_from(start).is_err() {
+        let start_size = self.version.start_size();
+        if start_size == 4 && i32::try_from(start).is_err() {
             return Err(WriteErrorKind::StartOutOfReach(function.start));
         }
-        output.put(4, start);
+        output.put(start_size, start);
         output.put(4, size);
         output.u32(offset)?;
+        if self.version.has_fde_attributes() {
+            return Ok(());
+        }
         output.u32(function.rows.len())?;
         output.u8(info(function));
-        if self.version == Version::V2 {
+        if self.version.has_rep_size() {
             output.u8(function.rep_size.unwrap_or(0));
             output.put(2, 0); // sfde_func_padding2
         }
         Ok(())
     }
 
-    /// The function's rows, and before them its attribute in version 3.
+    /// The function's rows, and before them its attribute.
     fn write_rows(&self, index: usize, layout: &Layout, output: &mut Output) -> Result<(), WriteError> {
         let function = &self.functions[index];
         self.check_function(function).map_err(|kind| kind.of_function(index))?;
-        if self.version == Version::V3 {
+        if self.version.has_fde_attributes() {
             let count = u16::try_from(function.rows.len())
                 .map_err(|_| WriteErrorKind::TooManyRows(function.rows.len()).of_function(index))?;
             output.put(2, count.into());
@@ -214,22 +207,15 @@ impl Section {
     fn check_function(&self, function: &Function) -> Result<(), WriteErrorKind> {
         let version = self.version;
         let is_mask = function.pc_type == PcType::Mask;
-        match version {
-            Version::V1 if is_mask && function.rep_size.is_some() => {
-                return Err(WriteErrorKind::RepSizeMismatch(version));
-            }
-            Version::V2 | Version::V3 if is_mask && matches!(function.rep_size, None | Some(0)) => {
-                return Err(WriteErrorKind::RepSizeMismatch(version));
-            }
-            _ => {}
+        let has_rep_size = function.rep_size.is_some_and(|size| size > 0);
+        let is_right = if version.has_rep_size() { has_rep_size } else { function.rep_size.is_none() };
+        if is_mask && !is_right {
+            return Err(WriteErrorKind::RepSizeMismatch(version));
         }
-        if version == Version::V3 {
-            return Ok(());
-        }
-        if function.signal {
+        if function.signal && !version.marks_signal_frames() {
             return Err(WriteErrorKind::SignalNotInVersion(version));
         }
-        if function.fde_type == FdeType::Flex {
+        if function.fde_type == FdeType::Flex && !version.has_flex_fdes() {
             return Err(WriteErrorKind::FlexNotInVersion(version));
         }
         Ok(())
@@ -278,7 +264,7 @@ impl Section {
     /// The data words of a row (3).
     fn words(&self, function: &Function, row: &Row) -> Result<Vec<Word>, WriteErrorKind> {
         match (row.cfa, function.fde_type) {
-            (None, _) if self.version == Version::V1 => Err(WriteErrorKind::UndefinedRaNotInVersion),
+            (None, _) if !self.version.marks_outermost_rows() => Err(WriteErrorKind::UndefinedRaNotInVersion),
             (None, _) => Ok(Vec::new()),
             (Some(cfa), FdeType::Default) => self.default_words(&cfa, row),
             (Some(cfa), FdeType::Flex) => self.flex_words(&cfa, row),
@@ -299,17 +285,15 @@ impl Section {
             (Some(_), _) if !ra_is_default => return Err(WriteErrorKind::RaNotInDefault),
             (Some(_), _) => {}
             (None, Recovery::Unchanged) if fp_is_default => {}
-            // Only s390x has a word for an RA that has not moved.
-            (None, Recovery::Unchanged) if self.abi == Abi::S390x => {
-                words.push(Word::Signed(SFRAME_FRE_RA_OFFSET_INVALID.into()));
-            }
-            (None, _) => {
-                let word = self.saved_word(row.ra).ok_or(WriteErrorKind::RaNotInDefault)?;
-                let is_padding = self.abi == Abi::S390x && word == i64::from(SFRAME_FRE_RA_OFFSET_INVALID);
-                if is_padding {
-                    return Err(WriteErrorKind::RaNotInDefault);
-                }
-                words.push(Word::Signed(word));
+            (None, ra) => {
+                let padding = self.abi.ra_padding().map(i64::from);
+                let word = match ra {
+                    Recovery::Unchanged => padding,
+                    Recovery::Undefined | Recovery::Rule(_) => {
+                        self.saved_word(ra).filter(|word| Some(*word) != padding)
+                    }
+                };
+                words.push(Word::Signed(word.ok_or(WriteErrorKind::RaNotInDefault)?));
             }
         }
         if !fp_is_default {
@@ -332,9 +316,9 @@ impl Section {
     }
 
     /// The word of a default row for a saved value: its offset from the CFA, or
-    /// a register on s390x in version 2 (errata 1, `OFFSET_ENCODE_REGNUM`).
+    /// a register (version 2 erratum 1, `OFFSET_ENCODE_REGNUM`).
     fn saved_word(&self, recovery: Recovery) -> Option<i64> {
-        let has_registers = self.abi == Abi::S390x && self.version == Version::V2;
+        let has_registers = self.version.has_registers_in_words(self.abi);
         match recovery {
             Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => {
                 (!has_registers || offset % 2 == 0).then_some(offset)
@@ -391,15 +375,14 @@ impl Section {
         }
     }
 
-    /// 3.1.3: adjusted and scaled on s390x.
     fn encode_cfa_offset(&self, offset: i64) -> Result<i64, WriteErrorKind> {
-        if self.abi != Abi::S390x {
+        let Some(CfaOffsetScaling { adjustment, factor }) = self.abi.cfa_offset_scaling() else {
             return Ok(offset);
-        }
+        };
         offset
-            .checked_add(SFRAME_S390X_CFA_OFFSET_ADJUSTMENT)
-            .filter(|offset| offset % SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR == 0)
-            .map(|offset| offset / SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR)
+            .checked_add(adjustment)
+            .filter(|offset| offset % factor == 0)
+            .map(|offset| offset / factor)
             .ok_or(WriteErrorKind::OffsetNotEncodable(offset))
     }
 }

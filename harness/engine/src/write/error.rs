@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::abi::Abi;
-use crate::read::Version;
+use crate::version::Version;
 
 /// A section, function or row that can't be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

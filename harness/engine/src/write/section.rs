@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use crate::abi::Abi;
 use crate::error::{Error, ErrorKind};
-use crate::read::{self, DataWordSize, FdeType, Flags, FreType, PauthKey, PcType, Version};
+use crate::read::{self, DataWordSize, FdeType, Flags, FreType, PauthKey, PcType};
 use crate::rule::Row;
+use crate::version::Version;
 
 /// A section that can be changed and written (2).
 #[derive(Clone, Debug, PartialEq, Eq)]

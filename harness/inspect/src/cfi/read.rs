@@ -370,10 +370,7 @@ pub(crate) const fn endian(abi: Abi) -> RunTimeEndian {
 }
 
 const fn vendor(abi: Abi) -> Vendor {
-    match abi {
-        Abi::Aarch64 | Abi::Aarch64Be => Vendor::AArch64,
-        Abi::Amd64 | Abi::S390x => Vendor::Default,
-    }
+    if abi.signs_return_addresses() { Vendor::AArch64 } else { Vendor::Default }
 }
 
 fn eh_frame<'t>(table: &'t Table, abi: Abi) -> EhFrame<Slice<'t>> {

@@ -12,9 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use gimli::{CfaRule, RegisterRule};
-use sframe_engine::constants::{
-    SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_S390X_SP_VAL_OFFSET,
-};
+use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED};
 use sframe_engine::write::{Function, Section, Target, WriteError, WriteErrorKind};
 use sframe_engine::{
     Abi, Base, ByteOrder, FdeType, Flags, FreType, PauthKey, PcType, Recovery, RecoveryRule, Row, Version,
@@ -177,8 +175,7 @@ impl Implication<'_> {
             for row in rows[first..].iter().take_while(|row| row.range.start < range.end) {
                 let within = row.range.start.max(range.start)..row.range.end.min(range.end);
                 let spans = self.spans(row, within.clone(), evaluations)?;
-                // Version 1 has no size of the block (version 2, 2.3).
-                let block = if self.version == Version::V1 { None } else { block(&spans, &within) };
+                let block = if self.version.has_rep_size() { block(&spans, &within) } else { None };
                 match block {
                     Some((count, size)) => {
                         parts.extend(part.until(within.start));
@@ -199,7 +196,7 @@ impl Implication<'_> {
     fn spans(&self, row: &CfiRow, range: Range<u64>, evaluations: &mut u64) -> Result<Vec<Span>, Reason> {
         let mut spans = vec![self.span(row, range.start)];
         // Elsewhere the column of the return address is a register, and never the PC.
-        if self.abi.ra().is_none() && has_expression(row, self.abi) {
+        if !self.abi.has_link_register() && has_expression(row, self.abi) {
             let others = range.end - range.start - 1;
             *evaluations = evaluations.checked_sub(others).ok_or(Reason::TooManyAddresses)?;
             for pc in range.skip(1) {
@@ -225,7 +222,7 @@ impl Implication<'_> {
         let Some(rule) = sp else { return true };
         // The ABI makes callees preserve it, so whatever the slot or register, this is in it.
         let is_saved = matches!(rule, RegisterRule::Offset(_) | RegisterRule::Register(_));
-        if self.abi == Abi::S390x && is_saved {
+        if self.abi.saves_in_registers() && is_saved {
             return true;
         }
         // What the rule comes to, `rules` tells of RA only.
@@ -236,7 +233,7 @@ impl Implication<'_> {
             (_, Ok(Recovery::Rule(found))) => found,
             _ => return false,
         };
-        let offset = if self.abi == Abi::S390x { SFRAME_S390X_SP_VAL_OFFSET } else { 0 };
+        let offset = self.abi.sp_offset_from_cfa();
         let is_known = |cfa: RecoveryRule| {
             let sum = RecoveryRule { offset: cfa.offset.wrapping_add(offset), ..cfa };
             found == sum && (offset == 0 || !cfa.dereference)
@@ -248,7 +245,8 @@ impl Implication<'_> {
     /// these can, else by flex FDEs.
     fn section(&self, parts: &[Part], left_out: &mut Vec<LeftOut>) -> Result<Section, WriteError> {
         let mut flags = SFRAME_F_FDE_SORTED;
-        if self.version == Version::V3 {
+        // Assemblers wrote versions 1 and 2 without it.
+        if self.version > Version::V2 {
             flags |= SFRAME_F_FDE_FUNC_START_PCREL;
         }
         let empty = Section {
@@ -256,8 +254,7 @@ impl Implication<'_> {
             flags: Flags(flags),
             abi: self.abi,
             fixed_fp_offset: None,
-            // The call has pushed it (3.1.1).
-            fixed_ra_offset: (self.abi == Abi::Amd64).then_some(-8),
+            fixed_ra_offset: self.abi.fixed_ra_offset(),
             auxiliary: Vec::new(),
             functions: Vec::new(),
         };
@@ -274,7 +271,7 @@ impl Implication<'_> {
         }
         let mut done = Section { functions, ..empty.clone() }.convert(target)?;
         let mut refused = std::mem::take(&mut done.left_out);
-        if self.version == Version::V3 {
+        if self.version.has_flex_fdes() {
             let again: Vec<&Part> = refused.iter().map(|gone| tried[gone.function]).collect();
             let functions = (0..).zip(&again).filter_map(|(index, part)| {
                 let function = part.function(FdeType::Flex, self).ok()?;
@@ -365,8 +362,7 @@ impl Part {
             0x100..=0xffff => FreType::Addr2,
             _ => FreType::Addr4,
         };
-        // Version 3 has a mark for whole functions that are outermost frames (2.3.3.2).
-        if to.version == Version::V3 && !self.is_signal && rows.iter().all(Row::is_outermost) {
+        if to.version.marks_outermost_functions() && !self.is_signal && rows.iter().all(Row::is_outermost) {
             rows.clear();
         }
         Ok(Function {
@@ -377,10 +373,7 @@ impl Part {
             fde_type,
             pauth_key: if self.key_b { PauthKey::B } else { PauthKey::A },
             signal: self.is_signal,
-            rep_size: match to.version {
-                Version::V1 => None,
-                Version::V2 | Version::V3 => Some(self.block.unwrap_or(0)),
-            },
+            rep_size: to.version.has_rep_size().then(|| self.block.unwrap_or(0)),
             rows_position: 0,
             rows,
             wide_rows: BTreeMap::new(),

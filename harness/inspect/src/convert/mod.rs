@@ -249,9 +249,9 @@ impl Converted<'_> {
     }
 
     /// Leaves out functions that are too far from the section for the 32 bits
-    /// of versions 1 and 2 (version 2, 2.3).
+    /// of a start address.
     fn leave_out_of_reach(&mut self) {
-        if self.section.version == Version::V3 {
+        if self.section.version.start_size() > 4 {
             return;
         }
         let len = self.section.functions.len() as u64 * self.section.version.fde_size() as u64;
@@ -301,8 +301,5 @@ impl Converted<'_> {
 
 /// The type of the section in an ELF file: one of its own since version 2 errata 1 (1.3).
 const fn section_type(version: Version) -> SectionType {
-    match version {
-        Version::V1 => SHT_PROGBITS,
-        Version::V2 | Version::V3 => SHT_GNU_SFRAME,
-    }
+    if matches!(version, Version::V1) { SHT_PROGBITS } else { SHT_GNU_SFRAME }
 }

@@ -4,7 +4,7 @@
 
 use gimli::{CfaRule, RegisterRule};
 use serde::{Deserialize, Serialize};
-use sframe_engine::{Abi, Base, Recovery, RecoveryRule, Version};
+use sframe_engine::{Abi, Base, CfaOffsetScaling, Recovery, RecoveryRule, Version};
 
 use crate::cfi::{CallFrameInfo, CfiFde, CfiRow, Rules, register_column};
 
@@ -79,7 +79,7 @@ pub(super) fn reason(
     version: Version,
     abi: Abi,
 ) -> Option<(Reason, Option<u64>)> {
-    if fde.is_signal && version != Version::V3 {
+    if fde.is_signal && !version.marks_signal_frames() {
         return Some((Reason::SignalFrame, None));
     }
     let of_rows = rows.iter().find_map(|row| {
@@ -92,13 +92,11 @@ pub(super) fn reason(
 
 /// What GNU as of that version refuses in a row, as trying each rule has shown.
 fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Reason> {
-    let column = abi.ra().map_or(AMD64_RA, |register| register.0);
-    if u32::from(row.ra_column) != column {
+    if u32::from(row.ra_column) != abi.ra_column().0 {
         return Some(Reason::RaColumn);
     }
-    let is_v3 = version == Version::V3;
     if rules.ra == Ok(Recovery::Undefined) {
-        return (!is_v3).then_some(Reason::RaUndefined);
+        return (!version.marks_outermost_functions()).then_some(Reason::RaUndefined);
     }
     of_cfa(row, rules, version, abi).or_else(|| {
         let (sp, fp) = (register_column(abi.sp()), register_column(abi.fp()));
@@ -117,9 +115,6 @@ fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
     })
 }
 
-/// The column of the return address on amd64.
-const AMD64_RA: u32 = 16;
-
 fn of_cfa(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Reason> {
     let is_v3 = version == Version::V3;
     if !row.has_cfa {
@@ -128,20 +123,24 @@ fn of_cfa(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
     let Ok(cfa) = rules.cfa else { return Some(Reason::CfaExpression) };
     if let CfaRule::Expression(expression) = &row.cfa {
         let is_slot = cfa.base == Base::Fp && cfa.dereference && expression.length == SHORT + 1;
-        return (!(is_v3 && abi == Abi::Amd64 && is_slot)).then_some(Reason::CfaExpression);
+        return (!(is_v3 && !abi.has_link_register() && is_slot)).then_some(Reason::CfaExpression);
     }
     if matches!(cfa.base, Base::Register(_)) && !writes_flex(version, abi) {
         return Some(Reason::CfaRegister);
     }
-    let is_scaled = abi == Abi::S390x;
-    let stored = if is_scaled { cfa.offset.saturating_sub(160) / 8 } else { cfa.offset };
-    if i32::try_from(stored).is_err() || (is_scaled && cfa.offset % 8 != 0) {
+    let (stored, is_multiple) = match abi.cfa_offset_scaling() {
+        Some(CfaOffsetScaling { adjustment, factor }) => {
+            (cfa.offset.saturating_add(adjustment) / factor, cfa.offset % factor == 0)
+        }
+        None => (cfa.offset, true),
+    };
+    if i32::try_from(stored).is_err() || !is_multiple {
         return Some(Reason::CfaOffset);
     }
     let in_slot = |recovery| {
         matches!(recovery, Ok(Recovery::Rule(RecoveryRule { base: Base::Cfa, dereference: true, .. })))
     };
-    let needs_ra = !writes_flex(version, abi) && abi != Abi::Amd64;
+    let needs_ra = !writes_flex(version, abi) && abi.has_link_register();
     (needs_ra && in_slot(rules.fp) && !in_slot(rules.ra)).then_some(Reason::FpWithoutRa)
 }
 
@@ -149,15 +148,21 @@ fn of_cfa(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
 /// -64 to 63. That of a CFA has the load besides.
 const SHORT: usize = 2;
 
-fn writes_flex(version: Version, abi: Abi) -> bool {
-    version == Version::V3 && matches!(abi, Abi::Amd64 | Abi::S390x)
+/// GNU as writes flex FDEs for these ABIs.
+const fn writes_flex(version: Version, abi: Abi) -> bool {
+    match abi {
+        Abi::Amd64 | Abi::S390x => version.has_flex_fdes(),
+        Abi::Aarch64 | Abi::Aarch64Be => false,
+    }
 }
 
 fn refuses_sp(rule: &RegisterRule<usize>, version: Version, abi: Abi) -> bool {
     match rule {
-        RegisterRule::Register(_) => version == Version::V1 || (version == Version::V3 && abi != Abi::S390x),
+        RegisterRule::Register(_) => {
+            version == Version::V1 || (version == Version::V3 && !abi.saves_in_registers())
+        }
         RegisterRule::ValOffset(offset) => {
-            let is_default = abi.sp_from_cfa(0).cast_signed() == *offset && abi == Abi::S390x;
+            let is_default = abi.sp_offset_from_cfa() == *offset && abi.sp_offset_from_cfa() != 0;
             version == Version::V3 && !is_default
         }
         RegisterRule::Undefined => version == Version::V3,
@@ -169,9 +174,9 @@ fn refuses_sp(rule: &RegisterRule<usize>, version: Version, abi: Abi) -> bool {
 fn refuses_ra(rule: &RegisterRule<usize>, version: Version, abi: Abi) -> bool {
     match rule {
         RegisterRule::Register(_) => !writes_flex(version, abi),
-        RegisterRule::ValOffset(_) => abi != Abi::Amd64,
+        RegisterRule::ValOffset(_) => abi.has_link_register(),
         RegisterRule::Expression(expression) => {
-            version != Version::V3 || abi != Abi::Amd64 || expression.length != SHORT
+            version != Version::V3 || abi.has_link_register() || expression.length != SHORT
         }
         RegisterRule::ValExpression(_) => true,
         _ => false,

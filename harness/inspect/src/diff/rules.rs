@@ -100,7 +100,7 @@ pub(super) fn compare(abi: Abi, fde: &Fde, row: &Row, cfi: &CfiFde, rules: &Rule
     if !comparison.fp_is_lost && !rules.fp.is_ok_and(|fp| same(row.fp, fp, Some(Base::Fp))) {
         comparison.differ(Field::Fp, row.fp, Told(rules.fp));
     }
-    if matches!(abi, Abi::Aarch64 | Abi::Aarch64Be) {
+    if abi.signs_return_addresses() {
         let sframe = signature(row.mangled_ra, fde.pauth_key == PauthKey::B);
         let other = signature(rules.signed, cfi.key_b);
         if sframe != other {

@@ -1,7 +1,7 @@
 //! Everything that a section holds, decoded.
 
 use sframe_engine::constants::{HEADER_SIZE, V3_FDE_ATTR_SIZE};
-use sframe_engine::{Error, Fde, Fre, Header, Row, Section, Version};
+use sframe_engine::{Error, Fde, Fre, Header, Row, Section};
 
 /// Rows that a dump holds at most beyond one for each byte of the section.
 /// Malformed sections can name the same rows in many functions.
@@ -116,7 +116,7 @@ impl<'a> Dump<'a> {
             end: None,
         };
         let Ok(fde) = fde else { return function };
-        if self.header.version == Version::V3 {
+        if self.header.version.has_fde_attributes() {
             let at = fde.rows_offset.saturating_sub(V3_FDE_ATTR_SIZE);
             function.attribute = Some((at, slice(self.data, at, V3_FDE_ATTR_SIZE)));
         }

@@ -285,7 +285,7 @@ fn names_of_flags(header: &Header) -> Vec<String> {
     for (flag, name) in flag_names(header.version) {
         if left & flag != 0 {
             left &= !flag;
-            names.push((*name).to_owned());
+            names.push(name.to_owned());
         }
     }
     if left != 0 {

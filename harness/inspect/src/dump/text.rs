@@ -1,10 +1,9 @@
 //! The text of `objdump --sframe`.
 
-use sframe_engine::constants::{
-    SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER,
-    SFRAME_S390X_CFA_OFFSET_ADJUSTMENT, SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR,
+use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED, SFRAME_F_FRAME_POINTER};
+use sframe_engine::{
+    Abi, Base, CfaOffsetScaling, DwarfRegister, Fde, FdeType, Fre, Header, PauthKey, PcType, Version,
 };
-use sframe_engine::{Abi, Base, DwarfRegister, Fde, FdeType, Fre, Header, PauthKey, PcType, Version};
 
 use super::content::{Dump, Function};
 use crate::elf::sframe_section::FileFormat;
@@ -88,16 +87,14 @@ fn flags(text: &mut Text, header: &Header) {
     }
 }
 
-/// The flags of a version.
-pub(super) const fn flag_names(version: Version) -> &'static [(u8, &'static str)] {
-    const SORTED: (u8, &str) = (SFRAME_F_FDE_SORTED, "SFRAME_F_FDE_SORTED");
-    const FRAME_POINTER: (u8, &str) = (SFRAME_F_FRAME_POINTER, "SFRAME_F_FRAME_POINTER");
-    const PCREL: (u8, &str) = (SFRAME_F_FDE_FUNC_START_PCREL, "SFRAME_F_FDE_FUNC_START_PCREL");
-    match version {
-        Version::V1 => &[SORTED, FRAME_POINTER],
-        Version::V2 => &[SORTED, FRAME_POINTER, PCREL],
-        Version::V3 => &[SORTED, PCREL],
-    }
+/// The flags of a version with their names.
+pub(super) fn flag_names(version: Version) -> impl Iterator<Item = (u8, &'static str)> {
+    let names = [
+        (SFRAME_F_FDE_SORTED, "SFRAME_F_FDE_SORTED"),
+        (SFRAME_F_FRAME_POINTER, "SFRAME_F_FRAME_POINTER"),
+        (SFRAME_F_FDE_FUNC_START_PCREL, "SFRAME_F_FDE_FUNC_START_PCREL"),
+    ];
+    names.into_iter().filter(move |(flag, _)| version.flags() & flag != 0)
 }
 
 fn describe(text: &mut Text, header: &Header, function: &Function<'_>, fde: &Fde) {
@@ -111,8 +108,7 @@ fn describe(text: &mut Text, header: &Header, function: &Function<'_>, fde: &Fde
         let (signal, flex) = (if signal { "S" } else { "" }, if flex { "F" } else { "" });
         first += &format!(", attr = \"{signal}{flex}\"");
     }
-    let aarch64 = matches!(header.abi, Abi::Aarch64 | Abi::Aarch64Be);
-    if aarch64 && fde.pauth_key == PauthKey::B {
+    if header.abi.signs_return_addresses() && fde.pauth_key == PauthKey::B {
         first += ", pauth = B key";
     }
     let mask = if fde.pc_type == PcType::Mask { "[m]" } else { "" };
@@ -139,7 +135,7 @@ fn columns(header: &Header, fde: &Fde, fre: &Fre<'_>) -> Option<[String; 3]> {
     let words: Vec<i32> = fre.data_words().collect();
     match (header.version, fde.fde_type) {
         (Version::V1, _) => Some(columns_v1(header, fre, &words)),
-        (Version::V2 | Version::V3, _) if words.is_empty() => None,
+        (version, _) if words.is_empty() && version.marks_outermost_rows() => None,
         (_, FdeType::Default) => Some(columns_default(header, fre, &words)),
         (_, FdeType::Flex) => Some(columns_flex(header, fre, &words)),
     }
@@ -172,9 +168,8 @@ fn columns_v1(header: &Header, fre: &Fre<'_>, words: &[i32]) -> [String; 3] {
 }
 
 fn columns_default(header: &Header, fre: &Fre<'_>, words: &[i32]) -> [String; 3] {
-    // A register instead of a stack slot (version 2 errata 1).
     let tracked = |word: i32| {
-        if header.abi == Abi::S390x && header.version == Version::V2 && word & 1 != 0 {
+        if header.version.has_registers_in_words(header.abi) && word & 1 != 0 {
             format!("r{}", word >> 1)
         } else {
             saved(word)
@@ -233,12 +228,12 @@ fn flex_rule(abi: Abi, control: u32, offset: i32) -> String {
 
 /// A CFA offset in bytes. objdump computes it in 32 bits.
 fn cfa_offset(abi: Abi, word: i32) -> i32 {
-    if abi != Abi::S390x {
-        return word;
+    match abi.cfa_offset_scaling() {
+        Some(CfaOffsetScaling { adjustment, factor }) => {
+            word.wrapping_mul(low_32_bits(factor)).wrapping_sub(low_32_bits(adjustment))
+        }
+        None => word,
     }
-    let [factor, adjustment] =
-        [SFRAME_S390X_CFA_OFFSET_ALIGNMENT_FACTOR, SFRAME_S390X_CFA_OFFSET_ADJUSTMENT].map(low_32_bits);
-    word.wrapping_mul(factor).wrapping_sub(adjustment)
 }
 
 const fn low_32_bits(number: i64) -> i32 {

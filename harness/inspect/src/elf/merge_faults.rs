@@ -10,7 +10,7 @@ use object::elf::ET_REL;
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 use sframe_engine::constants::V3_FDE_ATTR_SIZE;
-use sframe_engine::{ByteOrder, Fde, Section, Version};
+use sframe_engine::{ByteOrder, Fde, Section};
 
 use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
@@ -249,10 +249,7 @@ fn own_bytes<'a>(section: &Section<'a>) -> &'a [u8] {
 
 /// Bytes of the field that holds the start of an FDE.
 fn start_width(section: &Section<'_>) -> usize {
-    match section.header().version {
-        Version::V1 | Version::V2 => 4,
-        Version::V3 => 8,
-    }
+    section.header().version.start_size()
 }
 
 /// A number of at most 8 bytes.
@@ -280,7 +277,7 @@ fn fdes_at(section: &Section<'_>, offsets: &BTreeSet<u64>, width: u64) -> BTreeS
     let ends = fdes.iter().skip(1).map(|next| next.rows_offset).chain([rows_end]);
     let hit = fdes.iter().zip(ends).filter(|(fde, end)| {
         let field = start_field(section, fde.index);
-        let attribute = if section.header().version == Version::V3 { V3_FDE_ATTR_SIZE } else { 0 };
+        let attribute = if section.header().version.has_fde_attributes() { V3_FDE_ATTR_SIZE } else { 0 };
         let rows = (fde.rows_offset - attribute.min(fde.rows_offset)) as u64;
         is_hit(field..field.saturating_add(size)) || is_hit(rows..*end as u64)
     });

@@ -1,5 +1,6 @@
 //! ELF files: what is read of them, and how a section is put into one.
 
+pub mod abi;
 pub mod bounded;
 pub mod line_table;
 pub mod merge_faults;

@@ -10,9 +10,8 @@ use std::ops::Range;
 
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use object::elf::{
-    EM_AARCH64, EM_S390, EM_X86_64, ET_REL, PF_X, PT_GNU_EH_FRAME, PT_GNU_SFRAME, PT_LOAD, ProgramHeader64,
-    SHF_EXECINSTR, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
-    STT_OBJECT,
+    ET_REL, PF_X, PT_GNU_EH_FRAME, PT_GNU_SFRAME, PT_LOAD, ProgramHeader64, SHF_EXECINSTR, SHN_UNDEF,
+    SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
 };
 use object::read::elf::{
     ElfFile64, ElfSection64, ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym,
@@ -22,6 +21,7 @@ use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSymbol,
 use sframe_engine::{Abi, Section};
 
 use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection};
+use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, SharedBytes};
 use crate::elf::line_table::{Lines, LinesError};
 use crate::elf::merge_faults::{MergeFault, merge_faults};
@@ -260,18 +260,6 @@ impl<'a> ObjectFile<'a> {
     /// There are none, or they are malformed.
     pub fn lines(&self) -> Result<Lines, LinesError> {
         Lines::read(&self.elf)
-    }
-}
-
-/// The ABI of a file, if it is one that SFrame knows.
-pub(crate) fn abi_of(elf: &ElfFile64<'_, Endianness>) -> Option<Abi> {
-    let endian = elf.endian();
-    match (elf.elf_header().e_machine(endian), elf.is_little_endian()) {
-        (EM_X86_64, true) => Some(Abi::Amd64),
-        (EM_AARCH64, true) => Some(Abi::Aarch64),
-        (EM_AARCH64, false) => Some(Abi::Aarch64Be),
-        (EM_S390, false) => Some(Abi::S390x),
-        _ => None,
     }
 }
 

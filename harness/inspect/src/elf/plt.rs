@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 
-use object::elf::{EM_AARCH64, EM_S390, EM_X86_64};
-use object::read::elf::{ElfFile64, FileHeader};
+use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use sframe_engine::Abi;
 
+use crate::elf::abi::abi_of;
 use crate::elf::bounded::Allowance;
 
 /// An entry: its address and size in bytes, and the name of what it leads to.
@@ -22,11 +23,11 @@ pub(crate) struct Entry {
 /// section: the first entry, and those that lead back to it.
 pub(crate) fn entries(elf: &ElfFile64<'_, Endianness>) -> Vec<Entry> {
     let names = slots(elf);
-    let decode = match elf.elf_header().e_machine(elf.endian()) {
-        EM_X86_64 => amd64,
-        EM_AARCH64 => aarch64,
-        EM_S390 => s390x,
-        _ => return Vec::new(),
+    let Some(abi) = abi_of(elf) else { return Vec::new() };
+    let decode = match abi {
+        Abi::Amd64 => amd64,
+        Abi::Aarch64 | Abi::Aarch64Be => aarch64,
+        Abi::S390x => s390x,
     };
     let mut entries = Vec::new();
     let mut names_left = Allowance::new("names of entries", elf.data().len());

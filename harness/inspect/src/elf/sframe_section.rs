@@ -10,7 +10,7 @@ use object::elf::{
 };
 use object::read::elf::{ElfFile64, FileHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget as Target};
-use sframe_engine::{Header, Version};
+use sframe_engine::Header;
 
 use crate::elf::bounded::{self, Allowance};
 use crate::elf::object_file::{MissingSection, ObjectFile, ObjectFileError};
@@ -119,7 +119,7 @@ impl<'a> Input<'a> {
         };
         if header.e_type(endian) == ET_REL {
             let names = Allowance::new("names of relocations", bytes.len());
-            input.relocate(&elf, sframe.data, section.version != Version::V1, names)?;
+            input.relocate(&elf, sframe.data, section.version.has_pcrel_starts(), names)?;
         }
         Ok(input)
     }

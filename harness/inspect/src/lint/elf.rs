@@ -1,5 +1,6 @@
 //! A file's `.sframe` sections, and the file around them.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use object::elf::{
@@ -13,9 +14,10 @@ use sframe_engine::{Abi, Header, Section, Version};
 
 use super::catalogue as rules;
 use super::report::{Finding, LintReport, Summary};
+use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, SharedBytes};
 use crate::elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
-use crate::elf::object_file::{MissingSection, Symbols, abi_of, lacks_contents, missing_section};
+use crate::elf::object_file::{MissingSection, Symbols, lacks_contents, missing_section};
 use crate::ranges::{merge, position};
 
 /// Why a file can't be linted.
@@ -296,10 +298,10 @@ impl<'a> File<'a> {
 /// Whether what version 2 errata 1 brought is in the section. Nothing else
 /// tells that a section of version 2 was written after it.
 fn is_errata_1(header: &Header) -> bool {
-    match header.version {
-        Version::V1 => false,
-        Version::V2 => header.flags.func_start_pcrel() || header.abi == Abi::S390x,
-        Version::V3 => true,
+    match header.version.cmp(&Version::V2) {
+        Ordering::Less => false,
+        Ordering::Equal => header.flags.func_start_pcrel() || !Version::V1.has_abi(header.abi),
+        Ordering::Greater => true,
     }
 }
 

@@ -1,6 +1,7 @@
 //! aarch64 of either byte order.
 
 use goblin::elf::header::EM_AARCH64;
+use sframe_engine::Abi;
 use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM64CP, Unicorn, uc_error};
 
 use super::{
@@ -9,18 +10,17 @@ use super::{
 };
 
 /// aarch64, little endian.
-pub static AARCH64: Cpu = cpu("aarch64", false, Mode::LITTLE_ENDIAN);
+pub static AARCH64: Cpu = cpu(Abi::Aarch64, Mode::LITTLE_ENDIAN);
 
 /// aarch64, big-endian data.
-pub static AARCH64_BE: Cpu = cpu("aarch64_be", true, Mode::BIG_ENDIAN);
+pub static AARCH64_BE: Cpu = cpu(Abi::Aarch64Be, Mode::BIG_ENDIAN);
 
 /// Bits of a virtual address: `TCR_EL1.T0SZ` and `T1SZ` are 64 minus this.
 const ADDRESS_BITS: u32 = 48;
 
-const fn cpu(name: &'static str, big_endian: bool, mode: Mode) -> Cpu {
+const fn cpu(abi: Abi, mode: Mode) -> Cpu {
     Cpu {
-        name,
-        big_endian,
+        abi,
         user_end: 1 << ADDRESS_BITS,
         physical_bits: 44,
         address_bits: ADDRESS_BITS,

@@ -1,6 +1,7 @@
 //! amd64.
 
 use goblin::elf::header::EM_X86_64;
+use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
 use super::{
@@ -10,8 +11,7 @@ use super::{
 
 /// amd64, as the System V psABI uses it.
 pub static AMD64: Cpu = Cpu {
-    name: "amd64",
-    big_endian: false,
+    abi: Abi::Amd64,
     user_end: 0x7fff_ffff_f000,
     physical_bits: 52,
     address_bits: 64,

@@ -5,15 +5,13 @@ mod amd64;
 mod kernel;
 mod s390x;
 
+use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
 
 pub use aarch64::{AARCH64, AARCH64_BE};
 pub use amd64::AMD64;
 pub(crate) use kernel::{Chain, SignalFrame, SystemCall, SystemCalls};
 pub use s390x::S390X;
-
-/// Every CPU.
-pub(crate) static ALL: [&Cpu; 4] = [&AMD64, &AARCH64, &AARCH64_BE, &S390X];
 
 /// How an instruction can move control, as far as the call stack is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,10 +188,9 @@ pub(crate) struct Signing {
 /// One ABI's CPU. The registers are Unicorn's numbers.
 #[derive(Debug)]
 pub struct Cpu {
-    /// The ABI's name: `amd64`, `aarch64`, `aarch64_be` or `s390x`.
-    pub name: &'static str,
-    /// Whether data is big endian. Instructions of `aarch64_be` are still little endian.
-    pub big_endian: bool,
+    /// The ABI; its byte order is that of data. Instructions of `aarch64_be` are
+    /// little endian all the same.
+    pub abi: Abi,
     /// The end of the addresses that Linux gives to a process.
     pub(crate) user_end: u64,
     /// Bits of an address that the emulated CPU has, without translation.
@@ -273,9 +270,14 @@ impl Cpu {
         }
     }
 
-    /// Returns the CPU for the name of an ABI.
+    /// The CPU of an ABI.
     #[must_use]
-    pub fn of(name: &str) -> Option<&'static Self> {
-        ALL.into_iter().find(|cpu| cpu.name == name)
+    pub fn of(abi: Abi) -> &'static Self {
+        match abi {
+            Abi::Amd64 => &AMD64,
+            Abi::Aarch64 => &AARCH64,
+            Abi::Aarch64Be => &AARCH64_BE,
+            Abi::S390x => &S390X,
+        }
     }
 }

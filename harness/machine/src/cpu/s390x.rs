@@ -1,6 +1,7 @@
 //! s390x.
 
 use goblin::elf::header::EM_S390;
+use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 
 use super::{
@@ -10,8 +11,7 @@ use super::{
 
 /// s390x, as the ELF ABI supplement uses it.
 pub static S390X: Cpu = Cpu {
-    name: "s390x",
-    big_endian: true,
+    abi: Abi::S390x,
     user_end: 1 << 53,
     physical_bits: 63,
     address_bits: 64,

@@ -197,7 +197,7 @@ impl<'a> Tables<'a> {
                 }
             };
             let hashed = usize::try_from(hashed).unwrap_or(usize::MAX);
-            tables.export(hashed, versions, image.cpu.big_endian)?;
+            tables.export(hashed, versions, image.cpu.abi.is_big_endian())?;
         }
         if let (Some(address), Some(len)) = (dynamic.get(DT_RELR), dynamic.get(DT_RELRSZ)) {
             let range = image.table(address, len, "table of relative relocations")?;
@@ -255,7 +255,7 @@ impl<'a> Tables<'a> {
 }
 
 pub(crate) fn context(cpu: &Cpu) -> Ctx {
-    Ctx::new(Container::Big, if cpu.big_endian { Endian::Big } else { Endian::Little })
+    Ctx::new(Container::Big, if cpu.abi.is_big_endian() { Endian::Big } else { Endian::Little })
 }
 
 fn string(strings: &[u8], offset: u64) -> Option<&[u8]> {
@@ -286,7 +286,7 @@ fn hashed_symbols(image: &Image<'_>, dynamic: &Dynamic) -> Result<u64, LoadError
     let word = image.cpu.linking.hash_word;
     let range = image.table(address, 2 * word as u64, "hash table")?;
     let chains = &image.bytes[range.start + word..range.end];
-    Ok(number(chains, image.cpu.big_endian))
+    Ok(number(chains, image.cpu.abi.is_big_endian()))
 }
 
 /// The end of the last chain is the end of the symbols.
@@ -294,13 +294,14 @@ fn gnu_hash_symbols(image: &Image<'_>, address: u64) -> Result<u64, LoadError> {
     const HEADER: u64 = 16;
     let word = |address: u64| {
         let range = image.table(address, 4, "hash table")?;
-        Ok(number(&image.bytes[range], image.cpu.big_endian))
+        Ok(number(&image.bytes[range], image.cpu.abi.is_big_endian()))
     };
     let (buckets, first, bloom) =
         (word(address)?, word(address.wrapping_add(4))?, word(address.wrapping_add(8))?);
     let table = address.wrapping_add(HEADER + bloom * 8);
     let range = image.table(table, buckets * 4, "hash table")?;
-    let last = image.bytes[range].chunks_exact(4).map(|word| number(word, image.cpu.big_endian)).max();
+    let last =
+        image.bytes[range].chunks_exact(4).map(|word| number(word, image.cpu.abi.is_big_endian())).max();
     let Some(mut last) = last.filter(|last| *last >= first && *last > 0) else { return Ok(0) };
     let chains = table.wrapping_add(buckets * 4);
     // Each iteration reads another word of the file.
@@ -346,7 +347,7 @@ impl Image<'_> {
     }
 
     fn words(&self, range: Range<usize>) -> impl Iterator<Item = u64> {
-        let big_endian = self.cpu.big_endian;
+        let big_endian = self.cpu.abi.is_big_endian();
         self.bytes[range].chunks_exact(8).map(move |word| number(word, big_endian))
     }
 

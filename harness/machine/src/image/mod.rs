@@ -7,9 +7,10 @@ use std::ops::Range;
 use goblin::elf::Header;
 use goblin::elf::header::{EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, ELFDATA2MSB, ET_DYN, ET_EXEC};
 use goblin::elf::program_header::{PF_R, PF_W, PF_X, PT_INTERP, PT_LOAD, PT_PHDR, PT_TLS, ProgramHeader};
+use sframe_engine::Abi;
 
 use crate::address_space::{PAGE, Permissions};
-use crate::cpu::{self, Cpu};
+use crate::cpu::Cpu;
 use dynamic::Dynamic;
 
 /// Where position-independent executables are loaded.
@@ -259,14 +260,17 @@ fn elf_header(bytes: &[u8]) -> Result<Header, LoadError> {
 
 fn cpu_of(header: &Header) -> Result<&'static Cpu, LoadError> {
     let big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
-    cpu::ALL
+    Abi::ALL
         .into_iter()
-        .find(|cpu| cpu.elf_machine == header.e_machine && cpu.big_endian == big_endian)
+        .map(Cpu::of)
+        .find(|cpu| cpu.elf_machine == header.e_machine && cpu.abi.is_big_endian() == big_endian)
         .ok_or_else(|| {
             let order = if big_endian { "big" } else { "little" };
+            let machine = goblin::elf::header::machine_to_str(header.e_machine);
+            let [others @ .., last] = Abi::ALL.map(Abi::name);
+            let known = others.join(", ");
             LoadError::Unsupported(format!(
-                "machine {} ({order} endian) is not one of amd64, aarch64, aarch64_be and s390x",
-                goblin::elf::header::machine_to_str(header.e_machine)
+                "machine {machine} ({order} endian) is none of {known} and {last}"
             ))
         })
 }
@@ -330,7 +334,7 @@ fn segments(
         let (Some(address), Some(_)) = (address, end.filter(|end| *end <= cpu.user_end)) else {
             return Err(malformed(format!(
                 "the segment at {:#x} ({:#x} bytes) reaches past {:#x}, the end of a process's addresses on {}",
-                header.p_vaddr, header.p_memsz, cpu.user_end, cpu.name
+                header.p_vaddr, header.p_memsz, cpu.user_end, cpu.abi
             )));
         };
         if address < PAGE {

@@ -364,12 +364,12 @@ impl<'o> Run<'o> {
     }
 
     pub(crate) fn store_u64(&mut self, address: u64, value: u64) -> bool {
-        let bytes = if self.cpu.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+        let bytes = if self.cpu.abi.is_big_endian() { value.to_be_bytes() } else { value.to_le_bytes() };
         self.store(address, &bytes)
     }
 
     pub(crate) fn store_u32(&mut self, address: u64, value: u32) -> bool {
-        let bytes = if self.cpu.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+        let bytes = if self.cpu.abi.is_big_endian() { value.to_be_bytes() } else { value.to_le_bytes() };
         self.store(address, &bytes)
     }
 

@@ -327,8 +327,11 @@ impl Run<'_> {
             else {
                 return failure(EFAULT);
             };
-            let flags =
-                if self.cpu.big_endian { u32::from_be_bytes(flags) } else { u32::from_le_bytes(flags) };
+            let flags = if self.cpu.abi.is_big_endian() {
+                u32::from_be_bytes(flags)
+            } else {
+                u32::from_le_bytes(flags)
+            };
             if in_use {
                 return failure(EPERM);
             }

@@ -1401,7 +1401,7 @@ impl Interpreter {
         let bytes = 16 * (1 + i32::from(how >> 2));
         let sp = self.sp();
         let helper = self.new_function();
-        let epilogue = how & 3 == 3 && self.isa().cpu.name.starts_with("aarch64");
+        let epilogue = how & 3 == 3 && self.isa().cpu.abi.signs_return_addresses();
         if !epilogue && how & 1 == 1 && frame.grown < bytes {
             return;
         }

@@ -1,5 +1,6 @@
 //! Programs of a few instructions.
 
+use sframe_engine::Abi;
 use sframe_machine::Cpu;
 
 const ADDRESS: u64 = 0x40_0000;
@@ -8,11 +9,11 @@ pub(crate) const CODE: u64 = ADDRESS + 120;
 
 /// An executable of one segment that holds its headers and the code.
 pub(crate) fn executable(cpu: &Cpu, code: &[u8]) -> Vec<u8> {
-    let (order, machine) = match cpu.name {
-        "amd64" => (1, 62_u16),
-        "aarch64" => (1, 183),
-        "aarch64_be" => (2, 183),
-        _ => (2, 22),
+    let (order, machine) = match cpu.abi {
+        Abi::Amd64 => (1, 62_u16),
+        Abi::Aarch64 => (1, 183),
+        Abi::Aarch64Be => (2, 183),
+        Abi::S390x => (2, 22),
     };
     let big = order == 2;
     let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, order, 1];

@@ -31,12 +31,7 @@ impl Unwinder for Engine {
     fn open(&mut self, open: &Open) -> Result<(), String> {
         self.images.clear();
         self.address_bits = open.address_bits;
-        self.abi = Some(match open.abi {
-            sframe_vectors::Abi::Amd64 => Abi::Amd64,
-            sframe_vectors::Abi::Aarch64 => Abi::Aarch64,
-            sframe_vectors::Abi::Aarch64Be => Abi::Aarch64Be,
-            sframe_vectors::Abi::S390x => Abi::S390x,
-        });
+        self.abi = Some(open.abi);
         for image in &open.images {
             let bytes = image.read_sframe().map_err(|error| error.to_string())?;
             if let (Some(bytes), Some(section)) = (bytes, image.sframe) {

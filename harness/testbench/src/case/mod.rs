@@ -1,35 +1,37 @@
 //! A case: one spec on one build, and what comes of it.
 
 mod judge;
+mod reason;
 mod report;
 pub mod stand_in;
 
+pub use reason::{BrokenReason, BrokenRun, NOTHING_COMPARED, NoWorker, SkipReason, broken_reason};
 pub use report::{CaseReport, CaseResult, Outcome, SeenKnown, SignalCounts};
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use sframe_engine::Section;
-use sframe_machine::{Broken, End as RunEnd, Options};
+use sframe_machine::Options;
 use sha2::{Digest as _, Sha256};
 
 use crate::case::judge::{
     Expected, judge_coverage, judge_ends, judge_rules, judge_signals, judge_stop, judge_sweep, places,
 };
+use crate::case::reason::NoSuchPlace;
 use crate::corpus::Build;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
 use crate::examine::listings::Listing;
 use crate::examine::{Breakpoint, Examination, Look, Probe, Signals, WalkEnds, examine_with};
 use crate::external::{External, ExternalError, Shown};
 use crate::finding::{Address, Finding};
-use crate::spec::{Abi, BuildFacts, Known, Location, Spec, Stop, Verdict};
-use crate::target::Target;
+use crate::spec::{BuildFacts, Known, Location, Spec, Stop, Verdict};
 use crate::target::files::Files;
+use crate::target::{Linked, Loaded, Target};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::{TraceCounts, Traces};
 use crate::unwind::MakeUnwinder;
 use crate::yaml::{Source, suggest};
-use sframe_inspect::text::with_causes;
 
 /// The unwinder under test.
 #[derive(Clone, Copy)]
@@ -61,8 +63,6 @@ pub struct Case<'c> {
     pub source: &'c Source,
     /// The build.
     pub build: &'c Build,
-    /// The build's ABI.
-    pub abi: Abi,
 }
 
 impl Case<'_> {
@@ -71,7 +71,7 @@ impl Case<'_> {
     pub fn facts(&self) -> BuildFacts<'_> {
         BuildFacts {
             toolchain: &self.build.toolchain,
-            abi: self.abi,
+            abi: self.build.abi,
             variant: &self.build.variant,
             sframe_version: self.build.sframe_version,
         }
@@ -126,11 +126,10 @@ impl Case<'_> {
             match external.examine(target, &self.id(), &look, &options) {
                 Ok(shown) => self.judge_external(target, shown, report),
                 Err(ExternalError::Unsupported(reason)) => {
-                    report.outcome = Outcome::Skipped;
-                    report.reason = Some(format!("the unwinder doesn't support it: {reason}"));
+                    report.skip(&SkipReason::Unsupported(reason));
                     Ok(())
                 }
-                Err(error) => Err(with_causes(&error)),
+                Err(error) => Err(error.into()),
             }
         })
     }
@@ -140,16 +139,14 @@ impl Case<'_> {
     fn on_its_files(
         &self,
         corpus: &Path,
-        fill: impl FnOnce(&Target<'_>, &mut CaseReport) -> Result<(), String>,
+        fill: impl FnOnce(&Target<'_>, &mut CaseReport) -> Result<(), BrokenReason>,
     ) -> CaseReport {
         let mut report = self.empty_report();
         if let Some(skip) = self.spec.skip_for(&self.facts()) {
-            report.outcome = Outcome::Skipped;
-            report.reason = Some(skip.reason.clone());
+            report.skip(&SkipReason::Spec(&skip.reason));
             return report;
         }
-        let opened = self.build.files(corpus).map_err(|error| with_causes(&error));
-        let result = opened.and_then(|files| {
+        let result = self.build.files(corpus).map_err(BrokenReason::from).and_then(|files| {
             let target = self.open(&files)?;
             fill(&target, &mut report)
         });
@@ -161,7 +158,7 @@ impl Case<'_> {
         target: &Target<'_>,
         shown: Shown,
         report: &mut CaseReport,
-    ) -> Result<(), String> {
+    ) -> Result<(), BrokenReason> {
         let Shown { mut examination, report: unwinder, shared, findings, error } = shown;
         unwinder.count_instead(&mut examination);
         record(&examination, report);
@@ -176,8 +173,9 @@ impl Case<'_> {
         }
         report.findings.extend(findings);
         let broken = broken_reason(&examination, target, self.spec.exit_status);
-        let nothing = || (examination.comparisons == 0).then(|| NOTHING_COMPARED.to_owned());
-        broken.or_else(|| Some(with_causes(&error?))).or_else(nothing).map_or(Ok(()), Err)
+        let nothing = || (examination.comparisons == 0).then_some(BrokenReason::NothingCompared);
+        let broken = broken.map(BrokenReason::from).or_else(|| error.map(BrokenReason::from));
+        broken.or_else(nothing).map_or(Ok(()), Err)
     }
 
     /// Runs the case on a target that stands for the build's files.
@@ -198,15 +196,15 @@ impl Case<'_> {
     }
 
     /// The report of a case that could not be run to its end.
-    pub(crate) fn broken(&self, reason: String) -> CaseReport {
-        CaseReport { outcome: Outcome::Broken, reason: Some(reason), ..self.empty_report() }
+    pub(crate) fn broken(&self, reason: BrokenReason) -> CaseReport {
+        self.empty_report().or_broken(Err(reason))
     }
 
     fn empty_report(&self) -> CaseReport {
         CaseReport {
             id: self.id(),
             program: self.build.program.clone(),
-            abi: self.build.abi.clone(),
+            abi: self.build.abi,
             toolchain: self.build.toolchain.clone(),
             variant: self.build.variant.clone(),
             sframe_version: self.build.sframe_version,
@@ -248,19 +246,22 @@ impl Case<'_> {
         corpus: &Path,
         options: &Options,
         make_unwinder: &MakeUnwinder,
-    ) -> Result<Vec<(usize, Vec<String>)>, String> {
-        let files = self.build.files(corpus).map_err(|error| with_causes(&error))?;
+    ) -> Result<Vec<(usize, Vec<String>)>, BrokenReason> {
+        let files = self.build.files(corpus)?;
         let target = self.open(&files)?;
         let (stops, examination) = self.execute(&target, options, make_unwinder, &mut Extent::default())?;
         if let Some(reason) = broken_reason(&examination, &target, self.spec.exit_status) {
-            return Err(reason);
+            return Err(reason.into());
         }
         stops
             .iter()
             .zip(examination.arrivals)
             .map(|((index, stop, _), (hits, arrival))| match arrival {
                 Some(arrival) => Ok((*index, arrival.frames)),
-                None => Err(format!("{} was reached {hits} times, not {}", stop.at, stop.hit)),
+                None => {
+                    let at = stop.at.clone();
+                    Err(BrokenReason::NotReached { at, hits, wanted: stop.hit.get() })
+                }
             })
             .collect()
     }
@@ -275,12 +276,15 @@ impl Case<'_> {
         corpus: &Path,
         options: &Options,
         make_unwinder: &MakeUnwinder,
-    ) -> Result<BTreeMap<usize, BTreeMap<String, u64>>, String> {
-        let report = self.run(corpus, options, UnderTest::Rust(make_unwinder), false).report;
-        if report.outcome == Outcome::Broken {
-            return Err(report.reason.unwrap_or_default());
-        }
+    ) -> Result<BTreeMap<usize, BTreeMap<String, u64>>, BrokenReason> {
         let mut entries: BTreeMap<usize, BTreeMap<String, u64>> = BTreeMap::new();
+        if self.spec.skip_for(&self.facts()).is_some() {
+            return Ok(entries);
+        }
+        let files = self.build.files(corpus)?;
+        let target = self.open(&files)?;
+        let mut report = self.empty_report();
+        self.examine(&target, options, make_unwinder, Extent::default(), &mut report)?;
         for known in report.known {
             let rules = entries.entry(known.entry).or_default();
             for (row, count) in known.rules {
@@ -290,13 +294,13 @@ impl Case<'_> {
         Ok(entries)
     }
 
-    fn open<'a>(&self, files: &'a Files) -> Result<Target<'a>, String> {
-        let target = Target::open_files(files).map_err(|error| with_causes(&error))?;
-        let manifest = self.build.sframe_version;
+    fn open<'a>(&self, files: &'a Files) -> Result<Target<'a>, BrokenReason> {
+        let target = Target::open_files(files)?;
+        let said = self.build.sframe_version;
         let version_of = |section: &Section<'_>| section.header().version.number();
-        let other = target.sections.iter().map(version_of).find(|version| *version != manifest);
-        let Some(version) = other else { return Ok(target) };
-        Err(format!("the section is of version {version}, the toolchain is said to write {manifest}"))
+        let other = target.sections.iter().map(version_of).find(|version| *version != said);
+        let Some(section) = other else { return Ok(target) };
+        Err(BrokenReason::OtherVersion { section, said })
     }
 
     /// Runs the program with the spec's stops.
@@ -306,11 +310,10 @@ impl Case<'_> {
         options: &Options,
         make_unwinder: &MakeUnwinder,
         extent: &mut Extent<'_>,
-    ) -> Result<Run<'_>, String> {
+    ) -> Result<Run<'_>, BrokenReason> {
         let (stops, look, options) = self.prepare(target, options, extent)?;
         let mut unwinder = make_unwinder(target);
-        let examination = examine_with(target, &mut *unwinder, &look, &options, extent.probe.take())
-            .map_err(|error| with_causes(&error))?;
+        let examination = examine_with(target, &mut *unwinder, &look, &options, extent.probe.take())?;
         Ok((stops, examination))
     }
 
@@ -320,26 +323,23 @@ impl Case<'_> {
         target: &Target<'_>,
         options: &Options,
         extent: &Extent<'_>,
-    ) -> Result<(Stops<'_>, Look, Options), String> {
+    ) -> Result<(Stops<'_>, Look, Options), BrokenReason> {
         let stops: Vec<(usize, &Stop)> = self.spec.stops_for(&self.facts()).collect();
         let breakpoints: Vec<Breakpoint> = stops
             .iter()
             .map(|(index, stop)| {
-                let pc = resolve(&stop.at, target).map_err(|(message, help)| {
-                    let span = self.source.span(&["stops", &index.to_string(), "at"]);
-                    let message = format!("{message} in {}", self.build.id);
-                    self.source.error_at(span, message, help).to_string()
-                })?;
-                Ok(Breakpoint { pc, hit: stop.hit.get() })
+                let pc = resolve(&stop.at, target)
+                    .map_err(|error| self.misplaced(&["stops", &index.to_string(), "at"], &error))?;
+                Ok(Breakpoint { pc: pc.0, hit: stop.hit.get() })
             })
-            .collect::<Result<Vec<_>, String>>()?;
+            .collect::<Result<Vec<_>, BrokenReason>>()?;
         let options = Options {
             arguments: self.spec.args.clone(),
             stack_size: self.spec.stack_size.unwrap_or(options.stack_size),
             ..options.clone()
         };
         let build = self.build;
-        let traces = Traces::of_build(&build.abi, &build.sources, &build.command);
+        let traces = Traces::of_build(build.abi, &build.sources, &build.command);
         let distrusted = self.spec.distrust.iter().map(|distrust| distrust.trace);
         let places = breakpoints.iter().map(|breakpoint| breakpoint.pc);
         let stops = stops.into_iter().zip(places).map(|((index, stop), pc)| (index, stop, pc)).collect();
@@ -355,30 +355,33 @@ impl Case<'_> {
         Ok((stops, look, options))
     }
 
+    /// What is broken where the spec names a place that the build does not have.
+    fn misplaced(&self, key: &[&str], error: &NoSuchPlace) -> BrokenReason {
+        let message = format!("{error} in {}", self.build.id);
+        self.source.error_at(self.source.span(key), message, error.help()).into()
+    }
+
     /// Where signals are to be delivered.
-    fn signals(&self, target: &Target<'_>) -> Result<Vec<Signals>, String> {
+    fn signals(&self, target: &Target<'_>) -> Result<Vec<Signals>, BrokenReason> {
         let facts = self.facts();
-        let wrong = |index: usize, key: &str, message: &str, help: Option<String>| {
-            let span = self.source.span(&["signals", &index.to_string(), key]);
-            self.source.error_at(span, format!("{message} in {}", self.build.id), help).to_string()
+        let wrong = |index: usize, key: &str, error: &NoSuchPlace| {
+            self.misplaced(&["signals", &index.to_string(), key], error)
         };
         self.spec
             .signals_for(&facts)
             .map(|(index, signal)| {
                 let mut ranges = Vec::new();
                 if let Some(location) = &signal.at {
-                    let pc = resolve(location, target)
-                        .map_err(|(message, help)| wrong(index, "at", &message, help))?;
+                    let Loaded(pc) = resolve(location, target).map_err(|error| wrong(index, "at", &error))?;
                     ranges.push(pc..pc + 1);
                 }
                 for function in signal.during.iter().flatten() {
                     let start = resolve(&Location::function(function), target)
-                        .map_err(|(message, help)| wrong(index, "during", &message, help))?;
+                        .map_err(|error| wrong(index, "during", &error))?;
                     let extent = target.extent(start);
                     ranges.push(
-                        extent.ok_or_else(|| {
-                            wrong(index, "during", &format!("`{function}` has no size"), None)
-                        })?,
+                        extent
+                            .ok_or_else(|| wrong(index, "during", &NoSuchPlace::NoSize(function.clone())))?,
                     );
                 }
                 Ok(Signals { signal: signal.signal, ranges, hits: signal.hits.get() })
@@ -394,14 +397,15 @@ impl Case<'_> {
         make_unwinder: &MakeUnwinder,
         mut extent: Extent<'_>,
         report: &mut CaseReport,
-    ) -> Result<(), String> {
+    ) -> Result<(), BrokenReason> {
         let with_signals = !extent.without_signals || self.spec.signals.is_empty();
         let (stops, examination) = self.execute(target, options, make_unwinder, &mut extent)?;
         if let Some(listing) = extent.listing {
-            *listing = Some(Listing::of(target, &examination).map_err(|error| with_causes(&error))?);
+            *listing = Some(Listing::of(target, &examination)?);
         }
         let broken = broken_reason(&examination, target, self.spec.exit_status)
-            .or_else(|| (examination.comparisons == 0).then(|| NOTHING_COMPARED.to_owned()));
+            .map(BrokenReason::from)
+            .or_else(|| (examination.comparisons == 0).then_some(BrokenReason::NothingCompared));
         record(&examination, report);
         report.uncovered.clone_from(&examination.coverage.uncovered_places);
         report.unreached = self.unreached(&examination.coverage);
@@ -411,7 +415,7 @@ impl Case<'_> {
                 let ended_at = arrival.1.as_ref().map_or(*pc, |arrival| arrival.ended_at);
                 findings.extend(judge_stop(stop, arrival).into_iter().map(|finding| {
                     let is_end = matches!(finding.verdict, Verdict::NoFde | Verdict::WrongEnd);
-                    finding.at(if is_end { ended_at } else { *pc }, target)
+                    finding.at(Loaded(if is_end { ended_at } else { *pc }), target)
                 }));
             }
             for ((_, signal), deliveries) in self.spec.signals_for(&self.facts()).zip(&examination.deliveries)
@@ -423,7 +427,7 @@ impl Case<'_> {
             for (end, finding) in judge_ends(self.spec.ends_for(&self.facts()), &examination.walk_ends) {
                 let place = examination.end_places.get(&end);
                 findings.push(match place {
-                    Some(address) => finding.at(*address, target),
+                    Some(address) => finding.at(Loaded(*address), target),
                     None => finding,
                 });
             }
@@ -504,31 +508,26 @@ type Stops<'s> = Vec<(usize, &'s Stop, u64)>;
 /// The same, and what the run has shown.
 type Run<'s> = (Stops<'s>, Examination);
 
-/// Why a run that has compared nothing is worth nothing.
-pub const NOTHING_COMPARED: &str = "nothing was compared: no walk went further than the topmost frame";
-
 /// The name of a spec: its file's, without the extension.
 #[must_use]
 pub fn spec_name(source: &Source) -> &str {
     source.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or("spec")
 }
 
-/// The loaded address of a location, or what is wrong with it and what may
-/// have been meant.
-pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<u64, (String, Option<String>)> {
+/// The loaded address of a location.
+pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<Loaded, NoSuchPlace> {
     match at {
         Location::Symbol { name, offset } => {
             let addresses = target.addresses_of(name);
             let [address] = addresses[..] else {
                 if !addresses.is_empty() {
-                    return Err((format!("there are {} functions `{name}`", addresses.len()), None));
+                    return Err(NoSuchPlace::Ambiguous { name: name.clone(), count: addresses.len() });
                 }
                 let names = target.modules.iter().flat_map(|module| module.subject.symbols.names());
-                let close = suggest::closest(name, names);
-                let help = close.map(|close| format!("did you mean `{close}`?"));
-                return Err((format!("there is no symbol `{name}`"), help));
+                let close = suggest::closest(name, names).map(str::to_owned);
+                return Err(NoSuchPlace::NoSymbol { name: name.clone(), close });
             };
-            Ok(address.wrapping_add(*offset))
+            Ok(Loaded(address.0.wrapping_add(*offset)))
         }
         Location::Line { file, line } => {
             let mut without_table = None;
@@ -536,39 +535,17 @@ pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<u64, (String
                 match module.subject.lines() {
                     Ok(lines) => {
                         if let Some(address) = lines.address_of(file, line.get()) {
-                            return Ok(address.wrapping_add(module.image.bias));
+                            return Ok(module.loaded(Linked(address)));
                         }
                     }
-                    Err(error) => without_table = Some(error.to_string()),
+                    Err(error) => without_table = Some(error),
                 }
             }
-            let message = format!("no instruction belongs to `{file}:{line}`");
-            Err((without_table.unwrap_or(message), None))
+            Err(match without_table {
+                Some(error) => error.into(),
+                None => NoSuchPlace::NoCode { file: file.clone(), line: line.get() },
+            })
         }
-    }
-}
-
-/// Why a run is worth nothing, if it is. Addresses are given without load bias.
-#[must_use]
-pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status: u8) -> Option<String> {
-    let at = |pc: u64| target.place(pc).to_string();
-    let broken_run = || examination.deliveries.iter().find_map(|deliveries| deliveries.broken.clone());
-    if let Some(doubt) = examination.doubt.clone().or_else(broken_run) {
-        return Some(doubt);
-    }
-    match &examination.end {
-        RunEnd::Exit(status) if *status != exit_status => {
-            Some(format!("the program's exit status is {status}, not {exit_status}"))
-        }
-        RunEnd::Exit(_) | RunEnd::SelfJump(_) => None,
-        RunEnd::Stopped => Some("the run was stopped".to_owned()),
-        RunEnd::Broken(broken) => Some(match broken {
-            Broken::Fault { pc, .. }
-            | Broken::Exception { pc, .. }
-            | Broken::SystemCall { pc, .. }
-            | Broken::Halted { pc } => format!("{broken}, in {}", at(*pc)),
-            _ => broken.to_string(),
-        }),
     }
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
 
+use crate::case::reason::{BrokenReason, SkipReason};
 use crate::examine::coverage::UnexercisedRow;
 use crate::examine::listings::Listing;
 use crate::examine::{Deliveries, WalkEnds};
@@ -97,7 +99,7 @@ pub struct CaseReport {
     /// The program.
     pub program: String,
     /// The ABI.
-    pub abi: String,
+    pub abi: Abi,
     /// The toolchain.
     pub toolchain: String,
     /// The set of compiler flags.
@@ -165,11 +167,17 @@ pub struct CaseReport {
 }
 
 impl CaseReport {
+    /// The case is not run.
+    pub(super) fn skip(&mut self, reason: &SkipReason<'_>) {
+        self.outcome = Outcome::Skipped;
+        self.reason = Some(reason.to_string());
+    }
+
     /// The report, or that of a case which is broken for a reason.
-    pub(super) fn or_broken(mut self, result: Result<(), String>) -> Self {
+    pub(super) fn or_broken(mut self, result: Result<(), BrokenReason>) -> Self {
         if let Err(reason) = result {
             self.outcome = Outcome::Broken;
-            self.reason = Some(reason);
+            self.reason = Some(reason.text());
         }
         self
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::resolve;
 use crate::corpus::Build;
-use crate::spec::{Abi, BuildFacts, Location, OneOrMany, Selector, Spec};
+use crate::spec::{BuildFacts, Location, OneOrMany, Selector, Spec};
 use crate::target::Target;
 
 /// Which toolchain of the corpus another one stands in for.
@@ -39,8 +39,7 @@ impl StandIn {
         stand_in(spec, &build.toolchain, self.reference(build));
         loosen(spec);
         let Build { toolchain, variant, sframe_version, .. } = build;
-        let abi: Abi = build.abi.parse().ok()?;
-        let facts = BuildFacts { toolchain, abi, variant, sframe_version: *sframe_version };
+        let facts = BuildFacts { toolchain, abi: build.abi, variant, sframe_version: *sframe_version };
         let applies = spec.applies_to(&facts);
         applies.then(|| target.map(|target| leave_out(spec, &facts, target)).unwrap_or_default())
     }
@@ -97,8 +96,8 @@ fn leave_out(spec: &mut Spec, facts: &BuildFacts<'_>, target: &Target<'_>) -> Ve
             left_out.push(format!("`{location}` has no size"));
             false
         }
-        Err((message, _)) => {
-            left_out.push(message);
+        Err(error) => {
+            left_out.push(error.to_string());
             false
         }
     };
@@ -124,6 +123,8 @@ fn leave_out(spec: &mut Spec, facts: &BuildFacts<'_>, target: &Target<'_>) -> Ve
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use sframe_engine::Abi;
 
     use super::*;
 

@@ -75,7 +75,7 @@ impl Bless {
             .filter(|case| case.spec.known_for(&case.facts()).next().is_some())
             .map(|case| {
                 case.known_rules(suite.corpus(), &self.machine.options(), &sframe_unwinder)
-                    .map_err(|reason| Failure::broken(format!("error: {}: {reason}", case.id())))
+                    .map_err(|reason| Failure::broken(format!("error: {}: {}", case.id(), reason.text())))
             })
             .collect();
         let mut entries: BTreeMap<usize, BTreeSet<Rules>> = BTreeMap::new();
@@ -91,7 +91,7 @@ impl Bless {
         for case in cases {
             let arrivals = case
                 .arrivals(suite.corpus(), &self.machine.options(), &sframe_unwinder)
-                .map_err(|reason| Failure::broken(format!("error: {}: {reason}", case.id())))?;
+                .map_err(|reason| Failure::broken(format!("error: {}: {}", case.id(), reason.text())))?;
             for (stop, frames) in arrivals {
                 match blessed.iter().find(|(known, ..)| *known == stop) {
                     None => blessed.push((stop, frames, case.id())),

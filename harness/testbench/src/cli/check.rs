@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sframe_machine::Options;
-use sframe_testbench::case::{NOTHING_COMPARED, broken_reason};
+use sframe_testbench::case::{BrokenReason, NOTHING_COMPARED, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
@@ -72,7 +72,7 @@ impl Check {
         options.arguments.clone_from(&self.arguments);
         options.stack_size = self.stack_size;
         // Only what every program for an ABI leaves, whoever compiled it.
-        let traces = Traces::of_build(target.executable().image.cpu.name, &[], "");
+        let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
         let observes = self.report.is_some();
         let look = Look { traces, exit_status: self.exit_status, hazards: true, observes, ..Look::default() };
         if let Some(external) = external {
@@ -89,7 +89,7 @@ impl Check {
             let listing = Listing::of(&target, &examination).map_err(|error| unlisted(&error))?;
             listings.add(&name, &listing).map_err(|error| unlisted(&error))?;
         }
-        let report = CheckReport::new(name, &target, examination, broken);
+        let report = CheckReport::new(name, &target, examination, broken.map(BrokenReason::from));
         self.write(&report, &listings)?;
         if self.json {
             print_json(&report)?;

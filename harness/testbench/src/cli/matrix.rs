@@ -1,5 +1,7 @@
 //! `matrix`: any toolchain against a reference.
 
+use sframe_engine::Abi;
+
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use sframe_testbench::matrix::{
     MatrixReport, Plan, References, Scope, ToolchainResult, programs_of, summary,
 };
 use sframe_testbench::report::{Document, Report};
-use sframe_testbench::spec::Abi;
+use sframe_testbench::spec::parse_abi;
 use sframe_testbench::suite::{Filter, Suite, SuiteError};
 use sframe_testbench::yaml::suggest;
 
@@ -37,7 +39,7 @@ pub(crate) struct Matrix {
     #[arg(long, value_name = "GLOB")]
     spec: Vec<glob::Pattern>,
     /// Only this ABI (repeatable).
-    #[arg(long, value_name = "ABI")]
+    #[arg(long, value_name = "ABI", value_parser = parse_abi)]
     abi: Vec<Abi>,
     /// Only this variant (repeatable).
     #[arg(long, value_name = "NAME")]
@@ -83,7 +85,7 @@ impl Matrix {
         let options = AttemptOptions {
             corpus_dir: self.folders.corpus.clone(),
             toolchains_dir: self.toolchains.clone(),
-            abis: self.abi.iter().map(Abi::to_string).collect(),
+            abis: self.abi.clone(),
             variants: self.variant.clone(),
             programs: programs_of(&suite, &self.spec),
             limit: Duration::from_secs(self.timeout.into()),
@@ -187,7 +189,7 @@ impl Matrix {
             {
                 return Err(wrong(format!("no build is by the reference `{name}`{}", help(name, known()))));
             }
-            if let Some(abi) = self.abi.iter().find(|abi| !toolchain.abis.contains_key(abi.as_str())) {
+            if let Some(abi) = self.abi.iter().find(|abi| !toolchain.abis.contains_key(abi)) {
                 return Err(wrong(format!("it has no ABI `{abi}`")));
             }
             definitions.push((path, toolchain));

@@ -1,5 +1,7 @@
 //! `run`: specs on the corpus.
 
+use sframe_engine::Abi;
+
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::collections::HashMap;
@@ -12,7 +14,7 @@ use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::report::{Document, Report, RunIdentity, Style, run_summary, unwinder_summary};
-use sframe_testbench::spec::Abi;
+use sframe_testbench::spec::parse_abi;
 use sframe_testbench::suite::journal::{Header, Journal, JournalError};
 use sframe_testbench::suite::shard::Shard;
 use sframe_testbench::suite::{Filter, Plan, Suite};
@@ -64,7 +66,7 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "GLOB")]
     spec: Vec<glob::Pattern>,
     /// Only this ABI (repeatable).
-    #[arg(long, value_name = "ABI")]
+    #[arg(long, value_name = "ABI", value_parser = parse_abi)]
     abi: Vec<Abi>,
     /// Only this toolchain (repeatable).
     #[arg(long, value_name = "NAME")]

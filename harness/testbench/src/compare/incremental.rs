@@ -17,14 +17,14 @@ use sframe_engine::Mangled;
 
 use crate::compare::{self, Disagreement, Rules, Truth, WalkEnd, Walked};
 use crate::truth::stores::words;
-use crate::unwind::{DEPTH_LIMIT, End, FpUse, Frame, State, Stepped, Stepper, Viewpoint};
+use crate::unwind::{DEPTH_LIMIT, End, FpUse, Frame, State, Stepped, Stepper, Unreadable, Viewpoint};
 
 /// The position of a frame, counted from the entry function's, which is 0.
 /// Frames that an unwinder invents past it have negative ones.
 type Position = i64;
 
-/// FP in a frame, or the address at which it was to be read and could not.
-type Fp = Result<u64, u64>;
+/// FP in a frame, or why nobody knows it.
+type Fp = Result<u64, Unreadable>;
 
 /// A caller's frame, and the step from it.
 #[derive(Debug)]
@@ -55,6 +55,13 @@ struct Step {
     state: State,
     stepped: Stepped,
     words: Vec<u64>,
+}
+
+/// The FP of a frame that passes it on, and the other one that its caller has.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    own: u64,
+    callers: u64,
 }
 
 /// The walk at the current instruction, and what is left of earlier ones.
@@ -91,7 +98,7 @@ pub(crate) struct Walk {
     /// Frames that pass FP on while their callers have another one: by either.
     turns: FxHashMap<u64, BTreeSet<Position>>,
     /// The same by frame.
-    turns_at: FxHashMap<Position, (u64, u64)>,
+    turns_at: FxHashMap<Position, Turn>,
     /// Steps of the last walk.
     steps: u64,
     /// Steps and frames looked at, of all walks.
@@ -446,12 +453,12 @@ impl Walk {
             for fp in [own, call.caller_fp] {
                 self.turns.entry(fp).or_default().insert(at);
             }
-            self.turns_at.insert(at, (own, call.caller_fp));
+            self.turns_at.insert(at, Turn { own, callers: call.caller_fp });
         }
     }
 
     fn forget_turn(&mut self, at: Position) {
-        let Some((own, callers)) = self.turns_at.remove(&at) else { return };
+        let Some(Turn { own, callers }) = self.turns_at.remove(&at) else { return };
         for fp in [own, callers] {
             if let Some(turns) = self.turns.get_mut(&fp) {
                 turns.remove(&at);
@@ -645,7 +652,7 @@ mod tests {
     /// Where the rows of a function lie in a file.
     fn rows(bytes: &[u8], function: &str) -> Range<usize> {
         let target = Target::open(bytes).expect("a target");
-        let start = InstructionPointer(target.addresses_of(function)[0]);
+        let start = InstructionPointer::from(target.addresses_of(function)[0]);
         let section = target.sections.at(start).expect("a section");
         let fde = section.lookup_fde(start).expect("a sound section").expect("an FDE");
         let data = target.executable().subject.sframe.expect("a section").data;

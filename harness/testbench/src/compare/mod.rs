@@ -14,7 +14,7 @@ use sframe_machine::{AuthenticationKey, Bottom, CallStack, Moment, Record};
 
 use crate::spec::{self, Verdict};
 use crate::truth::stores::LastStores;
-use crate::unwind::{Backtrace, End, Frame, State};
+use crate::unwind::{Backtrace, End, Frame, State, Unreadable};
 
 /// What is true at a moment.
 #[derive(Clone, Copy, Debug)]
@@ -418,7 +418,7 @@ pub(crate) fn compare_frame(
         return Err(WalkEnd::InRegister { frame: index });
     }
     if wrong_fp.is_none() {
-        let got = caller.fp.map_or_else(Value::Unreadable, Value::Word);
+        let got = caller.fp.map_or_else(|Unreadable(address)| Value::Unreadable(address), Value::Word);
         report(disagree(Verdict::WrongFp, Value::Word(call.caller_fp), got));
     }
     Ok(wrong_fp.or(Some(index)))

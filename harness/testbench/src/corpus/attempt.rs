@@ -12,10 +12,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use object::{Architecture, Endianness, Object as _};
+use object::Object as _;
 use rayon::prelude::*;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
+use sframe_inspect::elf::abi::abi_of_bytes;
 
 use super::made::Made;
 use super::manifest::{build_id, sha256};
@@ -41,7 +43,7 @@ pub struct AttemptOptions {
     /// Holds one root for each toolchain that is made of packages.
     pub toolchains_dir: PathBuf,
     /// Only for these ABIs; for all if there are none.
-    pub abis: Vec<String>,
+    pub abis: Vec<Abi>,
     /// Only these variants; all if there are none.
     pub variants: Vec<String>,
     /// Only these programs; all if there are none.
@@ -105,7 +107,7 @@ pub struct Attempt {
     /// The program.
     pub program: String,
     /// The ABI.
-    pub abi: String,
+    pub abi: Abi,
     /// The variant.
     pub variant: String,
     /// What it came to.
@@ -165,9 +167,9 @@ pub struct Attempts<'w> {
     options: AttemptOptions,
     workshop: Workshop,
     programs: Vec<Program>,
-    versions: BTreeMap<String, Versions>,
+    versions: BTreeMap<Abi, Versions>,
     /// What decides what an ABI's builds are, beside the program.
-    tools: BTreeMap<String, String>,
+    tools: BTreeMap<Abi, String>,
     /// What decides what a program's builds are, beside the tools.
     sources: BTreeMap<String, String>,
 }
@@ -250,7 +252,7 @@ impl<'w> Attempts<'w> {
                 rust: None,
             });
             let identity = identity(&self.workshop, tools, &versions, root);
-            self.tools.insert(abi.clone(), identity);
+            self.tools.insert(*abi, identity);
             self.versions.insert(abi.clone(), versions);
         }
         if !self.versions.is_empty() && unusable.len() == self.versions.len() {
@@ -287,20 +289,20 @@ impl<'w> Attempts<'w> {
 
     /// The tools of each ABI.
     #[must_use]
-    pub fn tools(&self) -> BTreeMap<String, ToolVersions> {
+    pub fn tools(&self) -> BTreeMap<Abi, ToolVersions> {
         let tools = self.versions.iter().map(|(abi, versions)| {
             let Versions { compiler, binutils, .. } = versions.clone();
-            (abi.clone(), ToolVersions { compiler, binutils })
+            (*abi, ToolVersions { compiler, binutils })
         });
         tools.collect()
     }
 
-    fn orders(&self) -> Vec<(String, &str, &Program, &'static Variant)> {
+    fn orders(&self) -> Vec<(String, Abi, &Program, &'static Variant)> {
         let toolchain = self.workshop.toolchain();
         let mut orders = Vec::new();
         for program in self.programs.iter().filter(|program| self.is_wanted(program)) {
             for (abi, variant) in toolchain.candidates(program) {
-                if wanted(&self.options.abis, abi) && wanted(&self.options.variants, variant.name) {
+                if wanted(&self.options.abis, &abi) && wanted(&self.options.variants, variant.name) {
                     let id = build_id(&toolchain.name, abi, &program.name, variant.name);
                     orders.push((id, abi, program, variant));
                 }
@@ -326,11 +328,11 @@ impl<'w> Attempts<'w> {
         let mut made: Vec<Attempt> = orders
             .par_iter()
             .map(|(id, abi, program, variant)| {
-                let (result, kept) = self.attempt(id, abi, program, variant)?;
+                let (result, kept) = self.attempt(id, *abi, program, variant)?;
                 let attempt = Attempt {
                     id: id.clone(),
                     program: program.name.clone(),
-                    abi: (*abi).to_owned(),
+                    abi: *abi,
                     variant: variant.name.to_owned(),
                     result,
                     kept,
@@ -346,12 +348,12 @@ impl<'w> Attempts<'w> {
     fn attempt(
         &self,
         id: &str,
-        abi: &str,
+        abi: Abi,
         program: &Program,
         variant: &'static Variant,
     ) -> Result<(AttemptResult, bool), Error> {
         let toolchain = self.workshop.toolchain();
-        let (Some(tools), Some(versions)) = (toolchain.abis.get(abi), self.versions.get(abi)) else {
+        let (Some(tools), Some(versions)) = (toolchain.abis.get(&abi), self.versions.get(&abi)) else {
             return Ok((AttemptResult::Excluded("the definition has no such ABI".to_owned()), false));
         };
         if let Some(reason) = toolchain.exclusion(program, variant, abi) {
@@ -382,9 +384,9 @@ impl<'w> Attempts<'w> {
     }
 
     /// Of everything that decides what comes out.
-    fn fingerprint(&self, abi: &str, program: &Program, variant: &Variant) -> String {
-        let of = |map: &BTreeMap<String, String>, key: &str| map.get(key).cloned().unwrap_or_default();
-        let (tools, sources) = (of(&self.tools, abi), of(&self.sources, &program.name));
+    fn fingerprint(&self, abi: Abi, program: &Program, variant: &Variant) -> String {
+        let tools = self.tools.get(&abi).cloned().unwrap_or_default();
+        let sources = self.sources.get(&program.name).cloned().unwrap_or_default();
         let bench = env!("CARGO_PKG_VERSION");
         sha256(format!("1 {bench}\n{tools}\n{sources}\n{variant:?}\n").as_bytes())
     }
@@ -455,8 +457,8 @@ impl Refusal {
     }
 }
 
-fn wanted(only: &[String], name: &str) -> bool {
-    only.is_empty() || only.iter().any(|only| only == name)
+fn wanted<T: PartialEq<U>, U: ?Sized>(only: &[T], asked: &U) -> bool {
+    only.is_empty() || only.iter().any(|only| only == asked)
 }
 
 /// Whether a compiler could not even be started; through a wrapper or in a
@@ -536,20 +538,13 @@ fn sources_of(program: &Program, folder: &Path) -> Result<BTreeSet<String>, Erro
 }
 
 /// Refuses a file for another machine.
-fn demand_machine(made: &Made, abi: &str) -> Result<(), Error> {
+fn demand_machine(made: &Made, abi: Abi) -> Result<(), Error> {
     let not_elf =
         |error: object::Error| Error::NotElf { build: made.build.id.clone(), message: error.to_string() };
     for bytes in std::iter::once(&made.bytes).chain(&made.libraries) {
         let file = object::File::parse(bytes.as_slice()).map_err(not_elf)?;
-        let found = (file.architecture(), file.endianness());
-        let expected = match abi {
-            "amd64" => (Architecture::X86_64, Endianness::Little),
-            "aarch64" => (Architecture::Aarch64, Endianness::Little),
-            "aarch64_be" => (Architecture::Aarch64, Endianness::Big),
-            _ => (Architecture::S390x, Endianness::Big),
-        };
-        if found != expected {
-            let found = format!("{:?}, {:?}-endian", found.0, found.1).to_lowercase();
+        if abi_of_bytes(bytes) != Some(abi) {
+            let found = format!("{:?}, {:?}-endian", file.architecture(), file.endianness()).to_lowercase();
             return Err(Error::OtherMachine { build: made.build.id.clone(), found });
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Deserialize;
-use sframe_engine::Version;
+use sframe_engine::{Abi, Version};
 
 use super::made::Made;
 use super::manifest::{build_id, sha256};
@@ -23,7 +23,7 @@ pub struct Derive {
     /// The toolchain whose builds are converted.
     pub from: String,
     /// The ABIs; all of that toolchain's, if not given.
-    pub abis: Option<Vec<String>>,
+    pub abis: Option<Vec<Abi>>,
     /// The programs.
     pub programs: Vec<String>,
     /// The variants of the builds, each with the layout of what is made of them.
@@ -70,8 +70,8 @@ fn of_toolchain<'a>(
         .sframe_version
         .and_then(Version::from_number)
         .ok_or_else(|| "a derived toolchain needs `sframe_version`".to_owned())?;
-    let all = || from.abis.keys().cloned().collect();
-    let abis: Vec<String> = derive.abis.clone().unwrap_or_else(all);
+    let all = || from.abis.keys().copied().collect();
+    let abis: Vec<Abi> = derive.abis.clone().unwrap_or_else(all);
     if let Some(abi) = abis.iter().find(|abi| !from.abis.contains_key(*abi)) {
         return Err(format!("`{}` has no builds for `{abi}`", from.name));
     }
@@ -85,7 +85,7 @@ fn of_toolchain<'a>(
             for (variant, layout) in &derive.variants {
                 if program.variants.iter().any(|known| known.name == variant) {
                     used.insert(variant);
-                    let id = |toolchain: &str| build_id(toolchain, abi, name, variant);
+                    let id = |toolchain: &str| build_id(toolchain, *abi, name, variant);
                     let (from, id) = (id(&from.name), id(&toolchain.name));
                     found.push(Derivation { id, from, toolchain, version, layout });
                 }
@@ -254,7 +254,11 @@ mod tests {
         for (old, new, message) in [
             ("from: gnu-2.44", "from: gnu-2.45", "there is no toolchain `gnu-2.45` that compiles"),
             ("from: gnu-2.44", "from: d", "there is no toolchain `d` that compiles"),
-            ("from: gnu-2.44", "from: gnu-2.44\n  abis: [vax]", "`gnu-2.44` has no builds for `vax`"),
+            (
+                "from: gnu-2.44",
+                "from: gnu-2.44\n  abis: [aarch64_be]",
+                "`gnu-2.44` has no builds for `aarch64_be`",
+            ),
             ("[leaf]", "[leav]", "there is no program `leav`"),
             ("[leaf]", "[leaf, arm]", "has no build of `arm` for these ABIs in these variants"),
             ("{O2:", "{O9: {}, O2:", "none of these programs is built in the variant `O9`"),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
 use sha2::{Digest, Sha256};
 
 use super::Error;
@@ -37,8 +38,8 @@ pub struct Build {
     pub id: String,
     /// The program's name.
     pub program: String,
-    /// One of the ABIs' names.
-    pub abi: String,
+    /// The ABI.
+    pub abi: Abi,
     /// The toolchain's name.
     pub toolchain: String,
     /// The variant's name.
@@ -101,7 +102,7 @@ impl Manifest {
             });
         }
         for build in &document.builds {
-            let id = build_id(&build.toolchain, &build.abi, &build.program, &build.variant);
+            let id = build_id(&build.toolchain, build.abi, &build.program, &build.variant);
             if build.id != id {
                 return Err(Error::Invalid {
                     path,
@@ -242,7 +243,7 @@ fn list_files(folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error>
 }
 
 /// The id of a build.
-pub(super) fn build_id(toolchain: &str, abi: &str, program: &str, variant: &str) -> String {
+pub(super) fn build_id(toolchain: &str, abi: Abi, program: &str, variant: &str) -> String {
     format!("{toolchain}/{abi}/{program}.{variant}")
 }
 

@@ -35,7 +35,7 @@ pub use derive::Derive;
 pub use error::Error;
 pub use made::Warning;
 pub use manifest::{Build, LibraryBuild, Manifest};
-pub use program::{ABIS, Program, ProgramLibrary, ProgramObject};
+pub use program::{Program, ProgramLibrary, ProgramObject};
 pub use rebuild::{Change, Difference, Rebuild, RebuildReport, rebuild};
 pub use toolchain::{AbiTools, Excluded, Root, Toolchain};
 pub use variant::{VARIANTS, Variant};

@@ -5,11 +5,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use sframe_engine::Abi;
 
 use super::{Error, VARIANTS, Variant};
-
-/// The ABIs that programs can be compiled for.
-pub const ABIS: [&str; 4] = ["aarch64", "aarch64_be", "amd64", "s390x"];
 
 /// The entry point, with which every program is linked.
 pub(super) const START: &str = "runtime/start.S";
@@ -29,7 +27,7 @@ pub struct Program {
     /// Linker flags beyond those of the variant.
     pub ldflags: Vec<String>,
     /// The ABIs that it is compiled for.
-    pub targets: Vec<String>,
+    pub targets: Vec<Abi>,
     /// The variants that it is compiled in.
     pub variants: Vec<&'static Variant>,
     /// Objects that are compiled apart from the rest.
@@ -172,10 +170,17 @@ impl Program {
             return Err(invalid(format!("there is no source `{source}`")));
         }
 
-        let targets = settings.targets.unwrap_or_else(|| ABIS.map(str::to_owned).to_vec());
-        if let Some(abi) = targets.iter().find(|abi| !ABIS.contains(&abi.as_str())) {
-            return Err(invalid(format!("unknown target `{abi}`; there are {}", ABIS.join(", "))));
-        }
+        let target = |name: &String| {
+            name.parse().map_err(|_| {
+                let mut known = Abi::ALL.map(Abi::name);
+                known.sort_unstable();
+                invalid(format!("unknown target `{name}`; there are {}", known.join(", ")))
+            })
+        };
+        let targets = match settings.targets {
+            None => Abi::ALL.to_vec(),
+            Some(names) => names.iter().map(target).collect::<Result<_, _>>()?,
+        };
 
         let objects = objects(settings.objects, folder).map_err(invalid)?;
         let libraries = sorted(settings.libraries, folder).map_err(invalid)?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
 use rayon::prelude::*;
+use sframe_engine::Abi;
 
 use super::derive::{Derivation, derivations, derive};
 use super::made::{Made, Warning};
@@ -92,7 +93,7 @@ impl fmt::Display for Warning {
 struct Job<'a> {
     id: String,
     workshop: &'a Workshop,
-    abi: &'a str,
+    abi: Abi,
     program: &'a Program,
     variant: &'static Variant,
 }
@@ -157,7 +158,7 @@ pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
 fn ids<'a>(
     toolchain: &'a Toolchain,
     programs: &'a [Program],
-) -> impl Iterator<Item = (String, &'a str, &'a Program, &'static Variant)> {
+) -> impl Iterator<Item = (String, Abi, &'a Program, &'static Variant)> {
     programs.iter().flat_map(move |program| {
         toolchain.builds_of(program).map(move |(abi, variant)| {
             let id = build_id(&toolchain.name, abi, &program.name, variant.name);
@@ -167,27 +168,27 @@ fn ids<'a>(
 }
 
 /// Asks each compiler once which one it is.
-fn versions(jobs: &[Job<'_>]) -> Result<BTreeMap<(String, String), Versions>, Error> {
+fn versions(jobs: &[Job<'_>]) -> Result<BTreeMap<(String, Abi), Versions>, Error> {
     let mut versions = BTreeMap::new();
 
     for job in jobs {
         let toolchain = job.workshop.toolchain();
-        let key = (toolchain.name.clone(), job.abi.to_owned());
-        if let (false, Some(tools)) = (versions.contains_key(&key), toolchain.abis.get(job.abi)) {
+        let key = (toolchain.name.clone(), job.abi);
+        if let (false, Some(tools)) = (versions.contains_key(&key), toolchain.abis.get(&job.abi)) {
             versions.insert(key, job.workshop.versions(tools)?);
         }
     }
     Ok(versions)
 }
 
-fn make(job: &Job<'_>, versions: &BTreeMap<(String, String), Versions>) -> Result<Made, Error> {
+fn make(job: &Job<'_>, versions: &BTreeMap<(String, Abi), Versions>) -> Result<Made, Error> {
     let toolchain = job.workshop.toolchain();
-    let key = (toolchain.name.clone(), job.abi.to_owned());
-    let (Some(tools), Some(versions)) = (toolchain.abis.get(job.abi), versions.get(&key)) else {
+    let key = (toolchain.name.clone(), job.abi);
+    let (Some(tools), Some(versions)) = (toolchain.abis.get(&job.abi), versions.get(&key)) else {
         return Err(Error::NothingToBuild { only: job.id.clone() });
     };
     let Job { id, workshop, abi, program, variant } = job;
-    make_build(workshop, &Order { id, abi, tools, program, variant }, versions)
+    make_build(workshop, &Order { id, abi: *abi, tools, program, variant }, versions)
 }
 
 /// Makes one build, with a section in each of its files.
@@ -213,7 +214,7 @@ pub(super) fn make_build(workshop: &Workshop, order: &Order<'_>, versions: &Vers
         build: Build {
             id: id.to_owned(),
             program: order.program.name.clone(),
-            abi: order.abi.to_owned(),
+            abi: order.abi,
             toolchain: toolchain.name.clone(),
             variant: order.variant.name.to_owned(),
             sframe_version: toolchain.sframe_version.unwrap_or(version),
@@ -391,7 +392,7 @@ mod tests {
             build: Build {
                 id: "t/amd64/leaf.O2".to_owned(),
                 program: "leaf".to_owned(),
-                abi: "amd64".to_owned(),
+                abi: Abi::Amd64,
                 toolchain: "t".to_owned(),
                 variant: "O2".to_owned(),
                 sframe_version: 3,

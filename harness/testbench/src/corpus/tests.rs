@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use sframe_engine::Abi;
 use tempfile::TempDir;
 
 use super::manifest::sha256;
@@ -331,7 +332,7 @@ fn exclusions_that_name_nothing_or_no_reason_are_errors() {
     for (excluded, named) in [
         (format!("{{{reason}}}"), "names no program, variant or ABI"),
         (format!("{{variant: O9, {reason}}}"), "unknown variant `O9`"),
-        (format!("{{abi: vax, {reason}}}"), "unknown ABI `vax`"),
+        (format!("{{abi: vax, {reason}}}"), "unknown name `vax`"),
         ("{program: leaf, reason: because}".to_owned(), "needs a reason"),
         (format!("{{toolchain: gnu-1, {reason}}}"), "toolchain"),
     ] {
@@ -364,7 +365,7 @@ fn commands(corpus: &Path, settings: &str, variant: &str) -> Result<Vec<String>,
         libraries: Vec::new(),
     };
     let place = Place::of_manifest();
-    let steps = Steps::new(&toolchain, &toolchain.abis["amd64"], &part, &place).link(&program.sources)?;
+    let steps = Steps::new(&toolchain, &toolchain.abis[&Abi::Amd64], &part, &place).link(&program.sources)?;
     Ok(shell(&steps).split(" && ").map(str::to_owned).collect())
 }
 

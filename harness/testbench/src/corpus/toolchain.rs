@@ -1,12 +1,12 @@
 //! Toolchains: how each is obtained and called.
 
-use sframe_engine::Version;
+use sframe_engine::{Abi, Version};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::program::{ABIS, files_of, stem};
+use super::program::{files_of, stem};
 use super::{Derive, Error, Program, Variant};
 use crate::yaml::suggest::closest;
 
@@ -55,7 +55,7 @@ pub struct Toolchain {
     pub one_unit: bool,
     /// How to compile for each ABI.
     #[serde(default)]
-    pub abis: BTreeMap<String, AbiTools>,
+    pub abis: BTreeMap<Abi, AbiTools>,
     /// What it does not build.
     #[serde(default)]
     pub excluded: Vec<Excluded>,
@@ -74,15 +74,15 @@ pub struct Excluded {
     /// The variant; any if there is none.
     pub variant: Option<String>,
     /// The ABI; any if there is none.
-    pub abi: Option<String>,
+    pub abi: Option<Abi>,
     /// Why.
     pub reason: String,
 }
 
 impl Excluded {
-    fn names(&self, program: &str, variant: &str, abi: &str) -> bool {
+    fn names(&self, program: &str, variant: &str, abi: Abi) -> bool {
         let is = |key: &Option<String>, value: &str| key.as_ref().is_none_or(|key| key == value);
-        is(&self.program, program) && is(&self.variant, variant) && is(&self.abi, abi)
+        is(&self.program, program) && is(&self.variant, variant) && self.abi.is_none_or(|key| key == abi)
     }
 
     /// What is wrong with it, but for the program's name.
@@ -93,9 +93,6 @@ impl Excluded {
         }
         if let Some(name) = self.variant.as_ref().filter(|name| unknown(name)) {
             return Some(format!("unknown variant `{name}`"));
-        }
-        if let Some(abi) = self.abi.as_ref().filter(|abi| !ABIS.contains(&abi.as_str())) {
-            return Some(format!("unknown ABI `{abi}`; there are {}", ABIS.join(", ")));
         }
         (self.reason.trim().len() < SHORTEST_REASON)
             .then(|| format!("an exclusion needs a reason of {SHORTEST_REASON} characters or more"))
@@ -190,9 +187,6 @@ impl Toolchain {
         }
         if compiles && toolchain.abis.is_empty() {
             return Err(invalid("a toolchain that compiles needs `abis`".to_owned()));
-        }
-        if let Some(abi) = toolchain.abis.keys().find(|abi| !ABIS.contains(&abi.as_str())) {
-            return Err(invalid(format!("unknown ABI `{abi}`; there are {}", ABIS.join(", "))));
         }
         if let Some(message) = toolchain.excluded.iter().find_map(Excluded::mistake) {
             return Err(invalid(message));
@@ -293,22 +287,22 @@ impl Toolchain {
     pub(super) fn builds_of<'a>(
         &'a self,
         program: &'a Program,
-    ) -> impl Iterator<Item = (&'a str, &'static Variant)> {
-        self.candidates(program).filter(|(abi, variant)| self.exclusion(program, variant, abi).is_none())
+    ) -> impl Iterator<Item = (Abi, &'static Variant)> {
+        self.candidates(program).filter(|(abi, variant)| self.exclusion(program, variant, *abi).is_none())
     }
 
     /// The same with those that it excludes.
     pub(super) fn candidates<'a>(
         &'a self,
         program: &'a Program,
-    ) -> impl Iterator<Item = (&'a str, &'static Variant)> {
-        let abis = self.abis.keys().filter(|&abi| program.targets.contains(abi));
-        abis.flat_map(|abi| program.variants.iter().map(move |&variant| (abi.as_str(), variant)))
+    ) -> impl Iterator<Item = (Abi, &'static Variant)> {
+        let abis = self.abis.keys().copied().filter(|abi| program.targets.contains(abi));
+        abis.flat_map(|abi| program.variants.iter().map(move |&variant| (abi, variant)))
             .filter(|(abi, variant)| variant.abis.contains(abi))
     }
 
     /// Why it does not make a build.
-    pub(super) fn exclusion(&self, program: &Program, variant: &Variant, abi: &str) -> Option<&str> {
+    pub(super) fn exclusion(&self, program: &Program, variant: &Variant, abi: Abi) -> Option<&str> {
         let excluded = self.excluded.iter().find(|entry| entry.names(&program.name, variant.name, abi));
         excluded.map(|excluded| excluded.reason.as_str())
     }

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use object::{Object, ObjectSymbol};
+use sframe_engine::Abi;
 use tempfile::TempDir;
 
 use super::command::{Ran, run};
@@ -40,7 +41,7 @@ pub(super) struct Workshop {
 /// One build to make: a program, and everything that decides how it is compiled.
 pub(super) struct Order<'a> {
     pub(super) id: &'a str,
-    pub(super) abi: &'a str,
+    pub(super) abi: Abi,
     pub(super) tools: &'a AbiTools,
     pub(super) program: &'a Program,
     pub(super) variant: &'static Variant,
@@ -102,7 +103,7 @@ impl Workshop {
         let out = scratch.path().join("out");
         std::fs::create_dir(&out).map_err(write_error(&out))?;
         for (abi, tools) in &toolchain.abis {
-            let folder = scratch.path().join(tools_folder(abi));
+            let folder = scratch.path().join(tools_folder(*abi));
             for (name, tool) in tools.chosen() {
                 std::fs::create_dir_all(&folder).map_err(write_error(&folder))?;
                 let link = folder.join(name);
@@ -375,7 +376,7 @@ impl Workshop {
 }
 
 /// The folder of an ABI's tools that the compiler is made to call.
-fn tools_folder(abi: &str) -> String {
+fn tools_folder(abi: Abi) -> String {
     format!("tools-{abi}")
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
 
 use crate::finding::FindingRow;
-use crate::target::Target;
+use crate::target::{Loaded, Target};
 
 /// What a run executed.
 #[derive(Debug, Default)]
@@ -131,9 +131,9 @@ impl Executed {
 
 /// The name of a library that has no section as a whole, or else of a function.
 fn uncovered_name(target: &Target<'_>, pc: u64) -> String {
-    let without_section = target.module_at(pc).filter(|module| module.section.is_none());
+    let without_section = target.module_at(Loaded(pc)).filter(|module| module.section.is_none());
     let library = without_section.and_then(|module| module.name.clone());
-    library.unwrap_or_else(|| target.frame_name(pc))
+    library.unwrap_or_else(|| target.frame_name(Loaded(pc)))
 }
 
 impl Coverage {
@@ -160,8 +160,8 @@ impl Coverage {
                 if used.contains(&(section.address(), fde.index, index)) {
                     self.rows_exercised += 1;
                 } else {
-                    let function = target.frame_name(fde.start);
-                    let image = target.place(fde.start).image.map(str::to_owned);
+                    let function = target.frame_name(Loaded(fde.start));
+                    let image = target.place(Loaded(fde.start)).image.map(str::to_owned);
                     let start = fde.start.wrapping_add(row.start.into());
                     let end = fde.start.wrapping_add(row.end.into());
                     self.unexercised.push(UnexercisedRow {

@@ -6,12 +6,12 @@ use sframe_engine::InstructionPointer;
 use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::hazard::{Hazard, HazardKind, Tally, list, of_row};
 
-use crate::target::{Module, Target};
+use crate::target::{Linked, Loaded, Module, Target};
 
 /// Whether call frame information has a caller at an address.
-fn has_caller(module: &Module<'_>, address: u64) -> bool {
+fn has_caller(module: &Module<'_>, address: Linked) -> bool {
     let row = |cfi: &CallFrameInfo| {
-        let row = cfi.row_at(address).ok()??;
+        let row = cfi.row_at(address.0).ok()??;
         Some(cfi.rules(&row, row.range.start).has_caller())
     };
     module.cfi().and_then(row).unwrap_or(false)
@@ -33,24 +33,24 @@ pub(crate) fn executed(target: &Target<'_>, instructions: &BTreeMap<u64, u64>) -
                 // Where the section can't be read there are findings.
                 Some((_, Err(_))) => continue,
                 _ => {
-                    if has_caller(module, pc.0.wrapping_sub(module.image.bias)) {
-                        let place = target.place(pc.0);
+                    if has_caller(module, module.linked(pc)) {
+                        let place = target.place(pc);
                         let function = pc.0.wrapping_sub(place.offset);
                         found.entry((function, None, HazardKind::EndsEarly)).or_default().1 += count;
                     }
                     continue;
                 }
             };
-            let ends_early = row.is_outermost() && has_caller(module, pc.0.wrapping_sub(module.image.bias));
+            let ends_early = row.is_outermost() && has_caller(module, module.linked(pc));
             for kind in of_row(abi, &row).chain(ends_early.then_some(HazardKind::EndsEarly)) {
                 let hazard = found.entry((start, Some(row.start), kind)).or_default();
                 *hazard = (Some(row), hazard.1 + count);
             }
         }
     }
-    let mut hazards = list(&found, |start| target.frame_name(start));
+    let mut hazards = list(&found, |start| target.frame_name(Loaded(start)));
     for (hazard, (start, ..)) in hazards.iter_mut().zip(found.keys()) {
-        hazard.image = target.module_at(*start).and_then(|module| module.name.clone());
+        hazard.image = target.module_at(Loaded(*start)).and_then(|module| module.name.clone());
     }
     hazards
 }

@@ -21,7 +21,7 @@ use crate::examine::Examination;
 use crate::examine::observed::Observed;
 use crate::finding::Finding;
 use crate::spec::Verdict;
-use crate::target::{Module, Target};
+use crate::target::{Linked, Loaded, Module, Target};
 use sframe_inspect::cfi::CfiRow;
 use sframe_inspect::instructions::Instruction;
 
@@ -45,13 +45,26 @@ const LEVEL: u8 = 3;
 pub struct Listing(String);
 
 /// Why a listing can't be unpacked: somebody else has written it, or changed it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the listing of {case} can't be read: {why}")]
+#[derive(Debug, thiserror::Error)]
+#[error("the listing of {case} can't be read: {fault}")]
 pub struct ListingError {
     /// The case.
     case: String,
     /// What is wrong with it.
-    why: String,
+    fault: ListingFault,
+}
+
+/// What is wrong with a listing.
+#[derive(Debug, thiserror::Error)]
+enum ListingFault {
+    #[error(transparent)]
+    Base64(#[from] base64::DecodeError),
+    #[error("{0}")]
+    Deflate(miniz_oxide::inflate::DecompressError),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("it names what it doesn't have")]
+    Dangling,
 }
 
 /// The listings of all cases. They take each other's numbers: the page is the
@@ -223,11 +236,10 @@ impl Listing {
         Ok(Self(STANDARD.encode(compress_to_vec_zlib(&json, LEVEL))))
     }
 
-    fn unpack(&self) -> Result<Content, String> {
-        let packed = STANDARD.decode(&self.0).map_err(|error| error.to_string())?;
-        let json =
-            decompress_to_vec_zlib_with_limit(&packed, MOST_BYTES).map_err(|error| error.to_string())?;
-        serde_json::from_slice(&json).map_err(|error| error.to_string())
+    fn unpack(&self) -> Result<Content, ListingFault> {
+        let packed = STANDARD.decode(&self.0)?;
+        let json = decompress_to_vec_zlib_with_limit(&packed, MOST_BYTES).map_err(ListingFault::Deflate)?;
+        Ok(serde_json::from_slice(&json)?)
     }
 }
 
@@ -237,9 +249,9 @@ impl Listings {
     /// # Errors
     /// It is none.
     pub fn add(&mut self, case: &str, listing: &Listing) -> Result<(), ListingError> {
-        let error = |why: String| ListingError { case: case.to_owned(), why };
+        let error = |fault| ListingError { case: case.to_owned(), fault };
         let content = listing.unpack().map_err(error)?;
-        self.pool.take(case, content).ok_or_else(|| error("it names what it doesn't have".to_owned()))
+        self.pool.take(case, content).ok_or_else(|| error(ListingFault::Dangling))
     }
 
     /// The listings of cases, in their order, as far as there are any.
@@ -474,11 +486,11 @@ impl<'r, 'a> Reader<'r, 'a> {
         let mut function = None;
         let mut row_counts = self.row_counts();
         for (loaded, instruction) in module.code().iter() {
-            let plain = loaded.wrapping_sub(module.image.bias);
+            let Linked(plain) = module.linked(Loaded(loaded));
             let symbol = module.subject.symbols.at(plain);
             let fde = self.target.sections.lookup_fde(InstructionPointer(loaded)).ok().flatten();
             let start = symbol.map(|(_, offset)| plain - offset);
-            let start = start.or_else(|| Some(fde.as_ref()?.start.wrapping_sub(module.image.bias)));
+            let start = start.or_else(|| Some(module.linked(Loaded(fde.as_ref()?.start)).0));
             let is_observed = self.seen(loaded).is_some();
             // Between functions there is padding.
             if start.is_none() && !is_observed {
@@ -530,8 +542,7 @@ impl<'r, 'a> Reader<'r, 'a> {
 
     fn line(&mut self, draft: &mut Draft<'r>, last: &mut Last, loaded: u64, instruction: &Instruction) {
         let line = u32::try_from(draft.code.len()).unwrap_or(u32::MAX);
-        let bias = self.module.image.bias;
-        let plain = loaded.wrapping_sub(bias);
+        let Linked(plain) = self.module.linked(Loaded(loaded));
         let end = plain.saturating_add(instruction.len);
         draft.code.push((u32::try_from(instruction.len).unwrap_or(u32::MAX), self.named(instruction)));
 
@@ -588,7 +599,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         let digits = text[at + 2..].bytes().take_while(u8::is_ascii_hexdigit).count();
         let behind = at + 2 + digits;
         let Ok(loaded) = u64::from_str_radix(&text[at + 2..behind], 16) else { return text.to_owned() };
-        let address = loaded.wrapping_sub(self.module.image.bias);
+        let Linked(address) = self.module.linked(Loaded(loaded));
         if !self.code.iter().any(|code| code.contains(&address)) {
             return text.to_owned();
         }
@@ -666,7 +677,9 @@ mod tests {
                    "left_out":[],"lines":[]}}"#
             )
         };
-        let add = |listing: &Listing| Listings::default().add("case", listing).map_err(|error| error.why);
+        let add = |listing: &Listing| {
+            Listings::default().add("case", listing).map_err(|error| error.fault.to_string())
+        };
         assert_eq!(add(&packed(&content(0, "[1,1]"))), Ok(()));
         for changed in [content(7, "[1,1]"), content(0, "[1,7]"), content(0, "[1,1,1]")] {
             assert_eq!(add(&packed(&changed)), Err("it names what it doesn't have".to_owned()));

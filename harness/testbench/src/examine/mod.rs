@@ -21,11 +21,11 @@ use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::observed::{Observed, TrueFrame};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
-use crate::target::Target;
+use crate::target::{Loaded, Target};
 use crate::triage::Findings;
 use crate::triage::{FrameLayouts, Scene};
 use crate::truth::control_flow::Features;
-use crate::truth::cross_check::{CrossCheck, TraceCounts, Traces};
+use crate::truth::cross_check::{CrossCheck, TraceConflict, TraceCounts, Traces};
 use crate::truth::stores::{LastStores, Written};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use sframe_inspect::hazard::Hazard;
@@ -135,7 +135,35 @@ pub struct Deliveries {
     /// Instructions at which backtrace and call stack were compared.
     pub comparisons: u64,
     /// Why they are worth nothing, if they are.
-    pub broken: Option<String>,
+    pub broken: Option<BrokenDelivery>,
+}
+
+/// A signal that has shown nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("signal {signal} before {place}, arrival {arrival}: {fault}")]
+pub struct BrokenDelivery {
+    /// The signal's number.
+    pub signal: u8,
+    /// The instruction before which it was to be delivered.
+    pub place: String,
+    /// At which arrival there.
+    pub arrival: u32,
+    /// What is wrong.
+    pub fault: DeliveryFault,
+}
+
+/// What is wrong with the delivery of a signal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeliveryFault {
+    /// The run ended before it.
+    #[error("it was not delivered, {0:?}")]
+    NotDelivered(RunEnd),
+    /// The run ended in the handler.
+    #[error("it was not returned from, {0:?}")]
+    NotReturned(RunEnd),
+    /// The run ended otherwise than without the signal.
+    #[error("the program then ends by {0:?}")]
+    End(RunEnd),
 }
 
 /// What is looked at in a program beside every instruction.
@@ -165,7 +193,7 @@ pub struct Examination {
     pub end: RunEnd,
     /// Where the call stack itself is in doubt: another trace of the calls
     /// says something else.
-    pub doubt: Option<String>,
+    pub doubt: Option<TraceConflict>,
     /// Instructions executed.
     pub instructions: u64,
     /// Instructions at which backtrace and call stack were compared.
@@ -325,7 +353,7 @@ struct Examiner<'e, 'a, 'p> {
     stores: LastStores,
     /// The registers that instructions write, by their addresses.
     written: FxHashMap<u64, Written>,
-    doubt: Option<String>,
+    doubt: Option<TraceConflict>,
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
     arrivals: Vec<(u32, Option<Arrival>)>,
@@ -411,7 +439,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             depth: 0,
             last_pc: 0,
             image: 0..0,
-            functions: target.functions().collect(),
+            functions: target.functions().map(|start| start.0).collect(),
             features: Features::default(),
             findings: Findings::default(),
             layouts: RefCell::default(),
@@ -459,17 +487,19 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                     disagreed: false,
                 };
                 let outcome = self.run(options, Some(interruption))?;
-                let place = self.target.place(pc);
                 let Some(interruption) = self.interruption.take() else { continue };
-                let what_for = format!("signal {} before {place}, arrival {hit}", signals.signal);
-                if interruption.phase != Phase::After {
-                    let state =
-                        if interruption.phase == Phase::Handler { "returned from" } else { "delivered" };
-                    deliveries.broken = Some(format!("{what_for}: it was not {state}, {:?}", outcome.end));
-                } else if outcome.end != RunEnd::Exit(self.look.exit_status) {
-                    deliveries.broken =
-                        Some(format!("{what_for}: the program then ends by {:?}", outcome.end));
-                }
+                let fault = match interruption.phase {
+                    Phase::Before | Phase::Sent => Some(DeliveryFault::NotDelivered(outcome.end)),
+                    Phase::Handler => Some(DeliveryFault::NotReturned(outcome.end)),
+                    Phase::After if outcome.end == RunEnd::Exit(self.look.exit_status) => None,
+                    Phase::After => Some(DeliveryFault::End(outcome.end)),
+                };
+                deliveries.broken = fault.map(|fault| BrokenDelivery {
+                    signal: signals.signal,
+                    place: self.target.place(Loaded(pc)).to_string(),
+                    arrival: hit,
+                    fault,
+                });
                 if deliveries.broken.is_some() || self.doubt.is_some() {
                     return Ok(deliveries);
                 }
@@ -518,7 +548,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.features.count(Feature::TailCalls);
         }
         if !self.image.contains(&moment.pc)
-            && let Some(module) = self.target.module_at(moment.pc)
+            && let Some(module) = self.target.module_at(Loaded(moment.pc))
         {
             if !self.image.is_empty() {
                 self.features.count(Feature::ImageCrossings);
@@ -595,7 +625,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     /// Whether a function has been entered by a jump from another one.
     fn is_tail_call(&self, moment: &Moment<'_>) -> bool {
         let stands = moment.call_stack.kept() == moment.call_stack.records().len();
-        let (from, to) = (self.target.place(self.last_pc), self.target.place(moment.pc));
+        let (from, to) = (self.target.place(Loaded(self.last_pc)), self.target.place(Loaded(moment.pc)));
         let is_stub = |name: &str| name.ends_with("plt") || name.starts_with('[');
         stands && from.function.is_some_and(|name| !is_stub(name)) && from.function != to.function
     }
@@ -616,7 +646,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             *hits = hits.saturating_add(1);
             if *hits == self.look.breakpoints[index].hit {
                 let truth = Truth::of(moment);
-                let names = truth.addresses().map(|address| self.target.frame_name(address.get()));
+                let names = truth.addresses().map(|address| self.target.frame_name(address));
                 let last = end.frame().unwrap_or(moment.call_stack.depth() - 1);
                 let ended_at = truth.address(last).get();
                 *arrival = Some(Arrival { frames: names.collect(), end, ended_at });
@@ -629,7 +659,7 @@ impl Observer for Examiner<'_, '_, '_> {
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
         let target = self.target;
         let written = self.written.entry(moment.pc);
-        let written = written.or_insert_with(|| Written::at(target.module_at(moment.pc), moment.pc));
+        let written = written.or_insert_with(|| Written::at(target.module_at(Loaded(moment.pc)), moment.pc));
         self.stores.instruction(moment.time, moment.pc, *written);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);
         self.findings.follow(moment, self.target.executable().subject.abi());

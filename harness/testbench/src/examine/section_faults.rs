@@ -5,14 +5,14 @@ use sframe_inspect::elf::merge_faults::{MergeFault, MergeFaultKind};
 
 use crate::finding::{Blame, Confidence, Evidence, Finding, Witness};
 use crate::spec::Verdict;
-use crate::target::{Module, Target};
+use crate::target::{Linked, Loaded, Module, Target};
 
 impl Module<'_> {
     /// What linkers have done to the section as a whole.
     fn merge_faults(&self) -> Vec<MergeFault> {
         let Some(section) = &self.section else { return Vec::new() };
         // Symbols and relocations have addresses without the load bias.
-        let address = section.address().wrapping_sub(self.image.bias);
+        let Linked(address) = self.linked(Loaded(section.address()));
         let section = Section::parse(section.data(), address);
         section.map_or_else(|_| Vec::new(), |section| self.subject.merge_faults(&section))
     }
@@ -59,7 +59,7 @@ impl Module<'_> {
         };
         let fdes = || self.section.iter().flat_map(Section::fdes).flatten().filter(is_stray);
         let first = fdes().next()?;
-        let start = first.start.wrapping_sub(self.image.bias);
+        let start = self.linked(Loaded(first.start));
         let (got, count) = (format!("{start:#x}"), fdes().count());
         let name = self.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
         let others = if count > 1 { format!(", and so do {} others", count - 1) } else { String::new() };
@@ -90,13 +90,13 @@ impl Target<'_> {
             if spoilt.is_empty() {
                 continue;
             }
-            let is_spoilt = |pc: u64| {
-                let address = InstructionPointer(pc.wrapping_add(module.image.bias));
+            let is_spoilt = |pc: Linked| {
+                let address = InstructionPointer::from(module.loaded(pc));
                 let fde = module.section.as_ref().map(|section| section.lookup_fde(address));
                 matches!(fde, Some(Ok(Some(fde))) if spoilt.contains(&fde.index))
             };
             findings.retain(|finding| {
-                finding.image != module.name || !finding.pc.is_some_and(|pc| is_spoilt(pc.0))
+                finding.image != module.name || !finding.pc.is_some_and(|pc| is_spoilt(Linked(pc.0)))
             });
         }
         findings

@@ -9,8 +9,8 @@ use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 use crate::compare::{Disagreement, Rules, Truth, Value, WalkEnd, compare, frames_compared};
 use crate::finding::{Blame, Confidence, Finding};
 use crate::spec::Verdict;
-use crate::target::Target;
-use crate::unwind::{Backtrace, End, Frame};
+use crate::target::{Linked, Loaded, Target};
+use crate::unwind::{Backtrace, End, Frame, Unreadable};
 
 use super::probe::Pending;
 use super::process::Fault;
@@ -18,18 +18,12 @@ use super::process::Fault;
 /// The request `open` for a program.
 pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::Result<Open> {
     let cpu = target.executable().image.cpu;
-    let abi = match target.sections.iter().next().map(|section| section.header().abi) {
-        Some(sframe_engine::Abi::Aarch64) => sframe_vectors::Abi::Aarch64,
-        Some(sframe_engine::Abi::Aarch64Be) => sframe_vectors::Abi::Aarch64Be,
-        Some(sframe_engine::Abi::S390x) => sframe_vectors::Abi::S390x,
-        Some(sframe_engine::Abi::Amd64) | None => sframe_vectors::Abi::Amd64,
-    };
     let mut images = Vec::new();
     for (index, module) in target.modules.iter().enumerate() {
         let bytes = module.image.bytes();
         let range = module.image.range();
         let sframe = module.subject.sframe.map(|section| Range {
-            address: Address(section.address.wrapping_add(module.image.bias)),
+            address: Address(module.loaded(Linked(section.address)).0),
             // A section is a part of the file's bytes.
             offset: (section.data.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize) as u64,
             size: section.data.len() as u64,
@@ -43,7 +37,7 @@ pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::R
             sframe,
         });
     }
-    Ok(Open { abi, endian: abi.byte_order(), address_bits: cpu.address_bits, images })
+    Ok(Open { abi: cpu.abi, endian: cpu.abi.byte_order(), address_bits: cpu.address_bits, images })
 }
 
 /// A file for the unwinder: the very bytes that the machine has loaded.
@@ -111,7 +105,7 @@ impl<'q, 'a> Judge<'q, 'a> {
         let frame = |(index, frame): (usize, &sframe_protocol::Frame)| {
             let fp = match frame.fp {
                 Some(Fp::Value(value)) => Ok(value.0),
-                Some(Fp::Unreadable { unreadable }) => Err(unreadable.0),
+                Some(Fp::Unreadable { unreadable }) => Err(Unreadable(unreadable.0)),
                 // What it doesn't tell is not judged.
                 None if index < depth => {
                     fp_untold += 1;
@@ -307,9 +301,8 @@ impl<F: Fn(LookupAddress) -> bool> Rules for OnlyFdes<F> {
 
 /// Whether the call frame information of an image has an FDE.
 fn has_cfi(target: &Target<'_>, address: LookupAddress) -> bool {
-    let Some(module) = target.module_at(address.get()) else { return false };
-    let address = address.get().wrapping_sub(module.image.bias);
-    module.cfi().is_some_and(|cfi| cfi.fde_at(address).is_some())
+    let Some(module) = target.module_at(address) else { return false };
+    module.cfi().is_some_and(|cfi| cfi.fde_at(module.linked(address).0).is_some())
 }
 
 /// A stop at which there was no answer.
@@ -326,11 +319,11 @@ impl FaultFinding {
     }
 
     pub(super) fn finding(self, verdict: Verdict, target: &Target<'_>) -> Finding {
-        let place = target.place(self.pc);
+        let place = target.place(Loaded(self.pc));
         let expected = format!("a backtrace of {} frames", self.depth);
         let message = format!("{place}: {}", self.message);
         Finding {
-            pc: Some(crate::finding::Address(place.address)),
+            pc: Some(crate::finding::Address(place.address.0)),
             image: place.image.map(str::to_owned),
             function: place.function.map(str::to_owned),
             frame: Some(0),

@@ -13,7 +13,7 @@ use crate::compare::{Disagreement, Truth, Value, WalkEnd, compare};
 use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::Finding;
 use crate::spec::Verdict;
-use crate::target::Target;
+use crate::target::{Linked, Loaded, Target};
 use crate::triage::{Findings, FrameLayouts, Says, Scene, Triage, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 
@@ -122,7 +122,7 @@ pub(super) struct Questions<'q, 'a> {
     faults: FxHashMap<(Verdict, u64), FaultFinding>,
     /// What the unwinder says of ends that are findings: by verdict and PC
     /// without bias.
-    said: FxHashMap<(Verdict, u64), String>,
+    said: FxHashMap<(Verdict, Linked), String>,
     waited: Duration,
     error: Option<ExternalError>,
 }
@@ -232,8 +232,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             if let Some(message) = message {
                 for found in judged.own.iter().chain(&judged.unclear) {
                     if matches!(found.got, Value::End(_)) {
-                        let bias = target.module_at(found.pc).map_or(0, |module| module.image.bias);
-                        let key = (found.verdict, found.pc.wrapping_sub(bias));
+                        let key = (found.verdict, target.linked(Loaded(found.pc)));
                         said.entry(key).or_insert_with(|| super::process::shown(message.as_bytes()));
                     }
                 }
@@ -294,7 +293,8 @@ impl<'q, 'a> Questions<'q, 'a> {
         }
         let judge = &self.judge;
         let said = &self.said;
-        let quoting = |found: Finding| match found.pc.and_then(|pc| said.get(&(found.verdict, pc.0))) {
+        let quoting = |found: Finding| match found.pc.and_then(|pc| said.get(&(found.verdict, Linked(pc.0))))
+        {
             Some(words) => noting(found, &format!("the unwinder says: {words}")),
             None => found,
         };

@@ -34,11 +34,13 @@ pub struct Fault {
     pub verdict: Verdict,
     /// What it was, and what the unwinder wrote to standard error.
     pub message: String,
+    /// Whether its last words are those of a process that gets no more memory.
+    pub out_of_memory: bool,
 }
 
 impl Fault {
     pub(super) fn bad_answer(message: impl Into<String>) -> Self {
-        Self { verdict: Verdict::BadAnswer, message: message.into() }
+        Self { verdict: Verdict::BadAnswer, message: message.into(), out_of_memory: false }
     }
 }
 
@@ -166,11 +168,14 @@ impl Process {
             sleep(Duration::from_millis(5));
         }
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut out_of_memory = false;
         if !tail.bytes.is_empty() {
             let start = tail.bytes.len().saturating_sub(SHOWN);
-            message += &format!("; standard error: {}", shown(&tail.bytes[start..]));
+            let words = shown(&tail.bytes[start..]);
+            out_of_memory = says_no_memory(&words);
+            message += &format!("; standard error: {words}");
         }
-        Fault { verdict, message }
+        Fault { verdict, message, out_of_memory }
     }
 
     fn wait(&mut self, at_most: Duration) -> Option<ExitStatus> {
@@ -195,6 +200,12 @@ impl Drop for Process {
         self.wait(FAREWELL);
         self.kill();
     }
+}
+
+/// Whether a process wrote that it gets no more memory. Rust's runtime and Unicorn
+/// end it without any other sign.
+fn says_no_memory(standard_error: &str) -> bool {
+    standard_error.contains("allocat")
 }
 
 /// Text for a message: its lines as one.

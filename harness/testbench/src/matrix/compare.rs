@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
+use sframe_engine::Abi;
 
 use super::fit::{Fitted, base_name};
 use crate::case::{CaseReport, Outcome};
@@ -81,7 +82,7 @@ pub struct Comparison {
     /// The build's name in the work folder.
     pub build: String,
     /// The ABI.
-    pub abi: String,
+    pub abi: Abi,
     /// Version of the section.
     pub sframe_version: u8,
     /// The reference's build, if there is one.
@@ -121,7 +122,7 @@ pub(super) fn compare(
     let mut comparison = Comparison {
         id: report.id.clone(),
         build: report.build.clone(),
-        abi: report.abi.clone(),
+        abi: report.abi,
         sframe_version: report.sframe_version,
         reference: reference.map(|reference| reference.build.clone()),
         standing: Standing::Same,

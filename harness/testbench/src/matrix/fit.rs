@@ -9,8 +9,8 @@ use sframe_engine::InstructionPointer;
 use crate::case::Case;
 use crate::case::stand_in::StandIn;
 use crate::corpus::Build;
-use crate::spec::{Abi, Spec};
-use crate::target::Target;
+use crate::spec::Spec;
+use crate::target::{Linked, Target};
 use crate::yaml::Source;
 
 /// A spec for a build of another toolchain.
@@ -19,7 +19,6 @@ pub(super) struct Fitted<'s> {
     pub(super) spec: Spec,
     pub(super) source: &'s Source,
     pub(super) build: &'s Build,
-    pub(super) abi: Abi,
     /// The id of the build that it is compared with, whether there is one or not.
     pub(super) reference: Option<String>,
     /// What the spec says that this build can't be asked.
@@ -30,7 +29,7 @@ pub(super) struct Fitted<'s> {
 
 impl Fitted<'_> {
     pub(super) fn case(&self) -> Case<'_> {
-        Case { spec: &self.spec, source: self.source, build: self.build, abi: self.abi }
+        Case { spec: &self.spec, source: self.source, build: self.build }
     }
 }
 
@@ -42,7 +41,6 @@ pub(super) fn fit<'s>(
     folder: &Path,
 ) -> Vec<Fitted<'s>> {
     let reference = by.reference(build);
-    let Ok(abi) = build.abi.parse::<Abi>() else { return Vec::new() };
     // What can't be opened is broken, which its case will say.
     let files = build.files(folder).ok();
     let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
@@ -55,7 +53,6 @@ pub(super) fn fit<'s>(
             spec,
             source,
             build,
-            abi,
             reference: reference
                 .map(|name| format!("{name}/{}/{}.{}", build.abi, build.program, build.variant)),
             left_out,
@@ -71,7 +68,7 @@ fn functions_of(target: &Target<'_>) -> BTreeMap<String, bool> {
     for module in &target.modules {
         for name in module.subject.symbols.names() {
             let is_described = module.subject.symbols.addresses_of(name).into_iter().any(|address| {
-                let pc = InstructionPointer(address.wrapping_add(module.image.bias));
+                let pc = InstructionPointer::from(module.loaded(Linked(address)));
                 target.sections.lookup_fde(pc).is_ok_and(|fde| fde.is_some())
             });
             *functions.entry(base_name(name).to_owned()).or_insert(false) |= is_described;

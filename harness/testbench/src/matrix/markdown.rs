@@ -48,7 +48,7 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
     let _ = writeln!(text, "\n| builds |{names}\n|---|{}", "---:|".repeat(COLUMNS.len()));
     for (abi, counts) in &toolchain.abis {
         let numbers: String = COLUMNS.iter().map(|(_, count)| format!(" {} |", count(counts))).collect();
-        let _ = writeln!(text, "| {} |{numbers}", escaped(abi));
+        let _ = writeln!(text, "| {} |{numbers}", abi);
     }
     let _ = writeln!(text, "\n{}.", evidence(toolchain));
 

@@ -126,7 +126,7 @@ impl<'s> Plan<'s> {
                 else {
                     continue;
                 };
-                let case = Case { spec, source, build, abi: fitted.abi };
+                let case = Case { spec, source, build };
                 if spec.applies_to(&case.facts()) {
                     plan.references.insert((spec_name(source), build.id.as_str()), case);
                 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use sframe_engine::Abi;
 
 use super::compare::{Comparison, Standing};
 use crate::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
@@ -31,9 +32,9 @@ pub struct ToolchainResult {
     /// The references that its builds were compared with.
     pub references: Vec<String>,
     /// Its tools, by ABI.
-    pub tools: BTreeMap<String, ToolVersions>,
+    pub tools: BTreeMap<Abi, ToolVersions>,
     /// Builds in numbers, by ABI.
-    pub abis: BTreeMap<String, Counts>,
+    pub abis: BTreeMap<Abi, Counts>,
     /// Each build.
     pub builds: Vec<BuildResult>,
     /// Each case.
@@ -166,7 +167,7 @@ impl ToolchainResult {
     #[must_use]
     pub fn new(
         toolchain: &Toolchain,
-        tools: BTreeMap<String, ToolVersions>,
+        tools: BTreeMap<Abi, ToolVersions>,
         made: &[Attempt],
         mut cases: Vec<Comparison>,
     ) -> Self {
@@ -176,9 +177,9 @@ impl ToolchainResult {
             let worst = standings.entry(&case.build).or_insert(case.standing);
             *worst = (*worst).max(case.standing);
         }
-        let mut abis: BTreeMap<String, Counts> = BTreeMap::new();
+        let mut abis: BTreeMap<Abi, Counts> = BTreeMap::new();
         for attempt in made {
-            let counts = abis.entry(attempt.abi.clone()).or_default();
+            let counts = abis.entry(attempt.abi).or_default();
             *match &attempt.result {
                 AttemptResult::Excluded(_) => &mut counts.excluded,
                 AttemptResult::Refused(_) => &mut counts.refused,

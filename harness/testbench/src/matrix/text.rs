@@ -1,5 +1,6 @@
 //! The comparison for a terminal.
 
+use sframe_engine::Abi;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::compare::{Comparison, Kind, KindDetail, Standing};
@@ -21,7 +22,7 @@ pub(super) struct Group<'r> {
 }
 
 /// By spec, ABI and kind.
-pub(super) type Groups<'r> = BTreeMap<(&'r str, &'r str, &'r Kind), Group<'r>>;
+pub(super) type Groups<'r> = BTreeMap<(&'r str, Abi, &'r Kind), Group<'r>>;
 
 /// Kinds of findings of some cases, gathered.
 pub(super) fn groups<'r>(
@@ -34,7 +35,7 @@ pub(super) fn groups<'r>(
         let variant = case.id.rsplit('/').next().unwrap_or_default();
         for detail in of(case) {
             let group = groups
-                .entry((spec, case.abi.as_str(), &detail.kind))
+                .entry((spec, case.abi, &detail.kind))
                 .or_insert_with(|| Group { detail, variants: BTreeMap::new() });
             group.variants.insert(variant, &detail.rows);
         }
@@ -145,7 +146,7 @@ fn show(text: &mut Text, toolchain: &ToolchainResult) {
     let _ = writeln!(text, "{:<12}{names}", "builds");
     let totals = toolchain.totals();
     let all = (toolchain.abis.len() > 1).then_some(("all", &totals));
-    for (abi, counts) in toolchain.abis.iter().map(|(abi, counts)| (abi.as_str(), counts)).chain(all) {
+    for (abi, counts) in toolchain.abis.iter().map(|(abi, counts)| (abi.name(), counts)).chain(all) {
         let number = |(name, count): &Column| format!("  {:>width$}", count(counts), width = name.len());
         let numbers: String = COLUMNS.iter().map(number).collect();
         let _ = writeln!(text, "{abi:<12}{numbers}");

@@ -16,8 +16,8 @@ use crate::compare::Truth;
 use crate::examine::Probe;
 use crate::finding::{Address, FindingRow};
 use crate::spec::Verdict;
-use crate::target::Target;
 use crate::target::files::Files;
+use crate::target::{Loaded, Target};
 use crate::unwind::{Viewpoint, sframe_unwinder};
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::text::with_causes;
@@ -33,11 +33,11 @@ struct MutatedSection<'t> {
 }
 
 impl<'t> MutatedSection<'t> {
-    fn all_of(target: &'t Target<'_>) -> Result<Vec<Self>, String> {
+    fn all_of(target: &'t Target<'_>) -> Result<Vec<Self>, sframe_engine::Error> {
         let mut subjects = Vec::new();
         for (module, of) in target.modules.iter().enumerate() {
             let (Some(section), Some(sframe)) = (&of.section, of.subject.sframe) else { continue };
-            let owned = write::Section::from_read(section).map_err(|error| error.to_string())?;
+            let owned = write::Section::from_read(section)?;
             let code = of.code();
             let mutations = mutations(&owned, code);
             subjects.push(Self { module, section: owned, original: sframe.data, code, mutations });
@@ -110,7 +110,7 @@ impl Mutants {
         for (mutant, fate) in attempt.fates(&mutants)? {
             let origin = Origin {
                 operator: mutant.mutation.operator,
-                abi: &facts.abi,
+                abi: facts.abi,
                 version: facts.sframe_version,
                 toolchain: &facts.toolchain,
                 program: &facts.program,
@@ -136,7 +136,8 @@ fn open<'a>(build: &str, files: &'a Files) -> Result<Target<'a>, MutateError> {
 }
 
 fn subjects<'t>(build: &str, target: &'t Target<'_>) -> Result<Vec<MutatedSection<'t>>, MutateError> {
-    MutatedSection::all_of(target).map_err(|reason| MutateError::Build { build: build.to_owned(), reason })
+    MutatedSection::all_of(target)
+        .map_err(|error| MutateError::Build { build: build.to_owned(), reason: error.to_string() })
 }
 
 /// The cases of a build, tried on its mutants.
@@ -271,9 +272,9 @@ impl<'t> Attempt<'t> {
         let Mutant { subject, mutation, .. } = mutant;
         let function = mutation.function.and_then(|index| subject.section.functions.get(index));
         let row = function.and_then(|function| function.rows.get(mutation.row?));
-        let place = function.map(|function| self.target.place(function.start));
+        let place = function.map(|function| self.target.place(Loaded(function.start)));
         let name = place
-            .map(|place| place.function.map_or_else(|| Address(place.address).to_string(), str::to_owned));
+            .map(|place| place.function.map_or_else(|| Address(place.address.0).to_string(), str::to_owned));
         let range = function.map(|function| {
             let (start, end) = row.map_or((0, function.size), |row| (row.start, row.end));
             function.start + u64::from(start)..function.start + u64::from(end)

@@ -383,7 +383,7 @@ mod tests {
         let bytes = std::fs::read(build.join("cet_code.O2")).expect("a build");
         let target = Target::open(&bytes).expect("a target");
         let code = target.executable().code();
-        let start = target.addresses_of("through_table")[0];
+        let start = target.addresses_of("through_table")[0].0;
         let text = |at: u64| code.at(start + at).map(|instruction| instruction.text.as_str());
         assert_eq!(
             [0x11, 0x35, 0x63, 0x8b, 0x99].map(text).map(|text| text.and_then(|text| text.split(' ').next())),
@@ -418,7 +418,7 @@ mod tests {
         let module = target.executable();
         let section = module.section.as_ref().expect("a section");
         let code = module.code();
-        let start = target.addresses_of("saved_256")[0];
+        let start = target.addresses_of("saved_256")[0].0;
         let function = start..start + 0x37;
         let said = |at: u64| Meaning::of(section, InstructionPointer(at).into());
         let (before, by_fp, behind) = (start + 0xd, start + 0x15, start + 0x29);

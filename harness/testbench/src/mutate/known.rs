@@ -27,12 +27,12 @@ fn bytes(case: &Case<'_>, target: &Target<'_>) -> BTreeSet<Byte> {
     for (_, known) in case.spec.known_for(&case.facts()) {
         for address in known.function.iter().flat_map(|name| target.addresses_of(name)) {
             let Some(module) =
-                target.modules.iter().position(|module| module.image.range().contains(&address))
+                target.modules.iter().position(|module| module.image.range().contains(&address.0))
             else {
                 continue;
             };
             let Some(section) = &target.modules[module].section else { continue };
-            let Ok(Some(fde)) = section.lookup_fde(InstructionPointer(address)) else { continue };
+            let Ok(Some(fde)) = section.lookup_fde(InstructionPointer::from(address)) else { continue };
             let starts = section.fdes().flatten().map(|other| other.rows_offset);
             let len = target.modules[module].subject.sframe.map_or(0, |sframe| sframe.data.len());
             let end = starts.filter(|start| *start > fde.rows_offset).min().unwrap_or(len);

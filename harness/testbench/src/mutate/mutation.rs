@@ -4,7 +4,8 @@ use std::fmt;
 
 use sframe_engine::write::{Function, Section};
 use sframe_engine::{
-    Abi, Base, DwarfRegister, FdeType, PauthKey, PcType, Recovery, RecoveryRule, Row, Version,
+    Abi, Base, CfaOffsetScaling, DwarfRegister, FdeType, PauthKey, PcType, Recovery, RecoveryRule, Row,
+    Version,
 };
 
 use super::operator::Operator;
@@ -212,7 +213,7 @@ fn edit_function(function: &mut Function, edit: Edit, version: Version, abi: Abi
         Edit::RepSize(size) => function.rep_size = Some(size),
         Edit::PauthKey(key) => function.pauth_key = key,
         Edit::Signal(signal) => function.signal = signal,
-        Edit::Outermost if version == Version::V3 && function.fde_type == FdeType::Default => {
+        Edit::Outermost if version.marks_outermost_functions() && function.fde_type == FdeType::Default => {
             function.rows.clear();
         }
         Edit::Outermost => {
@@ -234,12 +235,11 @@ fn edit_function(function: &mut Function, edit: Edit, version: Version, abi: Abi
 
 /// The row of a function that has just been called.
 fn at_entry(size: u32, abi: Abi) -> Row {
-    let (above_sp, ra) = match abi {
-        Abi::Amd64 => (8, Recovery::Rule(slot(-8))),
-        Abi::S390x => (160, Recovery::Unchanged),
-        _ => (0, Recovery::Unchanged),
+    let ra = match abi.fixed_ra_offset() {
+        Some(offset) => Recovery::Rule(slot(offset.into())),
+        None => Recovery::Unchanged,
     };
-    let cfa = RecoveryRule { base: Base::Sp, offset: above_sp, dereference: false };
+    let cfa = RecoveryRule { base: Base::Sp, offset: abi.cfa_offset_at_entry(), dereference: false };
     Row { start: 0, end: size, cfa: Some(cfa), ra, fp: Recovery::Unchanged, mangled_ra: false }
 }
 
@@ -285,16 +285,21 @@ impl List<'_> {
         let mut add = |operator, edit| {
             self.mutations.push(Mutation { operator, function: None, row: None, edit });
         };
-        for version in (1..=4).filter(|version| *version != self.section.version.number()) {
+        // Those that there are, and one that there is not.
+        let unknown = Version::LATEST.number() + 1;
+        let versions = Version::ALL.into_iter().map(Version::number).chain([unknown]);
+        for version in versions.filter(|version| *version != self.section.version.number()) {
             add(Operator::Version, Edit::Header(Field::Version(version)));
         }
         add(Operator::ByteOrder, Edit::Header(Field::Magic));
         let id = self.section.abi.id();
         // Those of the same architecture, and those of others.
-        for abi in (1..=4).filter(|abi| *abi != id) {
+        let mut abis = Abi::ALL.map(Abi::id);
+        abis.sort_unstable();
+        for abi in abis.into_iter().filter(|abi| *abi != id) {
             add(Operator::ByteOrder, Edit::Header(Field::Abi(abi)));
         }
-        if self.section.version != Version::V1 {
+        if self.section.version.has_pcrel_starts() {
             add(Operator::StartReference, Edit::Header(Field::Pcrel));
         }
         let others = |offset: Option<i8>| {
@@ -326,32 +331,31 @@ impl List<'_> {
         for start in [code.before(function.start), code.after(function.start)].into_iter().flatten() {
             add(Operator::FdeStart, Edit::Start(start));
         }
-        let (other, rep_size) = match (function.pc_type, version) {
-            (PcType::Mask, Version::V1) => (PcType::Inc, None),
-            (PcType::Mask, _) => (PcType::Inc, Some(0)),
-            (PcType::Inc, Version::V1) => (PcType::Mask, None),
-            (PcType::Inc, _) => (PcType::Mask, Some(16)),
+        let (other, rep_size) = match function.pc_type {
+            PcType::Mask => (PcType::Inc, 0),
+            PcType::Inc => (PcType::Mask, 16),
         };
+        let rep_size = version.has_rep_size().then_some(rep_size);
         add(Operator::PcType, Edit::PcType(other, rep_size));
         if let (PcType::Mask, Some(size)) = (function.pc_type, function.rep_size) {
             for size in [Some(size / 2), size.checked_mul(2)].into_iter().flatten() {
                 add(Operator::RepSize, Edit::RepSize(size));
             }
         }
-        if matches!(abi, Abi::Aarch64 | Abi::Aarch64Be) {
+        if abi.signs_return_addresses() {
             let other = if function.pauth_key == PauthKey::A { PauthKey::B } else { PauthKey::A };
             add(Operator::PauthKey, Edit::PauthKey(other));
         }
         let is_outermost = match &function.rows[..] {
-            [] => version == Version::V3 && function.fde_type == FdeType::Default,
+            [] => version.marks_outermost_functions() && function.fde_type == FdeType::Default,
             rows => rows.iter().any(Row::is_outermost),
         };
         if is_outermost {
             add(Operator::OutermostRemoved, Edit::NotOutermost);
-        } else if version != Version::V1 {
+        } else if version.marks_outermost_rows() {
             add(Operator::OutermostAdded, Edit::Outermost);
         }
-        if version == Version::V3 {
+        if version.marks_signal_frames() {
             add(Operator::Signal, Edit::Signal(!function.signal));
         }
     }
@@ -393,12 +397,12 @@ impl List<'_> {
         if let Some(base) = other_base {
             add(Operator::CfaBase, Edit::Rule(Tracked::Cfa, RecoveryRule { base, ..cfa }));
         }
-        if section.abi == Abi::S390x {
+        if let Some(CfaOffsetScaling { adjustment, factor }) = section.abi.cfa_offset_scaling() {
             // What a reader makes of an offset that is written as it is.
-            let rule = RecoveryRule { offset: cfa.offset * 8 + 160, ..cfa };
+            let rule = RecoveryRule { offset: cfa.offset * factor - adjustment, ..cfa };
             add(Operator::Scaling, Edit::Rule(Tracked::Cfa, rule));
         }
-        if matches!(section.abi, Abi::Aarch64 | Abi::Aarch64Be) {
+        if section.abi.signs_return_addresses() {
             add(Operator::Mangled, Edit::Mangle(!row.mangled_ra));
         }
         let saved = [

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use sframe_engine::Abi;
 
 use super::equivalence::Reason;
 use super::operator::Operator;
@@ -105,7 +106,7 @@ pub struct MutationReport {
     /// By operator.
     pub by_operator: BTreeMap<Operator, Score>,
     /// By ABI.
-    pub by_abi: BTreeMap<String, Score>,
+    pub by_abi: BTreeMap<Abi, Score>,
     /// By version of the section.
     pub by_version: BTreeMap<u8, Score>,
     /// By toolchain.
@@ -145,7 +146,7 @@ pub(super) enum Fate {
 /// Where a mutant comes from.
 pub(super) struct Origin<'o> {
     pub(super) operator: Operator,
-    pub(super) abi: &'o str,
+    pub(super) abi: Abi,
     pub(super) version: u8,
     pub(super) toolchain: &'o str,
     pub(super) program: &'o str,
@@ -189,7 +190,7 @@ impl MutationReport {
         }
         let Origin { operator, abi, version, toolchain, program } = *origin;
         self.by_operator.entry(operator).or_default().add(&score);
-        self.by_abi.entry(abi.to_owned()).or_default().add(&score);
+        self.by_abi.entry(abi).or_default().add(&score);
         self.by_version.entry(version).or_default().add(&score);
         self.by_toolchain.entry(toolchain.to_owned()).or_default().add(&score);
         self.by_program.entry(program.to_owned()).or_default().add(&score);

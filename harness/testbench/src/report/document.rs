@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
 
 use super::RunIdentity;
-use crate::case::{CaseReport, Outcome, SignalCounts};
+use crate::case::{BrokenReason, BrokenRun, CaseReport, Outcome, SignalCounts};
 use crate::examine::coverage::UnexercisedRow;
 use crate::examine::{Examination, WalkEnds};
 use crate::external::{Shown, UnwinderReport};
@@ -80,13 +81,13 @@ pub struct ReportSummary {
     /// How the walks ended.
     pub walk_ends: WalkEnds,
     /// How control has moved, by feature and ABI.
-    pub control_flow: BTreeMap<Feature, BTreeMap<String, FeatureCount>>,
+    pub control_flow: BTreeMap<Feature, BTreeMap<Abi, FeatureCount>>,
     /// Signals delivered, by ABI and version of the section.
-    pub signals: BTreeMap<String, BTreeMap<String, SignalCounts>>,
+    pub signals: BTreeMap<Abi, BTreeMap<String, SignalCounts>>,
     /// How often the call stack was compared with which other trace of the calls.
     pub traces: TraceCounts,
     /// Number of cases by ABI.
-    pub abis: BTreeMap<String, u64>,
+    pub abis: BTreeMap<Abi, u64>,
     /// Number of cases by version of the section.
     pub sframe_versions: BTreeMap<String, u64>,
     /// Number of cases by toolchain.
@@ -182,17 +183,17 @@ impl ReportSummary {
             let events = case.control_flow.of(feature);
             if events > 0 {
                 let by_abi = self.control_flow.entry(feature).or_default();
-                let count = by_abi.entry(case.abi.clone()).or_default();
+                let count = by_abi.entry(case.abi).or_default();
                 count.cases += 1;
                 count.events += events;
             }
         }
         if case.signals.delivered > 0 {
-            let by_version = self.signals.entry(case.abi.clone()).or_default();
+            let by_version = self.signals.entry(case.abi).or_default();
             by_version.entry(case.sframe_version.to_string()).or_default().add(&case.signals);
         }
         self.traces.add(&case.traces);
-        *self.abis.entry(case.abi.clone()).or_default() += 1;
+        *self.abis.entry(case.abi).or_default() += 1;
         *self.sframe_versions.entry(case.sframe_version.to_string()).or_default() += 1;
         *self.toolchains.entry(case.toolchain.clone()).or_default() += 1;
     }
@@ -208,7 +209,7 @@ pub struct CheckReport {
     /// Its libraries, in the order of the scope.
     pub libraries: Vec<String>,
     /// Its ABI.
-    pub abi: String,
+    pub abi: Abi,
     /// Version of its section, or of the first library's that has one.
     pub sframe_version: u8,
     /// Why the check is broken, if it is.
@@ -275,17 +276,22 @@ pub struct CheckSummary {
 impl CheckReport {
     /// The document of a check of an unwinder in a process of its own.
     #[must_use]
-    pub fn of_unwinder(file: String, target: &Target<'_>, shown: Shown, broken: Option<String>) -> Self {
+    pub fn of_unwinder(file: String, target: &Target<'_>, shown: Shown, broken: Option<BrokenRun>) -> Self {
         let Shown { mut examination, report, shared, findings, error } = shown;
         report.count_instead(&mut examination);
         examination.findings = shared.into_iter().chain(findings).collect();
-        let broken = broken.or_else(|| Some(error?.to_string()));
+        let broken = broken.map(BrokenReason::from).or_else(|| error.map(BrokenReason::from));
         Self { unwinder: Some(report), ..Self::new(file, target, examination, broken) }
     }
 
     /// The document of a check. `broken` is why the run is worth nothing beyond its findings.
     #[must_use]
-    pub fn new(file: String, target: &Target<'_>, examination: Examination, broken: Option<String>) -> Self {
+    pub fn new(
+        file: String,
+        target: &Target<'_>,
+        examination: Examination,
+        broken: Option<BrokenReason>,
+    ) -> Self {
         let named = |(verdict, count): (&Verdict, &u64)| (verdict.to_string(), *count);
         let mut verdicts: BTreeMap<String, u64> = examination.findings_omitted.iter().map(named).collect();
         for finding in &examination.findings {
@@ -296,9 +302,9 @@ impl CheckReport {
             schema: SCHEMA,
             file,
             libraries: target.modules.iter().filter_map(|module| module.name.clone()).collect(),
-            abi: target.executable().image.cpu.name.to_owned(),
+            abi: target.executable().image.cpu.abi,
             sframe_version: target.sframe_version(),
-            broken,
+            broken: broken.map(|reason| reason.to_string()),
             unwinder: None,
             summary: CheckSummary {
                 instructions: examination.instructions,

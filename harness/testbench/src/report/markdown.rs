@@ -4,6 +4,7 @@
 //! words stands in code spans or fenced blocks, where nothing is interpreted:
 //! no HTML, no link, no mention of anybody.
 
+use sframe_engine::Abi;
 use sframe_inspect::text::grouped;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -161,9 +162,9 @@ struct TableRow {
 
 /// Outcomes, and unexpected findings by verdict, of each toolchain and ABI.
 fn table(cases: &[CaseReport]) -> String {
-    let mut rows: BTreeMap<(&str, &str), TableRow> = BTreeMap::new();
+    let mut rows: BTreeMap<(&str, Abi), TableRow> = BTreeMap::new();
     for case in cases {
-        let TableRow { outcomes, verdicts } = rows.entry((&case.toolchain, &case.abi)).or_default();
+        let TableRow { outcomes, verdicts } = rows.entry((&case.toolchain, case.abi)).or_default();
         for (count, outcome) in outcomes.iter_mut().zip(Outcome::ALL) {
             *count += u64::from(outcome == case.outcome);
         }
@@ -186,7 +187,7 @@ fn table(cases: &[CaseReport]) -> String {
             text,
             "| {} | {} | {} |{counts} {} |",
             cell(toolchain),
-            cell(abi),
+            cell(abi.name()),
             grouped(outcomes.iter().sum()),
             verdicts.join(", ")
         );

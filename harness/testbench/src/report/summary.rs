@@ -1,5 +1,6 @@
 //! Summaries for people.
 
+use sframe_engine::Abi;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -183,7 +184,7 @@ fn show_findings(
 /// The command to look at a case again.
 pub(super) fn command_for(case: &CaseReport) -> String {
     let spec = case.id.split('/').next().unwrap_or_default();
-    let [spec, toolchain, abi] = [spec, &case.toolchain, &case.abi].map(quoted);
+    let [spec, toolchain, abi] = [spec, &case.toolchain, case.abi.name()].map(quoted);
     format!("sframe-testbench run --spec {spec} --toolchain {toolchain} --abi {abi}")
 }
 
@@ -211,9 +212,9 @@ fn show_skipped(text: &mut Text, cases: &[CaseReport]) {
 
 /// Cases and instructions by toolchain and ABI.
 fn show_table(text: &mut Text, cases: &[CaseReport]) {
-    let mut table: BTreeMap<(&str, u8, &str), (u64, u64)> = BTreeMap::new();
+    let mut table: BTreeMap<(&str, u8, Abi), (u64, u64)> = BTreeMap::new();
     for case in cases {
-        let row = table.entry((&case.toolchain, case.sframe_version, &case.abi)).or_default();
+        let row = table.entry((&case.toolchain, case.sframe_version, case.abi)).or_default();
         row.0 += 1;
         row.1 += case.comparisons;
     }

@@ -1,17 +1,23 @@
-//! The ABIs that have SFrame.
+//! ABIs by the names that people type.
 
-use super::named::named;
+use sframe_engine::Abi;
 
-named! {
-    /// An ABI for which SFrame is defined and programs are built.
-    pub enum Abi, "ABI" {
-        /// x86-64, System V.
-        Amd64 = "amd64",
-        /// AArch64, little endian.
-        Aarch64 = "aarch64",
-        /// AArch64, big endian.
-        Aarch64Be = "aarch64_be",
-        /// IBM Z, 64 bit.
-        S390x = "s390x",
+use super::UnknownName;
+
+const NAMES: [&str; Abi::ALL.len()] = {
+    let mut names = [""; Abi::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = Abi::ALL[index].name();
+        index += 1;
     }
+    names
+};
+
+/// The ABI of a name.
+///
+/// # Errors
+/// There is none; the error lists those that there are.
+pub fn parse_abi(name: &str) -> Result<Abi, UnknownName> {
+    name.parse().map_err(|_| UnknownName { what: "ABI", given: name.to_owned(), allowed: &NAMES })
 }

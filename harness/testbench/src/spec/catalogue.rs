@@ -11,6 +11,9 @@ use crate::yaml::suggest::closest;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 use sframe_inspect::lint::all_rules;
 
+/// The number of the version that has errata.
+const AMENDED: u8 = Version::V2.number();
+
 /// A reason shorter than this many characters explains nothing.
 const MIN_REASON: usize = 20;
 
@@ -142,7 +145,7 @@ fn clauses(written: &Written) -> Vec<Clause> {
                 clauses.push(Clause {
                     id: format!("v{version}-{}", entry.name),
                     version,
-                    erratum: entry.erratum.filter(|_| version == 2),
+                    erratum: entry.erratum.filter(|_| version == AMENDED),
                     section: section.to_owned(),
                     title: title.to_owned(),
                     side: entry.side,
@@ -174,6 +177,12 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> 
     format!("unknown {what} `{name}`{meant}")
 }
 
+/// Their numbers, as a sentence lists them.
+fn known_versions() -> String {
+    let [others @ .., last] = Version::ALL.map(|version| version.to_string());
+    format!("{} or {last}", others.join(", "))
+}
+
 /// What must hold beyond what the types can express.
 struct Check<'a> {
     written: &'a Written,
@@ -202,7 +211,7 @@ impl Check<'_> {
         for (version, headings) in &written.sections {
             let at = version.to_string();
             if Version::from_number(*version).is_none() {
-                self.wrong(&["sections", &at], format!("there is no version {version}"), "1, 2 or 3");
+                self.wrong(&["sections", &at], format!("there is no version {version}"), &known_versions());
             }
             let mut seen = BTreeSet::new();
             for (index, heading) in headings.iter().enumerate() {
@@ -237,7 +246,7 @@ impl Check<'_> {
         for (version, section) in &entry.versions {
             let path = ["clauses", at, "versions", &version.to_string()];
             match written.sections.get(version) {
-                None => self.wrong(&path, format!("`sections` has no version {version}"), "1, 2 or 3"),
+                None => self.wrong(&path, format!("`sections` has no version {version}"), &known_versions()),
                 Some(headings) => {
                     let numbers = || headings.iter().map(|heading| number_and_title(heading).0);
                     if numbers().all(|number| number != section) {
@@ -257,7 +266,7 @@ impl Check<'_> {
             self.wrong(&["clauses", at, "summary"], "the summary is no sentence", help);
         }
         if let Some(erratum) = entry.erratum
-            && !(matches!(erratum, 1 | 2) && entry.versions.contains_key(&2))
+            && !(matches!(erratum, 1 | 2) && entry.versions.contains_key(&AMENDED))
         {
             let message = format!("no clause of version 2 has come with erratum {erratum}");
             self.wrong(&["clauses", at, "erratum"], message, "version 2 has the errata 1 and 2");

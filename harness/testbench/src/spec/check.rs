@@ -1,11 +1,11 @@
 //! What a spec must fulfil beyond what its types can express.
 
-use sframe_engine::Version;
+use sframe_engine::{Abi, Version};
 use std::collections::BTreeSet;
 
 use sframe_machine::Options;
 
-use super::{Abi, Exception, Selector, Spec, Targets, Verdict};
+use super::{Exception, Selector, Spec, Targets, Verdict};
 use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 

@@ -9,11 +9,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use sframe_engine::{Abi, Version};
 
 use super::de::{list, present};
 use super::{
-    Abi, Blame, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector,
-    Trace, Verdict,
+    Blame, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector, Trace,
+    Verdict,
 };
 
 /// A spec of the SFrame test bench: what must be true of one program.
@@ -348,8 +349,10 @@ impl Spec {
     pub fn ends_for(&self, build: &BuildFacts<'_>) -> &[End] {
         match self.ends.iter().find(|entry| selected(entry.selector.as_ref(), build)) {
             Some(entry) => &entry.ends,
-            None if build.sframe_version < 3 => &[End::Unmarked],
-            None => &[End::Outermost],
+            None => match Version::from_number(build.sframe_version) {
+                Some(version) if !version.marks_outermost_functions() => &[End::Unmarked],
+                Some(_) | None => &[End::Outermost],
+            },
         }
     }
 

@@ -37,7 +37,7 @@ mod tests;
 mod trace;
 mod verdict;
 
-pub use abi::Abi;
+pub use abi::parse_abi;
 pub use end::End;
 pub use feature::Feature;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Stop, Sweep, Targets};

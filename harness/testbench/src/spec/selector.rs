@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
 
+use super::OneOrMany;
 use super::de::present;
-use super::{Abi, OneOrMany};
 
 /// Which builds an entry is about: those for which every key that is given
 /// names the build's own value. At least one key must be given.

@@ -1,5 +1,6 @@
 //! Tests of reading specs.
 
+use sframe_engine::Abi;
 use std::fs;
 use std::path::Path;
 
@@ -458,7 +459,7 @@ fn names_are_read_as_they_are_printed() {
     }
     let error = "wrong_cfa".parse::<Verdict>().unwrap_err().to_string();
     assert!(error.starts_with("unknown verdict `wrong_cfa`; did you mean `wrong-cfa`?"), "{error}");
-    let error = "aarch64be".parse::<Abi>().unwrap_err().to_string();
+    let error = parse_abi("aarch64be").unwrap_err().to_string();
     assert!(error.contains("did you mean `aarch64_be`?"), "{error}");
 }
 

@@ -1,6 +1,6 @@
 //! Which cases to run.
 
-use crate::spec::Abi;
+use sframe_engine::Abi;
 
 /// Which cases to run. An empty list restricts nothing.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sframe_machine::Options;
 
-use crate::case::{Case, CaseResult, UnderTest};
+use crate::case::{BrokenReason, Case, CaseResult, UnderTest};
 
 /// Runs a case. An unwinder under test may be anybody's: if it panics, this
 /// case is broken, and the others go on.
@@ -19,7 +19,7 @@ pub(super) fn run_guarded(
 ) -> CaseResult {
     let run = || case.run(corpus, options, unwinder, is_listed);
     catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|panic| case.broken(format!("panicked: {}", panic_message(&*panic))).into())
+        .unwrap_or_else(|panic| case.broken(BrokenReason::Panicked(panic_message(&*panic).to_owned())).into())
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> &str {

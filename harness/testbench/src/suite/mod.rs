@@ -169,11 +169,9 @@ impl Suite {
     fn cases_of<'s>(&'s self, spec: &'s Spec, source: &'s Source) -> Vec<Case<'s>> {
         let mut cases = Vec::new();
         for build in self.manifest.builds.iter().filter(|build| build.program == spec.program) {
-            if let Ok(abi) = build.abi.parse() {
-                let case = Case { spec, source, build, abi };
-                if spec.applies_to(&case.facts()) {
-                    cases.push(case);
-                }
+            let case = Case { spec, source, build };
+            if spec.applies_to(&case.facts()) {
+                cases.push(case);
             }
         }
         cases
@@ -206,7 +204,7 @@ impl Suite {
                     || filter.specs.iter().any(|pattern| pattern.matches(spec_name(source)))
             })
             .flat_map(|(spec, source)| self.cases_of(spec, source))
-            .filter(|case| filter.abis.is_empty() || filter.abis.contains(&case.abi))
+            .filter(|case| filter.abis.is_empty() || filter.abis.contains(&case.build.abi))
             .filter(|case| listed(&filter.toolchains, &case.build.toolchain))
             .collect())
     }

@@ -18,11 +18,11 @@ use super::journal::LONGEST_LINE;
 use super::plan::{Isolation, Plan};
 use crate::address_space;
 use crate::case::stand_in::StandIn;
-use crate::case::{Case, CaseResult, UnderTest};
+use crate::case::{BrokenReason, Case, CaseResult, NoWorker, UnderTest};
 use crate::corpus::Build;
 use crate::external::External;
 use crate::external::process::{Fault, Process};
-use crate::spec::{Abi, Spec, Verdict};
+use crate::spec::{Spec, Verdict};
 use crate::target::Target;
 use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
@@ -61,9 +61,6 @@ pub enum WorkerError {
     /// A spec, which the other process could read.
     #[error(transparent)]
     Spec(#[from] crate::yaml::Error),
-    /// An ABI, likewise.
-    #[error(transparent)]
-    Abi(#[from] crate::spec::UnknownName),
 }
 
 /// The workers of a run.
@@ -98,7 +95,7 @@ impl<'w> Workers<'w> {
     pub(crate) fn run(&self, case: &Case<'_>) -> CaseResult {
         let mut process = match self.process() {
             Ok(process) => process,
-            Err(why) => return case.broken(format!("no worker can be started: {why}")).into(),
+            Err(error) => return case.broken(BrokenReason::NoWorker(error)).into(),
         };
         match ask(&mut process, case) {
             Ok(result) => {
@@ -107,12 +104,12 @@ impl<'w> Workers<'w> {
             }
             Err(fault) => {
                 process.kill();
-                case.broken(self.reason(&fault)).into()
+                case.broken(self.reason(fault)).into()
             }
         }
     }
 
-    fn process(&self) -> Result<Process, String> {
+    fn process(&self) -> Result<Process, NoWorker> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         // What ends a worker between two cases is neither's fault.
         if let Some(mut process) = idle
@@ -121,24 +118,17 @@ impl<'w> Workers<'w> {
             return Ok(process);
         }
         let Isolation { worker, timeout, .. } = self.isolation;
-        let process = Process::start("the worker", worker, *timeout, LONGEST_LINE);
-        let process = process.map_err(|error| error.to_string())?;
-        process.send(&self.setup).map_err(|fault| fault.message)?;
+        let process = Process::start("the worker", worker, *timeout, LONGEST_LINE)?;
+        process.send(&self.setup)?;
         Ok(process)
     }
 
-    fn reason(&self, fault: &Fault) -> String {
-        let Isolation { memory, timeout, .. } = self.isolation;
-        let message = &fault.message;
+    fn reason(&self, fault: Fault) -> BrokenReason {
+        let Isolation { memory, timeout, .. } = *self.isolation;
         match fault.verdict {
-            Verdict::TimedOut => {
-                format!("the case took more than {} s, and its worker was killed", timeout.as_secs_f64())
-            }
-            // Rust's, and Unicorn's, words.
-            _ if message.contains("allocat") => {
-                format!("out of memory, of which it has {memory} bytes: {message}")
-            }
-            _ => message.clone(),
+            Verdict::TimedOut => BrokenReason::TimedOut(timeout),
+            _ if fault.out_of_memory => BrokenReason::OutOfMemory { memory, fault },
+            _ => BrokenReason::Worker(fault),
         }
     }
 }
@@ -176,14 +166,13 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
         let Question { spec, text, build } = serde_json::from_str(&line?)?;
         let source = Source::new(&spec, &text);
         let mut spec = Spec::from_source(&source)?;
-        let abi: Abi = build.abi.parse()?;
         if let Some(stand_in) = &setup.stand_in {
             let files = build.files(&setup.corpus).ok();
             let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
             // The other process has found that it applies.
             stand_in.fit(&mut spec, &build, target.as_ref());
         }
-        let case = Case { spec: &spec, source: &source, build: &build, abi };
+        let case = Case { spec: &spec, source: &source, build: &build };
         let result = run_guarded(&case, &setup.corpus, &options, unwinder, setup.is_listed);
         let mut answer = serde_json::to_vec(&result)?;
         answer.push(b'\n');

@@ -1,6 +1,7 @@
 //! What is under test, opened by both views: what the machine loads, and what
 //! the linker says of it.
 
+mod address;
 pub mod files;
 pub mod sections;
 
@@ -8,8 +9,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use sframe_engine::Section;
+use sframe_engine::{Abi, Section};
 use sframe_machine::{Image, Images, LoadError};
+
+pub use address::{Linked, Loaded};
 
 use crate::target::files::Files;
 use crate::target::sections::Sections;
@@ -43,9 +46,9 @@ pub enum TargetError {
     #[error("the .sframe section is for {section}, the file for {file}")]
     WrongAbi {
         /// The section's ABI.
-        section: &'static str,
+        section: Abi,
         /// The file's ABI.
-        file: &'static str,
+        file: Abi,
     },
     /// One of these, of a library.
     #[error("{name}: {source}")]
@@ -92,29 +95,43 @@ pub struct Module<'a> {
 impl<'a> Module<'a> {
     fn open(name: &str, image: &Image<'a>) -> Result<Self, TargetError> {
         let subject = Arc::new(ObjectFile::parse(image.bytes())?);
-        let section = subject.sframe.map(|sframe| open_section(image, sframe)).transpose()?;
         let name = (!name.is_empty()).then(|| name.to_owned());
-        Ok(Self { name, image: image.clone(), subject, section, code: Arc::default(), cfi: Arc::default() })
+        let (image, code, cfi) = (image.clone(), Arc::default(), Arc::default());
+        let mut module = Self { name, image, subject, section: None, code, cfi };
+        module.section = module.subject.sframe.map(|sframe| module.open_section(sframe)).transpose()?;
+        Ok(module)
     }
 
     /// The instructions. They are read at the first call.
     #[must_use]
     pub fn code(&self) -> &Disassembly {
         let code = || {
-            let loaded = |(address, code): (u64, _)| (address.wrapping_add(self.image.bias), code);
+            let loaded = |(address, code): (u64, _)| (self.loaded(Linked(address)).0, code);
             let code = self.subject.code().map(loaded);
             self.subject.abi().map(|abi| Disassembly::of(abi, code)).unwrap_or_default()
         };
         self.code.get_or_init(code)
     }
 
-    /// One instruction, by its loaded address, read by itself.
-    pub(crate) fn instruction(&self, loaded: u64) -> Option<Instruction> {
-        let linked = loaded.wrapping_sub(self.image.bias);
+    /// What an address of the process is in the file.
+    #[must_use]
+    pub fn linked(&self, address: impl Into<Loaded>) -> Linked {
+        Linked(address.into().0.wrapping_sub(self.image.bias))
+    }
+
+    /// What an address of the file is in the process.
+    #[must_use]
+    pub const fn loaded(&self, address: Linked) -> Loaded {
+        Loaded(address.0.wrapping_add(self.image.bias))
+    }
+
+    /// One instruction, read by itself.
+    pub(crate) fn instruction(&self, loaded: Loaded) -> Option<Instruction> {
+        let Linked(linked) = self.linked(loaded);
         let holds = |(start, code): &(u64, &[u8])| linked.wrapping_sub(*start) < code.len() as u64;
         let (start, code) = self.subject.code().find(holds)?;
         let code = &code[usize::try_from(linked.wrapping_sub(start)).ok()?..];
-        Disassembly::one(self.subject.abi()?, loaded, code)
+        Disassembly::one(self.subject.abi()?, loaded.0, code)
     }
 
     /// The DWARF call frame information. It is read at the first call.
@@ -123,24 +140,24 @@ impl<'a> Module<'a> {
         self.cfi.get_or_init(|| self.subject.call_frame_info()).as_ref()
     }
 
+    fn open_section<'s>(&self, sframe: SectionBytes<'s>) -> Result<Section<'s>, TargetError> {
+        let Loaded(address) = self.loaded(Linked(sframe.address));
+        let section = Section::parse(sframe.data, address).map_err(|source| TargetError::Section {
+            len: sframe.data.len(),
+            address: sframe.address,
+            source,
+        })?;
+        let (abi, file) = (section.header().abi, self.image.cpu.abi);
+        if abi != file {
+            return Err(TargetError::WrongAbi { section: abi, file });
+        }
+        Ok(section)
+    }
+
     /// The address of the SFrame section, with the load bias.
     pub(crate) fn section_address(&self) -> u64 {
         self.section.as_ref().map_or(0, Section::address)
     }
-}
-
-fn open_section<'a>(image: &Image<'_>, sframe: SectionBytes<'a>) -> Result<Section<'a>, TargetError> {
-    let address = sframe.address.wrapping_add(image.bias);
-    let section = Section::parse(sframe.data, address).map_err(|source| TargetError::Section {
-        len: sframe.data.len(),
-        address: sframe.address,
-        source,
-    })?;
-    let (abi, file) = (section.header().abi.name(), image.cpu.name);
-    if abi != file {
-        return Err(TargetError::WrongAbi { section: abi, file });
-    }
-    Ok(section)
 }
 
 impl<'a> Target<'a> {
@@ -184,10 +201,10 @@ impl<'a> Target<'a> {
         'a: 'b,
     {
         let mut modules: Vec<Module<'b>> = self.modules.clone();
-        if let Some(Module { image, section, subject, .. }) = modules.get_mut(module)
-            && let Some(old) = subject.sframe
+        if let Some(module) = modules.get_mut(module)
+            && let Some(old) = module.subject.sframe
         {
-            *section = Some(open_section(image, SectionBytes { data, address: old.address })?);
+            module.section = Some(module.open_section(SectionBytes { data, address: old.address })?);
         }
         let sections = sections_of(&modules);
         let images: Arc<Images<'b>> = self.images.clone();
@@ -201,10 +218,18 @@ impl<'a> Target<'a> {
         &self.modules[0]
     }
 
-    /// The image that a loaded address lies in.
+    /// The image that an address lies in.
     #[must_use]
-    pub fn module_at(&self, loaded: u64) -> Option<&Module<'a>> {
-        self.modules.iter().find(|module| module.image.range().contains(&loaded))
+    pub fn module_at(&self, address: impl Into<Loaded>) -> Option<&Module<'a>> {
+        let Loaded(address) = address.into();
+        self.modules.iter().find(|module| module.image.range().contains(&address))
+    }
+
+    /// What an address is in its image's file; the same where no image lies.
+    #[must_use]
+    pub fn linked(&self, address: impl Into<Loaded>) -> Linked {
+        let address = address.into();
+        self.module_at(address).map_or(Linked(address.0), |module| module.linked(address))
     }
 
     /// Version of the sections; of the first, where they differ.
@@ -219,7 +244,7 @@ impl<'a> Target<'a> {
     /// `name` is of any image, `library.so!name` of one: of that whose name
     /// this is or ends with, behind a dot. `!name` is of the executable.
     #[must_use]
-    pub fn addresses_of(&self, name: &str) -> Vec<u64> {
+    pub fn addresses_of(&self, name: &str) -> Vec<Loaded> {
         let (library, name) = name.split_once('!').map_or((None, name), |(image, name)| (Some(image), name));
         let is_meant = |module: &&Module<'_>| match (library, module.name.as_deref()) {
             (None, _) => true,
@@ -228,69 +253,71 @@ impl<'a> Target<'a> {
                 name == meant || name.strip_suffix(meant).is_some_and(|rest| rest.ends_with('.'))
             }
         };
-        let all = |of: fn(&Symbols, &str) -> Vec<u64>| -> Vec<u64> {
-            let loaded = |module: &Module<'_>| {
-                let bias = module.image.bias;
-                of(&module.subject.symbols, name).into_iter().map(move |address| address.wrapping_add(bias))
+        let all = |of: fn(&Symbols, &str) -> Vec<u64>| -> Vec<Loaded> {
+            let modules = self.modules.iter().filter(is_meant);
+            let loaded = |module: &'_ Module<'a>| {
+                let addresses = of(&module.subject.symbols, name).into_iter();
+                addresses.map(|address| module.loaded(Linked(address))).collect::<Vec<_>>()
             };
-            self.modules.iter().filter(is_meant).flat_map(loaded).collect()
+            modules.flat_map(loaded).collect()
         };
         let exact = all(Symbols::named_exactly);
         if exact.is_empty() { all(Symbols::addresses_of) } else { exact }
     }
 
-    /// The loaded address at which the function of an address starts.
+    /// Where the function of an address starts.
     #[must_use]
-    pub(crate) fn function_at(&self, address: u64) -> Option<u64> {
+    pub(crate) fn function_at(&self, address: impl Into<Loaded>) -> Option<Loaded> {
+        let address = address.into();
         let place = self.place(address);
-        place.function.map(|_| address.wrapping_sub(place.offset))
+        place.function.map(|_| Loaded(address.0.wrapping_sub(place.offset)))
     }
 
     /// The loaded addresses of the function that starts at one.
     #[must_use]
-    pub fn extent(&self, start: u64) -> Option<Range<u64>> {
+    pub fn extent(&self, start: Loaded) -> Option<Range<u64>> {
         let module = self.module_at(start)?;
-        let bias = module.image.bias;
-        let extent = module.subject.symbols.extent(start.wrapping_sub(bias))?;
-        Some(extent.start.wrapping_add(bias)..extent.end.wrapping_add(bias))
+        let extent = module.subject.symbols.extent(module.linked(start).0)?;
+        let loaded = |address| module.loaded(Linked(address)).0;
+        Some(loaded(extent.start)..loaded(extent.end))
     }
 
-    /// The loaded addresses at which functions start.
-    pub fn functions(&self) -> impl Iterator<Item = u64> {
+    /// Where functions start.
+    pub fn functions(&self) -> impl Iterator<Item = Loaded> {
         self.modules.iter().flat_map(|module| {
-            let bias = module.image.bias;
-            module.subject.symbols.addresses().map(move |address| address.wrapping_add(bias))
+            module.subject.symbols.addresses().map(|address| module.loaded(Linked(address)))
         })
     }
 
-    /// The loaded address of a variable of the executable.
+    /// The address of a variable of the executable.
     #[must_use]
-    pub fn address_of_object(&self, name: &str) -> Option<u64> {
-        let Module { image, subject, .. } = self.executable();
-        Some(subject.address_of_object(name)?.wrapping_add(image.bias))
+    pub fn address_of_object(&self, name: &str) -> Option<Loaded> {
+        let executable = self.executable();
+        Some(executable.loaded(Linked(executable.subject.address_of_object(name)?)))
     }
 
     /// The first instructions in a range of loaded addresses, as a disassembler
     /// prints them.
     #[must_use]
     pub fn listing(&self, range: Range<u64>, lines: usize) -> Vec<String> {
-        let Some(module) = self.module_at(range.start) else { return Vec::new() };
+        let Some(module) = self.module_at(Loaded(range.start)) else { return Vec::new() };
         let line = |(address, instruction): (u64, &Instruction)| {
-            format!("{:#x}: {}", address.wrapping_sub(module.image.bias), instruction.text)
+            format!("{:#x}: {}", module.linked(Loaded(address)), instruction.text)
         };
         module.code().within(range).take(lines).map(line).collect()
     }
 
-    /// Where a loaded address lies.
+    /// Where an address lies.
     #[must_use]
-    pub fn place(&self, loaded: u64) -> Place<'_> {
+    pub fn place(&self, address: impl Into<Loaded>) -> Place<'_> {
+        let loaded = address.into();
+        let address = self.linked(loaded);
         let Some(module) = self.module_at(loaded) else {
             // Where lazily bound calls pass by; in a real process it is ld.so.
-            let function = self.images.is_linker(loaded).then_some("[dynamic linker]");
-            return Place { image: None, address: loaded, function, offset: 0 };
+            let function = self.images.is_linker(loaded.0).then_some("[dynamic linker]");
+            return Place { image: None, address, function, offset: 0 };
         };
-        let address = loaded.wrapping_sub(module.image.bias);
-        let symbol = module.subject.symbols.at(address);
+        let symbol = module.subject.symbols.at(address.0);
         Place {
             image: module.name.as_deref(),
             address,
@@ -303,7 +330,7 @@ impl<'a> Target<'a> {
     /// address where there is no symbol. `address` is where the frame's rules
     /// are looked up.
     #[must_use]
-    pub fn frame_name(&self, address: u64) -> String {
+    pub fn frame_name(&self, address: impl Into<Loaded>) -> String {
         let place = self.place(address);
         match (place.function, place.image) {
             (Some(function), _) => function.to_owned(),
@@ -318,13 +345,13 @@ fn sections_of<'a>(modules: &[Module<'a>]) -> Sections<'a> {
     Sections::new(modules.iter().filter_map(with_section).collect())
 }
 
-/// An address without the load bias, the image and the function there.
+/// An address in a file, the image and the function there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     /// The library; none for the executable, and where no image lies.
     pub image: Option<&'a str>,
     /// The address.
-    pub address: u64,
+    pub address: Linked,
     /// The function, if a symbol names it.
     pub function: Option<&'a str>,
     /// The offset into the function, in bytes.

@@ -1,17 +1,16 @@
 //! Frame records and the backchain: traces that code may leave, and need not.
 
-use sframe_engine::Abi;
-
 use super::inquiry::{Inquiry, Values};
 
 /// What the record says that FP, or SP on s390x, points to. None where there
 /// is no place for one.
 pub(super) fn read(inquiry: &Inquiry<'_, '_>) -> Option<(String, Values)> {
     let abi = inquiry.abi?;
-    if abi == Abi::S390x {
+    if abi.has_backchain() {
         // A backchain is the caller's SP; RA and FP have no fixed place behind it.
         let caller_sp = inquiry.word(inquiry.state.sp)?;
-        let values = Values { cfa: caller_sp.checked_add(160), ..Values::default() };
+        let values =
+            Values { cfa: caller_sp.checked_add_signed(-abi.sp_offset_from_cfa()), ..Values::default() };
         return Some((format!("the backchain at SP leads to {caller_sp:#x}"), values));
     }
     let fp = inquiry.state.fp.ok()?;
@@ -20,8 +19,7 @@ pub(super) fn read(inquiry: &Inquiry<'_, '_>) -> Option<(String, Values)> {
     }
     let (caller_fp, ra) = (inquiry.word(fp)?, inquiry.word(fp.checked_add(8)?)?);
     let plain = inquiry.pauth().strip(ra);
-    // Where the record lies in the frame is the ABI's on AMD64 only.
-    let cfa = (abi == Abi::Amd64).then(|| fp.wrapping_add(16));
+    let cfa = abi.cfa_offset_from_frame_record().map(|offset| fp.wrapping_add(offset));
     let values = Values { cfa, ra: Some(Some(plain)), fp: Some(caller_fp), ..Values::default() };
     // Of code that keeps another value in FP, the record is none.
     let is_record = inquiry.truth.ra == values.ra && (cfa.is_none() || inquiry.truth.cfa == cfa);

@@ -14,18 +14,18 @@ use super::{Scene, Triage, triage, triage_place};
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Finding, FindingRow, ListedInstruction};
 use crate::spec::Verdict;
-use crate::target::Target;
+use crate::target::{Linked, Loaded, Target};
 use crate::unwind::End;
 
 impl Finding {
-    /// With the place that it is about: a loaded address.
+    /// With the place that it is about.
     #[must_use]
-    pub fn at(mut self, address: u64, target: &Target<'_>) -> Self {
+    pub fn at(mut self, address: Loaded, target: &Target<'_>) -> Self {
         let place = target.place(address);
-        self.pc = Some(Address(place.address));
+        self.pc = Some(Address(place.address.0));
         self.image = place.image.map(str::to_owned);
         self.function = place.function.map(str::to_owned);
-        let address = InstructionPointer(address).into();
+        let address = InstructionPointer::from(address).into();
         self.row = target.sections.lookup(address).ok().flatten().map(|found| FindingRow::new(&found.row));
         (self.instruction, self.listing) = listing(address, target);
         (self.blame, self.confidence, self.evidence) = triage_place(self.verdict, address, target);
@@ -39,7 +39,7 @@ impl Finding {
         let qualified = self.image.as_ref().map_or_else(|| name.clone(), |image| format!("{image}!{name}"));
         let Some(start) = target.addresses_of(&qualified).first().copied() else { return self };
         let row = self.row.as_ref().map_or(0, |row| row.start.0);
-        Self { function: Some(name), ..self.at(start.wrapping_add(row), target) }
+        Self { function: Some(name), ..self.at(Loaded(start.0.wrapping_add(row)), target) }
     }
 }
 
@@ -48,7 +48,7 @@ const LISTED: usize = 4;
 
 /// The instruction at an address, or that which contains it, and those around it.
 fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<ListedInstruction>) {
-    let Some(module) = target.module_at(address.get()) else { return (None, Vec::new()) };
+    let Some(module) = target.module_at(address) else { return (None, Vec::new()) };
     let code = module.code();
     let Some(here) = code.before(address.get().saturating_add(1)) else { return (None, Vec::new()) };
     let mut start = here;
@@ -59,7 +59,7 @@ fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<
     let line = |(loaded, instruction): (u64, &Instruction)| {
         let row = target.sections.lookup(InstructionPointer(loaded)).ok().flatten();
         ListedInstruction {
-            pc: Address(loaded.wrapping_sub(module.image.bias)),
+            pc: Address(module.linked(Loaded(loaded)).0),
             text: instruction.text.clone(),
             row: row.map(|found| Address(found.row.start.into())),
         }
@@ -338,9 +338,13 @@ fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
 
 fn describe(found: &Found, target: &Target<'_>) -> Finding {
     let Disagreement { verdict, frame, pc, address: lookup, expected, got, .. } = found.disagreement;
-    let place = target.place(lookup.get());
+    let place = target.place(lookup);
     let row = target.sections.lookup(lookup).ok().flatten().map(|found| FindingRow::new(&found.row));
-    let bias = target.module_at(lookup.get()).map_or(0, |module| module.image.bias);
+    // A return address may be that of another image than the call.
+    let Linked(pc) = match target.module_at(lookup) {
+        Some(module) => module.linked(Loaded(pc)),
+        None => Linked(pc),
+    };
     let (expected, got) = (value(expected, target), value(got, target));
     let mut message = format!("{place}");
     if frame > 0 {
@@ -362,7 +366,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     message += &match (verdict, &found.consequence) {
         (Verdict::WrongFp, None) => "; no rule reads it further out".to_owned(),
         (Verdict::WrongFp, Some(later)) => {
-            let reader = target.place(later.address.get());
+            let reader = target.place(later.address);
             format!("; {reader} (frame {}) reads it, and the walk goes wrong there", later.frame)
         }
         _ => String::new(),
@@ -371,7 +375,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     let Triage { blame, confidence, ref evidence, ref stack } = found.triage;
     Finding {
         verdict,
-        pc: Some(Address(pc.wrapping_sub(bias))),
+        pc: Some(Address(pc)),
         image: place.image.map(str::to_owned),
         function: place.function.map(str::to_owned),
         frame: Some(frame),
@@ -393,7 +397,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
 /// and with the name of a library; others, such as those of the stack, as they are.
 fn value(value: Value, target: &Target<'_>) -> String {
     let address = |loaded: u64| {
-        let place = target.place(loaded);
+        let place = target.place(Loaded(loaded));
         let image = place.image.map_or_else(String::new, |image| format!("{image}: "));
         format!("{image}{:#x}", place.address)
     };
@@ -442,7 +446,7 @@ mod tests {
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64/recursion.O0");
         let bytes = std::fs::read(file).expect("a build");
         let target = Target::open(&bytes).expect("a target");
-        let main = target.addresses_of("main")[0];
+        let main = target.addresses_of("main")[0].0;
         let mut findings = Findings { most: 3, ..Findings::default() };
         let disagreement = |verdict, offset: u64| Disagreement {
             verdict,

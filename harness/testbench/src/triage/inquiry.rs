@@ -8,7 +8,7 @@ use super::frame_layout::FrameLayouts;
 use crate::compare::{Disagreement, Truth, Value};
 use crate::finding::{Evidence, Side, Witness};
 use crate::spec::Verdict;
-use crate::target::{Module, Target};
+use crate::target::{Linked, Module, Target};
 use crate::unwind::{End, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
 
 /// What is known at the moment of a disagreement.
@@ -107,7 +107,7 @@ pub(super) struct Inquiry<'i, 'a> {
 
 impl<'i, 'a> Inquiry<'i, 'a> {
     pub(super) fn new(found: &'i Disagreement, scene: &'i Scene<'i, 'a>) -> Self {
-        let module = scene.target.module_at(found.address.get());
+        let module = scene.target.module_at(found.address);
         let mut inquiry = Self {
             found,
             scene,
@@ -131,9 +131,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     }
 
     /// The address in the terms of the file.
-    pub(super) fn plain_address(&self) -> u64 {
-        let bias = self.module.map_or(0, |module| module.image.bias);
-        self.address().get().wrapping_sub(bias)
+    pub(super) fn linked_address(&self) -> Linked {
+        self.scene.target.linked(self.address())
     }
 
     pub(super) fn pauth(&self) -> PauthMask {

@@ -19,12 +19,12 @@ pub(crate) use frame_layout::FrameLayouts;
 pub(crate) use inquiry::Scene;
 
 use inquiry::{DisputedValue, Inquiry, Values, place_of};
-use sframe_engine::{Abi, Base, Found, LookupAddress, Recovery, StepError};
+use sframe_engine::{Base, Found, LookupAddress, Recovery, StepError};
 
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
 use crate::spec::Verdict;
-use crate::target::{Module, Target};
+use crate::target::{Linked, Loaded, Module, Target};
 use crate::unwind::{End, State};
 use sframe_inspect::cfi::{EvaluationError, LAST_REGISTER, Registers, Rules, register_column};
 
@@ -57,11 +57,11 @@ pub(crate) fn triage_place(
     target: &Target<'_>,
 ) -> (Blame, Confidence, Vec<Evidence>) {
     let nobody = (Blame::Unknown, Confidence::Low, Vec::new());
-    let Some(module) = target.module_at(address.get()) else { return nobody };
-    let plain = address.get().wrapping_sub(module.image.bias);
+    let Some(module) = target.module_at(address) else { return nobody };
+    let linked = module.linked(address);
     let cfi = module.cfi().and_then(|cfi| {
-        let row = cfi.row_at(plain).ok()??;
-        Some((cfi.fde_at(plain)?.section, cfi.rules(&row, plain)))
+        let row = cfi.row_at(linked.0).ok()??;
+        Some((cfi.fde_at(linked.0)?.section, cfi.rules(&row, linked.0)))
     });
     let says_end = matches!(&cfi, Some((_, rules)) if rules.ra == Ok(Recovery::Undefined));
     if verdict == Verdict::NoFde
@@ -83,11 +83,11 @@ pub(crate) fn triage_place(
     let row = target.sections.lookup(address).ok().flatten().map(|found| found.row);
     let has_mark = row.is_some_and(|row| row.is_outermost());
     let (blame, confidence) = match verdict {
-        Verdict::NoFde if is_linker_made(module, plain, target.place(address.get()).function) => {
+        Verdict::NoFde if is_linker_made(module, linked, target.place(address).function) => {
             (Blame::ProducerLinker, Confidence::Medium)
         }
         // An assembler has no reason to leave it out.
-        Verdict::NoFde if is_expressible(module, plain) == Some(true) => {
+        Verdict::NoFde if is_expressible(module, linked) == Some(true) => {
             (Blame::ProducerLinker, Confidence::Low)
         }
         Verdict::NoFde if cfi.is_some() => (Blame::ProducerAssembler, Confidence::Medium),
@@ -124,9 +124,9 @@ fn bytes_behind(module: &Module<'_>) -> Option<u64> {
 
 /// Whether all that CFI says of a function can be said by rows of default
 /// FDEs, which every version has.
-fn is_expressible(module: &Module<'_>, plain: u64) -> Option<bool> {
+fn is_expressible(module: &Module<'_>, address: Linked) -> Option<bool> {
     let cfi = module.cfi()?;
-    let fde = cfi.fde_at(plain)?;
+    let fde = cfi.fde_at(address.0)?;
     let rows = cfi.executed_rows(fde).ok()?;
     let is_plain = |recovery: Result<Recovery, _>| match recovery {
         Ok(Recovery::Unchanged) => true,
@@ -145,20 +145,20 @@ fn is_expressible(module: &Module<'_>, plain: u64) -> Option<bool> {
 
 /// The start of an FDE of code which is not a linker's own, where neither CFI
 /// nor a symbol knows of a function: assemblers start all three at one label.
-fn moved_fde(module: &Module<'_>, target: &Target<'_>) -> Option<u64> {
+fn moved_fde(module: &Module<'_>, target: &Target<'_>) -> Option<Linked> {
     let cfi = module.cfi()?;
     module.section.as_ref()?.fdes().flatten().find_map(|fde| {
-        let plain = fde.start.wrapping_sub(module.image.bias);
-        let place = target.place(fde.start);
+        let linked = module.linked(Loaded(fde.start));
+        let place = target.place(Loaded(fde.start));
         let begins = place.function.is_some() && place.offset == 0
-            || cfi.fde_at(plain).is_some_and(|fde| fde.range.start == plain);
-        (!begins && fde.size > 0 && !is_linker_made(module, plain, place.function)).then_some(plain)
+            || cfi.fde_at(linked.0).is_some_and(|fde| fde.range.start == linked.0);
+        (!begins && fde.size > 0 && !is_linker_made(module, linked, place.function)).then_some(linked)
     })
 }
 
 /// Whether code is a linker's own.
-fn is_linker_made(module: &Module<'_>, plain: u64, function: Option<&str>) -> bool {
-    let section = module.subject.section_at(plain);
+fn is_linker_made(module: &Module<'_>, address: Linked, function: Option<&str>) -> bool {
+    let section = module.subject.section_at(address.0);
     section.is_some_and(|name| [".plt", ".iplt"].iter().any(|plt| name.starts_with(plt)))
         || function.is_some_and(|name| name.ends_with("@plt"))
 }
@@ -264,12 +264,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let last = place.and_then(|place| Some((place, self.scene.truth.stores?.last(place)?)));
         let Some((place, store)) = last.filter(|_| self.section.cfa == self.truth.cfa) else { return false };
         let target = self.scene.target;
-        let Some(module) = target.module_at(store.pc) else { return false };
+        let Some(module) = target.module_at(Loaded(store.pc)) else { return false };
         let Some(instruction) = module.code().at(store.pc) else { return false };
         let saves = if is_fp {
             self.abi.is_some_and(|abi| instruction.uses.contains(abi.fp()))
         } else {
-            match self.abi.and_then(Abi::ra) {
+            match self.abi.and_then(sframe_engine::Abi::ra) {
                 Some(ra) => instruction.uses.contains(ra),
                 None => instruction.is_call(),
             }
@@ -278,7 +278,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             let says = format!(
                 "the word at {place:#x} was last stored to by `{}` at {}, which does not save it",
                 instruction.text,
-                target.place(store.pc)
+                target.place(Loaded(store.pc))
             );
             self.note(Witness::Instructions, says, None);
         }
@@ -289,8 +289,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     /// both at the same label.
     fn is_moved(&self) -> bool {
         let (Some(found), Some(module)) = (&self.row, self.module) else { return false };
-        let fde = module.cfi().and_then(|cfi| cfi.fde_at(self.plain_address()));
-        let start = found.fde.start.wrapping_sub(module.image.bias);
+        let fde = module.cfi().and_then(|cfi| cfi.fde_at(self.linked_address().0));
+        let Linked(start) = module.linked(Loaded(found.fde.start));
         fde.is_some_and(|fde| fde.range.start != start)
     }
 
@@ -324,11 +324,11 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         }
         for index in 0..frame {
             let next = Some(()).and_then(|()| {
-                let address = truth.address(index).get();
+                let address = truth.address(index);
                 let module = self.scene.target.module_at(address)?;
-                let plain = address.wrapping_sub(module.image.bias);
+                let Linked(linked) = module.linked(address);
                 let memory = |address| self.word(address);
-                let caller = module.cfi()?.evaluate(plain, &registers, &memory, self.pauth()).ok()?;
+                let caller = module.cfi()?.evaluate(linked, &registers, &memory, self.pauth()).ok()?;
                 (truth.call_of(index)?.cfa == caller.cfa).then_some(caller.registers)
             });
             registers = next.unwrap_or_default();
@@ -338,7 +338,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     }
 
     fn ask_cfi(&mut self) -> Option<Side> {
-        let (module, address) = (self.module?, self.plain_address());
+        let (module, address) = (self.module?, self.linked_address().0);
         let cfi = module.cfi()?;
         let Some(fde) = cfi.fde_at(address) else {
             return self.note(Witness::Cfi, "there is none for this address".to_owned(), None);
@@ -424,7 +424,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let module = self.module?;
         let target = self.scene.target;
         let address = self.address().get();
-        let start = target.function_at(address)?;
+        let start = target.function_at(Loaded(address))?;
         // The address in a caller lies within its call: what holds before the
         // call holds there.
         let pc = if self.found.frame == 0 { address } else { module.code().before(address + 1)? };
@@ -447,8 +447,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
 
     /// Whether another function was called than that of the frame, which has
     /// jumped to it.
-    fn is_jumped_to(&self, function: u64) -> bool {
-        let called = |callee| self.scene.target.function_at(callee);
+    fn is_jumped_to(&self, function: Loaded) -> bool {
+        let called = |callee| self.scene.target.function_at(Loaded(callee));
         let call = self.scene.truth.call_of(self.found.frame);
         call.is_some_and(|call| called(call.callee) != Some(function))
     }
@@ -456,8 +456,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     /// Whether a linker has made the code.
     fn ask_layout(&mut self) -> bool {
         let Some(module) = self.module else { return false };
-        let section = module.subject.section_at(self.plain_address());
-        let place = self.scene.target.place(self.address().get());
+        let section = module.subject.section_at(self.linked_address().0);
+        let place = self.scene.target.place(self.address());
         let linker_made = section
             .is_some_and(|name| [".plt", ".iplt"].iter().any(|plt| name.starts_with(plt)))
             || place.function.is_some_and(|name| name.ends_with("@plt"));
@@ -465,7 +465,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             let section = section.unwrap_or("a procedure linkage table");
             self.note(Witness::Layout, format!("the code lies in {section}, which linkers make"), None);
         } else if self.is_moved() {
-            let start = self.row.as_ref().map_or(0, |found| found.fde.start.wrapping_sub(module.image.bias));
+            let start = self.row.as_ref().map_or(Linked(0), |found| module.linked(Loaded(found.fde.start)));
             self.note(
                 Witness::Layout,
                 format!("the FDE begins at {start:#x}, that of the CFI elsewhere"),

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use sframe_engine::PauthMask;
+use sframe_engine::{Abi, PauthMask};
 use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
 
 use crate::spec::Trace;
-use crate::target::Target;
+use crate::target::{Loaded, Target};
 use crate::truth::stores::LastStores;
 
 /// The traces that a program leaves, as far as its file does not tell.
@@ -33,14 +33,14 @@ impl Traces {
     /// The traces that a program leaves, by its ABI, its sources and the
     /// compiler's command.
     #[must_use]
-    pub fn of_build(abi: &str, sources: &[String], command: &str) -> Self {
+    pub fn of_build(abi: Abi, sources: &[String], command: &str) -> Self {
         let flag = |flag: &str| command.split_whitespace().any(|word| word == flag);
         let is_c = |source: &String| source.ends_with(".c") || source == "runtime/start.S";
         let all_c = sources.iter().all(is_c);
         Self {
-            return_addresses: abi == "amd64",
-            frame_pointers: all_c && flag("-O0") && abi != "s390x",
-            backchain: all_c && flag("-mbackchain") && abi == "s390x",
+            return_addresses: !abi.has_link_register(),
+            frame_pointers: all_c && flag("-O0") && !abi.has_backchain(),
+            backchain: all_c && flag("-mbackchain") && abi.has_backchain(),
             recorded_path: true,
         }
     }
@@ -56,6 +56,51 @@ impl Traces {
         }
         self
     }
+}
+
+/// A trace of the calls that says something else than the call stack.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the call stack and the trace `{trace}` disagree at {pc:#x}: {difference}")]
+pub struct TraceConflict {
+    /// The trace.
+    pub trace: Trace,
+    /// The instruction before which they were compared; its loaded address.
+    pub pc: u64,
+    /// What they say.
+    pub difference: TraceDifference,
+}
+
+/// What a trace of the calls says, and the call stack.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceDifference {
+    /// A word on the stack is not what the call stack says.
+    #[error("for frame {frame} there should be {expected:#x} at {address:#x}, and there is {}", word(*found))]
+    Word {
+        /// The frame, from the innermost one on.
+        frame: usize,
+        /// The word's address.
+        address: u64,
+        /// What the call stack says.
+        expected: u64,
+        /// What is there; none where nothing is mapped.
+        found: Option<u64>,
+    },
+    /// The program has recorded other functions than those of the call stack.
+    #[error("the program has recorded [{}], and on the call stack are [{}]", list(recorded), list(active))]
+    Path {
+        /// The functions that it has recorded.
+        recorded: Vec<u64>,
+        /// Those of the call stack that record themselves.
+        active: Vec<u64>,
+    },
+}
+
+fn word(found: Option<u64>) -> String {
+    found.map_or_else(|| "nothing".to_owned(), |found| format!("{found:#x}"))
+}
+
+fn list(addresses: &[u64]) -> String {
+    addresses.iter().map(|address| format!("{address:#x}")).collect::<Vec<_>>().join(", ")
 }
 
 /// How often the call stack was compared with which trace.
@@ -123,7 +168,8 @@ struct Mismatch {
 
 impl CrossCheck {
     pub(crate) fn new(target: &Target<'_>, traces: Traces) -> Self {
-        let pointer = target.address_of_object("bench_path").filter(|_| traces.recorded_path);
+        let pointer =
+            target.address_of_object("bench_path").filter(|_| traces.recorded_path).map(|pointer| pointer.0);
         Self {
             traces,
             pauth: PauthMask::for_address_bits(target.executable().image.cpu.address_bits),
@@ -170,7 +216,7 @@ impl CrossCheck {
         moment: &Moment<'_>,
         stores: &LastStores,
         target: &Target<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), TraceConflict> {
         let records = moment.call_stack.records();
         // The innermost record's callee is still arranging its frame.
         let inner = records.len().saturating_sub(1);
@@ -180,7 +226,7 @@ impl CrossCheck {
             if let Err(mismatch) = self.compare(record, next, self.checked, moment.memory)
                 && !mismatch.is_replaced(record, stores, target)
             {
-                return Err(mismatch.describe(moment));
+                return Err(mismatch.at(moment));
             }
             self.checked += 1;
         }
@@ -190,7 +236,7 @@ impl CrossCheck {
             && moment.fp != top.caller_fp
         {
             self.frame_record(top, moment.fp, inner, moment.memory)
-                .map_err(|mismatch| mismatch.describe(moment))?;
+                .map_err(|mismatch| mismatch.at(moment))?;
         }
         match &mut self.path {
             Some(path) => path.compare(moment, &mut self.counts),
@@ -260,25 +306,18 @@ impl Mismatch {
     /// Whether the program itself has put another return address in place of that
     /// of the call: code by which exceptions land somewhere else does so.
     fn is_replaced(&self, call: &Record, stores: &LastStores, target: &Target<'_>) -> bool {
-        let at = |address| target.module_at(address)?.instruction(address);
+        let at = |address| target.module_at(Loaded(address))?.instruction(Loaded(address));
         let stored = stores.last(self.address).filter(|store| store.time > call.since);
         self.trace == Trace::ReturnAddresses
             && self.found.is_some_and(|found| at(found).is_some())
             && stored.and_then(|store| at(store.pc)).is_some_and(|instruction| !instruction.is_call())
     }
 
-    fn describe(&self, moment: &Moment<'_>) -> String {
-        let Self { trace, record, address, expected, found } = self;
-        let found = match found {
-            Some(found) => format!("{found:#x}"),
-            None => "nothing".to_owned(),
-        };
+    fn at(&self, moment: &Moment<'_>) -> TraceConflict {
+        let Self { trace, record, address, expected, found } = *self;
         let frame = moment.call_stack.records().len() - record;
-        format!(
-            "the call stack and the trace `{trace}` disagree at {:#x}: for frame {frame} there should be \
-             {expected:#x} at {address:#x}, and there is {found}",
-            moment.pc
-        )
+        let difference = TraceDifference::Word { frame, address, expected, found };
+        TraceConflict { trace, pc: moment.pc, difference }
     }
 }
 
@@ -305,7 +344,7 @@ impl RecordedPath {
         Self { pointer, functions: FxHashSet::default(), active: Vec::new(), recorded: Vec::new() }
     }
 
-    fn compare(&mut self, moment: &Moment<'_>, counts: &mut TraceCounts) -> Result<(), String> {
+    fn compare(&mut self, moment: &Moment<'_>, counts: &mut TraceCounts) -> Result<(), TraceConflict> {
         let Some(path) = moment.memory.read_u64(self.pointer).filter(|path| *path != 0) else {
             return Ok(());
         };
@@ -323,17 +362,11 @@ impl RecordedPath {
         if self.agrees(moment.call_stack.bottom()) {
             return Ok(());
         }
-        let hex = |addresses: &mut dyn Iterator<Item = u64>| -> String {
-            addresses.map(|address| format!("{address:#x}")).collect::<Vec<_>>().join(", ")
+        let difference = TraceDifference::Path {
+            recorded: self.recorded.clone(),
+            active: self.active.iter().map(|(function, _)| *function).collect(),
         };
-        Err(format!(
-            "the call stack and the trace `{}` disagree at {:#x}: the program has recorded [{}], and on the \
-             call stack are [{}]",
-            Trace::RecordedPath,
-            moment.pc,
-            hex(&mut self.recorded.iter().copied()),
-            hex(&mut self.active.iter().map(|(function, _)| *function)),
-        ))
+        Err(TraceConflict { trace: Trace::RecordedPath, pc: moment.pc, difference })
     }
 
     fn list_active(&mut self, call_stack: &CallStack) {

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use sframe_engine::DwarfRegister;
 use sframe_machine::{CallStack, Record};
 
-use crate::target::Module;
+use crate::target::{Loaded, Module};
 use sframe_inspect::instructions::{Instruction, Registers};
 
 /// The store that a word has its value from.
@@ -46,11 +46,11 @@ impl Written {
 
     /// Of the instruction at an address; of any, where none is known.
     pub(crate) fn at(module: Option<&Module<'_>>, address: u64) -> Self {
-        let known = module.and_then(|module| Some((module, module.instruction(address)?)));
+        let known = module.and_then(|module| Some((module, module.instruction(Loaded(address))?)));
         let Some((module, instruction)) = known else { return Self::ANYTHING };
         let Some(abi) = module.subject.abi() else { return Self::ANYTHING };
         let Instruction { uses, defs, .. } = instruction;
-        let symbol = module.subject.symbols.at(address.wrapping_sub(module.image.bias));
+        let symbol = module.subject.symbols.at(module.linked(Loaded(address)).0);
         let function = symbol.map_or(0, |(_, offset)| address.wrapping_sub(offset));
         let restores = || {
             let code = module.code();

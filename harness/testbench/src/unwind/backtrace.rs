@@ -28,6 +28,10 @@ impl<'v> Viewpoint<'v> {
     }
 }
 
+/// The address at which a value was to be read and could not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable(pub u64);
+
 /// A frame of a backtrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -35,9 +39,8 @@ pub struct Frame {
     pub pc: u64,
     /// Its CFA. None where the walk ended before it was known.
     pub cfa: Option<u64>,
-    /// The frame pointer register in this frame, or the address at which it
-    /// was to be read and could not.
-    pub fp: Result<u64, u64>,
+    /// The frame pointer register in this frame, or why nobody knows it.
+    pub fp: Result<u64, Unreadable>,
     /// What its section says of the signature of its return address, with the
     /// value as it was found. None where it says that there is none, or where
     /// the unwinder does not tell.
@@ -102,7 +105,7 @@ pub struct State {
     /// The stack pointer in this frame.
     pub sp: u64,
     /// As in [`Frame`].
-    pub fp: Result<u64, u64>,
+    pub fp: Result<u64, Unreadable>,
     /// As in [`sframe_engine::Frame::same_sp`].
     pub same_sp: u8,
 }

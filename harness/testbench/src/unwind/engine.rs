@@ -12,7 +12,7 @@ use crate::target::Target;
 use crate::target::sections::Sections;
 use crate::truth::stores::words;
 
-use super::{Backtrace, End, FpUse, State, Stepped, Stepper, Unwinder, Viewpoint};
+use super::{Backtrace, End, FpUse, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint};
 
 /// More frames than this are taken for an endless walk.
 pub(crate) const DEPTH_LIMIT: usize = 1 << 20;
@@ -116,8 +116,8 @@ impl Stepper for SframeUnwinder<'_> {
                 fp: match fp {
                     Ok(_) if fp_use == FpUse::Passed => state.fp,
                     Ok(fp) => Ok(fp),
-                    Err(StepError::Unreadable { address, .. }) => Err(address),
-                    Err(_) => Err(0),
+                    Err(StepError::Unreadable { address, .. }) => Err(Unreadable(address)),
+                    Err(_) => Err(Unreadable(0)),
                 },
             }),
         };

@@ -3,7 +3,9 @@
 mod backtrace;
 mod engine;
 
-pub use backtrace::{Backtrace, BlackBox, End, FpUse, Frame, State, Stepped, Stepper, Unwinder, Viewpoint};
+pub use backtrace::{
+    Backtrace, BlackBox, End, FpUse, Frame, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint,
+};
 pub(crate) use engine::DEPTH_LIMIT;
 pub use engine::{SframeUnwinder, sframe_unwinder};
 

@@ -6,7 +6,7 @@ use sframe_testbench::target::Target;
 /// Where the rows of a function lie in the file.
 pub(crate) fn rows_of(bytes: &[u8], function: &str) -> std::ops::Range<usize> {
     let target = Target::open(bytes).expect("a target");
-    let start = InstructionPointer(target.addresses_of(function)[0]);
+    let start = InstructionPointer::from(target.addresses_of(function)[0]);
     let section = target.sections.at(start).expect("a section");
     let fde = section.lookup_fde(start).expect("a sound section").expect("an FDE");
     let others = section.fdes().flatten().map(|other| other.rows_offset);

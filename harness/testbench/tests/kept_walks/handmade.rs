@@ -12,8 +12,8 @@ const HEADERS: usize = 64 + 2 * 56;
 
 /// The entry function. It is told how often the next one calls itself.
 fn entry(cpu: &Cpu, levels: u32) -> Vec<u8> {
-    match cpu.name {
-        "amd64" => [
+    match cpu.abi {
+        Abi::Amd64 => [
             &[0xb9][..], // mov $levels,%ecx
             &levels.to_le_bytes(),
             &[0xe8, 9, 0, 0, 0],  // call descend
@@ -22,7 +22,7 @@ fn entry(cpu: &Cpu, levels: u32) -> Vec<u8> {
             &[0x0f, 0x05],        // syscall
         ]
         .concat(),
-        "s390x" => [
+        Abi::S390x => [
             &[0xa7, 0xfb, 0xff, 0x60][..], // aghi %r15,-160
             &[0xc0, 0x11],                 // lgfi %r1,levels
             &levels.to_be_bytes(),
@@ -31,7 +31,7 @@ fn entry(cpu: &Cpu, levels: u32) -> Vec<u8> {
             &[0x0a, 1],                // svc 1
         ]
         .concat(),
-        other => unreachable!("no program for {other}"),
+        Abi::Aarch64 | Abi::Aarch64Be => unreachable!("no program for {}", cpu.abi),
     }
 }
 
@@ -95,20 +95,22 @@ fn function(position: usize, start: u64, size: usize, rows: &[Row]) -> Function 
 /// `innermost`; and the address of that.
 pub(crate) fn program(cpu: &Cpu, levels: u32, innermost: &[&[u8]]) -> (Vec<u8>, u64) {
     let innermost = innermost.concat();
-    let (abi, machine, descend) = match cpu.name {
-        "amd64" => (Abi::Amd64, 62_u16, AMD64),
-        _ => (Abi::S390x, 22, S390X),
+    let (machine, descend) = match cpu.abi {
+        Abi::Amd64 => (62_u16, AMD64),
+        Abi::S390x => (22, S390X),
+        Abi::Aarch64 | Abi::Aarch64Be => unreachable!("no program for {}", cpu.abi),
     };
-    let (first, rows) = match abi {
+    let (first, rows) = match cpu.abi {
         Abi::Amd64 => {
             let first = row(0, 8, Some(-8), None);
             (first, vec![first, row(1, 16, Some(-8), Some(-16)), row(21, 8, Some(-8), None)])
         }
-        _ => {
+        Abi::S390x => {
             let first = row(0, 160, None, None);
             let saved = |start, cfa| row(start, cfa, Some(-48), Some(-72));
             (first, vec![first, saved(6, 160), saved(10, 320), row(40, 160, None, None)])
         }
+        Abi::Aarch64 | Abi::Aarch64Be => unreachable!("no rows for {}", cpu.abi),
     };
     let mut functions = Vec::new();
     let mut code = Vec::new();
@@ -127,20 +129,20 @@ pub(crate) fn program(cpu: &Cpu, levels: u32, innermost: &[&[u8]]) -> (Vec<u8>, 
         version: Version::V3,
         // Sorted, and starts relative to their own fields.
         flags: Flags(1 | 4),
-        abi,
+        abi: cpu.abi,
         fixed_fp_offset: None,
-        fixed_ra_offset: (abi == Abi::Amd64).then_some(-8),
+        fixed_ra_offset: cpu.abi.fixed_ra_offset(),
         auxiliary: Vec::new(),
         functions,
     };
     let section = section.write(section_address).expect("a section");
 
-    let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, 1 + u8::from(cpu.big_endian), 1];
+    let mut bytes = vec![0x7f, b'E', b'L', b'F', 2, 1 + u8::from(cpu.abi.is_big_endian()), 1];
     bytes.resize(16, 0);
     let mut put = |size: usize, value: u64| {
         let all = value.to_be_bytes();
         let part = &all[8 - size..];
-        if cpu.big_endian {
+        if cpu.abi.is_big_endian() {
             bytes.extend(part);
         } else {
             bytes.extend(part.iter().rev());

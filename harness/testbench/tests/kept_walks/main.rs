@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use sframe_machine::{AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment, Options, S390X};
 use sframe_testbench::examine::{Breakpoint, Examination, Look, examine};
 use sframe_testbench::spec::Verdict;
-use sframe_testbench::target::Target;
+use sframe_testbench::target::{Loaded, Target};
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
 
 /// Runs a program with kept walks, and again with whole ones. All that is
@@ -18,7 +18,7 @@ use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
 fn examine_both_ways(name: &str, target: &Target<'_>, options: &Options) -> Examination {
     let names = target.executable().subject.symbols.names();
     let functions = names.flat_map(|name| target.addresses_of(name));
-    let breakpoints = functions.map(|pc| Breakpoint { pc, hit: 2 }).collect();
+    let breakpoints = functions.map(|Loaded(pc)| Breakpoint { pc, hit: 2 }).collect();
     let look = Look { breakpoints, ..Look::default() };
     let unwinder =
         || SframeUnwinder::new(target.sections.clone(), target.executable().image.cpu.address_bits);
@@ -234,7 +234,7 @@ fn instructions_before(image: &Image<'_>, pc: u64) -> u64 {
 #[test]
 fn a_store_to_what_a_frame_far_down_has_saved_is_noticed_at_the_next_instruction() {
     for Attack { name, cpu, code, wrong, verdict } in ATTACKS {
-        let name = format!("{}: {name}", cpu.name);
+        let name = format!("{}: {name}", cpu.abi);
         let (bytes, innermost) = handmade::program(cpu, 50, code);
         let all = examine_both_ways(&name, &Target::open(&bytes).expect("a target"), &Options::default());
         assert_eq!(all.end, End::Exit(0), "{name}");
@@ -272,8 +272,9 @@ fn what_is_never_put_back_is_noticed_until_the_program_breaks() {
         (&S390X, &[s390x::MOVE_RA, s390x::NOP, s390x::RET]),
     ] {
         let (bytes, _) = handmade::program(cpu, 50, code);
-        let all = examine_both_ways(cpu.name, &Target::open(&bytes).expect("a target"), &Options::default());
-        assert!(matches!(all.end, End::Broken(_)), "{}: {:?}", cpu.name, all.end);
-        assert!(all.walk_ends.disagreed > 20, "{}: {:?}", cpu.name, all.walk_ends);
+        let all =
+            examine_both_ways(cpu.abi.name(), &Target::open(&bytes).expect("a target"), &Options::default());
+        assert!(matches!(all.end, End::Broken(_)), "{}: {:?}", cpu.abi, all.end);
+        assert!(all.walk_ends.disagreed > 20, "{}: {:?}", cpu.abi, all.walk_ends);
     }
 }

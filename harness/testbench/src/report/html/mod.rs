@@ -7,6 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use sframe_engine::Abi;
 use sha2::{Digest as _, Sha256};
 
 use super::diagnostic::groups;
@@ -57,7 +58,7 @@ enum Summary<'r> {
 struct CaseView<'r> {
     id: &'r str,
     program: &'r str,
-    abi: &'r str,
+    abi: Abi,
     toolchain: &'r str,
     variant: &'r str,
     version: u8,
@@ -227,7 +228,7 @@ impl<'r> CaseView<'r> {
         Self {
             id: &case.id,
             program: &case.program,
-            abi: &case.abi,
+            abi: case.abi,
             toolchain: &case.toolchain,
             variant: &case.variant,
             version: case.sframe_version,
@@ -267,7 +268,7 @@ impl<'r> CaseView<'r> {
         Self {
             id: &report.file,
             program: &report.file,
-            abi: &report.abi,
+            abi: report.abi,
             toolchain: "",
             variant: "",
             version: report.sframe_version,

@@ -1,0 +1,200 @@
+//! Why a case has no verdict.
+
+use std::time::Duration;
+
+use sframe_inspect::elf::line_table::LinesError;
+use sframe_inspect::text::with_causes;
+use sframe_machine::{Broken, End, MachineError};
+
+use crate::corpus;
+use crate::examine::{BrokenDelivery, Examination};
+use crate::external::{ExternalError, Fault};
+use crate::spec::Location;
+use crate::target::{Loaded, Target, TargetError};
+use crate::truth::cross_check::TraceConflict;
+use crate::yaml;
+
+/// Why a case is broken: the bench could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokenReason {
+    /// The build's files can't be read.
+    #[error(transparent)]
+    Files(#[from] corpus::Error),
+    /// They are nothing that can be run and compared.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The section is of another version than the manifest says.
+    #[error("the section is of version {section}, the toolchain is said to write {said}")]
+    OtherVersion {
+        /// The section's.
+        section: u8,
+        /// The manifest's.
+        said: u8,
+    },
+    /// The spec names a place that the build does not have.
+    #[error(transparent)]
+    Place(#[from] yaml::Error),
+    /// The machine can't be set up.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
+    /// The code with what was seen there can't be written.
+    #[error(transparent)]
+    Listing(#[from] serde_json::Error),
+    /// The unwinder's process can't do its work.
+    #[error(transparent)]
+    External(#[from] ExternalError),
+    /// The run is worth nothing.
+    #[error(transparent)]
+    Run(#[from] BrokenRun),
+    /// No walk went further than the topmost frame.
+    #[error("{NOTHING_COMPARED}")]
+    NothingCompared,
+    /// A stop that is to be blessed is not reached.
+    #[error("{at} was reached {hits} times, not {wanted}")]
+    NotReached {
+        /// The stop's place.
+        at: Location,
+        /// How often it was reached.
+        hits: u32,
+        /// The arrival that the spec is about.
+        wanted: u32,
+    },
+    /// The case, or an unwinder in Rust, panicked.
+    #[error("panicked: {0}")]
+    Panicked(String),
+    /// No worker can be started.
+    #[error("no worker can be started: {0}")]
+    NoWorker(NoWorker),
+    /// The worker took longer than it may.
+    #[error("the case took more than {} s, and its worker was killed", .0.as_secs_f64())]
+    TimedOut(Duration),
+    /// The worker needed more memory than it may have.
+    #[error("out of memory, of which it has {memory} bytes: {fault}")]
+    OutOfMemory {
+        /// What it may have, in bytes.
+        memory: u64,
+        /// How it ended.
+        fault: Fault,
+    },
+    /// The worker ended otherwise.
+    #[error(transparent)]
+    Worker(Fault),
+}
+
+impl BrokenReason {
+    /// The reason with its causes, as reports give it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        with_causes(self)
+    }
+}
+
+/// Why a run that has compared nothing is worth nothing.
+pub const NOTHING_COMPARED: &str = "nothing was compared: no walk went further than the topmost frame";
+
+/// Why no worker can be started.
+#[derive(Debug, thiserror::Error)]
+pub enum NoWorker {
+    /// The system starts no process.
+    #[error(transparent)]
+    Start(#[from] std::io::Error),
+    /// It can't be told what to do.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// Why a case is not run.
+#[derive(Debug, thiserror::Error)]
+pub enum SkipReason<'s> {
+    /// The spec says so.
+    #[error("{0}")]
+    Spec(&'s str),
+    /// The unwinder says that it can't do what is asked.
+    #[error("the unwinder doesn't support it: {0}")]
+    Unsupported(String),
+}
+
+/// Why a run is worth nothing. Addresses are given without load bias.
+#[derive(Debug, thiserror::Error)]
+pub enum BrokenRun {
+    /// The call stack itself is in doubt.
+    #[error(transparent)]
+    Doubt(TraceConflict),
+    /// A signal was not delivered, or the program did not survive it.
+    #[error(transparent)]
+    Delivery(BrokenDelivery),
+    /// The program's exit status is not the one that was expected.
+    #[error("the program's exit status is {status}, not {expected}")]
+    ExitStatus {
+        /// The program's.
+        status: u8,
+        /// The expected one.
+        expected: u8,
+    },
+    /// Somebody who looked on stopped the run.
+    #[error("the run was stopped")]
+    Stopped,
+    /// The machine gave up at an instruction.
+    #[error("{broken}, in {place}")]
+    At {
+        /// Why.
+        broken: Broken,
+        /// The instruction.
+        place: String,
+    },
+    /// The machine gave up.
+    #[error("{0}")]
+    Machine(Broken),
+}
+
+/// Why a run is worth nothing, if it is.
+#[must_use]
+pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status: u8) -> Option<BrokenRun> {
+    if let Some(doubt) = &examination.doubt {
+        return Some(BrokenRun::Doubt(doubt.clone()));
+    }
+    if let Some(broken) = examination.deliveries.iter().find_map(|deliveries| deliveries.broken.clone()) {
+        return Some(BrokenRun::Delivery(broken));
+    }
+    match &examination.end {
+        End::Exit(status) if *status != exit_status => {
+            Some(BrokenRun::ExitStatus { status: *status, expected: exit_status })
+        }
+        End::Exit(_) | End::SelfJump(_) => None,
+        End::Stopped => Some(BrokenRun::Stopped),
+        End::Broken(broken) => Some(match broken {
+            Broken::Fault { pc, .. }
+            | Broken::Exception { pc, .. }
+            | Broken::SystemCall { pc, .. }
+            | Broken::Halted { pc } => {
+                BrokenRun::At { broken: broken.clone(), place: target.place(Loaded(*pc)).to_string() }
+            }
+            _ => BrokenRun::Machine(broken.clone()),
+        }),
+    }
+}
+
+/// Why a build does not have a place.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoSuchPlace {
+    #[error("there is no symbol `{name}`")]
+    NoSymbol { name: String, close: Option<String> },
+    #[error("there are {count} functions `{name}`")]
+    Ambiguous { name: String, count: usize },
+    #[error("`{0}` has no size")]
+    NoSize(String),
+    #[error("no instruction belongs to `{file}:{line}`")]
+    NoCode { file: String, line: u32 },
+    #[error(transparent)]
+    NoLines(#[from] LinesError),
+}
+
+impl NoSuchPlace {
+    /// What may have been meant.
+    pub(crate) fn help(&self) -> Option<String> {
+        match self {
+            Self::NoSymbol { close, .. } => close.as_ref().map(|close| format!("did you mean `{close}`?")),
+            Self::Ambiguous { .. } | Self::NoSize(_) | Self::NoCode { .. } | Self::NoLines(_) => None,
+        }
+    }
+}
