@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use sframe_engine::InstructionPointer;
 
-use crate::case::Case;
-use crate::case::stand_in::StandIn;
+use crate::case::{Case, stand_in};
 use crate::corpus::Build;
-use crate::spec::{Abi, Spec};
+use crate::spec::{Abi, BuildFacts, Producer, Spec};
 use crate::target::Target;
 use crate::yaml::Source;
 
@@ -20,6 +19,8 @@ pub(super) struct Fitted<'s> {
     pub(super) source: &'s Source,
     pub(super) build: &'s Build,
     pub(super) abi: Abi,
+    /// By what the spec knows who made the build.
+    producer: Arc<Producer>,
     /// The id of the build that it is compared with, whether there is one or not.
     pub(super) reference: Option<String>,
     /// What the spec says that this build can't be asked.
@@ -30,7 +31,8 @@ pub(super) struct Fitted<'s> {
 
 impl Fitted<'_> {
     pub(super) fn case(&self) -> Case<'_> {
-        Case { spec: &self.spec, source: self.source, build: self.build, abi: self.abi }
+        let Self { spec, source, build, abi, producer, .. } = self;
+        Case { spec, source, build, abi: *abi, producer }
     }
 }
 
@@ -38,26 +40,30 @@ impl Fitted<'_> {
 pub(super) fn fit<'s>(
     specs: impl Iterator<Item = &'s (Spec, Source)>,
     build: &'s Build,
-    by: &StandIn,
+    producer: Producer,
     folder: &Path,
 ) -> Vec<Fitted<'s>> {
-    let reference = by.reference(build);
+    let Build { variant, sframe_version, .. } = build;
     let Ok(abi) = build.abi.parse::<Abi>() else { return Vec::new() };
+    let producer = Arc::new(producer);
+    let facts = BuildFacts { producer: &producer, abi, variant, sframe_version: *sframe_version };
     // What can't be opened is broken, which its case will say.
     let files = build.files(folder).ok();
     let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
     let functions = Arc::new(target.as_ref().map(functions_of).unwrap_or_default());
+    let reference = producer.toolchain.as_ref();
+    let reference = reference.map(|name| format!("{name}/{}/{}.{}", build.abi, build.program, build.variant));
     let mut fitted = Vec::new();
-    for (spec, source) in specs {
+    for (spec, source) in specs.filter(|(spec, _)| spec.applies_to(&facts)) {
         let mut spec = spec.clone();
-        let Some(left_out) = by.fit(&mut spec, build, target.as_ref()) else { continue };
+        let left_out = stand_in::fit(&mut spec, &facts, target.as_ref());
         fitted.push(Fitted {
             spec,
             source,
             build,
             abi,
-            reference: reference
-                .map(|name| format!("{name}/{}/{}.{}", build.abi, build.program, build.variant)),
+            producer: Arc::clone(&producer),
+            reference: reference.clone(),
             left_out,
             functions: Arc::clone(&functions),
         });
