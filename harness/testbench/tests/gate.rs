@@ -344,6 +344,9 @@ fn the_files_of_the_corpus_are_those_of_its_manifest() {
     std::fs::copy(repository.join("corpus/builds").join(build), &file).expect("a build");
     std::fs::write(corpus.join("manifest.yaml"), json!({"schema": 1, "builds": [entry]}).to_string())
         .expect("a manifest");
+    let definition = "toolchains/gnu-2.47.yaml";
+    std::fs::create_dir(corpus.join("toolchains")).expect("a folder");
+    std::fs::copy(repository.join("corpus").join(definition), corpus.join(definition)).expect("a copy");
     let spec = "program: leaf\nsummary: x\ntargets: [amd64]\ntoolchains: [gnu-2.47]\nstops: [{at: main}]\n";
     std::fs::write(folder.path().join("specs/leaf.yaml"), spec).expect("a spec");
     let run = || {

@@ -430,6 +430,7 @@ fn a_link_that_leads_nowhere_is_noticed() {
 const SECTIONS: &[(&str, &[&str])] = &[
     ("The keys of a spec", &[""]),
     ("stops", &["Stop"]),
+    ("each: stops that share keys", &["EachStop"]),
     ("where: which builds", &["Selector"]),
     ("sweep", &["Sweep"]),
     ("uncovered, unreached and ends", &["Exception", "Ends"]),

@@ -106,6 +106,9 @@ impl Endless {
         }
         let text = serde_json::json!({"schema": 1, "builds": builds}).to_string();
         std::fs::write(folder.path().join("manifest.yaml"), text).expect("a manifest");
+        let definition = "toolchains/gnu-2.47.yaml";
+        std::fs::create_dir(folder.path().join("toolchains")).expect("a folder");
+        std::fs::copy(corpus.join(definition), folder.path().join(definition)).expect("a copy");
         for program in ["leaf", "recursion"] {
             let spec = format!(
                 "program: {program}\nsummary: A spec that a test has written.\ntargets: [amd64]\n\

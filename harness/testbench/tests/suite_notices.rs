@@ -585,6 +585,16 @@ fn a_program_whose_budget_is_spent_is_broken_even_where_a_failure_is_known() {
     }
 }
 
+/// Puts the definitions of the toolchains into another corpus.
+fn copy_toolchains(corpus: &Path) {
+    let (from, to) = (common::repository().join("corpus/toolchains"), corpus.join("toolchains"));
+    std::fs::create_dir(&to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        std::fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("a copy");
+    }
+}
+
 #[test]
 fn a_build_that_is_not_the_manifests_is_broken() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -593,6 +603,7 @@ fn a_build_that_is_not_the_manifests_is_broken() {
     std::fs::create_dir(&specs).expect("a folder");
     std::fs::write(specs.join("s.yaml"), spec("stops: [{at: leaf}]")).expect("a file");
     std::fs::copy(corpus.join("manifest.yaml"), folder.path().join("manifest.yaml")).expect("a copy");
+    copy_toolchains(folder.path());
     let suite = Suite::open(folder.path(), &specs).expect("a suite");
     let cases = suite.cases(&Filter::default()).expect("cases");
     for case in &cases {
@@ -636,6 +647,7 @@ fn corpus_of_one(folder: &Path, id: &str, bytes: &[u8]) {
     std::fs::write(path, bytes).expect("a file");
     let text = serde_json::json!({"schema": 1, "builds": [one]}).to_string();
     std::fs::write(folder.join("manifest.yaml"), text).expect("a manifest");
+    copy_toolchains(folder);
 }
 
 #[test]

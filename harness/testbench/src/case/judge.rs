@@ -21,7 +21,7 @@ pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) 
     };
     let mut findings = Vec::new();
     if let Some(frames) = &stop.frames
-        && *frames != arrival.frames
+        && *frames != *arrival.frames.as_slice()
     {
         findings.push(Finding::of_spec(
             Verdict::UnexpectedFrames,

@@ -3,7 +3,7 @@
 mod judge;
 mod reason;
 mod report;
-pub mod stand_in;
+pub(crate) mod stand_in;
 
 pub use reason::{BrokenReason, BrokenRun, NOTHING_COMPARED, NoWorker, SkipReason, broken_reason};
 pub use report::{CaseReport, CaseResult, Outcome, SeenKnown, SignalCounts};
@@ -25,7 +25,7 @@ use crate::examine::listings::Listing;
 use crate::examine::{Breakpoint, Examination, Look, Probe, Signals, WalkEnds, examine_with};
 use crate::external::{External, ExternalError, Shown};
 use crate::finding::{Address, Finding};
-use crate::spec::{BuildFacts, Known, Location, Spec, Stop, Verdict};
+use crate::spec::{BuildFacts, Known, Location, Producer, Spec, Stop, Verdict};
 use crate::target::files::Files;
 use crate::target::{Linked, Loaded, Target};
 use crate::truth::control_flow::Features;
@@ -63,6 +63,8 @@ pub struct Case<'c> {
     pub source: &'c Source,
     /// The build.
     pub build: &'c Build,
+    /// Who made the build.
+    pub producer: &'c Producer,
 }
 
 impl Case<'_> {
@@ -70,7 +72,7 @@ impl Case<'_> {
     #[must_use]
     pub fn facts(&self) -> BuildFacts<'_> {
         BuildFacts {
-            toolchain: &self.build.toolchain,
+            producer: self.producer,
             abi: self.build.abi,
             variant: &self.build.variant,
             sframe_version: self.build.sframe_version,
@@ -85,12 +87,13 @@ impl Case<'_> {
     }
 
     /// What decides the result, but for the bench and its options: the spec's
-    /// text, and the build with its files. SHA-256, in hexadecimal.
+    /// text, the build with its files, and who made it. SHA-256, in hexadecimal.
     #[must_use]
     pub fn inputs(&self) -> String {
-        // A build is plain text and numbers: it can always be written.
+        // Both are plain text and numbers: they can always be written.
         let build = serde_json::to_string(self.build).unwrap_or_default();
-        format!("{:x}", Sha256::digest([self.source.text(), &build].join("\0")))
+        let producer = serde_json::to_string(self.producer).unwrap_or_default();
+        format!("{:x}", Sha256::digest([self.source.text(), &build, &producer].join("\0")))
     }
 
     /// Runs the case. Whatever goes wrong is in the report. `is_listed` is
@@ -327,9 +330,9 @@ impl Case<'_> {
         let stops: Vec<(usize, &Stop)> = self.spec.stops_for(&self.facts()).collect();
         let breakpoints: Vec<Breakpoint> = stops
             .iter()
-            .map(|(index, stop)| {
-                let pc = resolve(&stop.at, target)
-                    .map_err(|error| self.misplaced(&["stops", &index.to_string(), "at"], &error))?;
+            .map(|(_, stop)| {
+                let pc =
+                    resolve(&stop.at, target).map_err(|error| self.misplaced(&stop.path_of("at"), &error))?;
                 Ok(Breakpoint { pc: pc.0, hit: stop.hit.get() })
             })
             .collect::<Result<Vec<_>, BrokenReason>>()?;
@@ -356,7 +359,7 @@ impl Case<'_> {
     }
 
     /// What is broken where the spec names a place that the build does not have.
-    fn misplaced(&self, key: &[&str], error: &NoSuchPlace) -> BrokenReason {
+    fn misplaced<S: AsRef<str>>(&self, key: &[S], error: &NoSuchPlace) -> BrokenReason {
         let message = format!("{error} in {}", self.build.id);
         self.source.error_at(self.source.span(key), message, error.help()).into()
     }

@@ -11,7 +11,7 @@ use clap::Args;
 use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::case::{CaseReport, Outcome};
 use sframe_testbench::corpus::{
-    Attempt, AttemptOptions, AttemptResult, Attempts, Error, Toolchain, VARIANTS, WorkFolder,
+    Attempt, AttemptOptions, AttemptResult, Attempts, Error, Properties, Toolchain, VARIANTS, WorkFolder,
 };
 use sframe_testbench::examine::listings::Listings;
 use sframe_testbench::matrix::{
@@ -44,7 +44,7 @@ pub(crate) struct Matrix {
     /// Only this variant (repeatable).
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
-    /// The toolchain of the corpus to compare with, whatever the definitions say.
+    /// The toolchain of the corpus to compare with, whatever the definitions say; specs apply as to that one.
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
     /// One root folder for each toolchain of the corpus, as ci/toolchains makes them.
@@ -183,6 +183,8 @@ impl Matrix {
             }
             if self.reference.is_some() {
                 toolchain.reference.clone_from(&self.reference);
+                // It is to be held to what specs say of the reference.
+                toolchain.properties = Properties::default();
             }
             if let Some(name) =
                 toolchain.reference.as_ref().filter(|name| !known().any(|known| known == **name))

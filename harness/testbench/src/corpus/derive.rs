@@ -203,7 +203,9 @@ mod tests {
         write("programs/arm.c", b"");
         write("programs/arm.yaml", b"targets: [aarch64]\n");
         write("programs/runtime/start.S", b"");
-        let toolchain = "name: gnu-2.44\nsummary: x\nsframe_version: 2\nsframe_flags: [-g]\nabis: {amd64: {compiler: gcc}}\n";
+        let toolchain = "name: gnu-2.44\nsummary: x\nsframe_version: 2\nsframe_flags: [-g]\n\
+             properties: {compiler: gcc 14, assembler: gas 2.44, linker: ld 2.44, can: []}\n\
+             abis: {amd64: {compiler: gcc}}\n";
         write("toolchains/gnu-2.44.yaml", toolchain.as_bytes());
         write("toolchains/d.yaml", derived.as_bytes());
         corpus

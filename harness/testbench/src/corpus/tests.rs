@@ -10,6 +10,7 @@ use super::manifest::sha256;
 use super::program::runtime_functions;
 use super::steps::{Part, Place, Steps, shell};
 use super::{Error, Manifest, Program, Toolchain, VARIANTS, Variant};
+use crate::spec::Ability;
 
 /// A corpus with one program and its runtime.
 fn corpus() -> TempDir {
@@ -324,6 +325,61 @@ fn a_build_needs_an_abi_that_has_its_variant_and_is_not_excluded() {
     );
     assert_eq!(builds(&format!("excluded: [{{program: leaf, {reason}}}]\n")), [""; 0]);
     assert_eq!(builds(&format!("excluded: [{{program: other, {reason}}}]\n")).len(), 4);
+}
+
+#[test]
+fn properties_that_can_not_be_are_errors() {
+    for (properties, named) in [
+        ("{compiler: acme 7.1}", "unknown compiler `acme`"),
+        ("{assembler: gas}", "`gas` has no version"),
+        ("{linker: ld 2.x}", "`2.x` is no version"),
+        ("{can: [flexible]}", "flexible"),
+        ("{can: [flex, flex]}", "`can` lists `flex` twice"),
+        ("{rust: rustc 1.85}", "rust"),
+    ] {
+        let error = toolchain(corpus().path(), &format!("properties: {properties}\n")).unwrap_err();
+        assert!(error.to_string().contains(named), "{error}");
+    }
+    let corpus = corpus();
+    let old = "name: old\nsummary: x\nsframe_version: 2\nproperties: {can: [flex]}\nabis: {amd64: {compiler: gcc}}\n";
+    write(corpus.path(), "toolchains/old.yaml", old);
+    let error = Toolchain::load(&Toolchain::path_in(corpus.path(), "old")).unwrap_err().to_string();
+    assert!(error.contains("`flex`, which SFrame version 2 can't express"), "{error}");
+}
+
+/// Of a toolchain of the corpus, and of one that is derived from it.
+#[test]
+fn who_made_a_build_is_what_its_toolchain_says_of_itself() {
+    let corpus = corpus();
+    let path = corpus.path();
+    let mut manifest = manifest(path, "");
+    let properties = "{compiler: gcc 14.2, assembler: gas 2.47.50, linker: ld 2.47, can: [flex, outermost]}";
+    let compiles = "summary: x\nsframe_flags: ['-Wa,x']\nsframe_version: 3\nabis: {amd64: {compiler: gcc}}\n";
+    write(path, "toolchains/t.yaml", &format!("name: t\n{compiles}properties: {properties}\n"));
+    let derived =
+        "name: d\nsummary: x\nsframe_version: 2\nderive: {from: t, programs: [leaf], variants: {O2: {}}}\n";
+    write(path, "toolchains/d.yaml", derived);
+    let mut build = manifest.builds[0].clone();
+    "d".clone_into(&mut build.toolchain);
+    manifest.builds.push(build);
+
+    let producers = manifest.producers(path).unwrap();
+    let (one, other) = (&producers["t"], &producers["d"]);
+    assert_eq!(one.assembler.as_ref().unwrap().to_string(), "gas 2.47.50");
+    assert_eq!((one.is_derived, one.can.len()), (false, 2));
+    assert_eq!((&other.compiler, &other.linker), (&one.compiler, &one.linker));
+    assert_eq!((other.is_derived, other.toolchain.as_deref()), (true, Some("d")));
+    assert_eq!(other.can, [Ability::Outermost].into(), "version 2 has no flexible FDEs");
+
+    write(path, "toolchains/d.yaml", &format!("{derived}properties: {{can: [outermost]}}\n"));
+    let error = manifest.producers(path).unwrap_err().to_string();
+    assert!(error.contains("the one that it is made of"), "{error}");
+    write(path, "toolchains/d.yaml", &derived.replace("from: t", "from: d"));
+    let error = manifest.producers(path).unwrap_err().to_string();
+    assert!(error.contains("`d`, which it is made of, does not compile"), "{error}");
+    write(path, "toolchains/t.yaml", &format!("name: t\n{compiles}properties: {{compiler: gcc 14}}\n"));
+    let error = manifest.producers(path).unwrap_err().to_string();
+    assert!(error.contains("needs `assembler` among its `properties`"), "{error}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::program::{files_of, stem};
-use super::{Derive, Error, Program, Variant};
+use super::{Derive, Error, Program, Properties, Variant};
 use crate::yaml::suggest::closest;
 
 /// A reason has so many characters at least.
@@ -26,6 +26,9 @@ pub struct Toolchain {
     /// The version of SFrame that it writes. Toolchains of the corpus must say
     /// it; of others, without it, it is what their files say.
     pub sframe_version: Option<u8>,
+    /// What it says of itself, by which specs select its builds.
+    #[serde(default)]
+    pub properties: Properties,
     /// The toolchain of the corpus that it is compared with; without it, the
     /// first one that compiles and writes the same version.
     pub reference: Option<String>,
@@ -188,6 +191,13 @@ impl Toolchain {
         if compiles && toolchain.abis.is_empty() {
             return Err(invalid("a toolchain that compiles needs `abis`".to_owned()));
         }
+        if toolchain.derive.is_some() && toolchain.properties != Properties::default() {
+            let message = "a derived toolchain has the `properties` of the one that it is made of";
+            return Err(invalid(message.to_owned()));
+        }
+        if let Some(message) = toolchain.properties.mistake(toolchain.sframe_version) {
+            return Err(invalid(message));
+        }
         if let Some(message) = toolchain.excluded.iter().find_map(Excluded::mistake) {
             return Err(invalid(message));
         }
@@ -249,27 +259,38 @@ impl Toolchain {
         Ok(())
     }
 
-    /// Reads all toolchains of a corpus, in the order of their names.
+    /// Reads a toolchain of a corpus.
     ///
     /// # Errors
     ///
     /// See [`Toolchain::load`]; and one that does not say which version of
-    /// SFrame it writes, and by which flags.
-    pub fn load_all(corpus_dir: &Path) -> Result<Vec<Self>, Error> {
-        let load = |path: &PathBuf| {
-            let toolchain = Self::load(path)?;
-            let missing = if toolchain.sframe_version.is_none() {
-                "`sframe_version`"
-            } else if toolchain.derive.is_none() && toolchain.sframe_flags.is_empty() {
-                "`sframe_flags`"
-            } else {
-                return Ok(toolchain);
-            };
-            let message = format!("a toolchain of the corpus needs {missing}");
-            Err(Error::Invalid { path: path.clone(), message })
+    /// SFrame it writes, by which flags, or who it is.
+    pub(super) fn load_of_corpus(path: &Path) -> Result<Self, Error> {
+        let toolchain = Self::load(path)?;
+        let compiles = toolchain.derive.is_none();
+        let missing = if toolchain.sframe_version.is_none() {
+            "`sframe_version`".to_owned()
+        } else if compiles && toolchain.sframe_flags.is_empty() {
+            "`sframe_flags`".to_owned()
+        } else if let Some(key) = toolchain.properties.missing().filter(|_| compiles) {
+            format!("`{key}` among its `properties`")
+        } else {
+            return Ok(toolchain);
         };
+        let message = format!("a toolchain of the corpus needs {missing}");
+        Err(Error::Invalid { path: path.to_path_buf(), message })
+    }
+
+    /// Reads all toolchains of a corpus, in the order of their names.
+    ///
+    /// # Errors
+    ///
+    /// A folder that cannot be read; a definition that is wrong, or says too
+    /// little.
+    pub fn load_all(corpus_dir: &Path) -> Result<Vec<Self>, Error> {
         let files = files_of(&corpus_dir.join("toolchains"))?;
-        files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "yaml")).map(load).collect()
+        let yaml = files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "yaml"));
+        yaml.map(|path| Self::load_of_corpus(path)).collect()
     }
 
     /// Where its root is, if it has one.

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use sframe_engine::InstructionPointer;
 
-use crate::case::Case;
-use crate::case::stand_in::StandIn;
+use crate::case::{Case, stand_in};
 use crate::corpus::Build;
-use crate::spec::Spec;
+use crate::spec::{BuildFacts, Producer, Spec};
 use crate::target::{Linked, Target};
 use crate::yaml::Source;
 
@@ -19,6 +18,8 @@ pub(super) struct Fitted<'s> {
     pub(super) spec: Spec,
     pub(super) source: &'s Source,
     pub(super) build: &'s Build,
+    /// By what the spec knows who made the build.
+    producer: Arc<Producer>,
     /// The id of the build that it is compared with, whether there is one or not.
     pub(super) reference: Option<String>,
     /// What the spec says that this build can't be asked.
@@ -29,7 +30,8 @@ pub(super) struct Fitted<'s> {
 
 impl Fitted<'_> {
     pub(super) fn case(&self) -> Case<'_> {
-        Case { spec: &self.spec, source: self.source, build: self.build }
+        let Self { spec, source, build, producer, .. } = self;
+        Case { spec, source, build, producer }
     }
 }
 
@@ -37,24 +39,28 @@ impl Fitted<'_> {
 pub(super) fn fit<'s>(
     specs: impl Iterator<Item = &'s (Spec, Source)>,
     build: &'s Build,
-    by: &StandIn,
+    producer: Producer,
     folder: &Path,
 ) -> Vec<Fitted<'s>> {
-    let reference = by.reference(build);
+    let Build { abi, variant, sframe_version, .. } = build;
+    let producer = Arc::new(producer);
+    let facts = BuildFacts { producer: &producer, abi: *abi, variant, sframe_version: *sframe_version };
     // What can't be opened is broken, which its case will say.
     let files = build.files(folder).ok();
     let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
     let functions = Arc::new(target.as_ref().map(functions_of).unwrap_or_default());
+    let reference = producer.toolchain.as_ref();
+    let reference = reference.map(|name| format!("{name}/{}/{}.{}", build.abi, build.program, build.variant));
     let mut fitted = Vec::new();
-    for (spec, source) in specs {
+    for (spec, source) in specs.filter(|(spec, _)| spec.applies_to(&facts)) {
         let mut spec = spec.clone();
-        let Some(left_out) = by.fit(&mut spec, build, target.as_ref()) else { continue };
+        let left_out = stand_in::fit(&mut spec, &facts, target.as_ref());
         fitted.push(Fitted {
             spec,
             source,
             build,
-            reference: reference
-                .map(|name| format!("{name}/{}/{}.{}", build.abi, build.program, build.variant)),
+            producer: Arc::clone(&producer),
+            reference: reference.clone(),
             left_out,
             functions: Arc::clone(&functions),
         });

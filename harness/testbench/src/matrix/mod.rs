@@ -9,7 +9,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `fit.rs` | the cases: specs that speak of the reference, made to speak of the toolchain |
+//! | `fit.rs` | the cases: specs, without what holds for the corpus's own code only |
 //! | `compare.rs` | two cases, and what the one has that the other has not |
 //! | `report.rs` | the document: `matrix.json` |
 //! | `text.rs`, `markdown.rs` | the same for people |
@@ -25,9 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use sframe_machine::Options;
 
-use crate::case::stand_in::StandIn;
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
+use crate::spec::Producer;
 use crate::suite::Isolation;
 use crate::suite::{self, Suite};
 use crate::unwind::sframe_unwinder;
@@ -60,8 +60,12 @@ impl References {
         Self { by_version }
     }
 
-    fn for_toolchain(&self, toolchain: &Toolchain) -> StandIn {
-        StandIn { named: toolchain.reference.clone(), by_version: self.by_version.clone() }
+    /// By what specs know a build of another toolchain: what its definition says,
+    /// and for the rest its reference.
+    fn producer_of(&self, suite: &Suite, toolchain: &Toolchain, build: &Build) -> Producer {
+        let name = toolchain.reference.as_ref().or_else(|| self.by_version.get(&build.sframe_version));
+        let reference = name.and_then(|name| suite.producer(name).cloned());
+        toolchain.properties.or_those_of(&reference.unwrap_or_default())
     }
 }
 
@@ -90,7 +94,6 @@ impl std::fmt::Debug for Scope<'_> {
 pub struct Plan<'s> {
     /// Those of the toolchain.
     fitted: Vec<Fitted<'s>>,
-    stand_in: StandIn,
     /// The reference's, by spec and build.
     references: BTreeMap<(&'s str, &'s str), Case<'s>>,
 }
@@ -111,24 +114,21 @@ impl<'s> Plan<'s> {
             scope.specs.is_empty() || scope.specs.iter().any(|glob| glob.matches(spec_name(source)))
         });
         let specs: Vec<_> = specs.collect();
-        let stand_in = references.for_toolchain(toolchain);
         let fitted: Vec<Fitted<'s>> = built
             .par_iter()
             .flat_map_iter(|build| {
                 let own = specs.iter().filter(|(spec, _)| spec.program == build.program);
-                fit::fit(own.copied(), build, &stand_in, folder)
+                let producer = references.producer_of(scope.suite, toolchain, build);
+                fit::fit(own.copied(), build, producer, folder)
             })
             .collect();
-        let mut plan = Self { fitted, stand_in, references: BTreeMap::new() };
+        let mut plan = Self { fitted, references: BTreeMap::new() };
         for (spec, source) in &specs {
             for fitted in plan.fitted.iter().filter(|fitted| std::ptr::eq(fitted.source, source)) {
-                let Some(build) = fitted.reference.as_ref().and_then(|id| scope.suite.manifest().get(id))
-                else {
-                    continue;
-                };
-                let case = Case { spec, source, build };
-                if spec.applies_to(&case.facts()) {
-                    plan.references.insert((spec_name(source), build.id.as_str()), case);
+                let build = fitted.reference.as_ref().and_then(|id| scope.suite.manifest().get(id));
+                let case = build.and_then(|build| scope.suite.case(spec, source, build));
+                if let Some(case) = case.filter(|case| spec.applies_to(&case.facts())) {
+                    plan.references.insert((spec_name(source), case.build.id.as_str()), case);
                 }
             }
         }
@@ -163,7 +163,7 @@ impl<'s> Plan<'s> {
         let references: BTreeMap<(&str, &str), &CaseReport> =
             self.references.keys().copied().zip(seen.iter().map(|result| &result.report)).collect();
 
-        let plan = suite::Plan { is_listed: scope.is_listed, stand_in: Some(self.stand_in.clone()), ..plan };
+        let plan = suite::Plan { is_listed: scope.is_listed, is_fitted: true, ..plan };
         let cases: Vec<Case<'_>> = self.fitted.iter().map(Fitted::case).collect();
         let mut results = run(folder, &cases, &plan);
         let mut comparisons = Vec::new();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-use super::{OneOrMany, Spec, Stop};
+use super::{Frames, OneOrMany, Spec, Stop};
 use crate::yaml::{Error, Source};
 use sframe_inspect::text::{Text, neutral};
 
@@ -18,35 +18,42 @@ const WIDTH: usize = 100;
 /// Puts new `frames` into stops, each given by its index in `stops`.
 ///
 /// A list in brackets stays one, a list with dashes stays one; where a stop has
-/// no frames yet, they go below its `at` and `hit`. All else is kept, byte for
-/// byte; frames that are as given already are not touched.
+/// no frames yet, they go below its `at` and `hit`, or where what it has of its
+/// own in `each` begins. All else is kept, byte for byte; frames that are as given
+/// already are not touched.
 ///
 /// # Errors
 ///
 /// A source that is no spec; no such stop; a list that cannot be replaced
-/// without loss: with comments inside, or shared through an alias.
+/// without loss: with comments inside, shared through an alias, or shared with a
+/// stop that has other frames.
 pub fn set_frames(source: &Source, edits: &[(usize, Vec<String>)]) -> Result<String, Error> {
     let mut wanted = Spec::from_source(source)?;
-    let mut changes = Vec::new();
+    let mut changes: Vec<Change> = Vec::new();
     for (number, (index, frames)) in edits.iter().enumerate() {
+        let frames: Frames = frames.iter().collect();
         let Some(stop) = wanted.stops.get_mut(*index) else {
             let message = format!("there is no stop {index} to put frames into");
             return Err(source.error_at(source.key_span(&["stops"]), message, None::<&str>));
         };
-        let at = index.to_string();
         if edits[..number].iter().any(|(earlier, _)| earlier == index) {
             let message = "two edits are about this stop";
-            return Err(source.error_at(source.span(&["stops", &at]), message, None::<&str>));
+            return Err(source.error_at(source.span(&stop.place.path()), message, None::<&str>));
         }
-        if stop.frames.as_ref() == Some(frames) {
+        if stop.frames.as_ref() == Some(&frames) {
             continue;
         }
-        let editor = Editor { source, at: &at };
-        changes.push(match stop.frames {
-            Some(_) => editor.replace(stop, frames)?,
-            None => editor.insert(frames)?,
-        });
-        stop.frames = Some(frames.clone());
+        let editor = Editor { source, stop };
+        let change = if stop.frames.is_some() { editor.replace(&frames)? } else { editor.insert(&frames)? };
+        // Stops that share their frames are edited at one place, in one way.
+        match changes.iter().find(|other| other.range == change.range) {
+            None => changes.push(change),
+            Some(other) if other.text == change.text && !change.range.is_empty() => {}
+            Some(_) => return Err(cannot(source, editor.key_span("at"))),
+        }
+        if stop.frames.replace(frames).is_none() && stop.place.each.is_some() {
+            stop.place.gain("frames");
+        }
     }
     let blessed = apply(source.text(), changes);
     verify(source, &blessed, &wanted)?;
@@ -164,9 +171,9 @@ fn verify(source: &Source, blessed: &str, wanted: &Spec) -> Result<(), Error> {
     if read == *wanted {
         return Ok(());
     }
-    let first = read.stops.iter().zip(&wanted.stops).position(|(read, wanted)| read != wanted);
-    let at = first.unwrap_or_default().to_string();
-    Err(cannot(source, source.span(&["stops", &at])))
+    let first = read.stops.iter().zip(&wanted.stops).find(|(read, wanted)| read != wanted);
+    let path = first.map_or_else(|| vec!["stops".to_owned()], |(_, wanted)| wanted.place.path());
+    Err(cannot(source, source.span(&path)))
 }
 
 fn cannot(source: &Source, span: Range<usize>) -> Error {
@@ -177,17 +184,38 @@ fn cannot(source: &Source, span: Range<usize>) -> Error {
 /// Edits one stop.
 struct Editor<'a> {
     source: &'a Source,
-    at: &'a str,
+    stop: &'a Stop,
 }
 
 impl Editor<'_> {
+    fn span(&self, key: &str) -> Range<usize> {
+        self.source.span(&self.stop.path_of(key))
+    }
+
+    fn key_span(&self, key: &str) -> Range<usize> {
+        self.source.key_span(&self.stop.path_of(key))
+    }
+
+    /// The elements of `frames`, as they are written.
+    fn items(&self) -> Vec<Range<usize>> {
+        let mut items = Vec::new();
+        loop {
+            let mut path = self.stop.path_of("frames");
+            path.push(items.len().to_string());
+            if !self.source.has(&path) {
+                return items;
+            }
+            items.push(self.source.span(&path));
+        }
+    }
+
     /// Replaces a list that is there.
-    fn replace(&self, stop: &Stop, frames: &[String]) -> Result<Change, Error> {
+    fn replace(&self, frames: &Frames) -> Result<Change, Error> {
         let text = self.source.text();
-        let key = self.source.key_span(&["stops", self.at, "frames"]);
-        let list = self.source.span(&["stops", self.at, "frames"]);
-        let last = stop.frames.as_ref().map_or(0, Vec::len).saturating_sub(1).to_string();
-        let last = self.source.span(&["stops", self.at, "frames", &last]);
+        let key = self.key_span("frames");
+        let list = self.span("frames");
+        let items = self.items();
+        let last = items.last().cloned().unwrap_or_default();
         let between = text.get(key.end..list.start).unwrap_or("?");
         if !between.trim_start().starts_with(':') || last.start < list.start {
             return Err(cannot(self.source, key));
@@ -201,7 +229,7 @@ impl Editor<'_> {
             _ => return Err(cannot(self.source, key)),
         };
         let range = list.start..end;
-        self.refuse_comments(stop, range.clone())?;
+        self.refuse_comments(&items, range.clone())?;
         let text = match text.as_bytes().get(list.start) {
             Some(b'[') => {
                 flow(frames, self.column(list.start), self.column(key.start) + 2, self.newline(key.start))
@@ -209,22 +237,26 @@ impl Editor<'_> {
             _ => {
                 let indent = " ".repeat(self.column(list.start));
                 let separator = format!("{}{indent}- ", self.newline(key.start));
-                let items: Vec<String> = frames.iter().map(|name| scalar(name)).collect();
+                let items: Vec<String> =
+                    frames.written().iter().map(|frames| counted_scalar(frames)).collect();
                 format!("- {}", items.join(&separator))
             }
         };
         Ok(Change { range, text })
     }
 
-    /// Adds a list below `at` and `hit`, or behind them in a stop in braces.
-    fn insert(&self, frames: &[String]) -> Result<Change, Error> {
+    /// Adds a list below `at` and `hit`, or after them in a stop in braces.
+    fn insert(&self, frames: &Frames) -> Result<Change, Error> {
+        if self.stop.place.each.is_some() {
+            return self.insert_first(frames);
+        }
         let text = self.source.text();
-        let stop = self.source.span(&["stops", self.at]);
-        let key = self.source.key_span(&["stops", self.at, "at"]);
+        let stop = self.source.span(&self.stop.place.path());
+        let key = self.key_span("at");
         let value = ["at", "hit"]
             .into_iter()
-            .filter(|key| self.source.has(&["stops", self.at, key]))
-            .map(|key| self.source.span(&["stops", self.at, key]))
+            .filter(|key| self.source.has(&self.stop.path_of(key)))
+            .map(|key| self.span(key))
             .max_by_key(|span| span.start)
             .unwrap_or_else(|| stop.clone());
         let newline = self.newline(key.start);
@@ -243,6 +275,19 @@ impl Editor<'_> {
         Ok(Change { range: at..at, text: line })
     }
 
+    /// Adds a list before the keys that a stop has of its own.
+    fn insert_first(&self, frames: &Frames) -> Result<Change, Error> {
+        let keys = self.stop.place.own.iter().map(|key| self.key_span(key).start);
+        let own = self.source.span(&self.stop.place.path());
+        let Some(first) = keys.min() else { return Err(cannot(self.source, own)) };
+        let (newline, column) = (self.newline(first), self.column(first));
+        let list = flow(frames, column + "frames: ".len(), column + 2, newline);
+        let is_in_braces = self.source.text().as_bytes().get(own.start) == Some(&b'{');
+        let separator =
+            if is_in_braces { ", ".to_owned() } else { format!("{newline}{}", " ".repeat(column)) };
+        Ok(Change { range: first..first, text: format!("frames: {list}{separator}") })
+    }
+
     /// The end of a list in brackets, from the end of its last element.
     fn closing_bracket(&self, mut at: usize) -> Result<usize, Error> {
         let text = self.source.text();
@@ -254,21 +299,18 @@ impl Editor<'_> {
                 _ => break,
             }
         }
-        Err(cannot(self.source, self.source.key_span(&["stops", self.at, "frames"])))
+        Err(cannot(self.source, self.key_span("frames")))
     }
 
     /// A comment among the frames would be lost.
-    fn refuse_comments(&self, stop: &Stop, list: Range<usize>) -> Result<(), Error> {
+    fn refuse_comments(&self, items: &[Range<usize>], list: Range<usize>) -> Result<(), Error> {
         let text = self.source.text();
         let mut from = list.start;
-        for index in 0..=stop.frames.as_ref().map_or(0, Vec::len) {
-            let item = self.source.span(&["stops", self.at, "frames", &index.to_string()]);
-            // Past the last, the span is that of the list, which begins earlier.
-            let to = if item.start >= from { item.start } else { list.end };
-            if let Some(comment) = text.get(from..to).and_then(|gap| gap.find('#')) {
+        for item in items.iter().cloned().chain([list.end..list.end]) {
+            if let Some(comment) = text.get(from..item.start).and_then(|gap| gap.find('#')) {
                 let message = "this comment would be lost with the frames around it";
                 let help = Some("move it above `frames`");
-                return Err(self.source.error_at(from + comment..to, message, help));
+                return Err(self.source.error_at(from + comment..item.start, message, help));
             }
             from = item.end.max(from);
         }
@@ -292,12 +334,13 @@ impl Editor<'_> {
 
 /// `[a, b, c]`, on several lines if it would be too long for one. It begins in
 /// `column`; further lines are indented by `indent`.
-fn flow(frames: &[String], column: usize, indent: usize, newline: &str) -> String {
+fn flow(frames: &Frames, column: usize, indent: usize, newline: &str) -> String {
     let mut out = String::from("[");
     let mut width = column + 1;
-    for (index, name) in frames.iter().enumerate() {
-        let last = index + 1 == frames.len();
-        let name = scalar(name) + if last { "]" } else { "," };
+    let written = frames.written();
+    for (index, name) in written.iter().enumerate() {
+        let last = index + 1 == written.len();
+        let name = counted_scalar(name) + if last { "]" } else { "," };
         let length = name.chars().count();
         if index > 0 && width + 1 + length > WIDTH {
             out += newline;
@@ -311,6 +354,14 @@ fn flow(frames: &[String], column: usize, indent: usize, newline: &str) -> Strin
         width += length;
     }
     out
+}
+
+/// A name, with or without a number of frames, as YAML.
+fn counted_scalar(text: &str) -> String {
+    match text.rsplit_once(" x ") {
+        Some((name, _)) if scalar(name) == name => text.to_owned(),
+        _ => scalar(text),
+    }
 }
 
 /// A name as YAML: as it is, or in quotes if it could be read as anything else.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use sframe_machine::Options;
 
-use super::{Exception, Selector, Spec, Targets, Verdict};
+use super::{Ability, Exception, Frames, Selector, Spec, Targets, Verdict};
 use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
@@ -61,14 +61,14 @@ struct Check<'a> {
 
 impl Check<'_> {
     /// A mistake in the value at a path.
-    fn wrong(&mut self, path: &[&str], message: impl Into<String>, help: &str) {
+    fn wrong<S: AsRef<str>>(&mut self, path: &[S], message: impl Into<String>, help: &str) {
         if self.errors.len() < MAX_ERRORS {
             self.wrong_at(self.source.span(path), message, help);
         }
     }
 
     /// A mistake that is best shown at a key.
-    fn wrong_key(&mut self, path: &[&str], message: impl Into<String>, help: &str) {
+    fn wrong_key<S: AsRef<str>>(&mut self, path: &[S], message: impl Into<String>, help: &str) {
         if self.errors.len() < MAX_ERRORS {
             self.wrong_at(self.source.key_span(path), message, help);
         }
@@ -141,25 +141,16 @@ impl Check<'_> {
             (&stop.at, stop.hit, stop.selector.as_ref().map(Selector::normalised))
         };
         for (index, stop) in stops.iter().enumerate() {
-            let at = index.to_string();
             if let Some(selector) = &stop.selector {
-                self.selector(&["stops", &at, "where"], selector);
+                self.selector(&stop.path_of("where"), selector);
             }
-            if let Some(frames) = &stop.frames {
-                if frames.is_empty() {
-                    let message = "no stack is without frames";
-                    self.wrong(&["stops", &at, "frames"], message, "leave the key out, or bless");
-                }
-                for (frame, name) in frames.iter().enumerate() {
-                    if name.trim().is_empty() {
-                        let path = ["stops", &at, "frames", &frame.to_string()];
-                        self.wrong(&path, "this name is empty", "name the function");
-                    }
-                }
+            if stop.frames.as_ref().is_some_and(Frames::is_empty) {
+                let message = "no stack is without frames";
+                self.wrong(&stop.path_of("frames"), message, "leave the key out, or bless");
             }
             if (0..index).any(|earlier| identity(earlier) == identity(index)) {
                 let help = "another arrival is another `hit`";
-                self.wrong(&["stops", &at, "at"], "an earlier stop is the same", help);
+                self.wrong(&stop.path_of("at"), "an earlier stop is the same", help);
             }
         }
     }
@@ -350,10 +341,11 @@ impl Check<'_> {
     }
 
     /// A selector must name something, and nothing that the spec excludes.
-    fn selector(&mut self, path: &[&str], selector: &Selector) {
+    fn selector<S: AsRef<str>>(&mut self, path: &[S], selector: &Selector) {
         let spec = self.spec;
+        let path: &[&str] = &path.iter().map(AsRef::as_ref).collect::<Vec<_>>();
         if selector.is_empty() {
-            let help = "give `toolchain`, `abi`, `variant` or `sframe_version`";
+            let help = "give `abi`, `variant`, `sframe_version`, or who made the build";
             self.wrong_key(path, "this selects nothing in particular", help);
         }
         let names = |name: &String| name.trim().is_empty().then(|| "this name is empty".to_owned());
@@ -369,6 +361,19 @@ impl Check<'_> {
         self.values(path, "variant", selector.variant.as_ref(), names);
         self.values(path, "sframe_version", selector.sframe_version.as_ref(), |version| {
             Version::from_number(*version).is_none().then(|| format!("there is no SFrame version {version}"))
+        });
+        self.values(path, "compiler", selector.compiler.as_ref(), |_| None);
+        self.values(path, "assembler", selector.assembler.as_ref(), |_| None);
+        self.values(path, "linker", selector.linker.as_ref(), |_| None);
+        self.values(path, "can", selector.can.as_ref(), |ability| {
+            let version = selector.sframe_version.as_ref()?;
+            let lacks =
+                |number: &u8| Version::from_number(*number).is_some_and(|v| !ability.is_expressible_in(v));
+            version.iter().all(lacks).then(|| format!("no such version can express `{ability}`"))
+        });
+        self.values(path, "cannot", selector.cannot.as_ref(), |ability: &Ability| {
+            let is_both = selector.can.iter().flatten().any(|can| can == ability);
+            is_both.then(|| format!("`{ability}` is in `can` too"))
         });
     }
 

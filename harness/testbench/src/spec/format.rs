@@ -9,12 +9,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use sframe_engine::{Abi, Version};
+use sframe_engine::Abi;
 
 use super::de::{list, present};
+use super::stop::{Entry, stops};
 use super::{
-    Blame, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector, Trace,
-    Verdict,
+    Ability, Blame, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector,
+    Stop, Trace, Verdict,
 };
 
 /// A spec of the SFrame test bench: what must be true of one program.
@@ -49,7 +50,8 @@ pub struct Spec {
     #[schemars(with = "u64", range(min = 65_536, max = 1_073_741_824))]
     pub stack_size: Option<u64>,
     /// Where to stop and compare the whole stack with an expected one.
-    #[serde(default, deserialize_with = "list")]
+    #[serde(default, deserialize_with = "stops")]
+    #[schemars(with = "Vec<Entry>")]
     pub stops: Vec<Stop>,
     /// What the comparison at every executed instruction must have seen, so
     /// that it does not pass by seeing nothing: one mapping, or a list of them
@@ -67,8 +69,8 @@ pub struct Spec {
     #[serde(default, deserialize_with = "list")]
     pub unreached: Vec<Exception>,
     /// How backtraces end. Without an entry for a build: at an entry function
-    /// that is marked as outermost in version 3 (`outermost`), and that is not
-    /// in versions 1 and 2 (`unmarked`).
+    /// that is marked as outermost (`outermost`) or, where the producer can't
+    /// mark it, that is not (`unmarked`).
     #[serde(default, deserialize_with = "list")]
     pub ends: Vec<Ends>,
     /// Signals that are delivered to the program, each in a run of its own.
@@ -93,33 +95,6 @@ pub enum Targets {
     All,
     /// These.
     Only(Vec<Abi>),
-}
-
-/// A PC and an arrival there at which stacks are compared.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a stop, which is a mapping with `at`")]
-pub struct Stop {
-    /// The place: `symbol`, `symbol+0x1c` or `file.c:42`. The stacks are
-    /// compared before the instruction there executes.
-    pub at: Location,
-    /// Which arrival at the place is meant, counted from 1.
-    #[serde(default = "one")]
-    pub hit: NonZeroU32,
-    /// The builds that the stop is for. Without this key: all.
-    #[serde(default, rename = "where", deserialize_with = "present")]
-    #[schemars(with = "Selector")]
-    pub selector: Option<Selector>,
-    /// The functions on the stack, from the topmost to the outermost frame.
-    /// Without this key, only the call stack and the backtrace are compared
-    /// with one another.
-    #[serde(default, deserialize_with = "present")]
-    #[schemars(with = "Vec<String>", length(min = 1))]
-    pub frames: Option<Vec<String>>,
-    /// How the backtrace must end. Without this key: `outermost` or, where the
-    /// section cannot mark the outermost frame, `unmarked`.
-    #[serde(default, deserialize_with = "present")]
-    #[schemars(with = "End")]
-    pub end: Option<End>,
 }
 
 /// What a sweep must have seen at least.
@@ -319,7 +294,10 @@ impl Spec {
     /// skipped is among them: it is counted.
     pub fn applies_to(&self, build: &BuildFacts<'_>) -> bool {
         self.targets.contains(build.abi)
-            && self.toolchains.as_ref().is_none_or(|names| names.iter().any(|name| name == build.toolchain))
+            && self
+                .toolchains
+                .as_ref()
+                .is_none_or(|names| names.iter().any(|name| Some(name) == build.producer.toolchain.as_ref()))
     }
 
     /// The floors of the sweep of a build: the first that are about it.
@@ -349,10 +327,8 @@ impl Spec {
     pub fn ends_for(&self, build: &BuildFacts<'_>) -> &[End] {
         match self.ends.iter().find(|entry| selected(entry.selector.as_ref(), build)) {
             Some(entry) => &entry.ends,
-            None => match Version::from_number(build.sframe_version) {
-                Some(version) if !version.marks_outermost_functions() => &[End::Unmarked],
-                Some(_) | None => &[End::Outermost],
-            },
+            None if build.producer.can.contains(&Ability::Outermost) => &[End::Outermost],
+            None => &[End::Unmarked],
         }
     }
 

@@ -9,6 +9,8 @@
 //! | `format.rs` | the keys of a spec file |
 //! | `abi.rs`, `blame.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
 //! | `location.rs`, `pattern.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
+//! | `stop.rs`, `frames.rs` | stops, of which several can share keys |
+//! | `producer.rs`, `tool.rs` | who made a build |
 //! | `selector.rs` | which builds an entry is about |
 //! | `check.rs` | what the types cannot express: errors that point at the line |
 //! | `load.rs` | from files to checked specs |
@@ -23,32 +25,40 @@ mod de;
 mod end;
 mod feature;
 mod format;
+mod frames;
 mod load;
 mod location;
 pub(crate) mod named;
 mod one_or_many;
 mod pattern;
 mod percent;
+mod producer;
 mod row;
 pub mod schema;
 mod selector;
+mod stop;
 #[cfg(test)]
 mod tests;
+mod tool;
 mod trace;
 mod verdict;
 
 pub use abi::parse_abi;
 pub use end::End;
 pub use feature::Feature;
-pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Stop, Sweep, Targets};
+pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
+pub use frames::Frames;
 pub use load::load_dir;
 pub use location::{InvalidLocation, Location};
 pub use named::UnknownName;
 pub use one_or_many::OneOrMany;
 pub use pattern::{InvalidPattern, NamePattern};
 pub use percent::{InvalidPercent, Percent};
+pub use producer::{Ability, Producer};
 pub use row::{InvalidRow, RowOffset};
 pub use selector::{BuildFacts, Selector};
 pub use sframe_inspect::Blame;
+pub use stop::Stop;
+pub use tool::{Assembler, Compiler, InvalidTool, Linker, Tool, ToolName, ToolRange, ToolVersion};
 pub use trace::Trace;
 pub use verdict::Verdict;

@@ -70,8 +70,12 @@ skip:
     reason: The compiler refuses this program.
 ";
 
-fn facts(toolchain: &'static str, abi: Abi, variant: &'static str) -> BuildFacts<'static> {
-    BuildFacts { toolchain, abi, variant, sframe_version: 3 }
+fn producer(toolchain: &str) -> Producer {
+    Producer { toolchain: Some(toolchain.to_owned()), ..Producer::default() }
+}
+
+fn facts<'a>(producer: &'a Producer, abi: Abi, variant: &'a str) -> BuildFacts<'a> {
+    BuildFacts { producer, abi, variant, sframe_version: 3 }
 }
 
 #[test]
@@ -101,12 +105,13 @@ fn what_is_left_out_has_its_default() {
 #[test]
 fn entries_are_chosen_by_build() {
     let spec = read(FULL).unwrap();
-    let build = facts("gnu-2.40", Abi::S390x, "O0");
+    let (first, last) = (producer("gnu-2.40"), producer("gnu-2.47"));
+    let build = facts(&first, Abi::S390x, "O0");
     assert!(spec.applies_to(&build));
-    assert!(!spec.applies_to(&facts("gnu-2.40", Abi::Aarch64, "O0")));
-    assert!(!spec.applies_to(&facts("gnu-2.41", Abi::S390x, "O0")));
+    assert!(!spec.applies_to(&facts(&first, Abi::Aarch64, "O0")));
+    assert!(!spec.applies_to(&facts(&producer("gnu-2.41"), Abi::S390x, "O0")));
     assert_eq!(spec.sweep_for(&build).unwrap().min_depth.get(), 5);
-    let other = facts("gnu-2.47", Abi::Amd64, "O2");
+    let other = facts(&last, Abi::Amd64, "O2");
     assert_eq!(spec.sweep_for(&other).unwrap().min_instructions, 400);
     assert_eq!(spec.known_for(&build).count(), 1);
     assert_eq!(spec.known_for(&other).count(), 0);
@@ -114,7 +119,7 @@ fn entries_are_chosen_by_build() {
     let stops: Vec<usize> = spec.stops_for(&old).map(|(index, _)| index).collect();
     assert_eq!(stops, [1]);
     assert!(spec.skip_for(&other).is_none());
-    assert!(spec.skip_for(&facts("gnu-2.47", Abi::Amd64, "fancy")).is_some());
+    assert!(spec.skip_for(&facts(&last, Abi::Amd64, "fancy")).is_some());
 }
 
 #[test]
@@ -299,6 +304,56 @@ fn the_same_stop_twice_is_refused() {
                  - {at: f+0x4, where: {abi: [s390x, amd64]}, hit: 1}\n";
     assert_refused(twice, (5, 8), "an earlier stop is the same");
     assert!(body("stops: [{at: f}, {at: f, hit: 2}, {at: f, where: {abi: amd64}}]").is_ok());
+}
+
+#[test]
+fn stops_that_share_keys_are_those_written_one_by_one() {
+    let shared = "stops:\n- at: main\n- hit: 2\n  frames: [f x 3, main]\n  each:\n  - {at: f}\n  \
+                  - at: g\n    where: {abi: amd64}\n    end: no-fde\n- {at: last}\n";
+    let alone = "stops:\n- at: main\n- {at: f, hit: 2, frames: [f, f, f, main]}\n\
+                 - {at: g, hit: 2, frames: [f, f, f, main], where: {abi: amd64}, end: no-fde}\n- {at: last}\n";
+    let plain = |text: &str| -> Vec<_> {
+        let stops = body(text).expect("a spec").stops.into_iter();
+        stops.map(|stop| (stop.at, stop.hit, stop.selector, stop.frames, stop.end)).collect()
+    };
+    assert_eq!(plain(shared), plain(alone));
+}
+
+#[test]
+fn a_mistake_in_a_stop_that_shares_keys_is_shown_where_it_is_written() {
+    let each = |own: &str| format!("stops:\n- hit: 2\n  where: {{abi: amd64}}\n  each:\n{own}");
+    for (own, position, message) in [
+        ("  - at: f\n  - at: g\n    hit: 3\n", (4, 3), "`hit` is given for all of `each`, and again in one"),
+        ("  - at: f\n  - frames: [main]\n", (4, 3), "missing"),
+        ("  - at: f\n", (4, 3), "`each` is for two stops or more"),
+        ("  - at: f\n  - {}\n", (4, 3), "missing"),
+        ("  - at: f\n  - at: f\n", (8, 9), "an earlier stop is the same"),
+        ("  - at: f\n  - at: g\n    frames: []\n", (9, 13), "no stack is without frames"),
+        ("  - at: f\n  - at: g\n    hits: 2\n", (9, 5), "unknown key `hits`"),
+    ] {
+        assert_refused(&each(own), position, message);
+    }
+    let nothing = "stops:\n- at: f\n  each:\n  - {}\n  - hit: 2\n";
+    assert_refused(nothing, (4, 3), "an entry of `each` has nothing of its own");
+    let shared = "stops:\n- where: {abi: amd64, variant: ''}\n  each:\n  - at: f\n  - at: g\n";
+    assert_refused(shared, (4, 32), "this name is empty");
+}
+
+#[test]
+fn a_selector_that_can_never_apply_is_refused() {
+    let stop = |selector: &str| format!("stops: [{{at: main, where: {selector}}}]\n");
+    for (selector, position, message) in [
+        ("{compiler: gc}", (3, 38), "unknown compiler `gc`; did you mean `gcc`?"),
+        ("{compiler: gcc > 14}", (3, 38), "`gcc > 14` is no range of versions"),
+        ("{linker: ld >= 2.47 < 2.47}", (3, 36), "the first number must be below the second"),
+        ("{assembler: []}", (3, 39), "the list is empty"),
+        ("{can: flexible}", (3, 33), "unknown name `flexible`"),
+        ("{can: flex, sframe_version: [1, 2]}", (3, 33), "no such version can express `flex`"),
+        ("{can: flex, cannot: [outermost, flex]}", (3, 59), "`flex` is in `can` too"),
+        ("{derived: maybe}", (3, 37), "invalid type"),
+    ] {
+        assert_refused(&stop(selector), position, message);
+    }
 }
 
 fn known(entry: &str) -> String {

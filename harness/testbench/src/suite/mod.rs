@@ -10,7 +10,7 @@ pub mod workers;
 pub use filter::Filter;
 pub use plan::{Isolation, Plan};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -20,8 +20,8 @@ use sframe_machine::Options;
 use sha2::{Digest as _, Sha256};
 
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
-use crate::corpus::Manifest;
-use crate::spec::{Selector, Spec, load_dir};
+use crate::corpus::{Build, Manifest};
+use crate::spec::{Producer, Selector, Spec, load_dir};
 use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
 use guard::run_guarded;
@@ -34,6 +34,8 @@ use workers::Workers;
 pub struct Suite {
     corpus: PathBuf,
     manifest: Manifest,
+    /// Who made the builds, by the names of toolchains.
+    producers: BTreeMap<String, Producer>,
     specs: Vec<(Spec, Source)>,
 }
 
@@ -65,12 +67,13 @@ impl Suite {
     /// Opens specs and corpus.
     ///
     /// # Errors
-    /// The manifest or a spec can't be read, or a spec names a program of
-    /// which there is no build.
+    /// The manifest, the definition of a toolchain or a spec can't be read, or a
+    /// spec names a program of which there is no build.
     pub fn open(corpus: &Path, specs: &Path) -> Result<Self, SuiteError> {
         let manifest = Manifest::load(corpus)?;
+        let producers = manifest.producers(corpus)?;
         let specs = load_dir(specs).map_err(SuiteError::Specs)?;
-        let suite = Self { corpus: corpus.to_owned(), manifest, specs };
+        let suite = Self { corpus: corpus.to_owned(), manifest, producers, specs };
         let idle: Vec<_> = suite.specs.iter().flat_map(|(spec, source)| suite.idle(spec, source)).collect();
         if idle.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(idle)) }
     }
@@ -87,8 +90,7 @@ impl Suite {
             return vec![source.error_at(source.span(&["program"]), message, help)];
         }
         let sweeps = spec.sweep.iter().flatten().map(|sweep| sweep.selector.as_ref());
-        let lists: [(&str, Vec<Option<&Selector>>); 8] = [
-            ("stops", spec.stops.iter().map(|stop| stop.selector.as_ref()).collect()),
+        let lists: [(&str, Vec<Option<&Selector>>); 7] = [
             ("sweep", sweeps.collect()),
             ("uncovered", spec.uncovered.iter().map(|entry| entry.selector.as_ref()).collect()),
             ("unreached", spec.unreached.iter().map(|entry| entry.selector.as_ref()).collect()),
@@ -98,21 +100,25 @@ impl Suite {
             ("skip", spec.skip.iter().map(|skip| Some(&skip.selector)).collect()),
         ];
         let mut errors = idle_clauses(spec, source, &cases);
+        let selects = |selector: &Selector| cases.iter().any(|case| selector.matches(&case.facts()));
+        let mut idle = |span| {
+            let message = format!("the corpus has no build of `{}` that this selects", spec.program);
+            errors.push(source.error_at(span, message, None::<&str>));
+        };
+        for stop in spec.stops.iter().filter(|stop| !stop.selector.as_ref().is_none_or(selects)) {
+            idle(source.span(&stop.path_of("where")));
+        }
         for (key, selectors) in lists {
             for (index, selector) in selectors.into_iter().enumerate() {
-                let selects = |selector: &Selector| cases.iter().any(|case| selector.matches(&case.facts()));
                 if selector.is_none_or(selects) {
                     continue;
                 }
                 // A sweep may be one mapping, which has no positions.
-                let index = index.to_string();
-                let span = if source.has(&[key, "where"]) {
-                    source.span(&[key, "where"])
+                if source.has(&[key, "where"]) {
+                    idle(source.span(&[key, "where"]));
                 } else {
-                    source.span(&[key, &index, "where"])
-                };
-                let message = format!("the corpus has no build of `{}` that this selects", spec.program);
-                errors.push(source.error_at(span, message, None::<&str>));
+                    idle(source.span(&[key, &index.to_string(), "where"]));
+                }
             }
         }
         errors
@@ -127,11 +133,12 @@ impl Suite {
         Ok(self.manifest.check_files(&self.corpus)?)
     }
 
-    /// SHA-256 of all that the manifest says, in hexadecimal.
+    /// SHA-256 of all that the manifest says, and of who made the builds, in
+    /// hexadecimal.
     #[must_use]
     pub fn corpus_digest(&self) -> String {
-        // Builds are plain text and numbers: they can always be written.
-        let builds = serde_json::to_vec(&self.manifest.builds).unwrap_or_default();
+        // Both are plain text and numbers: they can always be written.
+        let builds = serde_json::to_vec(&(&self.manifest.builds, &self.producers)).unwrap_or_default();
         format!("{:x}", Sha256::digest(builds))
     }
 
@@ -166,15 +173,27 @@ impl Suite {
         &self.corpus
     }
 
+    /// Who made the builds of a toolchain that the manifest has.
+    #[must_use]
+    pub fn producer(&self, toolchain: &str) -> Option<&Producer> {
+        self.producers.get(toolchain)
+    }
+
     fn cases_of<'s>(&'s self, spec: &'s Spec, source: &'s Source) -> Vec<Case<'s>> {
-        let mut cases = Vec::new();
-        for build in self.manifest.builds.iter().filter(|build| build.program == spec.program) {
-            let case = Case { spec, source, build };
-            if spec.applies_to(&case.facts()) {
-                cases.push(case);
-            }
-        }
-        cases
+        let builds = self.manifest.builds.iter().filter(|build| build.program == spec.program);
+        let cases = builds.filter_map(|build| self.case(spec, source, build));
+        cases.filter(|case| spec.applies_to(&case.facts())).collect()
+    }
+
+    /// A spec on a build of the manifest, whether it applies to it or not.
+    pub(crate) fn case<'s>(
+        &'s self,
+        spec: &'s Spec,
+        source: &'s Source,
+        build: &'s Build,
+    ) -> Option<Case<'s>> {
+        let producer = self.producer(&build.toolchain)?;
+        Some(Case { spec, source, build, producer })
     }
 
     /// The cases that a filter lets through, by spec and build.

@@ -6,7 +6,6 @@ use sframe_machine::Options;
 
 use super::journal::Journal;
 use crate::case::UnderTest;
-use crate::case::stand_in::StandIn;
 
 /// How cases are run.
 #[derive(Clone)]
@@ -22,8 +21,9 @@ pub struct Plan<'p> {
     pub journal: Option<&'p Journal>,
     /// Cases are run in processes of their own.
     pub isolation: Option<Isolation>,
-    /// How these processes fit specs, where the cases' have been fitted.
-    pub stand_in: Option<StandIn>,
+    /// Whether specs are fitted to builds that they were not written for: the
+    /// cases' have been, and those processes do the same.
+    pub is_fitted: bool,
 }
 
 /// How workers are started, and what they may use.
@@ -42,6 +42,6 @@ impl<'p> Plan<'p> {
     /// In this process, and nothing is kept.
     #[must_use]
     pub const fn new(options: Options, unwinder: UnderTest<'p>) -> Self {
-        Self { options, unwinder, is_listed: false, journal: None, isolation: None, stand_in: None }
+        Self { options, unwinder, is_listed: false, journal: None, isolation: None, is_fitted: false }
     }
 }

@@ -17,12 +17,11 @@ use super::guard::run_guarded;
 use super::journal::LONGEST_LINE;
 use super::plan::{Isolation, Plan};
 use crate::address_space;
-use crate::case::stand_in::StandIn;
-use crate::case::{BrokenReason, Case, CaseResult, NoWorker, UnderTest};
+use crate::case::{BrokenReason, Case, CaseResult, NoWorker, UnderTest, stand_in};
 use crate::corpus::Build;
 use crate::external::External;
 use crate::external::process::{Fault, Process};
-use crate::spec::{Spec, Verdict};
+use crate::spec::{BuildFacts, Producer, Spec, Verdict};
 use crate::target::Target;
 use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
@@ -37,7 +36,7 @@ struct Setup {
     stack_size: u64,
     unwinder: Option<External>,
     is_listed: bool,
-    stand_in: Option<StandIn>,
+    is_fitted: bool,
     memory: u64,
 }
 
@@ -47,6 +46,7 @@ struct Question {
     spec: PathBuf,
     text: String,
     build: Build,
+    producer: Producer,
 }
 
 /// Why a worker can't work.
@@ -85,7 +85,7 @@ impl<'w> Workers<'w> {
             stack_size,
             unwinder,
             is_listed: plan.is_listed,
-            stand_in: plan.stand_in.clone(),
+            is_fitted: plan.is_fitted,
             memory: isolation.memory,
         };
         Self { isolation, setup, idle: Mutex::default() }
@@ -134,9 +134,13 @@ impl<'w> Workers<'w> {
 }
 
 fn ask(process: &mut Process, case: &Case<'_>) -> Result<CaseResult, Fault> {
-    let Case { source, build, .. } = case;
-    let question =
-        Question { spec: source.path().to_owned(), text: source.text().to_owned(), build: (*build).clone() };
+    let Case { source, build, producer, .. } = case;
+    let question = Question {
+        spec: source.path().to_owned(),
+        text: source.text().to_owned(),
+        build: (*build).clone(),
+        producer: (*producer).clone(),
+    };
     process.send(&question)?;
     let deadline = process.deadline();
     process.receive(deadline)
@@ -163,16 +167,18 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
     let unwinder = setup.unwinder.as_ref().map_or(UnderTest::Rust(make_unwinder), UnderTest::External);
     let mut stdout = std::io::stdout().lock();
     for line in lines {
-        let Question { spec, text, build } = serde_json::from_str(&line?)?;
+        let Question { spec, text, build, producer } = serde_json::from_str(&line?)?;
         let source = Source::new(&spec, &text);
         let mut spec = Spec::from_source(&source)?;
-        if let Some(stand_in) = &setup.stand_in {
+        if setup.is_fitted {
             let files = build.files(&setup.corpus).ok();
             let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
-            // The other process has found that it applies.
-            stand_in.fit(&mut spec, &build, target.as_ref());
+            let Build { abi, variant, sframe_version, .. } = &build;
+            let facts =
+                BuildFacts { producer: &producer, abi: *abi, variant, sframe_version: *sframe_version };
+            stand_in::fit(&mut spec, &facts, target.as_ref());
         }
-        let case = Case { spec: &spec, source: &source, build: &build };
+        let case = Case { spec: &spec, source: &source, build: &build, producer: &producer };
         let result = run_guarded(&case, &setup.corpus, &options, unwinder, setup.is_listed);
         let mut answer = serde_json::to_vec(&result)?;
         answer.push(b'\n');

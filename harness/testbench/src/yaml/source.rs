@@ -77,18 +77,18 @@ impl Source {
     /// its first line from where it begins. Where there is no such value, it is
     /// the range of the nearest enclosing one that there is, at worst the
     /// beginning of the file.
-    pub fn span(&self, path: &[&str]) -> Range<usize> {
+    pub fn span<S: AsRef<str>>(&self, path: &[S]) -> Range<usize> {
         self.locate(path, Aim::Value)
     }
 
     /// As [`Source::span`], but the range of the key which the path ends with.
-    pub fn key_span(&self, path: &[&str]) -> Range<usize> {
+    pub fn key_span<S: AsRef<str>>(&self, path: &[S]) -> Range<usize> {
         self.locate(path, Aim::Key)
     }
 
     /// Whether there is a value at exactly this path.
-    pub fn has(&self, path: &[&str]) -> bool {
-        locate::locate(self.body(), path, Aim::Value).is_some()
+    pub fn has<S: AsRef<str>>(&self, path: &[S]) -> bool {
+        locate::locate(self.body(), &borrowed(path), Aim::Value).is_some()
     }
 
     /// An error at a byte range of the text, for checks that run after parsing.
@@ -106,9 +106,9 @@ impl Source {
         Error::at(&self.path, text, span, message.into(), help.map(Into::into))
     }
 
-    fn locate(&self, path: &[&str], aim: Aim) -> Range<usize> {
+    fn locate<S: AsRef<str>>(&self, path: &[S], aim: Aim) -> Range<usize> {
         let bom = self.bom();
-        let found = locate::locate_nearest(self.body(), path, aim);
+        let found = locate::locate_nearest(self.body(), &borrowed(path), aim);
         found.start + bom..found.end + bom
     }
 
@@ -121,4 +121,8 @@ impl Source {
     pub(super) fn bom(&self) -> usize {
         self.text.len() - self.body().len()
     }
+}
+
+fn borrowed<S: AsRef<str>>(path: &[S]) -> Vec<&str> {
+    path.iter().map(AsRef::as_ref).collect()
 }

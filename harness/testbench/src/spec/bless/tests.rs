@@ -106,6 +106,45 @@ fn several_stops_are_edited_at_once() {
 }
 
 #[test]
+fn frames_of_one_function_in_a_row_are_written_once() {
+    assert_eq!(
+        bless("  - at: a\n    frames: [x]", 0, &["f", "f", "f", "g h", "g h", "g h", "m", "m"]),
+        "  - at: a\n    frames: [f x 3, 'g h x 3', m, m]"
+    );
+    let stops = "  - at: a\n    frames: [f, f, f x 2]";
+    assert_eq!(bless(stops, 0, &["f", "f", "f", "f"]), stops);
+    assert_eq!(bless("  - at: a\n    frames: [f x 2, g]", 0, &["f", "g"]), "  - at: a\n    frames: [f, g]");
+}
+
+#[test]
+fn frames_that_stops_share_are_edited_together_or_not_at_all() {
+    let stops = "  - at: a\n    frames: [x]\n    each:\n      - hit: 1\n      - hit: 2";
+    let both = [(0, names(&["a"])), (1, names(&["a"]))];
+    let blessed = set_frames(&source(stops), &both).expect("an edit");
+    assert!(blessed.contains(&stops.replace("[x]", "[a]")), "{blessed}");
+    for edits in [&both[..1], &[(0, names(&["a"])), (1, names(&["b"]))]] {
+        let error = set_frames(&source(stops), edits).expect_err("must be refused");
+        assert!(error.message().contains("without changing something else"), "{error}");
+    }
+}
+
+#[test]
+fn frames_are_added_to_what_a_stop_has_of_its_own() {
+    let stops = "  - at: a\n    each:\n      - hit: 1\n      - {where: {abi: amd64}, hit: 2}";
+    let edits = [(0, names(&["a"])), (1, names(&["b", "main"]))];
+    let blessed = set_frames(&source(stops), &edits).expect("an edit");
+    let expected = "  - at: a\n    each:\n      - frames: [a]\n        hit: 1\n      \
+                    - {frames: [b, main], where: {abi: amd64}, hit: 2}";
+    assert!(blessed.contains(expected), "{blessed}");
+    let edits = [(0, names(&["c"])), (1, names(&["d"]))];
+    let again = set_frames(&Source::new(Path::new("p.yaml"), &blessed), &edits).expect("an edit");
+    assert_eq!(
+        again,
+        blessed.replace("[a]", "[c]").replace("[b, main]", "[d]").replace("args: [c]", "args: [a]")
+    );
+}
+
+#[test]
 fn frames_as_given_are_not_touched() {
     let stops = "  - at: a\n    frames: [ a ,  # top\n      \"main\" ]";
     assert_eq!(bless(stops, 0, &["a", "main"]), stops);
@@ -131,7 +170,7 @@ fn names_that_yaml_could_misread_are_quoted() {
     for stops in ["  - at: a", "  - at: a\n    frames:\n      - x", "  - {at: a}"] {
         let blessed = set_frames(&source(stops), &[(0, names(&odd))]).unwrap();
         let spec = Spec::from_source(&Source::new(Path::new("p.yaml"), &blessed)).unwrap();
-        assert_eq!(spec.stops[0].frames, Some(names(&odd)));
+        assert_eq!(spec.stops[0].frames, Some(names(&odd).iter().collect()));
     }
     assert_eq!(scalar("memcpy.isra.0@plt"), "memcpy.isra.0@plt");
 }

@@ -1,0 +1,101 @@
+//! What toolchains say of themselves, by which specs select their builds.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use sframe_engine::Version;
+
+use super::{Error, Manifest, Toolchain};
+use crate::spec::{Ability, Assembler, Compiler, Linker, Producer, Tool};
+
+/// What a toolchain says of itself. Toolchains of the corpus must say all of it.
+/// Of others, what is not said is taken to be as with their reference.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Properties {
+    /// What compiles C, with its version.
+    pub compiler: Option<Tool<Compiler>>,
+    /// What writes the sections of objects.
+    pub assembler: Option<Tool<Assembler>>,
+    /// What joins them, and writes those of its own code.
+    pub linker: Option<Tool<Linker>>,
+    /// What its sections can express.
+    pub can: Option<Vec<Ability>>,
+}
+
+impl Properties {
+    /// What is wrong with them.
+    pub(super) fn mistake(&self, sframe_version: Option<u8>) -> Option<String> {
+        let can = self.can.as_deref().unwrap_or_default();
+        if let Some(twice) = can.iter().enumerate().find(|(index, ability)| can[..*index].contains(ability)) {
+            return Some(format!("`can` lists `{}` twice", twice.1));
+        }
+        let version = sframe_version.and_then(Version::from_number)?;
+        let lacking = can.iter().find(|ability| !ability.is_expressible_in(version))?;
+        Some(format!("`can` lists `{lacking}`, which SFrame version {version} can't express"))
+    }
+
+    /// The first key that a toolchain of the corpus lacks.
+    pub(super) fn missing(&self) -> Option<&'static str> {
+        let Self { compiler, assembler, linker, can } = self;
+        let keys = [
+            ("compiler", compiler.is_none()),
+            ("assembler", assembler.is_none()),
+            ("linker", linker.is_none()),
+            ("can", can.is_none()),
+        ];
+        keys.into_iter().find_map(|(key, is_missing)| is_missing.then_some(key))
+    }
+
+    /// A producer that has these properties, and the other one's where it says
+    /// nothing of its own.
+    #[must_use]
+    pub fn or_those_of(&self, reference: &Producer) -> Producer {
+        let Self { compiler, assembler, linker, can } = self.clone();
+        Producer {
+            toolchain: reference.toolchain.clone(),
+            is_derived: reference.is_derived,
+            compiler: compiler.or_else(|| reference.compiler.clone()),
+            assembler: assembler.or_else(|| reference.assembler.clone()),
+            linker: linker.or_else(|| reference.linker.clone()),
+            can: can.map_or_else(|| reference.can.clone(), |can| can.into_iter().collect()),
+        }
+    }
+}
+
+impl Toolchain {
+    /// Who makes the builds of a toolchain of the corpus.
+    fn producer(&self, corpus: &Path) -> Result<Producer, Error> {
+        let named = Producer { toolchain: Some(self.name.clone()), ..Producer::default() };
+        let Some(derive) = &self.derive else { return Ok(self.properties.or_those_of(&named)) };
+        let invalid = |message: String| Error::Invalid { path: Self::path_in(corpus, &self.name), message };
+        let from = Self::load_of_corpus(&Self::path_in(corpus, &derive.from))?;
+        if from.derive.is_some() {
+            return Err(invalid(format!("`{}`, which it is made of, does not compile", derive.from)));
+        }
+        // `load_of_corpus` has made sure that there is one.
+        let version = self.sframe_version.and_then(Version::from_number);
+        let version = version.ok_or_else(|| invalid("it needs `sframe_version`".to_owned()))?;
+        Ok(from.producer(corpus)?.derived(&self.name, version))
+    }
+}
+
+impl Manifest {
+    /// Who made the builds, by the names of toolchains.
+    ///
+    /// # Errors
+    ///
+    /// The definition of a toolchain that has a build is missing, or wrong.
+    pub fn producers(&self, corpus: &Path) -> Result<BTreeMap<String, Producer>, Error> {
+        let mut producers = BTreeMap::new();
+        for build in &self.builds {
+            if !producers.contains_key(&build.toolchain) {
+                let toolchain = Toolchain::load_of_corpus(&Toolchain::path_in(corpus, &build.toolchain))?;
+                producers.insert(build.toolchain.clone(), toolchain.producer(corpus)?);
+            }
+        }
+        Ok(producers)
+    }
+}
