@@ -1,6 +1,7 @@
 //! ELF files: what is read of them, and how a section is put into one.
 
 pub mod bounded;
+pub mod find_sframe;
 pub mod line_table;
 pub mod merge_faults;
 pub mod object_file;
