@@ -146,14 +146,18 @@ impl SframeRows {
         let row = |row: &FunctionRow<'_>| SframeRow { start: row.fre.start(), row: row.row };
         this.rows = found.rows.iter().map(row).collect();
         if let (PcType::Mask, Some(size)) = (fde.pc_type, fde.rep_size) {
-            let row =
-                |offset: u32| this.rows.iter().take_while(|row| row.start <= offset).count().checked_sub(1);
-            this.block = Some((0..u32::from(size)).map(row).collect());
+            let row = |offset: u8| {
+                let covers =
+                    |row: &&SframeRow| fde.row_covers(row.start, fde.start.wrapping_add(offset.into()));
+                this.rows.iter().take_while(covers).count().checked_sub(1)
+            };
+            this.block = Some((0..size).map(row).collect());
         }
         this
     }
 
-    /// As the engine's look-up does it. Addresses must come in their order.
+    /// The row by the engine's rule, without reading all rows again for each address,
+    /// and whichever of them are malformed. Addresses must come in their order.
     fn at(&mut self, pc: u64) -> Found {
         let mut offset = pc.wrapping_sub(self.fde.start);
         let found = match (&self.block, self.fde.pc_type) {
@@ -161,11 +165,10 @@ impl SframeRows {
                 offset = offset.checked_rem(block.len() as u64).unwrap_or(0);
                 usize::try_from(offset).ok().and_then(|offset| block.get(offset).copied().flatten())
             }
-            (None, PcType::Mask) => {
-                self.rows.iter().rposition(|row| pc & u64::from(row.start) >= u64::from(row.start))
-            }
+            (None, PcType::Mask) => self.rows.iter().rposition(|row| self.fde.row_covers(row.start, pc)),
             (None, PcType::Inc) => {
-                let covers = |row: Option<&SframeRow>| row.is_some_and(|row| u64::from(row.start) <= offset);
+                let fde = self.fde;
+                let covers = |row: Option<&SframeRow>| row.is_some_and(|row| fde.row_covers(row.start, pc));
                 while covers(self.rows.get(self.at + 1)) {
                     self.at += 1;
                 }
