@@ -1,6 +1,7 @@
 //! The commands, as any program offers them: arguments, output, exit statuses.
 
 mod convert;
+#[cfg(feature = "disassembly")]
 mod diff;
 mod dump;
 mod exit;
@@ -8,6 +9,7 @@ pub mod help;
 mod lint;
 
 pub use convert::Convert;
+#[cfg(feature = "disassembly")]
 pub use diff::Diff;
 pub use dump::Dump;
 pub use exit::{Failure, Status};

@@ -45,6 +45,7 @@ mod content;
 mod json;
 mod text;
 
+#[cfg(feature = "disassembly")]
 pub(crate) use content::FunctionRows;
 pub use content::{Dump, Faults, Function, FunctionRow};
 pub use json::{

@@ -211,6 +211,7 @@ impl<'a> ObjectFile<'a> {
 
     /// The names of the code sections of a relocatable file, with their addresses.
     /// Those of a linked file say nothing more than addresses do.
+    #[cfg(feature = "disassembly")]
     pub(crate) fn relocatable_code(&self) -> Vec<(Range<u64>, String)> {
         let endian = self.elf.endian();
         if self.elf.elf_header().e_type(endian) != ET_REL {
