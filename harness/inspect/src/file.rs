@@ -4,8 +4,14 @@ use std::io::Read as _;
 use std::path::Path;
 use std::{fs, io};
 
+use crate::source::Contents;
+
 /// The largest file that is read, in bytes.
 pub const MAX_BYTES: u64 = 4 << 30;
+
+/// What is smaller is read at once. Of such files, some tell a size that they have
+/// not got.
+const SMALL: u64 = 1 << 16;
 
 /// Reads a file of at most `limit` bytes. It must be a regular one: pipes and
 /// devices may never begin, or never end.
@@ -13,6 +19,35 @@ pub const MAX_BYTES: u64 = 4 << 30;
 /// # Errors
 /// There is no such file, it is something else, it is larger, or it can't be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let len = regular_len(path)?;
+    let mut bytes = Vec::new();
+    // It may grow while it is read, and some tell no size.
+    if len <= limit {
+        fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
+    }
+    if len > limit || bytes.len() as u64 > limit {
+        return Err(too_large(limit));
+    }
+    Ok(bytes)
+}
+
+/// The same for a file of which only parts are needed: these are read when they are.
+///
+/// # Errors
+/// As [`read`]. What can't be read later is in [`Contents::failure`].
+pub fn open(path: &Path, limit: u64) -> io::Result<Contents> {
+    let len = regular_len(path)?;
+    if len <= SMALL.min(limit) {
+        return read(path, limit).map(Contents::whole);
+    }
+    if len > limit {
+        return Err(too_large(limit));
+    }
+    Ok(Contents::in_parts(fs::File::open(path)?, len))
+}
+
+/// The length that a regular file tells.
+fn regular_len(path: &Path) -> io::Result<u64> {
     let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a directory"));
@@ -20,14 +55,10 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a regular file"));
     }
-    let mut bytes = Vec::new();
-    // It may grow while it is read, and some tell no size.
-    if metadata.len() <= limit {
-        fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
-    }
-    if metadata.len() > limit || bytes.len() as u64 > limit {
-        let message = format!("this is larger than {limit} bytes, too large to be read");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-    }
-    Ok(bytes)
+    Ok(metadata.len())
+}
+
+fn too_large(limit: u64) -> io::Error {
+    let message = format!("this is larger than {limit} bytes, too large to be read");
+    io::Error::new(io::ErrorKind::FileTooLarge, message)
 }

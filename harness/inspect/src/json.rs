@@ -1,5 +1,7 @@
 //! Documents in JSON, as they are written to files and printed.
 
+use std::io::{self, Write};
+
 use serde::Serialize;
 
 use crate::text::{Text, is_shown};
@@ -13,21 +15,62 @@ pub const SCHEMA: u32 = 1;
 /// # Errors
 /// It can't be written as JSON.
 pub fn pretty(document: &impl Serialize) -> serde_json::Result<Text> {
-    // What CI systems obey in their logs is in strings only, too.
-    let json = serde_json::to_string_pretty(document)?.replace("##", r"#\u0023");
-    // Outside of strings there is nothing of the kind.
-    let mut escaped = String::with_capacity(json.len() + 1);
-    for c in json.chars() {
-        if c == '\n' || is_shown(c) {
-            escaped.push(c);
-        } else {
-            let mut units = [0; 2];
-            let units = c.encode_utf16(&mut units);
-            escaped.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+    let mut json = Vec::new();
+    write_pretty(&mut json, document)?;
+    let json = String::from_utf8(json).map_err(io::Error::other).map_err(serde_json::Error::io)?;
+    Ok(Text::made_neutral(json))
+}
+
+/// The same as [`pretty`], written as it is made.
+///
+/// # Errors
+/// It can't be written as JSON, or not be written at all.
+pub fn write_pretty(out: &mut impl Write, document: &impl Serialize) -> serde_json::Result<()> {
+    serde_json::to_writer_pretty(Escaped { out, after_hash: false }, document)?;
+    out.write_all(b"\n").map_err(serde_json::Error::io)
+}
+
+/// Writes characters of JSON that are not to be seen as they are as escapes. They
+/// are in strings only.
+struct Escaped<'w, W> {
+    out: &'w mut W,
+    /// Whether the last character is a `#` that is written as it is.
+    after_hash: bool,
+}
+
+impl<W: Write> Escaped<'_, W> {
+    fn write_char(&mut self, c: char) -> io::Result<()> {
+        // CI systems obey what starts with two of them in their logs.
+        let is_second = c == '#' && self.after_hash;
+        self.after_hash = c == '#' && !is_second;
+        if !is_second && (c == '\n' || is_shown(c)) {
+            return self.out.write_all(c.encode_utf8(&mut [0; 4]).as_bytes());
         }
+        let mut units = [0; 2];
+        for unit in c.encode_utf16(&mut units) {
+            write!(self.out, "\\u{unit:04x}")?;
+        }
+        Ok(())
     }
-    escaped.push('\n');
-    Ok(Text::made_neutral(escaped))
+}
+
+impl<W: Write> Write for Escaped<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.iter().all(|byte| matches!(byte, b'\n' | b' '..=b'~') && *byte != b'#') {
+            self.out.write_all(bytes)?;
+            self.after_hash &= bytes.is_empty();
+            return Ok(bytes.len());
+        }
+        // Strings are handed over in whole characters.
+        for c in std::str::from_utf8(bytes).map_err(io::Error::other)?.chars() {
+            self.write_char(c)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// A document for a page, in which each text is shown as it is: what would not
@@ -79,6 +122,16 @@ mod tests {
         assert!(json.contains("\\u202e") && json.contains("\\udb40\\udc41") && json.contains('é'), "{json}");
         let back: Vec<String> = serde_json::from_str(&json).expect("JSON");
         assert_eq!(back, [HOSTILE]);
+    }
+
+    #[test]
+    fn of_two_hashes_the_second_is_an_escape() {
+        let hashes: Vec<String> = (0..6).map(|count| "#".repeat(count)).collect();
+        let json = pretty(&hashes).expect("JSON");
+        assert!(!json.contains("##"), "{json}");
+        let lines: Vec<&str> = json.lines().map(|line| line.trim_matches([' ', ',', '"'])).collect();
+        assert_eq!(lines[1..6], ["", "#", r"#\u0023", r"#\u0023#", r"#\u0023#\u0023"]);
+        assert_eq!(serde_json::from_str::<Vec<String>>(&json).expect("JSON"), hashes);
     }
 
     #[test]

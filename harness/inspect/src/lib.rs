@@ -33,6 +33,7 @@ pub mod json;
 pub mod lint;
 pub mod ranges;
 pub mod sarif;
+pub mod source;
 pub mod text;
 
 pub use address::{Address, FindingRow};

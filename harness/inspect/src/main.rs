@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use sframe_inspect::command::{Convert, Diff, Dump, Failure, Lint, Status, help, tell_line, usage};
+#[cfg(feature = "disassembly")]
+use sframe_inspect::command::Diff;
+use sframe_inspect::command::{Convert, Dump, Failure, Lint, Status, help, tell_line, usage};
 
 const PROGRAM: &str = "sframe-inspect";
 
@@ -24,6 +26,7 @@ enum Command {
     #[command(after_help = help::lint(PROGRAM))]
     Lint(Lint),
     /// Compare a section with .eh_frame or .debug_frame, at every instruction, without running anything.
+    #[cfg(feature = "disassembly")]
     #[command(after_help = help::diff(PROGRAM))]
     Diff(Diff),
     /// Write a section in another version, byte order or layout, or make one of .eh_frame.
@@ -46,6 +49,7 @@ fn execute() -> Result<Status, Failure> {
     match &arguments.command {
         Command::Dump(command) => command.execute(),
         Command::Lint(command) => command.execute(PROGRAM),
+        #[cfg(feature = "disassembly")]
         Command::Diff(command) => command.execute(),
         Command::Convert(command) => command.execute(),
     }

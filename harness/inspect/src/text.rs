@@ -130,6 +130,15 @@ impl Text {
     }
 }
 
+impl FromIterator<Text> for Text {
+    fn from_iter<T: IntoIterator<Item = Self>>(parts: T) -> Self {
+        parts.into_iter().fold(Self::default(), |mut text, part| {
+            text.append(&part);
+            text
+        })
+    }
+}
+
 impl Deref for Text {
     type Target = str;
 

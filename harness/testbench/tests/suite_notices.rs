@@ -365,7 +365,7 @@ fn check_files(files: &Files) -> Examination {
 /// image of any kind. Returns the function's address.
 fn patch_image(bytes: &mut [u8], function: &str) -> u64 {
     let (at, address) = {
-        let subject = ObjectFile::parse(bytes).expect("an ELF file");
+        let subject = ObjectFile::parse(&*bytes).expect("an ELF file");
         let sframe = subject.sframe.expect("a section");
         let section = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a section");
         let address = subject.symbols.addresses_of(function)[0];
@@ -446,7 +446,7 @@ fn an_image_without_a_section_is_code_without_fde() {
 fn a_section_that_reaches_outside_its_image_is_found() {
     let mut files = files("gnu-2.44/aarch64/crossing.O2-dynamic");
     let bytes = library(&mut files, "second.so");
-    let sframe = ObjectFile::parse(bytes).expect("an ELF file").sframe.expect("a section").data;
+    let sframe = ObjectFile::parse(&*bytes).expect("an ELF file").sframe.expect("a section").data;
     let section = sframe.as_ptr() as usize - bytes.as_ptr() as usize;
     // The size of the first function.
     bytes[section + 28 + 4..section + 28 + 8].copy_from_slice(&0x10_0000_u32.to_le_bytes());
@@ -462,7 +462,7 @@ fn a_section_that_reaches_outside_its_image_is_found() {
 fn an_unusable_section_of_a_library_is_told_by_its_name() {
     let mut files = files("gnu-2.44/aarch64/crossing.O2-dynamic");
     let bytes = library(&mut files, "second.so");
-    let sframe = ObjectFile::parse(bytes).expect("an ELF file").sframe.expect("a section").data;
+    let sframe = ObjectFile::parse(&*bytes).expect("an ELF file").sframe.expect("a section").data;
     let section = sframe.as_ptr() as usize - bytes.as_ptr() as usize;
     bytes[section + 2] = 9;
     let error = Target::open_files(&files).map(|_| ()).expect_err("version 9").to_string();

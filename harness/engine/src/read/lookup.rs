@@ -97,7 +97,7 @@ impl Section<'_> {
         let mut found = None;
         for (index, row) in (0..).zip(self.rows(fde)) {
             let row = row?;
-            if row_covers(fde, &row, address) {
+            if fde.row_covers(row.start, address) {
                 found = Some(Found { fde: *fde, row_index: Some(index), row });
             } else if !row_start_is_mask(fde) {
                 break;
@@ -113,18 +113,21 @@ fn row_start_is_mask(fde: &Fde) -> bool {
     fde.pc_type == PcType::Mask && fde.rep_size.is_none()
 }
 
-/// Returns whether a row's start is at or before an address (2.3.3.1). Of such rows the last
-/// one counts.
-fn row_covers(fde: &Fde, row: &Row, address: u64) -> bool {
-    let offset = address.wrapping_sub(fde.start);
-    let start = u64::from(row.start);
-    match (fde.pc_type, fde.rep_size) {
-        (PcType::Inc, _) => offset >= start,
-        (PcType::Mask, Some(rep_size)) => {
-            // Relative to the function, as real files mean it; the text says PC % rep_size.
-            offset.checked_rem(u64::from(rep_size)).is_some_and(|offset| offset >= start)
+impl Fde {
+    /// Whether the start of one of the function's rows is at or before an address
+    /// (2.3.3.1). Of such rows the last one counts.
+    #[must_use]
+    pub fn row_covers(&self, row_start: u32, address: u64) -> bool {
+        let offset = address.wrapping_sub(self.start);
+        let start = u64::from(row_start);
+        match (self.pc_type, self.rep_size) {
+            (PcType::Inc, _) => offset >= start,
+            (PcType::Mask, Some(rep_size)) => {
+                // Relative to the function, as real files mean it; the text says PC % rep_size.
+                offset.checked_rem(u64::from(rep_size)).is_some_and(|offset| offset >= start)
+            }
+            // Version 1 has no block size; the row's start itself is the mask (version 1, 1.3.2).
+            (PcType::Mask, None) => address & start >= start,
         }
-        // Version 1 has no block size; the row's start itself is the mask (version 1, 1.3.2).
-        (PcType::Mask, None) => address & start >= start,
     }
 }

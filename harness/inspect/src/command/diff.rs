@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use crate::diff::diff_file;
-use crate::file;
 use clap::Args;
 
 use super::exit::{Failure, Status};
-use super::{print, print_json, status};
+use super::{Subject, print, print_json, status};
 
 /// The arguments of `diff`.
 #[derive(Args, Debug)]
@@ -25,10 +24,8 @@ impl Diff {
     /// # Errors
     /// Something can't be used.
     pub fn execute(&self) -> Result<Status, Failure> {
-        let name = self.file.display().to_string();
-        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
-        let report = diff_file(&bytes, &name).map_err(|error| unusable(&error))?;
+        let file = Subject::open(&self.file)?;
+        let report = file.checked(diff_file(file.source(), &file.name))?;
         if self.json {
             print_json(&report)?;
         } else {

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use crate::dump::{self, Document};
 use crate::elf::sframe_section::Input;
-use crate::file;
 use clap::Args;
 
 use super::exit::{Failure, Status};
-use super::{print, print_json, tell_line};
+use super::{Subject, print_json, print_parts, tell_line};
 
 /// Errors of one section that are shown.
 const SHOWN_ERRORS: usize = 20;
@@ -41,28 +40,28 @@ impl Dump {
     /// # Errors
     /// Something can't be used.
     pub fn execute(&self) -> Result<Status, Failure> {
-        let name = self.file.display().to_string();
-        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
-        let input = Input::open(&bytes, self.address).map_err(|error| unusable(&error))?;
-        let content = dump::Dump::decode(&input.data, input.address).map_err(|error| unusable(&error))?;
+        let file = Subject::open(&self.file)?;
+        let name = &file.name;
+        let input = file.checked(Input::open(file.source(), self.address))?;
+        let content = file.checked(dump::Dump::decode(&input.data, input.address))?;
         if self.json {
-            print_json(&Document::new(&name, &input, &content))?;
+            print_json(&Document::new(name, &input, &content))?;
         } else {
-            print(&dump::text(&name, input.format, &content))?;
+            print_parts(dump::text(name, input.format, &content))?;
         }
-        for error in content.errors.iter().take(SHOWN_ERRORS) {
+        let faults = content.faults();
+        for error in faults.errors.iter().take(SHOWN_ERRORS) {
             tell_line(format_args!("error: {name}: .sframe: {error}"));
         }
-        if let Some(more) = content.errors.len().checked_sub(SHOWN_ERRORS).filter(|more| *more > 0) {
+        if let Some(more) = faults.errors.len().checked_sub(SHOWN_ERRORS).filter(|more| *more > 0) {
             tell_line(format_args!("error: {name}: .sframe: {more} more errors"));
         }
-        if content.too_many_rows {
+        if faults.too_many_rows {
             tell_line(format_args!(
                 "error: {name}: .sframe: functions share their rows so often that the rest is left out"
             ));
         }
-        let whole = content.errors.is_empty() && !content.too_many_rows;
+        let whole = faults.errors.is_empty() && !faults.too_many_rows;
         Ok(if whole { Status::AsExpected } else { Status::Finding })
     }
 }

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::file;
 use crate::lint::{lint_file, sarif};
 use clap::Args;
 
 use super::exit::{Failure, Status};
-use super::{json_text, print, print_json, write_file};
+use super::{Subject, json_text, print, print_json, write_file};
 
 /// The arguments of `lint`.
 #[derive(Args, Debug)]
@@ -28,10 +27,8 @@ impl Lint {
     /// # Errors
     /// Something can't be used.
     pub fn execute(&self, program: &str) -> Result<Status, Failure> {
-        let name = self.file.display().to_string();
-        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        let bytes = file::read(&self.file, file::MAX_BYTES).map_err(|error| unusable(&error))?;
-        let report = lint_file(&bytes, &name).map_err(|error| unusable(&error))?;
+        let file = Subject::open(&self.file)?;
+        let report = file.checked(lint_file(file.source(), &file.name))?;
         if let Some(path) = &self.sarif {
             write_file(path, &json_text(&sarif(&report, program))?)?;
         }

@@ -1,6 +1,7 @@
 //! The commands, as any program offers them: arguments, output, exit statuses.
 
 mod convert;
+#[cfg(feature = "disassembly")]
 mod diff;
 mod dump;
 mod exit;
@@ -8,15 +9,52 @@ pub mod help;
 mod lint;
 
 pub use convert::Convert;
+#[cfg(feature = "disassembly")]
 pub use diff::Diff;
 pub use dump::Dump;
 pub use exit::{Failure, Status};
 pub use lint::Lint;
 
+use std::borrow::Borrow;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
 use sframe_engine::Version;
 
-use crate::json;
+use crate::source::{Contents, Source};
 use crate::text::Text;
+use crate::{file, json};
+
+/// The file that a command is about.
+struct Subject {
+    name: String,
+    contents: Contents,
+}
+
+impl Subject {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        match file::open(path, file::MAX_BYTES) {
+            Ok(contents) => Ok(Self { name, contents }),
+            Err(error) => Err(Failure::unusable(format!("error: {name}: {error}"))),
+        }
+    }
+
+    fn source(&self) -> Source<'_> {
+        Source::from(&self.contents)
+    }
+
+    /// What is made of it, if all that this needs of the file can be read. What
+    /// can't be looks malformed, or as if it were not there.
+    fn checked<T>(&self, made: Result<T, impl std::fmt::Display>) -> Result<T, Failure> {
+        let name = &self.name;
+        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
+        match self.contents.failure() {
+            Some(failure) => Err(unusable(failure)),
+            None => made.map_err(|error| unusable(&error)),
+        }
+    }
+}
 
 /// Prints what clap has to say: help and the version to standard output, what
 /// is wrong with the arguments to standard error.
@@ -50,21 +88,35 @@ pub fn parse_version(text: &str) -> Result<Version, String> {
 /// # Errors
 /// It can't be written.
 pub fn print(text: &Text) -> Result<(), Failure> {
-    use std::io::Write as _;
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+    print_parts([text])
+}
+
+/// Writes parts of a text to standard output, each as soon as it is made.
+///
+/// # Errors
+/// They can't be written.
+pub fn print_parts(parts: impl IntoIterator<Item = impl Borrow<Text>>) -> Result<(), Failure> {
+    print_with(|out| parts.into_iter().try_for_each(|part| out.write_all(part.borrow().as_bytes())))
+}
+
+/// Has something written to standard output. A reader that has gone away is no error.
+fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::broken(format!("error: standard output: {error}")))
         }
         _ => Ok(()),
     }
 }
 
+/// Bytes that are written at once.
+const OUTPUT_BUFFER: usize = 1 << 16;
+
 /// Writes text to standard error. Where that is full or closed, nobody is there
 /// to be told, and the command goes on: its status says what has come of it.
 pub fn tell(text: &Text) {
-    use std::io::Write as _;
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Writes a line to standard error.
@@ -77,7 +129,15 @@ pub fn tell_line(line: impl std::fmt::Display) {
 /// # Errors
 /// It can't be written.
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
-    print(&json_text(document)?)
+    let mut failure = None;
+    print_with(|mut out| match json::write_pretty(&mut out, document) {
+        Err(error) if !error.is_io() => {
+            failure = Some(error);
+            Ok(())
+        }
+        written => written.map_err(io::Error::from),
+    })?;
+    failure.map_or(Ok(()), |error| Err(not_json(&error)))
 }
 
 /// A document as the text of a file.
@@ -85,8 +145,11 @@ pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
 /// # Errors
 /// It can't be written as JSON.
 pub fn json_text(document: &impl serde::Serialize) -> Result<Text, Failure> {
-    json::pretty(document)
-        .map_err(|error| Failure::broken(format!("error: the report can't be written as JSON: {error}")))
+    json::pretty(document).map_err(|error| not_json(&error))
+}
+
+fn not_json(error: &serde_json::Error) -> Failure {
+    Failure::broken(format!("error: the report can't be written as JSON: {error}"))
 }
 
 /// Replaces a file.

@@ -4,11 +4,9 @@
 pub mod from_cfi;
 pub mod layout;
 
-use std::cell::Cell;
 use std::ops::Range;
 
-use object::Endianness;
-use object::elf::{ET_REL, FileHeader64, PF_X, PT_LOAD, SHT_GNU_SFRAME, SHT_PROGBITS, SectionType};
+use object::elf::{ET_REL, PF_X, PT_LOAD, SHT_GNU_SFRAME, SHT_PROGBITS, SectionType};
 use object::read::elf::{FileHeader, ProgramHeader};
 use sframe_engine::constants::HEADER_SIZE;
 use sframe_engine::write::{self, Target, WriteError, WriteErrorKind};
@@ -17,9 +15,11 @@ use sframe_engine::{ByteOrder, Section, Version};
 use crate::cfi::{CfiError, CfiSection};
 use crate::convert::from_cfi::{Implication, Implied, Refusal, RefusedRow};
 use crate::convert::layout::Layout;
+use crate::elf::bounded::Tables;
 use crate::elf::object_file::ObjectFile;
-use crate::elf::replace_section::{EmbedError, embed};
+use crate::elf::replace_section::{EmbedError, address_of_new, embed};
 use crate::elf::sframe_section::{FileFormat, Input, InputError};
+use crate::source::Source;
 
 /// What to convert to.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub struct Converted<'a> {
     /// What could not be read of call frame information.
     pub errors: Vec<CfiError>,
     layout: write::Layout,
-    file: &'a [u8],
+    file: Source<'a>,
     is_raw: bool,
     address: u64,
     byte_order: ByteOrder,
@@ -115,7 +115,8 @@ impl Request {
     /// # Errors
     /// There is no section, it is malformed, or it can't have the version or
     /// the byte order at all.
-    pub fn convert<'a>(&self, file: &'a [u8]) -> Result<Converted<'a>, ConvertError> {
+    pub fn convert<'a>(&self, file: impl Into<Source<'a>>) -> Result<Converted<'a>, ConvertError> {
+        let file = file.into();
         let input = Input::open(file, None)?;
         let section = Section::parse(&input.data, input.address)?;
         let old_order = section.header().abi.byte_order();
@@ -147,7 +148,8 @@ impl Request {
     /// # Errors
     /// The file has no such information, none of it can be read, or it can't
     /// have the version or the byte order at all.
-    pub fn imply<'a>(&self, file: &'a [u8]) -> Result<Converted<'a>, ConvertError> {
+    pub fn imply<'a>(&self, file: impl Into<Source<'a>>) -> Result<Converted<'a>, ConvertError> {
+        let file = file.into();
         let subject = ObjectFile::parse(file).map_err(InputError::from)?;
         let (machine, executable) = elf_facts(file)?;
         let abi = subject.abi().ok_or(InputError::Machine(machine))?;
@@ -167,7 +169,7 @@ impl Request {
         let layout = self.layout.apply(&mut section);
         let address = match subject.sframe {
             Some(sframe) => sframe.address,
-            None => place_of_new(file)?,
+            None => address_of_new(file, HEADER_SIZE)?,
         };
         let mut converted = Converted {
             functions: section.functions.len() + left_out.len(),
@@ -186,13 +188,11 @@ impl Request {
 }
 
 /// The machine that an ELF file is for, and the addresses of its executable segments.
-fn elf_facts(file: &[u8]) -> Result<(u16, Vec<Range<u64>>), ConvertError> {
-    let header = FileHeader64::<Endianness>::parse(file).map_err(EmbedError::from)?;
-    let endian = header.endian().map_err(EmbedError::from)?;
+fn elf_facts(file: Source<'_>) -> Result<(u16, Vec<Range<u64>>), ConvertError> {
+    let Tables { endian, header, segments, .. } = Tables::parse(file).map_err(EmbedError::from)?;
     if header.e_type(endian) == ET_REL {
         return Err(ConvertError::Relocatable);
     }
-    let segments = header.program_headers(endian, file).map_err(EmbedError::from)?;
     let executable = segments
         .iter()
         .filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian).contains(PF_X))
@@ -201,16 +201,6 @@ fn elf_facts(file: &[u8]) -> Result<(u16, Vec<Range<u64>>), ConvertError> {
             start..start.saturating_add(segment.p_memsz(endian))
         });
     Ok((header.e_machine(endian).0, executable.collect()))
-}
-
-/// The address that a section gets which a file has not had so far.
-fn place_of_new(file: &[u8]) -> Result<u64, EmbedError> {
-    let place = Cell::new(0);
-    embed(file, SHT_GNU_SFRAME, |address| {
-        place.set(address);
-        Ok(vec![0; HEADER_SIZE])
-    })?;
-    Ok(place.get())
 }
 
 impl LeftOut {

@@ -25,10 +25,12 @@ use sframe_engine::Section;
 
 use crate::cfi::CfiError;
 use crate::dump::Dump;
-use crate::elf::object_file::{MissingSection, ObjectFile, ObjectFileError};
+use crate::elf::find_sframe::MissingSection;
+use crate::elf::object_file::{CodeRange, ObjectFile, ObjectFileError};
 use crate::elf::relocatable::{RelocationError, lay_out};
+use crate::source::Source;
 use pieces::{Functions, Piece, pieces};
-use sweep::{Part, Sweep};
+use sweep::Sweep;
 
 /// Why a file can't be compared.
 #[derive(Debug, thiserror::Error)]
@@ -76,16 +78,21 @@ pub enum DiffError {
 /// Malformed sections can name the same rows in many functions.
 const SPARE_ROWS: usize = 1 << 16;
 
+/// Functions whose outcome is joined at once.
+const UNITS: usize = 256;
+
 /// Compares what a file's `.sframe` says with what its call frame information says.
 ///
 /// # Errors
 /// The file has not got both, or one of them can't be read at all.
-pub fn diff_file(bytes: &[u8], name: &str) -> Result<DiffReport, DiffError> {
-    if !bytes.starts_with(&object::elf::ELFMAG) || bytes.get(4) != Some(&object::elf::ELFCLASS64.0) {
+pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffReport, DiffError> {
+    let source = source.into();
+    if !source.starts_with(&object::elf::ELFMAG) || source.bytes(4..5) != Some(&[object::elf::ELFCLASS64.0]) {
         return Err(DiffError::NotElf);
     }
-    let bytes = lay_out(bytes)?;
-    let subject = ObjectFile::parse(&bytes)?;
+    let laid_out = lay_out(source)?;
+    let source = laid_out.as_ref().map_or(source, Source::from);
+    let subject = ObjectFile::parse(source)?;
     let abi = subject.abi().ok_or(DiffError::Machine)?;
     let sframe = subject.section()?;
     let unusable = |source| DiffError::Section { len: sframe.data.len(), source };
@@ -100,29 +107,30 @@ pub fn diff_file(bytes: &[u8], name: &str) -> Result<DiffReport, DiffError> {
     let faults = subject.merge_faults(&section);
     let mut functions = Functions::read(&section);
     functions.fdes.retain(|fde| faults.iter().all(|fault| !fault.spoilt.contains(&fde.index)));
-    let mut code: Vec<(u64, &[u8])> = subject.code().collect();
-    code.sort_by_key(|(address, _)| *address);
+    let mut code: Vec<CodeRange> = subject.code_ranges().collect();
+    code.sort_by_key(|code| code.address);
     let code_names = subject.relocatable_code();
     let pieces = pieces(&section, &functions, &cfi, code_names.is_empty());
     let sweep = Sweep {
         abi,
         section: &section,
         functions: &functions,
-        errors: Dump::decode(sframe.data, sframe.address).map(|dump| dump.errors).map_err(unusable)?,
+        errors: Dump::decode(sframe.data, sframe.address).map_err(unusable)?.faults().errors,
         cfi: &cfi,
         subject: &subject,
+        source,
         faults,
         code,
         code_names,
         rows_left: AtomicUsize::new(sframe.data.len().saturating_add(SPARE_ROWS)),
     };
-    let units = units(&pieces);
-    let parts: Vec<Part<'_>> = units.par_iter().map(|unit| sweep.unit(unit)).collect();
+    let parts = units(&pieces).collect::<Vec<_>>();
+    let parts = parts.par_chunks(UNITS).map(|units| sweep.units(units)).collect();
     Ok(sweep.report(name, parts))
 }
 
 /// Pieces that have an FDE in common, together.
-fn units(pieces: &[Piece]) -> Vec<&[Piece]> {
+fn units(pieces: &[Piece]) -> impl Iterator<Item = &[Piece]> {
     let common = |one: Option<usize>, other: Option<usize>| one.is_some() && one == other;
-    pieces.chunk_by(|one, other| common(one.sframe, other.sframe) || common(one.cfi, other.cfi)).collect()
+    pieces.chunk_by(move |one, other| common(one.sframe, other.sframe) || common(one.cfi, other.cfi))
 }

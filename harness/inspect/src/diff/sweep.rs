@@ -1,5 +1,6 @@
 //! Every instruction, one function after the other.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,10 +17,11 @@ use super::rules::{Disagreement, Field, compare};
 use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Rules};
 use crate::dump::{FunctionRow, FunctionRows};
 use crate::elf::merge_faults::MergeFault;
-use crate::elf::object_file::ObjectFile;
+use crate::elf::object_file::{CodeRange, ObjectFile};
 use crate::hazard::{self, HazardKind, Tally};
 use crate::instructions::{Disassembly, starts};
 use crate::json::SCHEMA;
+use crate::source::Source;
 use crate::text::counted;
 use crate::{Address, Blame, Confidence, FindingRow};
 
@@ -34,8 +36,10 @@ pub(super) struct Sweep<'s> {
     pub(super) subject: &'s ObjectFile<'s>,
     /// What is wrong with the section as a whole.
     pub(super) faults: Vec<MergeFault>,
+    /// Where the code is read from.
+    pub(super) source: Source<'s>,
     /// Code by its addresses, in their order.
-    pub(super) code: Vec<(u64, &'s [u8])>,
+    pub(super) code: Vec<CodeRange>,
     /// The sections of a relocatable file, in the order of their addresses.
     pub(super) code_names: Vec<(Range<u64>, String)>,
     /// Rows that may still be decoded.
@@ -142,14 +146,18 @@ impl SframeRows {
         let row = |row: &FunctionRow<'_>| SframeRow { start: row.fre.start(), row: row.row };
         this.rows = found.rows.iter().map(row).collect();
         if let (PcType::Mask, Some(size)) = (fde.pc_type, fde.rep_size) {
-            let row =
-                |offset: u32| this.rows.iter().take_while(|row| row.start <= offset).count().checked_sub(1);
-            this.block = Some((0..u32::from(size)).map(row).collect());
+            let row = |offset: u8| {
+                let covers =
+                    |row: &&SframeRow| fde.row_covers(row.start, fde.start.wrapping_add(offset.into()));
+                this.rows.iter().take_while(covers).count().checked_sub(1)
+            };
+            this.block = Some((0..size).map(row).collect());
         }
         this
     }
 
-    /// As the engine's look-up does it. Addresses must come in their order.
+    /// The row by the engine's rule, without reading all rows again for each address,
+    /// and whichever of them are malformed. Addresses must come in their order.
     fn at(&mut self, pc: u64) -> Found {
         let mut offset = pc.wrapping_sub(self.fde.start);
         let found = match (&self.block, self.fde.pc_type) {
@@ -157,11 +165,10 @@ impl SframeRows {
                 offset = offset.checked_rem(block.len() as u64).unwrap_or(0);
                 usize::try_from(offset).ok().and_then(|offset| block.get(offset).copied().flatten())
             }
-            (None, PcType::Mask) => {
-                self.rows.iter().rposition(|row| pc & u64::from(row.start) >= u64::from(row.start))
-            }
+            (None, PcType::Mask) => self.rows.iter().rposition(|row| self.fde.row_covers(row.start, pc)),
             (None, PcType::Inc) => {
-                let covers = |row: Option<&SframeRow>| row.is_some_and(|row| u64::from(row.start) <= offset);
+                let fde = self.fde;
+                let covers = |row: Option<&SframeRow>| row.is_some_and(|row| fde.row_covers(row.start, pc));
                 while covers(self.rows.get(self.at + 1)) {
                     self.at += 1;
                 }
@@ -231,9 +238,33 @@ fn depends_on_pc(row: &CfiRow) -> bool {
     matches!(row.cfa, CfaRule::Expression(_)) || row.registers.iter().any(|(_, rule)| is_expression(rule))
 }
 
+impl<'s> Part<'s> {
+    fn add(&mut self, other: Self) {
+        self.functions += other.functions;
+        self.pcs += other.pcs;
+        self.compared += other.compared;
+        self.agree += other.agree;
+        self.lost_fp += other.lost_fp;
+        self.groups.extend(other.groups);
+        self.uncovered.extend(other.uncovered);
+        self.only_sframe.extend(other.only_sframe);
+        for (key, (row, count)) in other.hazards {
+            self.hazards.entry(key).or_insert((row, 0)).1 += count;
+        }
+    }
+}
+
 impl<'s> Sweep<'s> {
+    /// Compares the instructions of several functions.
+    pub(super) fn units(&self, units: &[&[Piece]]) -> Part<'s> {
+        units.iter().fold(Part::default(), |mut part, unit| {
+            part.add(self.unit(unit));
+            part
+        })
+    }
+
     /// Compares the instructions of pieces that belong together.
-    pub(super) fn unit(&self, pieces: &[Piece]) -> Part<'s> {
+    fn unit(&self, pieces: &[Piece]) -> Part<'s> {
         let mut unit = Unit { sweep: self, part: Part::default(), known: FxHashMap::default(), last: None };
         // Where functions lie within others, these go on behind them.
         let mut sframes: FxHashMap<usize, SframeRows> = FxHashMap::default();
@@ -251,7 +282,7 @@ impl<'s> Sweep<'s> {
             });
             let mut before = None;
             for (address, code) in self.code_in(&piece.range) {
-                starts(self.abi, address, code, |pc| {
+                starts(self.abi, address, &code, |pc| {
                     *counts.entry((piece.sframe, piece.cfi)).or_default() += 1;
                     unit.instruction(pc, before, sframe.as_mut(), cfi.as_mut());
                     before = Some(pc);
@@ -293,17 +324,18 @@ impl<'s> Sweep<'s> {
         part.only_sframe = only.into_iter().filter_map(|(at, pcs)| Some((*fdes.get(at)?, pcs))).collect();
     }
 
-    /// The code in a range, with its addresses.
-    fn code_in(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, &'s [u8])> {
+    /// The code in a range, with its addresses. It is read when it is asked for.
+    fn code_in(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, Cow<'s, [u8]>)> {
         let range = range.clone();
-        let first =
-            self.code.partition_point(|(start, code)| start.saturating_add(code.len() as u64) <= range.start);
+        let source = self.source;
+        let first = self.code.partition_point(|code| code.address.saturating_add(code.len) <= range.start);
         let rest = self.code.get(first..).unwrap_or_default();
         let end = range.end;
-        rest.iter().take_while(move |(start, _)| *start < end).filter_map(move |(start, code)| {
-            let from = usize::try_from(range.start.saturating_sub(*start)).ok()?;
-            let to = usize::try_from(range.end - start).unwrap_or(usize::MAX).min(code.len());
-            Some((start + from as u64, code.get(from..to)?))
+        rest.iter().take_while(move |code| code.address < end).filter_map(move |code| {
+            let from = range.start.saturating_sub(code.address);
+            let to = (range.end - code.address).min(code.len);
+            let bytes = source.copy(code.offset + from..code.offset + to)?;
+            Some((code.address + from, bytes))
         })
     }
 
@@ -318,33 +350,26 @@ impl<'s> Sweep<'s> {
             errors: self.errors.iter().map(ToString::to_string).collect(),
             ..DiffReport::default()
         };
-        let mut hazards = Tally::new();
-        let mut groups = Vec::new();
+        let mut all = Part::default();
+        for part in parts {
+            all.add(part);
+        }
+        let Part { functions, pcs, compared, agree, lost_fp, mut groups, uncovered, only_sframe, hazards } =
+            all;
+        report = DiffReport { functions, pcs, compared, agree, lost_fp, ..report };
         // Functions and instructions that have lost their rules.
         let mut lost = vec![(0, 0); self.faults.len()];
-        for part in parts {
-            report.functions += part.functions;
-            report.pcs += part.pcs;
-            report.compared += part.compared;
-            report.agree += part.agree;
-            report.lost_fp += part.lost_fp;
-            groups.extend(part.groups);
-            for (fde, pcs, reason) in part.uncovered {
-                let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));
-                if let Some((functions, instructions)) = cause.and_then(|cause| lost.get_mut(cause)) {
-                    *functions += 1;
-                    *instructions += pcs;
-                }
-                report.uncovered.push(self.uncovered(fde, pcs, reason));
+        for (fde, pcs, reason) in uncovered {
+            let cause = self.faults.iter().position(|fault| fault.has_lost(fde.range.start));
+            if let Some((functions, instructions)) = cause.and_then(|cause| lost.get_mut(cause)) {
+                *functions += 1;
+                *instructions += pcs;
             }
-            for (fde, pcs) in part.only_sframe {
-                let end = fde.start.saturating_add(fde.size.into());
-                report.only_sframe.push(self.extent(fde.start..end, pcs));
-            }
-            for (key, (row, count)) in part.hazards {
-                let hazard = hazards.entry(key).or_insert((row, 0));
-                hazard.1 += count;
-            }
+            report.uncovered.push(self.uncovered(fde, pcs, reason));
+        }
+        for (fde, pcs) in only_sframe {
+            let end = fde.start.saturating_add(fde.size.into());
+            report.only_sframe.push(self.extent(fde.start..end, pcs));
         }
         for (number, (fault, lost)) in self.faults.iter().zip(lost).enumerate() {
             report.findings.push(self.difference_of_section(number, fault, lost));
@@ -496,10 +521,12 @@ impl<'s> Sweep<'s> {
     fn listing(&self, group: &Group<'_>) -> Vec<Line> {
         let (first, last) = group.run;
         let from = group.before.unwrap_or(first);
-        let Some((address, code)) = self.code_in(&(from..u64::MAX)).next() else { return Vec::new() };
-        let end = last.saturating_sub(from).saturating_add(MAX_INSTRUCTION);
-        let code = code.get(..usize::try_from(end).unwrap_or(usize::MAX).min(code.len())).unwrap_or(code);
-        let lines = Disassembly::first(self.abi, address, code, LINES);
+        // As many bytes as the instructions may have that are shown.
+        let len =
+            last.saturating_sub(from).saturating_add(MAX_INSTRUCTION).min(LINES as u64 * MAX_INSTRUCTION);
+        let code = self.code_in(&(from..from.saturating_add(len))).next();
+        let Some((address, code)) = code else { return Vec::new() };
+        let lines = Disassembly::first(self.abi, address, &code, LINES);
         let line = |(address, instruction): (u64, crate::instructions::Instruction)| Line {
             pc: self.place(address).1,
             text: instruction.text,

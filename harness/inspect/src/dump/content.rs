@@ -7,7 +7,7 @@ use sframe_engine::{Error, Fde, Fre, Header, Row, Section};
 /// Malformed sections can name the same rows in many functions.
 const SPARE_ROWS: usize = 1 << 16;
 
-/// A section, decoded as far as it can be.
+/// A section that is decoded function by function, as far as it can be.
 #[derive(Clone, Debug)]
 pub struct Dump<'a> {
     /// The header.
@@ -16,10 +16,13 @@ pub struct Dump<'a> {
     pub data: &'a [u8],
     /// The address at which they are loaded.
     pub address: u64,
-    /// The functions, in the order of the section. None where the
-    /// sub-sections do not lie within the section.
-    pub functions: Option<Vec<Function<'a>>>,
-    /// What is wrong, in the order of the section's FDEs.
+    section: Result<Section<'a>, Error>,
+}
+
+/// What is wrong with a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// In the order of the section's FDEs.
     pub errors: Vec<Error>,
     /// Whether rows are left out, because so many functions share their rows
     /// that there are far more of them than the section has bytes.
@@ -58,19 +61,13 @@ pub struct FunctionRow<'a> {
 }
 
 impl<'a> Dump<'a> {
-    /// Decodes a section.
+    /// Decodes the header of a section.
     ///
     /// # Errors
     /// The preamble or the header can't be read, so nothing can.
     pub fn decode(data: &'a [u8], address: u64) -> Result<Self, Error> {
         let header = Header::parse(data)?;
-        let mut dump =
-            Self { header, data, address, functions: None, errors: Vec::new(), too_many_rows: false };
-        match Section::parse(data, address) {
-            Ok(section) => dump.functions = Some(dump.decode_functions(&section)),
-            Err(error) => dump.errors.push(error),
-        }
-        Ok(dump)
+        Ok(Self { header, data, address, section: Section::parse(data, address) })
     }
 
     /// The auxiliary header.
@@ -79,50 +76,78 @@ impl<'a> Dump<'a> {
         slice(self.data, HEADER_SIZE, self.header.auxhdr_len.into())
     }
 
-    fn decode_functions(&mut self, section: &Section<'a>) -> Vec<Function<'a>> {
-        let first = self.header.end().saturating_add(self.header.fdeoff as usize);
-        let fde_size = self.header.version.fde_size();
-        let mut left = self.data.len().saturating_add(SPARE_ROWS);
-        let mut functions = Vec::new();
-        for (index, fde) in (0..).zip(section.fdes()) {
-            let offset = (index as usize).saturating_mul(fde_size).saturating_add(first);
-            let function = self.function(section, index, offset, fde, &mut left);
-            let faults = function.rows.iter().filter_map(|row| row.row.err());
-            self.errors.extend(function.fde.err().into_iter().chain(faults).chain(function.end));
-            functions.push(function);
-            if left == 0 {
-                self.too_many_rows = true;
-                break;
-            }
-        }
-        functions
+    /// The functions, in the order of the section. None where the sub-sections
+    /// do not lie within the section.
+    pub fn functions(&self) -> Option<impl Iterator<Item = Function<'a>>> {
+        Some(self.functions_of(self.section.as_ref().ok()?))
     }
 
-    fn function(
-        &self,
-        section: &Section<'a>,
-        index: u32,
-        offset: usize,
-        fde: Result<Fde, Error>,
-        left: &mut usize,
-    ) -> Function<'a> {
+    /// What is wrong.
+    #[must_use]
+    pub fn faults(&self) -> Faults {
+        let mut faults = Faults::default();
+        let section = match &self.section {
+            Ok(section) => section,
+            Err(error) => return Faults { errors: vec![*error], ..faults },
+        };
+        let mut functions = self.functions_of(section);
+        for function in functions.by_ref() {
+            faults.errors.extend(function.errors());
+        }
+        faults.too_many_rows = functions.rows_left == 0;
+        faults
+    }
+
+    fn functions_of<'s>(&'s self, section: &'s Section<'a>) -> Functions<'s, 'a> {
+        Functions { dump: self, section, next: 0, rows_left: self.data.len().saturating_add(SPARE_ROWS) }
+    }
+}
+
+/// Decodes the functions of a section.
+struct Functions<'s, 'a> {
+    dump: &'s Dump<'a>,
+    section: &'s Section<'a>,
+    next: u32,
+    /// Rows that may still be decoded.
+    rows_left: usize,
+}
+
+impl<'a> Iterator for Functions<'_, 'a> {
+    type Item = Function<'a>;
+
+    fn next(&mut self) -> Option<Function<'a>> {
+        let index = self.next;
+        if self.rows_left == 0 || index >= self.dump.header.num_fdes {
+            return None;
+        }
+        self.next += 1;
+        let header = &self.dump.header;
+        let first = header.end().saturating_add(header.fdeoff as usize);
+        let offset = (index as usize).saturating_mul(header.version.fde_size()).saturating_add(first);
+        Some(self.function(index, offset, self.section.fde(index)))
+    }
+}
+
+impl<'a> Functions<'_, 'a> {
+    fn function(&mut self, index: u32, offset: usize, fde: Result<Fde, Error>) -> Function<'a> {
+        let (data, version) = (self.dump.data, self.dump.header.version);
         let mut function = Function {
             index,
             offset,
-            bytes: slice(self.data, offset, self.header.version.fde_size()),
+            bytes: slice(data, offset, version.fde_size()),
             attribute: None,
             fde,
             rows: Vec::new(),
             end: None,
         };
         let Ok(fde) = fde else { return function };
-        if self.header.version.has_fde_attributes() {
+        if version.has_fde_attributes() {
             let at = fde.rows_offset.saturating_sub(V3_FDE_ATTR_SIZE);
-            function.attribute = Some((at, slice(self.data, at, V3_FDE_ATTR_SIZE)));
+            function.attribute = Some((at, slice(data, at, V3_FDE_ATTR_SIZE)));
         }
-        let rows = FunctionRows::read(section, &fde, || {
-            let has_room = *left > 0;
-            *left = left.saturating_sub(1);
+        let rows = FunctionRows::read(self.section, &fde, || {
+            let has_room = self.rows_left > 0;
+            self.rows_left = self.rows_left.saturating_sub(1);
             has_room
         });
         (function.rows, function.end) = (rows.rows, rows.end);
@@ -174,6 +199,12 @@ impl Function<'_> {
         }
         .copied()
         .unwrap_or_default()
+    }
+
+    /// What is wrong with it: the FDE, rows that mean nothing, and what ends the rows.
+    pub fn errors(&self) -> impl Iterator<Item = Error> {
+        let rows = self.rows.iter().filter_map(|row| row.row.err());
+        self.fde.err().into_iter().chain(rows).chain(self.end)
     }
 
     /// The second info byte: FDE type (version 3).

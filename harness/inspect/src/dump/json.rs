@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Serialize;
+use serde::ser::SerializeSeq as _;
 use sframe_engine::{
     Base, ByteOrder, Error, Fde, FdeType, FreType, Header, PauthKey, PcType, Recovery, RecoveryRule,
 };
@@ -23,18 +24,36 @@ impl Serialize for AddressDocument {
 }
 
 /// Bytes; a string of two hexadecimal digits for each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HexDocument(pub Vec<u8>);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HexDocument<'d>(pub &'d [u8]);
 
-impl Serialize for HexDocument {
+impl Serialize for HexDocument<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
     }
 }
 
+/// The functions of a document, which are decoded when they are written.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionsDocument<'d> {
+    dump: &'d Dump<'d>,
+    relocations: &'d BTreeMap<u64, RelocationTarget>,
+}
+
+impl Serialize for FunctionsDocument<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let functions = self.dump.functions().into_iter().flatten();
+        let mut documents = serializer.serialize_seq(None)?;
+        for function in functions {
+            documents.serialize_element(&describe(&function, self.relocations))?;
+        }
+        documents.end()
+    }
+}
+
 /// The document of `dump --json`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Document {
+pub struct Document<'d> {
     /// Version of the document.
     pub schema: u32,
     /// The file, as it was named.
@@ -74,14 +93,14 @@ pub struct Document {
     /// Offset of the FRE sub-section from the end of the header.
     pub freoff: u32,
     /// The auxiliary header.
-    pub auxiliary_header: HexDocument,
+    pub auxiliary_header: HexDocument<'d>,
     /// The functions, in the order of the section.
-    pub fdes: Vec<FunctionDocument>,
+    pub fdes: FunctionsDocument<'d>,
     /// Bytes that belong to no structure, such as padding, before the last
     /// byte of the sub-sections.
-    pub unclaimed: Vec<UnclaimedDocument>,
+    pub unclaimed: Vec<UnclaimedDocument<'d>>,
     /// Bytes behind both sub-sections.
-    pub trailing_bytes: HexDocument,
+    pub trailing_bytes: HexDocument<'d>,
     /// Whether rows are left out because there are unreasonably many.
     pub too_many_rows: bool,
     /// What is wrong with the section.
@@ -90,22 +109,22 @@ pub struct Document {
 
 /// A function.
 #[derive(Clone, Debug, Serialize)]
-pub struct FunctionDocument {
+pub struct FunctionDocument<'d> {
     /// Position in the FDE sub-section.
     pub index: u32,
     /// Offset of the FDE, or FDE index entry, in the section.
     pub offset: usize,
     /// Its bytes.
-    pub bytes: HexDocument,
+    pub bytes: HexDocument<'d>,
     /// Offset of the FDE attribute (version 3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribute_offset: Option<usize>,
     /// Bytes of the FDE attribute (version 3).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub attribute_bytes: Option<HexDocument>,
+    pub attribute_bytes: Option<HexDocument<'d>>,
     /// In relocatable files: what the start address is relocated to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<PlaceDocument>,
+    pub place: Option<PlaceDocument<'d>>,
     /// The fields. Absent where the FDE can't be read.
     #[serde(flatten)]
     pub fields: Option<FieldsDocument>,
@@ -149,9 +168,9 @@ pub struct FieldsDocument {
 
 /// A section or symbol, and an offset from it.
 #[derive(Clone, Debug, Serialize)]
-pub struct PlaceDocument {
+pub struct PlaceDocument<'d> {
     /// The section or symbol.
-    pub name: String,
+    pub name: &'d str,
     /// Offset from it in bytes.
     pub offset: i64,
 }
@@ -212,11 +231,11 @@ pub struct RuleDocument {
 
 /// Bytes without a structure.
 #[derive(Clone, Debug, Serialize)]
-pub struct UnclaimedDocument {
+pub struct UnclaimedDocument<'d> {
     /// Offset in the section.
     pub offset: usize,
     /// The bytes.
-    pub bytes: HexDocument,
+    pub bytes: HexDocument<'d>,
 }
 
 /// What is wrong, and where.
@@ -236,13 +255,13 @@ impl From<Error> for ErrorDocument {
     }
 }
 
-impl Document {
+impl<'d> Document<'d> {
     /// The document of a dump.
     #[must_use]
-    pub fn new(file: impl Into<String>, input: &Input<'_>, dump: &Dump<'_>) -> Self {
+    pub fn new(file: impl Into<String>, input: &'d Input<'_>, dump: &'d Dump<'d>) -> Self {
         let header = &dump.header;
-        let functions = dump.functions.as_deref().unwrap_or_default();
-        let (unclaimed, trailing) = unclaimed(dump, functions);
+        let faults = dump.faults();
+        let (unclaimed, trailing) = unclaimed(dump);
         Self {
             schema: 1,
             file: file.into(),
@@ -269,12 +288,12 @@ impl Document {
             fre_len: header.fre_len,
             fdeoff: header.fdeoff,
             freoff: header.freoff,
-            auxiliary_header: HexDocument(dump.auxiliary_header().to_vec()),
-            fdes: functions.iter().map(|function| describe(function, &input.relocations)).collect(),
+            auxiliary_header: HexDocument(dump.auxiliary_header()),
+            fdes: FunctionsDocument { dump, relocations: &input.relocations },
             unclaimed,
             trailing_bytes: trailing,
-            too_many_rows: dump.too_many_rows,
-            errors: dump.errors.iter().copied().map(ErrorDocument::from).collect(),
+            too_many_rows: faults.too_many_rows,
+            errors: faults.errors.into_iter().map(ErrorDocument::from).collect(),
         }
     }
 }
@@ -294,16 +313,19 @@ fn names_of_flags(header: &Header) -> Vec<String> {
     names
 }
 
-fn describe(function: &Function<'_>, relocations: &BTreeMap<u64, RelocationTarget>) -> FunctionDocument {
+fn describe<'d>(
+    function: &Function<'d>,
+    relocations: &'d BTreeMap<u64, RelocationTarget>,
+) -> FunctionDocument<'d> {
     let place = relocations
         .get(&(function.offset as u64))
-        .map(|target| PlaceDocument { name: target.name.clone(), offset: target.addend });
+        .map(|target| PlaceDocument { name: &target.name, offset: target.addend });
     FunctionDocument {
         index: function.index,
         offset: function.offset,
-        bytes: HexDocument(function.bytes.to_vec()),
+        bytes: HexDocument(function.bytes),
         attribute_offset: function.attribute.map(|(offset, _)| offset),
-        attribute_bytes: function.attribute.map(|(_, bytes)| HexDocument(bytes.to_vec())),
+        attribute_bytes: function.attribute.map(|(_, bytes)| HexDocument(bytes)),
         place,
         fields: function.fde.ok().map(|fde| fields(function, &fde)),
         rows: match &function.fde {
@@ -406,15 +428,25 @@ fn rule_document(rule: &RecoveryRule) -> RuleDocument {
 
 /// The bytes that belong to no structure: within the extent of the
 /// sub-sections, and behind it.
-fn unclaimed(dump: &Dump<'_>, functions: &[Function<'_>]) -> (Vec<UnclaimedDocument>, HexDocument) {
+fn unclaimed<'d>(dump: &Dump<'d>) -> (Vec<UnclaimedDocument<'d>>, HexDocument<'d>) {
     let header = &dump.header;
     let mut claimed: Vec<Range<usize>> = Vec::new();
-    for function in functions {
-        claimed.push(function.offset..function.offset.saturating_add(function.bytes.len()));
-        claimed.extend(function.attribute.map(|(offset, bytes)| offset..offset.saturating_add(bytes.len())));
-        let rows = function.rows.iter().map(|row| row.fre.offset()..row.fre.offset() + row.fre.size());
-        claimed.extend(rows);
+    // Rows follow one another, and so do FDEs.
+    let claim = |claimed: &mut Vec<Range<usize>>, range: Range<usize>| match claimed.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => claimed.push(range),
+    };
+    let mut fdes = Vec::new();
+    for function in dump.functions().into_iter().flatten() {
+        claim(&mut fdes, function.offset..function.offset.saturating_add(function.bytes.len()));
+        if let Some((offset, bytes)) = function.attribute {
+            claim(&mut claimed, offset..offset.saturating_add(bytes.len()));
+        }
+        for row in &function.rows {
+            claim(&mut claimed, row.fre.offset()..row.fre.offset() + row.fre.size());
+        }
     }
+    claimed.extend(fdes);
     claimed.sort_by_key(|range| range.start);
 
     let after_header = |offset: u32, len: u64| header.end() as u64 + u64::from(offset) + len;
@@ -426,7 +458,7 @@ fn unclaimed(dump: &Dump<'_>, functions: &[Function<'_>]) -> (Vec<UnclaimedDocum
     let mut gaps = Vec::new();
     let mut gap = |bytes: Range<usize>| {
         if let Some(found) = dump.data.get(bytes.clone()).filter(|found| !found.is_empty()) {
-            gaps.push(UnclaimedDocument { offset: bytes.start, bytes: HexDocument(found.to_vec()) });
+            gaps.push(UnclaimedDocument { offset: bytes.start, bytes: HexDocument(found) });
         }
     };
     let mut next = header.end();
@@ -435,5 +467,5 @@ fn unclaimed(dump: &Dump<'_>, functions: &[Function<'_>]) -> (Vec<UnclaimedDocum
         next = next.max(range.end);
     }
     gap(next..extent);
-    (gaps, HexDocument(dump.data.get(extent..).unwrap_or_default().to_vec()))
+    (gaps, HexDocument(dump.data.get(extent..).unwrap_or_default()))
 }

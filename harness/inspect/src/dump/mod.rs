@@ -36,7 +36,7 @@
 //!
 //! # Malformed sections
 //!
-//! What can be decoded is in the dump; [`Dump::errors`] says what is wrong, at
+//! What can be decoded is in the dump; [`Dump::faults`] says what is wrong, at
 //! which offset, and which clause it breaks. Rows that are whole, but whose
 //! data words make no rules, are printed as objdump prints them, and are
 //! errors all the same.
@@ -45,10 +45,11 @@ mod content;
 mod json;
 mod text;
 
+#[cfg(feature = "disassembly")]
 pub(crate) use content::FunctionRows;
-pub use content::{Dump, Function, FunctionRow};
+pub use content::{Dump, Faults, Function, FunctionRow};
 pub use json::{
-    AddressDocument, Document, ErrorDocument, FieldsDocument, FunctionDocument, HexDocument, PlaceDocument,
-    RowDocument, RuleDocument, UnclaimedDocument,
+    AddressDocument, Document, ErrorDocument, FieldsDocument, FunctionDocument, FunctionsDocument,
+    HexDocument, PlaceDocument, RowDocument, RuleDocument, UnclaimedDocument,
 };
 pub use text::text;

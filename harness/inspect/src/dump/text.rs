@@ -10,9 +10,10 @@ use crate::elf::sframe_section::FileFormat;
 use crate::text::Text;
 
 /// The text of a dump, with objdump's first lines: the name of the file, as
-/// it was given, and its format.
-#[must_use]
-pub fn text(name: &str, format: FileFormat, dump: &Dump<'_>) -> Text {
+/// it was given, and its format. The first part is of the section as a whole, and
+/// each of the others of a function.
+pub fn text(name: &str, format: FileFormat, dump: &Dump<'_>) -> impl Iterator<Item = Text> {
+    let functions = dump.functions();
     let mut text = Text::default();
     text.blank();
     match format {
@@ -22,15 +23,17 @@ pub fn text(name: &str, format: FileFormat, dump: &Dump<'_>) -> Text {
     text.blank();
     line(&mut text, format_args!("Contents of the SFrame section .sframe:"));
     header(&mut text, &dump.header);
-    let Some(functions) = &dump.functions else { return text };
-    text.blank();
-    line(&mut text, format_args!("  Function Index :"));
-    for function in functions {
-        if let Ok(fde) = &function.fde {
-            describe(&mut text, &dump.header, function, fde);
-        }
+    if functions.is_some() {
+        text.blank();
+        line(&mut text, format_args!("  Function Index :"));
     }
-    text
+    let described = functions.into_iter().flatten().filter_map(|function| {
+        let fde = function.fde.as_ref().ok()?;
+        let mut text = Text::default();
+        describe(&mut text, &dump.header, &function, fde);
+        Some(text)
+    });
+    std::iter::once(text).chain(described)
 }
 
 fn line(text: &mut Text, arguments: std::fmt::Arguments<'_>) {

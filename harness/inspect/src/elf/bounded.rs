@@ -3,8 +3,11 @@
 //! Every name and every section lies within the file. But any number of them
 //! may share its bytes, and what is read of each would be far more than the file.
 
-use object::read::elf::{ElfFile64, FileHeader, SectionHeader, Sym};
+use object::elf::{FileHeader64, ProgramHeader64, SectionHeader64};
+use object::read::elf::{ElfFile64, ElfSection64, FileHeader, SectionHeader, SectionTable, Sym};
 use object::{Endianness, SectionIndex};
+
+use crate::source::Source;
 
 /// What sections or names have together is far more than the file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,58 +31,117 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    pub(crate) fn new(what: &'static str, file: usize) -> Self {
-        let limit = (file as u64).saturating_mul(SHARE).saturating_add(SPARE);
+    pub(crate) fn new(what: &'static str, file: u64) -> Self {
+        let limit = file.saturating_mul(SHARE).saturating_add(SPARE);
         Self { what, limit, left: limit }
     }
 
-    pub(crate) fn take(&mut self, len: usize) -> Result<(), SharedBytes> {
-        let left = self.left.checked_sub(len as u64);
+    pub(crate) fn take(&mut self, len: u64) -> Result<(), SharedBytes> {
+        let left = self.left.checked_sub(len);
         self.left = left.ok_or(SharedBytes { what: self.what, limit: self.limit })?;
         Ok(())
     }
 }
 
-type File<'a> = ElfFile64<'a, Endianness>;
+/// An ELF file with its symbols.
+pub(crate) type File<'a> = ElfFile64<'a, Endianness, Source<'a>>;
+/// A section of one.
+pub(crate) type FileSection<'a, 'f> = ElfSection64<'a, 'f, Endianness, Source<'a>>;
 
-/// Opens a file, if what its tables name can be gone through in bounded time.
-pub(crate) fn open<'a, E>(bytes: &'a [u8]) -> Result<File<'a>, E>
+/// Where the sections and segments of a file are.
+#[derive(Clone, Copy)]
+pub(crate) struct Tables<'a> {
+    pub(crate) source: Source<'a>,
+    pub(crate) endian: Endianness,
+    pub(crate) header: &'a FileHeader64<Endianness>,
+    pub(crate) segments: &'a [ProgramHeader64<Endianness>],
+    pub(crate) sections: SectionTable<'a, FileHeader64<Endianness>, Source<'a>>,
+}
+
+impl<'a> Tables<'a> {
+    /// Those of a file whose tables may say anything.
+    pub(crate) fn parse(source: Source<'a>) -> Result<Self, object::Error> {
+        let header = FileHeader64::parse(source)?;
+        let endian = header.endian()?;
+        let segments = header.program_headers(endian, source)?;
+        let sections = header.sections(endian, source)?;
+        Ok(Self { source, endian, header, segments, sections })
+    }
+
+    /// Those of a file that is open.
+    pub(crate) fn of(elf: &File<'a>) -> Self {
+        Self {
+            source: elf.data(),
+            endian: elf.endian(),
+            header: elf.elf_header(),
+            segments: elf.elf_program_headers(),
+            sections: *elf.elf_section_table(),
+        }
+    }
+}
+
+/// Reads what says where sections and segments are, if they can be gone through in
+/// bounded time. Symbols are not read.
+pub(crate) fn tables<'a, E>(source: Source<'a>) -> Result<Tables<'a>, E>
 where
     E: From<object::Error> + From<SharedBytes>,
 {
-    let elf = File::parse(bytes)?;
-    bounded(&elf, bytes)?;
+    let tables = Tables::parse(source)?;
+    bounded_sections(&tables)?;
+    Ok(tables)
+}
+
+/// Opens a file, if what its tables name can be gone through in bounded time.
+pub(crate) fn open<'a, E>(source: Source<'a>) -> Result<File<'a>, E>
+where
+    E: From<object::Error> + From<SharedBytes>,
+{
+    let elf = File::parse(source)?;
+    bounded_sections(&Tables::of(&elf))?;
+    bounded_symbols(&elf)?;
     Ok(elf)
 }
 
-fn bounded(elf: &File<'_>, bytes: &[u8]) -> Result<(), SharedBytes> {
-    let endian = elf.endian();
-    let sections = elf.elf_section_table();
-    let mut contents = Allowance::new("sections", bytes.len());
+fn bounded_sections(tables: &Tables<'_>) -> Result<(), SharedBytes> {
+    let Tables { endian, sections, source, .. } = *tables;
+    let mut contents = Allowance::new("sections", source.len());
     for section in sections.iter() {
-        contents.take(section.data(endian, bytes).map_or(0, <[u8]>::len))?;
+        contents.take(len_in_file(section, endian, source))?;
     }
-    // A name that does not end in its table is looked for in all of it.
-    let len = |index: Result<SectionIndex, object::Error>| {
-        let section = index.and_then(|index| sections.section(index));
-        section.and_then(|section| section.data(endian, bytes)).map_or(0, <[u8]>::len)
-    };
-    let name_len = |found: Result<&[u8], object::Error>, offset: u32, table: usize| match found {
-        Ok(name) => name.len() + 1,
-        Err(_) => table.saturating_sub(offset as usize),
-    };
-    let mut names = Allowance::new("names of sections", bytes.len());
-    let index = elf.elf_header().shstrndx(endian, bytes).map(|index| SectionIndex(index as usize));
-    let table = len(index);
+    let mut names = Allowance::new("names of sections", source.len());
+    let index = tables.header.shstrndx(endian, source).map(|index| SectionIndex(index as usize));
+    let table = index.and_then(|index| sections.section(index));
+    let table = table.map_or(0, |section| len_in_file(section, endian, source));
     for section in sections.iter() {
         names.take(name_len(sections.section_name(endian, section), section.sh_name(endian), table))?;
     }
+    Ok(())
+}
+
+fn bounded_symbols(elf: &File<'_>) -> Result<(), SharedBytes> {
+    let (endian, source) = (elf.endian(), elf.data());
     for symbols in [elf.elf_symbol_table(), elf.elf_dynamic_symbol_table()] {
-        let mut names = Allowance::new("names of symbols", bytes.len());
-        let table = len(Ok(symbols.string_section()));
+        let mut names = Allowance::new("names of symbols", source.len());
+        let table = elf.elf_section_table().section(symbols.string_section());
+        let table = table.map_or(0, |section| len_in_file(section, endian, source));
         for symbol in symbols.iter() {
             names.take(name_len(symbols.symbol_name(endian, symbol), symbol.st_name(endian), table))?;
         }
     }
     Ok(())
+}
+
+/// Bytes that the file has of a section; 0 where it has not got them all.
+fn len_in_file(section: &SectionHeader64<Endianness>, endian: Endianness, source: Source<'_>) -> u64 {
+    let end = |(start, len): (u64, u64)| start.checked_add(len).filter(|end| *end <= source.len());
+    let range = section.file_range(endian);
+    range.filter(|range| end(*range).is_some()).map_or(0, |(_, len)| len)
+}
+
+/// A name that does not end in its table is looked for in all of it.
+fn name_len(found: Result<&[u8], object::Error>, offset: u32, table: u64) -> u64 {
+    match found {
+        Ok(name) => name.len() as u64 + 1,
+        Err(_) => table.saturating_sub(offset.into()),
+    }
 }

@@ -5,9 +5,10 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use gimli::{DebugLineOffset, Dwarf, EndianSlice, RunTimeEndian, Section as _, SectionId};
-use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection};
 use rustc_hash::FxHashMap;
+
+use crate::elf::bounded::File;
 
 /// Why there is no line table.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +36,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn read(elf: &ElfFile64<'_, Endianness>) -> Result<Self, LinesError> {
+    pub(crate) fn read(elf: &File<'_>) -> Result<Self, LinesError> {
         let endian = match elf.endian() {
             Endianness::Little => RunTimeEndian::Little,
             Endianness::Big => RunTimeEndian::Big,

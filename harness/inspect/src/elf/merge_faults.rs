@@ -7,11 +7,12 @@ use std::fmt;
 use std::ops::Range;
 
 use object::elf::ET_REL;
-use object::read::elf::{ElfFile64, FileHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
+use object::read::elf::FileHeader;
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 use sframe_engine::constants::V3_FDE_ATTR_SIZE;
 use sframe_engine::{ByteOrder, Fde, Section};
 
+use crate::elf::bounded::File;
 use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
 
@@ -95,7 +96,7 @@ impl MergeFault {
 /// What is wrong with a section of a file as a whole. `index` is the section's
 /// in the file's table, where it has one.
 pub fn merge_faults(
-    elf: &ElfFile64<'_, Endianness>,
+    elf: &File<'_>,
     section: &Section<'_>,
     index: Option<SectionIndex>,
     symbols: &Symbols,
@@ -163,11 +164,7 @@ pub fn start_fields(section: &Section<'_>) -> BTreeMap<u64, StartField> {
 
 /// The relocations of a relocatable file that are not of starts of FDEs. Which
 /// FDEs their functions have is not known; those of which no start is relocated have lost it.
-fn of_relocatable(
-    elf: &ElfFile64<'_, Endianness>,
-    section: &Section<'_>,
-    index: SectionIndex,
-) -> Option<MergeFault> {
+fn of_relocatable(elf: &File<'_>, section: &Section<'_>, index: SectionIndex) -> Option<MergeFault> {
     let mut starts = start_fields(section);
     let mut misplaced: BTreeMap<u64, Option<u64>> = BTreeMap::new();
     for (offset, relocation) in elf.section_by_index(index).ok()?.relocations() {
@@ -190,7 +187,7 @@ fn of_relocatable(
 }
 
 /// Relocations that a loader would apply to the section. Nothing of a linked one is relocated.
-fn of_dynamic(elf: &ElfFile64<'_, Endianness>, section: &Section<'_>) -> Option<MergeFault> {
+fn of_dynamic(elf: &File<'_>, section: &Section<'_>) -> Option<MergeFault> {
     let offsets: BTreeSet<u64> =
         elf.dynamic_relocations()?.filter_map(|(address, _)| section_offset(section, address)).collect();
     Some(MergeFault {

@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod bounded;
+pub mod find_sframe;
 pub mod line_table;
 pub mod merge_faults;
 pub mod object_file;

@@ -10,22 +10,23 @@ use std::ops::Range;
 
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use object::elf::{
-    ET_REL, PF_X, PT_GNU_EH_FRAME, PT_GNU_SFRAME, PT_LOAD, ProgramHeader64, SHF_EXECINSTR, SHN_UNDEF,
-    SHT_GNU_SFRAME, SHT_NOBITS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
+    ET_REL, PF_X, PT_GNU_EH_FRAME, PT_LOAD, ProgramHeader64, SHF_EXECINSTR, SHN_UNDEF, SHT_NOBITS, STB_LOCAL,
+    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
 };
-use object::read::elf::{
-    ElfFile64, ElfSection64, ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym,
-};
+use object::read::elf::{ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym};
 use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
 
 use sframe_engine::{Abi, Section};
 
 use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection};
 use crate::elf::abi::abi_of;
-use crate::elf::bounded::{self, SharedBytes};
+use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
+use crate::elf::find_sframe::OutsideFile;
+pub use crate::elf::find_sframe::{MissingSection, SectionBytes};
 use crate::elf::line_table::{Lines, LinesError};
 use crate::elf::merge_faults::{MergeFault, merge_faults};
 use crate::elf::plt;
+use crate::source::Source;
 
 /// Why a file can't be a subject.
 #[derive(Debug, thiserror::Error)]
@@ -37,33 +38,22 @@ pub enum ObjectFileError {
     #[error(transparent)]
     SharedBytes(#[from] SharedBytes),
     /// The section's header and the file disagree.
-    #[error("the .sframe section lies outside the file")]
-    SectionOutsideFile,
+    #[error(transparent)]
+    OutsideFile(#[from] OutsideFile),
 }
-
-/// Why a file has no section to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MissingSection {
-    /// There is none.
-    #[error("there is no .sframe section")]
-    Absent,
-    /// There is one, and its bytes are in another file: this one is for debuggers (`objcopy --only-keep-debug`).
-    #[error("the .sframe section has no contents in this file, as in separate files of debug information")]
-    NoContents,
-}
-
-type ElfSection<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
 
 /// Decompressed, a section may have so many bytes.
 const MAX_UNCOMPRESSED: usize = 1 << 30;
 
-/// A section's bytes, and the address at which they are loaded, without load bias.
-#[derive(Clone, Copy, Debug)]
-pub struct SectionBytes<'a> {
-    /// The bytes.
-    pub data: &'a [u8],
-    /// The address.
+/// Where some code is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeRange {
+    /// The address at which it is loaded.
     pub address: u64,
+    /// Its place in the file. The file has all of it.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub len: u64,
 }
 
 /// The file under test.
@@ -77,7 +67,7 @@ pub struct ObjectFile<'a> {
     sframe_index: Option<SectionIndex>,
     /// Why there is no section, where there is none.
     missing: MissingSection,
-    elf: ElfFile64<'a, Endianness>,
+    elf: File<'a>,
 }
 
 impl<'a> ObjectFile<'a> {
@@ -86,10 +76,11 @@ impl<'a> ObjectFile<'a> {
     /// # Errors
     /// The tables are malformed. A file without symbols or without `.sframe`
     /// is not an error here.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, ObjectFileError> {
-        let elf = bounded::open::<ObjectFileError>(bytes)?;
-        let (sframe, sframe_index) = find_sframe(&elf, bytes)?.unzip();
-        let (symbols, missing) = (Symbols::read(&elf), missing_section(&elf));
+    pub fn parse(source: impl Into<Source<'a>>) -> Result<Self, ObjectFileError> {
+        let elf = bounded::open::<ObjectFileError>(source.into())?;
+        let tables = Tables::of(&elf);
+        let (sframe, sframe_index) = tables.sframe()?.unzip();
+        let (symbols, missing) = (Symbols::read(&elf), tables.missing_sframe());
         Ok(Self { sframe, symbols, sframe_index: sframe_index.flatten(), missing, elf })
     }
 
@@ -111,30 +102,39 @@ impl<'a> ObjectFile<'a> {
     /// The address of a variable.
     #[must_use]
     pub fn address_of_object(&self, name: &str) -> Option<u64> {
-        let is_it = |symbol: &ElfSymbol64<'_, '_, Endianness>| {
+        let is_it = |symbol: &ElfSymbol64<'_, '_, Endianness, Source<'_>>| {
             symbol.elf_symbol().st_type() == STT_OBJECT && symbol.name() == Ok(name)
         };
         Some(self.elf.symbols().find(is_it)?.address())
     }
 
-    /// The sections with code, each by its address; segments where the section
-    /// table is stripped.
-    pub fn code(&self) -> impl Iterator<Item = (u64, &'a [u8])> {
+    /// The sections with code; segments where the section table is stripped.
+    pub fn code_ranges(&self) -> impl Iterator<Item = CodeRange> {
         let endian = self.elf.endian();
-        let sections = self.elf.sections().filter_map(move |section| {
-            let header = section.elf_section_header();
+        let sections = self.elf.elf_section_table();
+        let code = sections.iter().skip(1).filter_map(move |header| {
+            let (offset, len) = header.file_range(endian)?;
             let is_code = header.sh_flags(endian).contains(SHF_EXECINSTR);
-            let data = section.data().ok().filter(|data| is_code && !data.is_empty())?;
-            Some((section.address(), data))
+            is_code.then_some(CodeRange { address: header.sh_addr(endian), offset, len })
         });
-        let is_stripped = self.elf.elf_section_table().is_empty();
-        let headers = if is_stripped { self.elf.elf_program_headers() } else { &[] };
+        let headers = if sections.is_empty() { self.elf.elf_program_headers() } else { &[] };
         let segments = headers.iter().filter_map(move |header| {
+            let (offset, len) = header.file_range(endian);
             let is_code = header.p_type(endian) == PT_LOAD && header.p_flags(endian).contains(PF_X);
-            let data = header.data(endian, self.elf.data()).ok()?;
-            (is_code && !data.is_empty()).then_some((header.p_vaddr(endian), data))
+            is_code.then_some(CodeRange { address: header.p_vaddr(endian), offset, len })
         });
-        sections.chain(segments)
+        let file = self.elf.data().len();
+        let has = move |code: &CodeRange| code.offset.checked_add(code.len).is_some_and(|end| end <= file);
+        code.chain(segments).filter(move |code| code.len > 0 && has(code))
+    }
+
+    /// The same with all of the code.
+    pub fn code(&self) -> impl Iterator<Item = (u64, &'a [u8])> {
+        let bytes = |code: CodeRange| {
+            let data = self.elf.data().bytes(code.offset..code.offset + code.len)?;
+            Some((code.address, data))
+        };
+        self.code_ranges().filter_map(bytes)
     }
 
     /// The ABI, if it is one that SFrame knows.
@@ -174,15 +174,20 @@ impl<'a> ObjectFile<'a> {
     }
 
     /// The content of a section, decompressed.
-    fn uncompressed(&self, section: &ElfSection<'a, '_>) -> Result<Cow<'a, [u8]>, String> {
-        let content = section.compressed_data().map_err(|error| error.to_string())?;
+    fn uncompressed(&self, section: &FileSection<'a, '_>) -> Result<Cow<'a, [u8]>, String> {
+        let content = section.compressed_file_range().map_err(|error| error.to_string())?;
         let is_relocatable = self.elf.elf_header().e_type(self.elf.endian()) == ET_REL;
         let size = usize::try_from(content.uncompressed_size).unwrap_or(usize::MAX);
+        let data = || {
+            let end = content.offset.checked_add(content.compressed_size);
+            let data = end.and_then(|end| self.elf.data().copy(content.offset..end));
+            data.ok_or_else(|| "it lies outside the file".to_owned())
+        };
         match content.format {
-            CompressionFormat::None => Ok(Cow::Borrowed(content.data)),
+            CompressionFormat::None => data(),
             _ if is_relocatable => Err("it is compressed, and its relocations are not applied".to_owned()),
             _ if size > MAX_UNCOMPRESSED => Err(format!("it is compressed, and would have {size} bytes")),
-            CompressionFormat::Zlib => decompress_to_vec_zlib_with_limit(content.data, size)
+            CompressionFormat::Zlib => decompress_to_vec_zlib_with_limit(&data()?, size)
                 .map(Cow::Owned)
                 .map_err(|error| format!("it is compressed, and damaged: {error}")),
             other => Err(format!("it is compressed in a way that is not known here: {other:?}")),
@@ -192,7 +197,7 @@ impl<'a> ObjectFile<'a> {
     /// The name of the section with an address.
     #[must_use]
     pub fn section_at(&self, address: u64) -> Option<&str> {
-        let holds = |section: &ElfSection<'_, '_>| {
+        let holds = |section: &FileSection<'_, '_>| {
             address.wrapping_sub(section.address()) < section.size() && section.address() != 0
         };
         self.elf.sections().find(holds)?.name().ok().map(|name| name as &str)
@@ -207,6 +212,7 @@ impl<'a> ObjectFile<'a> {
 
     /// The names of the code sections of a relocatable file, with their addresses.
     /// Those of a linked file say nothing more than addresses do.
+    #[cfg(feature = "disassembly")]
     pub(crate) fn relocatable_code(&self) -> Vec<(Range<u64>, String)> {
         let endian = self.elf.endian();
         if self.elf.elf_header().e_type(endian) != ET_REL {
@@ -238,20 +244,24 @@ impl<'a> ObjectFile<'a> {
             header.p_type(endian) == PT_LOAD && start.wrapping_sub(segment) < header.p_filesz(endian)
         };
         let segment = headers.iter().find(loaded)?;
-        let data = segment.data(endian, self.elf.data()).ok()?;
-        let data = data.get(usize::try_from(start - segment.p_vaddr(endian)).ok()?..)?;
+        let (offset, len) = segment.file_range(endian);
+        let distance = start - segment.p_vaddr(endian);
+        let (first, end) = (offset.checked_add(distance)?, offset.checked_add(len)?);
+        let source = self.elf.data();
         // Nothing tells its length but the last entry that the table leads to.
         let mut len = 0;
         let table = table.table()?;
         let mut entries = table.iter(&bases);
         while let Ok(Some((_, entry))) = entries.next() {
             let gimli::Pointer::Direct(entry) = entry else { return None };
-            let entry = usize::try_from(entry.checked_sub(start)?).ok()?;
-            let word = data.get(entry..)?.first_chunk::<4>()?;
-            len =
-                len.max(entry.checked_add(4)?.checked_add(gimli::Endianity::read_u32(order, word) as usize)?);
+            let entry = entry.checked_sub(start)?;
+            let place = first.checked_add(entry)?;
+            let word = source.bytes(place..place.checked_add(4).filter(|next| *next <= end)?)?;
+            let size = gimli::Endianity::read_u32(order, word.first_chunk::<4>()?);
+            len = len.max(entry.checked_add(4)?.checked_add(size.into())?);
         }
-        Some((data.get(..len)?.to_vec(), start))
+        let range = first..first.checked_add(len).filter(|last| *last <= end)?;
+        Some((source.copy(range)?.into_owned(), start))
     }
 
     /// The line tables. They are read at each call: few specs need them.
@@ -263,56 +273,12 @@ impl<'a> ObjectFile<'a> {
     }
 }
 
-/// By type, by name, or by segment where the section table is stripped; with its index in that table.
-fn find_sframe<'a>(
-    elf: &ElfFile64<'a, Endianness>,
-    bytes: &'a [u8],
-) -> Result<Option<(SectionBytes<'a>, Option<SectionIndex>)>, ObjectFileError> {
-    let endian = elf.endian();
-    let is_sframe = |section: &object::read::elf::ElfSection64<'a, '_, Endianness>| {
-        let kind = section.elf_section_header().sh_type(endian);
-        kind == SHT_GNU_SFRAME || (kind != SHT_NOBITS && section.name_bytes() == Ok(b".sframe"))
-    };
-    if let Some(section) = elf.sections().find(is_sframe) {
-        let data = section.data().map_err(|_| ObjectFileError::SectionOutsideFile)?;
-        return Ok(Some((SectionBytes { data, address: section.address() }, Some(section.index()))));
-    }
-    for header in elf.elf_header().program_headers(endian, bytes)? {
-        if header.p_type(endian) == PT_GNU_SFRAME && !lacks_contents(header, endian) {
-            let data = header.data(endian, bytes).map_err(|()| ObjectFileError::SectionOutsideFile)?;
-            return Ok(Some((SectionBytes { data, address: header.p_vaddr(endian) }, None)));
-        }
-    }
-    Ok(None)
-}
-
-/// Whether a segment has memory and no bytes of the file.
-pub(crate) fn lacks_contents(header: &ProgramHeader64<Endianness>, endian: Endianness) -> bool {
-    header.p_filesz(endian) == 0 && header.p_memsz(endian) > 0
-}
-
-/// What a file that has no section to read says of it.
-pub(crate) fn missing_section(elf: &ElfFile64<'_, Endianness>) -> MissingSection {
-    let endian = elf.endian();
-    let is_empty = |section: ElfSection<'_, '_>| {
-        section.name_bytes() == Ok(b".sframe") && section.elf_section_header().sh_type(endian) == SHT_NOBITS
-    };
-    let is_empty_segment = |header: &ProgramHeader64<Endianness>| {
-        header.p_type(endian) == PT_GNU_SFRAME && lacks_contents(header, endian)
-    };
-    if elf.sections().any(is_empty) || elf.elf_program_headers().iter().any(is_empty_segment) {
-        MissingSection::NoContents
-    } else {
-        MissingSection::Absent
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Symbol {
     address: u64,
     /// First address behind the function.
     end: u64,
-    name: String,
+    name: Box<str>,
 }
 
 /// Function symbols, to name addresses by.
@@ -323,14 +289,14 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    pub(crate) fn read(elf: &ElfFile64<'_, Endianness>) -> Self {
+    pub(crate) fn read(elf: &File<'_>) -> Self {
         let endian = elf.endian();
         let in_code = |section: Option<SectionIndex>| {
             section
                 .and_then(|index| elf.section_by_index(index).ok())
                 .is_some_and(|section| section.kind() == SectionKind::Text)
         };
-        let mut found: Vec<(u64, u8, u64, String)> = Vec::new();
+        let mut found: Vec<(u64, u8, u64, Cow<'_, str>)> = Vec::new();
         // A library that is stripped has the second ones all the same.
         for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
             let raw = symbol.elf_symbol();
@@ -349,23 +315,19 @@ impl Symbols {
             let rank = u8::from(kind == STT_GNU_IFUNC) * 4
                 + u8::from(kind == STT_NOTYPE) * 2
                 + u8::from(raw.st_bind() == STB_LOCAL);
-            found.push((symbol.address(), rank, symbol.size(), name.to_owned()));
+            found.push((symbol.address(), rank, symbol.size(), Cow::Borrowed(name)));
         }
         let entries = plt::entries(elf).into_iter();
-        found.extend(entries.map(|entry| (entry.address, u8::MAX, entry.size, entry.name)));
+        found.extend(entries.map(|entry| (entry.address, u8::MAX, entry.size, Cow::Owned(entry.name))));
         found.sort();
         found.dedup_by_key(|(address, ..)| *address);
-        let symbols = found
-            .iter()
-            .enumerate()
-            .map(|(index, (address, _, size, name))| {
-                // A symbol without a size reaches to the next one.
-                let next = found.get(index + 1).map_or(u64::MAX, |(next, ..)| *next);
-                let end = if *size == 0 { next } else { address.saturating_add(*size) };
-                Symbol { address: *address, end, name: cut(name).to_owned() }
-            })
-            .collect();
-        Self { symbols }
+        // A symbol without a size reaches to the next one.
+        let nexts = found.iter().skip(1).map(|(next, ..)| *next).chain([u64::MAX]).collect::<Vec<_>>();
+        let symbol = |((address, _, size, name), next): ((u64, _, u64, Cow<'_, str>), u64)| {
+            let end = if size == 0 { next } else { address.saturating_add(size) };
+            Symbol { address, end, name: cut(&name).into() }
+        };
+        Self { symbols: found.into_iter().zip(nexts).map(symbol).collect() }
     }
 
     /// The function that an address lies in, and the offset into it in bytes.
@@ -395,7 +357,7 @@ impl Symbols {
     /// The addresses of the functions with exactly this name.
     #[must_use]
     pub fn named_exactly(&self, name: &str) -> Vec<u64> {
-        self.all(|symbol| symbol.name == name)
+        self.all(|symbol| *symbol.name == *name)
     }
 
     fn all(&self, is_it: impl Fn(&Symbol) -> bool) -> Vec<u64> {

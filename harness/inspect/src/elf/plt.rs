@@ -3,12 +3,11 @@
 
 use std::collections::HashMap;
 
-use object::read::elf::ElfFile64;
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
 use sframe_engine::Abi;
 
 use crate::elf::abi::abi_of;
-use crate::elf::bounded::Allowance;
+use crate::elf::bounded::{Allowance, File};
 
 /// An entry: its address and size in bytes, and the name of what it leads to.
 pub(crate) struct Entry {
@@ -21,7 +20,7 @@ pub(crate) struct Entry {
 ///
 /// What in a table leads to no named slot is called by the name of its
 /// section: the first entry, and those that lead back to it.
-pub(crate) fn entries(elf: &ElfFile64<'_, Endianness>) -> Vec<Entry> {
+pub(crate) fn entries(elf: &File<'_>) -> Vec<Entry> {
     let names = slots(elf);
     let Some(abi) = abi_of(elf) else { return Vec::new() };
     let decode = match abi {
@@ -38,7 +37,7 @@ pub(crate) fn entries(elf: &ElfFile64<'_, Endianness>) -> Vec<Entry> {
         for offset in 0..code.len() {
             let slot = decode(code, offset, section.address());
             if let Some(name) = slot.and_then(|slot| names.get(&slot)) {
-                if names_left.take(name.len()).is_err() {
+                if names_left.take(name.len() as u64).is_err() {
                     return entries;
                 }
                 // The first entry may lead to a slot as well.
@@ -56,7 +55,7 @@ pub(crate) fn entries(elf: &ElfFile64<'_, Endianness>) -> Vec<Entry> {
 }
 
 /// The symbols of slots, by the slots' addresses.
-fn slots<'a>(elf: &ElfFile64<'a, Endianness>) -> HashMap<u64, &'a str> {
+fn slots<'a>(elf: &File<'a>) -> HashMap<u64, &'a str> {
     let mut slots = HashMap::new();
     for (address, relocation) in elf.dynamic_relocations().into_iter().flatten() {
         let RelocationTarget::Symbol(index) = relocation.target() else { continue };

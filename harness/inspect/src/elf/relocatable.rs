@@ -1,23 +1,22 @@
 //! Relocatable files as if they were linked: what is loaded lies at addresses
 //! of its own, and the tables that describe code are relocated.
 
-use std::borrow::Cow;
-
 use object::elf::{
-    ET_REL, SHF_ALLOC, SHF_COMPRESSED, SHN_ABS, SHN_UNDEF, SHT_DYNSYM, SHT_GNU_SFRAME, SHT_NOBITS,
-    SHT_SYMTAB, SectionHeader64, Sym64,
+    ET_REL, SHF_ALLOC, SHF_COMPRESSED, SHN_ABS, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,
+    SectionHeader64, Sym64,
 };
 use object::pod::bytes_of;
-use object::read::elf::{ElfFile64, FileHeader, SectionHeader, Sym};
+use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{
     Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationKind, RelocationTarget,
     SectionIndex, U64,
 };
 use sframe_engine::Section as Sframe;
 
-use crate::elf::bounded::{self, SharedBytes};
+use crate::elf::bounded::{self, File, FileSection, SharedBytes};
 use crate::elf::merge_faults::start_fields;
 use crate::elf::sframe_section::pc_relative_width;
+use crate::source::Source;
 
 /// Why a relocatable file can't be laid out.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +27,9 @@ pub enum RelocationError {
     /// They are made to be read for ever.
     #[error(transparent)]
     SharedBytes(#[from] SharedBytes),
+    /// It has got shorter meanwhile, or its disk has failed.
+    #[error("the file can't be read to its end")]
+    Unreadable,
     /// Together, the sections are larger than addresses are.
     #[error("the sections have no room in 64 bits of addresses")]
     NoRoom,
@@ -46,18 +48,19 @@ const BASE: u64 = 0x1_0000;
 
 /// The file with its sections at disjoint addresses, symbols to match, and
 /// `.sframe`, `.eh_frame` and `.debug_frame` relocated: of `.sframe`, the starts of
-/// FDEs and nothing else. A file that is not relocatable is left alone.
+/// FDEs and nothing else. None for a file that is not relocatable.
 ///
 /// # Errors
 /// The tables or a relocation can't be used.
-pub fn lay_out(bytes: &[u8]) -> Result<Cow<'_, [u8]>, RelocationError> {
-    let elf = bounded::open::<RelocationError>(bytes)?;
-    let endian = elf.endian();
-    if elf.elf_header().e_type(endian) != ET_REL {
-        return Ok(Cow::Borrowed(bytes));
+pub fn lay_out(source: Source<'_>) -> Result<Option<Vec<u8>>, RelocationError> {
+    let tables = bounded::tables::<RelocationError>(source)?;
+    let endian = tables.endian;
+    if tables.header.e_type(endian) != ET_REL {
+        return Ok(None);
     }
+    let mut file = source.all().ok_or(RelocationError::Unreadable)?.into_owned();
+    let elf = bounded::open::<RelocationError>(source)?;
     let addresses = addresses(&elf)?;
-    let mut file = bytes.to_vec();
     let headers = elf.elf_header().e_shoff(endian);
     for (index, address) in addresses.iter().enumerate() {
         let header = at(headers, index, size_of::<SectionHeader64<Endianness>>());
@@ -69,22 +72,19 @@ pub fn lay_out(bytes: &[u8]) -> Result<Cow<'_, [u8]>, RelocationError> {
     }
     move_symbols(&elf, &addresses, &mut file)?;
     for section in elf.sections() {
-        let is_sframe = section.elf_section_header().sh_type(endian) == SHT_GNU_SFRAME;
-        let name = section.name().unwrap_or_default();
-        if is_sframe || matches!(name, ".sframe" | ".eh_frame" | ".debug_frame") {
-            // Of what is compressed, the addresses are not where relocations say.
-            if !section.elf_section_header().sh_flags(endian).contains(SHF_COMPRESSED) {
-                relocate(&elf, &section, &addresses, &mut file)?;
-            }
+        let header = section.elf_section_header();
+        let is_sframe = tables.is_sframe(header);
+        let is_cfi = matches!(section.name(), Ok(".eh_frame" | ".debug_frame"));
+        // Of what is compressed, the addresses are not where relocations say.
+        if (is_sframe || is_cfi) && !header.sh_flags(endian).contains(SHF_COMPRESSED) {
+            relocate(&elf, &section, is_sframe, &addresses, &mut file)?;
         }
     }
-    Ok(Cow::Owned(file))
+    Ok(Some(file))
 }
 
-type Section<'d, 'f> = object::read::elf::ElfSection64<'d, 'f, Endianness>;
-
 /// An address for each section, by its index; 0 for what is not loaded.
-fn addresses(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<u64>, RelocationError> {
+fn addresses(elf: &File<'_>) -> Result<Vec<u64>, RelocationError> {
     let endian = elf.endian();
     let mut next = BASE;
     let mut place = |header: &SectionHeader64<Endianness>| -> Option<u64> {
@@ -108,11 +108,7 @@ fn addresses(elf: &ElfFile64<'_, Endianness>) -> Result<Vec<u64>, RelocationErro
     Ok(addresses)
 }
 
-fn move_symbols(
-    elf: &ElfFile64<'_, Endianness>,
-    addresses: &[u64],
-    file: &mut [u8],
-) -> Result<(), RelocationError> {
+fn move_symbols(elf: &File<'_>, addresses: &[u64], file: &mut [u8]) -> Result<(), RelocationError> {
     let endian = elf.endian();
     for section in elf.elf_section_table().iter() {
         let kind = section.sh_type(endian);
@@ -134,8 +130,9 @@ fn move_symbols(
 
 /// Applies the relocations of a section.
 fn relocate(
-    elf: &ElfFile64<'_, Endianness>,
-    section: &Section<'_, '_>,
+    elf: &File<'_>,
+    section: &FileSection<'_, '_>,
+    is_sframe: bool,
     addresses: &[u64],
     file: &mut [u8],
 ) -> Result<(), RelocationError> {
@@ -144,8 +141,6 @@ fn relocate(
     let own = address_of(section.index());
     // Starts without the flag are relative to the section, though assemblers
     // relocate them relative to themselves, and linkers mend that.
-    let is_sframe = section.elf_section_header().sh_type(elf.endian()) == SHT_GNU_SFRAME
-        || section.name() == Ok(".sframe");
     let read = section.data().ok().filter(|_| is_sframe).and_then(|data| Sframe::parse(data, 0).ok());
     let from_section = read.as_ref().is_some_and(|read| !read.header().start_is_pcrel());
     // What is put elsewhere would overwrite rows.

@@ -18,8 +18,10 @@ use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{Endianness, U32, U64};
 use sframe_engine::write::WriteError;
 
-/// The name of the section.
-const NAME: &[u8] = b".sframe";
+use crate::elf::bounded::Tables;
+use crate::elf::find_sframe::{NAME, Segments};
+use crate::source::Source;
+
 /// The section's alignment, as GNU ld has it.
 const ALIGNMENT: u64 = 8;
 /// The smallest page that a loader maps.
@@ -36,6 +38,9 @@ pub enum EmbedError {
     /// The file's headers can't be read.
     #[error("the ELF headers can't be read: {0}")]
     Object(#[from] object::Error),
+    /// It has got shorter meanwhile, or its disk has failed.
+    #[error("the file can't be read to its end")]
+    Unreadable,
     /// A section is loaded from executables and shared libraries only.
     #[error("a section can be put into an executable or a shared library only, not into ELF type {0}")]
     NotLinked(u16),
@@ -72,12 +77,12 @@ type SectionEntry = SectionHeader64<Endianness>;
 /// # Errors
 /// The file is none that is loaded, is malformed, or has no place for the
 /// section; or what `write` says.
-pub fn embed(
-    file: &[u8],
+pub fn embed<'a>(
+    file: impl Into<Source<'a>>,
     section_type: SectionType,
     write: impl Fn(u64) -> Result<Vec<u8>, WriteError>,
 ) -> Result<Vec<u8>, EmbedError> {
-    let elf = Elf::parse(file)?;
+    let elf = Elf::parse(file.into())?;
     let len = write(elf.old_address())?.len();
     let place = elf.place(len)?;
     let data = write(place.address)?;
@@ -85,6 +90,14 @@ pub fn embed(
         return Err(EmbedError::Length(len, data.len()));
     }
     elf.put(place, &data, section_type)
+}
+
+/// The address that a section of so many bytes gets in a file.
+///
+/// # Errors
+/// As [`embed`].
+pub fn address_of_new(file: Source<'_>, len: usize) -> Result<u64, EmbedError> {
+    Ok(Elf::parse(file)?.place(len)?.address)
 }
 
 /// Where a section goes.
@@ -107,7 +120,7 @@ struct AddedSegment {
 
 /// The file's headers.
 struct Elf<'a> {
-    bytes: &'a [u8],
+    bytes: Source<'a>,
     endian: Endianness,
     header: FileHeader64<Endianness>,
     segments: Vec<Segment>,
@@ -120,9 +133,9 @@ struct Elf<'a> {
 }
 
 impl<'a> Elf<'a> {
-    fn parse(bytes: &'a [u8]) -> Result<Self, EmbedError> {
-        let header = *FileHeader64::<Endianness>::parse(bytes)?;
-        let endian = header.endian()?;
+    fn parse(bytes: Source<'a>) -> Result<Self, EmbedError> {
+        let tables = Tables::parse(bytes)?;
+        let (header, endian) = (*tables.header, tables.endian);
         let kind = header.e_type(endian);
         if !matches!(kind, ET_EXEC | ET_DYN) {
             return Err(EmbedError::NotLinked(kind.0));
@@ -130,16 +143,11 @@ impl<'a> Elf<'a> {
         if header.e_phnum.get(endian) == PN_XNUM {
             return Err(EmbedError::TooManyHeaders);
         }
-        let segments = header.program_headers(endian, bytes)?.to_vec();
-        let table = header.sections(endian, bytes)?;
-        let sections: Vec<SectionEntry> = table.iter().copied().collect();
-        let is_sframe = |section: &SectionEntry| {
-            let kind = section.sh_type(endian);
-            let is_named = table.section_name(endian, section).is_ok_and(|name| name == NAME);
-            kind == SHT_GNU_SFRAME || (kind != SHT_NOBITS && is_named)
-        };
-        let sframe = sections.iter().position(is_sframe);
-        let segment = segments.iter().position(|segment| segment.p_type(endian) == PT_GNU_SFRAME);
+        let segments = tables.segments.to_vec();
+        let sections = tables.sections.iter().copied().collect();
+        let sframe = tables.sframe_sections().next().map(|(index, _)| index.0);
+        // One without contents in the file is as good: it gets them.
+        let segment = tables.sframe_segments(Segments::All).next().map(|(index, _)| index);
         let elf = Self { bytes, endian, header, segments, sections, sframe, segment };
         for segment in elf.loaded() {
             let (file, memory) = (segment.p_filesz(endian), segment.p_memsz(endian));
@@ -147,7 +155,7 @@ impl<'a> Elf<'a> {
             if segment.p_vaddr(endian).checked_add(memory).is_none() || file > memory {
                 return Err(EmbedError::Malformed("a loaded segment reaches past the last address"));
             }
-            if file > 0 && end.is_none_or(|end| end > bytes.len() as u64) {
+            if file > 0 && end.is_none_or(|end| end > bytes.len()) {
                 return Err(EmbedError::Malformed("a loaded segment reaches past the end of the file"));
             }
         }
@@ -172,7 +180,7 @@ impl<'a> Elf<'a> {
             }
             (None, None) => return None,
         };
-        let end = offset.checked_add(len).filter(|end| *end <= self.bytes.len() as u64)?;
+        let end = offset.checked_add(len).filter(|end| *end <= self.bytes.len())?;
         Some((address, offset..end))
     }
 
@@ -257,7 +265,7 @@ impl<'a> Elf<'a> {
                 "the alignment of a loaded segment is none that can be mapped",
             ));
         }
-        let len = self.bytes.len() as u64;
+        let len = self.bytes.len();
         let offset = len.next_multiple_of(ALIGNMENT).max(end.saturating_sub(distance));
         if offset - len > MAX_FILLING {
             return Err(EmbedError::TooFar(offset - len));
@@ -273,7 +281,7 @@ impl<'a> Elf<'a> {
     }
 
     fn put(mut self, place: Place, data: &[u8], section_type: SectionType) -> Result<Vec<u8>, EmbedError> {
-        let mut bytes = self.bytes.to_vec();
+        let mut bytes = self.bytes.all().ok_or(EmbedError::Unreadable)?.into_owned();
         // Nobody is to read what is left of the old section.
         if let Some((_, old)) = self.old()
             && self.is_free(&old)

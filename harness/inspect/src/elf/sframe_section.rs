@@ -8,12 +8,17 @@ use object::elf::{
     EM_AARCH64, EM_S390, EM_X86_64, ET_REL, Machine, R_390_PC32, R_390_PC64, R_AARCH64_PREL32,
     R_AARCH64_PREL64, R_X86_64_PC32, R_X86_64_PC64, RelocationType,
 };
-use object::read::elf::{ElfFile64, FileHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget as Target};
+use object::read::elf::FileHeader;
+use object::{
+    Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget as Target,
+    SectionIndex,
+};
 use sframe_engine::Header;
 
-use crate::elf::bounded::{self, Allowance};
-use crate::elf::object_file::{MissingSection, ObjectFile, ObjectFileError};
+use crate::elf::bounded::{self, Allowance, File};
+use crate::elf::find_sframe::MissingSection;
+use crate::elf::object_file::ObjectFileError;
+use crate::source::Source;
 
 /// Why a file has nothing to dump.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +26,9 @@ pub enum InputError {
     /// It is neither an ELF file nor a section.
     #[error("this is neither an ELF file nor an SFrame section: {0}")]
     Unknown(sframe_engine::Error),
+    /// It has got shorter meanwhile, or its disk has failed.
+    #[error("the file can't be read to its end")]
+    Unreadable,
     /// Its tables can't be read.
     #[error(transparent)]
     ObjectFile(#[from] ObjectFileError),
@@ -44,6 +52,9 @@ pub enum InputError {
     #[error("an address can be given for raw sections only; an ELF file tells it")]
     AddressOfElf,
 }
+
+/// Preamble, header and the longest auxiliary header have fewer bytes.
+const LONGEST_HEADER: u64 = 512;
 
 /// What kind of file the section comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,12 +94,14 @@ impl<'a> Input<'a> {
     /// # Errors
     /// The file is none that has a section, or the section's preamble and
     /// header can't be read.
-    pub fn open(bytes: &'a [u8], address: Option<u64>) -> Result<Self, InputError> {
-        if !bytes.starts_with(&object::elf::ELFMAG) {
-            Header::parse(bytes).map_err(InputError::Unknown)?;
+    pub fn open(source: impl Into<Source<'a>>, address: Option<u64>) -> Result<Self, InputError> {
+        let source = source.into();
+        if !source.starts_with(&object::elf::ELFMAG) {
+            let start = source.bytes(0..source.len().min(LONGEST_HEADER)).ok_or(InputError::Unreadable)?;
+            Header::parse(start).map_err(InputError::Unknown)?;
             return Ok(Self {
                 format: FileFormat::Raw,
-                data: Cow::Borrowed(bytes),
+                data: source.all().ok_or(InputError::Unreadable)?,
                 address: address.unwrap_or(0),
                 relocations: BTreeMap::new(),
             });
@@ -96,16 +109,16 @@ impl<'a> Input<'a> {
         if address.is_some() {
             return Err(InputError::AddressOfElf);
         }
-        let elf = bounded::open::<ObjectFileError>(bytes)?;
-        let (endian, header) = (elf.endian(), elf.elf_header());
-        let format = match (header.e_machine(endian), endian) {
+        let tables = bounded::tables::<ObjectFileError>(source)?;
+        let format = match (tables.header.e_machine(tables.endian), tables.endian) {
             (EM_X86_64, _) => "elf64-x86-64",
             (EM_AARCH64, Endianness::Little) => "elf64-littleaarch64",
             (EM_AARCH64, Endianness::Big) => "elf64-bigaarch64",
             (EM_S390, _) => "elf64-s390",
             (machine, _) => return Err(InputError::Machine(machine.0)),
         };
-        let sframe = ObjectFile::parse(bytes)?.section()?;
+        let sframe = tables.sframe().map_err(ObjectFileError::from)?;
+        let (sframe, index) = sframe.ok_or_else(|| tables.missing_sframe())?;
         let section = Header::parse(sframe.data).map_err(|source| InputError::Section {
             len: sframe.data.len(),
             address: sframe.address,
@@ -117,9 +130,9 @@ impl<'a> Input<'a> {
             address: sframe.address,
             relocations: BTreeMap::new(),
         };
-        if header.e_type(endian) == ET_REL {
-            let names = Allowance::new("names of relocations", bytes.len());
-            input.relocate(&elf, sframe.data, section.version.has_pcrel_starts(), names)?;
+        if let (ET_REL, Some(index)) = (tables.header.e_type(tables.endian), index) {
+            let elf = bounded::open::<ObjectFileError>(source)?;
+            input.relocate(&elf, index, section.version.has_pcrel_starts())?;
         }
         Ok(input)
     }
@@ -127,19 +140,10 @@ impl<'a> Input<'a> {
     /// Notes the relocations of the section, and applies those that are
     /// relative to their place, if asked to. Sections lie at their own
     /// addresses: 0 in what assemblers write.
-    fn relocate(
-        &mut self,
-        elf: &ElfFile64<'a, Endianness>,
-        data: &[u8],
-        apply: bool,
-        mut names: Allowance,
-    ) -> Result<(), ObjectFileError> {
-        let is_it = |bytes: &[u8]| std::ptr::eq(bytes, data);
-        let Some(section) = elf.sections().find(|section| section.data().is_ok_and(is_it)) else {
-            return Ok(());
-        };
+    fn relocate(&mut self, elf: &File<'_>, index: SectionIndex, apply: bool) -> Result<(), ObjectFileError> {
+        let mut names = Allowance::new("names of relocations", elf.data().len());
         let machine = elf.elf_header().e_machine(elf.endian());
-        for (offset, relocation) in section.relocations() {
+        for (offset, relocation) in elf.section_by_index(index)?.relocations() {
             let Target::Symbol(index) = relocation.target() else { continue };
             let Ok(symbol) = elf.symbol_by_index(index) else { continue };
             let of_section = symbol.section_index().and_then(|index| elf.section_by_index(index).ok());
@@ -148,14 +152,14 @@ impl<'a> Input<'a> {
                 (_, Some(section)) => section.name().unwrap_or_default().to_owned(),
                 _ => String::new(),
             };
-            names.take(name.len())?;
+            names.take(name.len() as u64)?;
             self.relocations.insert(offset, RelocationTarget { name, addend: relocation.addend() });
             let width = match relocation.flags() {
                 RelocationFlags::Elf { r_type } if apply => pc_relative_width(machine, r_type),
                 _ => None,
             };
             let Some(width) = width else { continue };
-            let place = section.address().wrapping_add(offset);
+            let place = self.address.wrapping_add(offset);
             let value = symbol.address().wrapping_add_signed(relocation.addend()).wrapping_sub(place);
             let little = elf.is_little_endian();
             let bytes = if little { value.to_le_bytes() } else { value.to_be_bytes() };

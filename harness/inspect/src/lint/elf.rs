@@ -4,21 +4,23 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use object::elf::{
-    ET_REL, FileHeader64, PF_X, PT_GNU_SFRAME, PT_LOAD, SHF_ALLOC, SHN_UNDEF, SHT_GNU_SFRAME, SHT_NOBITS,
-    SHT_PROGBITS, STT_FUNC, SectionFlags, SectionType,
+    ET_REL, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC, SHN_UNDEF, SHT_GNU_SFRAME, SHT_PROGBITS, STT_FUNC,
+    SectionFlags, SectionType,
 };
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, SectionHeader, Sym};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex};
+use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
+use object::{Endianness, Object, ObjectSymbol, SectionIndex};
 use sframe_engine::lint::{self, Linkage, Rule, Severity};
 use sframe_engine::{Abi, Header, Section, Version};
 
 use super::catalogue as rules;
 use super::report::{Finding, LintReport, Summary};
 use crate::elf::abi::abi_of;
-use crate::elf::bounded::{self, SharedBytes};
+use crate::elf::bounded::{self, SharedBytes, Tables};
+use crate::elf::find_sframe::{MissingSection, OutsideFile, SectionBytes, Segments};
 use crate::elf::merge_faults::{MergeFault, MergeFaultKind, merge_faults};
-use crate::elf::object_file::{MissingSection, Symbols, lacks_contents, missing_section};
+use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
+use crate::source::Source;
 
 /// Why a file can't be linted.
 #[derive(Debug, thiserror::Error)]
@@ -26,12 +28,15 @@ pub enum LintError {
     /// It is no 64-bit ELF file, or its tables are malformed.
     #[error("the file can't be read: {0}")]
     Object(#[from] object::Error),
+    /// It has got shorter meanwhile, or its disk has failed.
+    #[error("the file can't be read to its end")]
+    Unreadable,
     /// They are made to be read for ever.
     #[error(transparent)]
     SharedBytes(#[from] SharedBytes),
     /// A section's header and the file disagree.
-    #[error("the .sframe section lies outside the file")]
-    SectionOutsideFile,
+    #[error(transparent)]
+    OutsideFile(#[from] OutsideFile),
     /// There is nothing to lint.
     #[error(transparent)]
     NoSection(#[from] MissingSection),
@@ -45,14 +50,16 @@ pub enum LintError {
 ///
 /// # Errors
 /// The file is neither, its tables are malformed, or it has no section.
-pub fn lint_file(bytes: &[u8], name: &str) -> Result<LintReport, LintError> {
+pub fn lint_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<LintReport, LintError> {
+    let source = source.into();
     let mut findings = Vec::new();
-    let header = if bytes.starts_with(b"\x7fELF") {
-        let file = File::parse(bytes)?;
+    let header = if source.starts_with(b"\x7fELF") {
+        let file = File::parse(source)?;
         file.lint(&mut findings)?
-    } else if bytes.starts_with(&[0xe2, 0xde]) || bytes.starts_with(&[0xde, 0xe2]) {
-        lint_section(bytes, 0, Linkage::Linked { executable: None }, &|_| None, &mut findings);
-        Header::parse(bytes).ok()
+    } else if source.starts_with(&[0xe2, 0xde]) || source.starts_with(&[0xde, 0xe2]) {
+        let bytes = source.all().ok_or(LintError::Unreadable)?;
+        lint_section(&bytes, 0, Linkage::Linked { executable: None }, &|_| None, &mut findings);
+        Header::parse(&bytes).ok()
     } else {
         return Err(LintError::UnknownFormat);
     };
@@ -108,7 +115,7 @@ impl Sframe<'_> {
 }
 
 struct File<'a> {
-    elf: ElfFile64<'a, Endianness>,
+    elf: bounded::File<'a>,
     relocatable: bool,
     /// Addresses of loaded segments.
     loaded: Vec<Range<u64>>,
@@ -120,48 +127,34 @@ struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    fn parse(bytes: &'a [u8]) -> Result<Self, LintError> {
-        let elf = bounded::open::<LintError>(bytes)?;
-        let endian = elf.endian();
-        let header: &FileHeader64<Endianness> = elf.elf_header();
-        let (mut loaded, mut executable, mut segments) = (Vec::new(), Vec::new(), Vec::new());
-        let mut segment_data = None;
-        for segment in header.program_headers(endian, bytes)? {
+    fn parse(source: Source<'a>) -> Result<Self, LintError> {
+        let elf = bounded::open::<LintError>(source)?;
+        let tables = Tables::of(&elf);
+        let endian = tables.endian;
+        let range = |segment: &ProgramHeader64<Endianness>| {
             let start = segment.p_vaddr(endian);
-            let range = start..start.saturating_add(segment.p_memsz(endian));
-            match segment.p_type(endian) {
-                PT_LOAD => {
-                    if segment.p_flags(endian).contains(PF_X) {
-                        executable.push(range.clone());
-                    }
-                    loaded.push(range);
-                }
-                PT_GNU_SFRAME if !lacks_contents(segment, endian) => {
-                    segments.push(range);
-                    segment_data = segment_data.or(Some((segment, start)));
-                }
-                _ => {}
+            start..start.saturating_add(segment.p_memsz(endian))
+        };
+        let (mut loaded, mut executable) = (Vec::new(), Vec::new());
+        for segment in tables.segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD) {
+            if segment.p_flags(endian).contains(PF_X) {
+                executable.push(range(segment));
             }
+            loaded.push(range(segment));
         }
         let mut sframes = Vec::new();
-        for section in elf.sections() {
-            let header = section.elf_section_header();
-            let kind = header.sh_type(endian);
-            let by_name = kind != SHT_NOBITS && section.name_bytes() == Ok(b".sframe");
-            if kind != SHT_GNU_SFRAME && !by_name {
-                continue;
-            }
-            let data = section.data().map_err(|_| LintError::SectionOutsideFile)?;
-            let section_facts = Some((kind, header.sh_flags(endian), section.index()));
-            sframes.push(Sframe { data, address: section.address(), section: section_facts });
-        }
-        if let (true, Some((segment, address))) = (sframes.is_empty(), segment_data) {
-            let data = segment.data(endian, bytes).map_err(|()| LintError::SectionOutsideFile)?;
-            sframes.push(Sframe { data, address, section: None });
+        for (index, header) in tables.sframe_sections() {
+            let SectionBytes { data, address } = tables.bytes_of_section(header)?;
+            let section = Some((header.sh_type(endian), header.sh_flags(endian), index));
+            sframes.push(Sframe { data, address, section });
         }
         if sframes.is_empty() {
-            return Err(missing_section(&elf).into());
+            let (SectionBytes { data, address }, _) =
+                tables.sframe()?.ok_or_else(|| tables.missing_sframe())?;
+            sframes.push(Sframe { data, address, section: None });
         }
+        let segments = tables.sframe_segments(Segments::InFile).map(|(_, segment)| range(segment)).collect();
+        let header = tables.header;
         let relocatable = header.e_type(endian) == ET_REL;
         Ok(Self { relocatable, loaded, executable: merge(executable), segments, sframes, elf })
     }
@@ -264,14 +257,14 @@ impl<'a> File<'a> {
     /// Whether every function symbol's code has FDEs.
     fn check_coverage(&self, covered: Vec<Range<u64>>, findings: &mut Vec<Finding>) {
         let endian = self.elf.endian();
-        let mut functions: Vec<(u64, u64, String)> = Vec::new();
+        let mut functions: Vec<(u64, u64, &str)> = Vec::new();
         for symbol in self.elf.symbols().chain(self.elf.dynamic_symbols()) {
             let raw = symbol.elf_symbol();
             let is_function = raw.st_type() == STT_FUNC && raw.st_shndx(endian) != SHN_UNDEF;
             let (start, size) = (symbol.address(), symbol.size());
             let in_code = position(&self.executable, start).is_some();
             if let (true, 1.., true, Ok(name)) = (is_function, size, in_code, symbol.name()) {
-                functions.push((start, start.saturating_add(size), name.to_owned()));
+                functions.push((start, start.saturating_add(size), name));
             }
         }
         functions.sort();
@@ -290,7 +283,7 @@ impl<'a> File<'a> {
                     Finding::new(&rules::UNCOVERED, 0, message)
                 }
             };
-            findings.push(Finding { function: Some(name), ..finding });
+            findings.push(Finding { function: Some(name.to_owned()), ..finding });
         }
     }
 }

@@ -7,7 +7,7 @@ use super::all_rules;
 const HEAD: &str = "\
 # Rules of the linter
 
-Written by the linter itself; rewrite it with `UPDATE_LINTS=1 cargo test -p sframe-testbench lints_page`.
+Written by the linter itself; rewrite it with `UPDATE_LINTS=1 cargo test -p sframe-inspect lints_page`.
 
 `sframe-testbench lint FILE` reports findings of these rules. An **error** breaks the format (exit status 1), a
 **warning** is legal but unwise or meets tools that disagree, a **note** is a fact worth knowing.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use object::{Object, ObjectSection};
 use rayon::prelude::*;
 use sframe_engine::Abi;
+use sframe_inspect::elf::find_sframe::find_sframe;
 
 use super::derive::{Derivation, derivations, derive};
 use super::made::{Made, Warning};
@@ -236,14 +236,11 @@ pub(super) fn make_build(workshop: &Workshop, order: &Order<'_>, versions: &Vers
 /// Refuses a build without unwind data: checking it would prove nothing. The
 /// section's version, or 0 where it is too short to have one.
 fn demand_sframe(id: &str, bytes: &[u8]) -> Result<u8, Error> {
-    let file = object::File::parse(bytes)
-        .map_err(|error| Error::NotElf { build: id.to_owned(), message: error.to_string() })?;
-
-    match file.section_by_name(".sframe") {
-        Some(section) if section.size() > 0 => {
-            // Behind the magic number, in one byte.
-            Ok(section.data().ok().and_then(|data| data.get(2).copied()).unwrap_or_default())
-        }
+    let found = find_sframe(bytes);
+    let found = found.map_err(|error| Error::NotElf { build: id.to_owned(), message: error.to_string() })?;
+    match found {
+        // After the magic number, in one byte.
+        Some(section) if !section.data.is_empty() => Ok(section.data.get(2).copied().unwrap_or_default()),
         _ => Err(Error::NoSframe { build: id.to_owned() }),
     }
 }

@@ -219,12 +219,12 @@ fn any_file_can_be_linted() {
     }
 }
 
-fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+fn inspect(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
         .current_dir(repository())
         .args(arguments)
         .output()
-        .expect("the bench runs")
+        .expect("the program runs")
 }
 
 fn status(output: &Output) -> Option<i32> {
@@ -239,13 +239,13 @@ fn the_command_ends_with_0_1_or_2() {
         std::fs::write(&path, bytes).expect("a file");
         path.display().to_string()
     };
-    let sound = bench(&["lint", &format!("corpus/builds/{BUILD}")]);
+    let sound = inspect(&["lint", &format!("corpus/builds/{BUILD}")]);
     assert_eq!(status(&sound), Some(0));
     assert!(String::from_utf8_lossy(&sound.stdout).contains("(version 3, amd64): 0 errors, "));
 
     let at = elf().sframe();
     let faulty = path("faulty", &elf().put(at + 3, &[0x85]));
-    let output = bench(&["lint", "--json", &faulty]);
+    let output = inspect(&["lint", "--json", &faulty]);
     assert_eq!(status(&output), Some(1));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let errors = document["findings"].as_array().expect("findings").iter();
@@ -256,11 +256,11 @@ fn the_command_ends_with_0_1_or_2() {
     assert_eq!(errors[0]["message"], "flag bits 0x80 have no meaning");
 
     for (name, bytes) in [("text", &b"no section"[..]), ("nothing", b""), ("elf", &elf().0[..0x30])] {
-        let output = bench(&["lint", &path(name, bytes)]);
+        let output = inspect(&["lint", &path(name, bytes)]);
         assert_eq!(status(&output), Some(2), "{name}");
         assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "one clear message");
     }
-    assert_eq!(status(&bench(&["lint", "no/such/file"])), Some(2));
+    assert_eq!(status(&inspect(&["lint", "no/such/file"])), Some(2));
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn the_text_is_short() {
     assert!(text.contains(&format!("and {} more", fdes - 3)), "{text}");
 }
 
-const COMMAND: &str = "UPDATE_LINTS=1 cargo test -p sframe-testbench lints_page";
+const COMMAND: &str = "UPDATE_LINTS=1 cargo test -p sframe-inspect lints_page";
 
 #[test]
 fn the_lints_page_is_current() {
@@ -317,11 +317,11 @@ fn a_section_without_contents_is_missing_and_not_malformed() {
     let path = folder.path().join("file.debug");
     for segment in [true, false] {
         std::fs::write(&path, for_debuggers(segment)).expect("a file");
-        for command in ["lint", "dump", "diff", "check"] {
-            let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        for command in ["lint", "dump", "diff"] {
+            let output = Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
                 .args([command.as_ref(), path.as_os_str()])
                 .output()
-                .expect("the bench runs");
+                .expect("the program runs");
             let error = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{command}: {error}");
             assert_eq!(error.lines().count(), 1, "{command}: {error}");

@@ -22,9 +22,11 @@ const UNCHECKED: &str = "SF226";
 fn malformed(bytes: &[u8]) -> [usize; 2] {
     let sframe = ObjectFile::parse(bytes).expect("a build").sframe.expect("a section");
     let dump = Dump::decode(sframe.data, sframe.address).expect("a sound header");
-    let functions = || dump.functions.iter().flatten();
-    let fdes: BTreeSet<u32> = functions().filter(|one| one.fde.is_err()).map(|one| one.index).collect();
-    let rows: BTreeSet<(u32, u32)> = functions()
+    let functions: Vec<_> = dump.functions().into_iter().flatten().collect();
+    let faults = dump.faults();
+    let fdes: BTreeSet<u32> = functions.iter().filter(|one| one.fde.is_err()).map(|one| one.index).collect();
+    let rows: BTreeSet<(u32, u32)> = functions
+        .iter()
         .flat_map(|one| {
             let meaningless = one.rows.iter().enumerate().filter(|(_, row)| row.row.is_err());
             let last = one.end.map(|_| one.rows.len());
@@ -41,13 +43,13 @@ fn malformed(bytes: &[u8]) -> [usize; 2] {
         lint.findings.iter().filter(move |finding| rules.contains(&finding.rule))
     };
     let refused: BTreeSet<u32> = of(&FDES).filter_map(|finding| finding.fde).collect();
-    assert_eq!(refused, fdes, "{:?}", dump.errors);
+    assert_eq!(refused, fdes, "{:?}", faults.errors);
     // Of an FDE that can't be read, the rows are looked at by nobody else.
     let of_rows = of(&ROWS).filter_map(|finding| finding.fde.zip(finding.row));
     let refused: BTreeSet<(u32, u32)> = of_rows.filter(|(fde, _)| !fdes.contains(fde)).collect();
-    assert_eq!(refused, rows, "{:?}", dump.errors);
+    assert_eq!(refused, rows, "{:?}", faults.errors);
 
-    let errors: Vec<String> = dump.errors.iter().map(ToString::to_string).collect();
+    let errors: Vec<String> = faults.errors.iter().map(ToString::to_string).collect();
     let diff = diff_file(bytes, "file").expect("a file that can be compared");
     assert_eq!(diff.errors, errors);
     for finding in diff.findings.iter().filter(|finding| finding.field == Field::Row) {

@@ -9,6 +9,7 @@ use rstest::rstest;
 use serde_json::Value;
 use sframe_inspect::dump::{Document, Dump, text};
 use sframe_inspect::elf::sframe_section::{FileFormat, Input};
+use sframe_inspect::text::Text;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -69,7 +70,8 @@ fn dumped(name: &str, bytes: &[u8]) -> (String, Value, usize) {
     let input = Input::open(bytes, None).unwrap_or_else(|error| panic!("{name}: {error}"));
     let dump = Dump::decode(&input.data, input.address).unwrap_or_else(|error| panic!("{name}: {error}"));
     let document = serde_json::to_value(Document::new(name, &input, &dump)).expect("JSON");
-    (text(name, input.format, &dump).to_string(), document, dump.errors.len())
+    let text: Text = text(name, input.format, &dump).collect();
+    (text.to_string(), document, dump.faults().errors.len())
 }
 
 /// Where the section lies in a file.
@@ -249,8 +251,9 @@ fn every_byte_of_a_section_shows_in_the_json(
                 let dump = Dump::decode(&input.data, input.address).expect("the header can be read");
                 let document = serde_json::to_value(Document::new("", &input, &dump)).expect("JSON");
                 assert_ne!(document, sound, "bit {bit} at offset {:#x}", at - range.start);
-                let text = text("", input.format, &dump);
-                texts_that_differ += usize::from(*text != *sound_text || !dump.errors.is_empty());
+                let text: Text = text("", input.format, &dump).collect();
+                let is_told = *text != *sound_text || !dump.faults().errors.is_empty();
+                texts_that_differ += usize::from(is_told);
             } else {
                 texts_that_differ += 1;
             }
@@ -289,7 +292,8 @@ fn a_raw_section_dumps_as_it_does_within_its_file() {
             let dump = Dump::decode(&input.data, input.address).expect("a section");
             let mut document = serde_json::to_value(Document::new("", input, &dump)).expect("JSON");
             document["format"].take();
-            (text("", input.format, &dump).lines().skip(2).map(str::to_owned).collect::<Vec<_>>(), document)
+            let text: Text = text("", input.format, &dump).collect();
+            (text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>(), document)
         };
         assert_eq!(print(&elf), print(&raw));
         // Elsewhere its functions are elsewhere.
@@ -344,15 +348,15 @@ fn offsets_of_more_than_32_bits_are_whole_in_the_json() {
 }
 
 /// Runs the bench on a file of the given bytes.
-fn bench(folder: &Path, bytes: &[u8], options: &[&str]) -> Output {
+fn inspect(folder: &Path, bytes: &[u8], options: &[&str]) -> Output {
     let path = folder.join("file");
     std::fs::write(&path, bytes).expect("a file");
-    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+    Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
         .arg("dump")
         .arg(path)
         .args(options)
         .output()
-        .expect("the bench runs")
+        .expect("the program runs")
 }
 
 fn lossy(bytes: &[u8]) -> String {
@@ -363,12 +367,12 @@ fn lossy(bytes: &[u8]) -> String {
 fn the_command_prints_text_and_json() {
     let folder = tempfile::tempdir().expect("a folder");
     let bytes = BUILDS.bytes("gnu-2.47", "gnu-2.47/amd64/recursion.O2");
-    let output = bench(folder.path(), &bytes, &[]);
+    let output = inspect(folder.path(), &bytes, &[]);
     assert_eq!((output.status.code(), lossy(&output.stderr)), (Some(0), String::new()));
     let name = folder.path().join("file").display().to_string();
     assert_eq!(lossy(&output.stdout), dumped(&name, &bytes).0);
 
-    let output = bench(folder.path(), &bytes, &["--json"]);
+    let output = inspect(folder.path(), &bytes, &["--json"]);
     assert_eq!(output.status.code(), Some(0));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(document, dumped(&name, &bytes).1);
@@ -377,7 +381,7 @@ fn the_command_prints_text_and_json() {
         (&3.into(), &"amd64".into(), &"little".into())
     );
 
-    let output = bench(folder.path(), &bytes[section(&bytes)], &["--address", "0x400000"]);
+    let output = inspect(folder.path(), &bytes[section(&bytes)], &["--address", "0x400000"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(lossy(&output.stdout).contains("Num FDEs"));
 }
@@ -407,7 +411,7 @@ fn input_without_a_section_is_one_error() {
         ),
     ];
     for (bytes, options, message) in cases {
-        let output = bench(folder.path(), &bytes, options);
+        let output = inspect(folder.path(), &bytes, options);
         let stderr = lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{message}: {stderr}");
         assert!(stderr.contains(message), "{message}: {stderr}");
@@ -426,7 +430,7 @@ fn of_a_malformed_section_the_sound_part_is_printed() {
     let mut changed = data.to_vec();
     let at = sound["fdes"][1]["attribute_offset"].as_u64().expect("an offset");
     changed[usize::try_from(at).expect("a small one") + 2] |= 7;
-    let output = bench(folder.path(), &changed, &[]);
+    let output = inspect(folder.path(), &changed, &[]);
     let stderr = lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     let expected = format!("FRE type 7 is unknown (at offset {:#x}; 2.3.3.3 The SFrame FRE Types)", at + 2);
@@ -434,7 +438,7 @@ fn of_a_malformed_section_the_sound_part_is_printed() {
     let stdout = lossy(&output.stdout);
     assert!(!stdout.contains("func idx [1]") && stdout.contains("func idx [2]"), "{stdout}");
     assert_eq!(stdout.matches("func idx").count() + 1, sound_text.matches("func idx").count());
-    let output = bench(folder.path(), &changed, &["--json"]);
+    let output = inspect(folder.path(), &changed, &["--json"]);
     assert_eq!(output.status.code(), Some(1));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(document["errors"][0], document["fdes"][1]["error"]);
@@ -447,7 +451,7 @@ fn of_a_malformed_section_the_sound_part_is_printed() {
     });
 
     // The FRE sub-section is cut off.
-    let output = bench(folder.path(), &data[..data.len() - 4], &[]);
+    let output = inspect(folder.path(), &data[..data.len() - 4], &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(lossy(&output.stderr).contains("2.2 SFrame Header"), "{}", lossy(&output.stderr));
     let stdout = lossy(&output.stdout);
@@ -469,7 +473,8 @@ fn functions_that_share_all_rows_do_not_fill_the_memory() {
     }
     section.resize(section.len() + rows as usize * 2, 0);
     let dump = Dump::decode(&section, 0).expect("a section");
-    assert!(dump.too_many_rows && dump.errors.is_empty());
-    let rows = dump.functions.expect("functions").iter().map(|function| function.rows.len()).sum::<usize>();
+    let faults = dump.faults();
+    assert!(faults.too_many_rows && faults.errors.is_empty());
+    let rows = dump.functions().expect("functions").map(|function| function.rows.len()).sum::<usize>();
     assert!(rows < 1 << 20, "{rows}");
 }

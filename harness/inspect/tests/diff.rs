@@ -19,8 +19,7 @@ use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::replace_section::embed;
 use sframe_inspect::hazard::HazardKind;
 use sframe_inspect::lint::lint_file;
-use sframe_testbench::finding::{Blame, Confidence};
-use sframe_testbench::yaml;
+use sframe_inspect::{Blame, Confidence};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -120,7 +119,7 @@ fn builds(folder: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn every_difference_of_the_corpus_is_explained() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diff.yaml");
-    let known: Known = yaml::read(&path).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let known: Known = serde_yaml::from_slice(&std::fs::read(path).expect("a table")).expect("entries");
     let folder = repository().join("corpus/builds");
     let mut paths = Vec::new();
     builds(&folder, &mut paths);
@@ -703,38 +702,14 @@ fn hazards_are_those_of_the_rules(#[case] id: &str, #[case] expected: &[HazardKi
     }
 }
 
-#[test]
-fn check_counts_the_hazards_of_what_has_executed() {
-    let output = bench(&["check", "--json", "corpus/builds/gnu-2.47/aarch64/discarded_return.O2"]);
-    let report = json(&output);
-    let hazards = report["hazards"].as_array().expect("hazards");
-    let of = |kind: &str| hazards.iter().filter(|hazard| hazard["kind"] == kind).collect::<Vec<_>>();
-    let below = of("below-red-zone");
-    let mut functions: Vec<&str> = below.iter().filter_map(|hazard| hazard["function"].as_str()).collect();
-    functions.sort_unstable();
-    assert_eq!(functions, ["drop_return", "drop_two"]);
-    for hazard in hazards {
-        assert!(hazard["instructions"].as_u64() > Some(0), "{hazard}");
-        assert!(hazard["row"]["rules"].is_string() && hazard["message"].is_string(), "{hazard}");
-    }
-    assert!(!of("link-register").is_empty() && of("other-register").is_empty());
-    // As hazards they change nothing.
-    let sound = "corpus/builds/gnu-2.47/aarch64/recursion.O2";
-    let output = bench(&["check", sound]);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("hazard      link-register"));
-    let none = json(&bench(&["check", "--json", "corpus/builds/gnu-2.47/amd64/noreturn_call.O2"]));
-    assert_eq!(none["hazards"], Value::Array(Vec::new()));
-}
-
 // The command.
 
-fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+fn inspect(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
         .current_dir(repository())
         .args(arguments)
         .output()
-        .expect("the bench runs")
+        .expect("the program runs")
 }
 
 fn json(output: &Output) -> Value {
@@ -743,12 +718,12 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn the_command_ends_with_0_or_1_and_its_document_has_the_promised_keys() {
-    let output = bench(&["diff", "--json", "corpus/builds/gnu-2.47/amd64/recursion.O2"]);
+    let output = inspect(&["diff", "--json", "corpus/builds/gnu-2.47/amd64/recursion.O2"]);
     assert_eq!(output.status.code(), Some(0));
     let report = json(&output);
     assert_eq!((&report["schema"], &report["sframe_version"]), (&1.into(), &3.into()));
     assert!(report["compared"].as_u64() > Some(20) && report["agree"] == report["compared"]);
-    let output = bench(&["diff", "--json", "corpus/builds/gnu-2.47/amd64/remember_restore.O2"]);
+    let output = inspect(&["diff", "--json", "corpus/builds/gnu-2.47/amd64/remember_restore.O2"]);
     assert_eq!(output.status.code(), Some(1));
     let report = json(&output);
     for key in ["functions", "pcs", "compared", "agree"] {
@@ -760,7 +735,7 @@ fn the_command_ends_with_0_or_1_and_its_document_has_the_promised_keys() {
     {
         assert!(report["findings"][0][key].is_string(), "{key}");
     }
-    let output = bench(&["diff", "corpus/builds/gnu-2.47/amd64/remember_restore.O2"]);
+    let output = inspect(&["diff", "corpus/builds/gnu-2.47/amd64/remember_restore.O2"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("difference: cfa of many_epilogues+0x36 (0x400247), 2 instructions"), "{text}");
@@ -868,13 +843,13 @@ fn what_can_not_be_compared_ends_with_2_or_3_and_one_message() {
     let path = folder.path().join("file");
     for (what, bytes, status, message) in files {
         std::fs::write(&path, bytes).expect("a file");
-        let output = bench(&["diff", &path.display().to_string()]);
+        let output = inspect(&["diff", &path.display().to_string()]);
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{what}: {error}");
         assert_eq!(error.lines().count(), usize::from(status == 2), "{what}: {error}");
         assert!(error.contains(message), "{what}: {error}");
     }
-    assert_eq!(bench(&["diff", "no/such/file"]).status.code(), Some(2));
+    assert_eq!(inspect(&["diff", "no/such/file"]).status.code(), Some(2));
 }
 
 /// Functions that share a start, and one within another, keep their own rows.

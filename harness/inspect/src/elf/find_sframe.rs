@@ -1,0 +1,157 @@
+//! The rule by which the SFrame section of a file is found.
+
+use object::elf::{PT_GNU_SFRAME, ProgramHeader64, SHT_GNU_SFRAME, SHT_NOBITS, SectionHeader64};
+use object::read::elf::{ProgramHeader, SectionHeader};
+use object::{Endianness, SectionIndex};
+
+use crate::elf::bounded::{self, SharedBytes, Tables};
+use crate::source::Source;
+
+/// The name of the section.
+pub const NAME: &[u8] = b".sframe";
+
+/// Why a file has no section to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MissingSection {
+    /// There is none.
+    #[error("there is no .sframe section")]
+    Absent,
+    /// There is one, and its bytes are in another file: this one is for debuggers (`objcopy --only-keep-debug`).
+    #[error("the .sframe section has no contents in this file, as in separate files of debug information")]
+    NoContents,
+}
+
+/// Why the tables of a file do not say where its section is.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// `object` can't read them.
+    #[error(transparent)]
+    Object(#[from] object::Error),
+    /// They take too long to be read.
+    #[error(transparent)]
+    SharedBytes(#[from] SharedBytes),
+    /// They and the file disagree.
+    #[error(transparent)]
+    OutsideFile(#[from] OutsideFile),
+}
+
+/// A section or a segment is said to lie where the file has no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the .sframe section lies outside the file")]
+pub struct OutsideFile;
+
+/// A section's bytes, and the address at which they are loaded, without load bias.
+#[derive(Clone, Copy, Debug)]
+pub struct SectionBytes<'a> {
+    /// The bytes.
+    pub data: &'a [u8],
+    /// The address.
+    pub address: u64,
+}
+
+/// Which segments count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Segments {
+    /// Those with bytes in the file.
+    InFile,
+    /// Also those with memory only, as in separate files of debug information.
+    All,
+}
+
+/// The SFrame section of a file, if it has one.
+///
+/// # Errors
+/// The tables are malformed.
+pub fn find_sframe<'a>(source: impl Into<Source<'a>>) -> Result<Option<SectionBytes<'a>>, FindError> {
+    let found = bounded::tables::<FindError>(source.into())?.sframe()?;
+    Ok(found.map(|(section, _)| section))
+}
+
+/// The rule. A section is SFrame's by its type, whatever its name; or by its name,
+/// if it has contents in this file: GNU as before 2.45 writes `SHT_PROGBITS`, and
+/// what is `SHT_NOBITS` has its contents elsewhere. The first such section counts.
+/// A file without one, as after its section table is stripped, has its section
+/// where the first `PT_GNU_SFRAME` segment with bytes in the file says.
+impl<'a> Tables<'a> {
+    /// The section, with its index where it stands in the section table.
+    pub(crate) fn sframe(&self) -> Result<Option<(SectionBytes<'a>, Option<SectionIndex>)>, OutsideFile> {
+        if let Some((index, section)) = self.sframe_sections().next() {
+            return Ok(Some((self.bytes_of_section(section)?, Some(index))));
+        }
+        let segment = self.sframe_segments(Segments::InFile).next();
+        segment.map(|(_, segment)| Ok((self.bytes_of_segment(segment)?, None))).transpose()
+    }
+
+    /// All sections that count.
+    pub(crate) fn sframe_sections(
+        &self,
+    ) -> impl Iterator<Item = (SectionIndex, &'a SectionHeader64<Endianness>)> {
+        self.named_sections().filter(|(_, section)| self.is_sframe(section))
+    }
+
+    /// The first entry of the table stands for no section.
+    fn named_sections(&self) -> impl Iterator<Item = (SectionIndex, &'a SectionHeader64<Endianness>)> {
+        self.sections.enumerate().skip(1)
+    }
+
+    /// Whether a section is one.
+    pub(crate) fn is_sframe(&self, section: &SectionHeader64<Endianness>) -> bool {
+        match section.sh_type(self.endian) {
+            SHT_GNU_SFRAME => true,
+            SHT_NOBITS => false,
+            _ => self.is_named(section),
+        }
+    }
+
+    fn is_named(&self, section: &SectionHeader64<Endianness>) -> bool {
+        self.sections.section_name(self.endian, section) == Ok(NAME)
+    }
+
+    /// All segments of the type, with their positions in the table.
+    pub(crate) fn sframe_segments(
+        &self,
+        which: Segments,
+    ) -> impl Iterator<Item = (usize, &'a ProgramHeader64<Endianness>)> {
+        let endian = self.endian;
+        self.segments.iter().enumerate().filter(move |(_, segment)| {
+            let is_it = segment.p_type(endian) == PT_GNU_SFRAME;
+            is_it && (which == Segments::All || !lacks_contents(segment, endian))
+        })
+    }
+
+    pub(crate) fn bytes_of_section(
+        &self,
+        section: &SectionHeader64<Endianness>,
+    ) -> Result<SectionBytes<'a>, OutsideFile> {
+        let data = section.data(self.endian, self.source).map_err(|_| OutsideFile)?;
+        Ok(SectionBytes { data, address: section.sh_addr(self.endian) })
+    }
+
+    pub(crate) fn bytes_of_segment(
+        &self,
+        segment: &ProgramHeader64<Endianness>,
+    ) -> Result<SectionBytes<'a>, OutsideFile> {
+        let data = segment.data(self.endian, self.source).map_err(|()| OutsideFile)?;
+        Ok(SectionBytes { data, address: segment.p_vaddr(self.endian) })
+    }
+
+    /// What a file that has no section to read says of it.
+    pub(crate) fn missing_sframe(&self) -> MissingSection {
+        let endian = self.endian;
+        let is_empty = |(_, section): (SectionIndex, &SectionHeader64<Endianness>)| {
+            section.sh_type(endian) == SHT_NOBITS && self.is_named(section)
+        };
+        let has_empty_segment =
+            self.sframe_segments(Segments::All).any(|(_, segment)| lacks_contents(segment, endian));
+        if self.named_sections().any(is_empty) || has_empty_segment {
+            MissingSection::NoContents
+        } else {
+            MissingSection::Absent
+        }
+    }
+}
+
+/// Whether a segment has memory and no bytes of the file.
+fn lacks_contents(header: &ProgramHeader64<Endianness>, endian: Endianness) -> bool {
+    header.p_filesz(endian) == 0 && header.p_memsz(endian) > 0
+}
