@@ -25,13 +25,10 @@ impl Ability {
     /// Whether a version of the format has something to express it by.
     #[must_use]
     pub const fn is_expressible_in(self, version: Version) -> bool {
-        match (self, version) {
-            (Self::Outermost, Version::V2 | Version::V3) | (Self::Flex | Self::SignalFrames, Version::V3) => {
-                true
-            }
-            (Self::Outermost, Version::V1) | (Self::Flex | Self::SignalFrames, Version::V1 | Version::V2) => {
-                false
-            }
+        match self {
+            Self::Flex => version.has_flex_fdes(),
+            Self::Outermost => version.marks_outermost_rows() || version.marks_outermost_functions(),
+            Self::SignalFrames => version.marks_signal_frames(),
         }
     }
 }

@@ -41,13 +41,10 @@ pub(crate) struct FrameLayout {
 }
 
 impl FrameLayout {
-    const fn at_entry(abi: Abi) -> Self {
-        let (sp, ra) = match abi {
-            Abi::Amd64 => (8, SavedLocation::OnStack(-8)),
-            Abi::Aarch64 | Abi::Aarch64Be => (0, SavedLocation::InRegister),
-            Abi::S390x => (160, SavedLocation::InRegister),
-        };
-        Self { sp: Some(sp), fp: None, ra, caller_fp: SavedLocation::InRegister }
+    fn at_entry(abi: Abi) -> Self {
+        let on_stack = |offset: i8| SavedLocation::OnStack(offset.into());
+        let ra = abi.fixed_ra_offset().map_or(SavedLocation::InRegister, on_stack);
+        Self { sp: Some(abi.cfa_offset_at_entry()), fp: None, ra, caller_fp: SavedLocation::InRegister }
     }
 
     /// How far a register is below the CFA.
@@ -176,8 +173,8 @@ pub(super) fn values(
     };
     let fp =
         if layout.caller_fp == SavedLocation::InRegister { state.fp.ok() } else { load(layout.caller_fp) };
-    // A return address may be signed; that of AMD64 never is.
-    let ra = load(layout.ra).filter(|_| abi == Abi::Amd64 || abi == Abi::S390x).map(Some);
+    // What is loaded may be signed.
+    let ra = load(layout.ra).filter(|_| !abi.signs_return_addresses()).map(Some);
     Values { cfa, ra, fp, ..Values::default() }
 }
 
