@@ -524,7 +524,7 @@ fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> O
     })
 }
 
-/// Returns which signature the return address really has, if a row claims another one.
+/// Returns the real key of the return address and the claimed signature, if they differ.
 fn wrong_signature(frame: &Frame, call: &Record) -> Option<(Option<PauthKey>, Mangled)> {
     let mangled = frame.mangled?;
     if mangled.value == call.return_address {
