@@ -1,10 +1,10 @@
-//! Addresses and rows, as reports have them.
+//! Addresses and rows as they appear in reports.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sframe_engine::Row;
 
-/// An address in reports: a string such as `0x401000`.
+/// An address in a report: a string such as `0x401000`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address(pub u64);
 
@@ -38,7 +38,7 @@ pub struct FindingRow {
 }
 
 impl FindingRow {
-    /// That of a row.
+    /// Returns the report form of a row.
     #[must_use]
     pub fn new(row: &Row) -> Self {
         Self { start: Address(row.start.into()), rules: row.to_string() }

@@ -1,4 +1,4 @@
-//! Who has to mend what is wrong, and who says so.
+//! Which component needs the fix, and the evidence for it.
 
 use serde::{Deserialize, Serialize};
 
@@ -57,15 +57,15 @@ impl std::fmt::Display for Blame {
     }
 }
 
-/// How sure it is who is to blame.
+/// How certain the blame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// One witness hints at it.
     Low,
-    /// Witnesses say so, and another explanation is left.
+    /// Witnesses support it, but another explanation remains.
     Medium,
-    /// Witnesses that do not depend on one another say so.
+    /// Independent witnesses support it.
     High,
 }
 
@@ -79,17 +79,18 @@ impl std::fmt::Display for Confidence {
     }
 }
 
-/// Who was asked about a finding.
+/// A source of evidence about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
-    /// Another reader of the section than the unwinder under test: this project's engine.
+    /// A reader of the section other than the unwinder under test: this project's
+    /// engine.
     Reader,
     /// DWARF call frame information.
     Cfi,
-    /// The chain of frame records that FP leads to; the backchain on s390x.
+    /// The chain of frame records that starts at FP; on s390x, the backchain.
     FramePointers,
-    /// The instructions from the function's entry on.
+    /// The instructions since the function's entry.
     Instructions,
     /// Where the code comes from, and where FDEs begin.
     Layout,

@@ -1,4 +1,4 @@
-//! Reading files that may be anything.
+//! Reading arbitrary files.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -9,19 +9,18 @@ use crate::source::Contents;
 /// The largest file that is read, in bytes.
 pub const MAX_BYTES: u64 = 4 << 30;
 
-/// What is smaller is read at once. Of such files, some tell a size that they have
-/// not got.
+/// Files below this size are read at once. Some of them report a size that is wrong.
 const SMALL: u64 = 1 << 16;
 
-/// Reads a file of at most `limit` bytes. It must be a regular one: pipes and
-/// devices may never begin, or never end.
+/// Reads a file of at most `limit` bytes. It must be a regular file: pipes and
+/// devices may never produce data, or never end.
 ///
 /// # Errors
-/// There is no such file, it is something else, it is larger, or it can't be read.
+/// The file does not exist, is not a regular file, is too large, or can't be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let len = regular_len(path)?;
     let mut bytes = Vec::new();
-    // It may grow while it is read, and some tell no size.
+    // It may grow while it is read, and some files report no size.
     if len <= limit {
         fs::File::open(path)?.take(limit + 1).read_to_end(&mut bytes)?;
     }
@@ -31,10 +30,10 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same for a file of which only parts are needed: these are read when they are.
+/// Opens a file of which only parts are needed. They are read on demand.
 ///
 /// # Errors
-/// As [`read`]. What can't be read later is in [`Contents::failure`].
+/// As for [`read`]. Later read errors are in [`Contents::failure`].
 pub fn open(path: &Path, limit: u64) -> io::Result<Contents> {
     let len = regular_len(path)?;
     if len <= SMALL.min(limit) {
@@ -46,7 +45,7 @@ pub fn open(path: &Path, limit: u64) -> io::Result<Contents> {
     Ok(Contents::in_parts(fs::File::open(path)?, len))
 }
 
-/// The length that a regular file tells.
+/// Returns the length that a regular file reports.
 fn regular_len(path: &Path) -> io::Result<u64> {
     let metadata = fs::metadata(path)?;
     if metadata.is_dir() {

@@ -1,5 +1,5 @@
-//! Hazards: rows that are right by luck, or bring trouble in the field. They
-//! follow from the rules alone, and are no findings.
+//! Hazards: rows that are right by luck, or cause trouble in the field. They follow
+//! from the rules alone, and are not findings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,29 +13,29 @@ use crate::FindingRow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HazardKind {
-    /// The return address or FP is read below SP, and further below than the
-    /// ABI keeps from signal handlers: 128 bytes on amd64, none elsewhere.
+    /// The return address or FP is read below SP, beyond the area that the ABI
+    /// protects from signal handlers: 128 bytes on amd64, none elsewhere.
     BelowRedZone,
-    /// The same, but within the red zone: the slot is popped already, and
-    /// holds the value until the function stores something else there.
+    /// The same, but within the red zone: the slot has been popped, and keeps the
+    /// value until the function stores something else there.
     PoppedSlot,
-    /// A rule names a register other than SP and FP. Only these are known of
-    /// callers, and of what a signal has interrupted.
+    /// A rule names a register other than SP and FP. Only these two are known for
+    /// callers, and for code that a signal has interrupted.
     OtherRegister,
-    /// The return address is in its register (aarch64, s390x). A walk ends here
-    /// where a signal has interrupted the frame; no row can help it.
+    /// The return address is in its register (aarch64, s390x). A walk ends here if
+    /// a signal has interrupted the frame; no row can prevent that.
     LinkRegister,
-    /// The trace ends here where call frame information has a caller: there is no
-    /// FDE or row, or the row marks an outermost frame.
+    /// The trace ends here although call frame information has a caller: there is
+    /// no FDE or row, or the row marks an outermost frame.
     EndsEarly,
 }
 
 impl HazardKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 5] =
         [Self::BelowRedZone, Self::PoppedSlot, Self::OtherRegister, Self::LinkRegister, Self::EndsEarly];
 
-    /// What it means, in a clause.
+    /// Returns what it means, as a clause.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -65,16 +65,16 @@ impl fmt::Display for HazardKind {
 pub struct Hazard {
     /// The kind.
     pub kind: HazardKind,
-    /// The library that it is in; none for the file itself.
+    /// The library that it is in; `None` for the file itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// The function, or its address where no symbol names it.
+    /// The function, or its address if no symbol names it.
     pub function: String,
-    /// The row; none where there is none.
+    /// The row; `None` if there is none.
     pub row: Option<FindingRow>,
     /// The number of instructions affected: of the row, or of those executed.
     pub instructions: u64,
-    /// All of it in a sentence.
+    /// The whole hazard in a sentence.
     pub message: String,
 }
 
@@ -88,17 +88,17 @@ impl Hazard {
     }
 }
 
-/// Instructions affected, by the function's address, the row's start and the
-/// kind; and the row.
+/// The number of instructions affected, and the row, by the function's address, the
+/// row's start and the kind.
 pub type Tally = BTreeMap<(u64, Option<u32>, HazardKind), (Option<Row>, u64)>;
 
-/// The hazards of a tally, in its order. `name` names functions.
+/// Returns the hazards of a tally, in its order. `name` names functions.
 pub fn list(tally: &Tally, name: impl Fn(u64) -> String) -> Vec<Hazard> {
     let rows = tally.iter().map(|(key, (row, count))| (key, row.as_ref(), *count));
     rows.map(|((start, _, kind), row, count)| Hazard::new(*kind, name(*start), row, count)).collect()
 }
 
-/// How many rows there are of each kind, and how many instructions.
+/// Returns the number of rows and of instructions for each kind.
 pub fn totals(hazards: &[Hazard]) -> impl Iterator<Item = (HazardKind, usize, u64)> {
     HazardKind::ALL.into_iter().filter_map(|kind| {
         let of_kind = hazards.iter().filter(|hazard| hazard.kind == kind);
@@ -107,7 +107,7 @@ pub fn totals(hazards: &[Hazard]) -> impl Iterator<Item = (HazardKind, usize, u6
     })
 }
 
-/// The hazards of a row's own rules.
+/// Returns the hazards of a row's own rules.
 pub fn of_row(abi: Abi, row: &Row) -> impl Iterator<Item = HazardKind> {
     let recovered = [row.ra, row.fp].into_iter().filter_map(|recovery| match recovery {
         Recovery::Rule(rule) => Some(rule),
@@ -128,7 +128,7 @@ pub fn of_row(abi: Abi, row: &Row) -> impl Iterator<Item = HazardKind> {
     .filter_map(|(is_there, kind)| is_there.then_some(kind))
 }
 
-/// Where a rule reads, in bytes from SP, if that lies below it.
+/// Returns where a rule reads, in bytes from SP, if that is below SP.
 fn below_sp(rule: &RecoveryRule, cfa: Option<RecoveryRule>) -> Option<i64> {
     let from_sp = match (rule.base, cfa) {
         (Base::Sp, _) => rule.offset,
@@ -167,9 +167,9 @@ mod tests {
         assert_eq!(of(Abi::Amd64, 8, -144), [HazardKind::BelowRedZone]);
         assert_eq!(of(Abi::Aarch64, 16, -16), []);
         assert_eq!(of(Abi::Aarch64, 0, -16), [HazardKind::BelowRedZone]);
-        // On s390x saved registers lie above SP, in the caller's frame.
+        // On s390x saved registers are above SP, in the caller's frame.
         assert_eq!(kinds(Abi::S390x, &row(sp(160), slot(-48), slot(-72))), []);
-        // Where SP is nobody says.
+        // SP's position is unknown.
         assert_eq!(kinds(Abi::Amd64, &row((Base::Fp, 16), slot(-8), slot(-1000))), []);
     }
 

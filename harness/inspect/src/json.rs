@@ -1,4 +1,4 @@
-//! Documents in JSON, as they are written to files and printed.
+//! JSON documents, as written to files and printed.
 
 use std::io::{self, Write};
 
@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::text::{Text, is_shown};
 
-/// Version of the form of all documents.
+/// Version of the format of all documents.
 pub const SCHEMA: u32 = 1;
 
-/// A document, with an indentation. Its values are what they are; characters
-/// that a terminal obeys, or a reader does not see, are written as escapes.
+/// Returns a document as indented JSON. The values are unchanged; characters that a
+/// terminal interprets, or that are invisible, are written as escapes.
 ///
 /// # Errors
 /// It can't be written as JSON.
@@ -21,26 +21,26 @@ pub fn pretty(document: &impl Serialize) -> serde_json::Result<Text> {
     Ok(Text::made_neutral(json))
 }
 
-/// The same as [`pretty`], written as it is made.
+/// The same as [`pretty`], but written as it is produced.
 ///
 /// # Errors
-/// It can't be written as JSON, or not be written at all.
+/// It can't be serialized as JSON, or the output can't be written.
 pub fn write_pretty(out: &mut impl Write, document: &impl Serialize) -> serde_json::Result<()> {
     serde_json::to_writer_pretty(Escaped { out, after_hash: false }, document)?;
     out.write_all(b"\n").map_err(serde_json::Error::io)
 }
 
-/// Writes characters of JSON that are not to be seen as they are as escapes. They
-/// are in strings only.
+/// Writes characters of JSON that must not appear literally as escapes. They occur
+/// only in strings.
 struct Escaped<'w, W> {
     out: &'w mut W,
-    /// Whether the last character is a `#` that is written as it is.
+    /// Whether the last character is a `#` that was written literally.
     after_hash: bool,
 }
 
 impl<W: Write> Escaped<'_, W> {
     fn write_char(&mut self, c: char) -> io::Result<()> {
-        // CI systems obey what starts with two of them in their logs.
+        // CI systems interpret lines of their logs that start with two of them.
         let is_second = c == '#' && self.after_hash;
         self.after_hash = c == '#' && !is_second;
         if !is_second && (c == '\n' || is_shown(c)) {
@@ -61,7 +61,7 @@ impl<W: Write> Write for Escaped<'_, W> {
             self.after_hash &= bytes.is_empty();
             return Ok(bytes.len());
         }
-        // Strings are handed over in whole characters.
+        // Strings arrive in whole characters.
         for c in std::str::from_utf8(bytes).map_err(io::Error::other)?.chars() {
             self.write_char(c)?;
         }
@@ -73,8 +73,8 @@ impl<W: Write> Write for Escaped<'_, W> {
     }
 }
 
-/// A document for a page, in which each text is shown as it is: what would not
-/// be seen is in it as [`neutral`](crate::text::neutral) writes it.
+/// Returns a document for a page that shows each text literally: invisible
+/// characters are written as by [`neutral`](crate::text::neutral).
 ///
 /// # Errors
 /// It can't be written as JSON.

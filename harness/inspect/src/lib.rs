@@ -1,4 +1,4 @@
-//! What can be said of an SFrame section without running anything.
+//! What can be learned about an SFrame section without running anything.
 //!
 //! Data flows one way:
 //!

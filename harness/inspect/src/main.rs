@@ -37,7 +37,7 @@ enum Command {
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| tell_line(format_args!("error: a defect: {panic}"))));
     let status = std::panic::catch_unwind(|| execute().unwrap_or_else(|failure| failure.report()));
-    // What has panicked has said so.
+    // A panic has already printed its message.
     status.unwrap_or(Status::Broken).into()
 }
 

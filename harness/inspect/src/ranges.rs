@@ -1,8 +1,8 @@
-//! Sets of addresses, as ranges in order.
+//! Sets of addresses, as sorted ranges.
 
 use std::ops::Range;
 
-/// Ranges in order, without empty ones, joined where they overlap or meet.
+/// Returns the ranges sorted, without empty ones, merged if they overlap or meet.
 pub fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_by_key(|range| range.start);
@@ -16,7 +16,7 @@ pub fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     merged
 }
 
-/// The range of ordered ones that an address lies in.
+/// Returns the one of these sorted ranges that contains an address.
 pub fn position(ranges: &[Range<u64>], address: u64) -> Option<&Range<u64>> {
     let after = ranges.partition_point(|range| range.start <= address);
     ranges.get(after.checked_sub(1)?).filter(|range| address < range.end)

@@ -1,4 +1,4 @@
-//! Logs in SARIF 2.1.0, for what shows findings beside code.
+//! Logs in SARIF 2.1.0, for tools that show findings next to code.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::text::neutral;
 
-/// The log of one run of a program.
+/// Returns the log of one run of a program.
 #[must_use]
 pub fn document(
     program: &str,
@@ -37,11 +37,11 @@ pub fn document(
     })
 }
 
-/// The name of the folder that relative paths begin at: what GitHub's own tools
-/// call the top of a repository.
+/// The name of the folder that relative paths start at: GitHub's own tools use it
+/// for the root of a repository.
 const SOURCE_ROOT: &str = "%SRCROOT%";
 
-/// A file, by its path from the folder in which the bench runs, if it lies there.
+/// Returns a file, by its path relative to the working directory if it is in there.
 #[must_use]
 pub fn artifact(file: &str) -> Value {
     let folder = std::env::current_dir().unwrap_or_default();
@@ -53,18 +53,19 @@ pub fn artifact(file: &str) -> Value {
     json!({ "uri": uri(path), "uriBaseId": SOURCE_ROOT })
 }
 
-/// A message. `[text](target)` in one is a link (3.11.6), which no name is to make.
+/// Returns a message. `[text](target)` in a message is a link (3.11.6), which names
+/// must not produce.
 #[must_use]
 pub fn message(text: &str) -> Value {
     json!({ "text": neutral(text).replace("](", r"]\u{28}") })
 }
 
-/// A path as a URI reference (RFC 3986, 4.2).
+/// Returns a path as a URI reference (RFC 3986, 4.2).
 #[must_use]
 pub fn uri(path: &str) -> String {
     let mut uri = String::new();
     if path.starts_with("//") {
-        // Not to be taken for a host.
+        // Must not be read as a host.
         uri.push_str("/.");
     }
     for byte in path.bytes() {

@@ -1,8 +1,8 @@
-//! The bytes of a file, of which no more are in memory than are asked for.
+//! The bytes of a file, of which only the requested parts are in memory.
 //!
-//! A library of 150 MB is code and data for the most part, and what describes its
-//! frames is a few megabytes. Mapping it would do as well, but for files that get
-//! shorter at the same time: whoever reads on gets a signal, and no error.
+//! A library of 150 MB is mostly code and data; the description of its frames takes
+//! a few megabytes. Mapping the file would also work, except for files that shrink
+//! at the same time: reading past the new end raises a signal instead of an error.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -15,14 +15,14 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use object::read::ReadRef;
 use rustc_hash::FxHasher;
 
-/// Bytes that are read together, where a reader wants a few of them.
+/// Bytes that are read together if a reader wants only a few of them.
 const BLOCK: usize = 1 << 16;
-/// Lists that longer parts are kept in.
+/// Number of lists for longer parts.
 const LISTS: usize = 1 << 10;
-/// What `object` reads has to lie in memory as it does in the file.
+/// `object` needs bytes to be aligned in memory as they are in the file.
 const ALIGNMENT: usize = 16;
 
-/// A file: all of its bytes, or those of them that were asked for.
+/// A file: all of its bytes, or the ones requested so far.
 #[derive(Debug)]
 pub struct Contents(Kept);
 
@@ -33,13 +33,13 @@ enum Kept {
 }
 
 impl Contents {
-    /// A file that is in memory.
+    /// Wraps a file that is in memory.
     #[must_use]
     pub const fn whole(bytes: Vec<u8>) -> Self {
         Self(Kept::All(bytes))
     }
 
-    /// A file of so many bytes that is read as far as it has to be.
+    /// Wraps a file of `len` bytes that is read on demand.
     #[must_use]
     pub fn in_parts(file: File, len: u64) -> Self {
         let blocks = usize::try_from(len.div_ceil(BLOCK as u64)).unwrap_or(usize::MAX);
@@ -54,8 +54,8 @@ impl Contents {
         }))
     }
 
-    /// What went wrong first when the file was read: it got shorter, or its disk
-    /// failed. What could not be read then looks malformed.
+    /// Returns the first error while reading the file: it shrank, or its disk
+    /// failed. Parts that could not be read look malformed.
     #[must_use]
     pub fn failure(&self) -> Option<&io::Error> {
         match &self.0 {
@@ -100,19 +100,20 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no bytes.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Whether these are the first bytes.
+    /// Whether the file starts with these bytes.
     #[must_use]
     pub fn starts_with(self, start: &[u8]) -> bool {
         self.read_bytes_at(0, start.len() as u64) == Ok(start)
     }
 
-    /// Some bytes that are kept as long as the file is; none where it has not got them all.
+    /// Returns bytes that are kept as long as the file is, or `None` if they are
+    /// not all in it.
     #[must_use]
     pub fn bytes(self, range: Range<u64>) -> Option<&'a [u8]> {
         self.read_bytes_at(range.start, range.end.checked_sub(range.start)?).ok()
@@ -130,7 +131,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// All bytes, to be used once.
+    /// Returns all bytes, to be used once.
     #[must_use]
     pub fn all(self) -> Option<Cow<'a, [u8]>> {
         self.copy(0..self.len())
@@ -157,24 +158,24 @@ impl<'a> ReadRef<'a> for Source<'a> {
     }
 }
 
-/// What has been read of a file. It is kept where it is until the file is dropped,
-/// so that readers can share it.
+/// What has been read of a file. It stays in place until the file is dropped, so
+/// that readers can share it.
 #[derive(Debug)]
 struct Parts {
     file: Mutex<File>,
     len: u64,
-    /// For few bytes, by their place in the file.
+    /// For small requests, by position in the file.
     blocks: Box<[OnceLock<Vec<u8>>]>,
-    /// For bytes that lie in no single block.
+    /// For requests that span several blocks.
     lists: Box<[OnceLock<Box<Part>>]>,
-    /// The number of bytes in these.
+    /// The number of bytes in these lists.
     kept: AtomicU64,
-    /// The file, once these would be longer.
+    /// The whole file, once the lists would be longer than it.
     whole: OnceLock<Vec<u8>>,
     failure: OnceLock<io::Error>,
 }
 
-/// Bytes that a reader wanted together.
+/// Bytes that a reader requested together.
 #[derive(Debug)]
 struct Part {
     start: u64,
@@ -183,7 +184,7 @@ struct Part {
 }
 
 impl Parts {
-    /// A size that the file has at an offset.
+    /// Returns the size as `usize` if the file has that many bytes at the offset.
     fn checked(&self, offset: u64, size: u64) -> Option<usize> {
         let end = offset.checked_add(size).filter(|end| *end <= self.len);
         usize::try_from(size).ok().filter(|_| end.is_some())
@@ -198,7 +199,7 @@ impl Parts {
         if from + size <= BLOCK {
             return self.block(block)?.get(from..from + size);
         }
-        // As aligned as it is in the file.
+        // Aligned as in the file.
         let lead = from % ALIGNMENT;
         self.part(offset - lead as u64, size + lead)?.get(lead..)
     }
@@ -219,7 +220,7 @@ impl Parts {
         None
     }
 
-    /// Bytes that lie in several blocks.
+    /// Returns bytes that span several blocks.
     fn part(&self, start: u64, size: usize) -> Option<&[u8]> {
         let hash = BuildHasherDefault::<FxHasher>::default().hash_one(start);
         let mut slot = self.lists.get(usize::try_from(hash % LISTS as u64).ok()?)?;
@@ -237,7 +238,7 @@ impl Parts {
                         return self.whole()?.get(from..from.checked_add(size)?);
                     }
                     let bytes = self.read(start, size)?;
-                    // Where another thread has added one at the same time, that is looked at next.
+                    // If another thread adds one at the same time, look at that one next.
                     slot.get_or_init(|| Box::new(Part { start, bytes, next: OnceLock::new() }));
                 }
             }
@@ -263,7 +264,7 @@ impl Parts {
         self.whole.get().map(Vec::as_slice)
     }
 
-    /// Reads bytes that the file has had.
+    /// Reads bytes that were within the file's length.
     fn read(&self, start: u64, size: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; size];
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -278,7 +279,7 @@ impl Parts {
     }
 }
 
-/// The block with an offset, and the offset in it.
+/// Returns the block that contains an offset, and the offset in it.
 fn block_of(offset: u64) -> Option<(usize, usize)> {
     let block = usize::try_from(offset / BLOCK as u64).ok()?;
     Some((block, usize::try_from(offset % BLOCK as u64).ok()?))
@@ -290,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// The same bytes as a file and in memory.
+    /// Returns the same bytes as a file and in memory.
     fn both(len: usize) -> (Contents, Vec<u8>) {
         let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(at / 7 % 251).expect("a byte")).collect();
         let mut file = tempfile::tempfile().expect("a file");

@@ -1,10 +1,10 @@
-//! Text that is written for people, most of which is not ours: names and
-//! messages come from the files, specs and unwinders under test.
+//! Text for people, most of which comes from outside: names and messages from the
+//! files, specs and unwinders under test.
 //!
-//! [`Text`] is lines, and each is written at once: whatever is in it, it is one
-//! line, has no character that a terminal obeys or a reader does not see, and
-//! is no command for a CI system that reads the log. The command line prints
-//! nothing else.
+//! [`Text`] consists of lines, and each is written as a whole: whatever is in it,
+//! it stays one line, has no character that a terminal interprets or that is
+//! invisible, and is not a command for a CI system that reads the log. The command
+//! line prints nothing else.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -12,15 +12,15 @@ use std::ops::Deref;
 
 use anstyle::Style;
 
-/// Text without what is not seen or not printed as it is: control characters,
-/// marks that change the direction of writing, separators of lines, spaces of
-/// other widths, what joins others, and code points that are no characters; and
-/// without commands for CI systems, which obey `##`, a word and a bracket
-/// wherever they are in a line.
+/// Returns text with everything escaped that is invisible or not printed literally:
+/// control characters, marks that change the direction of writing, line separators,
+/// unusual spaces, joiners, and code points that are not characters. Commands for
+/// CI systems, which recognize `##`, a word and a bracket anywhere in a line, are
+/// escaped too.
 ///
-/// They are written as Rust writes them in a string, such as `\n` and
-/// `\u{1b}`. A backslash is doubled where it would be read as the start of one
-/// of these, so that the text can be had back.
+/// Escapes are written as in Rust strings, such as `\n` and `\u{1b}`. A backslash
+/// is doubled if it would be read as the start of an escape, so that the original
+/// text can be recovered.
 #[must_use]
 pub fn neutral(text: &str) -> Cow<'_, str> {
     let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'\\');
@@ -36,26 +36,26 @@ pub fn neutral(text: &str) -> Cow<'_, str> {
             '\\' if !rest.clone().next().is_none_or(starts_none) => neutral.push_str(r"\\"),
             '#' if neutral.ends_with('#') && is_command(rest.as_str()) => neutral.push_str(r"\u{23}"),
             '\\' | '\'' | '"' => neutral.push(c),
-            // The standard library knows what can be printed.
+            // The standard library knows what is printable.
             c => neutral.extend(c.escape_debug()),
         }
     }
     if neutral.len() == text.len() { Cow::Borrowed(text) } else { Cow::Owned(neutral) }
 }
 
-/// Whether this, after `##`, makes a command of it.
+/// Whether this text after `##` makes a command of it.
 fn is_command(rest: &str) -> bool {
     rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '#').starts_with('[')
 }
 
-/// Whether a character is written as it is.
+/// Whether a character is written literally.
 #[must_use]
 pub fn is_shown(c: char) -> bool {
     matches!(c, '\\' | '\'' | '"') || c.escape_debug().next() != Some('\\')
 }
 
-/// The same as [`neutral`], for the start of a line: GitHub's runner obeys one
-/// that begins with `::`, whatever is before it of spaces.
+/// The same as [`neutral`], for the start of a line: GitHub's runner interprets
+/// lines that begin with `::`, with or without leading spaces.
 fn line_of(text: &str) -> Cow<'_, str> {
     let mut text = neutral(text);
     let start = text.len() - text.trim_start().len();
@@ -70,7 +70,7 @@ fn line_of(text: &str) -> Cow<'_, str> {
 pub struct Text(String);
 
 impl Text {
-    /// A text of one line.
+    /// Returns a text of one line.
     #[must_use]
     pub fn of(line: impl fmt::Display) -> Self {
         let mut text = Self::default();
@@ -78,42 +78,42 @@ impl Text {
         text
     }
 
-    /// Text that is not to be changed: it has no part that is not ours, or each
-    /// of them is [`neutral`] already.
+    /// Wraps text that must not be changed: every part from outside has passed
+    /// [`neutral`] already.
     #[must_use]
     pub const fn made_neutral(text: String) -> Self {
         Self(text)
     }
 
-    /// A line.
+    /// Adds a line.
     pub fn line(&mut self, line: impl fmt::Display) {
         self.0.push_str(&line_of(&line.to_string()));
         self.0.push('\n');
     }
 
-    /// What `write!` and `writeln!` call: a line, whichever of them it is.
+    /// Adds a line; both `write!` and `writeln!` call this.
     ///
     /// # Errors
-    /// None.
+    /// Never fails.
     pub fn write_fmt(&mut self, line: fmt::Arguments<'_>) -> fmt::Result {
         let line = line.to_string();
         self.line(line.strip_suffix('\n').unwrap_or(&line));
         Ok(())
     }
 
-    /// An empty line.
+    /// Adds an empty line.
     pub fn blank(&mut self) {
         self.0.push('\n');
     }
 
-    /// Each line of a text, indented: what a tool has said in several.
+    /// Adds each line of a text, indented, such as the output of a tool.
     pub fn quote(&mut self, indent: &str, text: &str) {
         for line in text.lines() {
             self.line(format_args!("{indent}{line}"));
         }
     }
 
-    /// A line of parts that are set off from one another, if they are to be.
+    /// Adds a line of styled parts, in colour if asked for.
     pub fn painted(&mut self, colour: bool, parts: &[(Style, &str)]) {
         if !colour {
             return self.line(parts.iter().map(|(_, part)| *part).collect::<String>());
@@ -124,7 +124,7 @@ impl Text {
         self.0.push('\n');
     }
 
-    /// All lines of another text.
+    /// Adds all lines of another text.
     pub fn append(&mut self, other: &Self) {
         self.0.push_str(&other.0);
     }
@@ -159,7 +159,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// A number with its thousands set off.
+/// Returns a number with its thousands separated.
 #[must_use]
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -173,7 +173,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// How many of something, with its name in the plural where it has to be.
+/// Returns a count with its noun, in the plural if needed.
 #[must_use]
 pub fn counted(count: u64, name: &str) -> String {
     match count {
@@ -182,7 +182,7 @@ pub fn counted(count: u64, name: &str) -> String {
     }
 }
 
-/// An error with all that led to it, in a line.
+/// Returns an error with all its causes, in one line.
 #[must_use]
 pub fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -202,7 +202,7 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
-    /// What [`neutral`] was given.
+    /// Reverses [`neutral`].
     fn original(neutral: &str) -> String {
         let mut text = String::new();
         let mut rest = neutral.chars();

@@ -7,15 +7,14 @@ use sframe_engine::{DwarfRegister, PauthMask};
 use super::expression::value;
 use super::read::{CallFrameInfo, CfiError, CfiRow, register_column};
 
-/// The registers that are known of a frame, by their DWARF numbers. Those
-/// that have no caller's value are left out.
+/// The known registers of a frame, by DWARF number. Those without a caller's value
+/// are left out.
 pub type Registers = FxHashMap<u16, u64>;
 
-/// The highest DWARF number of a register that rules are about: those of
-/// vectors lie above.
+/// The highest DWARF register number that rules cover: vector registers are above it.
 pub const LAST_REGISTER: u16 = 66;
 
-/// Why call frame information leads to no caller.
+/// Why call frame information does not lead to a caller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluationError {
     /// The information itself is malformed.
@@ -24,7 +23,7 @@ pub enum EvaluationError {
     /// No FDE covers the address.
     #[error("no FDE")]
     NoFde,
-    /// The rules need a register that is not known, or an expression can't be evaluated.
+    /// The rules need an unknown register, or an expression can't be evaluated.
     #[error("{what} can't be computed")]
     Unknown {
         /// `CFA`, or a register.
@@ -43,19 +42,19 @@ pub enum EvaluationError {
     Outermost,
 }
 
-/// What call frame information says of a frame.
+/// The result of call frame information for a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluated {
     /// The CFA.
     pub cfa: u64,
-    /// The return address, without its signature, or why it is not known.
+    /// The return address, without its signature, or why it is unknown.
     pub ra: Result<u64, EvaluationError>,
-    /// The caller's registers: SP is the CFA, where nothing else is said.
+    /// The caller's registers: SP is the CFA unless a rule says otherwise.
     pub registers: Registers,
-    /// Why registers are not known that should be, by their DWARF numbers.
+    /// Why registers are unknown that should be known, by DWARF number.
     pub unknown: Vec<(u16, EvaluationError)>,
-    /// Whether the frame is one that a signal has pushed, so that the caller
-    /// is to be looked up where it was interrupted.
+    /// Whether the frame was pushed by a signal, so that the caller must be looked
+    /// up at the interrupted address.
     pub is_signal: bool,
 }
 
@@ -130,7 +129,7 @@ impl CallFrameInfo {
         }
     }
 
-    /// The caller's value of a register; none where it has none.
+    /// Returns the caller's value of a register; `None` if it has none.
     fn register(
         &self,
         number: u16,

@@ -1,5 +1,4 @@
-//! DWARF expressions as formulas: what they compute from registers that
-//! nobody has the values of.
+//! DWARF expressions as formulas: what they compute from registers with unknown values.
 
 use gimli::{EvaluationResult, Expression, Operation};
 use sframe_engine::{Base, DwarfRegister};
@@ -9,7 +8,7 @@ use super::read::Slice;
 /// A value that an expression computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Formula {
-    /// A number.
+    /// A constant.
     Constant(u64),
     /// `base + offset`.
     Sum(Base, i64),
@@ -17,14 +16,15 @@ pub(super) enum Formula {
     Load(Base, i64),
 }
 
-/// More operations than this are taken for a loop.
+/// Expressions with more operations are assumed to be loops.
 const MAX_OPERATIONS: usize = 1 << 10;
 
-/// What an expression comes to at a PC; none where that is no formula.
+/// Returns the formula that an expression computes at a PC; `None` if it can't be
+/// expressed as one.
 ///
-/// `start` is on the stack at first. `base` names registers; the column of
-/// the return address stands for the PC where code asks for it, as linkers'
-/// CFI for PLT entries does.
+/// `start` is initially on the stack. `base` names registers; the return address
+/// column represents the PC if code asks for it, as linkers' CFI for PLT entries
+/// does.
 pub(super) fn formula(
     expression: Expression<Slice<'_>>,
     start: Option<Formula>,
@@ -110,8 +110,8 @@ impl Formula {
     }
 }
 
-/// What an expression comes to with the values of registers and memory; none
-/// where it needs one that is not known.
+/// Returns the value of an expression with the given registers and memory; `None`
+/// if it needs an unknown one.
 pub(super) fn value(
     expression: Expression<Slice<'_>>,
     start: Option<u64>,

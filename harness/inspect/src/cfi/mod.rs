@@ -1,9 +1,8 @@
-//! DWARF call frame information, of `.eh_frame` and `.debug_frame`: what
-//! compilers and people say of the same frames, before an assembler makes
-//! SFrame of it.
+//! DWARF call frame information, from `.eh_frame` and `.debug_frame`: how compilers
+//! and people describe the frames, before an assembler makes SFrame from it.
 //!
-//! It is a witness of its own beside the section under test, and judges
-//! nothing. Addresses are without load bias.
+//! It is a separate witness besides the section under test, and judges nothing.
+//! Addresses are without load bias.
 
 mod evaluate;
 mod expression;

@@ -1,4 +1,4 @@
-//! Reading: which FDEs there are, and their rows.
+//! Reads FDEs and their rows.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 /// Why call frame information can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CfiError {
-    /// The section's content can't be had.
+    /// The section's content can't be read.
     #[error("{section} can't be read: {message}")]
     Unreadable {
         /// The section.
@@ -25,17 +25,17 @@ pub enum CfiError {
         /// Why.
         message: String,
     },
-    /// An entry is malformed; those behind it can't be found.
+    /// An entry is malformed, so that those after it can't be found.
     #[error("{section} can't be read behind offset {offset:#x}: {source}")]
     Section {
         /// The section.
         section: CfiSection,
         /// Offset of the last entry that could be read.
         offset: usize,
-        /// What is wrong.
+        /// The fault.
         source: gimli::Error,
     },
-    /// CIEs are so long, and FDEs so many, that nobody can have meant it.
+    /// CIEs are so long, and FDEs so many, that it can't be intentional.
     #[error("the CIEs of {section} are too long for so many FDEs, at offset {offset:#x}")]
     TooLong {
         /// The section.
@@ -50,12 +50,12 @@ pub enum CfiError {
         section: CfiSection,
         /// Offset of the FDE.
         offset: usize,
-        /// What is wrong.
+        /// The fault.
         source: gimli::Error,
     },
 }
 
-/// Where call frame information lies.
+/// A section with call frame information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CfiSection {
     /// `.eh_frame`, which is loaded.
@@ -65,7 +65,7 @@ pub enum CfiSection {
 }
 
 impl CfiSection {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ impl std::fmt::Display for CfiSection {
     }
 }
 
-/// The sections to read, relocated, with the addresses of those that are loaded.
+/// The sections to read, relocated, with the addresses of the loaded ones.
 #[derive(Clone, Debug)]
 pub struct CfiInput {
     /// The ABI.
@@ -90,9 +90,9 @@ pub struct CfiInput {
     pub eh_frame: Option<(Vec<u8>, u64)>,
     /// `.debug_frame`.
     pub debug_frame: Option<Vec<u8>>,
-    /// Why one of them, though it is there, is not among these.
+    /// Why sections are missing here, although the file has them.
     pub errors: Vec<CfiError>,
-    /// The address of `.text`, which pointers may be relative to.
+    /// The address of `.text`, for pointers that are relative to it.
     pub text: u64,
     /// The address of `.got`, likewise.
     pub got: u64,
@@ -103,16 +103,16 @@ pub struct CfiInput {
 pub struct CallFrameInfo {
     pub(super) abi: Abi,
     tables: Vec<Table>,
-    /// Sorted by start; of several at one address, `.eh_frame` first.
+    /// Sorted by start; at the same address, `.eh_frame` first.
     fdes: Vec<CfiFde>,
-    /// Where the FDE for an address changes, and to which.
+    /// The addresses where another FDE begins to apply, and which.
     changes: Vec<(u64, Option<usize>)>,
     errors: Vec<CfiError>,
     executed: Arc<Mutex<ExecutedRows>>,
 }
 
-/// The rows of FDEs that were asked about last: to find one of them, all of its
-/// FDE's have to be executed.
+/// The rows of recently requested FDEs: finding one row requires executing all of
+/// its FDE's.
 #[derive(Debug, Default)]
 struct ExecutedRows {
     by_fde: FxHashMap<(CfiSection, usize), RowsOfFde>,
@@ -122,7 +122,7 @@ struct ExecutedRows {
 /// The rows of an FDE, or why they can't be executed.
 pub type RowsOfFde = Result<Arc<[CfiRow]>, CfiError>;
 
-/// So many rows are remembered, and those of one FDE more.
+/// The maximum number of rows kept, not counting those of one FDE more.
 const MAX_EXECUTED_ROWS: usize = 1 << 18;
 
 #[derive(Clone, Debug)]
@@ -132,11 +132,11 @@ struct Table {
     bases: BaseAddresses,
     /// Offsets of CIEs whose return addresses are signed with key B.
     key_b: FxHashSet<usize>,
-    /// Offsets of those that are for signal frames.
+    /// Offsets of CIEs for signal frames.
     signal: FxHashSet<usize>,
 }
 
-/// The code that one frame description entry is about.
+/// The code that one frame description entry covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CfiFde {
     /// Addresses of the code.
@@ -145,7 +145,7 @@ pub struct CfiFde {
     pub section: CfiSection,
     /// Offset of the entry in its section.
     pub offset: usize,
-    /// Whether the frame is one that a signal has pushed (augmentation `S`).
+    /// Whether the frame was pushed by a signal (augmentation `S`).
     pub is_signal: bool,
     /// Whether return addresses are signed with key B (AArch64, augmentation `B`).
     pub key_b: bool,
@@ -157,13 +157,13 @@ pub struct CfiFde {
 pub struct CfiRow {
     /// The addresses.
     pub range: Range<u64>,
-    /// The CFA. Worth nothing where no instruction of the FDE or its CIE gives one.
+    /// The CFA. Meaningless unless `has_cfa`.
     pub cfa: CfaRule<usize>,
-    /// Whether one does.
+    /// Whether an instruction of the FDE or its CIE defines the CFA.
     pub has_cfa: bool,
-    /// The return address. None where nothing is said of it: the register has it.
+    /// The return address; `None` if there is no rule, so that it is in its register.
     pub ra: Option<RegisterRule<usize>>,
-    /// All registers that something is said of, by their DWARF numbers.
+    /// All registers with rules, by DWARF number.
     pub registers: Vec<(u16, RegisterRule<usize>)>,
     /// The column of the return address.
     pub ra_column: u16,
@@ -173,28 +173,28 @@ pub struct CfiRow {
 }
 
 impl CfiRow {
-    /// What is said of a register.
+    /// Returns the rule of a register.
     #[must_use]
     pub fn register(&self, register: u16) -> Option<&RegisterRule<usize>> {
         self.registers.iter().find(|(number, _)| *number == register).map(|(_, rule)| rule)
     }
 }
 
-/// CIEs, once for each of their FDEs, may together have so many times the
-/// section's length: real ones have about as much as the section.
+/// CIEs, counted once for each of their FDEs, may together have this many times the
+/// section's length: in real files they have about the length of the section.
 const CIE_SHARE: usize = 64;
-/// And so many bytes more.
+/// And this many bytes more.
 const SPARE_CIE_BYTES: usize = 1 << 24;
 
-/// Rows of one FDE, with the rules for registers in each of them, are no more
-/// than these: every byte of an FDE can repeat all rules of the row before.
+/// The maximum number of rows of one FDE, with the rules for registers in each of
+/// them: every byte of an FDE can repeat all rules of the row before.
 const MAX_ROWS_AND_RULES: usize = 1 << 21;
 
-/// The pseudo-register that tells whether a return address is signed.
+/// The pseudo-register that indicates whether a return address is signed.
 const RA_SIGN_STATE: u16 = 34;
 
 impl CallFrameInfo {
-    /// Finds all FDEs. What is malformed is left out, and is in [`Self::errors`].
+    /// Finds all FDEs. Malformed ones are left out, and reported in [`Self::errors`].
     #[must_use]
     pub fn read(input: CfiInput) -> Self {
         let mut info = Self {
@@ -230,26 +230,26 @@ impl CallFrameInfo {
         self.tables.push(table);
     }
 
-    /// Whether there is no table at all.
+    /// Whether there is no table.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         self.tables.is_empty() && self.errors.is_empty()
     }
 
-    /// What could not be read.
+    /// Returns the parts that could not be read.
     #[must_use]
     pub fn errors(&self) -> &[CfiError] {
         &self.errors
     }
 
-    /// All FDEs, by their addresses.
+    /// Returns all FDEs, sorted by address.
     #[must_use]
     pub fn fdes(&self) -> &[CfiFde] {
         &self.fdes
     }
 
-    /// The FDE for an address: where several overlap, the one that starts last;
-    /// of several that start there, the first of `.eh_frame`.
+    /// Returns the FDE for an address: if several overlap, the one that starts
+    /// last; of several with the same start, the first of `.eh_frame`.
     #[must_use]
     pub fn fde_at(&self, address: u64) -> Option<&CfiFde> {
         let behind = self.changes.partition_point(|(start, _)| *start <= address);
@@ -257,7 +257,7 @@ impl CallFrameInfo {
         self.fdes.get((*fde)?)
     }
 
-    /// The rows of an FDE, in the order of their addresses.
+    /// Returns the rows of an FDE, sorted by address.
     ///
     /// # Errors
     /// Its instructions are malformed.
@@ -271,7 +271,7 @@ impl CallFrameInfo {
         rows.map_err(|source| CfiError::Instructions { section, offset, source })
     }
 
-    /// Whether an FDE tells the size of the arguments that are pushed.
+    /// Whether an FDE gives the size of pushed arguments.
     #[must_use]
     pub fn tells_args_size(&self, fde: &CfiFde) -> bool {
         let Some(table) = self.tables.get(fde.table) else { return false };
@@ -281,7 +281,7 @@ impl CallFrameInfo {
         }
     }
 
-    /// The row for an address. None where no FDE covers it.
+    /// Returns the row for an address; `None` if no FDE covers it.
     ///
     /// # Errors
     /// The instructions of its FDE are malformed.
@@ -292,7 +292,7 @@ impl CallFrameInfo {
         Ok(rows.get(next).filter(|row| row.range.contains(&address)).cloned())
     }
 
-    /// The same as [`Self::rows`], which are executed once for many addresses.
+    /// The same as [`Self::rows`], but executed once for many addresses.
     ///
     /// # Errors
     /// The instructions are malformed.
@@ -311,7 +311,7 @@ impl CallFrameInfo {
         rows
     }
 
-    /// The bytes of an expression of a row.
+    /// Returns the bytes of an expression of a row.
     pub(super) fn expression(
         &self,
         row: &CfiRow,
@@ -325,8 +325,8 @@ impl CallFrameInfo {
     }
 }
 
-/// Where the FDE for an address changes, of FDEs sorted by their starts. They may
-/// overlap, and many may lie in one.
+/// Returns the addresses where another FDE begins to apply, from FDEs sorted by
+/// start. They may overlap, and many may be nested in one.
 fn changes(fdes: &[CfiFde]) -> Vec<(u64, Option<usize>)> {
     let is_empty = |fde: &CfiFde| fde.range.start >= fde.range.end;
     let mut edges: Vec<(u64, usize)> = fdes
@@ -336,7 +336,7 @@ fn changes(fdes: &[CfiFde]) -> Vec<(u64, Option<usize>)> {
         .flat_map(|(index, fde)| [(fde.range.start, index), (fde.range.end, index)])
         .collect();
     edges.sort_unstable();
-    // Those that cover the address, the one for it first.
+    // Those that cover the address, with the one that applies first.
     let mut open: BTreeSet<(Reverse<u64>, usize)> = BTreeSet::new();
     let mut changes: Vec<(u64, Option<usize>)> = Vec::new();
     for at_one_address in edges.chunk_by(|one, other| one.0 == other.0) {
@@ -356,7 +356,7 @@ fn changes(fdes: &[CfiFde]) -> Vec<(u64, Option<usize>)> {
     changes
 }
 
-/// The number of a register as tables have it. None of these ABIs has one beyond.
+/// Returns the number of a register in tables. These ABIs have no larger numbers.
 #[must_use]
 pub fn register_column(register: DwarfRegister) -> u16 {
     u16::try_from(register.0).unwrap_or(u16::MAX)
@@ -421,7 +421,7 @@ fn fdes<'t, S: UnwindSection<Slice<'t>>>(
             None => return (found, Some(CfiError::TooLong { section: table.section, offset: last })),
         }
         let range = fde.initial_address()..fde.initial_address().saturating_add(fde.len());
-        // What a linker has thrown away leaves entries without code, or at 0.
+        // Discarded code leaves entries without code, or at 0.
         let is_gone = range.is_empty() || (table.section == CfiSection::DebugFrame && range.start == 0);
         if !is_gone {
             let cie = fde.cie().offset();
@@ -490,8 +490,7 @@ where
     })
 }
 
-/// Whether any of these says where the CFA is. Without that, `gimli` has
-/// register 0.
+/// Whether any of these defines the CFA. Otherwise, `gimli` uses register 0.
 fn gives_cfa(instructions: CallFrameInstructionIter<'_, Slice<'_>>) -> bool {
     has(instructions, |instruction| {
         matches!(
@@ -515,10 +514,10 @@ fn has(
     false
 }
 
-/// The CIEs that are for signal frames or for key B.
+/// Returns the CIEs that are for signal frames or for key B.
 ///
-/// `gimli` refuses CIEs with an augmentation that it does not know. `B` and `G`
-/// (tagged stacks) come without data, as `S` does: it is given `S` in their place.
+/// `gimli` rejects CIEs with an unknown augmentation. `B` and `G` (tagged stacks)
+/// have no data, like `S`, and so are replaced with `S`.
 fn augmentations(
     section: CfiSection,
     mut data: Vec<u8>,
@@ -553,9 +552,9 @@ fn augmentations(
     (data, key_b, signal)
 }
 
-/// An entry as far as one has to look to find the next one.
+/// The part of an entry that is needed to find the next one.
 struct Entry {
-    /// Where the augmentation lies in the section, if this is a CIE.
+    /// The position of the augmentation in the section, if this is a CIE.
     augmentation: Option<Range<usize>>,
     next: usize,
 }
@@ -573,14 +572,14 @@ impl Entry {
         if length == 0 || next > data.len() {
             return None;
         }
-        // In .debug_frame the width of an ID follows the format.
+        // In .debug_frame the width of an ID depends on the format.
         let is_wide = is_64 && section == CfiSection::DebugFrame;
         let is_cie = match section {
             CfiSection::EhFrame => word(start)? == 0,
             CfiSection::DebugFrame if is_64 => double(start)? == u64::MAX,
             CfiSection::DebugFrame => word(start)? == u32::MAX,
         };
-        // Behind the ID and the version.
+        // After the ID and the version.
         let string = start + if is_wide { 9 } else { 5 };
         let augmentation = is_cie.then(|| {
             let len = data.get(string..next).and_then(|rest| rest.iter().position(|byte| *byte == 0));

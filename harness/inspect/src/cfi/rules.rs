@@ -1,4 +1,4 @@
-//! Rows as equations: what SFrame could say of the same frames.
+//! Rows as equations: how SFrame could describe the same frames.
 
 use std::fmt;
 
@@ -11,13 +11,14 @@ use super::read::{CallFrameInfo, CfiRow, register_column};
 /// A rule that no recovery rule of SFrame can express, whatever the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Inexpressible {
-    /// A DWARF expression that is neither a register and an offset, nor what is stored there.
+    /// A DWARF expression that is neither a register plus an offset, nor the word
+    /// stored there.
     Expression,
-    /// A rule that is left to the vendor.
+    /// A rule that is defined by the vendor.
     Architectural,
-    /// A CFA that is the same wherever the stack is.
+    /// A CFA that does not depend on the stack.
     Constant,
-    /// Nothing says where the CFA is.
+    /// The CFA is not defined.
     Nothing,
 }
 
@@ -32,9 +33,9 @@ impl fmt::Display for Inexpressible {
     }
 }
 
-/// The rules at an address in the terms of SFrame.
+/// The rules at an address in terms of SFrame.
 ///
-/// Displays as SFrame's rows do.
+/// Displays in the same form as SFrame's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rules {
     /// The CFA.
@@ -48,8 +49,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Whether these lead to a caller: they say where the CFA is, and do not say
-    /// that the return address is undefined.
+    /// Whether the rules lead to a caller: they define the CFA, and do not make the
+    /// return address undefined.
     #[must_use]
     pub fn has_caller(&self) -> bool {
         self.cfa != Err(Inexpressible::Nothing) && self.ra != Ok(Recovery::Undefined)
@@ -80,7 +81,8 @@ impl fmt::Display for Rules {
 }
 
 impl CallFrameInfo {
-    /// A row as equations. `pc` is one of its addresses: expressions may depend on it.
+    /// Returns a row as equations. `pc` is one of its addresses: expressions may
+    /// depend on it.
     #[must_use]
     pub fn rules(&self, row: &CfiRow, pc: u64) -> Rules {
         let cfa = match &row.cfa {
@@ -105,8 +107,9 @@ impl CallFrameInfo {
         }
     }
 
-    /// What leaves the return address in its column: on ABIs where that is a
-    /// register, and the CIE names another than the ABI's, this one has it.
+    /// Adjusts a rule that leaves the return address in its column: on ABIs where
+    /// that is a register, and the CIE names another one than the ABI's, it is in
+    /// that one.
     fn in_column(&self, ra: Recovery, row: &CfiRow) -> Recovery {
         let column = DwarfRegister(row.ra_column.into());
         match (ra, self.abi.ra()) {
@@ -117,8 +120,8 @@ impl CallFrameInfo {
         }
     }
 
-    /// A register as the base of a rule; none for a column that is no register
-    /// but the PC.
+    /// Returns a register as the base of a rule; `None` for a column that is not a
+    /// register but the PC.
     fn base(&self, row: &CfiRow, register: u16) -> Option<Base> {
         let number = DwarfRegister(register.into());
         if number == self.abi.sp() {

@@ -7,7 +7,8 @@ use sframe_engine::{Abi, Base, DwarfRegister, RecoveryRule};
 use super::{CallFrameInfo, CfiError, CfiFde, CfiInput, Inexpressible, Rules};
 use crate::elf::object_file::ObjectFile;
 
-/// The information of a build of the corpus, and the start of one of its functions.
+/// Returns the information of a build of the corpus, and the start of one of its
+/// functions.
 fn build(path: &str, function: &str) -> (CallFrameInfo, u64) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds").join(path);
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -38,12 +39,12 @@ fn a_function_begins_with_the_rules_of_its_abi(#[case] path: &str, #[case] expec
 fn the_expression_of_plt_entries_depends_on_the_pc() {
     let (cfi, entry) = build("gnu-2.47/amd64/crossing.O0-dynamic", "first_leaf@plt");
     let cfa = |offset| rules(&cfi, entry + offset).cfa.expect("an expression that is a sum").to_string();
-    // Behind `push $index`, at offset 11, there is one word more.
+    // After `push $index`, at offset 11, there is one more word.
     assert_eq!([cfa(0), cfa(6), cfa(11)], ["SP+8", "SP+8", "SP+16"]);
 }
 
-/// Where a CIE names another column, as for GCC's thunks that jump to the
-/// address in a register.
+/// If a CIE names another column, as for GCC's thunks that jump to the address in a
+/// register.
 #[test]
 fn a_return_address_may_be_in_another_register_than_the_abis() {
     let (cfi, _) = build("gnu-2.47/s390x/thunks.O2", "main");
@@ -73,12 +74,13 @@ fn a_key_is_in_the_augmentation() {
     assert!(cfi.fde_at(main).is_some());
 }
 
-/// An `.eh_frame` of one CIE, with some instructions, and FDEs of 16 bytes at each of some starts.
+/// Returns an `.eh_frame` of one CIE, with the given instructions, and FDEs of 16
+/// bytes at the given starts.
 fn written(instructions: &[u8], starts: impl Iterator<Item = u64>) -> CallFrameInfo {
     with_ranges(instructions, starts.map(|start| (start, 16)))
 }
 
-/// The same with FDEs of any starts and sizes.
+/// The same with FDEs of any start and size.
 fn with_ranges(instructions: &[u8], ranges: impl Iterator<Item = (u64, u64)>) -> CallFrameInfo {
     let entry = |content: Vec<u8>| {
         let len = u32::try_from(content.len()).expect("small");
@@ -121,7 +123,7 @@ fn an_address_between_functions_has_no_fde() {
     );
 }
 
-/// Ranges that overlap, share starts or ends, are empty, or lie in one another.
+/// Ranges that overlap, share starts or ends, are empty, or are nested.
 #[test]
 fn of_overlapping_fdes_the_one_that_starts_last_is_it() {
     let mut state = 1_u64;
@@ -139,7 +141,7 @@ fn of_overlapping_fdes_the_one_that_starts_last_is_it() {
             assert_eq!(cfi.fde_at(address), first_there, "{address:#x} of {:?}", cfi.fdes());
         }
     }
-    // Of as many as a section may have, each in one around all others.
+    // As many as a section may have, each nested in all before it.
     let nested =
         with_ranges(&[0x0c, 7, 8], (0..100_000).map(|index| (0x10_0000 + index, 400_000 - 2 * index)));
     for index in 0..100_000 {

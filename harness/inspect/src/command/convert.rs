@@ -1,5 +1,5 @@
-//! `convert`: a section in another version, byte order or layout, or of call frame
-//! information.
+//! `convert`: converts a section to another version, byte order or layout, or
+//! generates one from call frame information.
 
 use std::path::{Path, PathBuf};
 
@@ -61,13 +61,13 @@ enum Source {
     EhFrame,
 }
 
-/// What could not be carried over.
+/// What could not be converted.
 #[derive(Serialize)]
 struct Report {
     functions: usize,
     carried_over: usize,
     left_out: Vec<LeftOut>,
-    /// What of call frame information can't be read at all.
+    /// The parts of call frame information that can't be read.
     errors: Vec<String>,
 }
 
@@ -84,10 +84,10 @@ struct LeftOut {
 }
 
 impl Convert {
-    /// Executes it.
+    /// Executes the command.
     ///
     /// # Errors
-    /// Something can't be used.
+    /// An argument or file can't be used.
     pub fn execute(&self) -> Result<Status, Failure> {
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
@@ -129,7 +129,7 @@ impl Convert {
 }
 
 impl Convert {
-    /// What was a program is one. Devices and pipes stay as they are.
+    /// Keeps executable files executable. Devices and pipes are left alone.
     fn keep_permissions(&self, path: &Path) -> std::io::Result<()> {
         if std::fs::metadata(path)?.is_file() {
             std::fs::set_permissions(path, std::fs::metadata(&self.file)?.permissions())?;
@@ -162,7 +162,7 @@ impl Report {
         }
     }
 
-    /// What was left out, and why, line by line.
+    /// Returns what was left out, and why, line by line.
     fn refusals(&self) -> Text {
         let mut text = Text::default();
         for LeftOut { start, end, function, row, pc, rules, reason } in &self.left_out {

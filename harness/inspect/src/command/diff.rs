@@ -1,4 +1,4 @@
-//! `diff`: the section against call frame information.
+//! `diff`: compares the section with call frame information.
 
 use std::path::PathBuf;
 
@@ -19,10 +19,10 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Executes it.
+    /// Executes the command.
     ///
     /// # Errors
-    /// Something can't be used.
+    /// An argument or file can't be used.
     pub fn execute(&self) -> Result<Status, Failure> {
         let file = Subject::open(&self.file)?;
         let report = file.checked(diff_file(file.source(), &file.name))?;

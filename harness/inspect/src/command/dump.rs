@@ -1,4 +1,4 @@
-//! `dump`: a section in full.
+//! `dump`: prints a complete section.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use clap::Args;
 use super::exit::{Failure, Status};
 use super::{Subject, print_json, print_parts, tell_line};
 
-/// Errors of one section that are shown.
+/// The maximum number of errors of one section that are shown.
 const SHOWN_ERRORS: usize = 20;
 
 /// The arguments of `dump`.
@@ -25,7 +25,7 @@ pub struct Dump {
     address: Option<u64>,
 }
 
-/// An address, decimal or with 0x.
+/// Parses an address, decimal or with 0x.
 fn parse_address(text: &str) -> Result<u64, String> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16),
@@ -35,10 +35,10 @@ fn parse_address(text: &str) -> Result<u64, String> {
 }
 
 impl Dump {
-    /// Executes it.
+    /// Executes the command.
     ///
     /// # Errors
-    /// Something can't be used.
+    /// An argument or file can't be used.
     pub fn execute(&self) -> Result<Status, Failure> {
         let file = Subject::open(&self.file)?;
         let name = &file.name;

@@ -10,7 +10,7 @@ use super::tell;
 /// The documented exit statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// All is as it should be.
+    /// Everything is as expected.
     AsExpected = 0,
     /// There are findings.
     Finding = 1,
@@ -18,12 +18,12 @@ pub enum Status {
     Unusable = 2,
     /// Nothing was compared.
     NothingCompared = 3,
-    /// The command could not do its work.
+    /// The command failed.
     Broken = 4,
 }
 
 impl Status {
-    /// The one of this number.
+    /// Returns the status with this number.
     #[must_use]
     pub fn of(number: i32) -> Option<Self> {
         let all = [Self::AsExpected, Self::Finding, Self::Unusable, Self::NothingCompared, Self::Broken];
@@ -37,7 +37,7 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// Why a command can't do what it was asked for.
+/// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
     status: Status,
@@ -45,25 +45,25 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// With a message of one line.
+    /// Creates one with a message of one line.
     #[must_use]
     pub fn unusable(message: impl Display) -> Self {
         Self { status: Status::Unusable, message: Text::of(message) }
     }
 
-    /// With a message of several lines.
+    /// Creates one with a message of several lines.
     #[must_use]
     pub const fn unusable_text(message: Text) -> Self {
         Self { status: Status::Unusable, message }
     }
 
-    /// With a message of one line.
+    /// Creates one with a message of one line.
     #[must_use]
     pub fn broken(message: impl Display) -> Self {
         Self { status: Status::Broken, message: Text::of(message) }
     }
 
-    /// Says why on standard error.
+    /// Reports the failure on standard error.
     pub fn report(&self) -> Status {
         tell(&self.message);
         self.status

@@ -1,7 +1,7 @@
-//! What `--help` says at the end of each command's text: examples with the name
-//! of the program, and exit statuses where they mean something special.
+//! The end of each command's `--help` text: examples with the name of the program,
+//! and exit statuses if they have a special meaning.
 
-/// Of `dump`.
+/// Returns the text for `dump`.
 #[must_use]
 pub fn dump(program: &str) -> String {
     format!(
@@ -18,7 +18,7 @@ Exit status:
     )
 }
 
-/// Of `lint`.
+/// Returns the text for `lint`.
 #[must_use]
 pub fn lint(program: &str) -> String {
     format!(
@@ -36,7 +36,7 @@ specs/lints.md has all rules."
     )
 }
 
-/// Of `diff`.
+/// Returns the text for `diff`.
 #[must_use]
 pub fn diff(program: &str) -> String {
     format!(
@@ -55,7 +55,7 @@ Functions that only one of them describes are listed, as hazards are, and change
     )
 }
 
-/// Of `convert`.
+/// Returns the text for `convert`.
 #[must_use]
 pub fn convert(program: &str) -> String {
     format!(

@@ -1,4 +1,4 @@
-//! `lint`: the format's rules on one file.
+//! `lint`: applies the format's rules to one file.
 
 use std::path::PathBuf;
 
@@ -22,10 +22,10 @@ pub struct Lint {
 }
 
 impl Lint {
-    /// Executes it; `program` is what the user has called.
+    /// Executes the command; `program` is the name under which the user called it.
     ///
     /// # Errors
-    /// Something can't be used.
+    /// An argument or file can't be used.
     pub fn execute(&self, program: &str) -> Result<Status, Failure> {
         let file = Subject::open(&self.file)?;
         let report = file.checked(lint_file(file.source(), &file.name))?;

@@ -1,4 +1,4 @@
-//! The commands, as any program offers them: arguments, output, exit statuses.
+//! The commands, as used by any program: arguments, output, exit statuses.
 
 mod convert;
 #[cfg(feature = "disassembly")]
@@ -44,8 +44,8 @@ impl Subject {
         Source::from(&self.contents)
     }
 
-    /// What is made of it, if all that this needs of the file can be read. What
-    /// can't be looks malformed, or as if it were not there.
+    /// Returns `made`, unless the required parts of the file can't be read.
+    /// Unreadable parts look malformed or absent.
     fn checked<T>(&self, made: Result<T, impl std::fmt::Display>) -> Result<T, Failure> {
         let name = &self.name;
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
@@ -56,8 +56,8 @@ impl Subject {
     }
 }
 
-/// Prints what clap has to say: help and the version to standard output, what
-/// is wrong with the arguments to standard error.
+/// Prints clap's message: help and the version to standard output, errors in the
+/// arguments to standard error.
 ///
 /// # Errors
 /// It was an error.
@@ -71,7 +71,7 @@ pub fn usage(error: &clap::Error) -> Result<Status, Failure> {
     Ok(Status::AsExpected)
 }
 
-/// A version of the format, by its number.
+/// Parses a version number of the format.
 ///
 /// # Errors
 /// There is no such version.
@@ -83,7 +83,7 @@ pub fn parse_version(text: &str) -> Result<Version, String> {
     })
 }
 
-/// Writes text to standard output. A reader that has gone away is no error.
+/// Writes text to standard output. A reader that has gone away is not an error.
 ///
 /// # Errors
 /// It can't be written.
@@ -91,7 +91,7 @@ pub fn print(text: &Text) -> Result<(), Failure> {
     print_parts([text])
 }
 
-/// Writes parts of a text to standard output, each as soon as it is made.
+/// Writes parts of a text to standard output, each as soon as it is ready.
 ///
 /// # Errors
 /// They can't be written.
@@ -99,7 +99,7 @@ pub fn print_parts(parts: impl IntoIterator<Item = impl Borrow<Text>>) -> Result
     print_with(|out| parts.into_iter().try_for_each(|part| out.write_all(part.borrow().as_bytes())))
 }
 
-/// Has something written to standard output. A reader that has gone away is no error.
+/// Calls `write` with standard output. A reader that has gone away is not an error.
 fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
@@ -110,11 +110,11 @@ fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     }
 }
 
-/// Bytes that are written at once.
+/// The size of the output buffer in bytes.
 const OUTPUT_BUFFER: usize = 1 << 16;
 
-/// Writes text to standard error. Where that is full or closed, nobody is there
-/// to be told, and the command goes on: its status says what has come of it.
+/// Writes text to standard error. If that is full or closed, nobody can be
+/// informed, and the command continues: its status shows the result.
 pub fn tell(text: &Text) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
@@ -140,7 +140,7 @@ pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     failure.map_or(Ok(()), |error| Err(not_json(&error)))
 }
 
-/// A document as the text of a file.
+/// Returns a document as the text of a file.
 ///
 /// # Errors
 /// It can't be written as JSON.
@@ -161,7 +161,7 @@ pub fn write_file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::broken(format!("error: {} can't be written: {error}", path.display())))
 }
 
-/// The status that a run or check ends with.
+/// Returns the final status of a run or check.
 #[must_use]
 pub const fn status(findings: bool, broken: bool, compared: bool) -> Status {
     match (findings, broken, compared) {

@@ -1,9 +1,9 @@
-//! The section that call frame information implies.
+//! Generates the section that call frame information implies.
 //!
-//! All is written that the version can express, whether assemblers do or not:
-//! rows say the same as the information at every PC. A function with a row that
-//! can't be expressed is left out whole, with each reason: without that row,
-//! the one before would cover what it does not describe.
+//! Everything that the version can express is written, whether assemblers do so or
+//! not: rows and information agree at every PC. A function with a row that can't be
+//! expressed is left out as a whole, with every reason: without that row, the one
+//! before it would cover code that it does not describe.
 
 #[cfg(test)]
 mod tests;
@@ -22,16 +22,16 @@ use crate::cfi::{
     CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules, register_column,
 };
 
-/// What call frame information implies.
+/// The section that call frame information implies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Implied {
-    /// The section, whose functions are sorted.
+    /// The section, with sorted functions.
     pub section: Section,
-    /// The number of FDEs of the information.
+    /// The number of FDEs in the information.
     pub fdes: usize,
-    /// The code that the section does not describe, though the information does.
+    /// The code that the information describes, but the section does not.
     pub left_out: Vec<LeftOut>,
-    /// What of the information can't be read at all.
+    /// The parts of the information that can't be read.
     pub errors: Vec<CfiError>,
 }
 
@@ -40,23 +40,23 @@ pub struct Implied {
 pub struct LeftOut {
     /// Its addresses.
     pub range: Range<u64>,
-    /// Each reason. Never empty.
+    /// All reasons. Never empty.
     pub refusals: Vec<Refusal>,
 }
 
-/// What stands against a function.
+/// Why a function was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The row that can't be expressed. None where the function itself can't be.
+    /// The row that can't be expressed; `None` if it is the function itself.
     pub row: Option<RefusedRow>,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
 /// A row that can't be expressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedRow {
-    /// Its position among the rows that the function would have.
+    /// Its index among the rows that the function would have.
     pub index: usize,
     /// Address of its first instruction.
     pub address: u64,
@@ -74,13 +74,13 @@ pub enum Reason {
     /// FDEs that start later cover all of the code.
     #[error("other FDEs cover the code")]
     Covered,
-    /// The code is not loaded as code.
+    /// The code is not in an executable segment.
     #[error("the code lies in no executable segment")]
     NotExecutable,
-    /// The function is longer than a field of 32 bits can say (2.3.1).
+    /// The function is longer than a 32-bit field can hold (2.3.1).
     #[error("{0} bytes of code are more than 32 bits can say")]
     TooLong(u64),
-    /// There are more addresses at which expressions have to be evaluated than are allowed.
+    /// Expressions would have to be evaluated at more addresses than the limit allows.
     #[error("expressions would have to be evaluated at too many addresses")]
     TooManyAddresses,
     /// A rule that no version can express.
@@ -88,13 +88,13 @@ pub enum Reason {
     Rule {
         /// `CFA`, `RA` or `FP`.
         register: &'static str,
-        /// What is said of it.
+        /// The rule.
         rule: Inexpressible,
     },
-    /// The caller's FP is lost, which no row can say.
+    /// The caller's FP is lost, which no row can express.
     #[error("no version can say that FP is undefined")]
     FpUndefined,
-    /// The caller's SP is another one than readers compute from the CFA (3.1).
+    /// The caller's SP differs from the one that readers compute from the CFA (3.1).
     #[error("the caller's SP is not what follows from the CFA")]
     Sp,
     /// The version can't express it.
@@ -102,12 +102,12 @@ pub enum Reason {
     Version(WriteErrorKind),
 }
 
-/// What to make of call frame information.
+/// What to generate from call frame information.
 #[derive(Clone, Debug)]
 pub struct Implication<'a> {
     /// The information.
     pub cfi: &'a CallFrameInfo,
-    /// Which section of it.
+    /// The section it comes from.
     pub section: CfiSection,
     /// The ABI.
     pub abi: Abi,
@@ -115,21 +115,22 @@ pub struct Implication<'a> {
     pub executable: &'a [Range<u64>],
     /// The version to write.
     pub version: Version,
-    /// The order of the bytes.
+    /// The byte order.
     pub byte_order: ByteOrder,
 }
 
-/// At so many addresses expressions are evaluated that may depend on the PC.
+/// The limit of addresses at which expressions that may depend on the PC are evaluated.
 const MAX_EVALUATIONS: u64 = 1 << 25;
-/// One that gives other rules than the address before counts as so many: rows take memory.
+/// The cost of an address with other rules than the one before, in evaluations:
+/// rows take memory.
 const CHANGE: u64 = 1 << 6;
 
 impl Implication<'_> {
-    /// The section. Its starts are relative to what the version's assemblers
-    /// and linkers take: to themselves in version 3, else to the section.
+    /// Returns the section. Starts are relative to what the version's assemblers
+    /// and linkers use: to themselves in version 3, otherwise to the section.
     ///
     /// # Errors
-    /// The version does not know the ABI, or the ABI has not that byte order.
+    /// The version does not know the ABI, or the ABI does not have that byte order.
     pub fn imply(&self) -> Result<Implied, WriteError> {
         let fdes: Vec<&CfiFde> = self.cfi.fdes().iter().filter(|fde| fde.section == self.section).collect();
         let (mut parts, mut left_out) = (Vec::new(), Vec::new());
@@ -156,7 +157,7 @@ impl Implication<'_> {
         Ok(Implied { section, fdes: fdes.len(), left_out, errors })
     }
 
-    /// What an FDE says of the ranges in which it counts.
+    /// Returns what an FDE says about the ranges in which it applies.
     fn parts(&self, fde: &CfiFde, ranges: &[Range<u64>], evaluations: &mut u64) -> Result<Vec<Part>, Reason> {
         let is_code = |segment: &Range<u64>| segment.start <= fde.range.start && fde.range.end <= segment.end;
         if !self.executable.iter().any(is_code) {
@@ -191,11 +192,11 @@ impl Implication<'_> {
         Ok(parts)
     }
 
-    /// The rules in a range that lies within a row; several, where they
-    /// depend on the PC.
+    /// Returns the rules in a range within a row; there are several if they depend
+    /// on the PC.
     fn spans(&self, row: &CfiRow, range: Range<u64>, evaluations: &mut u64) -> Result<Vec<Span>, Reason> {
         let mut spans = vec![self.span(row, range.start)];
-        // Elsewhere the column of the return address is a register, and never the PC.
+        // On other ABIs the return address column is a register, and never the PC.
         if !self.abi.has_link_register() && has_expression(row, self.abi) {
             let others = range.end - range.start - 1;
             *evaluations = evaluations.checked_sub(others).ok_or(Reason::TooManyAddresses)?;
@@ -215,17 +216,18 @@ impl Implication<'_> {
         Span { start: pc, says: Says { rules, sp_follows: self.sp_follows(row, &rules, pc) } }
     }
 
-    /// Whether the caller's SP is what readers take it for: the CFA, or what
-    /// lies 160 bytes below it on s390x (3.1.3).
+    /// Whether the caller's SP is what readers assume: the CFA, or 160 bytes below
+    /// it on s390x (3.1.3).
     fn sp_follows(&self, row: &CfiRow, rules: &Rules, pc: u64) -> bool {
         let sp = row.register(register_column(self.abi.sp()));
         let Some(rule) = sp else { return true };
-        // The ABI makes callees preserve it, so whatever the slot or register, this is in it.
+        // The ABI requires callees to preserve it, so the slot or register holds it in any
+        // case.
         let is_saved = matches!(rule, RegisterRule::Offset(_) | RegisterRule::Register(_));
         if self.abi.saves_in_registers() && is_saved {
             return true;
         }
-        // What the rule comes to, `rules` tells of RA only.
+        // `rules` has only the RA's value.
         let mut of_sp = row.clone();
         of_sp.ra = Some(rule.clone());
         let found = match (rule, self.cfi.rules(&of_sp, pc).ra) {
@@ -241,8 +243,8 @@ impl Implication<'_> {
         found == RecoveryRule { base: Base::Cfa, offset, dereference: false } || rules.cfa.is_ok_and(is_known)
     }
 
-    /// The parts as far as the version can express them: by default FDEs where
-    /// these can, else by flex FDEs.
+    /// Returns the section with the parts that the version can express: as default
+    /// FDEs if possible, otherwise as flex FDEs.
     fn section(&self, parts: &[Part], left_out: &mut Vec<LeftOut>) -> Result<Section, WriteError> {
         let mut flags = SFRAME_F_FDE_SORTED;
         // Assemblers wrote versions 1 and 2 without it.
@@ -295,23 +297,24 @@ impl Implication<'_> {
     }
 }
 
-/// No more functions than 32 bits count have a place: the writer refuses the rest.
+/// Returns a function's position. At most 2^32 functions have one: the writer
+/// refuses the rest.
 fn position(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// Code with rules of one FDE, as one function of a section could have them.
+/// Code with the rules of one FDE, as one function of a section could hold them.
 #[derive(Clone, Debug)]
 struct Part {
     range: Range<u64>,
     is_signal: bool,
     key_b: bool,
-    /// Size of the block that repeats, if the spans are those of one.
+    /// Size of the repeated block, if the spans are those of one.
     block: Option<u8>,
     spans: Vec<Span>,
 }
 
-/// Rules from an address on.
+/// Rules that apply from an address on.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u64,
@@ -330,14 +333,14 @@ impl Part {
         Self { range: start..start, is_signal, key_b, block: None, spans: Vec::new() }
     }
 
-    /// The part with its end; none where nothing is in it.
+    /// Returns the part with its end, or `None` if it is empty.
     fn until(mut self, end: u64) -> Option<Self> {
         self.spans.dedup_by_key(|span| span.says);
         self.range = self.spans.first()?.start..end;
         Some(self)
     }
 
-    /// The function of a section, or why none can say it.
+    /// Returns the function for a section, or why it can't be expressed.
     fn function(&self, fde_type: FdeType, to: &Implication<'_>) -> Result<Function, Vec<Refusal>> {
         let (mut rows, mut refusals): (Vec<Row>, _) = (Vec::new(), Vec::new());
         let offset = |address: u64| u32::try_from(address - self.range.start).unwrap_or(u32::MAX);
@@ -385,7 +388,7 @@ impl Part {
         Refusal { row: Some(RefusedRow { index, address: span.start, rules }), reason }
     }
 
-    /// What the writer refuses, in terms of the information.
+    /// Translates a refusal of the writer into terms of the information.
     fn refusal(&self, error: &WriteError, to: &Implication<'_>) -> Refusal {
         let reason = Reason::Version(error.kind);
         let span = || {
@@ -404,7 +407,7 @@ fn says_same(one: &Row, other: &Row) -> bool {
     (one.cfa, one.ra, one.fp, one.mangled_ra) == (other.cfa, other.ra, other.fp, other.mangled_ra)
 }
 
-/// A row with the start 0.
+/// Returns a row with the start 0.
 fn row(says: &Says, fde_type: FdeType, abi: Abi) -> Result<Row, Reason> {
     let Says { rules, sp_follows } = says;
     let undefined = Recovery::Undefined;
@@ -426,8 +429,8 @@ fn row(says: &Says, fde_type: FdeType, abi: Abi) -> Result<Row, Reason> {
     Ok(Row { start: 0, end: 0, cfa: Some(cfa), ra, fp, mangled_ra: rules.signed })
 }
 
-/// A rule in the form that a type of FDE has words for, where there is one of
-/// the same value. `own` is the register that the rule is about.
+/// Returns a rule in a form that the FDE type can express, if there is one with the
+/// same value. `own` is the register that the rule is about.
 fn plain(recovery: Recovery, cfa: &RecoveryRule, own: Option<Base>, fde_type: FdeType) -> Recovery {
     let Recovery::Rule(mut rule) = recovery else { return recovery };
     if !cfa.dereference && rule.base == Base::Cfa && !rule.dereference {
@@ -443,10 +446,10 @@ fn plain(recovery: Recovery, cfa: &RecoveryRule, own: Option<Base>, fde_type: Fd
     Recovery::Rule(rule)
 }
 
-/// Where each FDE counts: where several overlap, the one that starts last; the
-/// first one of those that start at one address. They are sorted by start.
+/// Returns where each FDE applies: if several overlap, the one that starts last,
+/// and of those with the same start the first. They are sorted by start.
 fn visible(fdes: &[&CfiFde]) -> Vec<Vec<Range<u64>>> {
-    // What later FDEs cover: apart from one another, the lowest one last.
+    // What later FDEs cover: disjoint, the lowest one last.
     let mut covered: Vec<Range<u64>> = Vec::new();
     let mut all = vec![Vec::new(); fdes.len()];
     let mut behind = fdes.len();
@@ -471,9 +474,9 @@ fn visible(fdes: &[&CfiFde]) -> Vec<Vec<Range<u64>>> {
     all
 }
 
-/// The block that repeats in the spans of a row: how many spans it has, and
-/// its size. Only one that readers find alike whether they go by the PC, as
-/// the text says, or by the offset (2.3.3.1).
+/// Returns the repeated block in the spans of a row: its number of spans and its
+/// size. Only a block is returned that readers find whether they use the PC, as the
+/// text says, or the offset (2.3.3.1).
 fn block(spans: &[Span], range: &Range<u64>) -> Option<(usize, u8)> {
     // Two rows are as good as a block of two.
     (1..spans.len()).filter(|_| spans.len() > 2).find_map(|count| {
@@ -486,7 +489,7 @@ fn block(spans: &[Span], range: &Range<u64>) -> Option<(usize, u8)> {
     })
 }
 
-/// Whether a row's rules that SFrame has may depend on the PC.
+/// Whether any of a row's rules that SFrame has may depend on the PC.
 fn has_expression(row: &CfiRow, abi: Abi) -> bool {
     let fp = row.register(register_column(abi.fp()));
     let is_expression = |rule: &RegisterRule<usize>| {

@@ -1,4 +1,4 @@
-//! How a converted section is laid out, where the format leaves that open.
+//! The layout of a converted section, as far as the format leaves it open.
 
 #[cfg(feature = "cli")]
 use clap::{Args, ValueEnum};
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use sframe_engine::constants::{SFRAME_F_FDE_FUNC_START_PCREL, SFRAME_F_FDE_SORTED};
 use sframe_engine::{DataWordSize, Flags, FreType, write};
 
-/// What bytes hold that say nothing: read as anything, it would show.
+/// Filler for meaningless bytes: reading it as data would be noticed.
 const FILLER: u8 = 0xa5;
 
 /// A layout, as the options of `convert` and the files of toolchains have it.
@@ -99,8 +99,8 @@ impl TryFrom<u8> for Width {
 }
 
 impl Layout {
-    /// Changes a section as far as the layout is its own. The rest is for
-    /// [`write::Section::write_with`].
+    /// Applies the part of the layout that is stored in the section. The rest is
+    /// for [`write::Section::write_with`].
     pub fn apply(&self, section: &mut write::Section) -> write::Layout {
         let flag = |section: &mut write::Section, flag: u8, is_set: bool| {
             let others = section.flags.0 & !flag;
@@ -140,7 +140,7 @@ impl Layout {
         }
     }
 
-    /// The options of `convert` that ask for this layout.
+    /// Returns the options of `convert` that request this layout.
     #[must_use]
     #[cfg(feature = "cli")]
     pub fn options(&self) -> Vec<String> {
@@ -181,7 +181,7 @@ impl Width {
     }
 }
 
-/// The positions of functions in an order.
+/// Returns the indices of functions in an order.
 fn by_address(functions: &[write::Function], order: Order) -> Vec<usize> {
     let mut sorted: Vec<usize> = (0..functions.len()).collect();
     sorted.sort_by_key(|index| functions[*index].start);

@@ -1,5 +1,5 @@
-//! A section in another version, byte order or layout, or made of call frame
-//! information, alone or in its file.
+//! Converts a section to another version, byte order or layout, or generates one
+//! from call frame information, on its own or within its file.
 
 pub mod from_cfi;
 pub mod layout;
@@ -26,24 +26,24 @@ use crate::source::Source;
 pub struct Request {
     /// The version.
     pub version: Version,
-    /// The order of the bytes; as it is, if not given.
+    /// The byte order; unchanged if `None`.
     pub byte_order: Option<ByteOrder>,
     /// The layout.
     pub layout: Layout,
 }
 
-/// A section that has been made of another one, or of call frame information,
-/// and its file.
+/// A section that was converted, or generated from call frame information, and its
+/// file.
 #[derive(Debug)]
 pub struct Converted<'a> {
     /// The section.
     pub section: write::Section,
-    /// The number of functions that were to be carried over. An FDE of call frame
-    /// information is more than one where others cut it, or a part of it repeats.
+    /// The number of functions to convert. An FDE of call frame information counts
+    /// as several if others cut it, or a part of it repeats.
     pub functions: usize,
-    /// What could not be carried over. Functions are left out whole.
+    /// What could not be converted. Functions are left out as a whole.
     pub left_out: Vec<LeftOut>,
-    /// What could not be read of call frame information.
+    /// The parts of call frame information that could not be read.
     pub errors: Vec<CfiError>,
     layout: write::Layout,
     file: Source<'a>,
@@ -52,14 +52,14 @@ pub struct Converted<'a> {
     byte_order: ByteOrder,
 }
 
-/// Something that stands against a function.
+/// Why a function was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Address of the function.
     pub start: u64,
-    /// First address behind it.
+    /// Address past its end.
     pub end: u64,
-    /// The row. None where the function itself can't be expressed.
+    /// The row; `None` if the function itself can't be expressed.
     pub row: Option<LeftOutRow>,
     /// What can't be expressed.
     pub reason: String,
@@ -68,7 +68,7 @@ pub struct LeftOut {
 /// A row that can't be expressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOutRow {
-    /// Its position in the function.
+    /// Its index in the function.
     pub index: usize,
     /// Its first address.
     pub address: u64,
@@ -95,16 +95,17 @@ pub enum ConvertError {
     /// There is no file to put the section back into.
     #[error("the file is a section itself: there is no ELF file to put it back into")]
     NoElf,
-    /// Call frame information of objects is not final: its addresses are still to be relocated.
+    /// The call frame information of object files is not final: its addresses have
+    /// yet to be relocated.
     #[error("this is a relocatable object; call frame information is taken from linked files only")]
     Relocatable,
-    /// There is nothing to make a section of.
+    /// There is nothing to generate a section from.
     #[error("there is no call frame information in .eh_frame")]
     NoCfi,
-    /// Nothing of the information can be read.
+    /// None of the information can be read.
     #[error(transparent)]
     Cfi(#[from] CfiError),
-    /// The section is no more one for its file.
+    /// The section no longer matches its file.
     #[error("a section of the other byte order can't be put back into its ELF file")]
     ByteOrderOfFile,
 }
@@ -113,8 +114,8 @@ impl Request {
     /// Converts the section of a file.
     ///
     /// # Errors
-    /// There is no section, it is malformed, or it can't have the version or
-    /// the byte order at all.
+    /// There is no section, it is malformed, or it can't have the version or the
+    /// byte order at all.
     pub fn convert<'a>(&self, file: impl Into<Source<'a>>) -> Result<Converted<'a>, ConvertError> {
         let file = file.into();
         let input = Input::open(file, None)?;
@@ -141,13 +142,13 @@ impl Request {
         })
     }
 
-    /// Makes the section that the `.eh_frame` section of an executable or a
-    /// shared library implies. It is for the address of the file's `.sframe`
-    /// section, or, where there is none, for that which it gets in the file.
+    /// Generates the section that the `.eh_frame` section of an executable or a
+    /// shared library implies. Its address is that of the file's `.sframe` section
+    /// or, if there is none, the one that it will get in the file.
     ///
     /// # Errors
-    /// The file has no such information, none of it can be read, or it can't
-    /// have the version or the byte order at all.
+    /// The file has no such information, none of it can be read, or the section
+    /// can't have the version or the byte order at all.
     pub fn imply<'a>(&self, file: impl Into<Source<'a>>) -> Result<Converted<'a>, ConvertError> {
         let file = file.into();
         let subject = ObjectFile::parse(file).map_err(InputError::from)?;
@@ -187,7 +188,7 @@ impl Request {
     }
 }
 
-/// The machine that an ELF file is for, and the addresses of its executable segments.
+/// Returns the machine of an ELF file, and the addresses of its executable segments.
 fn elf_facts(file: Source<'_>) -> Result<(u16, Vec<Range<u64>>), ConvertError> {
     let Tables { endian, header, segments, .. } = Tables::parse(file).map_err(EmbedError::from)?;
     if header.e_type(endian) == ET_REL {
@@ -230,16 +231,16 @@ impl LeftOut {
 }
 
 impl Converted<'_> {
-    /// The section's bytes, for the address of the old one.
+    /// Returns the section's bytes, for the address of the old one.
     ///
     /// # Errors
-    /// The version has no room for an address, or does not know what the layout asks for.
+    /// The version has no room for an address, or does not support the layout.
     pub fn section(&self) -> Result<Vec<u8>, ConvertError> {
         Ok(self.write(self.address)?)
     }
 
-    /// Leaves out functions that are too far from the section for the 32 bits
-    /// of a start address.
+    /// Leaves out functions that are too far from the section for a 32-bit start
+    /// address.
     fn leave_out_of_reach(&mut self) {
         if self.section.version.start_size() > 4 {
             return;
@@ -269,11 +270,11 @@ impl Converted<'_> {
         self.section.write_with(address, &self.layout)
     }
 
-    /// The file, with the new section in place of the old one.
+    /// Returns the file, with the new section in place of the old one.
     ///
     /// # Errors
-    /// As [`Self::section`]; and the file is no executable or shared library, or
-    /// has no place for the section.
+    /// As for [`Self::section`]; or the file is not an executable or a shared
+    /// library, or has no place for the section.
     pub fn file(&self) -> Result<Vec<u8>, ConvertError> {
         let section = &self.section;
         if self.is_raw {
@@ -283,13 +284,14 @@ impl Converted<'_> {
             return Err(ConvertError::ByteOrderOfFile);
         }
         let file = embed(self.file, section_type(section.version), |address| self.write(address))?;
-        // Where section headers are garbage, the new one may not be what is found.
+        // If section headers are garbage, the new section may not be the one that is found.
         Input::open(&file, None)?;
         Ok(file)
     }
 }
 
-/// The type of the section in an ELF file: one of its own since version 2 errata 1 (1.3).
+/// Returns the section's type in an ELF file: since version 2 errata 1 there is a
+/// dedicated one (1.3).
 const fn section_type(version: Version) -> SectionType {
     if matches!(version, Version::V1) { SHT_PROGBITS } else { SHT_GNU_SFRAME }
 }

@@ -1,9 +1,9 @@
-//! Whose doing a difference is, as far as the file tells.
+//! Which component caused a difference, as far as the file shows.
 //!
-//! Nothing is executed here, so which of the two sections is right does not
-//! follow. But most often one hand wrote both: assemblers make rows of `.sframe`
-//! and of `.eh_frame` of the same directives, and linkers copy both without
-//! looking into them, but for tables of their own.
+//! Nothing is executed here, so which of the two sections is right does not follow.
+//! But usually both have the same origin: assemblers make rows of `.sframe` and of
+//! `.eh_frame` from the same directives, and linkers copy both without looking into
+//! them, except for their own tables.
 
 use serde::Serialize;
 use sframe_engine::{Fde, Row};
@@ -13,32 +13,32 @@ use crate::cfi::{CfiError, CfiFde};
 use crate::elf::merge_faults::MergeFault;
 use crate::{Address, Blame, Confidence, Witness};
 
-/// What tells who is to blame for a difference.
+/// Evidence about the cause of a difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Evidence {
-    /// Who says it.
+    /// The source of the evidence.
     pub witness: Witness,
-    /// What, in a sentence.
+    /// The evidence, in a sentence.
     pub says: String,
 }
 
-/// Who is to blame, and by what evidence.
+/// Which component is to blame, and the evidence for it.
 pub(super) struct Blamed {
     pub(super) blame: Blame,
     pub(super) confidence: Confidence,
     pub(super) evidence: Vec<Evidence>,
 }
 
-/// What is known of a difference.
+/// What is known about a difference.
 pub(super) struct Dispute<'d> {
     pub(super) fde: &'d Fde,
     pub(super) row: Option<&'d Row>,
     pub(super) cfi: &'d CfiFde,
     pub(super) malformed_cfi: Option<CfiError>,
     pub(super) malformed_row: bool,
-    /// What of the call frame information no row can say.
+    /// The part of the call frame information that no row can express.
     pub(super) inexpressible: Option<Reason>,
-    /// The section of the code, if linkers make it.
+    /// The section of the code, if linkers generate it.
     pub(super) linker_section: Option<&'d str>,
     pub(super) is_relocatable: bool,
 }
@@ -97,7 +97,7 @@ impl Dispute<'_> {
     }
 }
 
-/// Why a fault of merging is a linker's.
+/// Returns why a merge fault is the linker's.
 pub(super) fn evidence_of_merging(fault: &MergeFault) -> Vec<Evidence> {
     vec![Evidence { witness: Witness::Layout, says: fault.evidence().to_owned() }]
 }

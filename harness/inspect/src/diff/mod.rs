@@ -1,10 +1,9 @@
-//! `.sframe` against `.eh_frame` or `.debug_frame`, without running anything:
-//! at every instruction of every function, the rules of the one and of the other.
+//! Compares `.sframe` with `.eh_frame` or `.debug_frame`, without running anything:
+//! the rules of both at every instruction of every function.
 //!
-//! The call frame information is what a compiler, a linker or a person said, and
-//! the section is what an assembler or a linker made of it. Rules are compared,
-//! and not values: where two rules give the same value in one program only, they
-//! differ.
+//! The call frame information comes from a compiler, a linker or a person, and an
+//! assembler or a linker made the section from it. Rules are compared, not values:
+//! two rules that give the same value in one program only are different.
 
 mod blame;
 mod pieces;
@@ -69,22 +68,22 @@ pub enum DiffError {
     /// There is nothing to compare with.
     #[error("there is no call frame information: neither .eh_frame nor .debug_frame")]
     NoCfi,
-    /// The tables of call frame information are malformed: what is behind is not known.
+    /// The tables of call frame information are malformed: what comes after is unknown.
     #[error(transparent)]
     Cfi(#[from] CfiError),
 }
 
-/// Rows that are decoded at most beyond one for each byte of the section.
+/// The maximum number of decoded rows beyond one for each byte of the section.
 /// Malformed sections can name the same rows in many functions.
 const SPARE_ROWS: usize = 1 << 16;
 
-/// Functions whose outcome is joined at once.
+/// The number of functions whose results are joined at once.
 const UNITS: usize = 256;
 
-/// Compares what a file's `.sframe` says with what its call frame information says.
+/// Compares a file's `.sframe` with its call frame information.
 ///
 /// # Errors
-/// The file has not got both, or one of them can't be read at all.
+/// The file does not have both, or one of them can't be read at all.
 pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffReport, DiffError> {
     let source = source.into();
     if !source.starts_with(&object::elf::ELFMAG) || source.bytes(4..5) != Some(&[object::elf::ELFCLASS64.0]) {
@@ -129,7 +128,7 @@ pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffRe
     Ok(sweep.report(name, parts))
 }
 
-/// Pieces that have an FDE in common, together.
+/// Groups pieces that share an FDE.
 fn units(pieces: &[Piece]) -> impl Iterator<Item = &[Piece]> {
     let common = |one: Option<usize>, other: Option<usize>| one.is_some() && one == other;
     pieces.chunk_by(move |one, other| common(one.sframe, other.sframe) || common(one.cfi, other.cfi))

@@ -1,4 +1,4 @@
-//! Which FDE of either kind is in force where.
+//! Which FDE of each kind applies where.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,20 +8,20 @@ use sframe_engine::{Fde, InstructionPointer, Section};
 
 use crate::cfi::CallFrameInfo;
 
-/// Addresses throughout which the same FDEs are in force, by their positions.
+/// A range of addresses to which the same FDEs apply, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) range: Range<u64>,
-    /// Position among [`Functions::fdes`].
+    /// Index into [`Functions::fdes`].
     pub(super) sframe: Option<usize>,
-    /// Position among the FDEs of the call frame information.
+    /// Index into the FDEs of the call frame information.
     pub(super) cfi: Option<usize>,
 }
 
 /// The functions of a section.
 #[derive(Debug, Default)]
 pub(super) struct Functions {
-    /// By their addresses. Those that can't be read are not among them.
+    /// Sorted by address. Unreadable ones are left out.
     pub(super) fdes: Vec<Fde>,
 }
 
@@ -33,10 +33,10 @@ impl Functions {
     }
 }
 
-/// Everything that either kind covers, in the order of the addresses.
+/// Returns everything that either kind covers, sorted by address.
 ///
-/// Where FDEs overlap, that one counts which look-ups find. `is_linked` is
-/// whether the order of the section's FDEs means something yet.
+/// If FDEs overlap, the one that look-ups find applies. `is_linked` is whether the
+/// order of the section's FDEs is already meaningful.
 pub(super) fn pieces(
     section: &Section<'_>,
     functions: &Functions,
@@ -48,11 +48,11 @@ pub(super) fn pieces(
     let sframe = if is_linked && section.header().flags.sorted() {
         looked_up(section, functions, ranges)
     } else {
-        // Look-ups try one after the other, and take the first.
+        // Look-ups try them in order, and take the first.
         let rank = |position: usize| Reverse(functions.fdes.get(position).map_or(0, |fde| fde.index));
         flatten(ranges, rank)
     };
-    // The FDE that starts last, and of several the first.
+    // The FDE that starts last, and among several the first.
     let fdes = cfi.fdes();
     let rank = |position: usize| (fdes.get(position).map_or(0, |fde| fde.range.start), Reverse(position));
     let cfi = flatten(fdes.iter().map(|fde| fde.range.clone()), rank);
@@ -61,7 +61,7 @@ pub(super) fn pieces(
 
 type Segment = (Range<u64>, usize);
 
-/// What the engine finds between one boundary and the next.
+/// Returns what the engine finds between adjacent boundaries.
 fn looked_up(
     section: &Section<'_>,
     functions: &Functions,
@@ -80,13 +80,13 @@ fn looked_up(
     segments
 }
 
-/// Ranges, ordered by their starts, as disjoint ones: of several, that with
-/// the highest rank counts.
+/// Makes ranges, which are sorted by start, disjoint: where several overlap, the
+/// one with the highest rank applies.
 fn flatten<R: Ord>(ranges: impl Iterator<Item = Range<u64>>, rank: impl Fn(usize) -> R) -> Vec<Segment> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut open: BinaryHeap<(R, u64, usize)> = BinaryHeap::new();
     let mut at = 0;
-    // Up to an address: what of the open ones lies before it.
+    // Emits the parts of open ranges before an address.
     let mut advance = |open: &mut BinaryHeap<(R, u64, usize)>, to: u64| {
         while at < to {
             let Some((_, end, position)) = open.peek() else { break };

@@ -1,6 +1,6 @@
-//! Why an assembler may have written no FDE for a function: what of its call
-//! frame information GNU as of that generation refuses, because the version has
-//! no form for it, or because it does not look for one.
+//! Why an assembler may have written no FDE for a function: what GNU as of that
+//! generation rejects in its call frame information, because the version can't
+//! express it, or because the assembler does not try.
 
 use gimli::{CfaRule, RegisterRule};
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,17 @@ use sframe_engine::{Abi, Base, CfaOffsetScaling, Recovery, RecoveryRule, Version
 
 use crate::cfi::{CallFrameInfo, CfiFde, CfiRow, Rules, register_column};
 
-/// What stands against an FDE.
+/// Why there is no FDE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// The instructions can't be executed.
     Malformed,
-    /// It is a signal's frame, which versions 1 and 2 have no mark for.
+    /// It is a signal frame, which versions 1 and 2 can't mark.
     SignalFrame,
-    /// The column of the return address is not the ABI's.
+    /// The return address column is not the ABI's.
     RaColumn,
-    /// Nothing says where the CFA is.
+    /// The CFA is not defined.
     NoCfa,
     /// The CFA depends on a register other than SP and FP.
     CfaRegister,
@@ -26,29 +26,29 @@ pub enum Reason {
     CfaExpression,
     /// The offset of the CFA does not fit: its size, or on s390x its alignment.
     CfaOffset,
-    /// The return address is undefined, which version 1 can't say, nor do
-    /// assemblers of version 2.
+    /// The return address is undefined, which version 1 can't express, and
+    /// assemblers of version 2 don't.
     RaUndefined,
     /// The return address is neither where calls leave it nor in a slot of the frame.
     RaRule,
     /// FP is neither unchanged nor in a slot of the frame.
     FpRule,
-    /// FP is in a slot and the return address is not: there is no way to leave
-    /// the first of two offsets out, but in flexible FDEs.
+    /// FP is in a slot and the return address is not: except in flexible FDEs, the
+    /// first of two offsets can't be omitted.
     FpWithoutRa,
-    /// The rule of SP is not that the caller's SP follows from the CFA.
+    /// SP has another rule than that the caller's SP follows from the CFA.
     SpRule,
     /// The rule of another register: an expression, or in version 1 a register.
     OtherRule,
-    /// The size of pushed arguments is told (`DW_CFA_GNU_args_size`), which
-    /// compilers have to write as bytes that assemblers do not look into.
+    /// The size of pushed arguments is given (`DW_CFA_GNU_args_size`), which
+    /// compilers have to write as bytes that assemblers do not interpret.
     ArgsSize,
-    /// A linker has lost it: there is a difference that says how.
+    /// A linker has lost it: another difference explains how.
     NotMerged,
 }
 
 impl Reason {
-    /// In words.
+    /// Returns the reason in words.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Reason {
     }
 }
 
-/// The first reason in an FDE, and the row that has it.
+/// Returns the first reason in an FDE, and the row that has it.
 pub(super) fn reason(
     info: &CallFrameInfo,
     fde: &CfiFde,
@@ -90,7 +90,7 @@ pub(super) fn reason(
     of_rows.or_else(|| info.tells_args_size(fde).then_some((Reason::ArgsSize, None)))
 }
 
-/// What GNU as of that version refuses in a row, as trying each rule has shown.
+/// Returns what GNU as of that version rejects in a row, as found by trying each rule.
 fn of_row(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Reason> {
     if u32::from(row.ra_column) != abi.ra_column().0 {
         return Some(Reason::RaColumn);
@@ -144,11 +144,11 @@ fn of_cfa(row: &CfiRow, rules: &Rules, version: Version, abi: Abi) -> Option<Rea
     (needs_ra && in_slot(rules.fp) && !in_slot(rules.ra)).then_some(Reason::FpWithoutRa)
 }
 
-/// Bytes of the expressions that are looked into: a register, and an offset from
-/// -64 to 63. That of a CFA has the load besides.
+/// The length of expressions that are interpreted: a register, and an offset from
+/// -64 to 63. A CFA expression also has the load.
 const SHORT: usize = 2;
 
-/// GNU as writes flex FDEs for these ABIs.
+/// Whether GNU as writes flex FDEs for this ABI.
 const fn writes_flex(version: Version, abi: Abi) -> bool {
     match abi {
         Abi::Amd64 | Abi::S390x => version.has_flex_fdes(),

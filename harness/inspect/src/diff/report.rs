@@ -1,4 +1,4 @@
-//! What `diff` has found, for people and for machines.
+//! The results of `diff`, for people and for machines.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::hazard::{self, Hazard, HazardKind};
 use crate::text::{Text, counted, grouped};
 use crate::{Address, Blame, Confidence, FindingRow};
 
-/// What `diff --json` prints.
+/// The output of `diff --json`.
 ///
-/// Addresses of a relocatable file count from the start of their section.
+/// Addresses of a relocatable file are relative to their section.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DiffReport {
     /// Version of this document's format.
     pub schema: u32,
-    /// The file, as it was named.
+    /// The file name as given.
     pub file: String,
     /// Its ABI.
     pub abi: &'static str,
@@ -30,20 +30,21 @@ pub struct DiffReport {
     pub pcs: u64,
     /// Instructions that both have an FDE for.
     pub compared: u64,
-    /// Those of them at which both say the same.
+    /// Those at which both agree.
     pub agree: u64,
-    /// Those of them at which the caller's FP is lost, says the call frame
-    /// information: no version can say so, and it is no difference.
+    /// Those at which the caller's FP is lost, according to the call frame
+    /// information: no version can express that, so it is not a difference.
     pub lost_fp: u64,
-    /// What of the section can't be read: FDEs, and rows. `dump` and `lint` say the same.
+    /// The parts of the section that can't be read: FDEs, and rows. `dump` and
+    /// `lint` report the same.
     pub errors: Vec<String>,
-    /// What is different: one for each field, row and function.
+    /// The differences: one for each field, row and function.
     pub findings: Vec<Difference>,
     /// Functions that have call frame information and no FDE in `.sframe`.
     pub uncovered: Vec<Uncovered>,
     /// Functions that have an FDE in `.sframe` and no call frame information.
     pub only_sframe: Vec<Extent>,
-    /// What the section's rules make dangerous, whether or not they agree.
+    /// Hazards of the section's rules, whether or not they agree.
     pub hazards: Vec<Hazard>,
 }
 
@@ -52,37 +53,38 @@ pub struct DiffReport {
 pub struct Difference {
     /// The first instruction.
     pub pc: Address,
-    /// The section that it lies in, of a relocatable file.
+    /// The section that contains it, in a relocatable file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
-    /// The function, or its address where no symbol names it.
+    /// The function, or its address if no symbol names it.
     pub function: String,
     /// The first instruction, in bytes from the start of the function.
     pub offset: Address,
     /// The field.
     pub field: Field,
-    /// What `.sframe` has.
+    /// The value in `.sframe`.
     pub sframe: String,
-    /// What the call frame information has.
+    /// The value in the call frame information.
     pub eh_frame: String,
-    /// Number of instructions with the same rules on either side.
+    /// Number of instructions with the same rules on both sides.
     pub pcs: u64,
     /// The last of them.
     pub last_pc: Address,
     /// The row of `.sframe`.
     pub row: Option<FindingRow>,
-    /// What of the call frame information it differs from. None where the section as a whole is at fault.
+    /// The call frame information that it differs from; `None` if the section as a
+    /// whole is at fault.
     #[serde(flatten)]
     pub cfi: Option<CfiPlace>,
     /// The first instructions, and the one before them.
     pub instructions: Vec<Line>,
-    /// Who has to mend it.
+    /// Which component needs the fix.
     pub blame: Blame,
-    /// How sure that is.
+    /// How certain that is.
     pub confidence: Confidence,
-    /// What tells who it is.
+    /// The evidence for the blame.
     pub evidence: Vec<Evidence>,
-    /// All of it in a sentence.
+    /// The whole finding in a sentence.
     pub message: String,
     /// Fields that differ at the same instructions have the same number.
     #[serde(skip)]
@@ -105,18 +107,18 @@ pub struct CfiPlace {
 pub struct Line {
     /// Its address.
     pub pc: Address,
-    /// As an assembler writes it.
+    /// In assembly syntax.
     pub text: String,
-    /// Whether it is one of those that the finding is about.
+    /// Whether the finding is about this instruction.
     pub differs: bool,
 }
 
 /// The code of a function.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Extent {
-    /// The function, or its address where no symbol names it.
+    /// The function, or its address if no symbol names it.
     pub function: String,
-    /// The section that it lies in, of a relocatable file.
+    /// The section that contains it, in a relocatable file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
     /// Its start.
@@ -135,7 +137,7 @@ pub struct Uncovered {
     pub extent: Extent,
     /// `.eh_frame` or `.debug_frame`.
     pub cfi_section: String,
-    /// What of its call frame information may be why; none where nothing is.
+    /// The likely cause in its call frame information; `None` if there is none.
     pub reason: Option<Reason>,
     /// The first place with it, in bytes from the start of the function.
     pub offset: Option<Address>,
@@ -143,13 +145,14 @@ pub struct Uncovered {
     pub message: String,
 }
 
-/// So many differences, or functions of a list, are shown; JSON has all.
+/// The maximum number of differences, or of functions in a list, that are shown;
+/// JSON has all.
 const SHOWN: usize = 20;
-/// So many examples are named.
+/// The maximum number of examples.
 const EXAMPLES: usize = 4;
 
 impl DiffReport {
-    /// The report as text.
+    /// Returns the report as text.
     #[must_use]
     pub fn text(&self) -> Text {
         let mut text = Text::default();
@@ -232,7 +235,7 @@ impl DiffReport {
     }
 }
 
-/// The fields that differ at the same instructions.
+/// Shows the fields that differ at the same instructions.
 fn show(text: &mut Text, group: &[Difference]) {
     let Some(first) = group.first() else { return };
     if let Some(cfi) = &first.cfi {

@@ -1,4 +1,4 @@
-//! One row against one row.
+//! Compares one row with the call frame information's rules.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use sframe_engine::{Abi, Base, Fde, PauthKey, Recovery, RecoveryRule, Row};
 
 use crate::cfi::{CfiFde, Inexpressible, Rules};
 
-/// What the two say differently.
+/// A field that can differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Field {
     /// The section as a whole: whether its linker has merged it.
     Section,
-    /// Whether there are rules at all, and can be read.
+    /// Whether there are rules, and can be read.
     Row,
-    /// Whether the frame is marked as an outermost one (2.3.3.2, 2.4.1).
+    /// Whether the frame is marked as outermost (2.3.3.2, 2.4.1).
     Outermost,
-    /// Whether the frame is one that a signal has pushed (2.3.3).
+    /// Whether the frame was pushed by a signal (2.3.3).
     Signal,
     /// The CFA.
     Cfa,
@@ -44,7 +44,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// A field in which two rows differ, and what each of them has for it.
+/// A field in which two rows differ, and its value in each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Disagreement {
     pub(super) field: Field,
@@ -52,12 +52,12 @@ pub(super) struct Disagreement {
     pub(super) cfi: String,
 }
 
-/// What came of comparing two rows.
+/// The result of comparing two rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Comparison {
     pub(super) disagreements: Vec<Disagreement>,
-    /// Whether the information says that the caller's FP is lost. No version can
-    /// say so, and "unchanged" is what it comes to.
+    /// Whether the caller's FP is lost, according to the information. No version
+    /// can express that, and "unchanged" is equivalent.
     pub(super) fp_is_lost: bool,
 }
 
@@ -69,7 +69,7 @@ impl Comparison {
     }
 }
 
-/// Compares what a row says with what the call frame information says.
+/// Compares a row with the call frame information.
 pub(super) fn compare(abi: Abi, fde: &Fde, row: &Row, cfi: &CfiFde, rules: &Rules) -> Comparison {
     let mut comparison = Comparison::default();
     let kind = |signal| if signal { "a signal's frame" } else { "a frame that was called" };
@@ -118,8 +118,8 @@ const fn signature(is_signed: bool, key_b: bool) -> &'static str {
     }
 }
 
-/// A rule without the CFA, where that is a register and an offset; so that
-/// `*(CFA-8)` and `*(SP)` are the same where the CFA is SP+8.
+/// Returns a rule without the CFA if that is a register and an offset, so that
+/// `*(CFA-8)` and `*(SP)` are equal if the CFA is SP+8.
 fn reduced(recovery: Recovery, cfa: Option<RecoveryRule>, register: Option<Base>) -> Recovery {
     let Recovery::Rule(mut rule) = recovery else { return recovery };
     if let (Base::Cfa, Some(RecoveryRule { base, offset, dereference: false })) = (rule.base, cfa) {
@@ -131,7 +131,7 @@ fn reduced(recovery: Recovery, cfa: Option<RecoveryRule>, register: Option<Base>
     }
 }
 
-/// A rule, or why there is none, for people.
+/// A rule, or why it can't be expressed, as text.
 struct Told<T>(Result<T, Inexpressible>);
 
 impl<T: fmt::Display> fmt::Display for Told<T> {

@@ -1,4 +1,4 @@
-//! Every instruction, one function after the other.
+//! Compares every instruction, function by function.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,28 +25,28 @@ use crate::source::Source;
 use crate::text::counted;
 use crate::{Address, Blame, Confidence, FindingRow};
 
-/// What is compared, and by what it is named.
+/// What is compared, and the names for it.
 pub(super) struct Sweep<'s> {
     pub(super) abi: Abi,
     pub(super) section: &'s Section<'s>,
     pub(super) functions: &'s Functions,
-    /// What of the section can't be read.
+    /// The parts of the section that can't be read.
     pub(super) errors: Vec<Error>,
     pub(super) cfi: &'s CallFrameInfo,
     pub(super) subject: &'s ObjectFile<'s>,
-    /// What is wrong with the section as a whole.
+    /// Faults of the section as a whole.
     pub(super) faults: Vec<MergeFault>,
-    /// Where the code is read from.
+    /// The source of the code.
     pub(super) source: Source<'s>,
-    /// Code by its addresses, in their order.
+    /// Code, sorted by address.
     pub(super) code: Vec<CodeRange>,
-    /// The sections of a relocatable file, in the order of their addresses.
+    /// The sections of a relocatable file, sorted by address.
     pub(super) code_names: Vec<(Range<u64>, String)>,
-    /// Rows that may still be decoded.
+    /// The number of rows that may still be decoded.
     pub(super) rows_left: AtomicUsize,
 }
 
-/// What came of some functions.
+/// The results for some functions.
 #[derive(Default)]
 pub(super) struct Part<'s> {
     functions: u64,
@@ -60,10 +60,10 @@ pub(super) struct Part<'s> {
     hazards: Tally,
 }
 
-/// A reason, and where in the function it first is.
+/// A reason, and the first place in the function that has it.
 type Because = Option<(Reason, Option<u64>)>;
 
-/// Instructions of a function with the same rules on either side, which differ.
+/// Instructions of a function with the same differing rules on both sides.
 struct Group<'s> {
     fde: Fde,
     row: Option<Row>,
@@ -73,43 +73,44 @@ struct Group<'s> {
     rules: String,
     disagreements: Vec<Disagreement>,
     pcs: u64,
-    /// Its first instructions without another one between: from the first to the last.
+    /// Its first contiguous run of instructions: the first and the last.
     run: (u64, u64),
     last: u64,
     /// The instruction before them, if the function has one.
     before: Option<u64>,
 }
 
-/// The rules of the function at hand, as the section has them.
+/// The current function's rules in the section.
 struct SframeRows {
     fde: Fde,
     rows: Vec<SframeRow>,
-    /// What ends them too early, and from where on: the start of the row that can't
-    /// be read, or of the one before it if not even that can.
+    /// The error that ends them early, and where: the start of the row that can't
+    /// be read, or of the one before it if even the start can't be.
     end: Option<(u32, String)>,
-    /// For each offset into a block that repeats, the row.
+    /// The row for each offset into a repeated block.
     block: Option<Vec<Option<usize>>>,
     /// The row of the last address.
     at: usize,
 }
 
-/// A row, or why it means nothing.
+/// A row, or why it is meaningless.
 struct SframeRow {
     start: u32,
     row: Result<Row, Error>,
 }
 
-/// What the section has for an address.
+/// The section's entry for an address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Found {
     Row(usize),
     NoRow,
-    /// The row can't be read, or means nothing; its position among the rows, none where it is not found.
+    /// The row can't be read, or is meaningless; its index, `None` if it can't be
+    /// found.
     Malformed(Option<usize>),
 }
 
-/// A mask FDE of version 1 has no size of its block, and its rows are tried one
-/// by one; no block has more rows than this.
+/// A mask FDE of version 1 has no block size, and its rows are tried one by one; no
+/// block has more rows than this.
 const MASK_ROWS: usize = 256;
 
 impl SframeRows {
@@ -156,8 +157,8 @@ impl SframeRows {
         this
     }
 
-    /// The row by the engine's rule, without reading all rows again for each address,
-    /// and whichever of them are malformed. Addresses must come in their order.
+    /// Returns the row by the engine's rule, without rereading all rows for each
+    /// address, and even if some are malformed. Addresses must be ascending.
     fn at(&mut self, pc: u64) -> Found {
         let mut offset = pc.wrapping_sub(self.fde.start);
         let found = match (&self.block, self.fde.pc_type) {
@@ -192,7 +193,7 @@ impl SframeRows {
         self.rows.get(index)?.row.as_ref().ok()
     }
 
-    /// Why an address has no row that can be read.
+    /// Returns why an address has no readable row.
     fn fault(&self, found: Found) -> Option<String> {
         match found {
             Found::Malformed(Some(index)) => self.rows.get(index)?.row.err().map(|error| error.to_string()),
@@ -202,12 +203,12 @@ impl SframeRows {
     }
 }
 
-/// The rules of the function at hand, as call frame information has them.
+/// The current function's rules in the call frame information.
 struct CfiRows<'s> {
     fde: &'s CfiFde,
     rows: Result<Vec<CfiRow>, CfiError>,
     at: usize,
-    /// The row that these are of.
+    /// The index of the row, and its rules.
     rules: Option<(usize, Rules)>,
 }
 
@@ -230,7 +231,7 @@ impl CfiRows<'_> {
     }
 }
 
-/// Only expressions can.
+/// Only rows with expressions can.
 fn depends_on_pc(row: &CfiRow) -> bool {
     let is_expression = |rule: &RegisterRule<usize>| {
         matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_))
@@ -266,7 +267,7 @@ impl<'s> Sweep<'s> {
     /// Compares the instructions of pieces that belong together.
     fn unit(&self, pieces: &[Piece]) -> Part<'s> {
         let mut unit = Unit { sweep: self, part: Part::default(), known: FxHashMap::default(), last: None };
-        // Where functions lie within others, these go on behind them.
+        // Functions that contain others continue after them.
         let mut sframes: FxHashMap<usize, SframeRows> = FxHashMap::default();
         let mut cfis: FxHashMap<usize, CfiRows<'s>> = FxHashMap::default();
         let mut counts: BTreeMap<(Option<usize>, Option<usize>), u64> = BTreeMap::new();
@@ -301,7 +302,8 @@ impl<'s> Sweep<'s> {
         let (mut seen, mut uncovered, mut only) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
         for (&(sframe, cfi), &pcs) in counts {
             part.pcs += pcs;
-            // A function by the section, or by the information where that has none.
+            // A function is identified by the section's FDE, or by the information's if there
+            // is none.
             seen.insert((sframe, cfi.filter(|_| sframe.is_none())));
             match (sframe, cfi) {
                 (None, Some(cfi)) => *uncovered.entry(cfi).or_default() += pcs,
@@ -324,7 +326,7 @@ impl<'s> Sweep<'s> {
         part.only_sframe = only.into_iter().filter_map(|(at, pcs)| Some((*fdes.get(at)?, pcs))).collect();
     }
 
-    /// The code in a range, with its addresses. It is read when it is asked for.
+    /// Returns the code in a range, with its addresses. It is read on demand.
     fn code_in(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, Cow<'s, [u8]>)> {
         let range = range.clone();
         let source = self.source;
@@ -383,8 +385,8 @@ impl<'s> Sweep<'s> {
         report
     }
 
-    /// What is wrong with the section as a whole is one finding. The code that
-    /// it leaves without rules is counted as not covered.
+    /// Returns a fault of the section as a whole as one finding. The code that it
+    /// leaves without rules counts as uncovered.
     fn difference_of_section(&self, number: usize, fault: &MergeFault, lost: (u64, u64)) -> Difference {
         let (functions, pcs) = lost;
         let at = self.section.address().wrapping_add(fault.offset);
@@ -411,7 +413,7 @@ impl<'s> Sweep<'s> {
         }
     }
 
-    /// One finding for each field.
+    /// Returns one finding for each field.
     fn describe(&self, number: usize, group: &Group<'_>, listing: &[Line], findings: &mut Vec<Difference>) {
         let Group { fde, row, cfi, rules, disagreements, pcs, run, last, .. } = group;
         let first = run.0;
@@ -495,7 +497,7 @@ impl<'s> Sweep<'s> {
         Extent { function: self.name(range.start), section, start, size, pcs }
     }
 
-    /// The function at an address, or the address where no symbol names it.
+    /// Returns the function at an address, or the address if no symbol names it.
     fn name(&self, address: u64) -> String {
         match self.subject.symbols.at(address) {
             Some((name, 0)) => name.to_owned(),
@@ -507,7 +509,7 @@ impl<'s> Sweep<'s> {
         }
     }
 
-    /// An address as the file has it: in a relocatable one, in its section.
+    /// Returns an address as in the file: in a relocatable file, with its section.
     fn place(&self, address: u64) -> (Option<String>, Address) {
         let behind = self.code_names.partition_point(|(range, _)| range.start <= address);
         let section = behind.checked_sub(1).and_then(|index| self.code_names.get(index));
@@ -517,11 +519,11 @@ impl<'s> Sweep<'s> {
         }
     }
 
-    /// The first instructions of a group, with the one before them.
+    /// Returns the first instructions of a group, with the one before them.
     fn listing(&self, group: &Group<'_>) -> Vec<Line> {
         let (first, last) = group.run;
         let from = group.before.unwrap_or(first);
-        // As many bytes as the instructions may have that are shown.
+        // Enough bytes for the instructions that are shown.
         let len =
             last.saturating_sub(from).saturating_add(MAX_INSTRUCTION).min(LINES as u64 * MAX_INSTRUCTION);
         let code = self.code_in(&(from..from.saturating_add(len))).next();
@@ -536,21 +538,21 @@ impl<'s> Sweep<'s> {
     }
 }
 
-/// So many groups of instructions are disassembled.
+/// The maximum number of groups whose instructions are disassembled.
 const LISTED: usize = 500;
-/// So many instructions of each.
+/// The maximum number of instructions for each.
 const LINES: usize = 6;
-/// No instruction is longer, in bytes.
+/// The maximum length of an instruction, in bytes.
 const MAX_INSTRUCTION: u64 = 16;
 
-/// What makes a group: the function's address and FDE, its row, and the FDE and
+/// Identifies a group: the function's address and FDE, its row, and the FDE and
 /// rules of the information.
 type Key = (u64, u32, Found, (CfiSection, usize), Option<Rules>);
 
 struct Unit<'w, 's> {
     sweep: &'w Sweep<'s>,
     part: Part<'s>,
-    /// What came of comparing, and the group where it differs.
+    /// The results of comparing, with the group if they differ.
     known: FxHashMap<Key, (Option<usize>, bool)>,
     /// The last instruction's group.
     last: Option<usize>,
@@ -573,7 +575,7 @@ impl<'s> Unit<'_, 's> {
             self.last = None;
             return;
         };
-        // Entries of a table that repeats have names of their own.
+        // Entries of a repeating table have individual names.
         let function = match sframe.fde.pc_type {
             PcType::Inc => sframe.fde.start,
             PcType::Mask => {
@@ -605,7 +607,7 @@ impl<'s> Unit<'_, 's> {
         self.last = group;
     }
 
-    /// A new pair of rules; the group where they differ.
+    /// Compares a new pair of rules, and returns the group if they differ.
     fn compare(
         &mut self,
         pc: u64,

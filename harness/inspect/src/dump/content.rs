@@ -1,13 +1,13 @@
-//! Everything that a section holds, decoded.
+//! The complete contents of a section, decoded.
 
 use sframe_engine::constants::{HEADER_SIZE, V3_FDE_ATTR_SIZE};
 use sframe_engine::{Error, Fde, Fre, Header, Row, Section};
 
-/// Rows that a dump holds at most beyond one for each byte of the section.
+/// The maximum number of rows in a dump beyond one for each byte of the section.
 /// Malformed sections can name the same rows in many functions.
 const SPARE_ROWS: usize = 1 << 16;
 
-/// A section that is decoded function by function, as far as it can be.
+/// A section that is decoded function by function, as far as possible.
 #[derive(Clone, Debug)]
 pub struct Dump<'a> {
     /// The header.
@@ -19,20 +19,20 @@ pub struct Dump<'a> {
     section: Result<Section<'a>, Error>,
 }
 
-/// What is wrong with a section.
+/// The faults of a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// In the order of the section's FDEs.
     pub errors: Vec<Error>,
-    /// Whether rows are left out, because so many functions share their rows
-    /// that there are far more of them than the section has bytes.
+    /// Whether rows are left out, because so many functions share rows that there
+    /// are far more of them than the section has bytes.
     pub too_many_rows: bool,
 }
 
 /// A function.
 #[derive(Clone, Debug)]
 pub struct Function<'a> {
-    /// Its position in the FDE sub-section.
+    /// Its index in the FDE sub-section.
     pub index: u32,
     /// Offset of its FDE, or FDE index entry, from the start of the section.
     pub offset: usize,
@@ -51,12 +51,12 @@ pub struct Function<'a> {
 /// A row of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct FunctionRow<'a> {
-    /// As it is stored.
+    /// The row as stored.
     pub fre: Fre<'a>,
-    /// First offset behind the row: the start of the next one, or the end of
-    /// the function or of the repeated block.
+    /// Offset past the end of the row: the start of the next one, or the end of the
+    /// function or of the repeated block.
     pub end: u32,
-    /// What it means, or why it means nothing.
+    /// Its meaning, or why it has none.
     pub row: Result<Row, Error>,
 }
 
@@ -64,25 +64,25 @@ impl<'a> Dump<'a> {
     /// Decodes the header of a section.
     ///
     /// # Errors
-    /// The preamble or the header can't be read, so nothing can.
+    /// The preamble or the header can't be read, so nothing can be.
     pub fn decode(data: &'a [u8], address: u64) -> Result<Self, Error> {
         let header = Header::parse(data)?;
         Ok(Self { header, data, address, section: Section::parse(data, address) })
     }
 
-    /// The auxiliary header.
+    /// Returns the auxiliary header.
     #[must_use]
     pub fn auxiliary_header(&self) -> &'a [u8] {
         slice(self.data, HEADER_SIZE, self.header.auxhdr_len.into())
     }
 
-    /// The functions, in the order of the section. None where the sub-sections
-    /// do not lie within the section.
+    /// Returns the functions, in the order of the section; `None` if the
+    /// sub-sections are not within the section.
     pub fn functions(&self) -> Option<impl Iterator<Item = Function<'a>>> {
         Some(self.functions_of(self.section.as_ref().ok()?))
     }
 
-    /// What is wrong.
+    /// Returns the faults.
     #[must_use]
     pub fn faults(&self) -> Faults {
         let mut faults = Faults::default();
@@ -108,7 +108,7 @@ struct Functions<'s, 'a> {
     dump: &'s Dump<'a>,
     section: &'s Section<'a>,
     next: u32,
-    /// Rows that may still be decoded.
+    /// The number of rows that may still be decoded.
     rows_left: usize,
 }
 
@@ -166,8 +166,9 @@ pub(crate) struct FunctionRows<'a> {
 impl<'a> FunctionRows<'a> {
     /// Reads rows as long as there is room for another one.
     ///
-    /// What is malformed is one row: one whose words make no rules leaves those around
-    /// it as they are, and after one that can't be read none can be found.
+    /// A malformed row stays isolated if only its words make no rules: the rows
+    /// around it are unaffected. After a row that can't be read, no more can be
+    /// found.
     pub(crate) fn read(section: &Section<'a>, fde: &Fde, mut has_room: impl FnMut() -> bool) -> Self {
         let mut fres: Vec<Fre<'a>> = Vec::new();
         let mut end = None;
@@ -190,7 +191,7 @@ impl<'a> FunctionRows<'a> {
 }
 
 impl Function<'_> {
-    /// The info byte: FRE type, PC type, pauth key, signal bit (2.3.3).
+    /// Returns the info byte: FRE type, PC type, pauth key, signal bit (2.3.3).
     #[must_use]
     pub fn info(&self) -> u8 {
         match self.attribute {
@@ -201,20 +202,21 @@ impl Function<'_> {
         .unwrap_or_default()
     }
 
-    /// What is wrong with it: the FDE, rows that mean nothing, and what ends the rows.
+    /// Returns the faults: of the FDE, of meaningless rows, and the one that ends
+    /// the rows.
     pub fn errors(&self) -> impl Iterator<Item = Error> {
         let rows = self.rows.iter().filter_map(|row| row.row.err());
         self.fde.err().into_iter().chain(rows).chain(self.end)
     }
 
-    /// The second info byte: FDE type (version 3).
+    /// Returns the second info byte: FDE type (version 3).
     #[must_use]
     pub fn info2(&self) -> Option<u8> {
         self.attribute.and_then(|(_, bytes)| bytes.get(3).copied())
     }
 }
 
-/// `len` bytes from an offset; fewer where there are no more.
+/// Returns `len` bytes from an offset; fewer if there are no more.
 fn slice(data: &[u8], offset: usize, len: usize) -> &[u8] {
     let rest = data.get(offset..).unwrap_or_default();
     rest.get(..len).unwrap_or(rest)

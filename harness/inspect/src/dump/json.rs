@@ -1,4 +1,4 @@
-//! A section as a JSON document that loses nothing of it.
+//! A section as a lossless JSON document.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::content::{Dump, Function, FunctionRow};
 use super::text::flag_names;
 use crate::elf::sframe_section::{FileFormat, Input, RelocationTarget};
 
-/// An address; a string such as "0x401000".
+/// An address, as a string such as "0x401000".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressDocument(pub u64);
 
@@ -23,7 +23,7 @@ impl Serialize for AddressDocument {
     }
 }
 
-/// Bytes; a string of two hexadecimal digits for each.
+/// Bytes, as a string of two hexadecimal digits for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HexDocument<'d>(pub &'d [u8]);
 
@@ -33,7 +33,7 @@ impl Serialize for HexDocument<'_> {
     }
 }
 
-/// The functions of a document, which are decoded when they are written.
+/// The functions of a document, which are decoded while they are written.
 #[derive(Clone, Copy, Debug)]
 pub struct FunctionsDocument<'d> {
     dump: &'d Dump<'d>,
@@ -56,7 +56,7 @@ impl Serialize for FunctionsDocument<'_> {
 pub struct Document<'d> {
     /// Version of the document.
     pub schema: u32,
-    /// The file, as it was named.
+    /// The file name as given.
     pub file: String,
     /// The file's format as binutils names it, or `raw`.
     pub format: &'static str,
@@ -66,7 +66,7 @@ pub struct Document<'d> {
     pub size: usize,
     /// Version of the format.
     pub version: u8,
-    /// ABI, as this project names it.
+    /// The ABI, in this project's naming.
     pub abi: &'static str,
     /// `sfh_abi_arch`.
     pub abi_arch: u8,
@@ -76,15 +76,15 @@ pub struct Document<'d> {
     pub flags: u8,
     /// The flags by name; a number for bits without a name.
     pub flag_names: Vec<String>,
-    /// Fixed offset of the saved FP from the CFA; null where rows track it.
+    /// Fixed offset of the saved FP from the CFA; null if rows track it.
     pub fixed_fp: Option<i8>,
-    /// Fixed offset of the return address from the CFA; null where rows track it.
+    /// Fixed offset of the return address from the CFA; null if rows track it.
     pub fixed_ra: Option<i8>,
     /// Length of the auxiliary header.
     pub auxhdr_len: u8,
-    /// Number of FDEs that the header tells.
+    /// Number of FDEs according to the header.
     pub num_fdes: u32,
-    /// Number of FREs that the header tells.
+    /// Number of FREs according to the header.
     pub num_fres: u32,
     /// Length of the FRE sub-section.
     pub fre_len: u32,
@@ -96,21 +96,21 @@ pub struct Document<'d> {
     pub auxiliary_header: HexDocument<'d>,
     /// The functions, in the order of the section.
     pub fdes: FunctionsDocument<'d>,
-    /// Bytes that belong to no structure, such as padding, before the last
-    /// byte of the sub-sections.
+    /// Bytes that belong to no structure, such as padding, before the last byte of
+    /// the sub-sections.
     pub unclaimed: Vec<UnclaimedDocument<'d>>,
-    /// Bytes behind both sub-sections.
+    /// Bytes after both sub-sections.
     pub trailing_bytes: HexDocument<'d>,
     /// Whether rows are left out because there are unreasonably many.
     pub too_many_rows: bool,
-    /// What is wrong with the section.
+    /// The faults of the section.
     pub errors: Vec<ErrorDocument>,
 }
 
 /// A function.
 #[derive(Clone, Debug, Serialize)]
 pub struct FunctionDocument<'d> {
-    /// Position in the FDE sub-section.
+    /// Its index in the FDE sub-section.
     pub index: u32,
     /// Offset of the FDE, or FDE index entry, in the section.
     pub offset: usize,
@@ -122,15 +122,15 @@ pub struct FunctionDocument<'d> {
     /// Bytes of the FDE attribute (version 3).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attribute_bytes: Option<HexDocument<'d>>,
-    /// In relocatable files: what the start address is relocated to.
+    /// In relocatable files: the target of the start address's relocation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceDocument<'d>>,
-    /// The fields. Absent where the FDE can't be read.
+    /// The fields; absent if the FDE can't be read.
     #[serde(flatten)]
     pub fields: Option<FieldsDocument>,
     /// The rows, as far as they can be found.
     pub rows: Vec<RowDocument>,
-    /// Why the FDE, or its rows to the end, can't be read.
+    /// Why the FDE, or the rest of its rows, can't be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorDocument>,
 }
@@ -154,15 +154,15 @@ pub struct FieldsDocument {
     pub fde_type: &'static str,
     /// Whether this is a signal frame (version 3).
     pub signal: bool,
-    /// `A` or `B`. Means something on AArch64 only.
+    /// `A` or `B`. Meaningful on AArch64 only.
     pub pauth_key: &'static str,
     /// Size of the repeated block of mask functions; null in version 1.
     pub rep_size: Option<u8>,
-    /// Whether the function marks an outermost frame, having no rows.
+    /// Whether the function marks an outermost frame by having no rows.
     pub outermost: bool,
     /// Offset of the first row in the section.
     pub rows_offset: usize,
-    /// Number of rows that the FDE tells.
+    /// Number of rows according to the FDE.
     pub num_rows: u32,
 }
 
@@ -178,14 +178,14 @@ pub struct PlaceDocument<'d> {
 /// A row.
 #[derive(Clone, Debug, Serialize)]
 pub struct RowDocument {
-    /// The first PC of the row, as the text shows it: an address, or for mask
-    /// functions an offset into the repeated block.
+    /// The first PC of the row, as in the text: an address, or for mask functions
+    /// an offset into the repeated block.
     pub start: AddressDocument,
-    /// The first PC behind the row.
+    /// The PC past the end of the row.
     pub end: AddressDocument,
     /// Offset of the FRE in the section.
     pub offset: usize,
-    /// The start as it is stored, in bytes.
+    /// The start as stored, in bytes.
     pub start_offset: u32,
     /// The info byte.
     pub info: u8,
@@ -197,13 +197,13 @@ pub struct RowDocument {
     pub mangled_ra: bool,
     /// Whether the row marks an outermost frame.
     pub outermost: bool,
-    /// The CFA; null where RA is undefined or the row means nothing.
+    /// The CFA; null if RA is undefined or the row is meaningless.
     pub cfa: Option<RuleDocument>,
-    /// The return address; null where the row means nothing.
+    /// The return address; null if the row is meaningless.
     pub ra: Option<RuleDocument>,
-    /// The caller's frame pointer; null where the row means nothing.
+    /// The caller's frame pointer; null if the row is meaningless.
     pub fp: Option<RuleDocument>,
-    /// Why the row means nothing.
+    /// Why the row is meaningless.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorDocument>,
 }
@@ -213,7 +213,7 @@ pub struct RowDocument {
 pub struct RuleDocument {
     /// `rule`, `unchanged` or `undefined`.
     pub kind: &'static str,
-    /// The rule as people write it: `SP+16`, `*(CFA-8)`, `unchanged`, `undefined`.
+    /// The rule in readable form: `SP+16`, `*(CFA-8)`, `unchanged`, `undefined`.
     pub equation: String,
     /// `CFA`, `SP`, `FP` or `register`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -229,7 +229,7 @@ pub struct RuleDocument {
     pub dereference: Option<bool>,
 }
 
-/// Bytes without a structure.
+/// Bytes that belong to no structure.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnclaimedDocument<'d> {
     /// Offset in the section.
@@ -238,10 +238,10 @@ pub struct UnclaimedDocument<'d> {
     pub bytes: HexDocument<'d>,
 }
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ErrorDocument {
-    /// What is wrong.
+    /// The fault.
     pub message: String,
     /// Offset in the section.
     pub offset: usize,
@@ -256,7 +256,7 @@ impl From<Error> for ErrorDocument {
 }
 
 impl<'d> Document<'d> {
-    /// The document of a dump.
+    /// Creates the document of a dump.
     #[must_use]
     pub fn new(file: impl Into<String>, input: &'d Input<'_>, dump: &'d Dump<'d>) -> Self {
         let header = &dump.header;
@@ -426,8 +426,8 @@ fn rule_document(rule: &RecoveryRule) -> RuleDocument {
     }
 }
 
-/// The bytes that belong to no structure: within the extent of the
-/// sub-sections, and behind it.
+/// Returns the bytes that belong to no structure: within the extent of the
+/// sub-sections, and after it.
 fn unclaimed<'d>(dump: &Dump<'d>) -> (Vec<UnclaimedDocument<'d>>, HexDocument<'d>) {
     let header = &dump.header;
     let mut claimed: Vec<Range<usize>> = Vec::new();
@@ -452,7 +452,7 @@ fn unclaimed<'d>(dump: &Dump<'d>) -> (Vec<UnclaimedDocument<'d>>, HexDocument<'d
     let after_header = |offset: u32, len: u64| header.end() as u64 + u64::from(offset) + len;
     let fdes = u64::from(header.num_fdes) * header.version.fde_size() as u64;
     let extent = after_header(header.fdeoff, fdes).max(after_header(header.freoff, header.fre_len.into()));
-    // Where a sub-section reaches past the end, nothing trails.
+    // If a sub-section extends past the end, there are no trailing bytes.
     let extent = usize::try_from(extent).unwrap_or(usize::MAX).min(dump.data.len());
 
     let mut gaps = Vec::new();

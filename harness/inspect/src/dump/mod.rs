@@ -1,5 +1,5 @@
-//! A section in full: as text, character for character as `objdump --sframe`
-//! prints it, and as a JSON document that loses nothing of it.
+//! A complete section: as text, character for character as `objdump --sframe`
+//! prints it, and as a lossless JSON document.
 //!
 //! ```text
 //! file -> Input -> Dump -+-> text
@@ -26,15 +26,16 @@
 //! `RA undefined` alone marks an outermost frame; so does, in version 3, a
 //! function without rows. `[m]` behind STARTPC says that row starts are
 //! offsets into a repeated block, `attr = "S"` a signal frame, `"F"` flex rows.
-//!
-//! The text shows CFA offsets of s390x cut to 32 bits, as objdump does. It
-//! leaves objdump's ways only where it would be wrong about sections that no
+//! `RA undefined` alone marks an outermost frame; so does, in version 3, a function
+//! without rows. `[m]` after STARTPC says that row starts are offsets into a
+//! repeated block, `attr = "S"` marks a signal frame, `"F"` flex rows.
 //! assembler or linker writes: objdump forgets a distance between header and
-//! FDE sub-section (`sfh_fdeoff`) in the addresses of functions, and it stops
-//! at unknown flags, auxiliary headers of big-endian sections and trailing
-//! bytes that are not 0.
-//!
-//! # Malformed sections
+//! The text shows CFA offsets of s390x truncated to 32 bits, as objdump does. It
+//! differs from objdump only where objdump is wrong about sections that no
+//! assembler or linker writes: objdump ignores a gap between header and FDE
+//! sub-section (`sfh_fdeoff`) in the addresses of functions, and it stops at
+//! unknown flags, auxiliary headers of big-endian sections and trailing bytes that
+//! are not 0.
 //!
 //! What can be decoded is in the dump; [`Dump::faults`] says what is wrong, at
 //! which offset, and which clause it breaks. Rows that are whole, but whose

@@ -9,9 +9,9 @@ use super::content::{Dump, Function};
 use crate::elf::sframe_section::FileFormat;
 use crate::text::Text;
 
-/// The text of a dump, with objdump's first lines: the name of the file, as
-/// it was given, and its format. The first part is of the section as a whole, and
-/// each of the others of a function.
+/// Returns the text of a dump, with objdump's first lines: the name of the file, as
+/// given, and its format. The first part covers the section as a whole, and each of
+/// the others a function.
 pub fn text(name: &str, format: FileFormat, dump: &Dump<'_>) -> impl Iterator<Item = Text> {
     let functions = dump.functions();
     let mut text = Text::default();
@@ -58,7 +58,7 @@ fn header(text: &mut Text, header: &Header) {
     line(text, format_args!("    Num FREs: {}", header.num_fres.cast_signed()));
 }
 
-/// Binutils 2.40 shows one flag only, and the second one hides the first.
+/// Binutils 2.40 shows only one flag: the first one hides the second.
 const fn flags_v1(flags: u8) -> &'static str {
     if flags & SFRAME_F_FRAME_POINTER != 0 {
         "SFRAME_F_FRAME_POINTER"
@@ -71,7 +71,7 @@ const fn flags_v1(flags: u8) -> &'static str {
     }
 }
 
-/// One flag on each line; what has no name is a number.
+/// Writes one flag on each line; unnamed bits are shown as a number.
 fn flags(text: &mut Text, header: &Header) {
     let mut prefix = "    Flags: ";
     let mut left = header.flags.0;
@@ -90,7 +90,7 @@ fn flags(text: &mut Text, header: &Header) {
     }
 }
 
-/// The flags of a version with their names.
+/// Returns the flags of a version with their names.
 pub(super) fn flag_names(version: Version) -> impl Iterator<Item = (u8, &'static str)> {
     let names = [
         (SFRAME_F_FDE_SORTED, "SFRAME_F_FDE_SORTED"),
@@ -104,7 +104,7 @@ fn describe(text: &mut Text, header: &Header, function: &Function<'_>, fde: &Fde
     let Fde { index, start, size, .. } = fde;
     text.blank();
     let mut first = format!("    func idx [{index}]: pc = {start:#x}, size = {} bytes", size.cast_signed());
-    // The bit means nothing in version 2, but objdump looks at it there too.
+    // The bit is meaningless in version 2, but objdump tests it there too.
     let signal = header.version != Version::V1 && function.info() & 0x80 != 0;
     let flex = fde.fde_type == FdeType::Flex;
     if signal || flex {
@@ -133,7 +133,7 @@ fn describe(text: &mut Text, header: &Header, function: &Function<'_>, fde: &Fde
     }
 }
 
-/// CFA, FP and RA; none where RA is undefined.
+/// Returns CFA, FP and RA; `None` if RA is undefined.
 fn columns(header: &Header, fde: &Fde, fre: &Fre<'_>) -> Option<[String; 3]> {
     let words: Vec<i32> = fre.data_words().collect();
     match (header.version, fde.fde_type) {
@@ -154,12 +154,12 @@ const fn base_name(fre: &Fre<'_>) -> &'static str {
     }
 }
 
-/// An offset from the CFA.
+/// Returns an offset from the CFA.
 fn saved(offset: i32) -> String {
     format!("c{offset:+}")
 }
 
-/// Binutils 2.40 shows nothing of values at the header's fixed offsets.
+/// Binutils 2.40 shows nothing for values at the header's fixed offsets.
 fn columns_v1(header: &Header, fre: &Fre<'_>, words: &[i32]) -> [String; 3] {
     let cfa = format!("{}+{}", base_name(fre), words.first().copied().unwrap_or(MISSING));
     let fp_index = if header.fixed_ra_offset.is_some() { 1 } else { 2 };
@@ -229,7 +229,7 @@ fn flex_rule(abi: Abi, control: u32, offset: i32) -> String {
     if control & 2 != 0 { format!("({name}{offset:+})") } else { format!("{name}{offset:+}") }
 }
 
-/// A CFA offset in bytes. objdump computes it in 32 bits.
+/// Returns a CFA offset in bytes. objdump computes it in 32 bits.
 fn cfa_offset(abi: Abi, word: i32) -> i32 {
     match abi.cfa_offset_scaling() {
         Some(CfaOffsetScaling { adjustment, factor }) => {

@@ -1,4 +1,4 @@
-//! Which ABI a file is for.
+//! The ABI of a file.
 
 use object::Object;
 use object::elf::{EM_AARCH64, EM_S390, EM_X86_64, Machine};
@@ -8,14 +8,14 @@ use sframe_engine::Abi;
 use crate::elf::bounded::File;
 use crate::source::Source;
 
-/// The ABI of a file, if it is one that SFrame knows.
+/// Returns the ABI of a file, if SFrame knows it.
 pub(crate) fn abi_of(elf: &File<'_>) -> Option<Abi> {
     let machine = elf.elf_header().e_machine(elf.endian());
     let is_big_endian = !elf.is_little_endian();
     Abi::ALL.into_iter().find(|abi| machine_of(*abi) == machine && abi.is_big_endian() == is_big_endian)
 }
 
-/// The ABI of a file's bytes, if they are a file's and SFrame knows the ABI.
+/// Returns the ABI of a file's bytes, if they are an ELF file and SFrame knows the ABI.
 #[must_use]
 pub fn abi_of_bytes(bytes: &[u8]) -> Option<Abi> {
     abi_of(&File::parse(Source::from(bytes)).ok()?)

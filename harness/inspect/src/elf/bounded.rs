@@ -1,7 +1,8 @@
-//! Opening ELF files whose tables may say anything.
+//! Opens ELF files with arbitrary tables.
 //!
-//! Every name and every section lies within the file. But any number of them
-//! may share its bytes, and what is read of each would be far more than the file.
+//! Every name and every section is within the file. But any number of them may
+//! share bytes, so that reading all of them could take far more than the file's
+//! size.
 
 use object::elf::{FileHeader64, ProgramHeader64, SectionHeader64};
 use object::read::elf::{ElfFile64, ElfSection64, FileHeader, SectionHeader, SectionTable, Sym};
@@ -9,7 +10,7 @@ use object::{Endianness, SectionIndex};
 
 use crate::source::Source;
 
-/// What sections or names have together is far more than the file has.
+/// Sections or names together are far larger than the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} share the same bytes so often that together they have more than {limit}")]
 pub struct SharedBytes {
@@ -17,13 +18,13 @@ pub struct SharedBytes {
     limit: u64,
 }
 
-/// Names and sections may have so many times the file's length: linkers merge
-/// names that are the same, and those that others end with.
+/// Names and sections may together have this many times the file's length: linkers
+/// merge equal names, and names that are suffixes of others.
 const SHARE: u64 = 16;
-/// And so many bytes more.
+/// And this many bytes more.
 const SPARE: u64 = 1 << 24;
 
-/// Bytes that may still be read.
+/// The number of bytes that may still be read.
 pub(crate) struct Allowance {
     what: &'static str,
     limit: u64,
@@ -45,10 +46,10 @@ impl Allowance {
 
 /// An ELF file with its symbols.
 pub(crate) type File<'a> = ElfFile64<'a, Endianness, Source<'a>>;
-/// A section of one.
+/// A section of such a file.
 pub(crate) type FileSection<'a, 'f> = ElfSection64<'a, 'f, Endianness, Source<'a>>;
 
-/// Where the sections and segments of a file are.
+/// The positions of a file's sections and segments.
 #[derive(Clone, Copy)]
 pub(crate) struct Tables<'a> {
     pub(crate) source: Source<'a>,
@@ -59,7 +60,7 @@ pub(crate) struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// Those of a file whose tables may say anything.
+    /// Reads those of a file with arbitrary tables.
     pub(crate) fn parse(source: Source<'a>) -> Result<Self, object::Error> {
         let header = FileHeader64::parse(source)?;
         let endian = header.endian()?;
@@ -68,7 +69,7 @@ impl<'a> Tables<'a> {
         Ok(Self { source, endian, header, segments, sections })
     }
 
-    /// Those of a file that is open.
+    /// Returns those of a file that is open.
     pub(crate) fn of(elf: &File<'a>) -> Self {
         Self {
             source: elf.data(),
@@ -80,7 +81,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Reads what says where sections and segments are, if they can be gone through in
+/// Reads the positions of sections and segments, if they can be traversed in
 /// bounded time. Symbols are not read.
 pub(crate) fn tables<'a, E>(source: Source<'a>) -> Result<Tables<'a>, E>
 where
@@ -91,7 +92,7 @@ where
     Ok(tables)
 }
 
-/// Opens a file, if what its tables name can be gone through in bounded time.
+/// Opens a file, if its tables' contents can be traversed in bounded time.
 pub(crate) fn open<'a, E>(source: Source<'a>) -> Result<File<'a>, E>
 where
     E: From<object::Error> + From<SharedBytes>,
@@ -131,14 +132,14 @@ fn bounded_symbols(elf: &File<'_>) -> Result<(), SharedBytes> {
     Ok(())
 }
 
-/// Bytes that the file has of a section; 0 where it has not got them all.
+/// Returns the number of a section's bytes in the file; 0 if some are missing.
 fn len_in_file(section: &SectionHeader64<Endianness>, endian: Endianness, source: Source<'_>) -> u64 {
     let end = |(start, len): (u64, u64)| start.checked_add(len).filter(|end| *end <= source.len());
     let range = section.file_range(endian);
     range.filter(|range| end(*range).is_some()).map_or(0, |(_, len)| len)
 }
 
-/// A name that does not end in its table is looked for in all of it.
+/// A name that does not end in its table is searched through all of it.
 fn name_len(found: Result<&[u8], object::Error>, offset: u32, table: u64) -> u64 {
     match found {
         Ok(name) => name.len() as u64 + 1,

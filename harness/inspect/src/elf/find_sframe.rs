@@ -1,4 +1,4 @@
-//! The rule by which the SFrame section of a file is found.
+//! The rule for finding the SFrame section of a file.
 
 use object::elf::{PT_GNU_SFRAME, ProgramHeader64, SHT_GNU_SFRAME, SHT_NOBITS, SectionHeader64};
 use object::read::elf::{ProgramHeader, SectionHeader};
@@ -13,29 +13,30 @@ pub const NAME: &[u8] = b".sframe";
 /// Why a file has no section to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MissingSection {
-    /// There is none.
+    /// It has no such section.
     #[error("there is no .sframe section")]
     Absent,
-    /// There is one, and its bytes are in another file: this one is for debuggers (`objcopy --only-keep-debug`).
+    /// It has one, but its contents are in another file: this one is for debuggers
+    /// (`objcopy --only-keep-debug`).
     #[error("the .sframe section has no contents in this file, as in separate files of debug information")]
     NoContents,
 }
 
-/// Why the tables of a file do not say where its section is.
+/// Why the tables of a file do not show where its section is.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// `object` can't read them.
+    /// `object` rejects them.
     #[error(transparent)]
     Object(#[from] object::Error),
-    /// They take too long to be read.
+    /// They take too long to read.
     #[error(transparent)]
     SharedBytes(#[from] SharedBytes),
-    /// They and the file disagree.
+    /// They contradict the file.
     #[error(transparent)]
     OutsideFile(#[from] OutsideFile),
 }
 
-/// A section or a segment is said to lie where the file has no bytes.
+/// The position of a section or a segment is outside the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the .sframe section lies outside the file")]
 pub struct OutsideFile;
@@ -52,13 +53,13 @@ pub struct SectionBytes<'a> {
 /// Which segments count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Segments {
-    /// Those with bytes in the file.
+    /// Those with contents in the file.
     InFile,
-    /// Also those with memory only, as in separate files of debug information.
+    /// Also those with memory only, as in separate debug files.
     All,
 }
 
-/// The SFrame section of a file, if it has one.
+/// Returns the SFrame section of a file, if it has one.
 ///
 /// # Errors
 /// The tables are malformed.
@@ -67,13 +68,14 @@ pub fn find_sframe<'a>(source: impl Into<Source<'a>>) -> Result<Option<SectionBy
     Ok(found.map(|(section, _)| section))
 }
 
-/// The rule. A section is SFrame's by its type, whatever its name; or by its name,
-/// if it has contents in this file: GNU as before 2.45 writes `SHT_PROGBITS`, and
-/// what is `SHT_NOBITS` has its contents elsewhere. The first such section counts.
-/// A file without one, as after its section table is stripped, has its section
-/// where the first `PT_GNU_SFRAME` segment with bytes in the file says.
+/// The rule. A section is an SFrame section by its type, whatever its name; or by
+/// its name, if it has contents in this file: GNU as before 2.45 writes
+/// `SHT_PROGBITS`, and a `SHT_NOBITS` section has its contents elsewhere. The first
+/// such section is used. If there is none, for example because the section table is
+/// stripped, the first `PT_GNU_SFRAME` segment with contents in the file gives the
+/// position.
 impl<'a> Tables<'a> {
-    /// The section, with its index where it stands in the section table.
+    /// Returns the section, with its index if it is in the section table.
     pub(crate) fn sframe(&self) -> Result<Option<(SectionBytes<'a>, Option<SectionIndex>)>, OutsideFile> {
         if let Some((index, section)) = self.sframe_sections().next() {
             return Ok(Some((self.bytes_of_section(section)?, Some(index))));
@@ -82,19 +84,19 @@ impl<'a> Tables<'a> {
         segment.map(|(_, segment)| Ok((self.bytes_of_segment(segment)?, None))).transpose()
     }
 
-    /// All sections that count.
+    /// Returns all sections that match.
     pub(crate) fn sframe_sections(
         &self,
     ) -> impl Iterator<Item = (SectionIndex, &'a SectionHeader64<Endianness>)> {
         self.named_sections().filter(|(_, section)| self.is_sframe(section))
     }
 
-    /// The first entry of the table stands for no section.
+    /// The first entry of the table is not a section.
     fn named_sections(&self) -> impl Iterator<Item = (SectionIndex, &'a SectionHeader64<Endianness>)> {
         self.sections.enumerate().skip(1)
     }
 
-    /// Whether a section is one.
+    /// Whether a section matches.
     pub(crate) fn is_sframe(&self, section: &SectionHeader64<Endianness>) -> bool {
         match section.sh_type(self.endian) {
             SHT_GNU_SFRAME => true,
@@ -107,7 +109,7 @@ impl<'a> Tables<'a> {
         self.sections.section_name(self.endian, section) == Ok(NAME)
     }
 
-    /// All segments of the type, with their positions in the table.
+    /// Returns all segments of the type, with their indices in the table.
     pub(crate) fn sframe_segments(
         &self,
         which: Segments,
@@ -135,7 +137,7 @@ impl<'a> Tables<'a> {
         Ok(SectionBytes { data, address: segment.p_vaddr(self.endian) })
     }
 
-    /// What a file that has no section to read says of it.
+    /// Returns why a file has no section to read.
     pub(crate) fn missing_sframe(&self) -> MissingSection {
         let endian = self.endian;
         let is_empty = |(_, section): (SectionIndex, &SectionHeader64<Endianness>)| {
@@ -151,7 +153,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// Whether a segment has memory and no bytes of the file.
+/// Whether a segment has memory, but no bytes in the file.
 fn lacks_contents(header: &ProgramHeader64<Endianness>, endian: Endianness) -> bool {
     header.p_filesz(endian) == 0 && header.p_memsz(endian) > 0
 }

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::elf::bounded::File;
 
-/// Why there is no line table.
+/// Why line tables can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LinesError {
     /// The file has no line information.
@@ -28,7 +28,7 @@ struct Row {
     file: Arc<str>,
 }
 
-/// Which instruction each line starts with.
+/// The start addresses of lines.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     /// Sorted by address.
@@ -48,8 +48,8 @@ impl Lines {
         let sections = gimli::DwarfSections::load(load)?;
         let dwarf = sections.borrow(|data| EndianSlice::new(data, endian));
         let mut rows = Vec::new();
-        // One behind the other, as linkers put them: any number of units may
-        // refer to the same program.
+        // One after another, as linkers place them: any number of units may refer to the same
+        // program.
         let mut offset = 0;
         while offset < dwarf.debug_line.reader().len() {
             let program = dwarf.debug_line.program(DebugLineOffset(offset), 8, None, None)?;
@@ -62,7 +62,7 @@ impl Lines {
         if rows.is_empty() { Err(LinesError::None) } else { Ok(Self { rows }) }
     }
 
-    /// The first instruction of a line, by the file's name without its folder.
+    /// Returns the first instruction of a line, by the file name without its folder.
     #[must_use]
     pub fn address_of(&self, file: &str, line: u32) -> Option<u64> {
         let is_it = |row: &&Row| row.line == u64::from(line) && *row.file == *file;
@@ -71,7 +71,7 @@ impl Lines {
 }
 
 impl Lines {
-    /// File and line of the last statement that starts at or before an
+    /// Returns file and line of the last statement that starts at or before an
     /// address, and the address where it starts.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<(&str, u64, u64)> {
@@ -81,7 +81,7 @@ impl Lines {
     }
 }
 
-/// What is longer is cut: any number of files may have the same path.
+/// Longer paths are truncated: any number of files may have the same path.
 const LONGEST_PATH: usize = 1 << 12;
 
 type Slice<'a> = EndianSlice<'a, RunTimeEndian>;

@@ -1,6 +1,6 @@
-//! What a linker has done to a section as a whole, and no reader can undo: input
-//! sections that are concatenated and not merged, and relocations of function
-//! starts that were written elsewhere.
+//! Linker faults in a section as a whole, which no reader can undo: input sections
+//! that are concatenated instead of merged, and relocations of function starts that
+//! were written to other places.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,34 +16,35 @@ use crate::elf::bounded::File;
 use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
 
-/// A fault of merging, with all that follows from it.
+/// A merge fault, with all its consequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeFault {
-    /// Which one.
+    /// The kind of fault.
     pub kind: MergeFaultKind,
-    /// The first place that shows it, in bytes from the start of the section.
+    /// The first evidence, in bytes from the start of the section.
     pub offset: u64,
-    /// Code that has lost its rules by it, in order. Of a function whose size is not known, the start alone.
+    /// Code that has lost its rules because of it, sorted. Of a function of unknown
+    /// size, only the start.
     pub lost: Vec<Range<u64>>,
-    /// FDEs that do not say what their function's object has said, by their positions.
+    /// FDEs that differ from what their function's object file had, by index.
     pub spoilt: BTreeSet<u32>,
 }
 
-/// Which fault it is.
+/// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeFaultKind {
-    /// Input sections follow one another, each with its header. Readers go by the first.
+    /// Input sections follow one another, each with its header. Readers use the first.
     Concatenated {
         /// Sections after the first.
         sections: usize,
         /// FDEs in them.
         fdes: u64,
     },
-    /// Relocations are at other places than the starts of FDEs.
+    /// Relocations are not at the starts of FDEs.
     MisplacedRelocations {
         /// Those relocations.
         relocations: usize,
-        /// FDEs whose start has not been relocated.
+        /// FDEs whose start was not relocated.
         unrelocated: usize,
     },
 }
@@ -75,7 +76,7 @@ fn counted(count: u64, name: &str) -> String {
 }
 
 impl MergeFault {
-    /// Why nobody but a linker can have done it.
+    /// Returns why only a linker can have caused it.
     pub const fn evidence(&self) -> &'static str {
         match self.kind {
             MergeFaultKind::Concatenated { .. } => {
@@ -87,14 +88,14 @@ impl MergeFault {
         }
     }
 
-    /// Whether the rules of an address were lost by it.
+    /// Whether the rules of an address were lost because of it.
     pub fn has_lost(&self, address: u64) -> bool {
         position(&self.lost, address).is_some()
     }
 }
 
-/// What is wrong with a section of a file as a whole. `index` is the section's
-/// in the file's table, where it has one.
+/// Returns the faults of a file's section as a whole. `index` is the section's
+/// index in the file's table, if it has one.
 pub fn merge_faults(
     elf: &File<'_>,
     section: &Section<'_>,
@@ -109,7 +110,7 @@ pub fn merge_faults(
     concatenated(section).into_iter().chain(relocations).collect()
 }
 
-/// The section, and those that follow it in the same bytes.
+/// Returns the section, and those that follow it in the same bytes.
 fn all<'a>(section: &Section<'a>) -> impl Iterator<Item = Section<'a>> {
     std::iter::successors(Some(section.clone()), Section::following)
 }
@@ -117,7 +118,7 @@ fn all<'a>(section: &Section<'a>) -> impl Iterator<Item = Section<'a>> {
 fn concatenated(section: &Section<'_>) -> Option<MergeFault> {
     let following = || all(section).skip(1);
     let fdes = following().map(|section| u64::from(section.header().num_fdes)).sum();
-    // Where there are no FDEs, none is lost.
+    // Without FDEs, none is lost.
     let first = following().next().filter(|_| fdes > 0)?;
     let covered = |fde: Fde| fde.start..fde.start.saturating_add(fde.size.into());
     let lost = following().flat_map(|section| {
@@ -132,24 +133,25 @@ fn concatenated(section: &Section<'_>) -> Option<MergeFault> {
     })
 }
 
-/// Where the start of an FDE is stored, in bytes from the section's.
+/// Returns where the start of an FDE is stored, in bytes from the section's start.
 fn start_field(section: &Section<'_>, index: u32) -> u64 {
     let header = section.header();
     let first = (header.end() as u64).saturating_add(header.fdeoff.into());
     first.saturating_add(u64::from(index).saturating_mul(header.version.fde_size() as u64))
 }
 
-/// A field that a linker relocates: the start of an FDE.
+/// A field that a linker relocates: the start address in an FDE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartField {
-    /// The start of the section that it belongs to, in bytes from that of the first.
+    /// The start of its section, in bytes from the start of the first one.
     pub section: u64,
-    /// The FDE, if it is one of the first section. What comes after that is told by another fault.
+    /// The FDE, if it is in the first section. Another fault covers the sections
+    /// after it.
     fde: Option<u32>,
 }
 
-/// The starts of all FDEs, also of sections that follow, by their places in bytes
-/// from the start of the first section.
+/// Returns the start fields of all FDEs, including those in sections that follow,
+/// by position in bytes from the start of the first section.
 pub fn start_fields(section: &Section<'_>) -> BTreeMap<u64, StartField> {
     let fields = all(section).flat_map(|one| {
         let base = one.address().wrapping_sub(section.address());
@@ -162,8 +164,9 @@ pub fn start_fields(section: &Section<'_>) -> BTreeMap<u64, StartField> {
     fields.collect()
 }
 
-/// The relocations of a relocatable file that are not of starts of FDEs. Which
-/// FDEs their functions have is not known; those of which no start is relocated have lost it.
+/// Checks a relocatable file for relocations that are not at the starts of FDEs.
+/// Which functions they belong to is unknown; FDEs whose start is not relocated
+/// have lost theirs.
 fn of_relocatable(elf: &File<'_>, section: &Section<'_>, index: SectionIndex) -> Option<MergeFault> {
     let mut starts = start_fields(section);
     let mut misplaced: BTreeMap<u64, Option<u64>> = BTreeMap::new();
@@ -186,7 +189,8 @@ fn of_relocatable(elf: &File<'_>, section: &Section<'_>, index: SectionIndex) ->
     Some(MergeFault { kind, offset: *misplaced.first_key_value()?.0, lost, spoilt })
 }
 
-/// Relocations that a loader would apply to the section. Nothing of a linked one is relocated.
+/// Checks for relocations that a loader would apply to the section. A linked
+/// section has none.
 fn of_dynamic(elf: &File<'_>, section: &Section<'_>) -> Option<MergeFault> {
     let offsets: BTreeSet<u64> =
         elf.dynamic_relocations()?.filter_map(|(address, _)| section_offset(section, address)).collect();
@@ -198,16 +202,17 @@ fn of_dynamic(elf: &File<'_>, section: &Section<'_>) -> Option<MergeFault> {
     })
 }
 
-/// The offset of an address in the section.
+/// Returns the offset of an address in the section.
 fn section_offset(section: &Section<'_>, address: u64) -> Option<u64> {
     let offset = address.wrapping_sub(section.address());
     (offset < section.data().len() as u64).then_some(offset)
 }
 
-/// Starts that were never relocated, in a section with words from its rows on that
-/// lead from their own places to functions: that is where the relocations went.
+/// Checks for starts that were never relocated, in a section with words, in or
+/// after its rows, that lead from their own positions to functions: the relocations
+/// were applied there.
 fn of_linked(section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
-    // What assemblers leave in a field for the linker is 0.
+    // Assemblers leave 0 in a field for the linker.
     let is_untouched = |fde: &Fde| {
         let field = section.address().wrapping_add(start_field(section, fde.index));
         let origin = if section.header().start_is_pcrel() { field } else { section.address() };
@@ -237,19 +242,19 @@ fn of_linked(section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
     Some(MergeFault { kind, offset: *found.first_key_value()?.0, lost, spoilt })
 }
 
-/// The bytes of a section, without those of one that follows it.
+/// Returns the bytes of a section, without those of one that follows it.
 fn own_bytes<'a>(section: &Section<'a>) -> &'a [u8] {
     let following = section.following().map(|next| next.address().wrapping_sub(section.address()));
     let end = following.and_then(|end| usize::try_from(end).ok());
     end.and_then(|end| section.data().get(..end)).unwrap_or(section.data())
 }
 
-/// Bytes of the field that holds the start of an FDE.
+/// Returns the size in bytes of the start field of an FDE.
 fn start_width(section: &Section<'_>) -> usize {
     section.header().version.start_size()
 }
 
-/// A number of at most 8 bytes.
+/// Returns a signed number of at most 8 bytes.
 fn signed(bytes: &[u8], order: ByteOrder) -> i64 {
     let push = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
     let value = match order {
@@ -260,8 +265,8 @@ fn signed(bytes: &[u8], order: ByteOrder) -> i64 {
     (value << unused).cast_signed() >> unused
 }
 
-/// The FDEs with bytes among those that start at some offsets, of their own, of
-/// their attributes or of their rows.
+/// Returns the FDEs for which any of their own bytes, their attributes or their
+/// rows overlap fields at these offsets.
 fn fdes_at(section: &Section<'_>, offsets: &BTreeSet<u64>, width: u64) -> BTreeSet<u32> {
     let is_hit = |range: Range<u64>| {
         let first = range.start.saturating_sub(width - 1);

@@ -1,4 +1,4 @@
-//! ELF files: what is read of them, and how a section is put into one.
+//! ELF files: reading them, and putting a section into one.
 
 pub mod abi;
 pub mod bounded;

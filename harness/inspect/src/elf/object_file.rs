@@ -1,8 +1,8 @@
 //! The file under test, as a linker sees it: its `.sframe` section and its
 //! function symbols.
 //!
-//! The machine loads the same file by its program headers alone. Names are
-//! for people; no verdict depends on them but those of stops, which name
+//! The machine loads the same file by its program headers alone. Names are for
+//! people; the only verdicts that depend on them are those of stops, which name
 //! functions.
 
 use std::borrow::Cow;
@@ -28,29 +28,29 @@ use crate::elf::merge_faults::{MergeFault, merge_faults};
 use crate::elf::plt;
 use crate::source::Source;
 
-/// Why a file can't be a subject.
+/// Why a file can't be tested.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectFileError {
-    /// `object` can't read it.
+    /// `object` rejects it.
     #[error("the section and symbol tables can't be read: {0}")]
     Object(#[from] object::Error),
-    /// They are made to be read for ever.
+    /// They would take too long to read.
     #[error(transparent)]
     SharedBytes(#[from] SharedBytes),
-    /// The section's header and the file disagree.
+    /// The section's header contradicts the file.
     #[error(transparent)]
     OutsideFile(#[from] OutsideFile),
 }
 
-/// Decompressed, a section may have so many bytes.
+/// The maximum size of a decompressed section, in bytes.
 const MAX_UNCOMPRESSED: usize = 1 << 30;
 
-/// Where some code is.
+/// The position of some code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeRange {
     /// The address at which it is loaded.
     pub address: u64,
-    /// Its place in the file. The file has all of it.
+    /// Its position in the file. The file contains all of it.
     pub offset: u64,
     /// Its length in bytes.
     pub len: u64,
@@ -63,9 +63,9 @@ pub struct ObjectFile<'a> {
     pub sframe: Option<SectionBytes<'a>>,
     /// Function symbols.
     pub symbols: Symbols,
-    /// The section's index in the section table, where it stands there.
+    /// The section's index in the section table, if it is there.
     sframe_index: Option<SectionIndex>,
-    /// Why there is no section, where there is none.
+    /// Why there is no section, if there is none.
     missing: MissingSection,
     elf: File<'a>,
 }
@@ -74,8 +74,8 @@ impl<'a> ObjectFile<'a> {
     /// Reads sections and symbols.
     ///
     /// # Errors
-    /// The tables are malformed. A file without symbols or without `.sframe`
-    /// is not an error here.
+    /// The tables are malformed. Missing symbols or a missing `.sframe` is not an
+    /// error here.
     pub fn parse(source: impl Into<Source<'a>>) -> Result<Self, ObjectFileError> {
         let elf = bounded::open::<ObjectFileError>(source.into())?;
         let tables = Tables::of(&elf);
@@ -84,22 +84,22 @@ impl<'a> ObjectFile<'a> {
         Ok(Self { sframe, symbols, sframe_index: sframe_index.flatten(), missing, elf })
     }
 
-    /// The `.sframe` section.
+    /// Returns the `.sframe` section.
     ///
     /// # Errors
-    /// There is none, or not in this file.
+    /// It does not exist, or not in this file.
     pub fn section(&self) -> Result<SectionBytes<'a>, MissingSection> {
         self.sframe.ok_or(self.missing)
     }
 
-    /// What linkers have done to the file's section as a whole. `section` is what
-    /// is read of it, at any address.
+    /// Returns the linker's faults in the file's section as a whole. `section` is
+    /// the parsed section, at any address.
     #[must_use]
     pub fn merge_faults(&self, section: &Section<'_>) -> Vec<MergeFault> {
         merge_faults(&self.elf, section, self.sframe_index, &self.symbols)
     }
 
-    /// The address of a variable.
+    /// Returns the address of a variable.
     #[must_use]
     pub fn address_of_object(&self, name: &str) -> Option<u64> {
         let is_it = |symbol: &ElfSymbol64<'_, '_, Endianness, Source<'_>>| {
@@ -108,7 +108,7 @@ impl<'a> ObjectFile<'a> {
         Some(self.elf.symbols().find(is_it)?.address())
     }
 
-    /// The sections with code; segments where the section table is stripped.
+    /// Returns the sections with code, or segments if the section table is stripped.
     pub fn code_ranges(&self) -> impl Iterator<Item = CodeRange> {
         let endian = self.elf.endian();
         let sections = self.elf.elf_section_table();
@@ -137,14 +137,14 @@ impl<'a> ObjectFile<'a> {
         self.code_ranges().filter_map(bytes)
     }
 
-    /// The ABI, if it is one that SFrame knows.
+    /// Returns the ABI, if SFrame knows it.
     #[must_use]
     pub fn abi(&self) -> Option<Abi> {
         abi_of(&self.elf)
     }
 
-    /// The call frame information of a linked file, if it is for a machine that
-    /// SFrame knows. It is read at each call.
+    /// Returns the call frame information of a linked file, if SFrame knows the
+    /// machine. It is read at each call.
     #[must_use]
     pub fn call_frame_info(&self) -> Option<CallFrameInfo> {
         let mut errors = Vec::new();
@@ -173,7 +173,7 @@ impl<'a> ObjectFile<'a> {
         }))
     }
 
-    /// The content of a section, decompressed.
+    /// Returns the content of a section, decompressed.
     fn uncompressed(&self, section: &FileSection<'a, '_>) -> Result<Cow<'a, [u8]>, String> {
         let content = section.compressed_file_range().map_err(|error| error.to_string())?;
         let is_relocatable = self.elf.elf_header().e_type(self.elf.endian()) == ET_REL;
@@ -194,7 +194,7 @@ impl<'a> ObjectFile<'a> {
         }
     }
 
-    /// The name of the section with an address.
+    /// Returns the name of the section that contains an address.
     #[must_use]
     pub fn section_at(&self, address: u64) -> Option<&str> {
         let holds = |section: &FileSection<'_, '_>| {
@@ -203,15 +203,16 @@ impl<'a> ObjectFile<'a> {
         self.elf.sections().find(holds)?.name().ok().map(|name| name as &str)
     }
 
-    /// The name of the section with an address, if linkers make its code: tables of jumps
-    /// to what other files define, which no object has.
+    /// Returns the name of the section that contains an address, if linkers
+    /// generate its code: tables of jumps to definitions in other files, which no
+    /// object file has.
     #[must_use]
     pub fn linker_made(&self, address: u64) -> Option<&str> {
         self.section_at(address).filter(|name| [".plt", ".iplt"].iter().any(|table| name.starts_with(table)))
     }
 
-    /// The names of the code sections of a relocatable file, with their addresses.
-    /// Those of a linked file say nothing more than addresses do.
+    /// Returns the names of the code sections of a relocatable file, with their
+    /// addresses. In a linked file, addresses are enough.
     #[cfg(feature = "disassembly")]
     pub(crate) fn relocatable_code(&self) -> Vec<(Range<u64>, String)> {
         let endian = self.elf.endian();
@@ -228,8 +229,8 @@ impl<'a> ObjectFile<'a> {
         code
     }
 
-    /// `.eh_frame` and its address, where no section tells them: by the segment
-    /// of the table that is made to find its entries.
+    /// Returns `.eh_frame` and its address if there is no section for it: by the
+    /// segment of its search table.
     fn eh_frame_by_segment(&self) -> Option<(Vec<u8>, u64)> {
         let endian = self.elf.endian();
         let headers = self.elf.elf_program_headers();
@@ -248,7 +249,7 @@ impl<'a> ObjectFile<'a> {
         let distance = start - segment.p_vaddr(endian);
         let (first, end) = (offset.checked_add(distance)?, offset.checked_add(len)?);
         let source = self.elf.data();
-        // Nothing tells its length but the last entry that the table leads to.
+        // Its length is known only from the last entry that the table leads to.
         let mut len = 0;
         let table = table.table()?;
         let mut entries = table.iter(&bases);
@@ -264,7 +265,7 @@ impl<'a> ObjectFile<'a> {
         Some((source.copy(range)?.into_owned(), start))
     }
 
-    /// The line tables. They are read at each call: few specs need them.
+    /// Returns the line tables. They are read at each call: few specs need them.
     ///
     /// # Errors
     /// There are none, or they are malformed.
@@ -276,15 +277,15 @@ impl<'a> ObjectFile<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Symbol {
     address: u64,
-    /// First address behind the function.
+    /// Address past the end of the function.
     end: u64,
     name: Box<str>,
 }
 
-/// Function symbols, to name addresses by.
+/// Function symbols, for naming addresses.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
-    /// Sorted by address; one symbol for each address.
+    /// Sorted by address, with one symbol for each address.
     symbols: Vec<Symbol>,
 }
 
@@ -297,7 +298,7 @@ impl Symbols {
                 .is_some_and(|section| section.kind() == SectionKind::Text)
         };
         let mut found: Vec<(u64, u8, u64, Cow<'_, str>)> = Vec::new();
-        // A library that is stripped has the second ones all the same.
+        // A stripped library still has the dynamic ones.
         for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
             let raw = symbol.elf_symbol();
             let kind = raw.st_type();
@@ -310,8 +311,8 @@ impl Symbols {
             if name.is_empty() || name.starts_with('$') {
                 continue;
             }
-            // Of several symbols at one address the most telling comes first.
-            // At the address of an indirect function lies the one that chooses.
+            // Of several symbols at one address, the most informative comes first. The resolver
+            // is at the address of an indirect function.
             let rank = u8::from(kind == STT_GNU_IFUNC) * 4
                 + u8::from(kind == STT_NOTYPE) * 2
                 + u8::from(raw.st_bind() == STB_LOCAL);
@@ -321,7 +322,7 @@ impl Symbols {
         found.extend(entries.map(|entry| (entry.address, u8::MAX, entry.size, Cow::Owned(entry.name))));
         found.sort();
         found.dedup_by_key(|(address, ..)| *address);
-        // A symbol without a size reaches to the next one.
+        // A symbol without a size extends to the next one.
         let nexts = found.iter().skip(1).map(|(next, ..)| *next).chain([u64::MAX]).collect::<Vec<_>>();
         let symbol = |((address, _, size, name), next): ((u64, _, u64, Cow<'_, str>), u64)| {
             let end = if size == 0 { next } else { address.saturating_add(size) };
@@ -330,7 +331,7 @@ impl Symbols {
         Self { symbols: found.into_iter().zip(nexts).map(symbol).collect() }
     }
 
-    /// The function that an address lies in, and the offset into it in bytes.
+    /// Returns the function that contains an address, and the offset into it in bytes.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<(&str, u64)> {
         let next = self.symbols.partition_point(|symbol| symbol.address <= address);
@@ -338,7 +339,8 @@ impl Symbols {
         (address < symbol.end).then(|| (plain(&symbol.name), address - symbol.address))
     }
 
-    /// The addresses of the function that starts at one; none where it has no end.
+    /// Returns the addresses of the function that starts at `start`; `None` if it
+    /// has no end.
     #[must_use]
     pub fn extent(&self, start: u64) -> Option<Range<u64>> {
         let index = self.symbols.binary_search_by_key(&start, |symbol| symbol.address).ok()?;
@@ -346,15 +348,15 @@ impl Symbols {
         (end != u64::MAX).then_some(start..end)
     }
 
-    /// The addresses of the functions of a name: those with exactly this
-    /// name, or else the clones that a compiler has made of it.
+    /// Returns the addresses of the functions with this name: exactly this one, or
+    /// else the clones that a compiler has made of it.
     #[must_use]
     pub fn addresses_of(&self, name: &str) -> Vec<u64> {
         let exact = self.named_exactly(name);
         if exact.is_empty() { self.all(|symbol| plain(&symbol.name) == name) } else { exact }
     }
 
-    /// The addresses of the functions with exactly this name.
+    /// Returns the addresses of the functions with exactly this name.
     #[must_use]
     pub fn named_exactly(&self, name: &str) -> Vec<u64> {
         self.all(|symbol| *symbol.name == *name)
@@ -364,25 +366,26 @@ impl Symbols {
         self.symbols.iter().filter(|symbol| is_it(symbol)).map(|symbol| symbol.address).collect()
     }
 
-    /// All addresses.
+    /// Returns all addresses.
     pub fn addresses(&self) -> impl Iterator<Item = u64> {
         self.symbols.iter().map(|symbol| symbol.address)
     }
 
-    /// All names.
+    /// Returns all names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.symbols.iter().map(|symbol| plain(&symbol.name))
     }
 }
 
-/// Longer names are cut, in characters: findings repeat them.
+/// The maximum length of names in characters; longer ones are truncated, since
+/// findings repeat them.
 const LONGEST_NAME: usize = 1 << 12;
 
 fn cut(name: &str) -> &str {
     name.char_indices().nth(LONGEST_NAME).map_or(name, |(end, _)| &name[..end])
 }
 
-/// The name without what compilers append to clones: `f.constprop.0` is `f`.
+/// Returns the name without what compilers append to clones: `f.constprop.0` is `f`.
 fn plain(name: &str) -> &str {
     match name.find('.') {
         None | Some(0) => name,

@@ -1,5 +1,5 @@
-//! Names for the entries of procedure linkage tables, which no symbol names:
-//! `leaf@plt` is where calls of `leaf` go through.
+//! Names for the entries of procedure linkage tables, which have no symbols: calls
+//! of `leaf` go through `leaf@plt`.
 
 use std::collections::HashMap;
 
@@ -9,17 +9,17 @@ use sframe_engine::Abi;
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{Allowance, File};
 
-/// An entry: its address and size in bytes, and the name of what it leads to.
+/// An entry: its address and size in bytes, and the name of its target.
 pub(crate) struct Entry {
     pub(crate) address: u64,
     pub(crate) size: u64,
     pub(crate) name: String,
 }
 
-/// The entries of a file, found by the slots that their code loads from.
+/// Returns the entries of a file, found by the slots that their code loads from.
 ///
-/// What in a table leads to no named slot is called by the name of its
-/// section: the first entry, and those that lead back to it.
+/// Code in a table that does not lead to a named slot gets the name of its section:
+/// the first entry, and entries that lead back to it.
 pub(crate) fn entries(elf: &File<'_>) -> Vec<Entry> {
     let names = slots(elf);
     let Some(abi) = abi_of(elf) else { return Vec::new() };
@@ -40,7 +40,7 @@ pub(crate) fn entries(elf: &File<'_>) -> Vec<Entry> {
                 if names_left.take(name.len() as u64).is_err() {
                     return entries;
                 }
-                // The first entry may lead to a slot as well.
+                // The first entry may lead to a slot, too.
                 starts.pop_if(|(start, _)| *start == offset);
                 starts.push((offset, format!("{name}@plt")));
             }
@@ -54,7 +54,7 @@ pub(crate) fn entries(elf: &File<'_>) -> Vec<Entry> {
     entries
 }
 
-/// The symbols of slots, by the slots' addresses.
+/// Returns the symbols of slots, by the slots' addresses.
 fn slots<'a>(elf: &File<'a>) -> HashMap<u64, &'a str> {
     let mut slots = HashMap::new();
     for (address, relocation) in elf.dynamic_relocations().into_iter().flatten() {
@@ -74,8 +74,8 @@ fn slots<'a>(elf: &File<'a>) -> HashMap<u64, &'a str> {
     slots
 }
 
-/// The slot of an entry that starts at an offset: `jmp *slot(%rip)`, behind
-/// `endbr64` and a `bnd` prefix where they are.
+/// Returns the slot of an entry at an offset: `jmp *slot(%rip)`, optionally after
+/// `endbr64` and with a `bnd` prefix.
 fn amd64(code: &[u8], offset: usize, address: u64) -> Option<u64> {
     if !offset.is_multiple_of(8) {
         return None;
@@ -88,7 +88,7 @@ fn amd64(code: &[u8], offset: usize, address: u64) -> Option<u64> {
     Some(next.wrapping_add_signed(i32::from_le_bytes(*displacement).into()))
 }
 
-/// `adrp x16, page; ldr x17, [x16, #offset]`, behind `bti c` where it is.
+/// `adrp x16, page; ldr x17, [x16, #offset]`, optionally after `bti c`.
 fn aarch64(code: &[u8], offset: usize, address: u64) -> Option<u64> {
     const BTI_C: u32 = 0xd503_245f;
     let word = |offset: usize| Some(u32::from_le_bytes(*code.get(offset..)?.first_chunk()?));
@@ -100,7 +100,7 @@ fn aarch64(code: &[u8], offset: usize, address: u64) -> Option<u64> {
     if adrp & 0x9f00_001f != 0x9000_0010 || ldr & 0xffc0_03ff != 0xf940_0211 {
         return None;
     }
-    // 21 bits, the lowest two of them elsewhere.
+    // 21 bits, with the lowest two elsewhere.
     let pages = (adrp >> 5 & 0x7_ffff) << 2 | (adrp >> 29 & 3);
     let pages = i64::from(pages.cast_signed() << 11 >> 11);
     let page = address.wrapping_add(at as u64) & !0xfff;

@@ -1,5 +1,5 @@
-//! Relocatable files as if they were linked: what is loaded lies at addresses
-//! of its own, and the tables that describe code are relocated.
+//! Lays out relocatable files as if they were linked: loaded sections get distinct
+//! addresses, and the tables that describe code are relocated.
 
 use object::elf::{
     ET_REL, SHF_ALLOC, SHF_COMPRESSED, SHN_ABS, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,
@@ -24,31 +24,31 @@ pub enum RelocationError {
     /// Its tables can't be read.
     #[error("the section and symbol tables can't be read: {0}")]
     Object(#[from] object::Error),
-    /// They are made to be read for ever.
+    /// They would take too long to read.
     #[error(transparent)]
     SharedBytes(#[from] SharedBytes),
-    /// It has got shorter meanwhile, or its disk has failed.
+    /// The file shrank while it was read, or its disk failed.
     #[error("the file can't be read to its end")]
     Unreadable,
-    /// Together, the sections are larger than addresses are.
+    /// The sections together exceed the address space.
     #[error("the sections have no room in 64 bits of addresses")]
     NoRoom,
-    /// A relocation that these tables do not need, or none at all.
+    /// A relocation that these tables do not need, or an invalid one.
     #[error("a relocation of {section} at offset {offset:#x} can't be applied")]
     Relocation {
         /// The section.
         section: String,
-        /// The place in it.
+        /// The offset in it.
         offset: u64,
     },
 }
 
-/// Where the first section lies: not at 0, which stands for code that is gone.
+/// The address of the first section: not 0, which stands for discarded code.
 const BASE: u64 = 0x1_0000;
 
-/// The file with its sections at disjoint addresses, symbols to match, and
-/// `.sframe`, `.eh_frame` and `.debug_frame` relocated: of `.sframe`, the starts of
-/// FDEs and nothing else. None for a file that is not relocatable.
+/// Returns the file with its sections at disjoint addresses, symbols to match, and
+/// `.sframe`, `.eh_frame` and `.debug_frame` relocated; in `.sframe`, only the
+/// starts of FDEs. Returns `None` if the file is not relocatable.
 ///
 /// # Errors
 /// The tables or a relocation can't be used.
@@ -75,7 +75,7 @@ pub fn lay_out(source: Source<'_>) -> Result<Option<Vec<u8>>, RelocationError> {
         let header = section.elf_section_header();
         let is_sframe = tables.is_sframe(header);
         let is_cfi = matches!(section.name(), Ok(".eh_frame" | ".debug_frame"));
-        // Of what is compressed, the addresses are not where relocations say.
+        // In compressed sections, relocation offsets don't match.
         if (is_sframe || is_cfi) && !header.sh_flags(endian).contains(SHF_COMPRESSED) {
             relocate(&elf, &section, is_sframe, &addresses, &mut file)?;
         }
@@ -83,20 +83,20 @@ pub fn lay_out(source: Source<'_>) -> Result<Option<Vec<u8>>, RelocationError> {
     Ok(Some(file))
 }
 
-/// An address for each section, by its index; 0 for what is not loaded.
+/// Returns an address for each section, by index; 0 if it is not loaded.
 fn addresses(elf: &File<'_>) -> Result<Vec<u64>, RelocationError> {
     let endian = elf.endian();
     let mut next = BASE;
     let mut place = |header: &SectionHeader64<Endianness>| -> Option<u64> {
         let alignment = header.sh_addralign(endian).max(1);
         let address = next.checked_next_multiple_of(alignment)?;
-        // No two functions meet across sections.
+        // Leaves a gap so that functions of different sections never meet.
         next = address.checked_add(header.sh_size(endian))?.checked_add(16)?;
         Some(address)
     };
     let sections = elf.elf_section_table();
     let mut addresses = vec![0; sections.len()];
-    // What has no content may be larger than offsets of 32 bits reach, and comes last.
+    // Sections without content come last: they may be larger than 32-bit offsets can reach.
     for is_content in [true, false] {
         for (index, header) in sections.iter().enumerate() {
             let has_content = header.sh_type(endian) != SHT_NOBITS;
@@ -139,11 +139,11 @@ fn relocate(
     let Some((start, size)) = section.file_range() else { return Ok(()) };
     let address_of = |index: SectionIndex| addresses.get(index.0).copied().unwrap_or(0);
     let own = address_of(section.index());
-    // Starts without the flag are relative to the section, though assemblers
-    // relocate them relative to themselves, and linkers mend that.
+    // Starts without the flag are relative to the section, though assemblers relocate them
+    // relative to themselves, and linkers correct that.
     let read = section.data().ok().filter(|_| is_sframe).and_then(|data| Sframe::parse(data, 0).ok());
     let from_section = read.as_ref().is_some_and(|read| !read.header().start_is_pcrel());
-    // What is put elsewhere would overwrite rows.
+    // A relocation elsewhere would overwrite rows.
     let starts = read.as_ref().map(start_fields);
     let machine = elf.elf_header().e_machine(elf.endian());
     for (offset, relocation) in section.relocations() {
@@ -159,14 +159,14 @@ fn relocate(
             RelocationTarget::Symbol(index) => elf.symbol_by_index(index)?,
             _ => return Err(unusable()),
         };
-        // What is nowhere has no rules.
+        // An undefined function has no rules.
         if symbol.elf_symbol().st_shndx(elf.endian()) == SHN_UNDEF {
             continue;
         }
         let is_absolute = symbol.elf_symbol().st_shndx(elf.endian()) == SHN_ABS;
         let base = symbol.section_index().filter(|_| !is_absolute).map_or(0, address_of);
         let target = symbol.address().wrapping_add(base).wrapping_add_signed(relocation.addend());
-        // `object` does not know all those that are relative.
+        // `object` does not know all the relative ones.
         let relative = match relocation.flags() {
             RelocationFlags::Elf { r_type } => pc_relative_width(machine, r_type),
             _ => None,
@@ -196,7 +196,7 @@ fn at(table: u64, index: usize, size: usize) -> Option<u64> {
     table.checked_add((index as u64).checked_mul(size as u64)?)
 }
 
-/// Overwrites bytes of the file, where it has them.
+/// Overwrites bytes that are within the file.
 fn put(file: &mut [u8], offset: Option<u64>, bytes: &[u8]) {
     let place = offset.and_then(|offset| {
         let offset = usize::try_from(offset).ok()?;

@@ -1,10 +1,10 @@
-//! Puts an `.sframe` section into an executable or a shared library, in place of
-//! its own.
+//! Puts an `.sframe` section into an executable or a shared library, replacing the
+//! existing one.
 //!
-//! No other byte that is loaded moves or changes. A section that fits where the
-//! old one lies goes there. Another one goes to the end of the file, into a
-//! loaded segment of its own behind all others; the program headers move to the
-//! start of that segment, for their table has to grow.
+//! No other loaded byte moves or changes. If the section fits in the old one's
+//! place, it goes there. Otherwise it goes to the end of the file, into a separate
+//! loaded segment after all others; the program headers move to the start of that
+//! segment, because their table has to grow.
 
 use std::ops::Range;
 
@@ -22,13 +22,13 @@ use crate::elf::bounded::Tables;
 use crate::elf::find_sframe::{NAME, Segments};
 use crate::source::Source;
 
-/// The section's alignment, as GNU ld has it.
+/// The section's alignment, as in GNU ld.
 const ALIGNMENT: u64 = 8;
-/// The smallest page that a loader maps.
+/// The smallest page size of a loader.
 const PAGE: u64 = 0x1000;
-/// The greatest alignment of a segment that is taken for one.
+/// The maximum accepted alignment of a segment.
 const MAX_PAGE: u64 = 1 << 24;
-/// A file may grow by no more filling than this, in bytes.
+/// The maximum amount of padding that may be added to a file, in bytes.
 const MAX_FILLING: u64 = 16 << 20;
 
 /// Why a section can't be put into a file.
@@ -38,26 +38,26 @@ pub enum EmbedError {
     /// The file's headers can't be read.
     #[error("the ELF headers can't be read: {0}")]
     Object(#[from] object::Error),
-    /// It has got shorter meanwhile, or its disk has failed.
+    /// The file shrank while it was read, or its disk failed.
     #[error("the file can't be read to its end")]
     Unreadable,
-    /// A section is loaded from executables and shared libraries only.
+    /// Only executables and shared libraries have a loaded section.
     #[error("a section can be put into an executable or a shared library only, not into ELF type {0}")]
     NotLinked(u16),
-    /// The file has a structure that the specification of ELF does not allow.
+    /// The file violates the ELF specification.
     #[error("{0}")]
     Malformed(&'static str),
-    /// There are more headers than can be counted without a section that does it.
+    /// There are too many headers for the header's count fields.
     #[error("the file has too many headers to add one")]
     TooManyHeaders,
-    /// Behind the last segment's addresses there is no place at which the
-    /// headers could still be found from the first one.
+    /// After the last segment's addresses, there is no place at which the headers
+    /// could still be found from the first one.
     #[error(
         "the section would have to lie {0:#x} bytes behind the end of the file, for that far the segments \
          reach in memory"
     )]
     TooFar(u64),
-    /// The section can't be written for the address that it gets.
+    /// The section can't be written for its address.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// The section's length differs between two addresses.
@@ -71,12 +71,11 @@ type SectionEntry = SectionHeader64<Endianness>;
 /// Returns the file with the section that `write` makes for an address. The
 /// section's length must not depend on the address.
 ///
-/// A file that has no such section gets one, and one that has no `PT_GNU_SFRAME`
-/// segment gets that as well.
+/// If the file has no such section, or no `PT_GNU_SFRAME` segment, it is added.
 ///
 /// # Errors
-/// The file is none that is loaded, is malformed, or has no place for the
-/// section; or what `write` says.
+/// The file is not one that is loaded, is malformed, or has no place for the
+/// section; or `write` fails.
 pub fn embed<'a>(
     file: impl Into<Source<'a>>,
     section_type: SectionType,
@@ -92,10 +91,10 @@ pub fn embed<'a>(
     elf.put(place, &data, section_type)
 }
 
-/// The address that a section of so many bytes gets in a file.
+/// Returns the address that a section of length `len` gets in a file.
 ///
 /// # Errors
-/// As [`embed`].
+/// As for [`embed`].
 pub fn address_of_new(file: Source<'_>, len: usize) -> Result<u64, EmbedError> {
     Ok(Elf::parse(file)?.place(len)?.address)
 }
@@ -103,10 +102,10 @@ pub fn address_of_new(file: Source<'_>, len: usize) -> Result<u64, EmbedError> {
 /// Where a section goes.
 #[derive(Clone, Copy)]
 struct Place {
-    /// In bytes from the start of the file.
+    /// The offset in the file.
     offset: u64,
     address: u64,
-    /// The segment that is added, if one is.
+    /// The segment to add, if any.
     added: Option<AddedSegment>,
 }
 
@@ -124,11 +123,11 @@ struct Elf<'a> {
     endian: Endianness,
     header: FileHeader64<Endianness>,
     segments: Vec<Segment>,
-    /// Empty where the section table is stripped.
+    /// Empty if the section table is stripped.
     sections: Vec<SectionEntry>,
-    /// The section's position in the table.
+    /// The section's index in the table.
     sframe: Option<usize>,
-    /// The section's segment, by its position in the table.
+    /// The index of the section's segment in the table.
     segment: Option<usize>,
 }
 
@@ -146,7 +145,7 @@ impl<'a> Elf<'a> {
         let segments = tables.segments.to_vec();
         let sections = tables.sections.iter().copied().collect();
         let sframe = tables.sframe_sections().next().map(|(index, _)| index.0);
-        // One without contents in the file is as good: it gets them.
+        // One without contents in the file will do: it gets them.
         let segment = tables.sframe_segments(Segments::All).next().map(|(index, _)| index);
         let elf = Self { bytes, endian, header, segments, sections, sframe, segment };
         for segment in elf.loaded() {
@@ -166,7 +165,7 @@ impl<'a> Elf<'a> {
         self.segments.iter().filter(|segment| segment.p_type(self.endian) == PT_LOAD)
     }
 
-    /// Where the old section lies: address and place in the file.
+    /// Returns the old section's address and its range in the file.
     fn old(&self) -> Option<(u64, Range<u64>)> {
         let endian = self.endian;
         let (address, offset, len) = match (self.sframe, self.segment) {
@@ -184,7 +183,7 @@ impl<'a> Elf<'a> {
         Some((address, offset..end))
     }
 
-    /// The address of the old section, near which the new one will be.
+    /// Returns the address of the old section; the new one will be near it.
     fn old_address(&self) -> u64 {
         let first = self.loaded().map(|segment| segment.p_vaddr(self.endian)).next().unwrap_or(0);
         self.old().map_or(first, |(address, _)| address)
@@ -194,9 +193,9 @@ impl<'a> Elf<'a> {
         self.in_place(len as u64).map_or_else(|| self.behind(), Ok)
     }
 
-    /// The old section's place, if the new one fits in.
+    /// Returns the old section's place, if the new one fits there.
     fn in_place(&self, len: u64) -> Option<Place> {
-        // Without a segment of its own, a loader would not find it.
+        // Without a dedicated segment, a loader would not find it.
         self.segment?;
         let (address, old) = self.old()?;
         let range = old.start..old.end.max(old.start.checked_add(len)?);
@@ -212,8 +211,8 @@ impl<'a> Elf<'a> {
             .then_some(Place { offset: range.start, address, added: None })
     }
 
-    /// Whether nothing but the old section lies in a part of the file, and it
-    /// is loaded no more than once.
+    /// Whether a part of the file contains nothing but the old section, and is
+    /// loaded at most once.
     fn is_free(&self, range: &Range<u64>) -> bool {
         let endian = self.endian;
         let table =
@@ -244,9 +243,10 @@ impl<'a> Elf<'a> {
             && loads.filter(overlaps).count() <= 1
     }
 
-    /// A place behind all that is loaded. Programs find their headers by the
-    /// address of the first segment and the headers' offset in the file, so the
-    /// new segment lies as far from the first one in memory as in the file.
+    /// Returns a place after everything that is loaded. Programs find their headers
+    /// by the address of the first segment and the headers' offset in the file, so
+    /// the new segment has the same distance from the first one in memory as in the
+    /// file.
     fn behind(&self) -> Result<Place, EmbedError> {
         let endian = self.endian;
         let first = self.loaded().min_by_key(|segment| segment.p_vaddr(endian));
@@ -282,7 +282,7 @@ impl<'a> Elf<'a> {
 
     fn put(mut self, place: Place, data: &[u8], section_type: SectionType) -> Result<Vec<u8>, EmbedError> {
         let mut bytes = self.bytes.all().ok_or(EmbedError::Unreadable)?.into_owned();
-        // Nobody is to read what is left of the old section.
+        // Clears the rest of the old section, so that it is not read.
         if let Some((_, old)) = self.old()
             && self.is_free(&old)
         {
@@ -303,7 +303,7 @@ impl<'a> Elf<'a> {
         Ok(bytes)
     }
 
-    /// The program headers, as they are with the new section.
+    /// Writes the program headers, including the new section's.
     fn put_segments(&mut self, place: Place, len: u64) -> Result<(), EmbedError> {
         let endian = self.endian;
         let mut segment = Segment {
@@ -332,7 +332,7 @@ impl<'a> Elf<'a> {
         segment.p_filesz.set(endian, len);
         segment.p_memsz.set(endian, len);
         segment.p_align.set(endian, added.alignment);
-        // Loaded segments are in the order of their addresses.
+        // Loaded segments are sorted by address.
         let last = self.segments.iter().rposition(|segment| segment.p_type(endian) == PT_LOAD);
         self.segments.insert(last.map_or(0, |last| last + 1), segment);
         let table = (self.segments.len() * size_of::<Segment>()) as u64;
@@ -346,8 +346,8 @@ impl<'a> Elf<'a> {
         Ok(())
     }
 
-    /// The section header, or a table with one more. A file without a table
-    /// stays without.
+    /// Writes the section header, or a table with one more. A file without a table
+    /// stays without one.
     fn put_section(
         &mut self,
         place: Place,
@@ -374,8 +374,8 @@ impl<'a> Elf<'a> {
         Ok(())
     }
 
-    /// Makes room for a longer section table behind the file, and gives the
-    /// section a name. Returns its position.
+    /// Makes room for a longer section table at the end of the file, and gives the
+    /// section a name. Returns its index.
     fn add_section(&mut self, bytes: &mut Vec<u8>) -> Result<usize, EmbedError> {
         let endian = self.endian;
         let count = header_count(self.sections.len() + 1, SHN_LORESERVE)?;
@@ -408,12 +408,12 @@ impl<'a> Elf<'a> {
     }
 }
 
-/// A number of headers, less than one that means something else.
+/// Returns a number of headers if it is below the reserved values.
 fn header_count(count: usize, limit: u16) -> Result<u16, EmbedError> {
     u16::try_from(count).ok().filter(|count| *count < limit).ok_or(EmbedError::TooManyHeaders)
 }
 
-/// Fills a part of a file with zeroes.
+/// Fills a part of a file with zeros.
 fn clear(file: &mut [u8], range: &Range<u64>) {
     if let (Ok(start), Ok(end)) = (usize::try_from(range.start), usize::try_from(range.end))
         && let Some(bytes) = file.get_mut(start..end)
@@ -422,9 +422,9 @@ fn clear(file: &mut [u8], range: &Range<u64>) {
     }
 }
 
-/// Replaces bytes of a file, which grows where they lie behind its end.
+/// Overwrites bytes of a file, which grows if they are past its end.
 fn overwrite(file: &mut Vec<u8>, offset: u64, data: &[u8]) {
-    // No offset is beyond the file by more than the filling that is allowed.
+    // The allowed padding limits how far an offset is past the end.
     let Ok(start) = usize::try_from(offset) else { return };
     let end = start + data.len();
     if file.len() < end {

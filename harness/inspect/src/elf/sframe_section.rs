@@ -1,5 +1,5 @@
-//! The section of a file: the `.sframe` section of an ELF file, relocated where it
-//! has to be, or a file that is a section itself.
+//! The section of a file: the `.sframe` section of an ELF file, relocated if
+//! necessary, or a file that is itself a section.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,13 +20,13 @@ use crate::elf::find_sframe::MissingSection;
 use crate::elf::object_file::ObjectFileError;
 use crate::source::Source;
 
-/// Why a file has nothing to dump.
+/// Why a file has no section to dump.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
     /// It is neither an ELF file nor a section.
     #[error("this is neither an ELF file nor an SFrame section: {0}")]
     Unknown(sframe_engine::Error),
-    /// It has got shorter meanwhile, or its disk has failed.
+    /// The file shrank while it was read, or its disk failed.
     #[error("the file can't be read to its end")]
     Unreadable,
     /// Its tables can't be read.
@@ -38,28 +38,28 @@ pub enum InputError {
     /// There is no `.sframe` section.
     #[error(transparent)]
     NoSection(#[from] MissingSection),
-    /// The section is there and can't be decoded at all.
+    /// The section exists, but can't be decoded at all.
     #[error("the .sframe section ({len} bytes at {address:#x}) can't be used: {source}")]
     Section {
         /// Its length in bytes.
         len: usize,
         /// Its address.
         address: u64,
-        /// What is wrong.
+        /// The fault.
         source: sframe_engine::Error,
     },
-    /// An address was given for a section that has one.
+    /// An address was given, but the section already has one.
     #[error("an address can be given for raw sections only; an ELF file tells it")]
     AddressOfElf,
 }
 
-/// Preamble, header and the longest auxiliary header have fewer bytes.
+/// Preamble, header and the longest auxiliary header together are shorter.
 const LONGEST_HEADER: u64 = 512;
 
 /// What kind of file the section comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
-    /// An ELF file; the name is that which binutils has for the format.
+    /// An ELF file, with binutils' name for the format.
     Elf(&'static str),
     /// The section alone.
     Raw,
@@ -79,8 +79,8 @@ pub struct RelocationTarget {
 pub struct Input<'a> {
     /// The kind of the file.
     pub format: FileFormat,
-    /// The section's bytes, relocated where the file is relocatable. Those of
-    /// version 1 are not: binutils 2.40 does not.
+    /// The section's bytes, relocated if the file is relocatable. Those of version
+    /// 1 are not: binutils 2.40 does not relocate them either.
     pub data: Cow<'a, [u8]>,
     /// The address at which they are loaded.
     pub address: u64,
@@ -89,11 +89,10 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Finds the section of a file. `address` is where a raw section is loaded.
+    /// Finds the section of a file. `address` is the load address of a raw section.
     ///
     /// # Errors
-    /// The file is none that has a section, or the section's preamble and
-    /// header can't be read.
+    /// The file has no section, or the section's preamble and header can't be read.
     pub fn open(source: impl Into<Source<'a>>, address: Option<u64>) -> Result<Self, InputError> {
         let source = source.into();
         if !source.starts_with(&object::elf::ELFMAG) {
@@ -137,9 +136,9 @@ impl<'a> Input<'a> {
         Ok(input)
     }
 
-    /// Notes the relocations of the section, and applies those that are
-    /// relative to their place, if asked to. Sections lie at their own
-    /// addresses: 0 in what assemblers write.
+    /// Records the relocations of the section, and, if `apply` is set, applies
+    /// those that are relative to their place. Sections are at their own addresses:
+    /// 0 in assemblers' output.
     fn relocate(&mut self, elf: &File<'_>, index: SectionIndex, apply: bool) -> Result<(), ObjectFileError> {
         let mut names = Allowance::new("names of relocations", elf.data().len());
         let machine = elf.elf_header().e_machine(elf.endian());
@@ -175,7 +174,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Width in bytes of a field that a relocation sets relative to its place.
+/// Returns the width in bytes of a field that a relocation sets relative to its place.
 pub(crate) fn pc_relative_width(machine: Machine, r_type: RelocationType) -> Option<usize> {
     match (machine, r_type) {
         (EM_X86_64, R_X86_64_PC32) | (EM_AARCH64, R_AARCH64_PREL32) | (EM_S390, R_390_PC32) => Some(4),

@@ -17,8 +17,8 @@ pub(super) const fn len(_first: u8) -> usize {
     4
 }
 
-/// The DWARF number of a general register, of SP, or of the one that it is the
-/// lower half of (DWARF for the Arm 64-bit Architecture, 4.1).
+/// Returns the DWARF number of a general register, of SP, or of the register whose
+/// lower half this is (DWARF for the Arm 64-bit Architecture, 4.1).
 fn register(id: RegId) -> Option<DwarfRegister> {
     use Arm64Reg::*;
     let number = match id.0.into() {
@@ -32,7 +32,7 @@ fn register(id: RegId) -> Option<DwarfRegister> {
     Some(DwarfRegister(number))
 }
 
-/// The size of a register in bytes.
+/// Returns the size of a register in bytes.
 fn size(id: RegId) -> u8 {
     use Arm64Reg::*;
     match id.0.into() {
@@ -46,19 +46,19 @@ fn size(id: RegId) -> u8 {
 
 /// A system instruction: a hint, a barrier, or one that accesses a system register.
 ///
-/// It is read from the encoding: the binding ends the process if it has no name
-/// for a system register.
+/// It is decoded from the encoding, because the binding ends the process if it has
+/// no name for a system register.
 struct System {
-    /// The general register, if it has one: not 31.
+    /// The general register, if any: not 31.
     register: Option<DwarfRegister>,
     /// Whether the general register is written.
     is_read: bool,
-    /// Whether it acts on caches or translations, which may zero memory.
+    /// Whether it maintains caches or translations, which may zero memory.
     is_maintenance: bool,
 }
 
 impl System {
-    /// From the system instructions' encoding: op0 in bits 19 and 20, L in bit
+    /// Decodes the system instructions' encoding: op0 in bits 19 and 20, L in bit
     /// 21, Rt in bits 0 to 4.
     fn of(code: &[u8]) -> Option<Self> {
         let word = u32::from_le_bytes(*code.first_chunk()?);
@@ -100,7 +100,7 @@ fn classify_by_operands(id: Arm64Insn, arm64: &Arm64InsnDetail<'_>, instruction:
     for operand in &operands {
         match operand.op_type {
             Arm64OperandType::Reg(id) => {
-                // An operand without an access may be accessed in either way.
+                // Without an access type, the operand may be accessed in either way.
                 if operand.access.is_none_or(AccessType::is_writable) {
                     instruction.defs.extend(register(id));
                 }
@@ -117,7 +117,7 @@ fn classify_by_operands(id: Arm64Insn, arm64: &Arm64InsnDetail<'_>, instruction:
             _ => {}
         }
     }
-    // The decoder has a comparison write its first operand.
+    // The decoder reports the first operand of a comparison as written.
     if let Arm64Insn::ARM64_INS_CMP | Arm64Insn::ARM64_INS_CMN | Arm64Insn::ARM64_INS_TST = id {
         instruction.uses.extend(instruction.defs.iter());
         instruction.defs = Registers::default();
@@ -162,7 +162,7 @@ fn flow(id: Arm64Insn, detail: &Arm64InsnDetail<'_>, operands: &[Arm64Operand]) 
     }
 }
 
-/// What an instruction does whose operands do not matter.
+/// Returns the operation of an instruction whose operands do not matter.
 fn fixed_operation(id: Arm64Insn) -> Operation {
     use Arm64Insn::*;
     match id {
@@ -213,7 +213,7 @@ fn operation(id: Arm64Insn, detail: &Arm64InsnDetail<'_>, operands: &[Arm64Opera
                 Mem(memory) => Some(memory),
                 _ => None,
             });
-            // After the address, there is only what is added to the base afterwards.
+            // After the address, the only operand is a post-index offset.
             let after = match types.last() {
                 Some(Imm(by)) => Some(*by),
                 _ => None,

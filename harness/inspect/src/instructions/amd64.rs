@@ -11,11 +11,11 @@ pub(super) fn decoder() -> CsResult<Capstone> {
     Capstone::new().x86().mode(ArchMode::Mode64).detail(true).build()
 }
 
-/// The size of the words that are pushed and popped, in bytes.
+/// The size of words that are pushed and popped, in bytes.
 const WORD: i64 = 8;
 
-/// The DWARF number of a general register, or of the one that it is a part of
-/// (System V psABI for AMD64, 3.6.2).
+/// Returns the DWARF number of a general register, or of the register that it is a
+/// part of (System V psABI for AMD64, 3.6.2).
 fn register(id: RegId) -> Option<DwarfRegister> {
     use X86Reg::*;
     let number = match id.0.into() {
@@ -36,7 +36,7 @@ fn register(id: RegId) -> Option<DwarfRegister> {
     Some(DwarfRegister(number))
 }
 
-/// A register with all its 64 bits.
+/// Returns a register if the operand is all its 64 bits.
 fn whole_register(operand: &X86Operand) -> Option<DwarfRegister> {
     match operand.op_type {
         X86OperandType::Reg(id) if operand.size == 8 => register(id),
@@ -59,7 +59,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     instruction.defs.extend(detail.regs_write().iter().filter_map(|id| register(*id)));
     for operand in &operands {
         let X86OperandType::Reg(id) = operand.op_type else { continue };
-        // An operand without an access may be accessed in either way.
+        // Without an access type, the operand may be accessed in either way.
         if operand.access.is_none_or(AccessType::is_writable) {
             instruction.defs.extend(register(id));
         }
@@ -68,14 +68,14 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
         }
     }
     if let X86Insn::X86_INS_LEA = id {
-        // It computes an address, and reads nothing from there.
+        // It computes an address without accessing memory.
         let registers = |operand: &X86Operand| match operand.op_type {
             X86OperandType::Mem(memory) => [register(memory.base()), register(memory.index())],
             _ => [None; 2],
         };
         instruction.uses.extend(operands.iter().flat_map(registers).flatten());
     }
-    // The decoder has `test` write its first operand.
+    // The decoder reports the first operand of `test` as written.
     if let X86Insn::X86_INS_CMP | X86Insn::X86_INS_TEST = id {
         instruction.uses.extend(instruction.defs.iter());
         instruction.defs = Registers::default();
@@ -163,7 +163,7 @@ fn may_store(id: X86Insn, instruction: &Instruction, operands: &[X86Operand]) ->
         (_, Operation::Store { .. }) => true,
         (_, Operation::Load { values, .. }) if values.iter().all(|value| *value != Value::Other) => false,
         (X86_INS_LEA | X86_INS_NOP, _) => false,
-        // Their addresses are no operands.
+        // Their addresses are not operands.
         (X86_INS_ENTER | X86_INS_MASKMOVQ | X86_INS_MASKMOVDQU | X86_INS_VMASKMOVDQU | X86_INS_CLZERO, _)
         | (X86_INS_PUSHF | X86_INS_PUSHFD | X86_INS_PUSHFQ, _) => true,
         _ => {

@@ -1,4 +1,4 @@
-//! Code, instruction by instruction.
+//! Disassembles code, instruction by instruction.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use sframe_engine::Abi;
 use super::instruction::{Flow, Instruction, Operation};
 use super::{aarch64, amd64, s390x};
 
-/// What differs between the architectures.
+/// The differences between the architectures.
 struct Architecture {
-    /// Makes the decoder.
+    /// Creates the decoder.
     decoder: fn() -> CsResult<Capstone>,
-    /// The length of an instruction by its first byte; `None` if only the
+    /// Returns the length of an instruction by its first byte; `None` if only the
     /// decoder knows it.
     len: Option<fn(u8) -> usize>,
-    /// Says what an instruction does. Length and text are there already.
+    /// Fills in what an instruction does. Length and text are already set.
     classify: fn(&Insn<'_>, &InsnDetail<'_>, &mut Instruction),
 }
 
@@ -27,7 +27,7 @@ impl Architecture {
     const fn of(abi: Abi) -> Self {
         match abi {
             Abi::Amd64 => Self { decoder: amd64::decoder, len: None, classify: amd64::classify },
-            // The code is little endian on either.
+            // Code is little endian in both.
             Abi::Aarch64 | Abi::Aarch64Be => {
                 Self { decoder: aarch64::decoder, len: Some(aarch64::len), classify: aarch64::classify }
             }
@@ -36,18 +36,19 @@ impl Architecture {
     }
 }
 
-/// The instructions of an image, by their addresses.
+/// The instructions of an image, by address.
 ///
-/// Code is read from one end of a section to the other. Where there is data in
-/// between, instructions that never execute may be among them.
+/// Code is read from one end of a section to the other. If there is data in
+/// between, instructions that never execute may be included.
 #[derive(Clone, Debug, Default)]
 pub struct Disassembly(BTreeMap<u64, Instruction>);
 
-/// The number of bytes before an instruction that are searched for what it copies.
+/// The number of bytes before an instruction that are searched for the origin of
+/// its value.
 const KEPT: u64 = 512;
 
 impl Disassembly {
-    /// Disassembles code, by its addresses.
+    /// Disassembles code, given with its addresses.
     pub fn of<'c>(abi: Abi, code: impl IntoIterator<Item = (u64, &'c [u8])>) -> Self {
         let mut instructions = BTreeMap::new();
         with_disassembler(abi, |disassembler| {
@@ -58,13 +59,14 @@ impl Disassembly {
         Self(instructions)
     }
 
-    /// The instruction at the start of some code; `None` if the decoder knows none.
+    /// Returns the instruction at the start of some code; `None` if the decoder
+    /// knows none.
     #[must_use]
     pub fn one(abi: Abi, address: u64, code: &[u8]) -> Option<Instruction> {
         with_disassembler(abi, |disassembler| disassembler.one(address, code))?
     }
 
-    /// The first instructions of some code, with their addresses.
+    /// Returns the first instructions of some code, with their addresses.
     #[must_use]
     pub fn first(abi: Abi, address: u64, code: &[u8], count: usize) -> Vec<(u64, Instruction)> {
         let mut found = Vec::new();
@@ -80,27 +82,27 @@ impl Disassembly {
         found
     }
 
-    /// The instruction at an address.
+    /// Returns the instruction at an address.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<&Instruction> {
         self.0.get(&address)
     }
 
-    /// All instructions with their addresses.
+    /// Returns all instructions with their addresses.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Instruction)> {
         self.0.iter().map(|(address, instruction)| (*address, instruction))
     }
 
-    /// The instructions that start in a range.
+    /// Returns the instructions that start in a range.
     pub fn within(&self, range: Range<u64>) -> impl DoubleEndedIterator<Item = (u64, &Instruction)> {
         let is_valid = range.start <= range.end;
         let range = if is_valid { range } else { 0..0 };
         self.0.range(range).map(|(address, instruction)| (*address, instruction))
     }
 
-    /// Whether the instruction at an address gives FP the value back that an
-    /// earlier one of its function has made another one of: a copy of it in
-    /// another register, or a sum that is now undone.
+    /// Whether the instruction at an address restores the FP that an earlier one of
+    /// its function has changed: from a copy in another register, or by undoing an
+    /// addition.
     #[must_use]
     pub fn restores_fp(&self, abi: Abi, function: u64, address: u64, instruction: &Instruction) -> bool {
         let sum = |instruction: &Instruction| match instruction.operation {
@@ -110,28 +112,28 @@ impl Disassembly {
         let Some((_, keeper, back)) = sum(instruction).filter(|(to, ..)| *to == abi.fp()) else {
             return false;
         };
-        // What a register held when the function was called is its caller's.
+        // A register's value at the call of the function is its caller's.
         let before = self.within(function.max(address.saturating_sub(KEPT))..address);
         let last_write = before.rev().find(|(_, earlier)| earlier.defs.contains(keeper));
         let kept = last_write.and_then(|(_, earlier)| sum(earlier)).filter(|(_, from, _)| *from == abi.fp());
         kept.is_some_and(|(_, _, offset)| offset.wrapping_add(back) == 0)
     }
 
-    /// The start of the instruction before an address.
+    /// Returns the start of the instruction before an address.
     #[must_use]
     pub fn before(&self, address: u64) -> Option<u64> {
         self.0.range(..address).next_back().map(|(address, _)| *address)
     }
 
-    /// The start of the first instruction after an address.
+    /// Returns the start of the first instruction after an address.
     #[must_use]
     pub fn after(&self, address: u64) -> Option<u64> {
         self.0.range(address.checked_add(1)?..).next().map(|(address, _)| *address)
     }
 }
 
-/// Calls `visit` with the address of each instruction of some code: the same
-/// ones as [`Disassembly`] has, without reading more of them than their lengths.
+/// Calls `visit` with the address of each instruction of some code: the same ones
+/// as in [`Disassembly`], but decoding only their lengths.
 pub fn starts(abi: Abi, address: u64, code: &[u8], mut visit: impl FnMut(u64)) {
     let Some(len_at) = Architecture::of(abi).len else { return decoded_starts(abi, address, code, visit) };
     let mut offset = 0;
@@ -168,7 +170,7 @@ fn decoded_starts(abi: Abi, address: u64, code: &[u8], mut visit: impl FnMut(u64
                 visit(instruction.address());
                 offset += instruction.len();
             }
-            // A byte that starts no instruction.
+            // A byte that does not start an instruction.
             if offset < code.len() {
                 visit(address.wrapping_add(offset as u64));
                 offset += 1;
@@ -178,11 +180,11 @@ fn decoded_starts(abi: Abi, address: u64, code: &[u8], mut visit: impl FnMut(u64
 }
 
 thread_local! {
-    /// Making one takes longer than to read a program.
+    /// Creating one takes longer than reading a program.
     static DISASSEMBLERS: RefCell<FxHashMap<Abi, Disassembler>> = RefCell::default();
 }
 
-/// Works with the disassembler of an ABI; `None` if there is no memory for it.
+/// Calls `work` with the disassembler of an ABI; `None` if there is no memory for it.
 fn with_disassembler<T>(abi: Abi, work: impl FnOnce(&Disassembler) -> T) -> Option<T> {
     DISASSEMBLERS.with_borrow_mut(|all| {
         let disassembler = match all.entry(abi) {
@@ -212,7 +214,7 @@ impl Disassembler {
                 instructions.insert(decoded.address(), self.instruction(decoded));
                 offset += decoded.len();
             }
-            // What is no instruction, or not known to the decoder.
+            // Not an instruction, or unknown to the decoder.
             if offset < code.len() {
                 let unknown = self.unknown(&code[offset..]);
                 let at = address.wrapping_add(offset as u64);
@@ -227,7 +229,7 @@ impl Disassembler {
         decoded.first().map(|decoded| self.instruction(decoded))
     }
 
-    /// The bytes that the decoder does not know at the start of some code,
+    /// Returns the bytes that the decoder does not know at the start of some code,
     /// which is not empty.
     fn unknown(&self, code: &[u8]) -> Instruction {
         let len = self.architecture.len.map_or(1, |len| len(code[0])).min(code.len());
@@ -246,7 +248,7 @@ impl Disassembler {
         let mut instruction = Instruction {
             len: decoded.len() as u64,
             text: format!("{mnemonic} {operands}").trim_end().to_owned(),
-            // Unless it is found to be something else.
+            // Until it is known not to.
             may_store: true,
             ..Instruction::default()
         };
@@ -353,7 +355,7 @@ mod tests {
         assert_eq!(of(Flow::Call(Some(8))).target(), None);
     }
 
-    /// Whatever they name: not all of it has a name.
+    /// Whatever they name: not everything has a name.
     #[test]
     fn every_system_instruction_can_be_read() {
         for fields in 0..1_u32 << 17 {
@@ -386,7 +388,7 @@ mod tests {
             (Abi::Aarch64, &[0xff, 0x63, 0x23, 0xeb], "cmp sp, x3", &[3, 31], &[]),
             (Abi::Aarch64, &[0xfd, 3, 1, 0x2a], "mov w29, w1", &[1], &[29]),
             (Abi::Aarch64, &[0, 0, 0, 0x94], "bl #0x1000", &[], &[30]),
-            // Signing leaves the address what it is.
+            // Signing does not change which address it is.
             (Abi::Aarch64, &[0x3f, 0x23, 3, 0xd5], "paciasp", &[], &[]),
             (Abi::S390x, &[0xeb, 0xab, 0xf0, 0x50, 0, 0x24], "stmg %r10, %r11, 0x50(%r15)", &[10, 11], &[]),
             (Abi::S390x, &[0xeb, 0xe1, 0xf0, 0x50, 0, 4], "lmg %r14, %r1, 0x50(%r15)", &[], &[0, 1, 14, 15]),
@@ -433,7 +435,7 @@ mod tests {
             assert!(read.may_store);
             assert_eq!(read.stores_constants(), value == [Constant], "{}", read.text);
         }
-        // A value that is added to is stored, but which is not known: add [rbp - 8], 1.
+        // The sum is stored, but its value is unknown: add [rbp - 8], 1.
         let add = one(Abi::Amd64, &[0x48, 0x83, 0x45, 0xf8, 1]);
         assert_eq!((&add.operation, add.may_store), (&Operation::Other, true), "{}", add.text);
         for (code, text) in [

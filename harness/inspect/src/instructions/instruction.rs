@@ -14,7 +14,7 @@ impl Registers {
         if register.0 < 64 { 1 << register.0 } else { 0 }
     }
 
-    /// Adds a register. One with a larger number is left out.
+    /// Adds a register. Larger numbers are ignored.
     pub const fn insert(&mut self, register: DwarfRegister) {
         self.0 |= Self::bit(register);
     }
@@ -36,7 +36,7 @@ impl Registers {
         self.0 == 0
     }
 
-    /// The registers, in the order of their numbers.
+    /// Returns the registers, sorted by number.
     pub fn iter(self) -> impl Iterator<Item = DwarfRegister> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
@@ -60,52 +60,52 @@ impl FromIterator<DwarfRegister> for Registers {
     }
 }
 
-/// Where control goes after an instruction.
+/// Where control flows after an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flow {
     /// To the next instruction.
     #[default]
     Next,
-    /// To another function, which comes back to the next instruction. The
-    /// address is `None` if a register or memory holds it.
+    /// To another function, which returns to the next instruction. The address is
+    /// `None` if it is in a register or memory.
     Call(Option<u64>),
     /// Elsewhere.
     Jump {
-        /// Where to.
+        /// The destination.
         to: Destination,
         /// Whether control may go to the next instruction instead.
         is_conditional: bool,
     },
     /// Nowhere: it raises an exception, or stops the processor.
     Trap,
-    /// Unknown: the bytes are no instruction that the decoder knows.
+    /// Unknown: the decoder does not know the instruction.
     Unknown,
 }
 
-/// Where a jump goes.
+/// The destination of a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// To an address that is part of the instruction.
     Address(u64),
-    /// To an address that a register or memory holds.
+    /// To an address in a register or memory.
     Indirect,
     /// Back to the caller.
     Caller,
 }
 
-/// A place in memory: a register plus a constant.
+/// A location in memory: a register plus a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The register.
     pub base: DwarfRegister,
-    /// What is added to its value before the instruction, in bytes.
+    /// The offset from its value before the instruction, in bytes.
     pub offset: i64,
-    /// What the instruction adds to the register, in bytes: the size of what is
-    /// pushed or popped, or what an addressing mode writes back.
+    /// The amount that the instruction adds to the register, in bytes: the size of
+    /// what is pushed or popped, or an addressing mode's writeback.
     pub writeback: i64,
 }
 
-/// What is stored to a word, or what a word is loaded into.
+/// What is stored to a word, or the target of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A register with a DWARF number below 64.
@@ -116,8 +116,7 @@ pub enum Value {
     Other,
 }
 
-/// What an instruction does, if it is one of those by which functions set up
-/// their frames.
+/// The operation of an instruction, if functions use it to set up their frames.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Operation {
     /// `to = from + offset`, in 64 bits.
@@ -126,25 +125,25 @@ pub enum Operation {
         to: DwarfRegister,
         /// The register that is read.
         from: DwarfRegister,
-        /// What is added, in bytes.
+        /// The amount added, in bytes.
         offset: i64,
     },
     /// Stores values to consecutive words.
     Store {
         /// The values, from the lowest address up.
         values: Vec<Value>,
-        /// Where the first one is stored; `None` if its address is not a register
-        /// plus a constant.
+        /// The place of the first one; `None` if its address is not a register plus
+        /// a constant.
         place: Option<Place>,
         /// The size of each word in bytes.
         size: u8,
     },
     /// Loads consecutive words.
     Load {
-        /// What they are loaded into, from the lowest address up.
+        /// The targets, from the lowest address up.
         values: Vec<Value>,
-        /// Where the first one is loaded from; `None` if its address is not a
-        /// register plus a constant.
+        /// The place of the first one; `None` if its address is not a register plus
+        /// a constant.
         place: Option<Place>,
         /// The size of each word in bytes.
         size: u8,
@@ -158,10 +157,10 @@ pub enum Operation {
     },
     /// AMD64's `leave`: SP becomes FP + 8, and FP is loaded from *(FP).
     Leave,
-    /// Adds, checks or removes the pointer authentication code of an address;
-    /// which address it is does not change.
+    /// Adds, checks or removes the pointer authentication code of an address; which
+    /// address it is does not change.
     Authenticate,
-    /// Marks a place that indirect jumps may go to, and does nothing else.
+    /// Marks a valid target of indirect jumps, and does nothing else.
     LandingPad,
     /// Anything else.
     #[default]
@@ -173,19 +172,19 @@ pub enum Operation {
 pub struct Instruction {
     /// Its length in bytes.
     pub len: u64,
-    /// As an assembler writes it, for people.
+    /// In assembly syntax, for people.
     pub text: String,
-    /// Where control goes.
+    /// Where control flows.
     pub flow: Flow,
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
-    /// The registers that are operands and are read. Those that only form the
-    /// address of memory are not among them.
+    /// The registers that are read as operands. Those that only form a memory
+    /// address are not included.
     pub uses: Registers,
-    /// The registers that it writes. SP is not among those of a call, which puts
-    /// it back.
+    /// The registers that it writes. A call does not include SP, because it is
+    /// restored.
     pub defs: Registers,
-    /// Whether it may store to memory. Also if that is not known.
+    /// Whether it may store to memory; also if that is unknown.
     pub may_store: bool,
 }
 
@@ -196,14 +195,14 @@ impl Instruction {
         matches!(self.flow, Flow::Call(_))
     }
 
-    /// Whether control may go elsewhere than to the next instruction, and not
-    /// come back. Also if that is not known.
+    /// Whether control may leave for somewhere other than the next instruction
+    /// without returning; also if that is unknown.
     #[must_use]
     pub const fn is_terminator(&self) -> bool {
         !matches!(self.flow, Flow::Next | Flow::Call(_))
     }
 
-    /// Whether the next instruction may execute after it. A call comes back.
+    /// Whether the next instruction may execute after it. A call returns.
     #[must_use]
     pub const fn falls_through(&self) -> bool {
         match self.flow {
@@ -213,20 +212,20 @@ impl Instruction {
         }
     }
 
-    /// Whether it jumps to an address that a register or memory holds. A return
-    /// is no such jump.
+    /// Whether it jumps to an address in a register or memory. Returns do not count.
     #[must_use]
     pub const fn is_indirect_branch(&self) -> bool {
         matches!(self.flow, Flow::Jump { to: Destination::Indirect, .. })
     }
 
-    /// Whether all that it does is to let indirect jumps come here.
+    /// Whether it only marks a target of indirect jumps.
     #[must_use]
     pub const fn is_landing_pad(&self) -> bool {
         matches!(self.operation, Operation::LandingPad)
     }
 
-    /// Where a jump goes whose destination is part of it. `None` for calls.
+    /// Returns the destination of a jump if it is part of the instruction; `None`
+    /// for calls.
     #[must_use]
     pub const fn target(&self) -> Option<u64> {
         match self.flow {
@@ -235,14 +234,14 @@ impl Instruction {
         }
     }
 
-    /// Whether it loads what may have been saved: from memory, or on s390x from a
+    /// Whether it may load saved values: from memory, or on s390x from a
     /// floating-point register.
     #[must_use]
     pub const fn reloads(&self) -> bool {
         matches!(self.operation, Operation::Load { .. } | Operation::Leave | Operation::Transfer { .. })
     }
 
-    /// Whether all that it stores are constants.
+    /// Whether it stores only constants.
     #[must_use]
     pub fn stores_constants(&self) -> bool {
         matches!(&self.operation, Operation::Store { values, .. }

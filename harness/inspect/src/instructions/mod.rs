@@ -1,8 +1,8 @@
-//! The instructions of a program: where they are, what they do to the
-//! registers that unwinding is about, and how an assembler writes them.
+//! The instructions of a program: where they are, how they affect the registers
+//! used for unwinding, and their assembly text.
 //!
-//! What an instruction does is read from the decoder's operands, groups and
-//! instruction numbers, or from the encoding, and never from printed text. Each
+//! What an instruction does is derived from the decoder's operands, groups and
+//! instruction numbers, or from the encoding, but never from printed text. Each
 //! architecture has one file.
 
 mod aarch64;

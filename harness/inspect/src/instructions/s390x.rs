@@ -1,8 +1,8 @@
 //! s390x.
 //!
-//! The decoder does not say which operands are read and which are written, nor
-//! which instructions branch. The operation code does: what is listed here by
-//! its number is from the lists of instructions in the z/Architecture Principles
+//! The decoder does not report which operands are read and which are written, nor
+//! which instructions branch. The operation code determines that. The numbers
+//! listed here come from the lists of instructions in the z/Architecture Principles
 //! of Operation.
 
 use capstone::arch::sysz::{ArchMode, SysZOpMem, SysZOperand, SysZReg};
@@ -16,7 +16,7 @@ pub(super) fn decoder() -> CsResult<Capstone> {
     Capstone::new().sysz().mode(ArchMode::Default).detail(true).build()
 }
 
-/// The first two bits of an instruction are its length.
+/// Returns the length of an instruction, given by its first two bits.
 pub(super) const fn len(first: u8) -> usize {
     match first >> 6 {
         0 => 2,
@@ -25,8 +25,9 @@ pub(super) const fn len(first: u8) -> usize {
     }
 }
 
-/// The DWARF number of a general or floating-point register (ELF ABI s390x
-/// Supplement, 1.6). The left half of a vector register is a floating-point one.
+/// Returns the DWARF number of a general or floating-point register (ELF ABI s390x
+/// Supplement, 1.6). The left half of a vector register is a floating-point
+/// register.
 fn register(id: RegId) -> Option<DwarfRegister> {
     use SysZReg::*;
     /// The floating-point registers in the order of their DWARF numbers from 16 on.
@@ -41,7 +42,7 @@ fn register(id: RegId) -> Option<DwarfRegister> {
     number.map(DwarfRegister)
 }
 
-/// An operation code: the first byte, and after it the bits that extend it.
+/// Returns an operation code: the first byte, followed by the bits that extend it.
 fn operation_code(code: &[u8]) -> u16 {
     let byte = |index: usize| code.get(index).copied().unwrap_or(0);
     let extension = match byte(0) {
@@ -53,7 +54,7 @@ fn operation_code(code: &[u8]) -> u16 {
     u16::from_be_bytes([byte(0), extension])
 }
 
-/// What an instruction does with its first operand, if that is a register.
+/// How an instruction uses its first operand, if that is a register.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FirstOperand {
     /// It is stored.
@@ -68,7 +69,7 @@ enum FirstOperand {
     Changed,
 }
 
-/// By operation code.
+/// Returns the use by operation code.
 const fn first_operand(code: u16) -> FirstOperand {
     match code {
         // ST, STC, STH, STD, STE, STM, STCM, STAM; with long displacements STG,
@@ -134,7 +135,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     instruction.operation = operation(code, &operands);
     let first = first_operand(code);
     let all: Vec<DwarfRegister> = match (&instruction.operation, first) {
-        // All registers from the first one to the second.
+        // All registers from the first to the second.
         (Operation::Store { values, .. } | Operation::Load { values, .. }, _) => values
             .iter()
             .filter_map(|value| if let Value::Register(it) = value { Some(*it) } else { None })
@@ -155,7 +156,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
             instruction.uses.extend(others);
         }
     }
-    // A test of a register is a load of it into itself.
+    // A test of a register loads it into itself.
     if matches!(code, 0x1200 | 0xb902) && instruction.uses == instruction.defs {
         instruction.defs = Registers::default();
     }
@@ -164,7 +165,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
         // EX and EXRL execute another instruction.
         FirstOperand::Read if matches!(code, 0x4400 | 0xc600) => true,
         FirstOperand::Loaded | FirstOperand::Set | FirstOperand::Read => instruction.is_call(),
-        // MVCL, MVCLE and MVPG have addresses in registers.
+        // MVCL, MVCLE and MVPG take addresses in registers.
         FirstOperand::Changed => matches!(code, 0x0e00 | 0xa800 | 0xb254) || operands.iter().any(is_memory),
     };
     if instruction.is_call() {
@@ -194,7 +195,7 @@ fn flow(code: u16, bytes: &[u8], operands: &[SysZOperand]) -> Flow {
         if is_ra { Destination::Caller } else { Destination::Indirect }
     };
     match code {
-        // BASR, BASSM, BALR: without a register to go to, they only read the PC.
+        // BASR, BASSM, BALR: without a target register, they only read the PC.
         0x0d00 | 0x0c00 | 0x0500 if lower == 0 => Flow::Next,
         // BASR, BASSM, BAS, BRAS, BRASL, BALR, BAL.
         0x0d00 | 0x0c00 | 0x4d00 | 0xa705 | 0xc005 | 0x0500 | 0x4500 => Flow::Call(address),
@@ -207,7 +208,7 @@ fn flow(code: u16, bytes: &[u8], operands: &[SysZOperand]) -> Flow {
         // BSM.
         0x0b00 if lower == 0 => Flow::Next,
         0x0b00 => Flow::Jump { to: to_register(), is_conditional: false },
-        // BCTR and BCTGR without a register to go to only count.
+        // BCTR and BCTGR without a target register only count.
         0x0600 | 0xb946 if lower_register(bytes) == 0 => Flow::Next,
         // BCTR, BCTGR, BCT, BCTG, BXH, BXLE, BXHG, BXLEG, CGRB to CLIB.
         0x0600
@@ -242,7 +243,7 @@ fn flow(code: u16, bytes: &[u8], operands: &[SysZOperand]) -> Flow {
     }
 }
 
-/// The register in the last four bits of an RR or RRE instruction.
+/// Returns the register in the last four bits of an RR or RRE instruction.
 fn lower_register(bytes: &[u8]) -> u8 {
     bytes.last().map_or(0, |byte| byte & 0xf)
 }
@@ -310,7 +311,7 @@ fn value(id: RegId) -> Value {
     register(id).map_or(Value::Other, Value::Register)
 }
 
-/// The general registers from one to another one, of which the first follows the last.
+/// Returns the general registers in a range, which wraps from the last to the first.
 fn values(first: RegId, last: RegId) -> Vec<Value> {
     let (Some(first), Some(last)) = (register(first), register(last)) else { return Vec::new() };
     let count = (last.0 + 16 - first.0) % 16 + 1;

@@ -1,4 +1,4 @@
-//! A file's `.sframe` sections, and the file around them.
+//! Lints a file's `.sframe` sections, and the file around them.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -25,28 +25,28 @@ use crate::source::Source;
 /// Why a file can't be linted.
 #[derive(Debug, thiserror::Error)]
 pub enum LintError {
-    /// It is no 64-bit ELF file, or its tables are malformed.
+    /// It is not a 64-bit ELF file, or its tables are malformed.
     #[error("the file can't be read: {0}")]
     Object(#[from] object::Error),
-    /// It has got shorter meanwhile, or its disk has failed.
+    /// The file shrank while it was read, or its disk failed.
     #[error("the file can't be read to its end")]
     Unreadable,
-    /// They are made to be read for ever.
+    /// Its tables would take too long to read.
     #[error(transparent)]
     SharedBytes(#[from] SharedBytes),
-    /// A section's header and the file disagree.
+    /// A section's header contradicts the file.
     #[error(transparent)]
     OutsideFile(#[from] OutsideFile),
     /// There is nothing to lint.
     #[error(transparent)]
     NoSection(#[from] MissingSection),
-    /// Neither an ELF file nor a section.
+    /// It is neither an ELF file nor a section.
     #[error("the file starts neither as an ELF file nor as an SFrame section")]
     UnknownFormat,
 }
 
-/// Lints an ELF file, or a file that holds the bytes of a section. `name` is
-/// what the report calls it.
+/// Lints an ELF file, or a file with the bytes of a section. `name` is its name in
+/// the report.
 ///
 /// # Errors
 /// The file is neither, its tables are malformed, or it has no section.
@@ -78,7 +78,7 @@ pub fn lint_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<LintRe
     })
 }
 
-/// The engine's rules. `name_of` names the function at an address.
+/// Applies the engine's rules. `name_of` names the function at an address.
 fn lint_section(
     data: &[u8],
     address: u64,
@@ -87,7 +87,7 @@ fn lint_section(
     findings: &mut Vec<Finding>,
 ) {
     let section = Section::parse(data, address).ok();
-    // An FDE takes 16 bytes at least.
+    // An FDE takes at least 16 bytes.
     let mut scratch = vec![0; data.len() / 16];
     lint::lint(data, address, linkage, &mut scratch, &mut |finding| {
         let start = finding.fde.and_then(|index| section.as_ref()?.fde(index).ok()).map(|fde| fde.start);
@@ -100,11 +100,11 @@ fn lint_section(
     });
 }
 
-/// One `.sframe` section, or the segment where the section table is stripped.
+/// One `.sframe` section, or the segment if the section table is stripped.
 struct Sframe<'a> {
     data: &'a [u8],
     address: u64,
-    /// Section type, flags and index; none for a segment.
+    /// Section type, flags and index; `None` for a segment.
     section: Option<(SectionType, SectionFlags, SectionIndex)>,
 }
 
@@ -119,7 +119,7 @@ struct File<'a> {
     relocatable: bool,
     /// Addresses of loaded segments.
     loaded: Vec<Range<u64>>,
-    /// Addresses of executable segments, in order and merged where they meet.
+    /// Addresses of executable segments, sorted and merged if they meet.
     executable: Vec<Range<u64>>,
     /// Address ranges of PT_GNU_SFRAME segments.
     segments: Vec<Range<u64>>,
@@ -197,7 +197,7 @@ impl<'a> File<'a> {
                 covered.extend(fdes.map(|fde| fde.start..fde.start.saturating_add(fde.size.into())));
                 let index = sframe.section.map(|(.., index)| index);
                 for fault in merge_faults(&self.elf, &section, index, &symbols) {
-                    // What follows from a fault is none of its own.
+                    // Consequences of a fault are not reported separately.
                     found.retain(|finding| finding.fde.is_none_or(|fde| !fault.spoilt.contains(&fde)));
                     found.extend(misplaced_relocations(&fault));
                     covered.extend(fault.lost);
@@ -211,7 +211,7 @@ impl<'a> File<'a> {
         Ok(first)
     }
 
-    /// How the file holds a section: type, flags, segments, alignment.
+    /// Checks how the file contains a section: type, flags, segments, alignment.
     fn check_section(&self, sframe: &Sframe<'_>, header: Option<&Header>, findings: &mut Vec<Finding>) {
         if let Some((kind, flags, _)) = sframe.section {
             if kind != SHT_GNU_SFRAME {
@@ -238,7 +238,7 @@ impl<'a> File<'a> {
         if !sframe.address.is_multiple_of(4) {
             report(findings, &rules::ALIGNMENT, &[&hex(sframe.address)]);
         }
-        // The segment that belongs to this section, or else the first.
+        // The segment that belongs to this section, or otherwise the first.
         let segment = self.segments.iter().find(|segment| segment.start == range.start);
         match segment.or(self.segments.first()) {
             None => report(findings, &rules::NO_SEGMENT, &[]),
@@ -254,7 +254,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Whether every function symbol's code has FDEs.
+    /// Checks that the code of every function symbol has FDEs.
     fn check_coverage(&self, covered: Vec<Range<u64>>, findings: &mut Vec<Finding>) {
         let endian = self.elf.endian();
         let mut functions: Vec<(u64, u64, &str)> = Vec::new();
@@ -288,8 +288,8 @@ impl<'a> File<'a> {
     }
 }
 
-/// Whether what version 2 errata 1 brought is in the section. Nothing else
-/// tells that a section of version 2 was written after it.
+/// Whether the section uses what version 2 errata 1 introduced. There is no other
+/// sign that a section of version 2 was written after it.
 fn is_errata_1(header: &Header) -> bool {
     match header.version.cmp(&Version::V2) {
         Ordering::Less => false,
@@ -298,7 +298,7 @@ fn is_errata_1(header: &Header) -> bool {
     }
 }
 
-/// The finding of a fault of merging, if it is not one that the section alone shows.
+/// Returns the finding for a merge fault, unless the section alone shows it.
 fn misplaced_relocations(fault: &MergeFault) -> Option<Finding> {
     let MergeFaultKind::MisplacedRelocations { relocations, unrelocated } = fault.kind else { return None };
     let rule = &rules::MISPLACED_RELOCATIONS;

@@ -1,5 +1,5 @@
-//! The linter: the format's rules on a section (by the engine), and those on
-//! the ELF file around it.
+//! The linter: the format's rules for a section (by the engine), and those for the
+//! ELF file around it.
 //!
 //! Rules that need linked addresses are off for relocatable files.
 
@@ -17,7 +17,7 @@ pub use sarif::sarif;
 
 use sframe_engine::lint::{RULES, Rule};
 
-/// Every rule: those on sections, then those on ELF files.
+/// Returns all rules: those for sections, then those for ELF files.
 pub fn all_rules() -> impl Iterator<Item = &'static Rule> {
     RULES.iter().chain(ELF_RULES).copied()
 }

@@ -1,4 +1,4 @@
-//! The catalogue as a page for people, `specs/lints.md`.
+//! The catalogue as a readable page, `specs/lints.md`.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ const PARTS: [(&str, &str); 4] = [
     ("SF4", "The ELF file around the section"),
 ];
 
-/// The page: every rule with its severity, versions, clause and summary.
+/// Returns the page: every rule with its severity, versions, clause and summary.
 #[must_use]
 pub fn page() -> String {
     let mut text = HEAD.to_owned();

@@ -1,11 +1,11 @@
-//! What the linter found in a file.
+//! The linter's findings in a file.
 
 use serde::Serialize;
 use sframe_engine::lint::{Rule, Severity};
 
 use crate::text::Text;
 
-/// A place where a rule is broken, or where what it points out is.
+/// A place where a rule applies.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// The rule's ID.
@@ -16,18 +16,18 @@ pub struct Finding {
     pub severity: &'static str,
     /// Where, in bytes from the start of the section.
     pub offset: usize,
-    /// The FDE, by its position from 0.
+    /// The index of the FDE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fde: Option<u32>,
-    /// The row, by its position among its function's rows from 0.
+    /// The index of the row among its function's rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub row: Option<u32>,
-    /// The function, where a symbol names it.
+    /// The function, if a symbol names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// The clause of the specification, by number (of version 3) and title.
     pub clause: &'static str,
-    /// What is there, in one sentence.
+    /// The finding, in one sentence.
     pub message: String,
     #[serde(skip)]
     pub(super) severity_rank: Severity,
@@ -49,14 +49,14 @@ impl Finding {
         }
     }
 
-    /// How much it matters.
+    /// Returns the severity.
     #[must_use]
     pub const fn severity(&self) -> Severity {
         self.severity_rank
     }
 }
 
-/// How many findings there are of each severity.
+/// The number of findings of each severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Findings that break the format.
@@ -67,7 +67,7 @@ pub struct Summary {
     pub notes: usize,
 }
 
-/// What the linter found in a file: what `lint --json` prints.
+/// The linter's findings in a file: the output of `lint --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct LintReport {
     /// Version of this document's format.
@@ -78,19 +78,19 @@ pub struct LintReport {
     pub abi: Option<&'static str>,
     /// The version of the section, if its header can be read.
     pub sframe_version: Option<u8>,
-    /// How many findings there are.
+    /// The number of findings.
     pub summary: Summary,
-    /// The findings, in the order of the sections and their bytes.
+    /// The findings, sorted by section and position.
     pub findings: Vec<Finding>,
 }
 
-/// Places shown for each rule in the text; all are counted.
+/// The number of places shown for each rule in the text; all are counted.
 const SHOWN: usize = 3;
 /// The same for errors.
 const SHOWN_ERRORS: usize = 10;
 
 impl LintReport {
-    /// The report as text: one paragraph for each rule, the gravest first.
+    /// Returns the report as text: one paragraph for each rule, the most severe first.
     #[must_use]
     pub fn text(&self) -> Text {
         let what = match (self.sframe_version, self.abi) {
@@ -137,7 +137,7 @@ impl LintReport {
 
 impl Finding {
     fn place(&self) -> String {
-        // What concerns the whole file has no place in the section.
+        // Findings about the whole file have no place in the section.
         if self.rule.starts_with("SF4") {
             return String::new();
         }

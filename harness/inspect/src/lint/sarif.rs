@@ -1,4 +1,4 @@
-//! What the linter found, as a log in SARIF.
+//! The linter's findings as a SARIF log.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::report::{Finding, LintReport};
 use crate::sarif;
 
-/// What the linter found, by `program`.
+/// Returns the findings of `program`.
 #[must_use]
 pub fn sarif(report: &LintReport, program: &str) -> Value {
     let mut rules = BTreeMap::new();

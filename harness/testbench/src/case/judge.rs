@@ -1,4 +1,4 @@
-//! A spec's expectations against what a run has shown.
+//! Compares a spec's expectations with what a run has shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::examine::{Arrival, Deliveries, WalkEnds};
 use crate::finding::{Finding, FindingRow};
 use crate::spec::{BuildFacts, End, Exception, Known, RowOffset, Signal, Spec, Stop, Sweep, Verdict};
 
-/// What a stop's expectations come to.
+/// Returns the finding if a stop's expectations were not met.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
     let Some(arrival) = arrival else {
         return vec![Finding::of_spec(
@@ -39,10 +39,10 @@ pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) 
     findings
 }
 
-/// A stop wants a whole backtrace: to the entry function, and ending there.
+/// A stop requires a complete backtrace: up to the entry function, and ending there.
 fn judge_end(stop: &Stop, arrival: &Arrival) -> Option<Finding> {
     let (verdict, got) = match (arrival.end, stop.end) {
-        // The disagreement is a finding already.
+        // The disagreement is already a finding.
         (WalkEnd::Disagreed, _) => return None,
         (end, None) if end.is_whole() => return None,
         (end, Some(expected)) if end.in_specs() == Some(expected) => return None,
@@ -60,7 +60,7 @@ fn judge_end(stop: &Stop, arrival: &Arrival) -> Option<Finding> {
     Some(Finding::of_spec(verdict, expected, got, message))
 }
 
-/// What the expectations of signals come to.
+/// Returns the findings about expectations of signals.
 pub(crate) fn judge_signals(signal: &Signal, deliveries: &Deliveries) -> Vec<Finding> {
     let Deliveries { delivered, complete, .. } = *deliveries;
     let place = signal.place();
@@ -101,8 +101,8 @@ pub(crate) fn judge_signals(signal: &Signal, deliveries: &Deliveries) -> Vec<Fin
     findings
 }
 
-/// What has no FDE, and the rows that were not exercised, apart from what the
-/// spec excepts; and exceptions that nothing needs.
+/// Returns findings for code without an FDE and rows that were not exercised,
+/// unless the spec excepts them, and for exceptions that are not needed.
 pub(crate) fn judge_coverage(spec: &Spec, facts: &BuildFacts<'_>, coverage: &Coverage) -> Vec<Finding> {
     let mut findings = Vec::new();
     let uncovered = coverage.uncovered.iter().map(|(function, instructions)| {
@@ -174,9 +174,9 @@ fn except<'c>(
     }
 }
 
-/// Ends of backtraces that the spec does not expect, and those that it does
-/// and that were not seen. Where code without an FDE may execute, a backtrace
-/// may end there too.
+/// Returns the ends of backtraces that the spec does not expect, and those that it
+/// expects but that were not seen. Where code without an FDE may execute, a
+/// backtrace may end there too.
 pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<(End, Finding)> {
     let list =
         |ends: &mut dyn Iterator<Item = End>| ends.map(|end| end.to_string()).collect::<Vec<_>>().join(", ");
@@ -195,7 +195,7 @@ pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<(End, Finding
     findings
 }
 
-/// The floors of a sweep that were not reached.
+/// Returns findings for minimums of a sweep that were not reached.
 pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut floor = |holds: bool, what: &str, expected: String, got: String| {
@@ -242,10 +242,10 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
     findings
 }
 
-/// What stands for the rules of a place without a row.
+/// Stands for the rules of a place without a row.
 const NO_ROW: &str = "no row";
 
-/// The rules with which findings happen, each with the number of places.
+/// Returns the rules with which findings occur, each with the number of places.
 pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u64> {
     let place = |finding: &'f Finding| {
         let rules = finding.row.as_ref().map_or(NO_ROW, |row| row.rules.as_str());
@@ -259,8 +259,8 @@ pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTr
     rules
 }
 
-/// What is known is known with its rules and places: with any other it has
-/// changed. A run that is not `complete` may show fewer places.
+/// A known failure includes its rules and places: with any others it has changed. A
+/// run that is not `complete` may show fewer places.
 pub(crate) fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> Option<Finding> {
     if known.any_rules {
         return None;
@@ -291,16 +291,16 @@ pub(crate) fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> O
     Some(Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..first })
 }
 
-/// One thing that a `known` entry says will be found: each of its rows has to be.
+/// A finding that a `known` entry predicts. Each of the entry's rows has to be seen.
 pub(crate) struct Expected<'k> {
-    /// The entry's position in the spec.
+    /// The entry's index in the spec.
     pub(crate) entry: usize,
     pub(crate) known: &'k Known,
     pub(crate) row: Option<RowOffset>,
 }
 
 impl<'k> Expected<'k> {
-    /// Each row of an entry, or the entry as a whole.
+    /// Returns one for each row of an entry, or one for the whole entry.
     pub(crate) fn all_of(entry: usize, known: &'k Known) -> Vec<Self> {
         match &known.row {
             None => vec![Self { entry, known, row: None }],
@@ -308,7 +308,7 @@ impl<'k> Expected<'k> {
         }
     }
 
-    /// Whether a finding is the one that is known.
+    /// Whether a finding is the known one.
     pub(crate) fn explains(&self, finding: &Finding) -> bool {
         let row_start = |row: &FindingRow| row.start.0;
         let Known { verdict, function, .. } = self.known;
@@ -317,7 +317,7 @@ impl<'k> Expected<'k> {
             && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
     }
 
-    /// A finding that is known and that others are to blame for than its spec says.
+    /// Returns the finding for a known failure whose blame differs from the spec's.
     pub(crate) fn blamed_otherwise(&self, finding: &Finding) -> Finding {
         let expected = format!("{} to blame", self.known.blame);
         let got = format!("{} ({} confidence)", finding.blame, finding.confidence);
@@ -325,7 +325,8 @@ impl<'k> Expected<'k> {
         Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..finding.clone() }
     }
 
-    /// A finding that was not seen: gone, or changed into something else.
+    /// Returns the finding for a known failure that was not seen: it is gone, or
+    /// has changed into something else.
     pub(crate) fn missed(&self, seen: &[(Option<String>, Verdict)]) -> Finding {
         let function = self.known.function.as_deref();
         let mut expected = self.known.verdict.to_string();

@@ -1,4 +1,4 @@
-//! A case: one spec on one build, and what comes of it.
+//! A case: one spec on one build, and its result.
 
 mod judge;
 mod reason;
@@ -36,21 +36,21 @@ use crate::yaml::{Source, suggest};
 /// The unwinder under test.
 #[derive(Clone, Copy)]
 pub enum UnderTest<'u> {
-    /// One in Rust.
+    /// Written in Rust.
     Rust(&'u MakeUnwinder),
-    /// One in processes of its own, one for each case.
+    /// In separate processes, one for each case.
     External(&'u External),
 }
 
-/// How much of a case is run, and who looks on.
+/// How much of a case is run, and what is recorded.
 #[derive(Default)]
 pub(crate) struct Extent<'p> {
-    /// Leaves the signals out, and what the spec says of them.
+    /// Leaves out the signals, and the spec's expectations of them.
     pub(crate) without_signals: bool,
     pub(crate) probe: Option<&'p mut dyn Probe>,
     /// See [`Look::ignores_fp`].
     pub(crate) ignores_fp: bool,
-    /// Where the code goes with what was seen there.
+    /// Receives the code with what was seen there.
     pub(crate) listing: Option<&'p mut Option<Listing>>,
 }
 
@@ -59,16 +59,16 @@ pub(crate) struct Extent<'p> {
 pub struct Case<'c> {
     /// The spec.
     pub spec: &'c Spec,
-    /// Its text, for errors that point into it.
+    /// The spec's text, for errors that point into it.
     pub source: &'c Source,
     /// The build.
     pub build: &'c Build,
-    /// Who made the build.
+    /// The producer of the build.
     pub producer: &'c Producer,
 }
 
 impl Case<'_> {
-    /// What selectors look at.
+    /// Returns what selectors match against.
     #[must_use]
     pub fn facts(&self) -> BuildFacts<'_> {
         BuildFacts {
@@ -86,18 +86,19 @@ impl Case<'_> {
         format!("{}/{toolchain}/{abi}/{variant}", spec_name(self.source))
     }
 
-    /// What decides the result, but for the bench and its options: the spec's
-    /// text, the build with its files, and who made it. SHA-256, in hexadecimal.
+    /// Returns everything that decides the result, except for the bench and its
+    /// options: the spec's text, the build with its files, and its producer.
+    /// SHA-256, in hexadecimal.
     #[must_use]
     pub fn inputs(&self) -> String {
-        // Both are plain text and numbers: they can always be written.
+        // Both are plain text and numbers, so serialization can't fail.
         let build = serde_json::to_string(self.build).unwrap_or_default();
         let producer = serde_json::to_string(self.producer).unwrap_or_default();
         format!("{:x}", Sha256::digest([self.source.text(), &build, &producer].join("\0")))
     }
 
-    /// Runs the case. Whatever goes wrong is in the report. `is_listed` is
-    /// whether the code is wanted; it is that of an unwinder in Rust only.
+    /// Runs the case. All errors are in the report. `is_listed` asks for the code,
+    /// which only unwinders in Rust provide.
     #[must_use]
     pub fn run(
         &self,
@@ -118,11 +119,11 @@ impl Case<'_> {
         CaseResult { report, listing }
     }
 
-    /// Runs the case, and asks an unwinder in a process of its own.
+    /// Runs the case with an unwinder in a separate process.
     ///
-    /// What a spec says of the section, and of the run, is none of its business:
-    /// its findings are those that the engine of this project does not have at
-    /// the same stop; and of those that both have, the ones that are not known.
+    /// The spec's expectations of the section and of the run do not concern it. Its
+    /// findings are those that this project's engine does not have at the same
+    /// stop, and, of those that both have, the ones that are not known.
     fn run_external(&self, corpus: &Path, options: &Options, external: &External) -> CaseReport {
         self.on_its_files(corpus, |target, report| {
             let (_, look, options) = self.prepare(target, options, &Extent::default())?;
@@ -137,8 +138,8 @@ impl Case<'_> {
         })
     }
 
-    /// Opens the build's files and has the report filled, unless the spec says
-    /// not to run it.
+    /// Opens the build's files and has the report filled, unless the spec says not
+    /// to run it.
     fn on_its_files(
         &self,
         corpus: &Path,
@@ -165,7 +166,7 @@ impl Case<'_> {
         let Shown { mut examination, report: unwinder, shared, findings, error } = shown;
         unwinder.count_instead(&mut examination);
         record(&examination, report);
-        // Its stops in handlers are among the others.
+        // Stops in handlers are counted among the others.
         report.signals = SignalCounts::default();
         report.uncovered.clone_from(&examination.coverage.uncovered_places);
         report.unreached = self.unreached(&examination.coverage);
@@ -181,7 +182,7 @@ impl Case<'_> {
         broken.or_else(nothing).map_or(Ok(()), Err)
     }
 
-    /// Runs the case on a target that stands for the build's files.
+    /// Runs the case on a target that represents the build's files.
     pub(crate) fn run_on(
         &self,
         target: &Target<'_>,
@@ -198,7 +199,7 @@ impl Case<'_> {
         report.or_broken(result)
     }
 
-    /// The report of a case that could not be run to its end.
+    /// Returns the report of a case that could not be completed.
     pub(crate) fn broken(&self, reason: BrokenReason) -> CaseReport {
         self.empty_report().or_broken(Err(reason))
     }
@@ -239,11 +240,11 @@ impl Case<'_> {
         }
     }
 
-    /// The call stack at each stop that was reached, by the stop's position in
+    /// Returns the call stack at each stop that was reached, by the stop's index in
     /// the spec.
     ///
     /// # Errors
-    /// Why the case is broken; a stop that is not reached is among the reasons.
+    /// Why the case is broken; an unreached stop is one of the reasons.
     pub fn arrivals(
         &self,
         corpus: &Path,
@@ -269,8 +270,8 @@ impl Case<'_> {
             .collect()
     }
 
-    /// The rules and places of each known failure that the build shows, by the
-    /// entry's position in the spec.
+    /// Returns the rules and places of each known failure that the build shows, by
+    /// the entry's index in the spec.
     ///
     /// # Errors
     /// Why the case is broken.
@@ -320,7 +321,7 @@ impl Case<'_> {
         Ok((stops, examination))
     }
 
-    /// The spec's stops, what is to be looked at, and how the program is started.
+    /// Returns the spec's stops, what to look at, and how to start the program.
     fn prepare(
         &self,
         target: &Target<'_>,
@@ -358,13 +359,13 @@ impl Case<'_> {
         Ok((stops, look, options))
     }
 
-    /// What is broken where the spec names a place that the build does not have.
+    /// Returns the error if the spec names a place that the build does not have.
     fn misplaced<S: AsRef<str>>(&self, key: &[S], error: &NoSuchPlace) -> BrokenReason {
         let message = format!("{error} in {}", self.build.id);
         self.source.error_at(self.source.span(key), message, error.help()).into()
     }
 
-    /// Where signals are to be delivered.
+    /// Returns where to deliver signals.
     fn signals(&self, target: &Target<'_>) -> Result<Vec<Signals>, BrokenReason> {
         let facts = self.facts();
         let wrong = |index: usize, key: &str, error: &NoSuchPlace| {
@@ -392,7 +393,7 @@ impl Case<'_> {
             .collect()
     }
 
-    /// Fills the report; an error is why the case is broken.
+    /// Fills the report. An error says why the case is broken.
     fn examine(
         &self,
         target: &Target<'_>,
@@ -442,7 +443,7 @@ impl Case<'_> {
         broken.map_or(Ok(()), Err)
     }
 
-    /// The rows that were not exercised, with what the spec says of them.
+    /// Returns the rows that were not exercised, with the spec's reasons.
     fn unreached(&self, coverage: &Coverage) -> Vec<UnexercisedRow> {
         let facts = self.facts();
         let reason = |function: &str| {
@@ -453,8 +454,8 @@ impl Case<'_> {
         rows.map(|row| UnexercisedRow { reason: reason(&row.function), ..row.clone() }).collect()
     }
 
-    /// Tells known findings from others. Whatever should have been seen again
-    /// and was not is a finding too, unless the run broke before its end.
+    /// Separates known findings from others. A known finding that was not seen
+    /// again is a finding too, unless the run broke before its end.
     fn settle(&self, findings: Vec<Finding>, complete: bool, report: &mut CaseReport) {
         let facts = self.facts();
         let expected: Vec<Expected<'_>> =
@@ -504,20 +505,20 @@ impl Case<'_> {
     }
 }
 
-/// A spec's stops for a build, with their positions in the spec and their
-/// loaded addresses.
+/// A spec's stops for a build, with their indices in the spec and their loaded
+/// addresses.
 type Stops<'s> = Vec<(usize, &'s Stop, u64)>;
 
-/// The same, and what the run has shown.
+/// The stops, and what the run has shown.
 type Run<'s> = (Stops<'s>, Examination);
 
-/// The name of a spec: its file's, without the extension.
+/// Returns the name of a spec: its file name without the extension.
 #[must_use]
 pub fn spec_name(source: &Source) -> &str {
     source.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or("spec")
 }
 
-/// The loaded address of a location.
+/// Returns the loaded address of a location.
 pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<Loaded, NoSuchPlace> {
     match at {
         Location::Symbol { name, offset } => {

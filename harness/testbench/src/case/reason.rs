@@ -20,15 +20,15 @@ pub enum BrokenReason {
     /// The build's files can't be read.
     #[error(transparent)]
     Files(#[from] corpus::Error),
-    /// They are nothing that can be run and compared.
+    /// They can't be run and compared.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The section is of another version than the manifest says.
+    /// The section's version differs from the manifest's.
     #[error("the section is of version {section}, the toolchain is said to write {said}")]
     OtherVersion {
-        /// The section's.
+        /// The section's version.
         section: u8,
-        /// The manifest's.
+        /// The manifest's version.
         said: u8,
     },
     /// The spec names a place that the build does not have.
@@ -37,26 +37,26 @@ pub enum BrokenReason {
     /// The machine can't be set up.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// The code with what was seen there can't be written.
+    /// The code, with what was seen there, can't be written.
     #[error(transparent)]
     Listing(#[from] serde_json::Error),
-    /// The unwinder's process can't do its work.
+    /// The unwinder's process failed.
     #[error(transparent)]
     External(#[from] ExternalError),
-    /// The run is worth nothing.
+    /// The run is invalid.
     #[error(transparent)]
     Run(#[from] BrokenRun),
-    /// No walk went further than the topmost frame.
+    /// No walk got past the topmost frame.
     #[error("{NOTHING_COMPARED}")]
     NothingCompared,
-    /// A stop that is to be blessed is not reached.
+    /// A stop to bless is not reached.
     #[error("{at} was reached {hits} times, not {wanted}")]
     NotReached {
         /// The stop's place.
         at: Location,
         /// How often it was reached.
         hits: u32,
-        /// The arrival that the spec is about.
+        /// The arrival that the spec names.
         wanted: u32,
     },
     /// The case, or an unwinder in Rust, panicked.
@@ -65,40 +65,40 @@ pub enum BrokenReason {
     /// No worker can be started.
     #[error("no worker can be started: {0}")]
     NoWorker(NoWorker),
-    /// The worker took longer than it may.
+    /// The worker exceeded its time limit.
     #[error("the case took more than {} s, and its worker was killed", .0.as_secs_f64())]
     TimedOut(Duration),
-    /// The worker needed more memory than it may have.
+    /// The worker exceeded its memory limit.
     #[error("out of memory, of which it has {memory} bytes: {fault}")]
     OutOfMemory {
-        /// What it may have, in bytes.
+        /// The limit, in bytes.
         memory: u64,
         /// How it ended.
         fault: Fault,
     },
-    /// The worker ended otherwise.
+    /// The worker ended in another way.
     #[error(transparent)]
     Worker(Fault),
 }
 
 impl BrokenReason {
-    /// The reason with its causes, as reports give it.
+    /// Returns the reason with its causes, as in reports.
     #[must_use]
     pub fn text(&self) -> String {
         with_causes(self)
     }
 }
 
-/// Why a run that has compared nothing is worth nothing.
+/// Why a run without comparisons is invalid.
 pub const NOTHING_COMPARED: &str = "nothing was compared: no walk went further than the topmost frame";
 
 /// Why no worker can be started.
 #[derive(Debug, thiserror::Error)]
 pub enum NoWorker {
-    /// The system starts no process.
+    /// The system can't start the process.
     #[error(transparent)]
     Start(#[from] std::io::Error),
-    /// It can't be told what to do.
+    /// The task can't be sent to it.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -109,29 +109,29 @@ pub enum SkipReason<'s> {
     /// The spec says so.
     #[error("{0}")]
     Spec(&'s str),
-    /// The unwinder says that it can't do what is asked.
+    /// The unwinder says that it does not support this.
     #[error("the unwinder doesn't support it: {0}")]
     Unsupported(String),
 }
 
-/// Why a run is worth nothing. Addresses are given without load bias.
+/// Why a run is invalid. Addresses are without load bias.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokenRun {
-    /// The call stack itself is in doubt.
+    /// The call stack itself is uncertain.
     #[error(transparent)]
     Doubt(TraceConflict),
     /// A signal was not delivered, or the program did not survive it.
     #[error(transparent)]
     Delivery(BrokenDelivery),
-    /// The program's exit status is not the one that was expected.
+    /// The program's exit status is not the expected one.
     #[error("the program's exit status is {status}, not {expected}")]
     ExitStatus {
-        /// The program's.
+        /// The program's status.
         status: u8,
-        /// The expected one.
+        /// The expected status.
         expected: u8,
     },
-    /// Somebody who looked on stopped the run.
+    /// An observer stopped the run.
     #[error("the run was stopped")]
     Stopped,
     /// The machine gave up at an instruction.
@@ -147,7 +147,7 @@ pub enum BrokenRun {
     Machine(Broken),
 }
 
-/// Why a run is worth nothing, if it is.
+/// Returns why a run is invalid, if it is.
 #[must_use]
 pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status: u8) -> Option<BrokenRun> {
     if let Some(doubt) = &examination.doubt {
@@ -190,7 +190,7 @@ pub(crate) enum NoSuchPlace {
 }
 
 impl NoSuchPlace {
-    /// What may have been meant.
+    /// Returns a suggestion of what was meant.
     pub(crate) fn help(&self) -> Option<String> {
         match self {
             Self::NoSymbol { close, .. } => close.as_ref().map(|close| format!("did you mean `{close}`?")),

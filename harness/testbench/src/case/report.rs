@@ -1,4 +1,4 @@
-//! What a case has shown.
+//! The results of a case.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,24 @@ use crate::spec::{End, Verdict};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::TraceCounts;
 
-/// What a case comes to.
+/// The outcome of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// All is as it should be.
+    /// Everything is as expected.
     Agree,
-    /// All findings are known, and all known findings are there.
+    /// All findings are known, and all known findings were seen.
     Known,
-    /// There is a finding that nobody has explained.
+    /// There is an unexplained finding.
     Unexpected,
-    /// The bench could not do its work.
+    /// The bench failed.
     Broken,
     /// The spec says not to run it, and why.
     Skipped,
 }
 
 impl Outcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Self; 5] = [Self::Agree, Self::Known, Self::Unexpected, Self::Broken, Self::Skipped];
 }
 
@@ -47,30 +47,30 @@ pub struct SeenKnown {
     pub row: Option<Address>,
     /// The spec's explanation.
     pub reason: String,
-    /// Who has to mend it.
+    /// Which component needs the fix.
     pub blame: Blame,
     /// Number of findings that it explains.
     pub findings: u64,
-    /// The rules with which they happen, each with the number of places.
+    /// The rules with which they occur, each with the number of places.
     #[serde(default)]
     pub rules: BTreeMap<String, u64>,
-    /// The entry's position in the spec.
+    /// The entry's index in the spec.
     #[serde(skip)]
     pub(crate) entry: usize,
     /// The first of them.
     pub finding: Finding,
 }
 
-/// Signals, each of which was delivered in a run of its own.
+/// Numbers of signals, each of which was delivered in a separate run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SignalCounts {
-    /// How many.
+    /// The number of signals delivered.
     pub delivered: u64,
-    /// Those of which every backtrace was whole.
+    /// Those for which every backtrace was complete.
     pub complete: u64,
     /// Instructions at which backtrace and call stack were compared.
     pub comparisons: u64,
-    /// How the backtraces ended that were not whole, with the number of signals.
+    /// How the incomplete backtraces ended, with the number of signals.
     pub ends: BTreeMap<End, u64>,
 }
 
@@ -80,7 +80,7 @@ impl SignalCounts {
         Self { delivered: *delivered, complete: *complete, comparisons: *comparisons, ends: ends.clone() }
     }
 
-    /// Adds others.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Self) {
         self.delivered += other.delivered;
         self.complete += other.complete;
@@ -91,7 +91,7 @@ impl SignalCounts {
     }
 }
 
-/// What a case has shown.
+/// The results of a case.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CaseReport {
     /// Spec and build: `<spec>/<toolchain>/<abi>/<variant>`.
@@ -108,7 +108,7 @@ pub struct CaseReport {
     pub sframe_version: u8,
     /// The build's name in the corpus.
     pub build: String,
-    /// What it comes to.
+    /// The outcome.
     pub outcome: Outcome,
     /// Why it is broken or skipped.
     pub reason: Option<String>,
@@ -118,13 +118,13 @@ pub struct CaseReport {
     pub comparisons: u64,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Instructions of which nothing could be compared; they are not among the
+    /// Instructions at which nothing could be compared; they are not counted as
     /// comparisons.
     #[serde(default)]
     pub nothing_compared: u64,
-    /// Frames compared, or shown to stand as they were when that was done.
+    /// Frames compared, or shown to be unchanged since they were compared.
     pub frames: u64,
-    /// Those of them that were derived anew.
+    /// Those that were derived anew.
     #[serde(default)]
     pub frames_derived: u64,
     /// Stops of the spec that were reached.
@@ -133,11 +133,11 @@ pub struct CaseReport {
     pub max_depth: usize,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
-    /// Signals delivered, each in a run of its own.
+    /// Signals delivered, each in a separate run.
     pub signals: SignalCounts,
-    /// How control has moved, in all runs.
+    /// The kinds of control flow seen, in all runs.
     pub control_flow: Features,
-    /// How often the call stack was compared with which other trace of the calls.
+    /// How often the call stack was compared with each other trace of the calls.
     pub traces: TraceCounts,
     /// Rows that cover at least one byte.
     pub rows_total: u64,
@@ -145,35 +145,36 @@ pub struct CaseReport {
     pub rows_exercised: u64,
     /// Rows that a caller's frame used.
     pub rows_exercised_as_caller: u64,
-    /// How many different instructions executed without an FDE, by function.
+    /// The number of different instructions executed without an FDE, by function.
     pub uncovered: BTreeMap<String, u64>,
     /// Rows that no topmost frame used.
     pub unreached: Vec<UnexercisedRow>,
-    /// Where an unwinder in a process of its own was asked, at some stops: what
-    /// it was asked. `comparisons`, `agree`, `frames` and `walk_ends` are its.
+    /// What an unwinder in a separate process was asked, at some stops.
+    /// `comparisons`, `agree`, `frames` and `walk_ends` then describe that
+    /// unwinder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unwinder: Option<UnwinderReport>,
-    /// How long it took, in seconds.
+    /// Duration in seconds.
     #[serde(default)]
     pub seconds: f64,
-    /// What is wrong and not known.
+    /// Findings that are not known.
     pub findings: Vec<Finding>,
-    /// How many more there are than the report keeps, by verdict: it describes the first 10,000
-    /// of a program.
+    /// The number of findings omitted from the report, by verdict: it describes the
+    /// first 10,000 of a program.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub findings_omitted: BTreeMap<Verdict, u64>,
-    /// What is wrong and known.
+    /// Findings that are known.
     pub known: Vec<SeenKnown>,
 }
 
 impl CaseReport {
-    /// The case is not run.
+    /// Records that the case is not run.
     pub(super) fn skip(&mut self, reason: &SkipReason<'_>) {
         self.outcome = Outcome::Skipped;
         self.reason = Some(reason.to_string());
     }
 
-    /// The report, or that of a case which is broken for a reason.
+    /// Returns the report, or that of a broken case if there is an error.
     pub(super) fn or_broken(mut self, result: Result<(), BrokenReason>) -> Self {
         if let Err(reason) = result {
             self.outcome = Outcome::Broken;
@@ -183,12 +184,12 @@ impl CaseReport {
     }
 }
 
-/// What comes of a case, as a journal keeps it and a worker sends it.
+/// The result of a case, as a journal stores it and a worker sends it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CaseResult {
     /// What it has shown.
     pub report: CaseReport,
-    /// The code, with what was seen there: if that was wanted, and it ran.
+    /// The code with what was seen there, if that was requested and the case ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listing: Option<Listing>,
 }

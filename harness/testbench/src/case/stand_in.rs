@@ -1,19 +1,19 @@
-//! Specs are written for the code of the corpus. To builds of other toolchains
-//! they apply as far as any compiler can be held to them.
+//! Specs are written for the code of the corpus. To builds of other toolchains they
+//! apply as far as is fair to any compiler.
 
 use crate::case::resolve;
 use crate::spec::{BuildFacts, Location, OneOrMany, Selector, Spec};
 use crate::target::Target;
 
-/// Takes out of a spec what a build can't be asked, and gives the places among
+/// Removes from a spec what does not apply to a build, and returns the places among
 /// it. A build that can't be opened has no `target`.
 pub(crate) fn fit(spec: &mut Spec, facts: &BuildFacts<'_>, target: Option<&Target<'_>>) -> Vec<String> {
     loosen(spec);
     target.map(|target| leave_out(spec, facts, target)).unwrap_or_default()
 }
 
-/// Takes out what holds for the code of one compiler only: floors, counts of
-/// instructions, and rows with their rules.
+/// Removes what applies to one compiler's code only: minimums, instruction counts,
+/// and rows with their rules.
 fn loosen(spec: &mut Spec) {
     spec.sweep = None;
     for entry in &mut spec.uncovered {
@@ -25,8 +25,8 @@ fn loosen(spec: &mut Spec) {
     }
 }
 
-/// Takes out the places that a build does not have: a function that is inlined,
-/// a line without code.
+/// Removes the places that a build does not have: a function that is inlined, a
+/// line without code.
 fn leave_out(spec: &mut Spec, facts: &BuildFacts<'_>, target: &Target<'_>) -> Vec<String> {
     let mut left_out = Vec::new();
     let is_for = |selector: &Option<Selector>| selector.as_ref().is_none_or(|by| by.matches(facts));

@@ -1,13 +1,13 @@
 //! A walk that is kept from one instruction to the next.
 //!
-//! Between two instructions little changes: the topmost frame, and now and
-//! then its caller. What is further out is walked again only where something
-//! that its steps read has changed: memory that was stored to, or FP.
+//! Between two instructions little changes: the topmost frame, and sometimes its
+//! caller. Frames further out are walked again only if something that their steps
+//! read has changed: memory that was stored to, or FP.
 //!
-//! The walk goes along with the call stack: where a step leads elsewhere, the
-//! comparison ends, and so does the walk. Frames that are further out stay as
-//! they were, since the next instruction may have another row. They are steps
-//! that the unwinder has made, or would make, from what is true there.
+//! The walk follows the call stack: if a step leads elsewhere, both the comparison
+//! and the walk end. Frames further out stay as they were, since the next
+//! instruction may have another row. They are steps that the unwinder has made, or
+//! would make, from the true state.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,18 +19,18 @@ use crate::compare::{self, Disagreement, Rules, Truth, WalkEnd, Walked};
 use crate::truth::stores::words;
 use crate::unwind::{DEPTH_LIMIT, End, FpUse, Frame, State, Stepped, Stepper, Unreadable, Viewpoint};
 
-/// The position of a frame, counted from the entry function's, which is 0.
-/// Frames that an unwinder invents past it have negative ones.
+/// The position of a frame, counted from the entry function's, which is 0. Frames
+/// that an unwinder invents beyond it have negative positions.
 type Position = i64;
 
-/// FP in a frame, or why nobody knows it.
+/// FP in a frame, or why it is unknown.
 type Fp = Result<u64, Unreadable>;
 
 /// A caller's frame, and the step from it.
 #[derive(Debug)]
 struct Kept {
-    /// Its state. FP is what it was when the step was made; what it is now is
-    /// in [`Walk::fps`].
+    /// Its state. FP is what it was when the step was made; its current value is in
+    /// [`Walk::fps`].
     state: State,
     cfa: Option<u64>,
     mangled: Option<Mangled>,
@@ -39,69 +39,70 @@ struct Kept {
     words: Vec<u64>,
 }
 
-/// The frames that read a word. Hardly ever more than one.
+/// The frames that read a word. Rarely more than one.
 #[derive(Debug, Default)]
 struct Readers {
     first: Position,
     others: Vec<Position>,
 }
 
-/// Where the walk ends: at a frame without a caller, or with one that is not
+/// Where the walk ends: at a frame without a caller, or with a frame that is not
 /// the call stack's.
 type Cut = Result<State, End>;
 
-/// A step with all that has to be known of it.
+/// A step with everything there is to know about it.
 struct Step {
     state: State,
     stepped: Stepped,
     words: Vec<u64>,
 }
 
-/// The FP of a frame that passes it on, and the other one that its caller has.
+/// The FP of a frame that passes it on, and the different FP of its caller.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     own: u64,
     callers: u64,
 }
 
-/// The walk at the current instruction, and what is left of earlier ones.
+/// The walk at the current instruction, and the rest of earlier ones.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     topmost: Option<Frame>,
     /// The words that the step from it read.
     topmost_words: Vec<u64>,
-    /// Where the walk ends, if it does so at the topmost frame.
+    /// Where the walk ends, if it ends at the topmost frame.
     topmost_cut: Option<Cut>,
     /// Position of the topmost frame.
     top: Position,
-    /// Callers' frames without gaps, the outermost first.
+    /// Callers' frames without gaps, outermost first.
     kept: VecDeque<Kept>,
     /// Position of the first of them.
     base: Position,
-    /// Kept frames from which the walk does not go on to the next.
+    /// Kept frames at which the walk stops before the next one.
     cuts: BTreeMap<Position, Cut>,
-    /// FP of kept frames. Each holds up to the next, outwards: frames between
-    /// pass it on.
+    /// FP of kept frames. Each entry holds up to the next one, outwards: frames
+    /// between them pass it on.
     fps: BTreeMap<Position, Fp>,
     /// Kept frames that do not pass FP on.
     stops_fp: BTreeSet<Position>,
-    /// Which kept frames' steps read each word.
+    /// For each word, the kept frames whose steps read it.
     readers: FxHashMap<u64, Readers>,
-    /// Kept frames whose steps read what has changed since.
+    /// Kept frames whose steps read something that has changed since.
     stale: BTreeSet<Position>,
-    /// Frames that are not as they were when they were last compared.
+    /// Frames that differ from when they were last compared.
     changed: Vec<Position>,
-    /// So many of the oldest calls are as they were then.
+    /// The number of oldest calls that are unchanged since then.
     same_calls: usize,
     /// Frames that are not [`compare::unremarkable`].
     remarkable: BTreeSet<Position>,
-    /// Frames that pass FP on while their callers have another one: by either.
+    /// Frames that pass FP on although their callers have a different one: by
+    /// either value.
     turns: FxHashMap<u64, BTreeSet<Position>>,
     /// The same by frame.
     turns_at: FxHashMap<Position, Turn>,
-    /// Steps of the last walk.
+    /// The number of steps of the last walk.
     steps: u64,
-    /// Steps and frames looked at, of all walks.
+    /// The number of steps and of frames looked at, in all walks.
     work: u64,
 }
 
@@ -109,7 +110,7 @@ fn position(index: usize) -> Position {
     Position::try_from(index).unwrap_or(Position::MAX)
 }
 
-/// Steps as the unwinder does, and tells where that leaves the call stack.
+/// Steps like the unwinder, and reports where a step leaves the call stack.
 struct Guide<'g, 'v> {
     truth: &'g Truth<'g>,
     top: Position,
@@ -134,8 +135,8 @@ impl Guide<'_, '_> {
         usize::try_from(self.top - at).ok()
     }
 
-    /// The caller that a step has led to, if that is the call stack's; past
-    /// the entry function, any.
+    /// Returns the caller that a step has led to, if it is the call stack's; beyond
+    /// the entry function, any caller.
     fn caller(&self, at: Position, stepped: &Stepped) -> Result<State, Cut> {
         let caller = stepped.caller.map_err(Err)?;
         let call = self.index(at).and_then(|index| self.truth.call_of(index));
@@ -145,14 +146,14 @@ impl Guide<'_, '_> {
         if is_right { Ok(caller) } else { Err(Ok(caller)) }
     }
 
-    /// What is true of a frame; none past the entry function.
+    /// Returns the true state of a frame; `None` beyond the entry function.
     fn true_state(&self, at: Position) -> Option<State> {
         (at >= 0).then(|| self.index(at).map(|index| self.truth.state(index))).flatten()
     }
 }
 
 impl Walk {
-    /// Takes note that memory was stored to.
+    /// Records a store to memory.
     pub(crate) fn stored(&mut self, address: u64, len: u64) {
         let Self { readers, stale, .. } = self;
         let mut touch = |readers: &Readers| {
@@ -160,7 +161,7 @@ impl Walk {
             stale.extend(&readers.others);
         };
         let words = words(address, len);
-        // Either way, no longer than need be.
+        // Choose the shorter loop.
         if words.end() - words.start() < readers.len() as u64 {
             words.filter_map(|word| readers.get(&word)).for_each(touch);
         } else {
@@ -168,7 +169,7 @@ impl Walk {
         }
     }
 
-    /// Walks the stack. False if it has no end: then this is no walk.
+    /// Walks the stack. Returns false if it has no end: then this is not a walk.
     pub(crate) fn update(
         &mut self,
         truth: &Truth<'_>,
@@ -176,7 +177,7 @@ impl Walk {
         stepper: &mut dyn Stepper,
     ) -> bool {
         self.top = position(truth.call_stack.depth() - 1);
-        // Whether these lead to the call stack has to be seen again.
+        // Whether these lead to the call stack has to be checked again.
         let same = position(self.same_calls.min(truth.call_stack.kept()));
         self.stale.extend((same + 1).max(self.base)..self.inner_end());
         while !self.kept.is_empty() && self.inner_end() > self.top {
@@ -194,12 +195,12 @@ impl Walk {
         true
     }
 
-    /// How many frames the last walk has derived anew.
+    /// Returns how many frames the last walk has derived anew.
     pub(crate) const fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// One position inside of the innermost kept frame's.
+    /// Returns the position just inside the innermost kept frame's.
     fn inner_end(&self) -> Position {
         self.base + position(self.kept.len())
     }
@@ -221,12 +222,12 @@ impl Walk {
         Some(self.state(at)?.frame(kept.cfa, kept.mangled))
     }
 
-    /// The innermost kept frame, from one on, at which the walk does not go on.
+    /// Returns the innermost kept frame, from a position on, at which the walk ends.
     fn cut_from(&self, at: Position) -> Option<(Position, Cut)> {
         self.cuts.range(..=at).next_back().map(|(at, cut)| (*at, *cut))
     }
 
-    /// False if there is no end.
+    /// Returns false if there is no end.
     fn walk(&mut self, guide: &mut Guide<'_, '_>) -> bool {
         let mut read = std::mem::take(&mut self.topmost_words);
         read.clear();
@@ -236,13 +237,13 @@ impl Walk {
         let mut link = guide.caller(self.top, &stepped);
         self.topmost_cut = link.err();
 
-        // The callers that are new, the innermost first.
+        // The new callers, innermost first.
         let mut new = Vec::new();
         let mut at = self.top - 1;
         while self.kept.is_empty() || at >= self.inner_end() {
             let state = match link {
                 Ok(state) => state,
-                // What is further out is to be there when it is needed.
+                // Frames further out must be there when needed.
                 Err(_) => match guide.true_state(at) {
                     Some(state) => state,
                     None => break,
@@ -275,8 +276,8 @@ impl Walk {
         }
     }
 
-    /// The walk has come to a kept frame. From there on, only what has changed
-    /// is walked again.
+    /// Handles a walk that has reached a kept frame. From there on, only what has
+    /// changed is walked again.
     fn refresh(&mut self, mut at: Position, mut state: State, guide: &mut Guide<'_, '_>) -> bool {
         loop {
             let is_same =
@@ -301,7 +302,7 @@ impl Walk {
         }
     }
 
-    /// Gives a kept frame another FP, and those to whom it is passed on.
+    /// Changes the FP of a kept frame and of the frames that it is passed on to.
     fn set_fp(&mut self, at: Position, fp: Fp) {
         let old = self.fp(at);
         if old == fp {
@@ -323,7 +324,7 @@ impl Walk {
         self.join(at);
     }
 
-    /// One entry is enough for frames of which one passes its FP on to the next.
+    /// Removes an entry that is redundant, because the frame inside passes its FP on.
     fn join(&mut self, at: Position) {
         let passes = self.kept(at + 1).is_some_and(|kept| kept.fp_use == FpUse::Passed);
         if passes && !self.cuts.contains_key(&(at + 1)) {
@@ -331,7 +332,7 @@ impl Walk {
         }
     }
 
-    /// Gives a kept frame an entry of its own for its FP.
+    /// Gives a kept frame a separate entry for its FP.
     fn part(&mut self, at: Position) {
         if self.kept(at).is_some() {
             let fp = self.fp(at);
@@ -339,14 +340,14 @@ impl Walk {
         }
     }
 
-    /// Puts a frame inside of all kept ones.
+    /// Adds a frame inside all kept ones.
     fn push(&mut self, step: Step, cut: Option<Cut>) {
         let at = self.inner_end();
         let kept = self.learn(at, step, cut);
         self.kept.push_back(kept);
     }
 
-    /// Puts a frame in the place of a kept one, or outside of all of them.
+    /// Replaces a kept frame, or adds one outside all of them.
     fn replace(&mut self, at: Position, step: Step, cut: Option<Cut>) {
         self.part(at - 1);
         self.forget(at);
@@ -361,7 +362,7 @@ impl Walk {
         self.join(at);
     }
 
-    /// Takes note of the step from a frame.
+    /// Records the step from a frame.
     fn learn(&mut self, at: Position, step: Step, cut: Option<Cut>) -> Kept {
         let Step { state, stepped: Stepped { cfa, mangled, fp_use, .. }, words } = step;
         self.fps.insert(at, state.fp);
@@ -378,7 +379,7 @@ impl Walk {
         Kept { state, cfa, mangled, fp_use, words }
     }
 
-    /// Forgets what is known of the step from a frame.
+    /// Forgets the step from a frame.
     fn forget(&mut self, at: Position) {
         let index = usize::try_from(at - self.base).ok();
         let kept = index.and_then(|index| self.kept.get_mut(index));
@@ -417,15 +418,14 @@ impl Walk {
         end
     }
 
-    /// Finds out which of the frames are remarkable that may have come to be,
-    /// or may no longer be.
+    /// Updates which frames are remarkable, of those for which that may have changed.
     fn look_again(&mut self, truth: &Truth<'_>, rules: &impl Rules) {
         while self.remarkable.last().is_some_and(|last| *last > self.top) {
             self.remarkable.pop_last();
         }
         let mut changed = std::mem::take(&mut self.changed);
-        // A frame is judged by its own state, its caller's, and the two calls
-        // that it lies between; the entry function is not among them.
+        // A frame is judged by its own state, its caller's, and the two calls around it; the
+        // entry function is not among them.
         let same = position(self.same_calls);
         for at in changed.iter().copied().chain(same..=self.top) {
             if !(1..=self.top).contains(&at) {
@@ -444,7 +444,7 @@ impl Walk {
         self.changed = changed;
     }
 
-    /// Takes note of a frame that passes FP on, and whose caller has another.
+    /// Records a frame that passes FP on and whose caller has a different one.
     fn remember_turn(&mut self, at: Position, index: usize, truth: &Truth<'_>) {
         self.forget_turn(at);
         let passes = self.kept(at).is_some_and(|kept| kept.fp_use == FpUse::Passed);
@@ -605,14 +605,14 @@ mod tests {
             let (last, inner) = kept.split_last().expect("a frame");
             assert_eq!(inner, &whole.frames[..count - 1], "{:#x}", moment.pc);
             if end == WalkEnd::Disagreed {
-                // The one that is wrong has not been looked at.
+                // The wrong one has not been looked at.
                 assert_eq!((last.pc, last.fp), (whole.frames[count - 1].pc, whole.frames[count - 1].fp));
                 *disagreed += 1;
             } else {
                 assert_eq!((kept.len(), walk.end()), (whole.frames.len(), whole.end), "{:#x}", moment.pc);
             }
             *frames += whole.frames.len();
-            // Only what is kept may take memory.
+            // Only kept frames may use memory.
             let words: usize = walk.kept.iter().map(|kept| kept.words.len()).sum();
             let len = walk.kept.len();
             assert!(
@@ -637,7 +637,7 @@ mod tests {
         std::fs::read(builds.join(id)).expect("a build")
     }
 
-    /// How many frames there were, and how many walks have disagreed with the call stack.
+    /// Returns the number of frames, and of walks that disagreed with the call stack.
     fn walk_both_ways(bytes: &[u8]) -> (usize, u64) {
         let target = Target::open(bytes).expect("a target");
         let sections = target.sections.clone();
@@ -649,7 +649,7 @@ mod tests {
         (both.frames, both.disagreed)
     }
 
-    /// Where the rows of a function lie in a file.
+    /// Returns the position of a function's rows in a file.
     fn rows(bytes: &[u8], function: &str) -> Range<usize> {
         let target = Target::open(bytes).expect("a target");
         let start = InstructionPointer::from(target.addresses_of(function)[0]);
@@ -694,7 +694,7 @@ mod tests {
         assert!(disagreed > 20, "{disagreed}");
     }
 
-    /// Walks only.
+    /// Only walks.
     struct Walking<'a> {
         unwinder: SframeUnwinder<'a>,
         sections: Sections<'a>,
@@ -728,7 +728,7 @@ mod tests {
         }
     }
 
-    /// The steps and looks that half of a budget takes, and all of it; if any
+    /// Returns the steps and looks for half of a budget, and for all of it, if a
     /// walk goes wrong.
     fn work(bytes: &[u8]) -> Option<(u64, u64)> {
         let target = Target::open(bytes).ok()?;
@@ -741,7 +741,7 @@ mod tests {
         walking.disagreed.then_some((walking.half, walking.walk.work))
     }
 
-    /// Whichever row of a deep recursion is wrong, twice the instructions are
+    /// Whichever row of a deep recursion is wrong, twice the instructions take
     /// twice the work.
     #[test]
     fn a_wrong_row_under_a_deep_recursion_takes_linear_time() {

@@ -1,4 +1,4 @@
-//! One backtrace against one call stack.
+//! Compares one backtrace with one call stack.
 
 pub(crate) mod incremental;
 pub(crate) mod rules;
@@ -16,7 +16,7 @@ use crate::spec::{self, Verdict};
 use crate::truth::stores::LastStores;
 use crate::unwind::{Backtrace, End, Frame, State, Unreadable};
 
-/// What is true at a moment.
+/// The true state at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Truth<'m> {
     /// The PC.
@@ -25,15 +25,15 @@ pub struct Truth<'m> {
     pub sp: u64,
     /// The frame pointer register.
     pub fp: u64,
-    /// The number of bytes below SP that are the topmost function's.
+    /// The number of bytes below SP that belong to the topmost function.
     pub red_zone: u64,
     /// The calls that have not returned.
     pub call_stack: &'m CallStack,
-    /// When memory was stored to. Without it nobody asks whether a rule reads
+    /// When memory was stored to. Without it, rules are not checked for reading
     /// what the function has saved.
     pub(crate) stores: Option<&'m LastStores>,
-    /// A fault that can be put into the comparison, to see that it is noticed:
-    /// it takes every FP for right.
+    /// A fault to inject into the comparison, to check that it is noticed: every FP
+    /// is accepted.
     pub(crate) ignores_fp: bool,
 }
 
@@ -50,18 +50,18 @@ impl<'m> Truth<'m> {
         }
     }
 
-    /// The call that made a frame, 0 for the topmost. The outermost has none.
+    /// Returns the call that made a frame, 0 for the topmost. The outermost has none.
     pub(crate) fn call_of(&self, frame: usize) -> Option<&'m Record> {
         let calls = self.call_stack.records();
         calls.get(calls.len().checked_sub(frame + 1)?)
     }
 
-    /// The call that a frame has made; the topmost has made none.
+    /// Returns the call that a frame has made; the topmost has made none.
     fn call_from(&self, frame: usize) -> Option<&'m Record> {
         self.call_of(frame.checked_sub(1)?)
     }
 
-    /// What an unwinder that has made no mistake so far knows of a frame.
+    /// Returns what an unwinder without mistakes so far knows about a frame.
     pub(crate) fn state(&self, frame: usize) -> State {
         let pc = match self.call_from(frame) {
             None => Pc::Instruction(InstructionPointer(self.pc)),
@@ -71,8 +71,8 @@ impl<'m> Truth<'m> {
         State { pc, sp: self.sp_of(frame), fp: Ok(self.fp_of(frame)), same_sp: self.same_sp(frame) }
     }
 
-    /// The number of steps in a row by which SP has not moved, up to a frame:
-    /// those from frames that have called with their callers' SP.
+    /// Returns the number of consecutive steps, up to a frame, that did not move
+    /// SP: those from frames that made their calls with their callers' SP.
     fn same_sp(&self, frame: usize) -> u8 {
         let stays = |callee: &usize| {
             *callee > 0 && !is_interrupted(self, *callee) && self.sp_of(*callee) == self.sp_of(callee + 1)
@@ -91,7 +91,7 @@ impl<'m> Truth<'m> {
         self.call_of(frame).is_some()
     }
 
-    /// Where the rules of a frame are looked up.
+    /// Returns where the rules of a frame are looked up.
     pub(crate) fn address(&self, frame: usize) -> LookupAddress {
         match self.call_from(frame) {
             None => InstructionPointer(self.pc).into(),
@@ -100,23 +100,23 @@ impl<'m> Truth<'m> {
         }
     }
 
-    /// Where frames are looked up, from the topmost one on.
+    /// Returns where frames are looked up, starting at the topmost.
     pub(crate) fn addresses(self) -> impl Iterator<Item = LookupAddress> {
         (0..self.call_stack.depth()).map(move |frame| self.address(frame))
     }
 
-    /// The stack pointer of a frame.
+    /// Returns the stack pointer of a frame.
     fn sp_of(&self, frame: usize) -> u64 {
         self.call_from(frame).map_or(self.sp, |call| call.caller_sp)
     }
 
-    /// The frame pointer register in a frame.
+    /// Returns the frame pointer register in a frame.
     fn fp_of(&self, frame: usize) -> u64 {
         self.call_from(frame).map_or(self.fp, |call| call.caller_fp)
     }
 
-    /// The word that a rule loads a value from, where it needs no other
-    /// registers than SP and FP.
+    /// Returns the address of the word that a rule loads a value from, if it needs
+    /// no registers but SP and FP.
     fn word(&self, frame: usize, rule: &RecoveryRule) -> Option<u64> {
         let base = match rule.base {
             Base::Cfa => self.call_of(frame)?.cfa,
@@ -132,20 +132,20 @@ impl<'m> Truth<'m> {
     }
 }
 
-/// What has to be known of the rules that unwinders use. An unwinder's word is
-/// not enough: one that gives up early would look clean.
+/// What must be known about the rules that unwinders use. The unwinder itself is
+/// not a sufficient source: one that gives up early would look correct.
 pub trait Rules {
     /// Whether an FDE covers an address.
     fn has_fde(&self, address: LookupAddress) -> bool;
-    /// Whether the rules there need a register other than SP and FP.
+    /// Whether the rules at an address need a register other than SP and FP.
     fn need_register(&self, address: LookupAddress) -> bool;
-    /// The registers that the rules there are based on, except SP.
+    /// Returns the registers, other than SP, that the rules at an address are based on.
     fn bases(&self, address: LookupAddress) -> Registers;
-    /// The addresses of the function there, if FP is unchanged at this one.
+    /// Returns the addresses of the function there, if FP is unchanged at this one.
     fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>>;
-    /// The rule for FP, if there is one.
+    /// Returns the rule for FP, if there is one.
     fn fp_rule(&self, address: LookupAddress) -> Option<RecoveryRule>;
-    /// The addresses of the function there, if an FDE is known to cover it.
+    /// Returns the addresses of the function there, if an FDE is known to cover it.
     fn function(&self, _: LookupAddress) -> Option<Range<u64>> {
         None
     }
@@ -158,28 +158,28 @@ pub trait Rules {
 /// How a walk that agrees with the call stack ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkEnd {
-    /// At the entry function or a context's first one, marked as outermost.
+    /// At the entry function or the first one of a context, marked as outermost.
     Outermost,
-    /// At the entry function, whose section does not mark it: behind it the
-    /// unwinder found an address that belongs to nothing, or could not go on.
+    /// At the entry function, whose section does not mark it: beyond it the
+    /// unwinder found an address that belongs to nothing, or could not continue.
     Unmarked,
-    /// At the first function of a context that the program has made, which is
-    /// not marked. What is behind it is not judged: the program put it there.
+    /// At the first function of a context that the program has made, which is not
+    /// marked. What comes after it is not judged: the program put it there.
     Context,
-    /// Nowhere: it is not known yet what the topmost frame is part of.
+    /// Nowhere: it is not yet known what the topmost frame is part of.
     Unsettled,
-    /// At a frame without an FDE. The frames above it agree.
+    /// At a frame without an FDE. The frames inside of it agree.
     NoFde {
         /// The frame, 0 for the topmost.
         frame: usize,
     },
     /// At a frame that a signal has interrupted and whose rules need a register
-    /// that is not known behind the signal's frame. The frames above it agree.
+    /// that is unknown beyond the signal's frame. The frames inside of it agree.
     InRegister {
         /// The frame.
         frame: usize,
     },
-    /// At a frame that goes on on a stack further down in memory. Its rules are
+    /// At a frame that continues on a stack at lower addresses. Its rules are
     /// right, but unwinders refuse to walk in that direction.
     NoProgress {
         /// The frame.
@@ -190,14 +190,13 @@ pub enum WalkEnd {
 }
 
 impl WalkEnd {
-    /// Whether the walk has come to the outermost frame.
+    /// Whether the walk has reached the outermost frame.
     #[must_use]
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::Outermost | Self::Unmarked | Self::Context)
     }
 
-    /// Whether anything was compared on the way there, through a call stack of
-    /// some frames.
+    /// Whether anything was compared, for a call stack of `depth` frames.
     pub(crate) const fn has_compared(self, depth: usize) -> bool {
         match self {
             Self::Unsettled | Self::NoFde { frame: 0 } => false,
@@ -206,12 +205,12 @@ impl WalkEnd {
         }
     }
 
-    /// Whether it is the end that most walks have, and nobody asks where.
+    /// Whether it is the end of most walks, whose place is not recorded.
     pub(crate) const fn is_usual(self) -> bool {
         matches!(self, Self::Outermost)
     }
 
-    /// The frame at which a walk ended that is not whole.
+    /// Returns the frame at which an incomplete walk ended.
     pub(crate) const fn frame(self) -> Option<usize> {
         match self {
             Self::NoFde { frame } | Self::InRegister { frame } | Self::NoProgress { frame } => Some(frame),
@@ -219,7 +218,7 @@ impl WalkEnd {
         }
     }
 
-    /// The end as specs name it.
+    /// Returns the name of the end in specs.
     #[must_use]
     pub const fn in_specs(self) -> Option<spec::End> {
         match self {
@@ -237,7 +236,7 @@ impl WalkEnd {
 /// A difference between backtrace and call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// What kind.
+    /// The kind.
     pub verdict: Verdict,
     /// The frame whose rules gave the wrong value, 0 for the topmost.
     pub frame: usize,
@@ -245,11 +244,11 @@ pub struct Disagreement {
     pub pc: u64,
     /// Where its rules are looked up.
     pub address: LookupAddress,
-    /// What the call stack says.
+    /// The call stack's value.
     pub expected: Value,
-    /// What the unwinder says.
+    /// The unwinder's value.
     pub got: Value,
-    /// The frame whose FP was wrong before, where that may be the cause.
+    /// The frame that had a wrong FP before, if that may be the cause.
     pub after_wrong_fp: Option<usize>,
 }
 
@@ -260,39 +259,39 @@ pub enum Value {
     Word(u64),
     /// Memory that can't be read.
     Unreadable(u64),
-    /// A return address, and the key that it is signed with, if it is.
+    /// A return address, and the key that it is signed with, if any.
     Signed(u64, Option<PauthKey>),
-    /// Where a frame goes on, and whether it has been interrupted there.
+    /// Where a frame continues, and whether it was interrupted there.
     Interrupted(u64, bool),
-    /// What a call of the function has saved.
+    /// A value that a call of the function has saved.
     Saved,
     /// A word below the stack pointer.
     BelowSp(u64),
     /// A word that no instruction has stored to since the function was called.
     Stale(u64),
-    /// A word that FP is taken from, and that another register was stored to as
-    /// the caller had left it, or a constant.
+    /// A word that FP is restored from, although the function stored there another
+    /// register as the caller left it, or a constant.
     NotFp(u64),
     /// FP, which has been overwritten.
     OverwrittenFp,
     /// A register that no instruction has written since the function was called.
     StaleRegister(DwarfRegister),
-    /// So many frames.
+    /// A number of frames.
     Frames(usize),
     /// An end of the walk.
     End(End),
 }
 
-/// A walk that is to be compared.
+/// A walk to compare.
 pub trait Walked {
-    /// Number of frames.
+    /// Returns the number of frames.
     fn count(&self) -> usize;
-    /// A frame, 0 for the topmost.
+    /// Returns a frame, 0 for the topmost.
     fn frame(&self, index: usize) -> Option<Frame>;
-    /// Why there are no more.
+    /// Returns why there are no more.
     fn end(&self) -> End;
-    /// The 8-byte words of memory, their addresses / 8, that the step from a
-    /// frame has read. None where the unwinder does not tell.
+    /// Returns the 8-byte words of memory, as addresses / 8, that the step from a
+    /// frame has read. Empty if the unwinder does not report them.
     fn words_read(&self, index: usize) -> &[u64] {
         let _ = index;
         &[]
@@ -317,11 +316,11 @@ impl Walked for Backtrace {
     }
 }
 
-/// Compares PC, CFA and FP of every frame, from the topmost one on.
+/// Compares PC, CFA and FP of every frame, starting at the topmost.
 ///
-/// A wrong CFA or RA ends the comparison, since all behind it follows from
-/// it. A wrong FP does not: where nothing reads it, the walk goes on rightly.
-/// Only the first frame of a run of wrong FPs is reported.
+/// A wrong CFA or RA ends the comparison, since everything after it follows from
+/// it. A wrong FP does not: if nothing reads it, the walk continues correctly. Only
+/// the first frame of a run of wrong FPs is reported.
 pub fn compare(
     truth: &Truth<'_>,
     walk: &impl Walked,
@@ -331,7 +330,7 @@ pub fn compare(
     compare_at(0..truth.call_stack.depth() - 1, truth, walk, rules, report)
 }
 
-/// How many of a walk's frames have been compared: a disagreement that ends the
+/// Returns how many frames of a walk were compared: a disagreement that ends the
 /// comparison is about the last of them.
 pub(crate) fn frames_compared(end: WalkEnd, disagreed: Option<usize>, frames: usize) -> usize {
     match disagreed {
@@ -340,7 +339,7 @@ pub(crate) fn frames_compared(end: WalkEnd, disagreed: Option<usize>, frames: us
     }
 }
 
-/// Compares only some frames, in ascending order, and the end. The others must
+/// Compares only the given frames, in ascending order, and the end. The others must
 /// be [`unremarkable`].
 pub(crate) fn compare_at(
     indices: impl Iterator<Item = usize>,
@@ -362,9 +361,9 @@ pub(crate) fn compare_at(
     end_at_bottom(truth, walk, rules, report)
 }
 
-/// Compares one frame that has a caller. `wrong_fp` is the frame whose FP was
-/// wrong before, where the FP is still wrong; the result is that of this frame,
-/// or how the walk ends here.
+/// Compares one frame that has a caller. `wrong_fp` is the frame whose FP was wrong
+/// before, if the FP is still wrong. Returns the same for this frame, or how the
+/// walk ends here.
 pub(crate) fn compare_frame(
     index: usize,
     truth: &Truth<'_>,
@@ -425,15 +424,15 @@ pub(crate) fn compare_frame(
 }
 
 /// Whether comparing a frame would report nothing, and change nothing for the
-/// frames behind it: its CFA and its caller's PC are right, and its caller's
-/// FP is as right or wrong as its own.
+/// frames after it: its CFA and its caller's PC are right, and its caller's FP is
+/// as right or wrong as its own.
 pub(crate) fn unremarkable(index: usize, truth: &Truth<'_>, walk: &impl Walked, rules: &impl Rules) -> bool {
     let (Some(frame), Some(caller), Some(call)) =
         (walk.frame(index), walk.frame(index + 1), truth.call_of(index))
     else {
         return false;
     };
-    // What the topmost frame's FP is, nobody has to find out.
+    // The topmost frame's FP need not be derived.
     let fp_is_right = truth.call_from(index).is_none_or(|inner| frame.fp == Ok(inner.caller_fp));
     frame.cfa.is_none_or(|cfa| cfa == call.cfa)
         && caller.pc == call.return_address
@@ -454,14 +453,14 @@ fn is_interrupted(truth: &Truth<'_>, frame: usize) -> bool {
     truth.call_from(frame).is_some_and(|call| call.interrupted)
 }
 
-/// Whether a backtrace says rightly, or not at all, if a frame's caller was
-/// interrupted or has called.
+/// Whether a backtrace is right, or silent, about whether a frame's caller was
+/// interrupted or has made a call.
 ///
-/// Code that was jumped to, and has the SP of the function that it leads to,
-/// may say at its first instruction that this function was interrupted before
-/// the one at which it goes on: all is as it will be there. GCC's thunks for
-/// s390x do so, and have no other instruction. It must not matter for the rules
-/// of that function.
+/// Code that was jumped to, and has the SP of the function that it leads to, may at
+/// its first instruction report that this function was interrupted before the
+/// instruction at which it continues: the state is as it will be there. GCC's
+/// thunks for s390x do so, and have only that one instruction. It must make no
+/// difference to the rules of that function.
 fn says_how_it_goes_on(
     truth: &Truth<'_>,
     index: usize,
@@ -481,16 +480,16 @@ fn says_how_it_goes_on(
             .same(InstructionPointer(call.return_address).into(), ReturnAddress(call.return_address).into())
 }
 
-/// How far below SP memory is taken for unused stack.
+/// How far below SP memory counts as unused stack.
 const BELOW_SP: u64 = 1 << 20;
 
-/// Whether a step that has come to the right values has them from where they
-/// need not be: from memory below SP, which signals may overwrite, from memory
-/// or registers that the function has done nothing to, so that they are what its
-/// caller has left there, or FP from where something else was saved.
+/// Whether a step has found the right values in unreliable places: in memory below
+/// SP, which signals may overwrite; in memory or registers that the function has
+/// not written, so that they are leftovers of its caller; or FP in a place where
+/// something else was saved.
 fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> Option<Value> {
     let (stores, call) = (truth.stores?, truth.call_of(index)?);
-    // What another function has done to FP is its caller's business.
+    // What another function has done to FP is its caller's responsibility.
     if index == 0
         && let Some(pc) = stores.overwritten_fp(call.since)
         && rules.keep_fp(truth.address(index)).is_some_and(|function| function.contains(&pc))
@@ -512,7 +511,7 @@ fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> O
     }
     let sp = truth.sp_of(index);
     if sp > call.cfa {
-        // The frame goes on on another stack.
+        // The frame continues on another stack.
         return None;
     }
     let is_topmost = index == 0 || is_interrupted(truth, index);
@@ -525,8 +524,7 @@ fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> O
     })
 }
 
-/// Whether a row claims a signature that the return address does not have, and
-/// which one it has.
+/// Returns the real key of the return address and the claimed signature, if they differ.
 fn wrong_signature(frame: &Frame, call: &Record) -> Option<(Option<PauthKey>, Mangled)> {
     let mangled = frame.mangled?;
     if mangled.value == call.return_address {
@@ -540,8 +538,8 @@ fn wrong_signature(frame: &Frame, call: &Record) -> Option<(Option<PauthKey>, Ma
     (key != mangled.key).then_some((Some(key), mangled))
 }
 
-/// The walk has ended at a frame that has a caller. Where that is nobody's
-/// fault, tells how; otherwise, what is wrong.
+/// Handles a walk that has ended at a frame with a caller. Returns how it ended if
+/// that is no fault, and otherwise the fault.
 fn end_before_caller(
     truth: &Truth<'_>,
     index: usize,
@@ -578,7 +576,7 @@ fn end_before_caller(
     }
 }
 
-/// The walk has come to the outermost frame rightly; now it should end.
+/// Handles a walk that has correctly reached the outermost frame and should end.
 fn end_at_bottom(
     truth: &Truth<'_>,
     walk: &impl Walked,

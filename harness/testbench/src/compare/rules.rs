@@ -1,4 +1,4 @@
-//! What the bench looks up itself, whatever unwinder is under test.
+//! What the bench looks up itself, whichever unwinder is under test.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ impl Rules for Sections<'_> {
         let other = |rule: &RecoveryRule| matches!(rule.base, Base::Register(_));
         let ra = match &found.row.ra {
             Recovery::Rule(rule) => other(rule),
-            // On amd64 there is no register for it.
+            // On amd64 it has no register.
             Recovery::Unchanged => {
                 self.at(address).is_some_and(|section| section.header().abi.ra().is_some())
             }

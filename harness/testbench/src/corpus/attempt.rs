@@ -1,10 +1,10 @@
-//! Builds of a toolchain that may fail: what each comes to, and those that
-//! were made already.
+//! Builds of a toolchain that may fail: the result of each, and those that already
+//! exist.
 //!
-//! The work folder has the layout of a corpus: `builds/<id>`, and beside it
-//! `finished/<id>.json`, which is written last and says of what the build was
-//! made. So a run that ends at any moment leaves nothing half-finished that
-//! another would take for whole.
+//! The work folder has the layout of a corpus: `builds/<id>`, and next to it
+//! `finished/<id>.json`, which is written last and records what the build was made
+//! of. So a run that is interrupted at any time leaves nothing incomplete that a
+//! later run would take for complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -27,12 +27,12 @@ use super::toolchain::AbiTools;
 use super::workshop::{Order, Versions, Workshop, write_error};
 use super::{Build, Error, Program, Toolchain, Variant};
 
-/// The folder below the work folder for what is not finished.
+/// The folder below the work folder for unfinished files.
 const SCRATCH: &str = "scratch";
 /// What the names of all files and folders there start with.
 const PREFIX: &str = "matrix-";
 
-/// So much of what tools say is kept.
+/// The maximum length of tool output that is kept.
 const SAID: usize = 4000;
 
 /// What to build, and where.
@@ -40,30 +40,30 @@ const SAID: usize = 4000;
 pub struct AttemptOptions {
     /// The corpus: `programs`.
     pub corpus_dir: PathBuf,
-    /// Holds one root for each toolchain that is made of packages.
+    /// Contains one root for each toolchain that is made of packages.
     pub toolchains_dir: PathBuf,
-    /// Only for these ABIs; for all if there are none.
+    /// Only these ABIs; all if empty.
     pub abis: Vec<Abi>,
-    /// Only these variants; all if there are none.
+    /// Only these variants; all if empty.
     pub variants: Vec<String>,
-    /// Only these programs; all if there are none.
+    /// Only these programs; all if empty.
     pub programs: BTreeSet<String>,
-    /// How long each command may take.
+    /// The time limit of each command.
     pub limit: Duration,
 }
 
-/// Where builds are kept, with the layout of a corpus. It is one process's at a
+/// A folder of builds with the layout of a corpus. Only one process can use it at a
 /// time.
 #[derive(Debug)]
 pub struct WorkFolder {
     folder: PathBuf,
-    /// Held as long as the folder is in use.
+    /// Held while the folder is in use.
     _lock: std::fs::File,
 }
 
 impl WorkFolder {
-    /// Makes a folder if it is not there, and removes what runs that were
-    /// killed have not finished.
+    /// Creates a folder if it does not exist, and removes unfinished files of runs
+    /// that were killed.
     ///
     /// # Errors
     ///
@@ -78,13 +78,13 @@ impl WorkFolder {
         Ok(Self { folder: canonical, _lock: lock })
     }
 
-    /// Its path.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Replaces a file by a whole one.
+    /// Replaces a file atomically.
     fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), Error> {
         let write = || -> std::io::Result<()> {
             std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
@@ -98,7 +98,7 @@ impl WorkFolder {
     }
 }
 
-/// One build that a toolchain was asked for.
+/// One requested build of a toolchain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
@@ -110,53 +110,53 @@ pub struct Attempt {
     pub abi: Abi,
     /// The variant.
     pub variant: String,
-    /// What it came to.
+    /// The result.
     pub result: AttemptResult,
-    /// Whether it was there already.
+    /// Whether it existed already.
     pub kept: bool,
 }
 
-/// What a build that a toolchain was asked for came to.
+/// The result of a requested build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptResult {
-    /// The files are there.
+    /// The files exist.
     Built(Box<Build>),
     /// A command failed.
     Refused(Refusal),
-    /// All commands succeeded, and a file has no `.sframe`, or an empty one.
+    /// All commands succeeded, but a file has no `.sframe`, or an empty one.
     NoSection,
-    /// The definition does not ask for it.
+    /// The definition excludes it.
     Excluded(String),
 }
 
-/// Why a build is not there.
+/// Why a build does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// What was to be done, such as `link`.
+    /// What the command was for, such as `link`.
     pub step: String,
-    /// What came of it, such as `exit status: 1`.
+    /// How it ended, such as `exit status: 1`.
     pub ended: String,
     /// The command, as a shell in `programs` would run it, if there was one.
     pub command: Option<String>,
-    /// What the tool said, its beginning and end.
+    /// The tool's output, its beginning and end.
     pub said: String,
 }
 
-/// The tools of one ABI.
+/// The tool versions of one ABI.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ToolVersions {
-    /// What the compiler calls itself, or what is wrong with it.
+    /// The compiler's version line, or its fault.
     pub compiler: String,
-    /// The same of assembler or linker.
+    /// The same for the assembler or linker.
     pub binutils: String,
 }
 
 /// `finished/<id>.json`.
 #[derive(Serialize, Deserialize)]
 struct Finished {
-    /// What decides what the build is.
+    /// Digest of everything that determines the build.
     fingerprint: String,
     build: Build,
 }
@@ -168,9 +168,9 @@ pub struct Attempts<'w> {
     workshop: Workshop,
     programs: Vec<Program>,
     versions: BTreeMap<Abi, Versions>,
-    /// What decides what an ABI's builds are, beside the program.
+    /// Everything but the program that determines an ABI's builds.
     tools: BTreeMap<Abi, String>,
-    /// What decides what a program's builds are, beside the tools.
+    /// Everything but the tools that determines a program's builds.
     sources: BTreeMap<String, String>,
 }
 
@@ -181,13 +181,13 @@ impl std::fmt::Debug for Attempts<'_> {
 }
 
 impl<'w> Attempts<'w> {
-    /// Makes a toolchain ready. `path` is that of its definition.
+    /// Prepares a toolchain. `path` is the path of its definition.
     ///
     /// # Errors
     ///
-    /// A corpus that is wrong, a definition that excludes what is not there, a
-    /// toolchain none of whose compilers can be started, and an assembler or
-    /// linker that is chosen and can't be.
+    /// The corpus is invalid, the definition excludes something that does not
+    /// exist, none of the toolchain's compilers can be started, or a chosen
+    /// assembler or linker can't be.
     pub fn open(
         toolchain: Toolchain,
         path: &Path,
@@ -197,7 +197,7 @@ impl<'w> Attempts<'w> {
         let programs = Program::load_all(&options.corpus_dir)?;
         toolchain.check_excluded(path, &programs)?;
         let root = toolchain.root_dir(&options.toolchains_dir)?;
-        // In a root there may be scratch folders of other work folders.
+        // A root may have scratch folders of other work folders.
         let digest = sha256(work.folder.join(&toolchain.name).as_os_str().as_encoded_bytes());
         let prefix = format!("{PREFIX}{}-", digest.get(..8).unwrap_or_default());
         let parent = work.folder.join(SCRATCH);
@@ -219,7 +219,7 @@ impl<'w> Attempts<'w> {
         Ok(attempts)
     }
 
-    /// Asks each compiler which one it is.
+    /// Asks each compiler for its version.
     fn ask(&mut self, root: Option<&Path>) -> Result<(), Error> {
         let toolchain = self.workshop.toolchain();
         let mut unusable = Vec::new();
@@ -234,7 +234,7 @@ impl<'w> Attempts<'w> {
                     sframe_inspect::text::with_causes(error)
                 ));
             }
-            // The compiler would take another one, and nobody would know.
+            // The compiler would silently use another one.
             for (_, tool) in tools.chosen() {
                 if let Err(error) = self.workshop.first_line(&[tool, "--version"])
                     && is_missing(&error, toolchain)
@@ -281,13 +281,13 @@ impl<'w> Attempts<'w> {
         self.options.programs.is_empty() || self.options.programs.contains(&program.name)
     }
 
-    /// The definition.
+    /// Returns the definition.
     #[must_use]
     pub fn toolchain(&self) -> &Toolchain {
         self.workshop.toolchain()
     }
 
-    /// The tools of each ABI.
+    /// Returns the tools of each ABI.
     #[must_use]
     pub fn tools(&self) -> BTreeMap<Abi, ToolVersions> {
         let tools = self.versions.iter().map(|(abi, versions)| {
@@ -311,14 +311,14 @@ impl<'w> Attempts<'w> {
         orders
     }
 
-    /// How many builds there will be.
+    /// Returns how many builds there will be.
     #[must_use]
     pub fn count(&self) -> usize {
         self.orders().len()
     }
 
     /// Makes all builds on as many threads as rayon has. `done` is called after
-    /// each, in no order; they come in the order of their ids.
+    /// each, in no particular order; the result is sorted by id.
     ///
     /// # Errors
     ///
@@ -383,7 +383,7 @@ impl<'w> Attempts<'w> {
         }
     }
 
-    /// Of everything that decides what comes out.
+    /// Returns the digest of everything that determines the build.
     fn fingerprint(&self, abi: Abi, program: &Program, variant: &Variant) -> String {
         let tools = self.tools.get(&abi).cloned().unwrap_or_default();
         let sources = self.sources.get(&program.name).cloned().unwrap_or_default();
@@ -391,7 +391,7 @@ impl<'w> Attempts<'w> {
         sha256(format!("1 {bench}\n{tools}\n{sources}\n{variant:?}\n").as_bytes())
     }
 
-    /// A build that is there, whole, and of the same things.
+    /// Returns an existing build if it is complete and made of the same things.
     fn finished(&self, id: &str, fingerprint: &str) -> Option<Build> {
         let text = std::fs::read(self.finished_path(id)).ok()?;
         let Finished { fingerprint: found, build } = serde_json::from_slice(&text).ok()?;
@@ -403,7 +403,7 @@ impl<'w> Attempts<'w> {
         self.work.folder.join("finished").join(format!("{id}.json"))
     }
 
-    /// Writes a build, and that it is finished last of all.
+    /// Writes a build, and last of all the record that it is finished.
     fn keep(&self, made: &Made, fingerprint: String) -> Result<(), Error> {
         for (path, bytes) in made.files(&self.work.folder) {
             self.work.replace(&path, bytes)?;
@@ -461,16 +461,16 @@ fn wanted<T: PartialEq<U>, U: ?Sized>(only: &[T], asked: &U) -> bool {
     only.is_empty() || only.iter().any(|only| only == asked)
 }
 
-/// Whether a compiler could not even be started; through a wrapper or in a
-/// root, that is told from its exit status.
+/// Whether a compiler could not even be started. Through a wrapper or in a root,
+/// its exit status shows that.
 fn is_missing(error: &Error, toolchain: &Toolchain) -> bool {
     let is_through = toolchain.root.is_some() || !toolchain.wrapper.is_empty();
     matches!(error, Error::Start { .. }) || is_through && matches!(error, Error::Tool { .. })
 }
 
-/// What tells a compiler and the programs that it calls from others: how it is
-/// called, what it says it is, and, where the files can be seen, their sizes
-/// and times. Compilers under development keep their version.
+/// Returns what distinguishes a compiler and the programs that it calls from
+/// others: its command, its version line, and, if the files are visible, their
+/// sizes and times. Compilers under development keep their version number.
 fn identity(workshop: &Workshop, tools: &AbiTools, versions: &Versions, root: Option<&Path>) -> String {
     let Toolchain { sframe_version, path, wrapper, sframe_flags, flags, needless_flags, one_unit, .. } =
         workshop.toolchain();
@@ -510,7 +510,8 @@ fn identity(workshop: &Workshop, tools: &AbiTools, versions: &Versions, root: Op
     text
 }
 
-/// The sources that may go into a program's builds, with what they include.
+/// Returns the sources that may go into a program's builds, with the files that
+/// they include.
 fn sources_of(program: &Program, folder: &Path) -> Result<BTreeSet<String>, Error> {
     let runtime = super::program::files_of(&folder.join("runtime"))?;
     let names = runtime.iter().filter_map(|path| path.strip_prefix(folder).ok()?.to_str());
@@ -537,7 +538,7 @@ fn sources_of(program: &Program, folder: &Path) -> Result<BTreeSet<String>, Erro
     Ok(found)
 }
 
-/// Refuses a file for another machine.
+/// Rejects a file for another machine.
 fn demand_machine(made: &Made, abi: Abi) -> Result<(), Error> {
     let not_elf =
         |error: object::Error| Error::NotElf { build: made.build.id.clone(), message: error.to_string() };
@@ -551,7 +552,8 @@ fn demand_machine(made: &Made, abi: Abi) -> Result<(), Error> {
     Ok(())
 }
 
-/// The beginning and end of what a tool said, as text that no terminal obeys.
+/// Returns the beginning and end of a tool's output, without characters that a
+/// terminal interprets.
 fn short(text: &str) -> String {
     let clean: String = text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect();
     let clean = clean.trim();
@@ -563,7 +565,7 @@ fn short(text: &str) -> String {
     format!("{start}\n[...]\n{}", end.into_iter().rev().collect::<String>())
 }
 
-/// Keeps other processes away from a work folder, until the file is closed.
+/// Locks a work folder against other processes, until the file is closed.
 fn lock(folder: &Path) -> Result<std::fs::File, Error> {
     let path = folder.join("lock");
     let file = std::fs::File::create(&path).map_err(write_error(&path))?;

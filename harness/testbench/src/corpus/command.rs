@@ -1,4 +1,4 @@
-//! Runs one command, for so long as it may.
+//! Runs one command with a time limit.
 
 use std::io::{Read, Seek, Write};
 use std::os::unix::process::CommandExt as _;
@@ -9,21 +9,21 @@ use wait_timeout::ChildExt as _;
 
 use crate::child;
 
-/// So much of what a command writes is read.
+/// The maximum number of bytes of a command's output that are read.
 const READ: u64 = 1 << 20;
-/// A command that writes more to a standard stream is ended.
+/// A command that writes more than this to a standard stream is killed.
 const MOST: u64 = 64 << 20;
-/// How often it is looked how much that is.
+/// How often the output size is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What came of a command.
+/// The result of a command.
 pub(super) struct Ran {
     pub(super) ended: Ended,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
-/// How a command has ended.
+/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     ByItself(ExitStatus),
@@ -47,13 +47,13 @@ impl std::fmt::Display for Ended {
     }
 }
 
-/// Runs a command to its end, or ends it with all its children at the limit.
+/// Runs a command to its end, or kills it with all its children at the limit.
 pub(super) fn run(
     mut command: Command,
     input: Option<&str>,
     limit: Option<Duration>,
 ) -> std::io::Result<Ran> {
-    // Files, not pipes: nobody has to write or read while the command runs.
+    // Files, not pipes: nothing has to write or read while the command runs.
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
     command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
     match input {
@@ -67,7 +67,7 @@ pub(super) fn run(
     let ended = match limit {
         None => Ended::ByItself(command.status()?),
         Some(limit) => {
-            // A group of its own, so that its children can be ended with it.
+            // A separate group, so that its children can be killed with it.
             let mut child = command.process_group(0).spawn()?;
             let written =
                 || -> std::io::Result<u64> { Ok(stdout.metadata()?.len().max(stderr.metadata()?.len())) };
@@ -135,7 +135,7 @@ mod tests {
         assert!(start.elapsed() < Duration::from_secs(60));
         let status = format!("/proc/{}/stat", ran.stdout.trim());
         for _ in 0..200 {
-            // Gone, or waiting for somebody to ask how it ended.
+            // Gone, or waiting to be reaped.
             if std::fs::read_to_string(&status).map_or(true, |status| status.contains(") Z ")) {
                 return;
             }

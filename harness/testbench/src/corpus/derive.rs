@@ -1,5 +1,5 @@
 //! Builds that no toolchain writes: those of a toolchain, with their sections
-//! converted and laid out in another way.
+//! converted and laid out differently.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,11 +22,11 @@ use sframe_inspect::convert::{ConvertError, Request};
 pub struct Derive {
     /// The toolchain whose builds are converted.
     pub from: String,
-    /// The ABIs; all of that toolchain's, if not given.
+    /// The ABIs; all of that toolchain's if not given.
     pub abis: Option<Vec<Abi>>,
     /// The programs.
     pub programs: Vec<String>,
-    /// The variants of the builds, each with the layout of what is made of them.
+    /// The variants of the builds, each with the layout of the derived section.
     pub variants: BTreeMap<String, Layout>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Derivation<'a> {
     layout: &'a Layout,
 }
 
-/// All builds that toolchains derive from those of others.
+/// Returns all builds that toolchains derive from those of others.
 pub(super) fn derivations<'a>(
     corpus_dir: &Path,
     toolchains: &'a [Toolchain],
@@ -101,7 +101,7 @@ fn of_toolchain<'a>(
     }
 }
 
-/// Makes derived builds, of builds that were just made or else of committed ones.
+/// Makes derived builds, from builds that were just made or else from committed ones.
 pub(super) fn derive(
     corpus_dir: &Path,
     derivations: &[Derivation<'_>],
@@ -149,7 +149,7 @@ impl Derivation<'_> {
         Ok(Made { build, bytes, libraries, warnings: Vec::new() })
     }
 
-    /// A file with another section, and the command that makes it.
+    /// Returns a file with another section, and the command that makes it.
     fn convert(&self, from: &str, file: &[u8]) -> Result<(Vec<u8>, String), Error> {
         let request = Request { version: self.version, byte_order: None, layout: self.layout.clone() };
         let bytes = request.convert(file).and_then(|converted| converted.file());
@@ -180,7 +180,7 @@ mod tests {
     const DERIVED: &str = "name: d\nsummary: x\nsframe_version: 2\nderive:\n  from: gnu-2.44\n  \
                            programs: [leaf]\n  variants: {O2: {functions: reversed, trailing: 9}}\n";
 
-    /// A corpus with one committed build, and a toolchain that derives from it.
+    /// Returns a corpus with one committed build, and a toolchain that derives from it.
     fn corpus(derived: &str) -> TempDir {
         let corpus = tempfile::tempdir().unwrap();
         let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds").join(SOURCE);
@@ -243,7 +243,7 @@ mod tests {
         );
         assert_ne!(build.read(corpus.path()).unwrap(), from.read(corpus.path()).unwrap());
 
-        // Whatever made the other one.
+        // Independent of what made the other one.
         let path = corpus.path().join("builds/d/amd64/leaf.O2");
         fs::write(&path, "changed").unwrap();
         assert_eq!(changes(&run(&corpus, true).unwrap()), [Change::Bytes]);

@@ -11,7 +11,7 @@ pub enum Error {
     /// A file or folder of the corpus cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// What was to be read.
+        /// What should have been read.
         path: PathBuf,
         /// Why that failed.
         source: std::io::Error,
@@ -19,28 +19,28 @@ pub enum Error {
     /// A file or folder cannot be written or removed.
     #[error("cannot write {}", path.display())]
     Write {
-        /// What was to be written.
+        /// What should have been written.
         path: PathBuf,
         /// Why that failed.
         source: std::io::Error,
     },
-    /// A YAML file that is no manifest, toolchain or program.
+    /// A YAML file is not a valid manifest, toolchain or program.
     #[error(transparent)]
     Yaml(#[from] crate::yaml::Error),
     /// The manifest cannot be expressed as YAML.
     #[error("cannot write {}: {message}", path.display())]
     Encode {
-        /// The file that was to be written.
+        /// The file that should have been written.
         path: PathBuf,
-        /// What the YAML library says.
+        /// The YAML library's message.
         message: String,
     },
-    /// A file that is well-formed, and wrong.
+    /// A file is well-formed, but wrong.
     #[error("{}: {message}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         message: String,
     },
     /// A build is not the one that the manifest describes.
@@ -53,12 +53,12 @@ pub enum Error {
         build: String,
         /// The file.
         path: PathBuf,
-        /// The sum in the manifest.
+        /// The checksum in the manifest.
         expected: String,
-        /// The sum of the file.
+        /// The checksum of the file.
         found: String,
     },
-    /// A toolchain has not been obtained.
+    /// A toolchain has not been installed.
     #[error(
         "toolchain {toolchain} is not at {}: run ci/toolchains, or name the folder that has it",
         path.display()
@@ -66,10 +66,10 @@ pub enum Error {
     NoRoot {
         /// The toolchain's name.
         toolchain: String,
-        /// Where its root was expected.
+        /// Where its root should be.
         path: PathBuf,
     },
-    /// A command cannot even be started.
+    /// A command cannot be started.
     #[error("cannot start `{command}`")]
     Start {
         /// The command.
@@ -77,7 +77,7 @@ pub enum Error {
         /// Why that failed.
         source: std::io::Error,
     },
-    /// A compiler cannot say which one it is.
+    /// A compiler cannot report its version.
     #[error("toolchain {toolchain}: `{command}` failed ({ended}): {stderr}")]
     Tool {
         /// The toolchain's name.
@@ -94,7 +94,7 @@ pub enum Error {
     Compiler {
         /// The build's id.
         build: String,
-        /// What the command was to do, such as `link`.
+        /// What the command was for, such as `link`.
         step: String,
         /// The command.
         command: String,
@@ -103,7 +103,7 @@ pub enum Error {
         /// What it wrote to standard error.
         stderr: String,
     },
-    /// A program in Rust where there is no compiler for it.
+    /// A program in Rust, but no compiler for it.
     #[error("build {build}: its toolchain compiles no Rust for this ABI and variant")]
     NoRust {
         /// The build's id.
@@ -115,20 +115,20 @@ pub enum Error {
         /// The build's id.
         build: String,
     },
-    /// A compiler wrote something that is no ELF file.
+    /// A compiler wrote something that is not an ELF file.
     #[error("build {build} is no ELF file: {message}")]
     NotElf {
         /// The build's id.
         build: String,
-        /// What is wrong with it.
+        /// The fault.
         message: String,
     },
-    /// A command ends as if all were well, and has not written its file.
+    /// A command succeeded without writing its file.
     #[error("build {build}: `{command}` succeeded, and wrote no file")]
     NoOutput {
         /// The build's id.
         build: String,
-        /// What the command was to do.
+        /// What the command was for.
         step: String,
         /// The command.
         command: String,
@@ -146,15 +146,15 @@ pub enum Error {
     NoTools {
         /// The toolchain's name.
         toolchain: String,
-        /// Each compiler, and what is wrong with it.
+        /// Each compiler, and its fault.
         tried: Vec<String>,
     },
-    /// A tool that compilers are to call can't be started.
+    /// A tool that compilers should call can't be started.
     #[error("toolchain {toolchain}: {why}")]
     NoTool {
         /// The toolchain's name.
         toolchain: String,
-        /// Which one, and what is wrong with it.
+        /// Which one, and its fault.
         why: String,
     },
     /// Another process uses the work folder.
@@ -163,12 +163,12 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// A build is to be derived from one that is not there.
+    /// The source of a derived build does not exist.
     #[error("build {build} is derived from {from}, which is not in the corpus")]
     NothingToDerive {
         /// The build's id.
         build: String,
-        /// The id of the other one.
+        /// The source's id.
         from: String,
     },
     /// A build can't be derived.
@@ -178,7 +178,7 @@ pub enum Error {
         build: String,
         /// The file, by its path under `builds`.
         from: String,
-        /// Why.
+        /// The reason.
         source: Box<sframe_inspect::convert::ConvertError>,
     },
     /// The filter leaves nothing to build.
@@ -190,7 +190,7 @@ pub enum Error {
     /// The worker threads cannot be started.
     #[error("cannot start the worker threads: {message}")]
     Threads {
-        /// What the thread pool says.
+        /// The thread pool's message.
         message: String,
     },
 }

@@ -2,7 +2,7 @@
 
 use super::Build;
 
-/// A complaint that did not keep a build from being made.
+/// A complaint that did not prevent a build.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Warning {

@@ -1,4 +1,4 @@
-//! The manifest: where each committed build came from.
+//! The manifest: the origin of each committed build.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::Error;
 use crate::target::files::Files;
 
-/// The layout of the manifest that this code reads and writes.
+/// The version of the manifest format that this code reads and writes.
 const SCHEMA: u32 = 1;
 
 /// `corpus/manifest.yaml`.
@@ -21,7 +21,7 @@ pub struct Manifest {
     pub builds: Vec<Build>,
 }
 
-/// The file as it is written.
+/// The file as written.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -48,15 +48,15 @@ pub struct Build {
     pub sframe_version: u8,
     /// The sources, relative to `corpus/programs`.
     pub sources: Vec<String>,
-    /// What the compiler calls itself.
+    /// The compiler's version line.
     pub compiler: String,
-    /// What the assembler calls itself, or the linker where the compiler has an
-    /// assembler of its own.
+    /// The assembler's version line, or the linker's if the compiler has an
+    /// integrated assembler.
     pub binutils: String,
-    /// What the Rust compiler calls itself, if it was needed.
+    /// The Rust compiler's version line, if it was needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rust: Option<String>,
-    /// The commands, as a shell in `corpus/programs` would run it.
+    /// The commands, as a shell in `corpus/programs` would run them.
     pub command: String,
     /// The build whose section was converted to make this one, if it was not compiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,13 +68,13 @@ pub struct Build {
     pub libraries: Vec<LibraryBuild>,
 }
 
-/// A shared library of a build. Its file lies beside the build's, under its name.
+/// A shared library of a build. Its file is next to the build's, under its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct LibraryBuild {
-    /// `<program>.<variant>.<library>.so`: the file's name, and that by which
-    /// the program asks for it.
+    /// `<program>.<variant>.<library>.so`: the name of the file, under which the
+    /// program requests it.
     pub name: String,
     /// The sources, relative to `corpus/programs`.
     pub sources: Vec<String>,
@@ -89,8 +89,8 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, has unknown keys, is of another schema, or
-    /// is not sorted by unique ids.
+    /// The file cannot be read, has unknown keys or another schema, or is not
+    /// sorted by unique ids.
     pub fn load(corpus_dir: &Path) -> Result<Self, Error> {
         let path = Self::path(corpus_dir);
         let document: Document = crate::yaml::read(&path)?;
@@ -120,9 +120,8 @@ impl Manifest {
         Ok(Self { builds: document.builds })
     }
 
-    /// Makes sure that the files of the builds are those that the manifest
-    /// speaks of: none is missing, and none is there besides. Hidden files
-    /// are no builds.
+    /// Checks that the files of the builds are exactly those in the manifest: none
+    /// is missing, and there are no others. Hidden files are not builds.
     ///
     /// # Errors
     ///
@@ -152,13 +151,13 @@ impl Manifest {
         }
     }
 
-    /// Where a corpus keeps its manifest.
+    /// Returns where a corpus keeps its manifest.
     #[must_use]
     pub fn path(corpus_dir: &Path) -> PathBuf {
         corpus_dir.join("manifest.yaml")
     }
 
-    /// The build of that id.
+    /// Returns the build with that id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Build> {
         self.builds
@@ -167,7 +166,7 @@ impl Manifest {
             .and_then(|index| self.builds.get(index))
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub(super) fn to_text(&self, corpus_dir: &Path) -> Result<String, Error> {
         let document = Document { schema: SCHEMA, builds: self.builds.clone() };
         let yaml = crate::yaml::to_string(&document)
@@ -178,30 +177,29 @@ impl Manifest {
 }
 
 impl Build {
-    /// Where the build's file is.
+    /// Returns the path of the build's file.
     #[must_use]
     pub fn path(&self, corpus_dir: &Path) -> PathBuf {
         corpus_dir.join("builds").join(&self.id)
     }
 
-    /// Where a library of the build is.
+    /// Returns the path of a library of the build.
     #[must_use]
     pub fn library_path(&self, corpus_dir: &Path, library: &LibraryBuild) -> PathBuf {
         self.path(corpus_dir).with_file_name(&library.name)
     }
 
-    /// Reads the build's file, and makes sure that it and the libraries are
-    /// the right ones.
+    /// Reads the build's file, and checks that it and the libraries are the right ones.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, or whose SHA-256 is not the manifest's.
+    /// A file cannot be read, or its SHA-256 is not the manifest's.
     pub fn read(&self, corpus_dir: &Path) -> Result<Vec<u8>, Error> {
         self.files(corpus_dir).map(|files| files.executable)
     }
 
-    /// Reads the build's file and its libraries, and makes sure that they are
-    /// the right ones.
+    /// Reads the build's file and its libraries, and checks that they are the right
+    /// ones.
     ///
     /// # Errors
     ///
@@ -242,12 +240,12 @@ fn list_files(folder: &Path, files: &mut BTreeSet<PathBuf>) -> Result<(), Error>
     Ok(())
 }
 
-/// The id of a build.
+/// Returns the id of a build.
 pub(super) fn build_id(toolchain: &str, abi: Abi, program: &str, variant: &str) -> String {
     format!("{toolchain}/{abi}/{program}.{variant}")
 }
 
-/// The SHA-256 of `bytes`, in hexadecimal.
+/// Returns the SHA-256 of `bytes`, in hexadecimal.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }

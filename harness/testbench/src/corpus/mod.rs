@@ -1,5 +1,4 @@
-//! The corpus: programs, the toolchains that compile them, and the builds that
-//! come out.
+//! The corpus: programs, the toolchains that compile them, and the resulting builds.
 //!
 //! A *program* is a few sources under `corpus/programs`. A *toolchain* is one
 //! release of compiler, assembler and linker, described under
@@ -8,12 +7,11 @@
 //! named `<toolchain>/<abi>/<program>.<variant>`.
 //!
 //! A toolchain may also be *derived*: its builds are those of another one with
-//! their sections written anew ([`Derive`]).
+//! rewritten sections ([`Derive`]).
 //!
-//! Builds are committed, so that nothing needs a compiler to run the bench.
-//! [`Manifest`] says where each one came from; [`rebuild()`] makes all of them
-//! again, byte for byte. [`Attempts`] makes those of any toolchain, of which some
-//! may fail.
+//! Builds are committed, so that running the bench needs no compiler. [`Manifest`]
+//! records the origin of each; [`rebuild()`] reproduces all of them byte for byte.
+//! [`Attempts`] makes the builds of any toolchain, some of which may fail.
 
 mod attempt;
 mod command;

@@ -1,4 +1,4 @@
-//! What toolchains say of themselves, by which specs select their builds.
+//! Properties of toolchains, by which specs select their builds.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,24 +9,24 @@ use sframe_engine::Version;
 use super::{Error, Manifest, Toolchain};
 use crate::spec::{Ability, Assembler, Compiler, Linker, Producer, Tool};
 
-/// What a toolchain says of itself. Toolchains of the corpus must say all of it.
-/// Of others, what is not said is taken to be as with their reference.
+/// The declared properties of a toolchain. Toolchains of the corpus must declare
+/// all of them. For others, undeclared properties are those of their reference.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Properties {
-    /// What compiles C, with its version.
+    /// The C compiler, with its version.
     pub compiler: Option<Tool<Compiler>>,
-    /// What writes the sections of objects.
+    /// The program that writes the sections of object files.
     pub assembler: Option<Tool<Assembler>>,
-    /// What joins them, and writes those of its own code.
+    /// The program that merges them, and writes those for its own code.
     pub linker: Option<Tool<Linker>>,
     /// What its sections can express.
     pub can: Option<Vec<Ability>>,
 }
 
 impl Properties {
-    /// What is wrong with them.
+    /// Returns what is wrong with them.
     pub(super) fn mistake(&self, sframe_version: Option<u8>) -> Option<String> {
         let can = self.can.as_deref().unwrap_or_default();
         if let Some(twice) = can.iter().enumerate().find(|(index, ability)| can[..*index].contains(ability)) {
@@ -37,7 +37,7 @@ impl Properties {
         Some(format!("`can` lists `{lacking}`, which SFrame version {version} can't express"))
     }
 
-    /// The first key that a toolchain of the corpus lacks.
+    /// Returns the first key that a toolchain of the corpus lacks.
     pub(super) fn missing(&self) -> Option<&'static str> {
         let Self { compiler, assembler, linker, can } = self;
         let keys = [
@@ -49,8 +49,8 @@ impl Properties {
         keys.into_iter().find_map(|(key, is_missing)| is_missing.then_some(key))
     }
 
-    /// A producer that has these properties, and the other one's where it says
-    /// nothing of its own.
+    /// Returns a producer with these properties, and the other producer's for those
+    /// that are not declared.
     #[must_use]
     pub fn or_those_of(&self, reference: &Producer) -> Producer {
         let Self { compiler, assembler, linker, can } = self.clone();
@@ -66,7 +66,7 @@ impl Properties {
 }
 
 impl Toolchain {
-    /// Who makes the builds of a toolchain of the corpus.
+    /// Returns the producer of the builds of a toolchain of the corpus.
     fn producer(&self, corpus: &Path) -> Result<Producer, Error> {
         let named = Producer { toolchain: Some(self.name.clone()), ..Producer::default() };
         let Some(derive) = &self.derive else { return Ok(self.properties.or_those_of(&named)) };
@@ -75,7 +75,7 @@ impl Toolchain {
         if from.derive.is_some() {
             return Err(invalid(format!("`{}`, which it is made of, does not compile", derive.from)));
         }
-        // `load_of_corpus` has made sure that there is one.
+        // `load_of_corpus` has checked that there is one.
         let version = self.sframe_version.and_then(Version::from_number);
         let version = version.ok_or_else(|| invalid("it needs `sframe_version`".to_owned()))?;
         Ok(from.producer(corpus)?.derived(&self.name, version))
@@ -83,11 +83,11 @@ impl Toolchain {
 }
 
 impl Manifest {
-    /// Who made the builds, by the names of toolchains.
+    /// Returns the producers of the builds, by toolchain name.
     ///
     /// # Errors
     ///
-    /// The definition of a toolchain that has a build is missing, or wrong.
+    /// The definition of a toolchain that has a build is missing or invalid.
     pub fn producers(&self, corpus: &Path) -> Result<BTreeMap<String, Producer>, Error> {
         let mut producers = BTreeMap::new();
         for build in &self.builds {

@@ -9,16 +9,16 @@ use sframe_engine::Abi;
 
 use super::{Error, VARIANTS, Variant};
 
-/// The entry point, with which every program is linked.
+/// The entry point, which is linked into every program.
 pub(super) const START: &str = "runtime/start.S";
 
 /// One program of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Program {
-    /// Its name: that of its sources, without the extension.
+    /// Its name: its sources' file name, without the extension.
     pub name: String,
-    /// What it is here for, if the settings say so.
+    /// Its purpose, if the settings give one.
     pub summary: Option<String>,
     /// Its own sources, relative to `corpus/programs`.
     pub sources: Vec<String>,
@@ -30,15 +30,15 @@ pub struct Program {
     pub targets: Vec<Abi>,
     /// The variants that it is compiled in.
     pub variants: Vec<&'static Variant>,
-    /// Objects that are compiled apart from the rest.
+    /// Objects that are compiled separately.
     pub objects: Vec<ProgramObject>,
-    /// The shared libraries that it is linked with: each behind those that it
-    /// needs itself.
+    /// The shared libraries that it is linked with, each after those that it needs
+    /// itself.
     pub libraries: Vec<ProgramLibrary>,
 }
 
 /// An object of a program: its sources are compiled one by one, and linked
-/// partially (`ld -r`) if they are several.
+/// partially (`ld -r`) if there are several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramObject {
@@ -111,15 +111,15 @@ struct LibrarySettings {
 }
 
 impl Program {
-    /// Finds all programs of a corpus, in the order of their names.
+    /// Finds all programs of a corpus, sorted by name.
     ///
-    /// Files of one name belong to one program: `x.c`, `x.S`, `x.cc` and `x.rs`
-    /// are its sources, unless `x.yaml` names others.
+    /// Files with the same name belong to one program: `x.c`, `x.S`, `x.cc` and
+    /// `x.rs` are its sources, unless `x.yaml` names others.
     ///
     /// # Errors
     ///
-    /// A folder that cannot be read, a file that is neither source nor
-    /// settings, and settings that are wrong.
+    /// A folder cannot be read, a file is neither source nor settings, or settings
+    /// are invalid.
     pub fn load_all(corpus_dir: &Path) -> Result<Vec<Self>, Error> {
         let folder = corpus_dir.join("programs");
         let mut found: BTreeMap<String, (Vec<String>, Option<PathBuf>)> = BTreeMap::new();
@@ -216,7 +216,7 @@ impl Program {
     }
 }
 
-/// The objects of a program, in the order of their names.
+/// Returns the objects of a program, sorted by name.
 fn objects(settings: BTreeMap<String, ObjectSettings>, folder: &Path) -> Result<Vec<ProgramObject>, String> {
     let object = |(name, ObjectSettings { sources, cflags, sframe }): (String, ObjectSettings)| {
         check_part("object", &name, &sources, folder)?;
@@ -225,7 +225,7 @@ fn objects(settings: BTreeMap<String, ObjectSettings>, folder: &Path) -> Result<
     settings.into_iter().map(object).collect()
 }
 
-/// What objects and libraries must have: a name that files can have, and
+/// Checks what objects and libraries must have: a name that is valid for files, and
 /// sources.
 fn check_part(kind: &str, name: &str, sources: &[String], folder: &Path) -> Result<(), String> {
     let article = if kind == "object" { "an" } else { "a" };
@@ -241,7 +241,7 @@ fn check_part(kind: &str, name: &str, sources: &[String], folder: &Path) -> Resu
     }
 }
 
-/// The libraries of a program, each behind those that it needs.
+/// Returns the libraries of a program, each after those that it needs.
 fn sorted(
     mut settings: BTreeMap<String, LibrarySettings>,
     folder: &Path,
@@ -267,8 +267,8 @@ fn sorted(
     Ok(sorted)
 }
 
-/// The functions of the runtime, and the source of each: `runtime/<function>.c`
-/// or `.S`, relative to `programs_dir`.
+/// Returns the functions of the runtime, and the source of each:
+/// `runtime/<function>.c` or `.S`, relative to `programs_dir`.
 pub(super) fn runtime_functions(programs_dir: &Path) -> Result<BTreeMap<String, String>, Error> {
     let mut functions = BTreeMap::new();
 
@@ -283,7 +283,7 @@ pub(super) fn runtime_functions(programs_dir: &Path) -> Result<BTreeMap<String, 
     Ok(functions)
 }
 
-/// The files directly inside a folder, sorted.
+/// Returns the files directly inside a folder, sorted.
 pub(super) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let read = |source| Error::Read { path: folder.to_path_buf(), source };
     let mut files = Vec::new();
@@ -298,7 +298,7 @@ pub(super) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(files)
 }
 
-/// A file's name without the extension.
+/// Returns a file's name without the extension.
 pub(super) fn stem(path: &Path) -> Option<&str> {
     path.file_stem().and_then(OsStr::to_str)
 }

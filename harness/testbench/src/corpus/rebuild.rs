@@ -1,4 +1,4 @@
-//! Making all builds again.
+//! Rebuilds all builds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::target::files::Files;
 pub struct Rebuild {
     /// The corpus: `programs`, `toolchains`, `builds` and `manifest.yaml`.
     pub corpus_dir: PathBuf,
-    /// Holds one root per toolchain, named like it.
+    /// Contains one root per toolchain, with its name.
     pub toolchains_dir: PathBuf,
     /// Only the builds with this text in their ids.
     pub only: Option<String>,
@@ -31,7 +31,7 @@ pub struct Rebuild {
     pub jobs: usize,
 }
 
-/// What [`rebuild`] did.
+/// The result of [`rebuild`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RebuildReport {
@@ -39,14 +39,13 @@ pub struct RebuildReport {
     pub built: usize,
     /// The size of all of them together, in bytes.
     pub bytes: u64,
-    /// What is not as it was, sorted by id. When only comparing: what is not as
-    /// it should be.
+    /// What has changed, sorted by id. If only comparing: what should change.
     pub differences: Vec<Difference>,
-    /// What compilers, assemblers and linkers complained about, sorted by id.
+    /// Complaints of compilers, assemblers and linkers, sorted by id.
     pub warnings: Vec<Warning>,
 }
 
-/// A build that is not what it was.
+/// A build that has changed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Difference {
@@ -60,11 +59,11 @@ pub struct Difference {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Change {
-    /// It was not there.
+    /// It did not exist.
     Added,
     /// Its bytes are different.
     Bytes,
-    /// Its bytes are the same, but not what the manifest says about it.
+    /// Its bytes are the same, but its manifest entry is not.
     Entry,
     /// Nothing makes it any more.
     Removed,
@@ -99,15 +98,16 @@ struct Job<'a> {
 }
 
 /// Compiles every program with every toolchain, derives the builds that are made
-/// of others, and writes builds and manifest, or compares them with what is there.
+/// from others, and writes builds and manifest, or compares them with the existing
+/// ones.
 ///
-/// Files under `builds` that nothing makes any more are removed, unless the
-/// filter excludes them or this only compares.
+/// Files under `builds` that nothing makes any more are removed, unless the filter
+/// excludes them or this only compares.
 ///
 /// # Errors
 ///
-/// A corpus that is wrong, a toolchain that is not there, and the first build
-/// that does not compile, has no `.sframe` or can't be derived.
+/// The corpus is invalid, a toolchain is not installed, or a build does not
+/// compile, has no `.sframe` or can't be derived. The first such build is reported.
 pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
     let corpus_dir = &options.corpus_dir;
     let programs = Program::load_all(corpus_dir)?;
@@ -154,7 +154,7 @@ pub fn rebuild(options: &Rebuild) -> Result<RebuildReport, Error> {
     finish(options, made, &wanted)
 }
 
-/// The ids of everything that a toolchain builds.
+/// Returns the ids of everything that a toolchain builds.
 fn ids<'a>(
     toolchain: &'a Toolchain,
     programs: &'a [Program],
@@ -167,7 +167,7 @@ fn ids<'a>(
     })
 }
 
-/// Asks each compiler once which one it is.
+/// Asks each compiler once for its version.
 fn versions(jobs: &[Job<'_>]) -> Result<BTreeMap<(String, Abi), Versions>, Error> {
     let mut versions = BTreeMap::new();
 
@@ -233,19 +233,19 @@ pub(super) fn make_build(workshop: &Workshop, order: &Order<'_>, versions: &Vers
     })
 }
 
-/// Refuses a build without unwind data: checking it would prove nothing. The
-/// section's version, or 0 where it is too short to have one.
+/// Rejects a build without unwind data: checking it would prove nothing. Returns
+/// the section's version, or 0 if it is too short to have one.
 fn demand_sframe(id: &str, bytes: &[u8]) -> Result<u8, Error> {
     let found = find_sframe(bytes);
     let found = found.map_err(|error| Error::NotElf { build: id.to_owned(), message: error.to_string() })?;
     match found {
-        // After the magic number, in one byte.
+        // One byte, after the magic number.
         Some(section) if !section.data.is_empty() => Ok(section.data.get(2).copied().unwrap_or_default()),
         _ => Err(Error::NoSframe { build: id.to_owned() }),
     }
 }
 
-/// Compares what was made with what is there, and writes it if that is wanted.
+/// Compares what was made with what exists, and writes it if requested.
 fn finish(options: &Rebuild, made: Vec<Made>, wanted: &dyn Fn(&str) -> bool) -> Result<RebuildReport, Error> {
     let corpus_dir = &options.corpus_dir;
     let old =
@@ -286,7 +286,7 @@ fn finish(options: &Rebuild, made: Vec<Made>, wanted: &dyn Fn(&str) -> bool) -> 
     Ok(report)
 }
 
-/// Writes builds and manifest; entries of other builds stay as they are.
+/// Writes builds and manifest; entries of other builds are unchanged.
 fn write(corpus_dir: &Path, old: &Manifest, made: &[Made], stale: &BTreeSet<String>) -> Result<(), Error> {
     let mut builds: BTreeMap<&str, &Build> = old
         .builds
@@ -317,7 +317,7 @@ fn write(corpus_dir: &Path, old: &Manifest, made: &[Made], stale: &BTreeSet<Stri
 }
 
 impl Made {
-    /// The files with their names.
+    /// Returns the files with their names.
     pub(super) fn to_files(&self) -> Files {
         let names = self.build.libraries.iter().map(|library| library.name.clone());
         Files {
@@ -326,21 +326,21 @@ impl Made {
         }
     }
 
-    /// All files of the build, with their bytes.
+    /// Returns all files of the build, with their bytes.
     pub(super) fn files<'m>(&'m self, corpus_dir: &'m Path) -> impl Iterator<Item = (PathBuf, &'m Vec<u8>)> {
         let paths = self.build.libraries.iter().map(|library| self.build.library_path(corpus_dir, library));
         std::iter::once((self.build.path(corpus_dir), &self.bytes)).chain(paths.zip(&self.libraries))
     }
 }
 
-/// A build's files, by their paths under `builds`.
+/// Returns a build's files, by their paths under `builds`.
 fn file_ids(build: &Build) -> impl Iterator<Item = String> {
     let folder = build.id.rsplit_once('/').map_or("", |(folder, _)| folder);
     let libraries = build.libraries.iter().map(move |library| format!("{folder}/{}", library.name));
     std::iter::once(build.id.clone()).chain(libraries)
 }
 
-/// Whether files hold these bytes.
+/// Whether files have these contents.
 fn are_as(files: &[(PathBuf, &Vec<u8>)]) -> Result<bool, Error> {
     for (path, bytes) in files {
         let found = std::fs::read(path).map_err(|source| Error::Read { path: path.clone(), source })?;
@@ -351,7 +351,7 @@ fn are_as(files: &[(PathBuf, &Vec<u8>)]) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The ids of all files under `builds`.
+/// Returns the ids of all files under `builds`.
 fn ids_on_disk(builds: &Path) -> Result<BTreeSet<String>, Error> {
     let mut ids = BTreeSet::new();
     let mut folders = vec![builds.to_path_buf()];
@@ -377,7 +377,7 @@ fn ids_on_disk(builds: &Path) -> Result<BTreeSet<String>, Error> {
 mod tests {
     use super::*;
 
-    /// A build whose files hold their own names.
+    /// Returns a build whose files contain their own names.
     fn made(libraries: &[&str]) -> Made {
         let entry = |name: &&str| LibraryBuild {
             name: format!("leaf.O2.{name}.so"),
@@ -429,7 +429,7 @@ mod tests {
         let files = manifest.builds[0].files(corpus.path()).unwrap();
         assert_eq!(files.libraries[1], ("leaf.O2.b.so".to_owned(), b"b".to_vec()));
 
-        // One that is changed, missing, or not made any more.
+        // One that is changed, missing, or no longer made.
         let file = |name: &str| corpus.path().join(format!("builds/t/amd64/leaf.O2.{name}.so"));
         std::fs::write(file("a"), "changed").unwrap();
         assert_eq!(changes(true, &["a", "b"]), [(id.clone(), Change::Bytes)]);

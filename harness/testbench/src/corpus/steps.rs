@@ -6,9 +6,9 @@ use super::toolchain::AbiTools;
 use super::variant::{C, COMMON, CXX, LINK, RUST};
 use super::{Error, ProgramObject, Toolchain, Variant};
 
-/// One command, and what it reads from standard input.
+/// One command, and its standard input.
 pub(super) struct Step {
-    /// What it is to do, such as `link`.
+    /// Its purpose, such as `link`.
     pub(super) what: String,
     pub(super) arguments: Vec<String>,
     pub(super) input: Option<String>,
@@ -18,29 +18,29 @@ pub(super) struct Step {
 pub(super) struct Place {
     /// The folder of the sources, to be hidden from debug information.
     pub(super) here: String,
-    /// What the names of made files start with.
+    /// The prefix of the names of output files.
     pub(super) made: String,
-    /// The folder with the tools that the compiler is made to call.
+    /// The folder with the tools that the compiler should call.
     pub(super) tools: String,
 }
 
 impl Place {
-    /// The place that the manifest speaks of.
+    /// Returns the place used in the manifest.
     pub(super) fn of_manifest() -> Self {
         Self { here: "$PWD".to_owned(), made: String::new(), tools: "$TOOLS".to_owned() }
     }
 }
 
-/// One file to make of a build.
+/// One file of a build.
 pub(super) struct Part<'a> {
     /// The build's id.
     pub(super) id: &'a str,
     /// The file's name.
     pub(super) name: String,
     pub(super) sources: &'a [String],
-    /// What the runtime adds to every file of the kind.
+    /// What the runtime adds to every file of this kind.
     pub(super) start: Option<&'a str>,
-    /// What is compiled apart.
+    /// Objects that are compiled separately.
     pub(super) objects: &'a [ProgramObject],
     pub(super) variant: &'static Variant,
     /// Flags of the variant.
@@ -96,21 +96,20 @@ impl<'a> Steps<'a> {
         Self { toolchain, tools, part, place, steps: Vec::new() }
     }
 
-    /// Compiles one source of `object`, or of the part itself, to the file of
-    /// the part's name.
+    /// Compiles one source of `object`, or of the part itself, to the file named
+    /// after the part.
     pub(super) fn compile(
         mut self,
         source: &str,
         object: Option<&ProgramObject>,
     ) -> Result<Vec<Step>, Error> {
         let output = self.made("");
-        // The symbols of an object that is to be optimised later are not in its
-        // table.
+        // An object that is optimised later does not have its symbols in its table.
         self.object(source, object, output, &["-fno-lto"])?;
         Ok(self.steps)
     }
 
-    /// Makes the part of `sources`, which are its own and those of the runtime.
+    /// Makes the part from `sources`, which are its own and those of the runtime.
     pub(super) fn link(mut self, sources: &[String]) -> Result<Vec<Step>, Error> {
         let mut inputs = Vec::new();
         let mut unit = String::new();
@@ -164,7 +163,7 @@ impl<'a> Steps<'a> {
         Ok(self.steps)
     }
 
-    /// One object of the program.
+    /// Makes one object of the program.
     fn linked_object(&mut self, object: &ProgramObject) -> Result<String, Error> {
         let mut inputs = Vec::new();
         for source in &object.sources {
@@ -222,7 +221,7 @@ impl<'a> Steps<'a> {
         Ok(output)
     }
 
-    /// How each command of the compiler starts.
+    /// Returns how each command of the compiler starts.
     fn flags(&self, language: &[&str], sframe: bool) -> Vec<String> {
         let mut arguments = vec![self.tools.compiler.clone()];
         arguments.extend(words(language));
@@ -238,23 +237,23 @@ impl<'a> Steps<'a> {
         arguments
     }
 
-    /// The flag that makes the compiler call the assembler and linker of the
-    /// definition.
+    /// Returns the flag that makes the compiler call the assembler and linker of
+    /// the definition.
     fn chosen_tools(&self) -> Option<String> {
         self.tools.chosen().next().map(|_| format!("-B{}/", self.place.tools))
     }
 
-    /// What the toolchain understands of a program's own flags.
+    /// Returns the flags of a program that the toolchain understands.
     fn own_flags<'f>(&'f self, flags: &'f [String]) -> impl Iterator<Item = String> + 'f {
         flags.iter().filter(|flag| !self.toolchain.needless_flags.contains(flag)).cloned()
     }
 
-    /// The part's file, or one beside it.
+    /// Returns the part's file, or one next to it.
     fn made(&self, suffix: &str) -> String {
         format!("{}{}{suffix}", self.place.made, self.part.name)
     }
 
-    /// A file made of one source.
+    /// Returns the name of a file made from one source.
     fn made_of(&self, source: &str, extension: &str) -> String {
         self.made(&format!(".{}.{extension}", source.replace('/', "-")))
     }
@@ -268,7 +267,7 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
 
-/// The commands as a shell wants them.
+/// Returns the commands in shell syntax.
 pub(super) fn shell(steps: &[Step]) -> String {
     let line = |step: &Step| {
         let command = step.arguments.join(" ").replace("$ORIGIN", "\\$ORIGIN");

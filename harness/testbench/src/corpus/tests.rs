@@ -12,7 +12,7 @@ use super::steps::{Part, Place, Steps, shell};
 use super::{Error, Manifest, Program, Toolchain, VARIANTS, Variant};
 use crate::spec::Ability;
 
-/// A corpus with one program and its runtime.
+/// Returns a corpus with one program and its runtime.
 fn corpus() -> TempDir {
     let corpus = tempfile::tempdir().unwrap();
     let programs = corpus.path().join("programs");
@@ -151,7 +151,7 @@ fn a_build_with_another_checksum_is_an_error() {
     assert!(matches!(error, Error::Checksum { .. }), "{error}");
 }
 
-/// A manifest with one build and one library.
+/// Returns a manifest with one build and one library.
 fn with_library(corpus: &Path, library: &str) -> Manifest {
     let sha = sha256(b"bytes");
     write(
@@ -298,7 +298,7 @@ fn objects_that_cannot_be_built_are_errors() {
     }
 }
 
-/// A toolchain for two ABIs.
+/// Returns a toolchain for two ABIs.
 fn toolchain(corpus: &Path, settings: &str) -> Result<Toolchain, Error> {
     let start = "name: gnu-1\nsummary: x\nsframe_version: 3\nsframe_flags: ['-Wa,x']\n\
                  abis: {amd64: {compiler: gcc, rust: rustc}, s390x: {compiler: cross-gcc}}\n";
@@ -347,7 +347,7 @@ fn properties_that_can_not_be_are_errors() {
     assert!(error.contains("`flex`, which SFrame version 2 can't express"), "{error}");
 }
 
-/// Of a toolchain of the corpus, and of one that is derived from it.
+/// For a toolchain of the corpus, and for one that is derived from it.
 #[test]
 fn who_made_a_build_is_what_its_toolchain_says_of_itself() {
     let corpus = corpus();
@@ -403,7 +403,7 @@ fn exclusions_that_name_nothing_or_no_reason_are_errors() {
     assert!(error.contains("`gone`, which is no program"), "{error}");
 }
 
-/// The commands of a program, as the manifest has them.
+/// Returns the commands of a program, as in the manifest.
 fn commands(corpus: &Path, settings: &str, variant: &str) -> Result<Vec<String>, Error> {
     let toolchain = toolchain(corpus, settings)?;
     let program = Program::load_all(corpus)?.remove(0);

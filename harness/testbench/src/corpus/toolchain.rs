@@ -1,4 +1,4 @@
-//! Toolchains: how each is obtained and called.
+//! Toolchains: how each is obtained and invoked.
 
 use sframe_engine::{Abi, Version};
 use std::collections::BTreeMap;
@@ -10,46 +10,47 @@ use super::program::{files_of, stem};
 use super::{Derive, Error, Program, Properties, Variant};
 use crate::yaml::suggest::closest;
 
-/// A reason has so many characters at least.
+/// The minimum length of a reason, in characters.
 const SHORTEST_REASON: usize = 20;
 
-/// One release of compiler, assembler and linker: a file of
-/// `corpus/toolchains`, or one that [`crate::matrix`] is given.
+/// One release of compiler, assembler and linker: a file of `corpus/toolchains`, or
+/// one that is given to [`crate::matrix`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Toolchain {
     /// Its name, which is also the name of the file: `gnu-2.44`.
     pub name: String,
-    /// What it is, in one line.
+    /// A one-line description.
     pub summary: String,
-    /// The version of SFrame that it writes. Toolchains of the corpus must say
-    /// it; of others, without it, it is what their files say.
+    /// The version of SFrame that it writes. Required for toolchains of the corpus;
+    /// otherwise the default is the version in their files.
     pub sframe_version: Option<u8>,
-    /// What it says of itself, by which specs select its builds.
+    /// Its declared properties, by which specs select its builds.
     #[serde(default)]
     pub properties: Properties,
-    /// The toolchain of the corpus that it is compared with; without it, the
-    /// first one that compiles and writes the same version.
+    /// The toolchain of the corpus that it is compared with. By default, the first
+    /// one that compiles and writes the same version.
     pub reference: Option<String>,
-    /// Where its programs live. Without a root they are those of this machine.
+    /// Where its programs are. Without a root, those of this machine are used.
     pub root: Option<Root>,
-    /// Folders in which programs are looked up first. Relative ones are beside
+    /// Folders to search first for programs. Relative paths start at the folder of
     /// the definition.
     #[serde(default)]
     pub path: Vec<PathBuf>,
-    /// Words before each command, such as `[docker, run, ...]`. `{sources}` is
-    /// the folder to run it in, `{work}` the one above it, where output goes;
-    /// `{command}` the whole command for a shell, which else comes last.
+    /// Words before each command, such as `[docker, run, ...]`. `{sources}` is the
+    /// folder to run it in, `{work}` its parent folder, where output goes;
+    /// `{command}` is the whole command for a shell. Without it, the command comes
+    /// last.
     #[serde(default)]
     pub wrapper: Vec<String>,
-    /// Flags by which the assembler writes SFrame.
+    /// Flags that make the assembler write SFrame.
     #[serde(default)]
     pub sframe_flags: Vec<String>,
     /// Flags of every command, for all ABIs.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// Flags of programs that its compiler does not know, nor needs.
+    /// Flags of programs that its compiler neither knows nor needs.
     #[serde(default)]
     pub needless_flags: Vec<String>,
     /// Whether all C and assembly sources of a file are compiled as one
@@ -59,26 +60,25 @@ pub struct Toolchain {
     /// How to compile for each ABI.
     #[serde(default)]
     pub abis: BTreeMap<Abi, AbiTools>,
-    /// What it does not build.
+    /// Builds that it does not make.
     #[serde(default)]
     pub excluded: Vec<Excluded>,
     /// How to derive builds from those of another toolchain, instead of compiling.
     pub derive: Option<Derive>,
 }
 
-/// Builds that a toolchain does not make: those that every key that is there
-/// names.
+/// Builds that a toolchain does not make: those that match all given keys.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Excluded {
-    /// The program; any if there is none.
+    /// The program; any if `None`.
     pub program: Option<String>,
-    /// The variant; any if there is none.
+    /// The variant; any if `None`.
     pub variant: Option<String>,
-    /// The ABI; any if there is none.
+    /// The ABI; any if `None`.
     pub abi: Option<Abi>,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -88,7 +88,7 @@ impl Excluded {
         is(&self.program, program) && is(&self.variant, variant) && self.abi.is_none_or(|key| key == abi)
     }
 
-    /// What is wrong with it, but for the program's name.
+    /// Returns what is wrong with it, except for the program's name.
     fn mistake(&self) -> Option<String> {
         let unknown = |name: &String| Variant::named(name).is_none();
         if (&self.program, &self.variant, &self.abi) == (&None, &None, &None) {
@@ -102,17 +102,17 @@ impl Excluded {
     }
 }
 
-/// A folder tree with a whole toolchain in it, into which its commands change
-/// their root: one that is there, or one that is made from Debian packages.
+/// A folder tree with a complete toolchain, into which its commands change their
+/// root: an existing one, or one that is made from Debian packages.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Root {
-    /// The folder. A relative one is beside the definition.
+    /// The folder. A relative path starts at the folder of the definition.
     pub folder: Option<PathBuf>,
     /// The Debian release.
     pub suite: Option<String>,
-    /// The packages beyond a minimal system.
+    /// The packages in addition to a minimal system.
     #[serde(default)]
     pub packages: Vec<String>,
 }
@@ -126,30 +126,31 @@ pub struct AbiTools {
     pub compiler: String,
     /// The Rust compiler.
     pub rust: Option<String>,
-    /// The assembler. A path is what the compiler is made to call (`-B`); a
+    /// The assembler. If it is a path, the compiler is made to call it (`-B`); a
     /// name is only asked for its version.
     pub assembler: Option<String>,
-    /// The linker, likewise. It is asked for its version where no assembler is
-    /// named, since the compiler may have one of its own.
+    /// The linker, likewise. It is asked for its version if no assembler is named,
+    /// since the compiler may have an integrated one.
     pub linker: Option<String>,
-    /// Flags that choose the ABI.
+    /// Flags that select the ABI.
     #[serde(default)]
     pub flags: Vec<String>,
 }
 
 impl AbiTools {
-    /// The tools that the compiler is made to call, and under which name it does.
+    /// Returns the tools that the compiler is made to call, with the names that it
+    /// uses for them.
     pub(super) fn chosen(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let tools = [("as", self.assembler.as_deref()), ("ld", self.linker.as_deref())];
         tools.into_iter().filter_map(|(name, tool)| Some((name, tool.filter(|tool| tool.contains('/'))?)))
     }
 }
 
-/// What a word of a wrapper may have in braces.
+/// What may be in braces in a word of a wrapper.
 const PLACEHOLDERS: [&str; 3] = ["sources", "work", "command"];
 
-/// What is wrong with words in braces that look like one of these. Others may
-/// be for the shell or a tool, as `${HOME}` and `{{.ID}}` are.
+/// Returns what is wrong with text in braces that resembles one of these. Other
+/// text may be for the shell or a tool, such as `${HOME}` and `{{.ID}}`.
 fn mistaken_placeholder(word: &str) -> Option<String> {
     let opened = word.match_indices('{').filter(|(at, _)| !word[..*at].ends_with(['$', '{']));
     let names = opened.filter_map(|(at, _)| word[at + 1..].split_once('}')).map(|(name, _)| name);
@@ -164,8 +165,7 @@ impl Toolchain {
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, has unknown keys, or names things that do
-    /// not exist.
+    /// The file cannot be read, has unknown keys, or names things that do not exist.
     pub fn load(path: &Path) -> Result<Self, Error> {
         let mut toolchain: Self = crate::yaml::read(path)?;
         let invalid = |message: String| Error::Invalid { path: path.to_path_buf(), message };
@@ -205,8 +205,8 @@ impl Toolchain {
         Ok(toolchain)
     }
 
-    /// Makes paths that are relative to the folder of the definition absolute,
-    /// and makes sure that they are there.
+    /// Makes paths that are relative to the folder of the definition absolute, and
+    /// checks that they exist.
     fn locate(&mut self, folder: &Path) -> Result<(), String> {
         let absolute = |path: &Path, is_there: fn(&Path) -> bool| {
             let joined = std::path::absolute(folder.join(path)).unwrap_or_else(|_| folder.join(path));
@@ -234,7 +234,7 @@ impl Toolchain {
         if let Some(first) = self.wrapper.first_mut().filter(|first| relative(first)) {
             *first = absolute(Path::new(first), Path::is_file)?.display().to_string();
         }
-        // What a root or wrapper sees can't be seen from here.
+        // What is visible inside a root or wrapper may not be visible here.
         let is_hidden = self.root.is_some() || !self.wrapper.is_empty();
         for path in &mut self.path {
             match (is_hidden, path.is_relative()) {
@@ -263,8 +263,8 @@ impl Toolchain {
     ///
     /// # Errors
     ///
-    /// See [`Toolchain::load`]; and one that does not say which version of
-    /// SFrame it writes, by which flags, or who it is.
+    /// See [`Toolchain::load`]. It is also an error if the SFrame version, the
+    /// flags for it, or a property is missing.
     pub(super) fn load_of_corpus(path: &Path) -> Result<Self, Error> {
         let toolchain = Self::load(path)?;
         let compiles = toolchain.derive.is_none();
@@ -281,19 +281,18 @@ impl Toolchain {
         Err(Error::Invalid { path: path.to_path_buf(), message })
     }
 
-    /// Reads all toolchains of a corpus, in the order of their names.
+    /// Reads all toolchains of a corpus, sorted by name.
     ///
     /// # Errors
     ///
-    /// A folder that cannot be read; a definition that is wrong, or says too
-    /// little.
+    /// A folder cannot be read, or a definition is invalid or incomplete.
     pub fn load_all(corpus_dir: &Path) -> Result<Vec<Self>, Error> {
         let files = files_of(&corpus_dir.join("toolchains"))?;
         let yaml = files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "yaml"));
         yaml.map(|path| Self::load_of_corpus(path)).collect()
     }
 
-    /// Where its root is, if it has one.
+    /// Returns where its root is, if it has one.
     pub(super) fn root_dir(&self, toolchains_dir: &Path) -> Result<Option<PathBuf>, Error> {
         let Some(root) = &self.root else { return Ok(None) };
         let path = root.folder.clone().unwrap_or_else(|| toolchains_dir.join(&self.name));
@@ -304,7 +303,7 @@ impl Toolchain {
         }
     }
 
-    /// The ABIs and variants in which this toolchain compiles `program`.
+    /// Returns the ABIs and variants in which this toolchain compiles `program`.
     pub(super) fn builds_of<'a>(
         &'a self,
         program: &'a Program,
@@ -312,7 +311,7 @@ impl Toolchain {
         self.candidates(program).filter(|(abi, variant)| self.exclusion(program, variant, *abi).is_none())
     }
 
-    /// The same with those that it excludes.
+    /// The same, including those that it excludes.
     pub(super) fn candidates<'a>(
         &'a self,
         program: &'a Program,
@@ -322,14 +321,14 @@ impl Toolchain {
             .filter(|(abi, variant)| variant.abis.contains(abi))
     }
 
-    /// Why it does not make a build.
+    /// Returns why it does not make a build.
     pub(super) fn exclusion(&self, program: &Program, variant: &Variant, abi: Abi) -> Option<&str> {
         let excluded = self.excluded.iter().find(|entry| entry.names(&program.name, variant.name, abi));
         excluded.map(|excluded| excluded.reason.as_str())
     }
 
-    /// Makes sure that whatever is excluded is among `programs`. `path` is that
-    /// of the definition.
+    /// Checks that everything excluded is among `programs`. `path` is the path of
+    /// the definition.
     pub(super) fn check_excluded(&self, path: &Path, programs: &[Program]) -> Result<(), Error> {
         let is_none = |name: &&String| !programs.iter().any(|program| program.name == **name);
         match self.excluded.iter().filter_map(|excluded| excluded.program.as_ref()).find(is_none) {
@@ -341,7 +340,7 @@ impl Toolchain {
         }
     }
 
-    /// Where a corpus keeps the toolchain of a name.
+    /// Returns where a corpus keeps the toolchain of that name.
     #[must_use]
     pub fn path_in(corpus_dir: &Path, name: &str) -> PathBuf {
         corpus_dir.join("toolchains").join(format!("{name}.yaml"))

@@ -1,9 +1,9 @@
 //! How programs are compiled: the flags that all builds share, and those that
-//! tell the variants apart.
+//! distinguish the variants.
 
 use sframe_engine::Abi;
 
-/// The language of C and assembly sources, in front of everything else.
+/// The language of C and assembly sources, before all other flags.
 pub(super) const C: &[&str] = &["-std=gnu11"];
 
 /// The language of C++ sources.
@@ -11,7 +11,7 @@ pub(super) const CXX: &[&str] = &["-std=gnu++17", "-fno-exceptions", "-fno-rtti"
 
 /// Flags of every build.
 ///
-/// Line numbers are kept so that a stop can be named `file.c:42`; they and the
+/// Line numbers are kept so that a stop can be named `file.c:42`. They and the
 /// symbols are all the debug information that the bench needs.
 pub(super) const COMMON: &[&str] = &[
     "-Wall",
@@ -35,13 +35,13 @@ pub(super) const RUST: &[&str] = &[
     "-Cdebuginfo=1",
 ];
 
-/// Linker flags of every build: no library, nothing that differs from run to
-/// run, and no padding to large pages.
+/// Linker flags of every build: no library, nothing that varies between runs, and
+/// no padding to large pages.
 pub(super) const LINK: &[&str] =
     &["-nostdlib", "-Wl,--build-id=none", "-Wl,-z,max-page-size=4096", "-Wl,-z,noseparate-code"];
 
-/// Flags of an executable with libraries. They lie beside it. No interpreter
-/// ever runs, but programs without one do not get their libraries.
+/// Flags of an executable with libraries, which are in the same folder. The
+/// interpreter never runs, but programs without one do not get their libraries.
 macro_rules! dynamic {
     ($($flag:literal),*) => {
         &[$($flag,)* "-DDYNAMIC", "-Wl,-dynamic-linker,/lib/ld.so", "-Wl,-rpath,$ORIGIN"]
@@ -61,15 +61,15 @@ macro_rules! library {
 pub struct Variant {
     /// The last part of the build's id, such as `O2-fp`.
     pub name: &'static str,
-    /// What the variant is for.
+    /// The purpose of the variant.
     pub summary: &'static str,
     /// Compiler and linker flags.
     pub flags: &'static [&'static str],
-    /// Flags of the Rust compiler; none where programs can't have Rust sources.
+    /// Flags of the Rust compiler; `None` if programs can't have Rust sources.
     pub rust_flags: Option<&'static [&'static str]>,
     /// The ABIs that have the variant.
     pub abis: &'static [Abi],
-    /// The flags of shared libraries; none where programs can't have any.
+    /// The flags of shared libraries; `None` if programs can't have any.
     pub library_flags: Option<&'static [&'static str]>,
     /// Whether programs that do not list their variants are built this way.
     pub by_default: bool,
@@ -320,7 +320,7 @@ pub const VARIANTS: &[Variant] = &[
 ];
 
 impl Variant {
-    /// The variant of that name.
+    /// Returns the variant of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Variant> {
         VARIANTS.iter().find(|variant| variant.name == name)

@@ -17,10 +17,10 @@ use super::steps::{Part, Place, Step, Steps, shell};
 use super::toolchain::AbiTools;
 use super::{Error, Program, ProgramObject, Toolchain, Variant};
 
-/// The folder below a root in which scratch folders are made.
+/// The folder below a root in which scratch folders are created.
 const SCRATCH: &str = "build";
 
-/// No file that a compiler makes is larger.
+/// The maximum size of a file that a compiler makes.
 const MAX_OUTPUT: u64 = 1 << 30;
 
 /// One toolchain, ready to compile.
@@ -28,17 +28,17 @@ pub(super) struct Workshop {
     toolchain: Toolchain,
     /// The root to change into, if the toolchain has one.
     root: Option<PathBuf>,
-    /// Holds the sources in `programs` and what comes out in `out`.
+    /// Contains the sources in `programs` and the output in `out`.
     scratch: TempDir,
     /// The scratch folder as seen from inside the root.
     inside: PathBuf,
     /// The functions of the runtime, and the source of each.
     runtime: BTreeMap<String, String>,
-    /// How long each command may take.
+    /// The time limit of each command.
     limit: Option<Duration>,
 }
 
-/// One build to make: a program, and everything that decides how it is compiled.
+/// One build to make: a program, and everything that determines how it is compiled.
 pub(super) struct Order<'a> {
     pub(super) id: &'a str,
     pub(super) abi: Abi,
@@ -47,7 +47,7 @@ pub(super) struct Order<'a> {
     pub(super) variant: &'static Variant,
 }
 
-/// What the compiler of one ABI calls itself.
+/// The version lines of the tools of one ABI.
 #[derive(Debug, Clone)]
 pub(super) struct Versions {
     pub(super) compiler: String,
@@ -55,22 +55,22 @@ pub(super) struct Versions {
     pub(super) rust: Option<String>,
 }
 
-/// What a compiler made.
+/// The output of a compiler.
 pub(super) struct Product {
     /// The ELF file.
     pub(super) bytes: Vec<u8>,
-    /// The command, as the manifest has it.
+    /// The command, as in the manifest.
     pub(super) command: String,
-    /// The sources of the program and of what it uses of the runtime.
+    /// The sources of the program and of the parts of the runtime that it uses.
     pub(super) sources: Vec<String>,
-    /// What the compiler, the assembler and the linker complained about.
+    /// Complaints of the compiler, the assembler and the linker.
     pub(super) warnings: Vec<String>,
-    /// The libraries that it is linked with, by the names of their files.
+    /// The libraries that it is linked with, by file name.
     pub(super) libraries: Vec<(String, Product)>,
 }
 
 impl Workshop {
-    /// Copies the sources of `corpus_dir` to where `toolchain` can see them.
+    /// Copies the sources of `corpus_dir` to a place that `toolchain` can see.
     pub(super) fn open(
         toolchain: Toolchain,
         corpus_dir: &Path,
@@ -80,8 +80,8 @@ impl Workshop {
         Self::open_in(toolchain, corpus_dir, root, &std::env::temp_dir(), "corpus-", None)
     }
 
-    /// The same with scratch folders of a name that starts with `prefix`, in
-    /// `parent` or else in the root, and a limit for each command.
+    /// The same, with scratch folders whose names start with `prefix`, in `parent`
+    /// or otherwise in the root, and a time limit for each command.
     pub(super) fn open_in(
         toolchain: Toolchain,
         corpus_dir: &Path,
@@ -114,7 +114,7 @@ impl Workshop {
         Ok(Self { toolchain, root, scratch, inside, runtime, limit })
     }
 
-    /// Where scratch folders are made.
+    /// Returns where scratch folders are created.
     pub(super) fn scratch_parent(root: Option<&Path>, parent: &Path) -> PathBuf {
         root.map_or_else(|| parent.to_path_buf(), |root| root.join(SCRATCH))
     }
@@ -123,7 +123,7 @@ impl Workshop {
         &self.toolchain
     }
 
-    /// Asks the tools of one ABI which ones they are.
+    /// Asks the tools of one ABI for their versions.
     pub(super) fn versions(&self, tools: &AbiTools) -> Result<Versions, Error> {
         let binutils = match tools.assembler.as_ref().or(tools.linker.as_ref()) {
             Some(tool) => tool.clone(),
@@ -190,11 +190,12 @@ impl Workshop {
         })
     }
 
-    /// The sources that one file needs: its own, the entry point of programs,
-    /// and of the runtime the functions that these use, or those use in turn.
+    /// Returns the sources that one file needs: its own, the entry point of
+    /// programs, and the functions of the runtime that these use, directly or
+    /// indirectly.
     ///
-    /// Only the compiler knows: it calls `memcpy` where no source does. A
-    /// function that nothing calls would be one that no run ever exercises.
+    /// Only the compiler knows which: it calls `memcpy` where no source does. A
+    /// function that nothing calls would never be exercised by any run.
     fn sources(&self, order: &Order<'_>, part: &Part<'_>) -> Result<Vec<String>, Error> {
         let mut sources = part.sources.to_vec();
         sources.extend(part.start.map(str::to_owned));
@@ -223,7 +224,7 @@ impl Workshop {
         Ok(sources)
     }
 
-    /// The symbols that one source uses and does not define.
+    /// Returns the symbols that one source uses and does not define.
     fn undefined(
         &self,
         order: &Order<'_>,
@@ -239,8 +240,8 @@ impl Workshop {
         Ok(undefined.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect())
     }
 
-    /// Makes one file, and returns it with the commands as the manifest has
-    /// them, and with what the tools said.
+    /// Makes one file, and returns it with the commands as in the manifest, and the
+    /// tools' output.
     fn make(
         &self,
         order: &Order<'_>,
@@ -249,13 +250,13 @@ impl Workshop {
     ) -> Result<(Vec<u8>, String, String), Error> {
         let manifest = Place::of_manifest();
         let commands = steps(Steps::new(&self.toolchain, order.tools, part, &manifest))?;
-        // Programs of several toolchains' ABIs have files of the same name.
+        // Programs of several toolchains or ABIs have files of the same name.
         let folder = order.id.rsplit_once('/').map_or("", |(folder, _)| folder).replace('/', "-");
         let here = self.inside.join("programs").display().to_string();
         let tools = self.inside.join(tools_folder(order.abi)).display().to_string();
         let place = Place { here, made: format!("../out/{folder}-"), tools };
         let path = self.scratch.path().join("out").join(format!("{folder}-{}", part.name));
-        // Whatever is there is of an earlier command.
+        // An existing file is from an earlier command.
         if let Err(error) = std::fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound
         {
@@ -328,7 +329,7 @@ impl Workshop {
         command
     }
 
-    /// The toolchain's folders before others.
+    /// Returns the search path with the toolchain's folders first.
     fn search_path(&self, others: &OsStr) -> OsString {
         let mut path = OsString::new();
         for folder in &self.toolchain.path {
@@ -339,7 +340,7 @@ impl Workshop {
         path
     }
 
-    /// A command with the words of the wrapper around it.
+    /// Returns a command with the words of the wrapper around it.
     fn wrapped(&self, words: &[String]) -> Vec<String> {
         let wrapper = &self.toolchain.wrapper;
         let work = self.inside.display().to_string();
@@ -356,7 +357,7 @@ impl Workshop {
         all
     }
 
-    /// The first line that a command prints.
+    /// Returns the first line that a command prints.
     pub(super) fn first_line(&self, words: &[&str]) -> Result<String, Error> {
         let arguments: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         let step = Step { what: String::new(), arguments, input: None };
@@ -375,12 +376,12 @@ impl Workshop {
     }
 }
 
-/// The folder of an ABI's tools that the compiler is made to call.
+/// Returns the folder of an ABI's tools that the compiler is made to call.
 fn tools_folder(abi: Abi) -> String {
     format!("tools-{abi}")
 }
 
-/// What tools complained about, without the names of temporary files.
+/// Returns the tools' complaints, without the names of temporary files.
 fn warnings(stderr: &str) -> Vec<String> {
     stderr
         .lines()

@@ -1,4 +1,4 @@
-//! Which rows a run has exercised: agreement says nothing of the others.
+//! Which rows a run has exercised: agreement proves nothing about the others.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,7 +19,7 @@ pub(crate) struct Executed {
     calls: FxHashSet<u64>,
 }
 
-/// What a run exercised of the section.
+/// Which parts of the section a run exercised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Rows that cover at least one byte of their function.
@@ -30,36 +30,37 @@ pub struct Coverage {
     pub rows_exercised_as_caller: u64,
     /// Executed instructions whose PC has an FDE.
     pub instructions_covered: u64,
-    /// Executed instructions without an FDE, by function or address, or by
-    /// library where that has no section.
+    /// Executed instructions without an FDE, by function or address, or by library
+    /// if it has no section.
     pub uncovered: BTreeMap<String, u64>,
-    /// How many different instructions these are.
+    /// The number of different such instructions.
     pub uncovered_places: BTreeMap<String, u64>,
-    /// Rows that no topmost frame has used: what agreement says nothing of.
+    /// Rows that no topmost frame has used: agreement proves nothing about them.
     pub unexercised: Vec<UnexercisedRow>,
 }
 
 /// A row that the topmost frame has never used.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct UnexercisedRow {
-    /// The library; none for the executable.
+    /// The library; `None` for the executable.
     pub image: Option<String>,
-    /// The function, or its address where no symbol names it.
+    /// The function, or its address if no symbol names it.
     pub function: String,
     /// The row.
     #[serde(flatten)]
     pub row: FindingRow,
-    /// Its first instructions, in its first block where it repeats.
+    /// Its first instructions, in its first block if it repeats.
     pub instructions: Vec<String>,
-    /// Why it is not, if the spec says so.
+    /// Why it was not used, if the spec says so.
     pub reason: Option<String>,
 }
 
-/// So many instructions of a row are shown.
+/// The maximum number of a row's instructions to show.
 const INSTRUCTIONS: usize = 8;
 
 impl Executed {
-    /// Whether the stacks are compared there for the first time.
+    /// Counts an instruction. Returns whether the stacks are compared there for the
+    /// first time.
     #[inline]
     pub(crate) fn instruction(&mut self, pc: u64, compared: bool) -> bool {
         let (count, was_compared) = self.instructions.entry(pc).or_default();
@@ -69,24 +70,23 @@ impl Executed {
         is_first
     }
 
-    /// All instructions that ran, and how often each did.
+    /// Returns all instructions that ran, with their counts.
     pub(crate) fn hits(&self) -> impl Iterator<Item = (u64, u64)> {
         self.instructions.iter().map(|(pc, (count, _))| (*pc, *count))
     }
 
-    /// Takes note of a comparison in another run than that whose instructions
-    /// are counted.
+    /// Records a comparison in another run than the one whose instructions are counted.
     pub(crate) fn compared(&mut self, pc: u64) {
         self.instructions.entry(pc).or_default().1 = true;
     }
 
-    /// The instructions in a range that ran, and how often each did.
+    /// Returns the instructions in a range that ran, with their counts.
     pub(crate) fn within(&self, range: &Range<u64>) -> BTreeMap<u64, u64> {
         let within = self.instructions.iter().filter(|(pc, _)| range.contains(pc));
         within.map(|(pc, (count, _))| (*pc, *count)).collect()
     }
 
-    /// All instructions that ran, and how often each did.
+    /// Returns all instructions that ran, with their counts.
     pub(crate) fn counts(&self) -> BTreeMap<u64, u64> {
         self.within(&(0..u64::MAX))
     }
@@ -95,7 +95,7 @@ impl Executed {
         self.calls.insert(return_address);
     }
 
-    /// Rows by the section's address, function and position.
+    /// Returns a row by the section's address, the function and its index.
     fn row(target: &Target<'_>, address: LookupAddress) -> Option<(u64, u32, u32)> {
         let section = target.sections.at(address)?;
         let found = section.lookup(address).ok().flatten()?;
@@ -110,7 +110,7 @@ impl Executed {
             if compared {
                 rows.extend(Self::row(target, pc.into()));
             }
-            // What stands for a dynamic linker is none of the program's code.
+            // The stand-in for a dynamic linker is not part of the program's code.
             if count == 0 || target.images.is_linker(pc.0) {
                 continue;
             }
@@ -129,7 +129,8 @@ impl Executed {
     }
 }
 
-/// The name of a library that has no section as a whole, or else of a function.
+/// Returns the name of a library as a whole if it has no section, otherwise of a
+/// function.
 fn uncovered_name(target: &Target<'_>, pc: u64) -> String {
     let without_section = target.module_at(Loaded(pc)).filter(|module| module.section.is_none());
     let library = without_section.and_then(|module| module.name.clone());
@@ -137,7 +138,7 @@ fn uncovered_name(target: &Target<'_>, pc: u64) -> String {
 }
 
 impl Coverage {
-    /// Counts the rows that cover something, and those of them that were used.
+    /// Counts the rows that cover something, and how many of them were used.
     fn count_rows(&mut self, target: &Target<'_>, used: &FxHashSet<(u64, u32, u32)>) {
         for section in target.sections.iter() {
             self.count_rows_of(target, section, used);

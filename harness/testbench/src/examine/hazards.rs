@@ -1,4 +1,4 @@
-//! The hazards of what a program has executed.
+//! The hazards of the code that a program has executed.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ fn has_caller(module: &Module<'_>, address: Linked) -> bool {
     module.cfi().and_then(row).unwrap_or(false)
 }
 
-/// The hazards of what has executed: instructions by their loaded addresses,
-/// and how often each was.
+/// Returns the hazards of executed code. `instructions` has their loaded addresses
+/// and counts.
 pub(crate) fn executed(target: &Target<'_>, instructions: &BTreeMap<u64, u64>) -> Vec<Hazard> {
     let mut found = Tally::new();
     for module in &target.modules {
@@ -30,7 +30,7 @@ pub(crate) fn executed(target: &Target<'_>, instructions: &BTreeMap<u64, u64>) -
             let look = module.section.as_ref().map(|section| (section, section.lookup(pc)));
             let (abi, row, start) = match look {
                 Some((section, Ok(Some(found)))) => (section.header().abi, found.row, found.fde.start),
-                // Where the section can't be read there are findings.
+                // If the section can't be read, there are findings.
                 Some((_, Err(_))) => continue,
                 _ => {
                     if has_caller(module, module.linked(pc)) {

@@ -1,9 +1,8 @@
 //! The code of all builds with rows, CFI and what was seen at each instruction.
 //!
-//! A [`Listing`] is of one case, and can be written down: into the journal of
-//! a run, or by a worker. [`Listings`] are those of all cases. Many builds have
-//! the same functions: each text, each function and each course of a function
-//! is kept once.
+//! A [`Listing`] is about one case, and can be serialized: into the journal of a
+//! run, or by a worker. [`Listings`] combine those of all cases. Many builds have
+//! the same functions: each text, function and course of a function is kept once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -25,32 +24,32 @@ use crate::target::{Linked, Loaded, Module, Target};
 use sframe_inspect::cfi::CfiRow;
 use sframe_inspect::instructions::Instruction;
 
-/// So many different instructions are listed. Behind that, functions are left
-/// out that are not the same as a listed one, unless something in them is wrong.
+/// The maximum number of different instructions listed. Beyond it, functions are
+/// left out unless they equal a listed one or something in them is wrong.
 pub(crate) const MOST_INSTRUCTIONS: usize = 1_500_000;
 
-/// Listed whatever else there is, for what is wrong in them: so many instructions more.
+/// The additional instructions that are listed because something in them is wrong.
 const MOST_WRONG: usize = 100_000;
 
 /// A listing that unpacks to more bytes is refused.
 const MOST_BYTES: usize = 256 << 20;
 
-/// How hard a listing is deflated: higher levels take longer than they save.
+/// The compression level of listings: higher levels take more time than they save.
 const LEVEL: u8 = 3;
 
 /// The code of a case's images with rows, CFI and what was seen at each
-/// instruction, packed.
+/// instruction, compressed.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Listing(String);
 
-/// Why a listing can't be unpacked: somebody else has written it, or changed it.
+/// Why a listing can't be unpacked: it was written or changed by something else.
 #[derive(Debug, thiserror::Error)]
 #[error("the listing of {case} can't be read: {fault}")]
 pub struct ListingError {
     /// The case.
     case: String,
-    /// What is wrong with it.
+    /// The fault.
     fault: ListingFault,
 }
 
@@ -67,19 +66,19 @@ enum ListingFault {
     Dangling,
 }
 
-/// The listings of all cases. They take each other's numbers: the page is the
-/// same for the same listings in the same order.
+/// The listings of all cases. Numbers are shared: the same listings in the same
+/// order give the same page.
 #[derive(Debug, Default)]
 pub struct Listings {
     pool: Pool,
 }
 
-/// What a [`Listing`] packs. Its texts are known by their positions.
+/// The content of a [`Listing`]. Texts are referred to by their indices.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Content {
     texts: Vec<String>,
     functions: Vec<Function>,
-    /// Names of functions that are left out, for there are too many.
+    /// Names of functions that are left out because there are too many.
     left_out: Vec<u32>,
     lines: Vec<FindingLine>,
 }
@@ -88,13 +87,13 @@ struct Content {
 struct Function {
     /// The library, or an empty text.
     image: u32,
-    /// Without the load bias.
+    /// The start without the load bias.
     start: u64,
     body: Body,
     course: Course,
 }
 
-/// Where a finding is in the sources.
+/// The source line of a finding.
 #[derive(Debug, Deserialize, Serialize)]
 struct FindingLine {
     image: Option<String>,
@@ -102,17 +101,17 @@ struct FindingLine {
     at: SourceLine,
 }
 
-/// A line of a source.
+/// A line of source code.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct SourceLine {
-    /// The file's name without its folder.
+    /// The file name without its folder.
     pub(crate) file: String,
     /// The line, from 1.
     pub(crate) line: u64,
 }
 
-/// What is kept of all builds. Numbers are positions in the lists; in flat
-/// lists, what belongs together comes one behind the other.
+/// What is kept for all builds. Numbers are indices into the lists; flat lists have
+/// the items of a group one after another.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Pool {
     /// Names, instructions, rules, frames and reasons.
@@ -134,11 +133,11 @@ pub(crate) struct Pool {
 struct CaseListing {
     /// Library or 0, start in hexadecimal digits, body, course.
     functions: Vec<(u32, String, u32, u32)>,
-    /// Names of functions that are left out, for there are too many.
+    /// Names of functions that are left out because there are too many.
     left_out: Vec<u32>,
 }
 
-/// A function, wherever it lies.
+/// A function, independent of its address.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 struct Body {
     name: u32,
@@ -146,8 +145,8 @@ struct Body {
     row_count: u32,
     /// Length and text of each instruction.
     code: Vec<u32>,
-    /// Instruction, start and rules of each row; from there on it holds.
-    /// Where there is none, the rules are 0.
+    /// Instruction, start and rules of each row, valid from there on. Without a
+    /// row, the rules are 0.
     rows: Vec<u32>,
     /// Instruction and rules of each row of CFI, likewise.
     cfi: Vec<u32>,
@@ -156,15 +155,15 @@ struct Body {
 /// What was seen in a function.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 struct Course {
-    /// So many instructions were executed so often.
+    /// Pairs: a number of instructions, and how often they were executed.
     hits: Vec<u64>,
-    /// Instruction and true frame, which is 0 where none was seen; from there on it holds.
+    /// Instruction and true frame, 0 if none was seen; valid from there on.
     frames: Vec<u32>,
-    /// Instruction, and what of its row is wrong: 1 CFA, 2 RA, 4 FP, 8 something else.
+    /// Instruction, and what is wrong in its row: 1 CFA, 2 RA, 4 FP, 8 something else.
     wrong: Vec<u32>,
 }
 
-/// Different values by the order in which they were first seen.
+/// Different values in the order in which they were first seen.
 #[derive(Debug)]
 struct Interned<T> {
     numbers: FxHashMap<T, u32>,
@@ -184,7 +183,7 @@ impl<T: Eq + Hash> Interned<T> {
 }
 
 impl<T> Interned<T> {
-    /// In the order of their numbers.
+    /// Returns the values in the order of their numbers.
     fn into_values(self) -> Vec<T> {
         let mut values: Vec<_> = self.numbers.into_iter().collect();
         values.sort_unstable_by_key(|(_, number)| *number);
@@ -203,7 +202,7 @@ impl<T: Serialize> Serialize for Interned<T> {
 /// A function with its texts.
 struct Draft<'t> {
     image: Option<&'t str>,
-    /// Without the load bias.
+    /// The start without the load bias.
     start: u64,
     name: String,
     row_count: u32,
@@ -216,7 +215,7 @@ struct Draft<'t> {
 }
 
 impl Listing {
-    /// The listing of a program, with what was seen in it.
+    /// Returns the listing of a program, with what was seen in it.
     ///
     /// # Errors
     /// It can't be written as JSON.
@@ -228,7 +227,7 @@ impl Listing {
             drafts.extend(Reader::new(target, module, &examination.observed, &wrong).read());
             lines.extend(source_lines(module, &examination.findings));
         }
-        // What matters most first, for there may not be room for all.
+        // Most important first, because there may not be room for all.
         drafts.sort_by_key(|draft| {
             (draft.wrong.is_empty(), draft.hits.iter().all(|hits| *hits == 0), draft.image, draft.start)
         });
@@ -247,14 +246,14 @@ impl Listings {
     /// Adds the listing of a case.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a valid listing.
     pub fn add(&mut self, case: &str, listing: &Listing) -> Result<(), ListingError> {
         let error = |fault| ListingError { case: case.to_owned(), fault };
         let content = listing.unpack().map_err(error)?;
         self.pool.take(case, content).ok_or_else(|| error(ListingFault::Dangling))
     }
 
-    /// The listings of cases, in their order, as far as there are any.
+    /// Returns the listings of cases, in their order, for cases that have one.
     ///
     /// # Errors
     /// One can't be read.
@@ -276,7 +275,7 @@ impl Listings {
     }
 }
 
-/// What of a finding's row is wrong.
+/// Returns which part of a finding's row is wrong.
 const fn wrong_part(verdict: Verdict) -> u32 {
     match verdict {
         Verdict::WrongCfa | Verdict::BadMemory | Verdict::NoProgress => 1,
@@ -286,19 +285,19 @@ const fn wrong_part(verdict: Verdict) -> u32 {
     }
 }
 
-/// The places of findings by library and address, and what is wrong there.
+/// Returns the places of findings by library and address, and what is wrong there.
 fn wrong_places(findings: &[Finding]) -> FxHashMap<(Option<&str>, u64), u32> {
     let mut places: FxHashMap<_, u32> = FxHashMap::default();
     for finding in findings {
         let Some(pc) = finding.pc else { continue };
-        // Of a caller's frame, the call is meant.
+        // For a caller's frame, the call is meant.
         let address = if finding.frame > Some(0) { pc.0.wrapping_sub(1) } else { pc.0 };
         *places.entry((finding.image.as_deref(), address)).or_default() |= wrong_part(finding.verdict);
     }
     places
 }
 
-/// The lines of the sources that findings in a module are about.
+/// Returns the source lines of the findings in a module.
 fn source_lines(module: &Module<'_>, findings: &[Finding]) -> Vec<FindingLine> {
     let mut here = findings.iter().filter(|finding| finding.image == module.name).peekable();
     if here.peek().is_none() {
@@ -310,7 +309,7 @@ fn source_lines(module: &Module<'_>, findings: &[Finding]) -> Vec<FindingLine> {
         let pc = finding.pc?.0;
         let address = if finding.frame > Some(0) { pc.wrapping_sub(1) } else { pc };
         let (file, line, from) = lines.at(address)?;
-        // Behind the end of what has lines, the last one says nothing.
+        // After the end of code with lines, the last line is meaningless.
         let is_of_function = start(address).is_some() && start(address) == start(from);
         let at = SourceLine { file: file.to_owned(), line };
         is_of_function.then(|| FindingLine { image: module.name.clone(), pc, at })
@@ -318,7 +317,7 @@ fn source_lines(module: &Module<'_>, findings: &[Finding]) -> Vec<FindingLine> {
     .collect()
 }
 
-/// Whether there is room for a function beside those that are listed.
+/// Whether there is room for another function in the list.
 const fn has_room(listed: usize, len: usize, is_right: bool) -> bool {
     let most = if is_right { MOST_INSTRUCTIONS } else { MOST_INSTRUCTIONS + MOST_WRONG };
     listed.saturating_add(len) <= most
@@ -370,14 +369,14 @@ impl Function {
         Self { image, start: draft.start, body, course }
     }
 
-    /// Gives its texts other numbers. None if it names one that is not there,
-    /// or its lists are cut.
+    /// Renumbers its texts. Returns `None` if it refers to a missing text, or its
+    /// lists are truncated.
     fn renumber(&mut self, mut number: impl FnMut(u32) -> Option<u32>) -> Option<()> {
         let Self { image, body, course, .. } = self;
         for text in [image, &mut body.name] {
             *text = number(*text)?;
         }
-        // What belongs together in each list; its text comes last.
+        // The group size in each list; the text is the last of a group.
         let lists = [(&mut body.code, 2), (&mut body.rows, 3), (&mut body.cfi, 2), (&mut course.frames, 2)];
         for (list, len) in lists {
             let mut entries = list.chunks_exact_mut(len);
@@ -394,10 +393,11 @@ impl Function {
 }
 
 impl Pool {
-    /// Takes the listing of a case. None if it names texts that it doesn't have.
+    /// Takes the listing of a case. Returns `None` if it refers to texts that it
+    /// doesn't have.
     fn take(&mut self, case: &str, content: Content) -> Option<()> {
         let Content { texts, functions, left_out, lines } = content;
-        // Where there is nothing, the number is 0.
+        // Number 0 stands for nothing.
         self.texts.number(String::new());
         let mut numbers = vec![None; texts.len()];
         let mut listing = CaseListing::default();
@@ -435,12 +435,12 @@ impl Pool {
         Some(())
     }
 
-    /// Where a finding of a case is in the sources.
+    /// Returns the source line of a finding of a case.
     pub(crate) fn line(&self, case: &str, finding: &Finding) -> Option<&SourceLine> {
         self.lines.get(&(case.to_owned(), finding.image.clone(), finding.pc?.0))
     }
 
-    /// How many functions are left out.
+    /// Returns how many functions are left out.
     pub(crate) fn left_out(&self) -> usize {
         self.cases.values().map(|case| case.left_out.len()).sum()
     }
@@ -455,7 +455,7 @@ struct Reader<'r, 'a> {
     code: Vec<Range<u64>>,
 }
 
-/// What was written last, so that it is written again only where it changes.
+/// What was written last: only changes are written.
 #[derive(Default)]
 struct Last {
     row: Option<Option<(u32, Option<u32>)>>,
@@ -523,7 +523,7 @@ impl<'r, 'a> Reader<'r, 'a> {
         drafts
     }
 
-    /// The rows of each FDE that cover something.
+    /// Returns the number of rows of each FDE that cover something.
     fn row_counts(&self) -> FxHashMap<u32, u32> {
         let Some(section) = &self.module.section else { return FxHashMap::default() };
         let count = |fde: &sframe_engine::Fde| {
@@ -591,8 +591,8 @@ impl<'r, 'a> Reader<'r, 'a> {
         self.module.cfi()?.row_at(plain).ok()?
     }
 
-    /// An instruction with names for addresses of code: functions that are the
-    /// same then read the same wherever they lie.
+    /// Returns an instruction with names for code addresses, so that equal
+    /// functions read the same at any address.
     fn named(&self, instruction: &Instruction) -> String {
         let text = instruction.text.as_str();
         let Some(at) = text.find("0x") else { return text.to_owned() };

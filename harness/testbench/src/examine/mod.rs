@@ -1,4 +1,4 @@
-//! One program: every instruction's backtrace against the call stack.
+//! Compares every instruction's backtrace with the call stack, for one program.
 
 pub mod coverage;
 pub mod hazards;
@@ -30,19 +30,19 @@ use crate::truth::stores::{LastStores, Written};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use sframe_inspect::hazard::Hazard;
 
-/// A place at which a spec wants to look closely.
+/// A place that a spec wants examined closely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Breakpoint {
-    /// Address, with the load bias.
+    /// The address, with load bias.
     pub pc: u64,
-    /// Which arrival, from 1.
+    /// The number of the arrival, from 1.
     pub hit: u32,
 }
 
 /// What was seen at a breakpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The names of the call stack's frames, from the topmost one on.
+    /// The names of the call stack's frames, starting at the topmost.
     pub frames: Vec<String>,
     /// How the backtrace ended there.
     pub end: WalkEnd,
@@ -50,7 +50,7 @@ pub struct Arrival {
     pub ended_at: u64,
 }
 
-/// How often walks ended in which way.
+/// The number of walks by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct WalkEnds {
     /// At an entry function that is marked as outermost.
@@ -59,20 +59,20 @@ pub struct WalkEnds {
     pub unmarked: u64,
     /// At the first function of a context that the program has made, which is not marked.
     pub context: u64,
-    /// Nowhere: the topmost frame's callers were not known yet, and not compared.
+    /// Nowhere: the topmost frame's callers were not yet known, and not compared.
     pub unsettled: u64,
     /// At code without an FDE.
     pub no_fde: u64,
     /// At an interrupted frame whose rules need a register.
     pub in_register: u64,
-    /// At a frame that goes on on a stack further down in memory.
+    /// At a frame that continues on a stack at lower addresses.
     pub no_progress: u64,
     /// At a disagreement.
     pub disagreed: u64,
 }
 
 impl WalkEnds {
-    /// Adds those of another run.
+    /// Adds the counts of another run.
     pub const fn add(&mut self, other: &Self) {
         self.outermost += other.outermost;
         self.unmarked += other.unmarked;
@@ -84,7 +84,7 @@ impl WalkEnds {
         self.disagreed += other.disagreed;
     }
 
-    /// The ends that specs name, and how often each was seen.
+    /// Returns the ends that specs can name, and how often each was seen.
     #[must_use]
     pub const fn counts(&self) -> [(End, u64); 6] {
         [
@@ -111,44 +111,45 @@ impl WalkEnds {
     }
 }
 
-/// Signals to be delivered, each in a run of its own.
+/// Signals to deliver, each in a separate run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signals {
     /// The signal's number.
     pub signal: u8,
-    /// The instructions before which it is delivered, with the load bias.
+    /// The instructions before which it is delivered, with load bias.
     pub ranges: Vec<Range<u64>>,
-    /// At how many arrivals at an instruction, from the first one on.
+    /// The number of arrivals at an instruction at which it is delivered, starting
+    /// at the first.
     pub hits: u32,
 }
 
-/// What signals have shown.
+/// The results of delivering signals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deliveries {
     /// Number of signals that were delivered.
     pub delivered: u64,
-    /// Those of them of which every backtrace was whole: from the handler to
-    /// the outermost frame, through the interrupted instruction.
+    /// Those for which every backtrace was complete: from the handler through the
+    /// interrupted instruction to the outermost frame.
     pub complete: u64,
     /// How the other backtraces ended, with the number of signals each.
     pub ends: BTreeMap<End, u64>,
     /// Instructions at which backtrace and call stack were compared.
     pub comparisons: u64,
-    /// Why they are worth nothing, if they are.
+    /// Why the results are invalid, if they are.
     pub broken: Option<BrokenDelivery>,
 }
 
-/// A signal that has shown nothing.
+/// A signal without a valid result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("signal {signal} before {place}, arrival {arrival}: {fault}")]
 pub struct BrokenDelivery {
     /// The signal's number.
     pub signal: u8,
-    /// The instruction before which it was to be delivered.
+    /// The instruction before which it should have been delivered.
     pub place: String,
-    /// At which arrival there.
+    /// The number of the arrival there.
     pub arrival: u32,
-    /// What is wrong.
+    /// The fault.
     pub fault: DeliveryFault,
 }
 
@@ -161,38 +162,38 @@ pub enum DeliveryFault {
     /// The run ended in the handler.
     #[error("it was not returned from, {0:?}")]
     NotReturned(RunEnd),
-    /// The run ended otherwise than without the signal.
+    /// The run ended differently from the run without the signal.
     #[error("the program then ends by {0:?}")]
     End(RunEnd),
 }
 
-/// What is looked at in a program beside every instruction.
+/// What to examine in a program besides every instruction.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
-    /// Places at which to look closely.
+    /// Places to examine closely.
     pub breakpoints: Vec<Breakpoint>,
     /// Signals to deliver.
     pub signals: Vec<Signals>,
-    /// The traces that the call stack is to be compared with.
+    /// The traces to compare the call stack with.
     pub traces: Traces,
     /// The exit status that runs with signals must end with.
     pub exit_status: u8,
-    /// Whether to say which of the executed instructions are in danger.
+    /// Whether to report hazards of the executed instructions.
     pub hazards: bool,
-    /// Whether the true frame at each instruction is taken note of.
+    /// Whether to record the true frame at each instruction.
     pub observes: bool,
-    /// A fault of the comparison, to see that it is noticed.
+    /// A fault in the comparison, to check that it is noticed.
     #[doc(hidden)]
     pub ignores_fp: bool,
 }
 
-/// All that has been seen.
+/// Everything that was seen.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Examination {
     /// How the program ended.
     pub end: RunEnd,
-    /// Where the call stack itself is in doubt: another trace of the calls
-    /// says something else.
+    /// Why the call stack itself is uncertain: another trace of the calls
+    /// contradicts it.
     pub doubt: Option<TraceConflict>,
     /// Instructions executed.
     pub instructions: u64,
@@ -200,56 +201,56 @@ pub struct Examination {
     pub comparisons: u64,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Instructions of which nothing could be compared: the topmost frame has no
+    /// Instructions at which nothing could be compared: the topmost frame has no
     /// FDE, or is the first of a context that the program has made. They are not
-    /// among the comparisons.
+    /// counted as comparisons.
     pub nothing_compared: u64,
-    /// Frames whose CFA, RA and FP were compared, or stand as they were when
-    /// that was done.
+    /// Frames whose CFA, RA and FP were compared, or are unchanged since they were
+    /// compared.
     pub frames: u64,
-    /// Those of them that were derived anew, from registers and memory.
+    /// Those that were derived anew, from registers and memory.
     pub frames_derived: u64,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
-    /// Where the first walk ended in each way: the address by which the last
-    /// frame was looked up.
+    /// Where the first walk ended in each way: the address by which the last frame
+    /// was looked up.
     pub end_places: BTreeMap<End, u64>,
     /// The deepest call stack.
     pub max_depth: usize,
-    /// What was wrong, in the runs with signals too.
+    /// Everything that was wrong, including the runs with signals.
     pub findings: Vec<Finding>,
-    /// How many more there were than are kept, by verdict.
+    /// The number of findings omitted, by verdict.
     pub findings_omitted: BTreeMap<Verdict, u64>,
-    /// What was seen at each breakpoint; none where it was not reached, with
-    /// the number of arrivals.
+    /// The number of arrivals at each breakpoint, and what was seen there; `None`
+    /// if it was not reached.
     pub arrivals: Vec<(u32, Option<Arrival>)>,
-    /// What came of each entry of [`Look::signals`].
+    /// The result of each entry of [`Look::signals`].
     pub deliveries: Vec<Deliveries>,
-    /// Which rows were exercised, in the runs with signals too.
+    /// Which rows were exercised, including the runs with signals.
     pub coverage: Coverage,
-    /// How control has moved, in all runs.
+    /// The kinds of control flow seen, in all runs.
     pub features: Features,
-    /// How often the call stack was compared with which trace, in all runs.
+    /// How often the call stack was compared with each trace, in all runs.
     pub traces: TraceCounts,
-    /// What is dangerous about executed instructions, if that was asked for.
+    /// The hazards of executed instructions, if requested.
     pub hazards: Vec<Hazard>,
-    /// The instructions that were executed, by their addresses, if [`Look::observes`].
+    /// The executed instructions by address, if [`Look::observes`].
     pub observed: Vec<Observed>,
 }
 
-/// Sees each moment at which backtrace and call stack are compared, and is
-/// settled.
+/// Observes each moment at which backtrace and call stack are compared and the call
+/// stack is settled.
 pub(crate) trait Probe {
     /// Called before each run of the program.
     fn start(&mut self) {}
 
-    /// Called before the comparison at a moment that a spec asks about.
+    /// Called before the comparison at a moment that a spec names.
     fn breakpoint(&mut self) {}
 
     /// Called after the comparison.
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>);
 
-    /// Called where frames have been left, at the first instruction after that.
+    /// Called when frames have been left, at the first instruction after that.
     fn left(&mut self, exit: Exit, moment: &Moment<'_>) {
         let _ = (exit, moment);
     }
@@ -260,15 +261,14 @@ pub(crate) trait Probe {
     }
 }
 
-/// Runs a program and compares at every instruction; and runs it again for
-/// each signal, and compares from the handler's first instruction to the
-/// return from it.
+/// Runs a program and compares at every instruction. Runs it again for each signal,
+/// and compares from the handler's first instruction until it returns.
 ///
-/// Where the unwinder offers its steps, frames that are as they were are not
-/// walked and compared again. The result is the same.
+/// If the unwinder offers its steps, unchanged frames are not walked and compared
+/// again. The result is the same.
 ///
 /// # Errors
-/// The machine can't be set up. A program that breaks later is in the result.
+/// The machine can't be set up. If the program breaks later, the result says so.
 pub fn examine(
     target: &Target<'_>,
     unwinder: &mut dyn Unwinder,
@@ -291,13 +291,13 @@ pub(crate) fn examine_with(
     let Examiner {
         mut comparisons, nothing_compared, frames, frames_derived, mut walk_ends, max_depth, ..
     } = examiner;
-    // Where they led was not settled yet.
+    // Where they led was not yet settled.
     let borne_out = examiner.findings.borne_out();
     comparisons -= borne_out;
     walk_ends.disagreed -= borne_out;
     walk_ends.unsettled += borne_out;
     let arrivals = examiner.arrivals.clone();
-    // Those of the run without signals.
+    // The instructions of the run without signals.
     let executed = if look.hazards { examiner.executed.counts() } else { BTreeMap::new() };
     let mut deliveries = Vec::new();
     if examiner.doubt.is_none() && outcome.end == RunEnd::Exit(look.exit_status) {
@@ -351,7 +351,7 @@ struct Examiner<'e, 'a, 'p> {
     walk: Option<Walk>,
     cross_check: CrossCheck,
     stores: LastStores,
-    /// The registers that instructions write, by their addresses.
+    /// The registers written by instructions, by address.
     written: FxHashMap<u64, Written>,
     doubt: Option<TraceConflict>,
     /// Breakpoints by address.
@@ -366,7 +366,7 @@ struct Examiner<'e, 'a, 'p> {
     max_depth: usize,
     depth: usize,
     last_pc: u64,
-    /// Addresses of the image that executes.
+    /// Addresses of the executing image.
     image: Range<u64>,
     /// First instructions of functions.
     functions: FxHashSet<u64>,
@@ -380,16 +380,16 @@ struct Examiner<'e, 'a, 'p> {
     probe: Option<&'p mut dyn Probe>,
 }
 
-/// A signal on its way.
+/// A signal to deliver.
 #[derive(Debug)]
 struct Interruption {
     signal: u8,
-    /// The instruction before which it is delivered, and the arrivals there
-    /// until then.
+    /// The instruction before which it is delivered, and the number of arrivals
+    /// there so far.
     pc: u64,
     arrivals: u32,
     phase: Phase,
-    /// How backtraces ended that were not whole.
+    /// How the incomplete backtraces ended.
     ends: BTreeSet<End>,
     disagreed: bool,
 }
@@ -400,9 +400,9 @@ enum Phase {
     Before,
     /// The signal has been sent.
     Sent,
-    /// The handler runs.
+    /// The handler is running.
     Handler,
-    /// It has returned, or left otherwise.
+    /// It has returned, or left in another way.
     After,
 }
 
@@ -514,7 +514,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         Ok(deliveries)
     }
 
-    /// In a run with a signal, whether the stacks are to be compared now.
+    /// Returns whether to compare the stacks now, in a run with a signal.
     fn follow_signal(&mut self, moment: &Moment<'_>) -> (bool, Flow) {
         let Some(interruption) = &mut self.interruption else { return (true, Flow::Continue) };
         let handled = || moment.call_stack.innermost_first().any(|call| call.interrupted);
@@ -630,7 +630,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         stands && from.function.is_some_and(|name| !is_stub(name)) && from.function != to.function
     }
 
-    /// Whether this arrival at a PC is one that is looked at closely.
+    /// Whether this arrival at a PC is to be examined closely.
     fn is_breakpoint(&self, pc: u64) -> bool {
         self.watched.get(&pc).is_some_and(|watched| {
             watched

@@ -1,4 +1,4 @@
-//! What the call stack shows of a function's frame before each of its instructions.
+//! What the call stack shows about a function's frame before each of its instructions.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use crate::unwind::Viewpoint;
 /// Where the caller's value of a register is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kept {
-    /// Whether the register itself has it.
+    /// Whether the register itself still holds it.
     pub register: bool,
-    /// The words that have it and were stored since the call: their offsets
-    /// from the CFA, in bytes. The two next to the CFA, where there are more:
-    /// another value may be the same.
+    /// The words that hold it and were stored since the call, as offsets from the
+    /// CFA in bytes. If there are more than two, the two closest to the CFA:
+    /// another value may be equal by chance.
     pub slots: [Option<i64>; 2],
 }
 
@@ -43,16 +43,16 @@ impl fmt::Display for Kept {
     }
 }
 
-/// The topmost frame as the call stack has it.
+/// The topmost frame as seen on the call stack.
 ///
-/// Displays as rows do, so that both can be read side by side.
+/// Displays in the same form as rows, so that both can be read side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TrueFrame {
-    /// Nobody has called the function.
+    /// The function has no caller.
     Outermost,
     /// It has a caller.
     Called {
-        /// The CFA less SP, in bytes.
+        /// The CFA minus SP, in bytes.
         cfa: i64,
         /// Where the return address is.
         ra: Kept,
@@ -71,11 +71,11 @@ impl fmt::Display for TrueFrame {
     }
 }
 
-/// So many words next to the CFA are searched for saved registers.
+/// The number of words next to the CFA that are searched for saved registers.
 const SEARCHED: u64 = 64;
 
 impl TrueFrame {
-    /// The topmost frame at a moment.
+    /// Returns the topmost frame at a moment.
     pub(crate) fn of(
         truth: &Truth<'_>,
         viewpoint: &Viewpoint<'_>,
@@ -102,7 +102,7 @@ impl TrueFrame {
             if pauth.strip(word) == call.return_address {
                 ra.add(slot);
             }
-            // A word of zero has its value for many reasons.
+            // A zero word may have many causes.
             if call.caller_fp != 0 && word == call.caller_fp {
                 fp.add(slot);
             }
@@ -114,7 +114,7 @@ impl TrueFrame {
 /// An instruction that was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// Its address, with the load bias.
+    /// Its address, with load bias.
     pub pc: u64,
     /// How often it was executed.
     pub hits: u64,

@@ -1,4 +1,4 @@
-//! What is wrong with sections as a whole, whatever executes.
+//! Faults of sections as a whole, independent of what executes.
 
 use sframe_engine::{Fde, InstructionPointer, Section};
 use sframe_inspect::elf::merge_faults::{MergeFault, MergeFaultKind};
@@ -8,17 +8,17 @@ use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Module, Target};
 
 impl Module<'_> {
-    /// What linkers have done to the section as a whole.
+    /// Returns what linkers did wrong with the section as a whole.
     fn merge_faults(&self) -> Vec<MergeFault> {
         let Some(section) = &self.section else { return Vec::new() };
-        // Symbols and relocations have addresses without the load bias.
+        // Symbols and relocations have addresses without load bias.
         let Linked(address) = self.linked(Loaded(section.address()));
         let section = Section::parse(section.data(), address);
         section.map_or_else(|_| Vec::new(), |section| self.subject.merge_faults(&section))
     }
 
-    /// What is wrong with the section as a whole: one finding for each fault.
-    /// What only follows from a fault of merging is none.
+    /// Returns the faults of the section as a whole, one finding for each. Mere
+    /// consequences of a merge fault are left out.
     fn section_faults(&self) -> Vec<Finding> {
         let faults = self.merge_faults();
         let is_spoilt = |fde: &Fde| faults.iter().any(|fault| fault.spoilt.contains(&fde.index));
@@ -49,7 +49,7 @@ impl Module<'_> {
         }
     }
 
-    /// What the section says of addresses that lie outside the image.
+    /// Returns a finding for FDEs that describe addresses outside the image.
     fn stray_fdes(&self, is_known: impl Fn(&Fde) -> bool) -> Option<Finding> {
         let range = self.image.range();
         let is_stray = |fde: &Fde| {
@@ -74,15 +74,16 @@ impl Module<'_> {
 }
 
 impl Target<'_> {
-    /// What is wrong with sections as a whole, whatever executes: that linkers
-    /// have not merged them, and what they say of addresses outside their images.
+    /// Returns the faults of sections as a whole, independent of what executes:
+    /// sections that the linker did not merge, and FDEs for addresses outside their
+    /// images.
     #[must_use]
     pub fn section_faults(&self) -> Vec<Finding> {
         self.modules.iter().flat_map(Module::section_faults).collect()
     }
 
-    /// Without the findings that only follow from a fault of [`Self::section_faults`]:
-    /// those about rows that a linker has overwritten.
+    /// Removes the findings that merely follow from a fault of
+    /// [`Self::section_faults`]: those about rows that a linker has overwritten.
     #[must_use]
     pub(crate) fn without_consequences(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         for module in &self.modules {

@@ -1,4 +1,4 @@
-//! How an unwinder is started, and why it may not be asked.
+//! How an unwinder is started, and why it can't be asked.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use sframe_machine::MachineError;
 
 use super::process::Fault;
 
-/// After so many restarts in one case nothing more is asked.
+/// After this many restarts in one case, nothing more is asked.
 pub const RESTARTS: u32 = 32;
 
 /// A command that starts an unwinder.
@@ -18,10 +18,10 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// How long an unwinder may take for an answer, where nobody says.
+    /// How long an unwinder may take for an answer, by default.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// Splits a command as a shell does, without expanding anything.
+    /// Splits a command like a shell, without expanding anything.
     ///
     /// # Errors
     /// A quote is not closed, or there is no word.
@@ -32,10 +32,10 @@ impl CommandLine {
     }
 }
 
-/// Why an unwinder can't be asked, or no longer.
+/// Why an unwinder can't be asked, or can't be asked any more.
 #[derive(Debug, thiserror::Error)]
 pub enum ExternalError {
-    /// The command is none.
+    /// The command is not valid.
     #[error("`{0}` is no command")]
     Command(String),
     /// Its program can't be started.
@@ -43,22 +43,22 @@ pub enum ExternalError {
     Start {
         /// The program.
         program: String,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// It speaks another version of the protocol.
+    /// It uses another version of the protocol.
     #[error("the unwinder speaks version {theirs} of the protocol, this bench {}", sframe_protocol::VERSION)]
     Version {
         /// The version.
         theirs: u32,
     },
-    /// It can't do what is asked, and says so.
+    /// It reports that it does not support the request.
     #[error("the unwinder doesn't support this: {0}")]
     Unsupported(String),
-    /// It does wrong before anything was asked.
+    /// It fails before anything was asked.
     #[error("the unwinder doesn't come up: {0}")]
     Fault(#[from] Fault),
-    /// It had to be started too often.
+    /// It had to be restarted too often.
     #[error("the unwinder was started {RESTARTS} times again, and failed again: {0}")]
     GivenUp(Fault),
     /// The machine can't be set up.

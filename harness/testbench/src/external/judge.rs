@@ -1,4 +1,4 @@
-//! What the answers of an unwinder are worth.
+//! Judges the answers of an unwinder.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::unwind::{Backtrace, End, Frame, Unreadable};
 use super::probe::Pending;
 use super::process::Fault;
 
-/// The request `open` for a program.
+/// Returns the request `open` for a program.
 pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::Result<Open> {
     let cpu = target.executable().image.cpu;
     let mut images = Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::R
         let range = module.image.range();
         let sframe = module.subject.sframe.map(|section| Range {
             address: Address(module.loaded(Linked(section.address)).0),
-            // A section is a part of the file's bytes.
+            // A section is part of the file's bytes.
             offset: (section.data.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize) as u64,
             size: section.data.len() as u64,
         });
@@ -40,21 +40,21 @@ pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::R
     Ok(Open { abi: cpu.abi, endian: cpu.abi.byte_order(), address_bits: cpu.address_bits, images })
 }
 
-/// A file for the unwinder: the very bytes that the machine has loaded.
+/// Writes a file for the unwinder: exactly the bytes that the machine has loaded.
 fn copy(folder: &Path, index: usize, bytes: &[u8]) -> std::io::Result<PathBuf> {
     let path = folder.join(format!("image{index}"));
     std::fs::write(&path, bytes)?;
     Ok(path)
 }
 
-/// What an answer comes to.
+/// The judgement of an answer.
 pub(super) struct Judged {
     pub(super) end: WalkEnd,
-    /// Disagreements where the engine has none.
+    /// Disagreements that the engine does not have.
     pub(super) own: Vec<Disagreement>,
-    /// Those that it has.
+    /// Disagreements that the engine has, too.
     pub(super) shared: Vec<Disagreement>,
-    /// Those where it disagrees too, otherwise.
+    /// Disagreements where the engine has different ones.
     pub(super) unclear: Vec<Disagreement>,
     pub(super) frames: u64,
     pub(super) fp_untold: u64,
@@ -66,7 +66,7 @@ pub(super) struct Judge<'q, 'a> {
     reads: Data,
 }
 
-/// What an unwinder reads, and so where it must know its way.
+/// What an unwinder reads, and so which code it must be able to unwind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Data {
     Sframe,
@@ -87,7 +87,7 @@ impl<'q, 'a> Judge<'q, 'a> {
     /// Judges an answer.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not valid.
     pub(super) fn judge(
         &self,
         pending: &Pending,
@@ -106,7 +106,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             let fp = match frame.fp {
                 Some(Fp::Value(value)) => Ok(value.0),
                 Some(Fp::Unreadable { unreadable }) => Err(Unreadable(unreadable.0)),
-                // What it doesn't tell is not judged.
+                // What it doesn't report is not judged.
                 None if index < depth => {
                     fp_untold += 1;
                     truth.state(index).fp
@@ -126,8 +126,8 @@ impl<'q, 'a> Judge<'q, 'a> {
         let frames: Vec<Frame> = answer.frames.iter().enumerate().map(frame).collect();
         let count = frames.len();
         let cfi = OnlyFdes(|address| has_cfi(self.target, address));
-        // An unwinder that says it has nothing there is believed, where nobody
-        // here can read what it reads. How often it says so is counted.
+        // If an unwinder reports that it has no data there, it is believed if the bench can't
+        // read that data. The number of such reports is counted.
         let unknown = OnlyFdes(|_| false);
         let has_fde = |pc: u64| {
             let address = ReturnAddress(pc).into();
@@ -138,8 +138,8 @@ impl<'q, 'a> Judge<'q, 'a> {
             }
         };
         let (engines_end, engines) = &pending.engine;
-        // Behind an entry function without a mark lies a return address that
-        // leads nowhere. What an unwinder says there of its end is all the same.
+        // Beyond an entry function without a mark there is a return address that leads nowhere.
+        // Whatever end an unwinder reports there is accepted.
         let leads_nowhere = count == depth + 1
             && !self.marks(truth.address(depth - 1))
             && frames.last().is_some_and(|frame| !has_fde(frame.pc));
@@ -180,7 +180,7 @@ impl<'q, 'a> Judge<'q, 'a> {
         }
         let (mut own, mut shared): (Vec<Disagreement>, Vec<Disagreement>) = (Vec::new(), Vec::new());
         for disagreement in found {
-            // What follows from an FP is of those who have made it wrong.
+            // Consequences of a wrong FP belong to whoever caused it.
             let follows = disagreement.after_wrong_fp.is_some() && !own.is_empty();
             match engines.iter().find(|engines| !follows && is_same(&disagreement, engines)) {
                 Some(engines) => shared.push(*engines),
@@ -197,7 +197,7 @@ impl<'q, 'a> Judge<'q, 'a> {
         matches!(self.target.sections.lookup(address), Ok(Some(found)) if found.row.is_outermost())
     }
 
-    /// Says whose a finding is where the engine has none.
+    /// Returns the finding with the blame, if the engine does not have it.
     pub(super) fn blame(&self, finding: Finding) -> Finding {
         let (blame, confidence, whose) = match self.reads {
             Data::Sframe => {
@@ -213,7 +213,7 @@ impl<'q, 'a> Judge<'q, 'a> {
     }
 }
 
-/// A disagreement about where a walk ends.
+/// Returns a disagreement about the end of a walk.
 fn at(truth: &Truth<'_>, frame: usize, verdict: Verdict, end: End) -> Disagreement {
     Disagreement {
         verdict,
@@ -226,7 +226,7 @@ fn at(truth: &Truth<'_>, frame: usize, verdict: Verdict, end: End) -> Disagreeme
     }
 }
 
-/// How much of the stack a walk that agrees has shown.
+/// Returns how much of the stack an agreeing walk has shown.
 const fn rank(end: WalkEnd) -> u8 {
     match end {
         WalkEnd::Outermost => 2,
@@ -235,8 +235,8 @@ const fn rank(end: WalkEnd) -> u8 {
     }
 }
 
-/// Whether a disagreement is the engine's, too: the same value, or where the
-/// engine has a wrong one, no value at all.
+/// Whether the engine has the same disagreement: the same value, or, if the engine
+/// has a wrong value, no value at all.
 fn is_same(found: &Disagreement, engines: &Disagreement) -> bool {
     let gives_up = matches!(
         found.verdict,
@@ -261,10 +261,10 @@ fn end_of(end: &sframe_protocol::End) -> End {
         EndKind::NoFde => StepError::NoFde,
         EndKind::NoRow => StepError::NoRow,
         EndKind::Unreadable => StepError::Unreadable { tracked, address: value(end.address) },
-        // One that names no register has no message about it.
+        // An end without a register has no message about it.
         EndKind::UnknownRegister if end.register.is_none() => return End::Unspecified,
         EndKind::UnknownRegister => StepError::UnknownRegister { tracked, register },
-        // To the comparison these two are the same.
+        // The comparison treats these two alike.
         EndKind::UnsafeRegister if end.register.is_none() => StepError::RaNotSaved,
         EndKind::UnsafeRegister => StepError::UnsafeRegister { tracked, register },
         EndKind::RaNotSaved => StepError::RaNotSaved,
@@ -273,8 +273,8 @@ fn end_of(end: &sframe_protocol::End) -> End {
     })
 }
 
-/// What is known of unwind data that is not SFrame: where it has FDEs. It may
-/// follow any register.
+/// What is known about unwind data other than SFrame: where it has FDEs. It may use
+/// any register.
 struct OnlyFdes<F>(F);
 
 impl<F: Fn(LookupAddress) -> bool> Rules for OnlyFdes<F> {
@@ -299,13 +299,13 @@ impl<F: Fn(LookupAddress) -> bool> Rules for OnlyFdes<F> {
     }
 }
 
-/// Whether the call frame information of an image has an FDE.
+/// Whether the call frame information of an image has an FDE for an address.
 fn has_cfi(target: &Target<'_>, address: LookupAddress) -> bool {
     let Some(module) = target.module_at(address) else { return false };
     module.cfi().is_some_and(|cfi| cfi.fde_at(module.linked(address).0).is_some())
 }
 
-/// A stop at which there was no answer.
+/// A stop without an answer.
 pub(super) struct FaultFinding {
     pc: u64,
     depth: usize,
@@ -335,7 +335,7 @@ impl FaultFinding {
     }
 }
 
-/// A fault of which nobody knows at which stop.
+/// Returns the finding for a fault whose stop is unknown.
 pub(super) fn unplaced(fault: &Fault) -> Finding {
     let message = format!("{fault}; when each of the stops was asked alone, it did not happen again");
     let finding = Finding::of_spec(fault.verdict, "a backtrace".to_owned(), fault.message.clone(), message);

@@ -1,9 +1,9 @@
-//! Unwinders in processes of their own, which speak the protocol of the crate
+//! Unwinders in separate processes, which use the protocol of the crate
 //! `sframe-protocol`.
 //!
 //! ```text
 //! examine (the engine, at every instruction)
-//!    -> probe -> sample: is it to be asked here? -> shadow: memory of then
+//!    -> probe -> sample: is it asked here? -> shadow: memory at that time
 //!         -> session -> process: request, answers -> judge -> report
 //! ```
 
@@ -34,39 +34,39 @@ pub use session::Asked;
 use probe::Questions;
 use session::Session;
 
-/// An unwinder under test in a process of its own.
+/// An unwinder under test in a separate process.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct External {
     command: CommandLine,
     hello: Hello,
-    /// At how many stops it is asked.
+    /// The number of stops at which it is asked.
     pub stops_per_case: StopsPerCase,
 }
 
 impl External {
-    /// Starts the unwinder for the first time, to see who it is.
+    /// Starts the unwinder for the first time, to identify it.
     ///
     /// # Errors
-    /// It can't be started, or doesn't speak the protocol.
+    /// It can't be started, or doesn't use the protocol.
     pub fn new(command: CommandLine, stops_per_case: StopsPerCase) -> Result<Self, ExternalError> {
         let hello = Session::start(&command, None)?.hello.clone();
         Ok(Self { command, hello, stops_per_case })
     }
 
-    /// The words of its command.
+    /// Returns the words of its command.
     #[must_use]
     pub fn words(&self) -> &[String] {
         &self.command.words
     }
 
-    /// Who it is.
+    /// Returns its identification.
     #[must_use]
     pub const fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// Runs a program, compares the engine of this project with the call stack
-    /// at every instruction, and the unwinder at some of them.
+    /// Runs a program, compares this project's engine with the call stack at every
+    /// instruction, and the unwinder at some of them.
     ///
     /// # Errors
     /// The machine can't be set up, or the unwinder can't be asked at all.
@@ -87,7 +87,7 @@ impl External {
         Ok(questions.finish(examination))
     }
 
-    /// A process of the unwinder that answers questions about sections.
+    /// Starts a process of the unwinder that answers questions about sections.
     ///
     /// # Errors
     /// It can't be started.
@@ -100,15 +100,15 @@ impl External {
 pub struct Sections<'s>(Session<'s>);
 
 impl Sections<'_> {
-    /// Asks about a section. An unwinder that fails is started again.
+    /// Asks about a section. An unwinder that fails is restarted.
     ///
     /// # Errors
-    /// It comes up no more, or was silent too often.
+    /// It can't be restarted, or failed to answer too often.
     pub fn ask(&mut self, question: SectionQuestion) -> Result<Asked, ExternalError> {
         self.0.section(question)
     }
 
-    /// How often it had to be started again.
+    /// Returns how often it had to be restarted.
     #[must_use]
     pub const fn restarts(&self) -> u32 {
         self.0.restarts

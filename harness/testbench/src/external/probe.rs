@@ -24,18 +24,19 @@ use super::sample::{Sample, StopsPerCase};
 use super::session::Session;
 use super::shadow::Shadow;
 
-/// So many stops are in one request, or twice as many within a function between its calls.
+/// The maximum number of stops in a request; twice as many within a function
+/// between its calls.
 const STOPS: usize = 64;
-/// So many frames, unless it is one stop.
+/// The maximum number of frames in a request, unless it has only one stop.
 const FRAMES: usize = 1 << 16;
-/// So many bytes of memory are kept for stops that wait, unless it is one stop.
+/// The maximum bytes of memory kept for pending stops, unless there is only one.
 const BYTES: usize = 8 << 20;
-/// So many bytes of the stack are sent along.
+/// The number of bytes of the stack that are sent along.
 const SNAPSHOT: u64 = 16 << 10;
-/// DWARF register numbers that are asked for.
+/// The number of DWARF registers that are asked for.
 const REGISTERS: u32 = 96;
 
-/// Where control has landed that has left frames.
+/// Where control has landed after leaving frames.
 #[derive(Clone, Copy, Debug)]
 struct Landing {
     pc: u64,
@@ -44,18 +45,18 @@ struct Landing {
     calls: usize,
 }
 
-/// A stop that waits for its answer, and what is true there.
+/// A stop that waits for its answer, and the true state there.
 pub(super) struct Pending {
     pub(super) pc: u64,
     sp: u64,
     fp: u64,
     red_zone: u64,
     pub(super) call_stack: CallStack,
-    /// What the engine of this project comes to.
+    /// The engine's result.
     pub(super) engine: (WalkEnd, Vec<Disagreement>),
-    /// What other witnesses say of these.
+    /// What other witnesses say about these.
     triages: Vec<Triage>,
-    /// How frames that were there have been left next, if not to callers.
+    /// How existing frames were left next, if not by returning to callers.
     landing: Option<Landing>,
 }
 
@@ -83,14 +84,14 @@ impl Pending {
         self.landing.filter(left).and_then(says).is_some()
     }
 
-    /// What other witnesses say of a disagreement that the engine has, too.
+    /// Returns what other witnesses say about a disagreement that the engine has, too.
     fn triage_of(&self, found: &Disagreement) -> Triage {
         let same = self.engine.1.iter().zip(&self.triages).find(|(engines, _)| *engines == found);
         same.map_or(Triage::UNKNOWN, |(_, triage)| triage.clone())
     }
 }
 
-/// All that an unwinder is asked about one program.
+/// Everything that an unwinder is asked about one program.
 pub(super) struct Questions<'q, 'a> {
     target: &'q Target<'a>,
     session: Session<'q>,
@@ -112,16 +113,16 @@ pub(super) struct Questions<'q, 'a> {
     frames: u64,
     fp_untold: u64,
     walk_ends: WalkEnds,
-    /// Disagreements of the unwinder alone.
+    /// Disagreements that only the unwinder has.
     own: Findings,
     layouts: RefCell<FrameLayouts>,
     /// Those that the engine has, too.
     shared: Findings,
-    /// Those where the engine has another one.
+    /// Disagreements where the engine has a different one.
     unclear: Findings,
     faults: FxHashMap<(Verdict, u64), FaultFinding>,
-    /// What the unwinder says of ends that are findings: by verdict and PC
-    /// without bias.
+    /// The unwinder's words about ends that are findings, by verdict and PC without
+    /// bias.
     said: FxHashMap<(Verdict, Linked), String>,
     waited: Duration,
     error: Option<ExternalError>,
@@ -160,7 +161,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         }
     }
 
-    /// What the engine comes to at a stop.
+    /// Returns the engine's result at a stop.
     fn of_the_engine(
         &mut self,
         truth: &Truth<'_>,
@@ -169,7 +170,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         let mut backtrace = Backtrace::default();
         self.engine.unwind(viewpoint, &mut backtrace);
         let mut found = Vec::new();
-        // Luck is the section's, and no unwinder's.
+        // Luck is a property of the section, not of the unwinder.
         let truth = Truth { stores: None, ..*truth };
         let end = compare(&truth, &backtrace, &self.target.sections, |disagreement| found.push(disagreement));
         (end, found)
@@ -186,7 +187,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         Stack { address: Address(start), bytes: Hex(bytes) }
     }
 
-    /// Asks about all stops that wait.
+    /// Asks about all pending stops.
     fn ask(&mut self) {
         if self.stops.is_empty() {
             return;
@@ -217,7 +218,7 @@ impl<'q, 'a> Questions<'q, 'a> {
                 found.retain(|found| !pending.bears_out(found, abi));
             }
             if all > 0 && judged.own.is_empty() && judged.shared.is_empty() && judged.unclear.is_empty() {
-                // Where it leads was not settled yet.
+                // Where it leads was not yet settled.
                 nothing_compared += 1;
                 return;
             }
@@ -262,10 +263,10 @@ impl<'q, 'a> Questions<'q, 'a> {
         (self.waiting_frames, self.waiting_bytes) = (0, 0);
     }
 
-    /// All that came of it.
+    /// Returns the results.
     pub(super) fn finish(mut self, mut examination: Examination) -> Shown {
         self.ask();
-        // Nobody was asked there.
+        // The unwinder was not asked there.
         self.walk_ends.unsettled = examination.walk_ends.unsettled;
         let hello = self.session.hello.clone();
         let report = UnwinderReport {
@@ -342,7 +343,7 @@ impl Probe for Questions<'_, '_> {
         if innermost > std::mem::replace(&mut self.innermost, innermost) {
             self.straight = self.pending.len();
         }
-        // What is about to leave frames is not asked about before it has.
+        // Code about to leave frames is asked about only after it has.
         let is_within = self.straight < self.pending.len() && self.stops.len() < 2 * STOPS;
         if (self.stops.len() >= STOPS && !is_within)
             || self.waiting_frames.saturating_add(depth) > FRAMES

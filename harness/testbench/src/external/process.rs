@@ -1,4 +1,4 @@
-//! A process that speaks the protocol, and all that can go wrong with it.
+//! A process that uses the protocol, and everything that can go wrong with it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt as _;
@@ -17,24 +17,24 @@ use crate::address_space;
 use crate::child;
 use crate::spec::Verdict;
 
-/// So much of what the process last wrote to standard error is kept.
+/// The number of bytes of its latest standard error that are kept.
 const STANDARD_ERROR: usize = 4096;
-/// So many characters of it, or of a bad answer, are shown.
+/// The number of characters of it, or of a bad answer, that are shown.
 const SHOWN: usize = 300;
-/// While more bytes than these wait to be read by the process, it is told nothing.
+/// While more bytes than these wait to be read by the process, nothing more is sent.
 const MAX_WAITING: usize = 64 << 20;
-/// A process that was asked to end has so long to do so.
+/// The time that a process has to end when asked to.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What an unwinder has done wrong.
+/// A failure of an unwinder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
     /// [`Verdict::Crashed`], [`Verdict::TimedOut`] or [`Verdict::BadAnswer`].
     pub verdict: Verdict,
-    /// What it was, and what the unwinder wrote to standard error.
+    /// The failure, and what the unwinder wrote to standard error.
     pub message: String,
-    /// Whether its last words are those of a process that gets no more memory.
+    /// Whether its last words indicate that it ran out of memory.
     pub out_of_memory: bool,
 }
 
@@ -44,7 +44,7 @@ impl Fault {
     }
 }
 
-/// A line of the process, without its end.
+/// A line that the process wrote, without its line end.
 enum Line {
     Whole(Vec<u8>),
     TooLong,
@@ -59,13 +59,13 @@ struct Tail {
 
 /// An unwinder's process, or a worker's. Dropping it ends the process.
 pub(crate) struct Process {
-    /// What messages call it.
+    /// Its name in messages.
     what: &'static str,
     child: Child,
-    /// What is to be written to standard input. A thread writes it: a process
-    /// that reads nothing must not keep the bench waiting.
+    /// Data for standard input. A thread writes it, so that a process that does not
+    /// read can't block the bench.
     requests: Option<Sender<Vec<u8>>>,
-    /// So many bytes of them are not yet written.
+    /// The number of bytes that are not yet written.
     waiting: Arc<AtomicUsize>,
     lines: Receiver<Line>,
     tail: Arc<Mutex<Tail>>,
@@ -74,8 +74,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a process. `timeout` is how long it may take for each line, and
-    /// `longest` the number of bytes that one may have.
+    /// Starts a process. `timeout` is the time limit for each line, and `longest`
+    /// the maximum length of a line in bytes.
     pub(crate) fn start(
         what: &'static str,
         words: &[String],
@@ -85,13 +85,13 @@ impl Process {
         let (program, arguments) = words.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own, so that its own children end with it.
+        // A separate group, so that its children end with it.
         command.process_group(0);
-        // AddressSanitizer maps terabytes, of which it touches little.
+        // AddressSanitizer maps terabytes, but touches little of them.
         let mut child = address_space::unlimited(|| command.spawn())?;
         let (requests, to_write) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        // A process that writes without being asked waits for the bench.
+        // A process that writes unprompted is blocked until the bench reads.
         let (read, lines) = sync_channel(1);
         let tail = Arc::new(Mutex::new(Tail::default()));
         if let Some(stdin) = child.stdin.take() {
@@ -120,19 +120,19 @@ impl Process {
                 self.fault(Verdict::BadAnswer, "it asks, and does not read what it is told".to_owned())
             );
         }
-        // A process that is gone shows when its answer is read.
+        // If the process is gone, that shows when its answer is read.
         if let Some(requests) = &self.requests {
             let _ = requests.send(line);
         }
         Ok(())
     }
 
-    /// When the next line has to be there.
+    /// Returns when the next line is due.
     pub(crate) fn deadline(&self) -> Instant {
         Instant::now() + self.timeout
     }
 
-    /// The next answer.
+    /// Returns the next answer.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self, deadline: Instant) -> Result<T, Fault> {
         match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
@@ -157,7 +157,7 @@ impl Process {
     }
 
     fn fault(&self, verdict: Verdict, what: String) -> Fault {
-        // What it wrote last may not have arrived yet.
+        // Its last output may not have arrived yet.
         let mut message = what;
         for _ in 0..20 {
             let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,7 +182,7 @@ impl Process {
         self.child.wait_timeout(at_most).ok().flatten()
     }
 
-    /// Whether it has ended by itself.
+    /// Whether it has ended on its own.
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -202,13 +202,13 @@ impl Drop for Process {
     }
 }
 
-/// Whether a process wrote that it gets no more memory. Rust's runtime and Unicorn
-/// end it without any other sign.
+/// Whether a process wrote that it is out of memory. Rust's runtime and Unicorn end
+/// it without any other sign.
 fn says_no_memory(standard_error: &str) -> bool {
     standard_error.contains("allocat")
 }
 
-/// Text for a message: its lines as one.
+/// Returns text for a message, with its lines joined.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]);
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
@@ -224,7 +224,7 @@ fn write_requests(mut stdin: ChildStdin, requests: &Receiver<Vec<u8>>, waiting: 
     }
 }
 
-/// Lines as they come, until one is too long or cut by the end.
+/// Passes on lines as they arrive, until one is too long or has no end.
 fn read_lines(stdout: impl Read, longest: usize, lines: &SyncSender<Line>) {
     let mut stdout = BufReader::with_capacity(1 << 16, stdout);
     loop {

@@ -1,4 +1,4 @@
-//! What an unwinder was asked, in numbers.
+//! Statistics of what an unwinder was asked.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,59 +7,59 @@ use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
 use sframe_inspect::text::Text;
 
-/// What a program has shown of an unwinder.
+/// What a program has shown about an unwinder.
 #[derive(Debug)]
 pub struct Shown {
-    /// The program's run, as the engine of this project sees it.
+    /// The program's run, as seen by this project's engine.
     pub examination: Examination,
-    /// The unwinder in numbers.
+    /// The unwinder's statistics.
     pub report: UnwinderReport,
-    /// Findings that the engine has at the same stops: those of the section.
+    /// Findings that the engine has at the same stops: faults of the section.
     pub shared: Vec<Finding>,
-    /// The other ones.
+    /// The other findings.
     pub findings: Vec<Finding>,
     /// Why it was not asked about everything.
     pub error: Option<ExternalError>,
 }
 
-/// What an unwinder was asked about a program, in numbers.
+/// Statistics of what an unwinder was asked about a program.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct UnwinderReport {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it reads: `sframe`, `eh_frame`, or a word of its own.
+    /// What it reads: `sframe`, `eh_frame`, or its own word.
     pub data: String,
     /// Instructions before which it could have been asked.
     pub moments: u64,
-    /// Those of them with another PC or call stack than all before. Once they
-    /// are 4,194,304, later ones are not told apart.
+    /// Those with a new combination of PC and call stack. After 4,194,304, later
+    /// ones all count as new.
     pub different: u64,
     /// Stops at which it was asked.
     pub stops: u64,
-    /// Those of which nothing could be compared: it has nothing there to unwind
-    /// the topmost frame with.
+    /// Those at which nothing could be compared: it has no data there for unwinding
+    /// the topmost frame.
     #[serde(default)]
     pub nothing_compared: u64,
     /// Stops at which something was compared, without a disagreement.
     pub agree: u64,
     /// Frames compared.
     pub frames: u64,
-    /// Those of them of which it did not tell the frame pointer.
+    /// Those for which it did not report the frame pointer.
     pub fp_untold: u64,
     /// How its walks ended.
     pub walk_ends: WalkEnds,
-    /// Findings of the engine of this project, at every instruction.
+    /// Findings of this project's engine, at every instruction.
     pub section_findings: u64,
-    /// How often it had to be started again.
+    /// How often it had to be restarted.
     pub restarts: u32,
-    /// How long the bench has waited for it.
+    /// How long the bench has waited for it, in seconds.
     pub seconds: f64,
 }
 
 impl UnwinderReport {
-    /// Puts its numbers in the place of the engine's.
+    /// Replaces the engine's numbers with the unwinder's.
     pub(crate) const fn count_instead(&self, examination: &mut Examination) {
         examination.comparisons = self.stops - self.nothing_compared;
         examination.agree = self.agree;
@@ -86,7 +86,7 @@ impl UnwinderReport {
         self.seconds += other.seconds;
     }
 
-    /// The numbers for people.
+    /// Returns the statistics as text.
     #[must_use]
     pub fn text(&self) -> Text {
         let grouped = sframe_inspect::text::grouped;

@@ -1,4 +1,4 @@
-//! At which stops an unwinder is asked.
+//! Selects the stops at which an unwinder is asked.
 
 use std::hash::Hasher as _;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::Truth;
 
-/// How many stops of a case an unwinder in another process is asked.
+/// At how many stops of a case an unwinder in another process is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum StopsPerCase {
     /// Every instruction.
     All,
-    /// Each PC when it is first reached, and wherever a spec has a stop; and so
-    /// many more stops with a call stack that this PC has not been seen with, the
-    /// first ones, as long as they have fewer than [`FRAMES_PER_STOP`] frames on
-    /// the average.
+    /// Each PC when it is first reached, and wherever a spec has a stop. In
+    /// addition, up to this number of stops at which a PC is reached with a new
+    /// call stack: the first ones, as long as they have fewer than
+    /// [`FRAMES_PER_STOP`] frames on average.
     AtMost(u64),
 }
 
 impl StopsPerCase {
-    /// Where nobody asks for anything else.
+    /// The default.
     pub const DEFAULT: Self = Self::AtMost(2000);
 }
 
@@ -48,10 +48,10 @@ impl std::fmt::Display for StopsPerCase {
 /// See [`StopsPerCase::AtMost`].
 pub const FRAMES_PER_STOP: u64 = 100;
 
-/// No more different stops than this are told apart; later ones count as new.
+/// The maximum number of different stops that are told apart; later ones count as new.
 const TOLD_APART: usize = 1 << 22;
 
-/// A call of the path to the current function, and the path with it.
+/// A call on the path to the current function, with the path up to it.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     since: u64,
@@ -69,9 +69,9 @@ pub(super) struct Sample {
     more_stops: u64,
     more_frames: u64,
     is_breakpoint: bool,
-    /// Moments that have been offered.
+    /// Moments offered.
     pub(super) moments: u64,
-    /// Those of them that were unlike any other before.
+    /// Those that differ from all before.
     pub(super) different: u64,
 }
 
@@ -96,25 +96,25 @@ impl Sample {
         }
     }
 
-    /// Another run has begun.
+    /// Starts another run.
     pub(super) fn start(&mut self) {
         self.calls.clear();
         self.is_breakpoint = false;
     }
 
-    /// The next moment is one that a spec asks about.
+    /// Marks the next moment as one that a spec names.
     pub(super) const fn breakpoint(&mut self) {
         self.is_breakpoint = true;
     }
 
-    /// Whether the unwinder is to be asked at this moment.
+    /// Whether to ask the unwinder at this moment.
     pub(super) fn wants(&mut self, truth: &Truth<'_>) -> bool {
         self.moments += 1;
         let is_breakpoint = std::mem::take(&mut self.is_breakpoint);
         let records = truth.call_stack.records();
         self.calls.truncate(records.len());
-        // A call is the same if it was made at the same time; then those
-        // before it are the same, too.
+        // A call is the same if it was made at the same time; then the calls before it are the
+        // same, too.
         while let Some(call) = self.calls.last()
             && let Some(record) = records.get(self.calls.len() - 1)
             && (call.since, call.return_address) != (record.since, record.return_address)

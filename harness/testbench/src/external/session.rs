@@ -1,4 +1,4 @@
-//! Requests and answers, whatever becomes of the process meanwhile.
+//! Requests and answers, even if the process dies in between.
 
 use std::ops::Range;
 
@@ -12,21 +12,21 @@ use crate::spec::Verdict;
 use super::command::{CommandLine, ExternalError, RESTARTS};
 use super::process::{Fault, Process};
 
-/// What came of a question about a section.
+/// The result of a question about a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The answer.
     Answer(SectionAnswer),
     /// Why the unwinder can't read such a section.
     Unsupported(String),
-    /// What it has done wrong.
+    /// The unwinder's failure.
     Fault(Fault),
 }
 
-/// The memory of the program at each of the stops that are asked.
+/// Reads the program's memory at each of the requested stops.
 pub(super) type ReadMemory<'r> = dyn Fn(usize, u64, u32) -> Option<Vec<u8>> + 'r;
 
-/// An unwinder that is started again whenever it has done wrong.
+/// An unwinder that is restarted whenever it fails.
 pub(super) struct Session<'s> {
     command: &'s CommandLine,
     open: Option<Open>,
@@ -34,15 +34,15 @@ pub(super) struct Session<'s> {
     next_id: u64,
     pub(super) hello: Hello,
     pub(super) restarts: u32,
-    /// So many restarts may there be.
+    /// The maximum number of restarts.
     limit: u32,
     silences: u32,
-    /// Faults that did not show again when each stop was asked alone.
+    /// Faults that did not reappear when each stop was requested alone.
     pub(super) unplaced: Vec<Fault>,
 }
 
 impl<'s> Session<'s> {
-    /// Starts an unwinder. With a program, or else for sections only.
+    /// Starts an unwinder: with a program, or otherwise for sections only.
     pub(super) fn start(command: &'s CommandLine, open: Option<Open>) -> Result<Self, ExternalError> {
         let hello = Hello::new("", "", "");
         let mut session = Self {
@@ -87,7 +87,7 @@ impl<'s> Session<'s> {
     /// Ends the process, and starts another.
     ///
     /// # Errors
-    /// It has been started too often, or starts no more.
+    /// It has been started too often, or can't be started again.
     fn restart(&mut self, after: &Fault) -> Result<(), ExternalError> {
         loop {
             if let Some(process) = &mut self.process {
@@ -99,7 +99,7 @@ impl<'s> Session<'s> {
             }
             self.restarts += 1;
             match self.begin() {
-                // It may die in the handshake, too; that ends some time.
+                // It may die in the handshake, too; the limit on restarts ends that.
                 Err(ExternalError::Fault(_)) => {}
                 other => return other,
             }
@@ -122,11 +122,11 @@ impl<'s> Session<'s> {
         Ok(answer)
     }
 
-    /// Asks about a section. Each question may cost a restart of its own, and
-    /// only silence is counted: it takes long.
+    /// Asks about a section. Each question may cost a restart, so that only
+    /// timeouts are counted: they take long.
     ///
     /// # Errors
-    /// The unwinder comes up no more, or was silent too often.
+    /// The unwinder can't be restarted, or timed out too often.
     pub(super) fn section(&mut self, question: SectionQuestion) -> Result<Asked, ExternalError> {
         self.limit = self.restarts + RESTARTS;
         let answer = self.request(Request { section: Some(question), ..Request::default() });
@@ -147,14 +147,14 @@ impl<'s> Session<'s> {
         Ok(Asked::Fault(fault))
     }
 
-    /// Asks for walks. `got` is called for each stop, in their order, with the
-    /// answer or what went wrong at this stop.
+    /// Asks for walks. `got` is called for each stop in order, with the answer or
+    /// the failure at this stop.
     ///
-    /// A process that dies, or says nothing more, may have done so at any stop
-    /// that it has not answered yet: those are asked again, each alone.
+    /// If a process dies or stops answering, any of the unanswered stops may be the
+    /// cause: each of them is requested again, alone.
     ///
     /// # Errors
-    /// The unwinder had to be started too often.
+    /// The unwinder had to be restarted too often.
     pub(super) fn unwind(
         &mut self,
         stops: &[Stop],
@@ -162,7 +162,7 @@ impl<'s> Session<'s> {
         got: &mut dyn FnMut(usize, Result<Backtrace, Fault>),
     ) -> Result<(), ExternalError> {
         let mut next = 0;
-        // Up to here each is asked alone, to find whose fault this is.
+        // Up to here each stop is requested alone, to find the cause.
         let mut alone_until = 0;
         let mut suspect = None;
         while next < stops.len() {
@@ -203,7 +203,7 @@ impl<'s> Session<'s> {
         let process = self.process()?;
         process.send(&Unwind { id, unwind: &stops[range.clone()] })?;
         for expected in range.clone() {
-            // Whatever it reads meanwhile gives it no more time.
+            // What it requests in between does not extend its time.
             let deadline = process.deadline();
             let answer = loop {
                 let answer = process.receive(deadline)?;

@@ -1,15 +1,16 @@
 //! The memory of earlier moments.
 //!
-//! Stops are answered when the program has gone on. Copies of all memory would
-//! be too much: there is one of the moment of the first stop, and of each page
-//! that was stored to between two stops.
+//! Stops are answered when the program has already moved on. Copying all memory
+//! each time would be too much: there is one copy from the first stop, and one of
+//! each page that was stored to between two stops.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_machine::AddressSpace;
 
 const PAGE: u64 = 4096;
 const PAGE_LEN: usize = 4096;
-/// A store of more bytes, or of bounds so wide, counts as one of everything.
+/// A store of more bytes, or one that widens the bounds to this, counts as a store
+/// to everything.
 const WIDE: u64 = 1 << 24;
 
 #[derive(Debug)]
@@ -25,12 +26,12 @@ impl Region {
     }
 }
 
-/// Memory at each of the stops that wait for an answer.
+/// Memory at each of the pending stops.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
-    /// Memory at the first stop that waits.
+    /// Memory at the first pending stop.
     regions: Vec<Region>,
-    /// Pages that have been stored to since the last stop.
+    /// Pages stored to since the last stop.
     dirty: FxHashSet<u64>,
     all_dirty: bool,
     last_dirty: Option<u64>,
@@ -41,12 +42,12 @@ pub(super) struct Shadow {
 }
 
 impl Shadow {
-    /// Another run has begun: memory is another one.
+    /// Starts another run, with different memory.
     pub(super) fn start(&mut self) {
         *self = Self { regions: std::mem::take(&mut self.regions), ..Self::default() };
     }
 
-    /// Takes note of a store.
+    /// Records a store.
     pub(super) fn stored(&mut self, address: u64, len: u64) {
         if !self.is_current || len == 0 {
             return;
@@ -63,7 +64,7 @@ impl Shadow {
         }
     }
 
-    /// Keeps the memory of this moment, as that of a stop.
+    /// Keeps the current memory as that of a stop.
     pub(super) fn keep(&mut self, memory: &AddressSpace, stop: usize) {
         if !self.is_current || self.all_dirty && stop == 0 {
             let mut old = std::mem::take(&mut self.regions);
@@ -108,18 +109,19 @@ impl Shadow {
         self.last_dirty = None;
     }
 
-    /// Bytes that are kept for stops beside the first.
+    /// Returns the number of bytes kept for stops after the first.
     pub(super) const fn later_bytes(&self) -> usize {
         self.later_bytes
     }
 
-    /// The bounds of the region around an address.
+    /// Returns the bounds of the region around an address.
     pub(super) fn region(&self, address: u64) -> Option<std::ops::Range<u64>> {
         let region = self.regions.iter().find(|region| region.offset(address).is_some())?;
         Some(region.start..region.start + region.bytes.len() as u64)
     }
 
-    /// Memory as it was at a stop. None where not all of it is mapped in one region.
+    /// Returns memory as it was at a stop, or `None` if not all of it is mapped in
+    /// one region.
     pub(super) fn read(&self, stop: usize, address: u64, size: u32) -> Option<Vec<u8>> {
         let size = usize::try_from(size).ok()?;
         let region = self.regions.iter().find(|region| region.offset(address).is_some())?;
@@ -140,7 +142,7 @@ impl Shadow {
         Some(bytes)
     }
 
-    /// No stop waits any more: what is known is the memory of the last one.
+    /// Ends all pending stops: the known memory is then that of the last one.
     pub(super) fn settle(&mut self) {
         for (page, mut versions) in self.later.drain() {
             let Some((_, version)) = versions.pop() else { continue };

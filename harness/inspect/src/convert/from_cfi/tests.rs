@@ -25,7 +25,7 @@ const OF_PLT: [u8; 13] = [DEF_CFA_EXPRESSION, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 
 /// An FDE: start, size, augmentation of its CIE, instructions.
 type Entry<'a> = (u64, u64, &'a str, &'a [u8]);
 
-/// A section of CIE and FDE pairs. Offsets are in units of -8, and each
+/// Returns a section of CIE and FDE pairs. Offsets are in units of -8, and each
 /// function begins with the CFA that its ABI's calls leave.
 fn eh_frame(abi: Abi, entries: &[Entry<'_>]) -> Vec<u8> {
     let is_little = abi.byte_order() == ByteOrder::Little;
@@ -78,12 +78,12 @@ fn imply(abi: Abi, version: Version, entries: &[Entry<'_>]) -> Implied {
         byte_order: abi.byte_order(),
     };
     let implied = implication.imply().expect("an ABI of the version");
-    // What is said to be expressible is so.
+    // What is reported as expressible can be written.
     implied.section.write(0x1000).expect("a section");
     implied
 }
 
-/// Functions and their rows, as one text.
+/// Returns functions and their rows, as one text.
 fn text(implied: &Implied) -> String {
     let mut text = String::new();
     for function in &implied.section.functions {
@@ -115,7 +115,7 @@ fn text(implied: &Implied) -> String {
     text
 }
 
-/// What one function at 0x100, of 0x20 bytes, becomes in versions 1 (but for
+/// What one function at 0x100, of 0x20 bytes, becomes in versions 1 (except for
 /// s390x), 2 and 3.
 #[rstest]
 #[case::rules_of_the_entry(Abi::Amd64, "z", &[], [
@@ -233,7 +233,7 @@ fn a_table_of_equal_entries_is_a_block_that_repeats() {
     for version in [Version::V2, Version::V3] {
         assert_eq!(text(&imply(Abi::Amd64, version, entries)), format!("{of_first}\n0x110+0x30 {block}\n"));
     }
-    // No size of the block, one entry, or one that does not begin where the address says.
+    // No block size, a single entry, or one that does not begin where the address says.
     let starts = |version, start, size, instructions: &[u8]| {
         let implied = imply(Abi::Amd64, version, &[(start, size, "z", instructions)]);
         let [function] = &implied.section.functions[..] else { panic!("{}", text(&implied)) };
@@ -286,7 +286,7 @@ fn what_no_section_has_room_for_is_left_out() {
     );
     let too_many = format!("no {far:#x}: expressions would have to be evaluated at too many addresses");
     assert_eq!(reason((far, 1 << 26, "z", &OF_PLT)), too_many);
-    // Within the limit there would be too many rows.
+    // There would be too many rows within the limit.
     assert_eq!(reason((far + 8, 1 << 24, "z", &OF_PLT)), too_many.replacen("00:", "08:", 1));
     assert_eq!(reason((0x8, 0x10, "z", &[])), "no 0x8: the code lies in no executable segment");
     assert_eq!(reason((0x90, 0x80, "z", &[])), "no 0x90: the code lies in no executable segment");
