@@ -277,7 +277,6 @@ impl<'w> Ways<'w> {
     /// elsewhere as well, only the observed values show the effect. In a function
     /// without such jumps, control enters these blocks after it has left the
     /// function, by a call that ends elsewhere or a computed return.
-    /// call that ends elsewhere or a return that was computed.
     fn to(&self, at: u64) -> Vec<u64> {
         let comes_here = |(before, instruction): &(u64, &Instruction)| {
             before + instruction.len == at && instruction.falls_through()

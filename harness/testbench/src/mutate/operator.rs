@@ -44,8 +44,7 @@ named! {
         Mangled = "mangled",
         /// A function has the other key.
         PauthKey = "pauth-key",
-        /// A rule gives the address of a value instead of the value, or vice
-        /// versa.
+        /// A rule dereferences what is already the value, or vice versa.
         FlexDereference = "flex-dereference",
         /// A rule has the register numbered before or after its own.
         FlexRegister = "flex-register",

@@ -434,8 +434,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             DisputedValue::Places => self.row.as_ref().and_then(|found| layout.side_of(&found.row)),
             subject => values.side(&self.truth, &self.section, subject),
         };
-        // Who jumps to a function may leave a frame there, as jumps to labels
-        // through a thunk do. Then its instructions do not show all of it.
+        // A jump to a function may leave a frame there, as jumps to labels through a thunk do. Then its
+        // instructions do not show the whole frame.
         if side == Some(Side::Section) && self.is_jumped_to(start) {
             says += ", had it been called; but control came by a jump";
             side = None;

@@ -142,9 +142,9 @@ pub struct Stepped {
 /// What a step does with FP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FpUse {
-    /// It hands it on to the caller as it is, and does nothing else with it.
+    /// It passes FP to the caller unchanged, and does nothing else with it.
     Passed,
-    /// Nothing: with any other, it would come to the same.
+    /// Nothing: the result would be the same with any other FP.
     Unused,
     /// Anything.
     #[default]
@@ -154,10 +154,10 @@ pub enum FpUse {
 /// The steps of an unwinder.
 ///
 /// A step depends on its arguments alone: with the same state, and the same
-/// in the memory that it read, it comes to the same.
+/// contents of the memory that it read, it has the same result.
 pub trait Stepper {
     /// Steps from a frame to its caller. `topmost` is given for the topmost
-    /// frame only: further down no registers but SP and FP are known.
+    /// frame only: further out, only SP and FP are known.
     /// `memory` reads 8 bytes as a number, and is the only way to do so.
     fn step(
         &mut self,
@@ -167,7 +167,7 @@ pub trait Stepper {
     ) -> Stepped;
 }
 
-/// An unwinder whose steps nobody sees: every walk is done whole.
+/// An unwinder whose steps can't be seen: every walk is done in full.
 pub struct BlackBox<U>(pub U);
 
 impl<U: Unwinder> Unwinder for BlackBox<U> {

@@ -29,8 +29,8 @@ const SCRIPT: &str = include_str!("page.js");
 const OF_A_CASE: usize = 64;
 
 /// The most rows, over all cases, that are shown with instructions, witnesses
-/// and stack, the first of each case before others; also the most rows in
-/// total.
+/// and stack, the first of each case before others. `IN_ALL` limits the rows
+/// in total.
 const IN_FULL: usize = 3000;
 const IN_ALL: usize = 30_000;
 
@@ -45,7 +45,7 @@ struct Index<'r> {
     findings: Vec<FindingView<'r>>,
     /// The number of functions that are not listed, in all cases.
     functions_left_out: usize,
-    /// How many different instructions may still be listed.
+    /// The most different instructions that are listed.
     room: usize,
 }
 
