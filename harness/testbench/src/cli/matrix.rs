@@ -61,8 +61,8 @@ pub(crate) struct Matrix {
     /// How many compilers, and then cases, to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
-    /// Write matrix.md and matrix.json into this folder, and for the toolchains' own cases the files of `run
-    /// --report`.
+    /// Write matrix.md and matrix.json into this folder, and for the toolchains' own cases the files of
+    /// `run --report`.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Count builds that are refused, or have no section, as findings.
