@@ -1,11 +1,11 @@
-//! Findings: what is not as it should be, and what everybody says of it.
+//! Findings: what is wrong, and what each witness says about it.
 
 use serde::{Deserialize, Serialize};
 pub use sframe_inspect::{Address, Blame, Confidence, FindingRow, Witness};
 
 use crate::spec::Verdict;
 
-/// With whom a witness agrees about what a finding is about.
+/// Which side a witness agrees with about the subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -17,14 +17,14 @@ pub enum Side {
     Neither,
 }
 
-/// What a witness says.
+/// A witness's statement.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Evidence {
-    /// Who.
+    /// The witness.
     pub witness: Witness,
-    /// What, in a sentence.
+    /// Its statement, in a sentence.
     pub says: String,
-    /// With whom it agrees; none where it does not tell.
+    /// The side it agrees with; `None` if that is unknown.
     pub agrees_with: Option<Side>,
 }
 
@@ -35,7 +35,7 @@ pub struct ListedInstruction {
     pub pc: Address,
     /// As an assembler writes it.
     pub text: String,
-    /// Start of its row, in bytes from the start of the function. None
+    /// Start of its row, in bytes from the start of the function. `None`
     /// without FDE or row.
     pub row: Option<Address>,
 }
@@ -45,9 +45,9 @@ pub struct ListedInstruction {
 pub struct Slot {
     /// Its address.
     pub address: Address,
-    /// What is in it; none where it can't be read.
+    /// Its contents; `None` if it can't be read.
     pub value: Option<Address>,
-    /// What it is: `SP`, `RA`, and what is claimed of it.
+    /// What it is: `SP`, `RA`, and any claims about it.
     pub marks: Vec<String>,
 }
 
@@ -58,35 +58,35 @@ pub struct StackView {
     pub sp: Address,
     /// The frame's FP.
     pub fp: Address,
-    /// Words of the frame and around it, by ascending addresses. Where they
-    /// leave some out, there is a gap in the addresses.
+    /// Words of the frame and around it, by ascending addresses. Words that are
+    /// left out show as gaps in the addresses.
     pub slots: Vec<Slot>,
 }
 
-/// Something that is not as it should be.
+/// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Finding {
-    /// What kind.
+    /// The kind of finding.
     pub verdict: Verdict,
     /// PC of the frame whose rules are wrong, without its image's load bias.
     pub pc: Option<Address>,
-    /// The library that it lies in; none for the executable.
+    /// The library that contains it; `None` for the executable.
     pub image: Option<String>,
     /// The function there.
     pub function: Option<String>,
-    /// The frame, 0 for the topmost. The smallest, where there are several.
+    /// The frame, 0 for the topmost. The smallest, if there are several.
     pub frame: Option<usize>,
     /// How often it was seen.
     pub hits: u64,
     /// The row that gave the value.
     pub row: Option<FindingRow>,
-    /// What the call stack, or the spec, says.
+    /// The value according to the call stack, or the spec.
     pub expected: String,
-    /// What the unwinder, or the run, says.
+    /// The value according to the unwinder, or the run.
     pub got: String,
     /// The instruction at the PC.
     pub instruction: Option<String>,
-    /// Who is to blame.
+    /// Which component is to blame.
     pub blame: Blame,
     /// How sure that is.
     pub confidence: Confidence,
@@ -96,12 +96,12 @@ pub struct Finding {
     pub listing: Vec<ListedInstruction>,
     /// The stack when it was first seen in that frame.
     pub stack: Option<StackView>,
-    /// All of it in a sentence.
+    /// The finding in a sentence.
     pub message: String,
 }
 
 impl Finding {
-    /// A finding that is about a spec's expectation, not about a row.
+    /// A finding about a spec's expectation, not about a row.
     #[must_use]
     pub fn of_spec(verdict: Verdict, expected: String, got: String, message: String) -> Self {
         Self {

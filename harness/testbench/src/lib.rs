@@ -13,12 +13,12 @@
 //! specs, vectors, lint -> clauses
 //! ```
 //!
-//! What needs no emulator is in the crate `sframe_inspect`.
+//! Everything that needs no emulator is in the crate `sframe_inspect`.
 //!
 //! To test an unwinder, implement [`unwind::Unwinder`] and look at what
 //! [`examine::examine`] finds in a program, or run all specs with it
-//! ([`runner::Suite::run`]); `examples/third_party.rs` has a whole one. One in
-//! another language runs in a process of its own ([`unwind::external`]).
+//! ([`runner::Suite::run`]); `examples/third_party.rs` is a complete example.
+//! One in another language runs in a separate process ([`unwind::external`]).
 //!
 //! ```
 //! use sframe_machine::Options;

@@ -1,5 +1,6 @@
-//! How the crates are built: imports between the rooms of a crate, which are the
-//! top-level modules, go one way; within a room, at most two files need each other.
+//! How the crates are structured: imports between the rooms of a crate, which are
+//! its top-level modules, go one way; within a room, at most two files need each
+//! other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,11 +15,11 @@ type ModulePath = Vec<String>;
 #[derive(Default)]
 struct Crate(BTreeMap<ModulePath, Module>);
 
-/// What a file names of its crate, by paths from the crate's root.
+/// The paths that a file refers to in its crate, from the crate's root.
 #[derive(Default)]
 struct Module {
     uses: BTreeSet<ModulePath>,
-    /// What it offers that is defined elsewhere, by name.
+    /// The names it re-exports that are defined elsewhere.
     exports: BTreeMap<String, ModulePath>,
 }
 
@@ -38,7 +39,7 @@ impl Crate {
             let stem = path.file_stem().expect("a name").to_str().expect("text").to_owned();
             let inner = || at.iter().cloned().chain([stem.clone()]).collect::<ModulePath>();
             if path.is_dir() {
-                // Programs of their own, and tests.
+                // Separate programs, and tests.
                 if stem != "bin" && stem != "tests" {
                     self.add(name, &path, &inner());
                 }
@@ -65,7 +66,7 @@ impl Crate {
         module.exports.extend(reader.module.exports);
     }
 
-    /// The file in which something is defined.
+    /// The file that contains a definition.
     fn file_of(&self, path: &[String]) -> Option<ModulePath> {
         let len = (0..=path.len()).rev().find(|len| self.0.contains_key(&path[..*len]))?;
         let (module, rest) = path.split_at(len);
@@ -94,7 +95,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A path from the crate's root; none where it leads out of the crate.
+    /// Returns a path from the crate's root; `None` if it leads out of the
+    /// crate.
     fn absolute(&self, path: &[String]) -> Option<ModulePath> {
         let mut base = self.at.to_vec();
         let mut rest = path;
@@ -170,7 +172,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-/// Those that lead back to one another, each group of them.
+/// The groups of items that lead back to one another.
 fn circles<T: Clone + Ord>(arrows: &BTreeMap<T, BTreeSet<T>>) -> Vec<Vec<T>> {
     let reached = |from: &T| {
         let mut seen = BTreeSet::new();
@@ -193,7 +195,7 @@ fn circles<T: Clone + Ord>(arrows: &BTreeMap<T, BTreeSet<T>>) -> Vec<Vec<T>> {
     all.into_iter().collect()
 }
 
-/// What is wrong with how a crate is built.
+/// What is wrong with the structure of a crate.
 fn faults(of: &Crate) -> Vec<String> {
     let arrows = of.arrows();
     let mut rooms: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -220,7 +222,7 @@ fn imports_go_one_way(
     assert_eq!(faults(&read), Vec::<String>::new());
 }
 
-/// A crate of some files, by their module paths.
+/// Makes a crate of some files, given by their module paths.
 fn of(files: &[(&str, &str)]) -> Crate {
     let mut made = Crate::default();
     for (at, text) in files {
@@ -237,7 +239,7 @@ fn circles_are_found() {
         ("b", "pub struct B; fn f() -> crate::c::C { c() }"),
         ("c", "pub use crate::a::A as C;"),
     ]);
-    // What `c` offers is defined in `a`.
+    // What `c` exports is defined in `a`.
     assert_eq!(faults(&crate_), ["rooms: a, b"]);
     let crate_ = of(&[
         ("a", "mod x; mod y; mod z;"),

@@ -1,5 +1,5 @@
-//! The clauses of the specifications: each is proved or says why not, nothing
-//! is left out that a program can find, and what is wrong is noticed.
+//! The clauses of the specifications: each is proved or says why not, none that
+//! a program can find is missing, and mistakes are noticed.
 
 mod common;
 
@@ -55,7 +55,7 @@ fn every_constant_belongs_to_a_clause() {
 fn every_place_that_the_engine_names_has_a_clause() {
     for place in Place::ALL {
         let of_it = CATALOGUE.clauses.iter().any(|clause| match place {
-            // A list, of which only the errata are not said elsewhere.
+            // A list in which only the errata are not covered elsewhere.
             Place::ChangesV2 => clause.erratum.is_some(),
             _ => clause.version == 3 && format!("{} {}", clause.section, clause.title) == place.title(),
         });
@@ -63,7 +63,8 @@ fn every_place_that_the_engine_names_has_a_clause() {
     }
 }
 
-/// What the linter calls an error is forbidden by a clause, in each version.
+/// Whatever the linter calls an error is forbidden by a clause, in each
+/// version.
 #[test]
 fn every_error_of_the_linter_breaks_a_clause() {
     for rule in all_rules().filter(|rule| rule.severity == Severity::Error) {
@@ -108,7 +109,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON document on standard output")
 }
 
-/// Runs the command on copies of the specs of which one is changed.
+/// Runs the command on a copy of the specs with one change.
 fn with_change(file: &str, from: &str, to: &str) -> (i32, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let specs = common::repository().join("specs");

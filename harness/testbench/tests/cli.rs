@@ -10,7 +10,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Runs the bench in the repository, without the variable CI.
+/// Runs the bench in the repository, with the variable CI unset.
 fn bench(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
         .current_dir(repository())
@@ -36,7 +36,7 @@ fn build(id: &str) -> String {
     repository().join("corpus/builds").join(id).display().to_string()
 }
 
-/// Writes a changed build into a folder.
+/// Writes a modified build into a folder.
 fn changed(folder: &Path, id: &str, change: impl FnOnce(&mut Vec<u8>, usize)) -> String {
     let mut bytes = std::fs::read(build(id)).expect("a build");
     let section = {
@@ -148,7 +148,7 @@ fn a_broken_run_ends_with_4_and_keeps_what_it_has_shown() {
     let report = json(&output);
     assert_eq!(report["summary"]["comparisons"], 50);
     assert!(report["broken"].as_str().is_some_and(|reason| reason.contains("budget of 50")));
-    // The program ends, but not as it was said to.
+    // The program ends, but not with the given status.
     let output = bench(&["check", "--exit-status", "3", &build("gnu-2.44/amd64/leaf.O2")]);
     assert_eq!(status(&output), 4);
     assert!(text(&output.stdout).contains("exit status is 0, not 3"));
@@ -189,7 +189,7 @@ fn run_writes_its_reports_and_their_numbers_add_up() {
         junit.contains(&format!("tests=\"{}\"", cases.len())) && junit.contains("failures=\"0\""),
         "{junit}"
     );
-    // What Jenkins's schema has: times everywhere, and this count in suites only.
+    // Jenkins's schema: times everywhere, and this count in suites only.
     let elements = |name: &str| -> Vec<&str> {
         junit.split(name).skip(1).filter_map(|rest| rest.split('>').next()).collect()
     };
@@ -201,7 +201,7 @@ fn run_writes_its_reports_and_their_numbers_add_up() {
         }
     }
 
-    // The same whatever the number of threads.
+    // The output does not depend on the number of threads.
     let mut again = arguments.to_vec();
     again.truncate(7);
     again.extend(["--json", "--jobs", "1"]);
@@ -241,7 +241,8 @@ fn convert_writes_a_section_and_lists_what_the_version_cannot_express() {
     }
 }
 
-/// Libraries beside the file are found by what it says itself, others by the option.
+/// Libraries beside the file are found through the file itself, others through the
+/// option.
 #[test]
 fn check_finds_libraries_where_the_file_and_the_options_say() {
     let id = "gnu-2.44/aarch64/crossing.O2-dynamic";
@@ -280,7 +281,7 @@ fn check_finds_libraries_where_the_file_and_the_options_say() {
         assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     }
 
-    // The option's folders come first: what lies there is taken, whatever it is.
+    // The option's folders come first: a file found there is taken, whatever it is.
     std::fs::write(Path::new(&empty).join(libraries[1]), "#!/bin/sh\n").expect("a file");
     let output = bench(&["check", "--library-path", &empty, &build(id)]);
     assert_eq!(status(&output), 2);
@@ -302,7 +303,8 @@ fn check_of_a_file_without_folders_for_its_libraries_says_what_to_do() {
     assert!(error.contains("no folder to look for it in; name one with --library-path"), "{error}");
 }
 
-/// `DT_RPATH` of the executable holds for what its libraries need, `DT_RUNPATH` for its own needs.
+/// `DT_RPATH` of the executable applies to its libraries' needs as well, `DT_RUNPATH` only to its
+/// own.
 #[test]
 fn an_rpath_is_inherited_and_a_runpath_is_not() {
     const DT_RPATH: u8 = 15;
@@ -418,7 +420,7 @@ fn bless_writes_the_call_stack_but_not_under_ci() {
     assert!(bench(&["bless", "--specs", &specs, "spec"]).stdout.is_empty(), "nothing is left to change");
 }
 
-/// Where builds differ, one list can't be right.
+/// If builds differ, one list can't be right.
 #[test]
 fn bless_refuses_a_stop_whose_call_stack_differs_between_builds() {
     let folder = tempfile::tempdir().expect("a folder");

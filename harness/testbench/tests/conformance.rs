@@ -1,6 +1,6 @@
 //! The conformance suite: each spec on each ABI is a test.
 //!
-//! A new spec or build is a new test without a change here.
+//! A new spec or build becomes a new test without a change here.
 
 mod common;
 

@@ -1,6 +1,7 @@
-//! The section that call frame information implies, for every build of the
-//! corpus: at every PC it says what the section says that assembler and linker
-//! wrote, but for differences that `from_eh_frame.yaml` explains.
+//! The section implied by call frame information, for every build of the
+//! corpus: at every PC it has the same meaning as the section written by
+//! assembler and linker, except for the differences that `from_eh_frame.yaml`
+//! explains.
 
 mod common;
 
@@ -34,10 +35,10 @@ fn request(version: u8) -> Request {
     Request { version, byte_order: None, layout: Layout::default() }
 }
 
-/// What a section says at a PC, in a form that is the same for the same meaning.
+/// A section's meaning at a PC, in a normalised form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Meaning {
-    /// CFA, RA, FP, each with what the CFA is put in for it where it can be.
+    /// CFA, RA and FP, with the CFA substituted where possible.
     rules: Option<[RecoveryRule; 3]>,
     mangled: bool,
     key: PauthKey,
@@ -77,7 +78,7 @@ fn differences(implied: Option<&Meaning>, written: Option<&Meaning>) -> Vec<&'st
         (Some(one), Some(other)) => {
             let rules = ["cfa", "ra", "fp"].into_iter().zip(one.iter().zip(&other));
             names.extend(rules.filter(|(_, (one, other))| one != other).map(|(name, _)| name));
-            // Slots are found from the CFA: where that differs, so does what is in them.
+            // Slots are located from the CFA: if that differs, so do their contents.
             if one[0] != other[0] {
                 names.retain(|name| match *name {
                     "ra" => implied.row.ra != written.row.ra,
@@ -101,7 +102,7 @@ fn differences(implied: Option<&Meaning>, written: Option<&Meaning>) -> Vec<&'st
     names
 }
 
-/// The addresses at which what a section says may change.
+/// Collects the addresses at which a section's meaning may change.
 fn changes(section: &Section<'_>, changes: &mut BTreeSet<u64>) {
     for fde in section.fdes() {
         let fde = fde.expect("an FDE");
@@ -118,7 +119,7 @@ fn changes(section: &Section<'_>, changes: &mut BTreeSet<u64>) {
                         .extend(section.rows(&fde).map(|row| block + u64::from(row.expect("a row").start)));
                 }
             }
-            // The start of a row is a mask of bits.
+            // The start of a row is a bit mask.
             (PcType::Mask, None) => changes.extend(fde.start..end),
         }
     }
@@ -129,13 +130,13 @@ fn changes(section: &Section<'_>, changes: &mut BTreeSet<u64>) {
 struct Difference {
     function: String,
     name: &'static str,
-    /// The first PC, and what is said there.
+    /// The first PC, and the two meanings there.
     example: String,
 }
 
-/// Compares the section that a file's information implies with its own one.
-/// Returns the number of PCs, and what differs. `is_instruction` tells at which
-/// addresses instructions start.
+/// Compares the section implied by a file's information with its own. Returns
+/// the number of PCs, and the differences. `is_instruction` is true for
+/// addresses at which instructions start.
 fn compare(version: u8, file: &[u8], is_instruction: &dyn Fn(u64) -> bool) -> (u64, Vec<Difference>) {
     let subject = ObjectFile::parse(file).expect("an ELF file");
     let sframe = subject.sframe.expect("a section");
@@ -156,7 +157,7 @@ fn compare(version: u8, file: &[u8], is_instruction: &dyn Fn(u64) -> bool) -> (u
     let addresses: Vec<u64> = addresses.into_iter().collect();
     for pair in addresses.windows(2) {
         let (pc, end) = (pair[0], pair[1]);
-        // Masks of bits are right where instructions start only.
+        // Bit masks are only right where instructions start.
         if written.header().version == Version::V1 && is_mask(pc) && !is_instruction(pc) {
             continue;
         }
@@ -193,7 +194,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// What of the entry a difference is an example of; none where it is not meant.
+    /// What in the entry a difference is an example of; `None` if the entry does
+    /// not apply.
     fn explains(&self, build: &Build, difference: &Difference) -> Option<Vec<String>> {
         let is_free =
             |names: &[String], name: &str| names.is_empty() || names.iter().any(|other| other == name);
@@ -201,7 +203,7 @@ impl Entry {
             .functions
             .iter()
             .find(|name| Pattern::new(name).expect("a pattern").matches(&difference.function))?;
-        // A derived build has the faults of the one that it is made of.
+        // A derived build has the faults of its source.
         let made_by = build.derived_from.as_deref().and_then(|id| id.split('/').next());
         let toolchain = made_by.unwrap_or(&build.toolchain);
         let is_meant = self.programs.contains(&build.program)
@@ -274,7 +276,7 @@ fn the_implied_section_says_what_the_written_one_does() {
     assert!(count > 2500 && pcs > 5_500_000, "{count} builds, {pcs} PCs");
 }
 
-/// Rules of the linter that a section breaks which is larger than it need be.
+/// Linter rules broken by a section that is larger than necessary.
 const NEEDLESS: [&str; 6] = ["SF227", "SF306", "SF312", "SF320", "SF329", "SF330"];
 
 #[test]
@@ -314,7 +316,7 @@ fn each_implied_section_is_sound_and_small_and_goes_into_its_file() {
                 assert_eq!(fixed(&section), fixed(&old), "{}", build.id);
                 let pcrel = if header.version == Version::V3 { SFRAME_F_FDE_FUNC_START_PCREL } else { 0 };
                 assert_eq!(header.flags, Flags(SFRAME_F_FDE_SORTED | pcrel), "{}", build.id);
-                // LLD does not sort, and derived builds are there for other flags.
+                // LLD does not sort, and derived builds exist for other flags.
                 if build.toolchain.starts_with("gnu-") {
                     assert_eq!(header.flags, old.header().flags, "{}", build.id);
                 }
@@ -347,7 +349,8 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
 }
 
-/// The file without its section: neither the linker's table nor the loader's names it.
+/// Returns the file without its section: neither the linker's table nor the loader's
+/// has it.
 fn without_section(file: &[u8]) -> Vec<u8> {
     let header = FileHeader64::<Endianness>::parse(file).expect("an ELF file");
     let endian = header.endian().expect("a byte order");
@@ -370,8 +373,8 @@ fn without_section(file: &[u8]) -> Vec<u8> {
     new
 }
 
-/// Makes the files of a build anew in a folder, of what call frame information
-/// says. Returns the path of the executable.
+/// Writes the files of a build into a folder, with sections made from call
+/// frame information. Returns the path of the executable.
 fn imply_all(folder: &Path, build: &Build, to: &str, change: fn(&[u8]) -> Vec<u8>) -> String {
     let files = build.files(common::suite().corpus()).expect("files");
     let name = build.path(Path::new("")).file_name().expect("a name").to_string_lossy().into_owned();
@@ -386,13 +389,13 @@ fn imply_all(folder: &Path, build: &Build, to: &str, change: fn(&[u8]) -> Vec<u8
     folder.join(name).display().to_string()
 }
 
-/// Status, verdicts and figures of a check.
+/// Returns status, verdicts and figures of a check.
 fn checked(path: &str) -> (Option<i32>, serde_json::Value) {
     let output = bench(Path::new("."), &["check", "--json", path]);
     (output.status.code(), json(&output)["summary"].clone())
 }
 
-/// On each ABI, static, position-independent and dynamic, in each version.
+/// For each ABI: static, position-independent and dynamic, in each version.
 #[rstest]
 #[case("gnu-2.40/amd64/recursion.O2-pie", "1")]
 #[case("gnu-2.40/aarch64/shrink_wrap.O2", "1")]
@@ -414,7 +417,7 @@ fn a_file_with_the_implied_section_is_checked_as_before(#[case] id: &str, #[case
     for change in [<[u8]>::to_vec, without_section] {
         let folder = tempfile::tempdir().expect("a folder");
         let (status, mut summary) = checked(&imply_all(folder.path(), build, to, change));
-        // Assemblers write the same row twice at times.
+        // Assemblers sometimes write the same row twice.
         for figure in ["rows_total", "rows_exercised", "rows_exercised_as_caller"] {
             if let Some(value) = original.1.get(figure) {
                 summary[figure] = value.clone();
@@ -444,7 +447,8 @@ fn a_program_with_the_implied_section_is_still_a_program() {
     }
 }
 
-/// Where the producer is at fault, as in `from_eh_frame.yaml`, the implied section is right.
+/// If the producer is at fault, as listed in `from_eh_frame.yaml`, the implied section is
+/// right.
 #[rstest]
 #[case("gnu-2.47/amd64/crossing.O2-dynamic", "3")]
 #[case("gnu-2.40/amd64/crossing_ibt.O2-dynamic-pie", "1")]
@@ -460,7 +464,7 @@ fn the_implied_section_has_not_the_faults_of_the_written_one(#[case] id: &str, #
     assert_eq!(status, Some(0), "{id}: {summary}");
 }
 
-/// The `.eh_frame` section of a file, by its place in it.
+/// The position of the `.eh_frame` section in a file.
 fn eh_frame(file: &[u8]) -> std::ops::Range<usize> {
     let header = FileHeader64::<Endianness>::parse(file).expect("an ELF file");
     let endian = header.endian().expect("a byte order");
@@ -478,7 +482,7 @@ fn sound(id: &str) -> (u8, Vec<u8>) {
     (build.sframe_version, build.read(suite.corpus()).expect("a file"))
 }
 
-/// The same with other bytes in place of the first ones like these in `.eh_frame`.
+/// The same, with the first occurrence of some bytes in `.eh_frame` replaced.
 fn doctored(id: &str, from: &[u8], to: &[u8]) -> (u8, Vec<u8>) {
     let (version, mut file) = sound(id);
     let section = eh_frame(&file);
@@ -565,7 +569,7 @@ fn malformed_information_is_listed_and_the_rest_is_written() {
     let id = "gnu-2.44/amd64/recursion.O2";
     let whole = request(2).imply(&sound(id).1).expect("sound information").section.functions.len();
 
-    // DW_CFA_hi_user is nobody's.
+    // No vendor uses DW_CFA_hi_user.
     let (_, file) = doctored(id, &[0x0e, 16], &[0x3f, 16]);
     let converted = request(2).imply(&file).expect("other functions");
     assert_eq!(converted.section.functions.len(), whole - 1);
@@ -573,7 +577,7 @@ fn malformed_information_is_listed_and_the_rest_is_written() {
     assert!(matches!(&reasons[..], [one] if one.contains("can't be executed")), "{reasons:?}");
     assert_eq!(converted.errors, []);
 
-    // An entry that is longer than the section: those behind it can't be found.
+    // An entry that is longer than the section: those after it can't be found.
     let (_, sound) = sound(id);
     let section = eh_frame(&sound);
     let length = |at: usize| u32::from_le_bytes(sound[at..at + 4].try_into().expect("4 bytes")) as usize;
@@ -633,7 +637,7 @@ fn files_that_imply_nothing_are_one_error() {
     }
 }
 
-/// Whatever the information: a sound section, or an error.
+/// For any information, the result is a sound section or an error.
 #[rstest]
 #[case("gnu-2.47/amd64/crossing.O2-dynamic")]
 #[case("gnu-2.47/amd64/realign.O2")]
@@ -673,7 +677,7 @@ fn functions_out_of_reach_are_left_out() {
     let (index, _) = sections.section_by_name(Endianness::Little, b".sframe").expect("a section");
     let field =
         usize::try_from(header.e_shoff.get(Endianness::Little)).expect("an offset") + 64 * index.0 + 0x10;
-    // So far behind the code that only part of it is near enough for the last field.
+    // So far past the code that only part of it is close enough for the last field.
     let address = near[near.len() / 2].start + (1 << 31) - 20 * near.len() as u64;
     file[field..field + 8].copy_from_slice(&address.to_le_bytes());
     let converted = request(2).imply(&file).expect("information");

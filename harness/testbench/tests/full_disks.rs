@@ -1,5 +1,5 @@
-//! Standard output or standard error may be full, closed, or a pipe that nobody
-//! reads. No command panics for that, and what it has come to is not lost.
+//! Standard output or standard error may be full, closed, or a pipe without a
+//! reader. No command panics because of it, and results are not lost.
 
 use std::fs::File;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn full() -> Stdio {
     File::options().write(true).open("/dev/full").expect("a device").into()
 }
 
-/// A pipe whose reader is gone.
+/// A pipe whose reader has gone.
 fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -34,8 +34,8 @@ fn closed() -> Stdio {
 
 const LEAF: &str = "--spec leaf --toolchain gnu-2.47 --abi amd64";
 
-/// A command, the status that it has where all can be written, and whether it
-/// prints something.
+/// A command, its status if everything can be written, and whether it prints
+/// anything.
 #[rstest]
 #[case::run("run LEAF", 0)]
 #[case::run_document("run LEAF --json", 0)]
@@ -68,10 +68,10 @@ fn no_command_panics_where_nothing_can_be_written(#[case] arguments: &str, #[cas
     let bench = || bench(&arguments, folder.path());
     let piped = bench().stdout(Stdio::piped()).output().expect("the bench");
     assert_eq!(piped.status.code(), Some(expected), "{arguments}");
-    // What can't be told changes nothing.
+    // A message that can't be printed changes nothing.
     assert_eq!(status(bench().stderr(full())), expected, "{arguments} 2>/dev/full");
     assert_eq!(status(bench().stderr(closed())), expected, "{arguments} 2>&-");
-    // A reader may have had enough.
+    // A reader may have closed the pipe.
     assert_eq!(status(bench().stdout(closed())), expected, "{arguments} | true");
     let in_full = if piped.stdout.is_empty() { expected } else { 4 };
     assert_eq!(status(bench().stdout(full())), in_full, "{arguments} >/dev/full");

@@ -1,5 +1,5 @@
-//! The gate of a CI system: runs in parts, put together again, and compared
-//! with a baseline.
+//! The gate of a CI system: runs in shards, joined again, and compared with a
+//! baseline.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -58,7 +58,7 @@ fn the_merged_reports_of_shards_are_the_report_of_the_run() {
             "{file} is not the same"
         );
     }
-    // A shard may have left its report alone: then the page has not its code.
+    // A shard may come with its report alone: then its code is not on the page.
     std::fs::rename(at("2").join("cases.jsonl"), at("cases")).expect("a journal");
     let output = bench(&["merge", &name("2"), &name("3"), &name("1"), "--report", &name("merged")]);
     assert_eq!(status(&output), 0, "{output:?}");
@@ -152,7 +152,7 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
         });
     };
 
-    // More rows than the run exercises: it has become worse, and stays so.
+    // More rows than the run exercises: it has become worse, and the baseline stays.
     rows(1);
     let output = gate();
     assert_eq!(status(&output), 1);
@@ -175,7 +175,7 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
     assert_eq!(status(&bench(&update)), 0);
     assert_eq!(text(&baseline), original);
 
-    // A case that the baseline has not, and one that only the baseline has.
+    // A case that the baseline does not have, and one that only the baseline has.
     edit(&baseline, |baseline| {
         let cases = baseline["cases"].as_object_mut().expect("cases");
         let case = cases.remove(case).expect("a case");
@@ -216,7 +216,7 @@ fn a_finding() -> Value {
     })
 }
 
-/// Shards that would be parts of a run, if they were of the same one.
+/// Shards that would make up a run, if they came from the same one.
 #[test]
 fn shards_of_different_runs_are_refused_with_what_differs() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -268,7 +268,7 @@ fn shards_of_different_runs_are_refused_with_what_differs() {
         );
         std::fs::write(at("other half").join("report.json"), original).expect("a file");
     }
-    // On different days it is the same run, which began on the first.
+    // On different days it is still the same run, which began on the first.
     edit(&at("other half").join("report.json"), |report| report["run"]["date"] = json!("2001-02-03"));
     let output = bench(&["merge", &name("amd64"), &name("other half"), "--json"]);
     let joined: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -320,7 +320,7 @@ fn a_baseline_is_of_a_whole_run_and_tells_what_was_left_out() {
         "{left_out} cases of the baseline were not run (selection: --spec recursion --abi amd64 --toolchain gnu-2.44)"
     );
     assert!(left_out > 0 && String::from_utf8_lossy(&output.stderr).contains(&says), "{says}: {output:?}");
-    // What was not run is not gone.
+    // A case that was not run is not gone.
     let before = text(&at("baseline"));
     let output = bench(&["baseline", "update", &name("baseline"), &name("less/report.json")]);
     assert_eq!(status(&output), 0, "{output:?}");

@@ -1,14 +1,14 @@
-//! The manuals are true: commands print what they are said to print, files that
-//! are quoted read so, keys are those of the schema, and links lead somewhere.
+//! The manuals are correct: commands print what the manuals show, quoted files
+//! match, keys are those of the schema, and links have targets.
 //!
 //! In `README.md`, the guide and `CONTRIBUTING.md`,
 //!
 //! - a block of the language `console` is run: lines with `$ ` are commands, the
-//!   others what they print, on either stream. `...` stands for any lines or
-//!   any part of one. The status is 0 where the next command is not `echo $?`;
-//! - `file=NAME` behind a block's language writes it to that file first;
-//! - `from=PATH` says which file of the repository the block is a part of;
-//! - commands in blocks of the language `sh` are not run, and [`NOT_RUN`] has why.
+//!   others their output, on either stream. `...` stands for any lines or any
+//!   part of one. The status is 0 unless the next command is `echo $?`;
+//! - `file=NAME` after a block's language writes it to that file first;
+//! - `from=PATH` names the file of the repository that contains the block;
+//! - commands in blocks of the language `sh` are not run; [`NOT_RUN`] says why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ use sframe_testbench::spec::{Blame, End, Feature, Verdict};
 #[path = "../examples/third_party.rs"]
 mod third_party;
 
-/// How commands begin that are not run, and why.
+/// The beginnings of commands that are not run, and the reasons.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "builds"),
     ("ci/", "builds, and may install packages"),
@@ -30,20 +30,21 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("sframe-testbench matrix ", "needs compilers"),
 ];
 
-/// How lines begin that are commands, and belong into blocks that say so.
+/// The beginnings of lines that are commands, and belong in blocks marked as
+/// such.
 const COMMANDS: &[&str] = &["$ ", "sframe-testbench ", "cargo ", "ci/", "target/debug/"];
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
 
-/// All pages of the repository, by their paths in it.
+/// All pages of the repository, as relative paths.
 fn pages() -> Vec<PathBuf> {
     fn collect(folder: &Path, pages: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let entry = entry.expect("an entry");
             let (path, name) = (entry.path(), entry.file_name());
-            // What builds, runs and version control leave.
+            // Left by builds, runs and version control.
             let is_ours = name != "target" && name != ".git" && name != "report";
             if entry.file_type().expect("a type").is_dir() && is_ours {
                 collect(&path, pages);
@@ -60,7 +61,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Those whose commands are run.
+/// Whether a page's commands are run.
 fn is_tried(page: &Path) -> bool {
     page == Path::new("README.md") || page.starts_with("harness/guide") || page.ends_with("CONTRIBUTING.md")
 }
@@ -77,7 +78,7 @@ fn parser(text: &str) -> Parser<'_> {
 /// A block of code.
 #[derive(Debug)]
 struct Block {
-    /// The line of the page that it begins in.
+    /// The line of the page on which it begins.
     line: usize,
     /// The language; empty for none.
     language: String,
@@ -116,7 +117,7 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// A command of a block, and what it is said to print.
+/// A command of a block, and its documented output.
 #[derive(Debug)]
 struct Step {
     line: usize,
@@ -144,7 +145,7 @@ fn steps(block: &Block) -> Vec<Step> {
     steps
 }
 
-/// Whether text is as expected, where `...` is any part of a line.
+/// Whether a line matches; `...` is any part of a line.
 fn line_matches(expected: &str, line: &str) -> bool {
     if expected == line {
         return true;
@@ -160,7 +161,7 @@ fn line_matches(expected: &str, line: &str) -> bool {
     line.ends_with(last)
 }
 
-/// Whether lines are as expected, where a line of `...` is any lines.
+/// Whether lines match; a line of `...` is any lines.
 fn lines_match(expected: &[String], lines: &[&str]) -> bool {
     match expected.split_first() {
         None => lines.is_empty(),
@@ -173,21 +174,21 @@ fn lines_match(expected: &[String], lines: &[&str]) -> bool {
     }
 }
 
-/// A folder that looks like the repository, and may be written to.
+/// Makes a folder that looks like the repository, and may be written to.
 fn sandbox() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let repository = repository();
     for name in ["Cargo.toml", "README.md", "ci", "corpus", "harness"] {
         symlink(repository.join(name), folder.path().join(name)).expect("a link");
     }
-    // `bless` writes there.
+    // `bless` writes here.
     let specs = folder.path().join("specs");
     std::fs::create_dir(&specs).expect("a folder");
     for entry in std::fs::read_dir(repository.join("specs")).expect("specs") {
         let path = entry.expect("an entry").path();
         std::fs::copy(&path, specs.join(path.file_name().expect("a name"))).expect("a copy");
     }
-    // As cargo leaves it, for commands that name what they start.
+    // As cargo leaves it, for commands that name the programs they start.
     let programs = Path::new(env!("CARGO_BIN_EXE_sframe-testbench")).parent().expect("a folder");
     std::fs::create_dir(folder.path().join("target")).expect("a folder");
     symlink(programs, folder.path().join("target/debug")).expect("a link");
@@ -209,7 +210,8 @@ fn run(command: &str, status: i32, folder: &Path) -> (i32, String) {
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What is wrong with a page's blocks. `used` are the entries of [`NOT_RUN`] that were needed.
+/// The problems of a page's blocks. `used` collects the entries of [`NOT_RUN`] that were
+/// needed.
 fn problems(name: &str, page: &str, used: &mut BTreeSet<&'static str>) -> Vec<String> {
     let mut problems = Vec::new();
     let folder = sandbox();
@@ -334,7 +336,7 @@ fn the_quoted_example_runs() {
     third_party::main();
 }
 
-/// An anchor as GitHub makes it of a heading.
+/// The anchor that GitHub makes from a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
@@ -368,7 +370,7 @@ fn anchors_and_links(page: &str) -> (BTreeSet<String>, Vec<String>) {
     (anchors, links)
 }
 
-/// Links of a page that lead nowhere.
+/// Links of a page without a target.
 fn dead_links(page: &Path, content: &str) -> Vec<String> {
     let (_, links) = anchors_and_links(content);
     let is_dead = |link: &String| {
@@ -378,7 +380,7 @@ fn dead_links(page: &Path, content: &str) -> Vec<String> {
         let (path, wanted) = link.split_once('#').unwrap_or((link, ""));
         let folder = repository().join(page).parent().expect("a folder").to_owned();
         let target = folder.join(path);
-        // What is not in the repository is not there for its readers.
+        // Readers only have what is in the repository.
         let is_ours = || target.canonicalize().is_ok_and(|target| target.starts_with(repository()));
         if !path.is_empty() && (link.starts_with('/') || !is_ours()) {
             return true;
@@ -401,7 +403,7 @@ fn links_lead_somewhere() {
     let pages = pages();
     let dead: Vec<String> = pages.iter().flat_map(|page| dead_links(page, &text(page))).collect();
     assert!(dead.is_empty(), "{}", dead.join("\n"));
-    // Each page of the guide can be found from its index.
+    // Each page of the guide is linked from its index.
     let index = text(Path::new("harness/guide/README.md"));
     let (_, links) = anchors_and_links(&index);
     for page in pages.iter().filter(|page| page.starts_with("harness/guide")) {
@@ -426,7 +428,8 @@ fn a_link_that_leads_nowhere_is_noticed() {
     assert_eq!(dead("[a][b]\n\n[b]: nowhere.md\n"), 1);
 }
 
-/// The objects of the schema, with the section of the manual that has their keys.
+/// The objects of the schema, with the section of the manual that documents their
+/// keys.
 const SECTIONS: &[(&str, &[&str])] = &[
     ("The keys of a spec", &[""]),
     ("stops", &["Stop"]),
@@ -440,7 +443,8 @@ const SECTIONS: &[(&str, &[&str])] = &[
     ("skip", &["Skip"]),
 ];
 
-/// First cells of the tables whose first column has that title, by section.
+/// First cells of the tables whose first column has the given title, by
+/// section.
 fn first_cells(manual: &str, title: &str) -> BTreeMap<String, Vec<String>> {
     let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (mut section, mut cell, mut row) = (String::new(), 0, String::new());
@@ -473,12 +477,12 @@ fn first_cells(manual: &str, title: &str) -> BTreeMap<String, Vec<String>> {
     keys
 }
 
-/// What manual and schema do not both have.
+/// Entries that only one of manual and schema has.
 fn undocumented(manual: &str) -> Vec<String> {
     let schema = std::fs::read_to_string(repository().join("specs/spec.schema.json")).expect("a schema");
     let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
     let mut documented = first_cells(manual, "key");
-    // That is of another file.
+    // This belongs to another file.
     documented.remove("Clauses");
     let mut problems = Vec::new();
     let definitions = schema["$defs"].as_object().expect("definitions");
@@ -530,12 +534,12 @@ fn the_manual_of_specs_has_the_keys_of_the_schema_and_no_others() {
     }
 }
 
-/// What the tables of verdicts, blame, ends and hazards do not have, and what they have too much.
+/// Entries that the tables of verdicts, blame, ends and hazards lack, and superfluous ones.
 fn unexplained(page: &str) -> Vec<String> {
     fn names(all: &[impl ToString]) -> BTreeSet<String> {
         all.iter().map(ToString::to_string).collect()
     }
-    // These are outcomes, and the last is an end that no spec can ask for.
+    // These are outcomes, and the last is an end that no spec can require.
     let outcomes = BTreeSet::from(["agree".to_owned(), "broken".to_owned()]);
     let no_spec = BTreeSet::from(["unsettled".to_owned()]);
     let expected = [

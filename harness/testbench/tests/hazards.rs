@@ -1,4 +1,5 @@
-//! Hazards of what a program executes. Those of a whole file are tested with `diff`.
+//! Hazards in a program as it executes. Those of a whole file are tested with
+//! `diff`.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -32,7 +33,7 @@ fn check_counts_the_hazards_of_what_has_executed() {
         assert!(hazard["row"]["rules"].is_string() && hazard["message"].is_string(), "{hazard}");
     }
     assert!(!of("link-register").is_empty() && of("other-register").is_empty());
-    // As hazards they change nothing.
+    // As hazards, they change no result.
     let sound = "corpus/builds/gnu-2.47/aarch64/recursion.O2";
     let output = bench(&["check", sound]);
     assert_eq!(output.status.code(), Some(0));

@@ -1,6 +1,6 @@
-//! YAML and JSON that was made by nobody who wanted it to be read: every key
-//! with every wrong value, keys twice, bombs, and what is no text. Each file is
-//! one error that says where, or is read; in bounded time and memory.
+//! Hostile YAML and JSON: every key with every wrong value, duplicate keys,
+//! bombs, and files that are not text. Each file is read, or causes one error
+//! with its position; in bounded time and memory.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,10 +19,10 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A machine may be slow, and busy.
+/// The host may be slow, and busy.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// What a key has in place of what it should have, in YAML.
+/// Wrong values for any key, in YAML.
 const WRONG: [&str; 34] = [
     "null",
     "true",
@@ -60,7 +60,7 @@ const WRONG: [&str; 34] = [
     "0x7fffffffffffffff",
 ];
 
-/// A mark that no spec has; it stands for what is put in its place.
+/// A marker that no spec contains, to be replaced by the wrong value.
 const PLACE: &str = "@place@";
 
 /// A place in a document: keys and indices.
@@ -71,7 +71,7 @@ fn paths(value: &Value, path: &Path_, found: &mut Vec<Path_>) {
     let mut within = |key: String, value: &Value| paths(value, &[&path[..], &[key]].concat(), found);
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| within(key.clone(), value)),
-        // One of many is like the others.
+        // One element of a list is enough.
         Value::Array(list) => {
             (0..).zip(list).take(2).for_each(|(index, value): (u32, _)| within(index.to_string(), value))
         }
@@ -86,7 +86,7 @@ fn at<'v>(value: &'v mut Value, path: &[String]) -> &'v mut Value {
     })
 }
 
-/// The document with something else at a place.
+/// Returns the document with the value at a place replaced.
 fn with(document: &Value, path: &[String], text: &str) -> String {
     let mut document = document.clone();
     *at(&mut document, path) = PLACE.into();
@@ -121,7 +121,7 @@ fn specs() -> Vec<Value> {
     std::iter::once(full).chain(names.iter().filter(|path| path.exists()).map(|path| read(path))).collect()
 }
 
-/// Reads a spec: an error says where it is, on one line that can be read.
+/// Reads a spec. An error has its position, on one readable line.
 fn read(text: &str) -> Result<Spec, String> {
     let started = Instant::now();
     let source = Source::new(Path::new("p.yaml"), text);
@@ -149,7 +149,7 @@ fn every_key_of_a_spec_with_a_wrong_value_is_an_error_or_means_something() {
         keys.extend(places.iter().flatten().filter(|key| key.parse::<u32>().is_err()).cloned());
         tried.extend(places.into_iter().flat_map(|place| WRONG.map(|wrong| with(spec, &place, wrong))));
     }
-    // The generator has all keys that there are.
+    // The generator knows all keys of the schema.
     let schema = std::fs::read_to_string(repository().join("specs/spec.schema.json")).expect("the schema");
     let schema: Value = serde_json::from_str(&schema).expect("JSON");
     let objects = schema["$defs"].as_object().expect("kinds").values().chain([&schema]);
@@ -164,7 +164,8 @@ fn every_key_of_a_spec_with_a_wrong_value_is_an_error_or_means_something() {
     assert!(tried.len() > 3000 && errors * 10 > tried.len() * 8, "{errors} of {}", tried.len());
 }
 
-/// The document as text in which the mapping at a place has its first key twice.
+/// Returns the document as text, with the first key of the mapping at a place
+/// duplicated.
 fn with_a_key_twice(value: &Value, path: &[String]) -> Option<String> {
     let mut copy = value.clone();
     let map = at(&mut copy, path).as_object()?.clone();
@@ -190,7 +191,7 @@ fn a_key_twice_is_an_error_at_every_depth() {
     assert!(tried > 30, "{tried}");
 }
 
-/// What is small, or no larger than a spec may be, and takes parsers for ever.
+/// Files within the size limit that take parsers excessively long.
 #[rstest]
 #[case::lists_in_lists("- ".repeat(1 << 20))]
 #[case::keys_in_keys("? ".repeat(1 << 20))]
@@ -266,7 +267,7 @@ fn refused(arguments: &[&str], part: &str) {
     assert!(error.len() < 3000 && !error.contains("panicked"), "{error:.1000}");
 }
 
-/// Whatever kind of YAML file it is.
+/// For every kind of YAML file.
 #[test]
 fn what_is_no_text_is_one_error_in_every_kind_of_file() {
     let utf16 = |text: &str, mark: [u8; 2]| {
@@ -375,7 +376,7 @@ fn every_key_of_a_report_with_a_wrong_value_is_an_error_or_means_something() {
             tightened.tighten(&read);
             assert!(tightened.text().is_ok());
             drop((comparison, Baseline::of(&read)));
-            // Twice the same number is what overflows.
+            // Adding the same number twice causes an overflow.
             let mut two = read.clone();
             two.cases.extend(read.cases.iter().cloned().map(|mut case| {
                 case.id += "'";

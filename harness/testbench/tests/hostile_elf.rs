@@ -1,5 +1,5 @@
 //! Malformed ELF files: each field of the headers and tables that are read, set
-//! to wild values. Whatever comes of it is a report or an error, in bounded time
+//! to wild values. The result is always a report or an error, in bounded time
 //! and memory.
 
 mod common;
@@ -31,12 +31,13 @@ use sframe_testbench::target::files::Files;
 use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
-/// No file here takes a thousandth of it; a machine may be slow, and busy.
+/// No file here takes a thousandth of it; the host may be slow, and busy.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
-/// Of the whole process, with all its threads. A machine takes some 50 MB.
+/// For the whole process, with all its threads. An emulated machine takes some
+/// 50 MB.
 const MEMORY_LIMIT: u64 = 3 << 30;
 
-/// A field: where it lies in the file, its width, and its name.
+/// A field: its offset in the file, its width, and its name.
 #[derive(Clone, Debug)]
 struct Field {
     offset: usize,
@@ -44,10 +45,10 @@ struct Field {
     name: String,
 }
 
-/// A file whose fields are changed, and the others of its process.
+/// A file whose fields are changed, and the other files of its process.
 struct Sample {
     id: String,
-    /// What is changed: the executable, or one of its libraries.
+    /// The changed file: the executable, or one of its libraries.
     file: usize,
     files: Vec<(String, Vec<u8>)>,
 }
@@ -142,7 +143,7 @@ fn table(
     }
 }
 
-/// All fields that say where something is or how long, or what kind of thing.
+/// All fields that give the position, length or kind of something.
 fn fields(bytes: &[u8]) -> Vec<Field> {
     const MOST: usize = 12;
     let numbers = Numbers::of(bytes);
@@ -170,7 +171,7 @@ fn fields(bytes: &[u8]) -> Vec<Field> {
             // Hash tables, versions, notes.
             5 | 7 | 0x6fff_fff6 | 0x6fff_fffd | 0x6fff_fffe => entries(4, &WORD, MOST),
             0x6fff_ffff => entries(2, &HALF, MOST),
-            // What is code or data: call frame information is among it.
+            // Code or data, including call frame information.
             1 if size > 0 && get(header + 8, 8) & 4 == 0 => entries(4, &WORD, MOST),
             _ => {}
         }
@@ -178,7 +179,8 @@ fn fields(bytes: &[u8]) -> Vec<Field> {
     fields
 }
 
-/// What a field is set to: what is wrong everywhere, and what is nearly right.
+/// The values for a field: some that are always wrong, and some that are nearly
+/// right.
 fn values(bytes: &[u8], field: &Field) -> Vec<u64> {
     let was = Numbers::of(bytes).get(bytes, field.offset, field.width);
     let all = u64::MAX >> (64 - 8 * field.width);
@@ -212,16 +214,16 @@ fn values(bytes: &[u8], field: &Field) -> Vec<u64> {
     values
 }
 
-/// What came of a file.
+/// The results of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     files: usize,
-    /// Per command: how often there was a report, and how often an error.
+    /// For each command: how often it gave a report, and how often an error.
     reports: usize,
     errors: usize,
 }
 
-/// Does with a process's files what the commands do, but for what they print.
+/// Does what the commands do with a process's files, except for printing.
 fn commands(files: &[(String, Vec<u8>)], file: usize, tally: &mut Tally) {
     let bytes = &files[file].1;
     tally.files += 1;
@@ -245,7 +247,7 @@ fn commands(files: &[(String, Vec<u8>)], file: usize, tally: &mut Tally) {
     }));
     count(convert(bytes, false));
     count(convert(bytes, true));
-    // Those of a library alone are not run.
+    // Files of a library alone are not run.
     let executable = files[0].1.clone();
     let libraries = files[1..].to_vec();
     count(check(&Files { executable, libraries }));
@@ -289,10 +291,10 @@ fn check(files: &Files) -> Result<(), String> {
 }
 
 thread_local! {
-    /// What this thread is at.
+    /// What this thread is doing.
     static CURRENT: RefCell<String> = const { RefCell::new(String::new()) };
 }
-/// What has panicked, and where. The machine catches the panics of who watches it.
+/// What has panicked, and where. The machine catches the panics of its observers.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 fn note_panics() {
@@ -303,8 +305,8 @@ fn note_panics() {
     }));
 }
 
-/// Ends the process, with what it is at, where one file takes too long: nothing
-/// else ends a loop.
+/// Ends the process, and prints what it is doing, if one file takes too long:
+/// there is no other way to end a loop.
 struct Watch {
     running: Arc<Mutex<BTreeMap<usize, (Instant, String)>>>,
     next: AtomicUsize,
@@ -329,7 +331,7 @@ impl Watch {
         Self { running, next: AtomicUsize::new(0) }
     }
 
-    /// Does something, which may panic.
+    /// Does something that may panic.
     fn during(&self, what: &str, work: impl FnOnce()) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         CURRENT.set(what.to_owned());
@@ -342,7 +344,7 @@ impl Watch {
     }
 }
 
-/// The most memory that this process has had, in bytes.
+/// The peak memory use of this process, in bytes.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a peak");
@@ -400,7 +402,7 @@ impl Mutant<'_> {
     }
 }
 
-/// A sequence of numbers that are as good as random (Steele, Lea, Flood: SplitMix64).
+/// A pseudo-random sequence of numbers (Steele, Lea, Flood: SplitMix64).
 struct Random(u64);
 
 impl Random {
@@ -465,7 +467,7 @@ fn sound_files_are_reports() {
     for sample in samples() {
         let mut tally = Tally::default();
         commands(&sample.files, sample.file, &mut tally);
-        // An object can be neither run nor put back; libraries are looked at alone, too.
+        // An object can be neither run nor replaced; libraries are also examined alone.
         assert!(tally.reports >= 3, "{}: {tally:?}", sample.id);
     }
 }
@@ -476,7 +478,8 @@ fn a_file_with_wild_fields_is_a_report_or_an_error() {
     assert!(tally.files > 2000 && tally.errors > 1000 && tally.reports > 1000, "{tally:?}");
 }
 
-/// All of it, in some minutes: `SEED=7 cargo test --test hostile_elf -- --ignored`.
+/// The full test, which takes several minutes: `SEED=7 cargo test --test
+/// hostile_elf -- --ignored`.
 #[test]
 #[ignore = "it takes some minutes; another test tries a part of the same files"]
 fn all_files_with_wild_fields() {

@@ -1,6 +1,6 @@
-//! ELF files that are made to be expensive: small, and sound as far as each part
-//! goes, but with tables that repeat each other. Every command ends soon, with a
-//! documented status, and takes a small multiple of the file.
+//! ELF files that are made to be expensive: small, and sound in each part, but
+//! with tables that repeat each other. Every command ends soon, with a
+//! documented status, and takes a small multiple of the file's size.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -26,7 +26,7 @@ fn bench(arguments: &[&str]) -> Output {
         .expect("the bench runs")
 }
 
-/// The status, and what was said: one error, and nothing of the inside.
+/// Returns the status and the message: one error, without internals.
 #[track_caller]
 fn ended(output: &Output) -> (i32, String) {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -39,13 +39,13 @@ fn ended(output: &Output) -> (i32, String) {
     (status, error)
 }
 
-/// A section, and where it is loaded.
+/// A section, and its load address.
 struct Section {
     name: &'static str,
     kind: u32,
     flags: u64,
     address: u64,
-    /// The length that is told; that of the data, if not given.
+    /// The declared length; that of the data, if not given.
     size: Option<u64>,
     link: u32,
     info: u32,
@@ -54,7 +54,7 @@ struct Section {
 
 impl Section {
     fn new(name: &'static str, kind: u32, address: u64, data: Vec<u8>) -> Self {
-        // What is loaded says so; code is executable.
+        // Loaded sections are flagged so; code is executable.
         let flags = if address == 0 { 0 } else { 2 }
             | if name.starts_with(".text") || name == ".plt" { 4 } else { 0 };
         Self { name, kind, flags, address, size: None, link: 0, info: 0, data }
@@ -77,8 +77,8 @@ fn doubles(words: &[u64]) -> Vec<u8> {
 const TEXT: u64 = 0x40_0000;
 
 /// A little-endian file for amd64: a segment for each section with an address,
-/// and what else `segments` has: type, address, offset of the section by its
-/// position, length in the file and in memory.
+/// and those in `segments`: type, section by its position, and length in memory
+/// if it differs.
 fn elf(kind: u16, sections: &[Section], segments: &[(u32, usize, Option<u64>)]) -> Vec<u8> {
     let loaded: Vec<(u32, usize, Option<u64>)> = (0..sections.len())
         .filter(|index| sections[*index].address != 0)
@@ -89,7 +89,7 @@ fn elf(kind: u16, sections: &[Section], segments: &[(u32, usize, Option<u64>)]) 
     let (mut names, mut headers) = (vec![0], vec![0; 64]);
     let mut offsets = Vec::new();
     for section in sections {
-        // As pages are: addresses and offsets are congruent.
+        // Like pages: addresses and offsets are congruent.
         while bytes.len() as u64 % 4096 != section.address % 4096 {
             bytes.push(0);
         }
@@ -136,8 +136,8 @@ fn elf(kind: u16, sections: &[Section], segments: &[(u32, usize, Option<u64>)]) 
     bytes
 }
 
-/// A section of version 2 with one function that covers all of `.text`: `rows`
-/// rows, of which every other one is wrong.
+/// A section of version 2 with one function that covers all of `.text`, with
+/// `rows` rows, every other one of which is wrong.
 fn sframe(size: u32, rows: u32) -> Section {
     const ADDRESS: u64 = 0x30_0000;
     let mut data = vec![0xe2, 0xde, 2, 1, 3, 0, 0xf8, 0];
@@ -173,11 +173,11 @@ fn text(size: u32) -> Section {
     Section::new(".text", 1, TEXT, vec![0x90; size as usize])
 }
 
-/// A symbol table, and its names behind it; `at` is its position among the sections.
+/// A symbol table, followed by its names; `at` is its position among the sections.
 fn symbols(count: u64, at: u32, name: Vec<u8>) -> [Section; 2] {
     let mut table = vec![0; 24];
     for index in 0..count {
-        // A function of `.text`, the first section.
+        // A function in `.text`, the first section.
         table.extend([words(&[1]), vec![0x12, 0, 1, 0], doubles(&[TEXT + index, 1])].concat());
     }
     let strings = [vec![0], name].concat();
@@ -195,7 +195,7 @@ fn file(folder: &Path, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// What each command makes of a file.
+/// The results of all commands for a file.
 fn all(bytes: &[u8]) -> Vec<(&'static str, i32, String)> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = file(folder.path(), bytes);
@@ -243,9 +243,10 @@ fn symbols_that_share_a_name_are_refused(#[case] name: Vec<u8>) {
     }
 }
 
-/// The file with so many more section headers that each is the last but one, a
-/// megabyte of `.filler`. `names` is whether its bytes are the names, too. There
-/// are more than the header of the file has a number for.
+/// A file with `count` more section headers, all for the same section: the last
+/// but one, a megabyte of `.filler`. `names` is whether its bytes are also the
+/// section names. The first header has their number, which may be too large for
+/// the file header.
 fn repeated(count: u64, names: bool) -> Vec<u8> {
     let mut sections = sound();
     sections.push(Section::new(".filler", 1, 0, [vec![b'a'; 1 << 20], vec![0]].concat()));
@@ -279,7 +280,7 @@ fn sections_that_share_bytes_are_refused(#[case] names: bool, #[case] message: &
         assert_eq!(status, 2, "{name}: {error}");
         assert!(error.contains(message), "{name}: {error}");
     }
-    // It is no matter of their number.
+    // Their number does not matter.
     for (name, status, error) in all(&repeated(3, names)) {
         // Without names there is no `.eh_frame`.
         let expected = match name {
@@ -304,7 +305,8 @@ fn a_number_of_sections_that_the_file_has_no_room_for_is_refused() {
     }
 }
 
-/// Each entry of a procedure linkage table is named by its slot, and all have the same.
+/// Each entry of a procedure linkage table is named after its slot, and all have the
+/// same one.
 #[test]
 fn entries_that_share_a_slot_have_no_more_names_than_there_is_room_for() {
     let mut sections = sound();
@@ -337,7 +339,7 @@ fn rows_that_repeat_all_rules_end_some_time() {
     }
 }
 
-/// One FDE that covers everything, with many within it; and many of nothing but it.
+/// One FDE that covers everything, with many inside it; and only such FDEs.
 #[rstest]
 #[case::nested(1)]
 #[case::equal(0)]
@@ -369,7 +371,8 @@ fn a_long_name_costs_no_more_where_it_is_told_often() {
     }
 }
 
-/// A CIE that is its own, FDEs that are their own CIE, and one that is behind them.
+/// A CIE that refers to itself, FDEs that are their own CIE, and a CIE after its
+/// FDEs.
 #[test]
 fn entries_that_refer_to_each_other_are_errors() {
     let mut information = eh_frame(&USUAL, &[(TEXT, 64, Vec::new())]);
@@ -390,7 +393,8 @@ fn entries_that_refer_to_each_other_are_errors() {
     }
 }
 
-/// Expressions that loop, that grow the stack while they do, and that are cut.
+/// Expressions that loop, that grow the stack while they do, and that are
+/// truncated.
 #[rstest]
 #[case::skip(&[0x2f, 0xfd, 0xff])]
 #[case::bra(&[0x77, 0, 0x31, 0x28, 0xfc, 0xff])]
@@ -417,7 +421,8 @@ fn expressions_that_loop_come_to_nothing(#[case] expression: &[u8]) {
     }
 }
 
-/// What says that it is longer than any memory when it is unpacked is not.
+/// Data that claims to be larger than any memory when decompressed is not
+/// decompressed.
 #[test]
 fn compressed_sections_are_not_unpacked_on_trust() {
     let header = [words(&[1, 0]), doubles(&[1 << 40, 1]), vec![0x78, 0x9c, 3, 0, 0, 0, 0, 1]].concat();
@@ -445,7 +450,7 @@ fn memory_that_is_nothing_but_zeroes_costs_nothing() {
     for (name, status, error) in all(&bytes) {
         let expected = match name {
             "check" => 4,
-            // It would have to lie behind that memory.
+            // It would have to be placed after that memory.
             "convert" => 2,
             _ => 0,
         };
@@ -453,7 +458,7 @@ fn memory_that_is_nothing_but_zeroes_costs_nothing() {
     }
 }
 
-/// A dynamic section with these entries, and what `name` is in its string table.
+/// A dynamic section with these entries, and `name` in its string table.
 fn dynamic(entries: &[(u64, u64)], name: Vec<u8>, others: Vec<Section>) -> Vec<u8> {
     const DYNAMIC: u64 = 0x50_0000;
     const STRINGS: u64 = 0x58_0000;
@@ -485,7 +490,7 @@ fn names_in_dynamic_sections_end_some_time(
     }
 }
 
-/// Tables that say of themselves that they are longer than the file, or are.
+/// Tables that claim to be longer than the file, or are.
 #[rstest]
 #[case::relative_words(vec![(36, 0x60_0000), (35, 1 << 16)], vec![0xff; 1 << 16], "has more words than the file")]
 #[case::relative_words_without_end(vec![(36, 0x60_0000), (35, u64::MAX)], vec![0xff; 64], "lies outside the file")]
@@ -587,7 +592,7 @@ fn relocations_that_share_a_name_are_refused() {
     assert!(*status == 2 && error.contains("names of relocations"), "{found:?}");
 }
 
-/// What is no regular file may never begin, or never end.
+/// Files that are not regular may never begin, or never end.
 #[test]
 fn only_regular_files_are_read() {
     let folder = tempfile::tempdir().expect("a folder");

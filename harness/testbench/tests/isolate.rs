@@ -1,5 +1,5 @@
-//! Programs in processes of their own: the results are the same, and what ends
-//! such a process breaks one case.
+//! Programs in separate processes: the results are the same, and the end of
+//! such a process breaks only one case.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -56,7 +56,7 @@ fn the_reports_are_the_same() {
     }
 }
 
-/// Times are others in each run.
+/// Times differ between runs.
 fn without_times(mut report: Value) -> Value {
     for case in report["cases"].as_array_mut().expect("cases") {
         assert!(case["seconds"].take().is_number());
@@ -75,7 +75,7 @@ fn an_unwinder_in_a_process_of_its_own_may_be_asked_from_another() {
     assert!(inside["cases"].as_array().is_some_and(|cases| cases.len() > 3));
 }
 
-/// A corpus with a program that never ends, and one that does.
+/// A corpus with one program that never ends, and one that does.
 struct Endless {
     folder: tempfile::TempDir,
     file: PathBuf,
@@ -145,7 +145,7 @@ fn file_offset(bytes: &[u8], function: &str) -> usize {
     segment.file.start + usize::try_from(address - segment.address).expect("an offset")
 }
 
-/// The reason why the endless program is broken, if nothing else is.
+/// The reason why the endless program is broken, provided that nothing else is.
 fn only_broken(output: &Output) -> String {
     assert_eq!(status(output), 4, "{output:?}");
     let report = json(output);
@@ -163,8 +163,7 @@ fn only_broken(output: &Output) -> String {
     reason.expect("a reason")
 }
 
-/// What is said where no limit is given, of a command that runs strangers'
-/// programs.
+/// The default limits of a command that runs untrusted programs.
 #[test]
 fn there_is_a_limit_where_none_is_given() {
     for name in ["run", "check"] {
@@ -193,11 +192,11 @@ fn a_case_without_enough_memory_is_broken_and_says_so() {
     }
 }
 
-/// The processes that a process has started.
+/// The child processes of a process.
 fn children(parent: u32) -> Vec<i32> {
     let parent_of = |pid: i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, which comes first, may have any character.
+        // The name, which comes first, may contain any character.
         stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
     };
     let processes = std::fs::read_dir("/proc").expect("/proc");
@@ -214,7 +213,7 @@ fn running(child: &Child) -> i32 {
     };
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
-        // No other case takes as long: in ticks of 10 ms.
+        // No other case takes this long: in ticks of 10 ms.
         if let Some(pid) = children(child.id()).into_iter().find(|pid| ticks(*pid) > 300) {
             return pid;
         }
@@ -223,14 +222,14 @@ fn running(child: &Child) -> i32 {
     }
 }
 
-/// Crashes a process. What Rust does with the first such signal is to look
-/// whether it comes from an overflow of a stack; it is the second one that kills.
+/// Crashes a process. At the first such signal, Rust only checks whether it comes
+/// from a stack overflow; the second one kills.
 fn crash(pid: i32) {
     let process = rustix::process::Pid::from_raw(pid).expect("a process");
     let deadline = Instant::now() + Duration::from_secs(20);
     while is_there(pid) {
         assert!(Instant::now() < deadline, "{pid} is still there");
-        // It may just have ended.
+        // It may have just ended.
         let _ = rustix::process::kill_process(process, rustix::process::Signal::SEGV);
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -245,7 +244,7 @@ fn a_case_whose_process_crashes_is_broken_and_no_other() {
     assert!(reason.starts_with("the worker has ended: signal: 11 (SIGSEGV)"), "{reason}");
 }
 
-/// Whether a process is there, and no zombie.
+/// Whether a process exists, and is not a zombie.
 fn is_there(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
@@ -289,12 +288,12 @@ fn a_check_that_crashes_is_one_clear_error_and_leaves_no_report() {
         &output,
         "check has ended without a result: signal: 11 (SIGSEGV); it may have 8589934592 bytes of memory",
     );
-    // The emulator itself would end the process, with a status that would be a finding's.
+    // The emulator itself would end the process, with the status of a finding.
     let output = endless.check(&["--memory", "500000000"]).output().expect("the bench");
     says(&output, "out of memory: the emulator reserves 1073741824 bytes of addresses");
 }
 
-/// What a child of `check` says is what `check` says.
+/// `check` passes on the output of its child.
 #[test]
 fn the_status_of_a_check_is_that_of_its_child() {
     for (arguments, expected) in [

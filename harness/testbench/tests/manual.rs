@@ -1,4 +1,4 @@
-//! Manual pages and completions: complete, and such that their readers read them.
+//! Manual pages and completions are complete, and their readers accept them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn text(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The names in the list of subcommands, and theirs.
+/// The names in the list of subcommands, and in theirs.
 fn commands() -> Vec<Vec<String>> {
     fn collect(command: &[String], commands: &mut Vec<Vec<String>>) {
         let arguments: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
@@ -75,17 +75,17 @@ fn each_command_has_a_page_with_its_sections() {
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("there is no command `no-such-command`"));
 }
 
-/// Whether a program is on this machine.
+/// Whether a program is installed.
 fn is_there(program: &str) -> bool {
     Command::new("sh").args(["-c", &format!("command -v {program}")]).output().expect("sh").status.success()
 }
 
-/// What formatters of manual pages complain of; none where there is no formatter.
+/// What formatters of manual pages complain about; `None` without a formatter.
 fn complaints(page: &Path) -> Option<String> {
     let (program, arguments): (&str, &[&str]) = if is_there("mandoc") {
         ("mandoc", &["-T", "lint", "-W", "warning"])
     } else if is_there("groff") {
-        // As `man --warnings -l` calls it.
+        // As called by `man --warnings -l`.
         ("groff", &["-ww", "-mandoc", "-z", "-Tutf8"])
     } else {
         return None;
@@ -120,10 +120,10 @@ fn each_command_has_examples_and_one_line_that_says_what_it_does() {
         let first = help.lines().next().expect("a line");
         let is_sentence = first.starts_with(|c: char| c.is_ascii_uppercase()) && !first.ends_with('.');
         assert!(is_sentence && first.len() <= 100, "{command:?}: {first}");
-        // `baseline` has those of its subcommands.
+        // `baseline` has the examples of its subcommands.
         let has_examples = help.contains("\nExamples:\n  sframe-testbench ");
         assert!(has_examples || command[0] == "baseline", "{command:?}: {help}");
-        // Each option says something, on its line or on the next one.
+        // Each option has a description, on its line or on the next one.
         let mut lines = help.lines().peekable();
         while let Some(line) = lines.next() {
             if line.starts_with("      --") || line.starts_with("  -") {
@@ -147,7 +147,7 @@ fn bash_completes_commands_options_and_values() {
     };
     let output = bash("bash -n \"$1\"", &[]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    // As readline would: the function that is registered, with the words so far.
+    // As readline does: the registered function, with the words so far.
     let complete = "source \"$1\"; shift; name=$(complete -p \"$1\"); name=${name#*-F }; \
                     COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
                     ${name%% *} \"$1\" \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; \

@@ -1,4 +1,4 @@
-//! `summary.md`: read as GitHub and GitLab read it, whatever names the files have.
+//! `summary.md`, rendered as GitHub and GitLab do, whatever names the files have.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -19,7 +19,7 @@ fn bench(arguments: &[&str]) -> Output {
     bench.args(arguments).current_dir(repository).output().expect("the bench")
 }
 
-/// A case that agrees, to be made worse.
+/// A case that agrees, for tests to make worse.
 fn case() -> CaseReport {
     static CASE: LazyLock<CaseReport> = LazyLock::new(|| {
         let run = ["run", "--spec", "leaf", "--toolchain", "gnu-2.44", "--abi", "amd64", "--json"];
@@ -63,7 +63,7 @@ fn read(markdown: &str) -> Seen {
     let mut seen = Seen::default();
     let (mut in_block, mut in_cell) = (false, false);
     let mut options = Options::all();
-    // Not of GitHub: a line of `---` at the top.
+    // GitHub does not treat a line of `---` at the top as metadata.
     options.remove(Options::ENABLE_YAML_STYLE_METADATA_BLOCKS);
     for event in Parser::new_ext(markdown, options) {
         match event {
@@ -147,11 +147,12 @@ fn what_is_left_out_is_counted_and_the_whole_has_bounds() {
         text.contains("wrong-cfa   fff") && text.contains("; producer-assembler is to blame"),
         "no lines"
     );
-    // What GitHub takes of a step's summary.
+    // The limit of GitHub for a step's summary.
     assert!(text.len() < 1_000_000, "{}", text.len());
 }
 
-/// Each breaks out of something: code, tables, lines, HTML, links, mentions.
+/// Each tries to break out of something: code, tables, lines, HTML, links,
+/// mentions.
 #[rstest]
 #[case("a`b``c```d")]
 #[case("`")]
@@ -183,11 +184,11 @@ fn names_stay_what_they_are(#[case] name: &str) {
     let seen = read(&text);
     let printable = neutral(name);
     let shown = if name.trim().is_empty() { "(empty)" } else { &*printable };
-    // One row, of nine cells, in which the name is as it was.
+    // One row, of nine cells, with the name unchanged.
     let [_, row] = &seen.rows[..] else { panic!("{:?}\n{text}", seen.rows) };
     assert_eq!((row.len(), row[0].as_str()), (9, shown), "{text}");
     assert!(seen.code.contains(&format!("--> {printable}: {printable}+0x4 (0x104)\n")), "{text}");
-    // Outside of code are our own words only.
+    // Outside of code there are only our own words.
     let outside = seen.text.replace("(empty)", "");
     assert!(outside.chars().all(|c| c.is_ascii_alphanumeric() || " :,;.".contains(c)), "{outside}\n{text}");
     let headings = text.lines().filter(|line| line.starts_with('#')).count();

@@ -1,5 +1,5 @@
-//! Toolchains that are anybody's, with compilers that are shell scripts: they
-//! deliver committed builds, changed ones, or nothing.
+//! Arbitrary toolchains, whose compilers are shell scripts: they deliver
+//! committed builds, modified ones, or nothing.
 
 #[expect(dead_code, reason = "of what tests share, only some")]
 mod common;
@@ -19,8 +19,8 @@ use doctor::patch_first_row;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What every fake compiler starts with: it finds the name of its output, says
-/// its version, and notes that it was called.
+/// The start of every fake compiler: it finds the name of its output, prints
+/// its version, and logs that it was called.
 const START: &str = r#"#!/bin/sh
 for word; do case "$last" in -o) out=$word ;; esac; last=$word; done
 case "$1" in
@@ -37,8 +37,8 @@ struct Vendor {
 }
 
 impl Vendor {
-    /// A toolchain whose compiler is a script that delivers `builds/<name>`, but
-    /// for what `script` does first; `definition` is what it has beyond the usual.
+    /// A toolchain whose compiler is a script that delivers `builds/<name>`, after
+    /// running `script`; `definition` is appended to the usual one.
     fn new(script: &str, definition: &str) -> Self {
         let vendor = Self { folder: tempfile::tempdir().expect("a folder") };
         let here = vendor.path("").display().to_string();
@@ -64,12 +64,12 @@ impl Vendor {
         std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(0o755)).expect("rights");
     }
 
-    /// Lets the compiler deliver bytes as the build of a name.
+    /// Makes the compiler deliver bytes as the build with a name.
     fn delivers(&self, name: &str, bytes: &[u8]) {
         std::fs::write(self.path("builds").join(name), bytes).expect("a file");
     }
 
-    /// Lets it deliver a toolchain's committed builds of a program.
+    /// Makes it deliver a toolchain's committed builds of a program.
     fn delivers_builds(&self, toolchain: &str, program: &str) {
         let folder = repository().join("corpus/builds").join(toolchain).join("amd64");
         for entry in std::fs::read_dir(folder).expect("a folder") {
@@ -81,7 +81,7 @@ impl Vendor {
         }
     }
 
-    /// What was made, once for each command.
+    /// The builds that were made, once for each command.
     fn log(&self) -> Vec<String> {
         let log = std::fs::read_to_string(self.path("log")).unwrap_or_default();
         log.lines().map(str::to_owned).collect()
@@ -112,7 +112,7 @@ fn json(output: &Output) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}{}", text(&output.stdout), text(&output.stderr)))
 }
 
-/// What became of each build, by program and variant.
+/// The result of each build, by program and variant.
 fn results(report: &Value) -> BTreeMap<String, String> {
     let builds = report["toolchains"][0]["builds"].as_array().expect("builds").iter();
     let name = |build: &Value| build["id"].as_str().expect("an id").rsplit('/').next().map(str::to_owned);
@@ -138,7 +138,7 @@ fn builds_as_the_references_are_the_same_and_are_made_once() {
         serde_json::from_slice(&std::fs::read(report.join("matrix.json")).expect("a file")).expect("JSON");
     let counts = &document["toolchains"][0]["abis"]["amd64"];
     assert_eq!((&counts["built"], &counts["same"], &counts["worse"]), (&4.into(), &4.into(), &0.into()));
-    // The definition says no version: the files do, and with it the reference.
+    // The definition gives no version: the files determine it, and thus the reference.
     assert_eq!(document["toolchains"][0]["references"], serde_json::json!(["gnu-2.44"]));
     let leaf = case(&document, "leaf/fake/amd64/O2");
     assert!(leaf["comparisons"].as_u64() > Some(1000), "{leaf}");
@@ -151,7 +151,7 @@ fn builds_as_the_references_are_the_same_and_are_made_once() {
     let before = vendor.log().len();
     assert_eq!(status(&vendor.run(&["--spec", "leaf"])), 0);
     assert_eq!(vendor.log().len(), before);
-    // A build that is not what was kept is made again, and only that.
+    // A build that differs from what was kept is made again, and only that one.
     std::fs::write(vendor.path("work/builds/fake/amd64/leaf.O2"), "half").expect("a file");
     assert_eq!(status(&vendor.run(&["--spec", "leaf"])), 0);
     let again = vendor.log().split_off(before);
@@ -237,7 +237,7 @@ esac"#;
     }
     assert_eq!(case(&report, "leaf/fake/amd64/O0")["standing"], "same");
 
-    // For people: the compiler's words, and the command. With --strict it counts.
+    // For people: the compiler's message, and the command. With --strict it counts.
     let output = vendor.run(&[&arguments[..], &["--strict"]].concat());
     assert_eq!(status(&output), 1);
     let shown = text(&output.stdout);
@@ -274,7 +274,7 @@ fn a_wrong_row_is_worse_with_its_place_and_blame() {
 
 #[test]
 fn what_the_reference_has_as_known_counts_as_its_finding() {
-    // GCC 14 and binutils 2.44 have known failures there that 2.47 has not.
+    // GCC 14 and binutils 2.44 have known failures there that 2.47 does not have.
     let vendor = Vendor::new("", "");
     vendor.delivers_builds("gnu-2.47", "remember_restore");
     let arguments = ["--spec", "remember_restore", "--json", "--reference"];
@@ -288,10 +288,10 @@ fn what_the_reference_has_as_known_counts_as_its_finding() {
     let line =
         "better      remember_restore (amd64): without the reference's wrong-fp in same_value: O2, O2-pie\n";
     assert!(shown.contains(line), "{shown}");
-    // The other way round it is worse; and beside itself the same.
+    // The other way round it is worse; compared with itself it is the same.
     vendor.delivers_builds("gnu-2.44", "remember_restore");
     for (reference, standing, ended) in [("gnu-2.47", "worse", 1), ("gnu-2.44", "same", 0)] {
-        // The compiler is as it was: only a new folder makes it compile again.
+        // The compiler has not changed: only a new folder makes it compile again.
         let mut command = vendor.command(reference, &arguments);
         let output = command.arg(reference).output().expect("the bench runs");
         assert_eq!(status(&output), ended, "{}", text(&output.stderr));
@@ -400,7 +400,7 @@ fn a_run_that_is_killed_leaves_what_is_finished_and_the_next_one_completes_it() 
         killed += i32::from(!child.wait().expect("it ended").success());
         before = finished("work");
         assert!(before.len() >= enough);
-        // Whatever is said to be finished is whole.
+        // Everything listed as finished is complete.
         for path in &before {
             let document: Value =
                 serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("a whole document");
@@ -413,7 +413,7 @@ fn a_run_that_is_killed_leaves_what_is_finished_and_the_next_one_completes_it() 
     assert_eq!(killed, 3);
     let names: Vec<String> =
         before.iter().filter_map(|path| Some(format!("{} ", path.file_stem()?.to_str()?))).collect();
-    // Compilers of the killed run may still write to the log.
+    // Compilers of the killed run may still be writing to the log.
     std::thread::sleep(Duration::from_millis(500));
     let lines = vendor.log().len();
     let resumed = vendor.command("work", &arguments).output().expect("the bench runs");
@@ -515,7 +515,7 @@ fn mistakes_in_a_definition_are_one_clear_error_each() {
     assert_eq!(status(&output), 2);
     let shown = text(&output.stderr);
     assert!(shown.contains("neither a file nor a toolchain of the corpus; did you mean `gnu-2.4"), "{shown}");
-    // Names of the corpus are definitions too, but not of what compiles nothing.
+    // Names of the corpus are definitions too, except for toolchains that compile nothing.
     let output = bench("derived-v2");
     assert_eq!(status(&output), 2);
     assert!(text(&output.stderr).contains("nothing to compile"), "{}", text(&output.stderr));
@@ -561,7 +561,7 @@ fn the_machines_own_compiler_is_compared_where_it_writes_sframe() {
     let report = json(&output);
     let counts = &report["toolchains"][0]["abis"]["amd64"];
     assert_eq!((&counts["built"], &counts["broken"]), (&8.into(), &0.into()), "{report:#}");
-    // A compiler of the corpus is as it was there; another may be worse.
+    // A compiler of the corpus behaves as it did there; another one may be worse.
     let compiler = report["toolchains"][0]["tools"]["amd64"]["compiler"].as_str().expect("a compiler");
     if compiler.contains("(Debian 12.2.0") || compiler.contains("(Debian 14.2.0") {
         assert_eq!((status(&output), &counts["same"]), (0, &8.into()), "{report:#}");
@@ -570,7 +570,7 @@ fn the_machines_own_compiler_is_compared_where_it_writes_sframe() {
     }
 }
 
-/// What the definitions beside the corpus say can be used.
+/// The example definitions beside the corpus can be used.
 #[test]
 fn the_examples_are_definitions() {
     for name in ["host", "template"] {

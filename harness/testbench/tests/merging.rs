@@ -33,7 +33,7 @@ fn lint(bytes: &[u8]) -> LintReport {
     lint_file(bytes, "file").expect("a file that can be linted")
 }
 
-/// The rules of a severity that a file breaks, each as often as it does.
+/// The rules of a severity that a file breaks, one for each time it does.
 fn broken(bytes: &[u8], severity: &str) -> Vec<&'static str> {
     let report = lint(bytes);
     report
@@ -55,7 +55,7 @@ fn check(bytes: &[u8]) -> Vec<Finding> {
     examination.expect("a machine").findings
 }
 
-/// The parts of a section as those of two objects.
+/// Splits a section as if it came from two objects.
 fn halves(section: &Section) -> [Section; 2] {
     let half = section.functions.len() / 2;
     [&section.functions[..half], &section.functions[half..]].map(|functions| {
@@ -69,7 +69,7 @@ fn halves(section: &Section) -> [Section; 2] {
     })
 }
 
-/// A build whose section is what two objects had, one after the other.
+/// A build with the sections of two objects, one after the other.
 fn concatenated(bytes: &[u8]) -> Vec<u8> {
     let [first, second] = halves(&section_of(bytes));
     let written = embed(bytes, SHT_GNU_SFRAME, |address| {
@@ -104,7 +104,7 @@ fn sections_that_are_concatenated_are_one_finding_of_each_command(
     let report = lint(&bytes);
     let finding = report.findings.iter().find(|finding| finding.rule == "SF121").expect("it");
     assert!(finding.message.contains(&second.to_string()), "{}", finding.message);
-    // No function lacks an FDE for another reason, and the bytes are no mere padding.
+    // No function lacks an FDE for another reason, and the bytes are more than padding.
     let other = |bytes: &[u8]| {
         let mut notes = broken(bytes, "note");
         notes.retain(|rule| ["SF119", "SF411", "SF412"].contains(rule));
@@ -137,7 +137,7 @@ fn sections_that_are_concatenated_are_one_finding_of_each_command(
     assert!(finding.message.contains(&format!("{second} FDEs")), "{}", finding.message);
 }
 
-/// The section of a build, with one start that was left alone and its relocation in
+/// The section of a build with one start unrelocated, and its relocation applied to
 /// the rows of another function.
 fn with_relocation_in_a_row(bytes: &[u8], width: usize) -> (Vec<u8>, String) {
     let subject = ObjectFile::parse(bytes).expect("a build");
@@ -202,8 +202,8 @@ fn a_dynamic_relocation_in_a_section_is_one_finding() {
     assert_eq!(of_section, 1);
 }
 
-/// What linkers do rightly is no finding: of the whole corpus, only LLD's programs of
-/// several objects are not merged.
+/// What linkers do correctly is not a finding: in the whole corpus, only LLD's
+/// programs of several objects are not merged.
 #[test]
 fn builds_of_the_corpus_are_merged_but_for_lld() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds");

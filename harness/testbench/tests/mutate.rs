@@ -8,7 +8,7 @@ use sframe_machine::Options;
 use sframe_testbench::mutate::{MutateError, MutationReport, Operator, Plan, Reason, mutate};
 use sframe_testbench::suite::Filter;
 
-/// Mutants of the builds of some specs.
+/// Tries mutants of the builds of some specs.
 fn score(specs: &[&str], toolchain: &str, abi: Abi, plan: &Plan) -> MutationReport {
     try_score(specs, toolchain, abi, plan).expect("a score")
 }
@@ -50,7 +50,7 @@ fn every_mutant_of_every_version_is_noticed() {
 
 #[test]
 fn every_operator_makes_mutants_that_are_noticed() {
-    // A value may be in two places by chance: some in ten thousand survive.
+    // A value may be in two places by chance: a few in ten thousand survive.
     const FLOOR: f64 = 99.5;
     let plan = Plan { sample: Some(4_000), seed: 1, ..Plan::default() };
     let mut seen = std::collections::BTreeSet::new();
@@ -90,7 +90,7 @@ fn a_comparison_with_a_fault_has_a_lower_score() {
     let survivor = &report.survived[0];
     assert_eq!(survivor.operator, Operator::FpOffset);
     assert!(survivor.function.is_some() && survivor.row.is_some() && !survivor.disassembly.is_empty());
-    // The rest of the comparison is as good as ever.
+    // The rest of the comparison is unaffected.
     assert_eq!(report.by_operator[&Operator::CfaOffset].survived, 0);
 }
 
@@ -117,8 +117,8 @@ fn reasons_for_equivalence_are_counted() {
     assert_eq!(report.score, None);
 }
 
-/// What is true of the instruction before, or of the one behind, is true of one
-/// that changes nothing of it.
+/// What is true at the previous or next instruction is also true at one that
+/// does not change it.
 #[test]
 fn rows_that_stand_for_their_neighbours_are_no_mistakes() {
     let plan = Plan { operators: vec![Operator::RowsSwapped, Operator::RowStart], ..Plan::default() };

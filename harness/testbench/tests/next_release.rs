@@ -17,8 +17,8 @@ use tempfile::TempDir;
 const LATEST: &str = "gnu-2.47";
 const NEXT: &str = "gnu-2.48";
 
-/// The committed corpus with one toolchain more: the latest release's builds
-/// under the next one's name, whose tools all have new versions.
+/// The committed corpus with one more toolchain: the latest release's builds
+/// under the name of the next one, whose tools all have new versions.
 fn corpus_with_next_release() -> TempDir {
     let (from, folder) = (repository().join("corpus"), tempfile::tempdir().expect("a folder"));
     let corpus = folder.path();
@@ -58,7 +58,7 @@ fn open(corpus: &Path) -> Suite {
     Suite::open(corpus, &repository().join("specs")).expect("a suite")
 }
 
-/// All that a spec says of a build.
+/// Everything in a spec that applies to a build.
 fn selected(case: &Case<'_>) -> impl PartialEq + std::fmt::Debug + use<> {
     let (spec, facts) = (case.spec, case.facts());
     let exceptions = |list| -> Vec<_> { Spec::exceptions_for(list, &facts).cloned().collect() };
@@ -115,7 +115,7 @@ fn cases_of_the_next_release_come_out_as_those_of_the_latest() {
     }
 }
 
-/// Nothing that a toolchain says of itself tells which Rust compiler it has.
+/// No property of a toolchain shows which Rust compiler it has.
 const SELECTED_BY_NAME: [&str; 1] = ["rust_code.yaml"];
 
 #[test]
@@ -128,8 +128,8 @@ fn specs_select_by_what_matters_and_not_by_name() {
     assert_eq!(names, SELECTED_BY_NAME);
 }
 
-/// What a tool calls itself has its version as one of the words, with digits
-/// after it that a spec need not know.
+/// Whether a tool's own name for itself contains its version as a word,
+/// possibly followed by digits that a spec need not know.
 fn says<N>(words: &str, is_name: bool, tool: Option<&Tool<N>>) -> bool {
     let version = tool.map(|tool| tool.version.to_string()).unwrap_or_default();
     let is_it = |word: &str| word == version || word.starts_with(&format!("{version}."));

@@ -1,4 +1,4 @@
-//! What is observed of frames, without rules, is what right rules say.
+//! Values of frames observed without rules match the values of correct rules.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use sframe_testbench::examine::{Look, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::sframe_unwinder;
 
-/// Whether a value is where a rule says. None where that can't be told: the
-/// rule starts from elsewhere than the CFA.
+/// Whether a value is where a rule says. `None` if that is unknown, since the
+/// rule does not start from the CFA.
 fn is_there(kept: Kept, recovery: Recovery) -> Option<bool> {
     match recovery {
         Recovery::Unchanged => Some(kept.register),
@@ -58,7 +58,7 @@ fn frames_are_seen_where_the_rows_of_sound_builds_say() {
             ras += 1;
             match is_there(fp, row.fp) {
                 Some(true) => fps += 1,
-                // A frame pointer of 0 is not searched for: that of the entry function.
+                // A frame pointer of 0, as in the entry function, is not searched for.
                 _ => {
                     assert_eq!(fp.slots, [None; 2], "{context}");
                     unseen += 1;

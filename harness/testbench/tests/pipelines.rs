@@ -1,4 +1,4 @@
-//! The pipelines that users copy: their commands run, and are the gate's.
+//! The pipelines that users copy: their commands run, and match the gate's.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,8 @@ fn commands() -> Vec<(&'static str, String)> {
     commands
 }
 
-/// A folder that looks like the repository, and where reports may be written.
+/// Makes a folder that looks like the repository, and where reports may be
+/// written.
 fn clone_of_links() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let ci = folder.path().join("ci");
@@ -87,7 +88,7 @@ fn shell(folder: &Path, command: &str) -> Output {
         .expect("bash")
 }
 
-/// Enough to run in a second, and something for each of four machines.
+/// Small enough to run in a second, with something for each of four machines.
 const SELECTION: &str = "--spec recursion --toolchain gnu-2.44 --abi amd64";
 
 #[test]

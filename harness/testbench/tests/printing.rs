@@ -1,5 +1,5 @@
-//! What is not ours is printed so that it can be seen, and does nothing: names
-//! of functions, sections and files, what an unwinder says, and lines of specs.
+//! Foreign text is printed visibly and without effect: names of functions,
+//! sections and files, answers of an unwinder, and lines of specs.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ fn bench<S: AsRef<OsStr>>(arguments: &[S]) -> Output {
     bench.args(arguments).current_dir(repository()).output().expect("the bench")
 }
 
-/// What a terminal obeys, what hides or turns text, and what begins a command
-/// or a verdict where it begins a line.
+/// Checks for what a terminal obeys, what hides or reorders text, and what
+/// starts a command or a verdict at the beginning of a line.
 fn is_harmless(text: &str) -> Result<(), String> {
     let is_harmful = |c: char| {
         c != '\n' && c.is_control()
@@ -42,15 +42,15 @@ fn is_harmless(text: &str) -> Result<(), String> {
     text.lines().find(is_forged).map_or(Ok(()), |line| Err(format!("forged: {line:?}\n{text}")))
 }
 
-/// What names are made of, to be cut anywhere.
+/// Components of names, which may be cut anywhere.
 const HOSTILE: [&str; 3] = [
     "\n::error::\u{1b}[2J\u{202e}\u{9b}1m\nforged: 0 findings",
     "::error::\r\u{7}\u{2028}",
     "\nforged \u{2066}##[error]##vso[task.complete]",
 ];
 
-/// The names of a file's functions, and of sections which the format does not
-/// know, are others of the same lengths.
+/// Replaces the names of a file's functions, and of sections unknown to the
+/// format, by others of the same lengths.
 fn with_hostile_names(name: &str) -> Vec<u8> {
     let mut bytes = std::fs::read(repository().join("corpus").join(name)).expect("a file");
     let file = object::File::parse(&*bytes).expect("an ELF file");
@@ -111,7 +111,7 @@ fn names_in_a_file_do_nothing(#[case] build: &str, #[case] command: &[&str], #[c
     assert_eq!(is_shown, shows_names, "{all}");
 }
 
-/// All texts of a document but those that name one of few things.
+/// Collects the places of all texts of a document, except for enumerations.
 fn spoil(value: &mut Value, path: &mut Vec<String>, texts: &mut Vec<Vec<String>>) {
     match value {
         Value::String(_) => texts.push(path.clone()),
@@ -133,7 +133,7 @@ fn spoil(value: &mut Value, path: &mut Vec<String>, texts: &mut Vec<Vec<String>>
     }
 }
 
-/// A report each of whose texts is hostile, if a report can have it.
+/// A report in which each text is hostile, as far as a report can have that.
 fn hostile_report() -> Report {
     let build = ["--spec", "realign", "--toolchain", "gnu-2.47", "--abi", "amd64", "--json"];
     let output = bench(&[&["run"], &build[..]].concat());
@@ -175,7 +175,7 @@ fn whatever_a_report_says_its_outputs_are_harmless() {
     assert!(text.len() > 1000);
     assert_eq!(is_harmless(&text), Ok(()));
     let colour = run_summary(&report, Duration::ZERO, Style { colour: true });
-    // Nothing but our own colours.
+    // Only our own colours are left.
     let mut rest = &*colour;
     let mut plain = String::new();
     while let Some(at) = rest.find('\u{1b}') {
@@ -188,7 +188,7 @@ fn whatever_a_report_says_its_outputs_are_harmless() {
 
     assert_eq!(is_harmless(&markdown(&report)), Ok(()));
     let xml = junit(&report).expect("XML");
-    // XML 1.0, 2.2: what is a character.
+    // The definition of a character in XML 1.0, 2.2.
     let is_character = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     assert_eq!(xml.chars().find(|c| !is_character(*c)), None);
     assert_eq!(is_harmless(&xml.replace("::", "")), Ok(()));

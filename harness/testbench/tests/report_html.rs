@@ -1,9 +1,9 @@
-//! The page of a run or check, in a browser: Chromium without a window, driven
-//! through its debugging pipe.
+//! The page of a run or check, in a headless Chromium, driven through its
+//! debugging pipe.
 //!
-//! Where there is no browser, the test says so and proves nothing; ci/test
-//! installs one, and sets `SFRAME_NEEDS_BROWSER`, with which that fails.
-//! `SFRAME_BROWSER` names one.
+//! Without a browser, the test says so and proves nothing. ci/test installs
+//! one, and sets `SFRAME_NEEDS_BROWSER`, with which that fails.
+//! `SFRAME_BROWSER` names a browser.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use sframe_testbench::target::Target;
 use sframe_testbench::triage::MOST_FINDINGS;
 use sframe_testbench::unwind::sframe_unwinder;
 
-/// No answer takes longer.
+/// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn repository() -> PathBuf {
@@ -56,7 +56,7 @@ struct Browser {
     messages: Receiver<Value>,
     session: Option<String>,
     last_id: u64,
-    /// What the browser complains about.
+    /// The browser's complaints.
     problems: Vec<Value>,
     _profile: tempfile::TempDir,
 }
@@ -70,7 +70,7 @@ impl Browser {
             return None;
         };
         let profile = tempfile::tempdir().expect("a folder");
-        // The pipe is what has the descriptors 3 and 4.
+        // The pipe has the descriptors 3 and 4.
         let mut child = Command::new("sh")
             .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 1>&2"#])
             .arg(program)
@@ -136,7 +136,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression; a promise's is waited for.
+    /// Evaluates an expression; a promise is awaited.
     fn value(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         let result = self.call("Runtime.evaluate", parameters);
@@ -209,7 +209,7 @@ impl Drop for Browser {
     }
 }
 
-/// Contrast of the text of what is selected with what is behind it (WCAG 2.2, 1.4.3).
+/// Contrast of the selected text with its background (WCAG 2.2, 1.4.3).
 const CONTRAST: &str = r"(selector => {
     const channels = color => color.match(/[\d.]+/g).map(Number);
     const light = color => channels(color).slice(0, 3).map(v => v / 255)
@@ -288,7 +288,7 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     browser.load(&page, &here);
     browser.wait("document.querySelector('details[open] tr.here .wrong')");
 
-    // What begins elsewhere is shown when it is opened.
+    // Details elsewhere are shown when opened.
     let closed = browser.count("details:not([open]) table.code");
     assert_eq!(closed, 0, "rendered on demand");
     browser.value("document.querySelector('main details:not([open]) summary b').parentElement.click()");
@@ -304,7 +304,7 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     browser.press("Enter");
     browser.wait(&format!("location.hash === {}", json!(link)));
 
-    // What is not there.
+    // Links to something that does not exist.
     browser.load(&page, "#/case/%E0%A4%A");
     assert!(browser.text("document.querySelector('h2').textContent").contains("Not in this report"));
 
@@ -334,11 +334,11 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     browser.has_no_problems();
 }
 
-/// A name of 20 bytes that would end the script, ring the bell and turn the
-/// direction of what follows.
+/// A name of 20 bytes that would end the script, ring the bell and reverse the
+/// direction of the text that follows.
 const HOSTILE: &[u8; 20] = b"</script><b>\x07\xe2\x80\xaeabcd";
 
-/// The page of a check of a file in which nothing is right.
+/// The page of a check of a file with nothing right.
 fn page_of_many_findings() -> String {
     const MANY: u64 = 100_000;
     let bytes = std::fs::read(repository().join("corpus/builds/gnu-2.47/amd64/realign.O2")).expect("a build");
@@ -379,7 +379,7 @@ fn a_hundred_thousand_findings_can_be_looked_at() {
     assert!(shown.contains("7,000 more findings of this case are in report.json only."), "{shown:.3000}");
     assert!(shown.contains("90,000 more findings are only counted: "), "{shown:.3000}");
     assert!(shown.contains("and 99,900 more"), "{shown:.3000}");
-    // Tables grow by a hundred rows when they are told to.
+    // Tables grow by a hundred rows on request.
     let nodes = browser.count("main *");
     assert!(nodes < 10_000, "{nodes} elements");
     let rows = "main section:first-of-type tbody tr";

@@ -1,5 +1,5 @@
-//! Runs that are killed, and go on: what was finished is there, and the
-//! reports are those of a run that nobody has killed.
+//! Runs that are killed and resumed: finished cases are kept, and the reports
+//! are those of a run that was not interrupted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn journal(folder: &Path) -> PathBuf {
     folder.join("cases.jsonl")
 }
 
-/// The journal's whole lines.
+/// The journal's complete lines.
 fn lines(folder: &Path) -> Vec<Value> {
     let text = std::fs::read(journal(folder)).unwrap_or_default();
     let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
@@ -48,7 +48,7 @@ fn lines(folder: &Path) -> Vec<Value> {
     text[..end].split_inclusive(|byte| *byte == b'\n').map(line).collect()
 }
 
-/// How often each case is in the journal.
+/// How often each case occurs in the journal.
 fn counts(folder: &Path) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in lines(folder).iter().skip(1) {
@@ -85,7 +85,7 @@ fn a_run_that_is_killed_again_and_again_is_the_same_run_in_the_end(#[case] more:
     let all = counts(&whole);
     assert!(all.len() > 40, "{all:?}");
 
-    // As soon as the journal has so many lines more.
+    // Kill the run as soon as the journal has this many more lines.
     for (attempt, count) in [0, 1, 2, 5, 11].into_iter().enumerate() {
         let before = lines(&killed).len();
         let resume: &[&str] = if attempt == 0 { &[] } else { &["--resume"] };
@@ -106,17 +106,17 @@ fn a_run_that_is_killed_again_and_again_is_the_same_run_in_the_end(#[case] more:
     assert_eq!(counts(&killed), all, "each case was run once");
     same_reports(&whole, &killed);
 
-    // All is finished: the reports are written again.
+    // Everything is finished: the reports are written again.
     std::fs::remove_file(killed.join("report.html")).expect("a file");
     assert_eq!(status(&run(&killed, &[&SOME[..], more, &["--resume"]].concat())), 0);
     assert_eq!(counts(&killed), all);
     same_reports(&whole, &killed);
-    // Without --resume, a run begins anew.
+    // Without --resume, a run starts over.
     assert_eq!(status(&run(&killed, &["--spec", "leaf", "--toolchain", "gnu-2.47"])), 0);
     assert!(counts(&killed).keys().all(|id| id.starts_with("leaf/")));
 }
 
-/// Results as they are written, but for how long they took.
+/// Serialises results without their durations.
 fn text(mut results: Vec<CaseResult>) -> String {
     let written = |result: &mut CaseResult| {
         result.report.seconds = 0.0;
@@ -125,7 +125,8 @@ fn text(mut results: Vec<CaseResult>) -> String {
     results.iter_mut().map(written).collect()
 }
 
-/// Wherever the last two lines are cut, what is whole is taken, and the rest is run.
+/// Wherever the last two lines are cut, complete cases are kept, and the rest is
+/// run.
 #[test]
 fn a_journal_may_be_cut_anywhere() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -162,7 +163,7 @@ fn a_journal_may_be_cut_anywhere() {
             assert_eq!(lines(folder).len(), ends.len());
         }
     }
-    // Killed before the first line was whole.
+    // Killed before the first line was complete.
     for cut in 0..ends[0] {
         std::fs::write(journal(folder), &bytes[..cut]).expect("a file");
         let resumed = Journal::resume(folder, &header).expect("a journal");
@@ -262,12 +263,12 @@ fn what_has_changed_or_was_broken_is_run_again() {
     }
     let [mut first, mut second] = [first, reports::timeless(&report.join("report.json"))]
         .map(|text| serde_json::from_str::<Value>(&text).expect("JSON"));
-    // The specs of the run are others now, and all else is the same.
+    // The specs of the run have changed, and nothing else.
     assert_ne!(first["run"]["specs"].take(), second["run"]["specs"].take());
     assert!(first == second);
 }
 
-/// A limit on the size of files stands for a disk that is full.
+/// A limit on the size of files simulates a full disk.
 #[test]
 fn what_was_run_is_told_where_the_journal_can_not_be_written() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -293,7 +294,7 @@ fn what_was_run_is_told_where_the_journal_can_not_be_written() {
     let finished = counts(&report).len();
     assert!(finished > 0);
 
-    // When there is room again, the run goes on.
+    // When there is space again, the run resumes.
     let whole = folder.path().join("whole");
     assert_eq!(status(&run(&report, &[&SOME[..], &["--resume"]].concat())), 0);
     assert_eq!(status(&run(&whole, &SOME)), 0);

@@ -1,5 +1,5 @@
-//! No input hurts the engine: the sections of real files, cut everywhere and
-//! changed everywhere, are values or typed errors.
+//! Any input is safe for the engine: the sections of real files, cut everywhere
+//! and changed everywhere, give values or typed errors.
 
 mod common;
 
@@ -45,7 +45,7 @@ fn samples() -> Vec<Sample> {
         .collect()
 }
 
-/// What came of a number of inputs.
+/// The results of a number of inputs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     inputs: usize,
@@ -80,15 +80,16 @@ impl std::iter::Sum for Tally {
     }
 }
 
-/// An error says where it is, within the input, and what clause is broken.
+/// Checks that an error gives its position, within the input, and the clause
+/// that is broken.
 fn is_told(error: Error, data: &[u8]) -> Error {
     let text = error.to_string();
     assert!(error.offset <= data.len() && text.contains(error.clause().title()), "{text}");
     error
 }
 
-/// Reads all, looks up and steps at a few PCs, takes over and writes. The
-/// first error of reading is the outcome.
+/// Reads everything, looks up and steps at a few PCs, converts and writes. The
+/// first error of reading is the result.
 fn ask(data: &[u8], address: u64) -> Result<(), Error> {
     let section = Section::parse(data, address).map_err(|error| is_told(error, data))?;
     let mut outcome = Ok(());
@@ -122,7 +123,7 @@ fn ask(data: &[u8], address: u64) -> Result<(), Error> {
         assert_eq!(found, section.lookup(ReturnAddress(pc.0.wrapping_add(1))));
         let frame = Frame::topmost(pc, 0x7000, 0x7100);
         let step = section.step(&frame, Some(&registers), &memory, PauthMask::for_address_bits(39));
-        // Stepping is looking up and applying: the two agree on what is found.
+        // Stepping consists of looking up and applying: the two agree on what is found.
         match found {
             Err(error) => assert_eq!(step, Err(StepError::Malformed(error))),
             Ok(None) => assert!(matches!(step, Err(StepError::NoFde | StepError::NoRow))),
@@ -140,8 +141,9 @@ fn ask(data: &[u8], address: u64) -> Result<(), Error> {
     outcome
 }
 
-/// The first `len` bytes, with a header that owns up to as much of the two
-/// sub-sections as there is: so the fault is not found in the header already.
+/// Returns the first `len` bytes, with a header adjusted to the parts of the
+/// two sub-sections that are left, so that the fault is not found in the header
+/// already.
 fn cut_with_its_header(sample: &Sample, section: &Section<'_>, len: usize) -> Vec<u8> {
     let header = section.header();
     let mut data = sample.data[..len].to_vec();
@@ -239,8 +241,8 @@ fn every_bit_of_a_spread_of_sections_may_be_wrong() {
     assert!(tally.inputs >= 60_000 && tally.values > 10_000 && tally.errors > 5_000, "{tally:?}");
 }
 
-/// Symbols and the names of procedure linkage tables come from tables that may
-/// say anything.
+/// Symbols and the names of procedure linkage tables come from tables with
+/// arbitrary contents.
 #[test]
 fn any_byte_of_the_tables_that_names_come_from_may_be_wrong() {
     let suite = common::suite();

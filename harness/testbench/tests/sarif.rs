@@ -1,5 +1,5 @@
-//! `report.sarif` has the form of SARIF 2.1.0, as far as the bench writes it:
-//! what each object must and may have is from its chapters.
+//! `report.sarif` conforms to SARIF 2.1.0, as far as the bench uses it: the
+//! required and allowed keys of each object are from its chapters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,7 +28,7 @@ fn list(value: &Value) -> Result<&Vec<Value>, String> {
     value.as_array().ok_or_else(|| format!("no array: {value}"))
 }
 
-/// Keys that an object must and may have.
+/// Checks the required and allowed keys of an object.
 fn keys(value: &Value, must: &[&str], may: &[&str]) -> Result<(), String> {
     let object = object(value)?;
     if let Some(missing) = must.iter().find(|key| !object.contains_key(**key)) {
@@ -86,12 +86,12 @@ fn result(value: &Value, rules: &BTreeSet<&str>) -> Result<(), String> {
     one_of(&value["level"], &["none", "note", "warning", "error"])?;
     message(&value["message"])?;
     list(&value["locations"])?.iter().try_for_each(location)?;
-    // Not of the form, but of GitHub's use of it.
+    // Required by GitHub, not by the format.
     let lines = list(&value["locations"])?.iter();
     if lines.clone().any(|location| location["physicalLocation"].get("region").is_none()) {
         return Err(format!("a result without a line: {value}"));
     }
-    // What sarif-tools takes for the author of a line.
+    // sarif-tools takes this for the author of a line.
     if value["properties"].get("blame").is_some() {
         return Err("`properties.blame` is none of ours".to_owned());
     }
@@ -175,7 +175,7 @@ fn results_of_a_check_say_where_and_keep_their_fingerprints() {
     let source = &first["relatedLocations"][0]["physicalLocation"];
     assert_eq!(source["artifactLocation"]["uri"], "realign.c");
 
-    // The same build elsewhere, under a name that no URI could have.
+    // The same build elsewhere, under a name that is not valid in a URI.
     let other = folder.path().join("a b%");
     std::fs::create_dir(&other).expect("a folder");
     let copy = other.join("realign.O2");
@@ -217,7 +217,7 @@ fn the_linter_writes_it_too() {
     assert_eq!(log["runs"][0]["results"].as_array().map(Vec::len), count);
 }
 
-/// A way to spoil a document.
+/// A way to invalidate a document.
 type Spoil = fn(&mut Value);
 
 #[test]

@@ -1,5 +1,5 @@
-//! The suite proves itself: unwinders, sections and specs that are wrong on
-//! purpose must fail, and with the verdict that fits.
+//! The suite tests itself: unwinders, sections and specs with deliberate faults
+//! must fail, and with the matching verdict.
 
 mod common;
 #[path = "common/doctor.rs"]
@@ -74,7 +74,7 @@ fn invents_a_frame<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
     Box::new(Changed { inner: sframe_unwinder(target), change })
 }
 
-/// A walk with the engine's parts, put together wrongly.
+/// A walk with the engine's parts, wrongly combined.
 struct Wrong<'a> {
     section: sframe_engine::Section<'a>,
     address: fn(Pc) -> LookupAddress,
@@ -172,7 +172,7 @@ fn an_engine_that_skips_the_last_frame_truncates() {
     assert!(examination.agree < examination.comparisons / 10);
 }
 
-/// To say that there is no FDE is no way out: the bench looks for itself.
+/// Claiming that there is no FDE does not help: the bench looks for itself.
 #[test]
 fn an_engine_that_stops_early_and_claims_that_an_fde_is_missing_truncates() {
     let examination = check(&build("gnu-2.44/amd64/recursion.O2"), &claims_no_fde);
@@ -192,7 +192,7 @@ fn an_engine_that_goes_on_behind_the_entry_function_has_extra_frames() {
     assert_eq!(verdicts(&examination), BTreeSet::from(["extra-frames".to_owned()]));
 }
 
-/// The return address of a call that never returns lies in the next function.
+/// The return address of a call that never returns is in the next function.
 #[test]
 fn an_engine_that_forgets_ra_minus_1_finds_the_wrong_row_for_a_call_at_the_end() {
     for abi in Abi::ALL {
@@ -240,8 +240,8 @@ fn a_section_with_one_row_patched_is_found_with_function_pc_row_expected_and_got
     assert_eq!(examination.findings[0].pc.expect("the pc").0, address);
 }
 
-/// A build in which one row says something else of FP. That is right only by
-/// luck, where it is read as this tells.
+/// Checks a build in which one row is changed for FP. That is right only by
+/// luck, if it is read as `luck` describes.
 fn assert_luck_with_fp(id: &str, function: &str, start: u32, fp: Recovery, luck: &str) {
     let mut bytes = build(id);
     let written = {
@@ -276,7 +276,7 @@ fn fp_where_another_register_of_the_same_value_was_saved_is_luck() {
     assert_luck_with_fp(id, "out_of_loops", 0xd8, fp, "where not FP but something else was stored");
 }
 
-/// The function calls others between, which save FP and put it back.
+/// In between, the function calls others, which save and restore FP.
 #[test]
 fn fp_that_was_overwritten_before_a_call_is_luck_behind_it() {
     let id = "gnu-2.47/amd64/large_frames.O2";
@@ -303,7 +303,7 @@ fn a_section_whose_fdes_are_gone_leaves_nothing_compared() {
     assert_eq!((comparisons, agree, frames, nothing_compared), (0, 0, 0, instructions));
 }
 
-/// A frame is derived once, and again where something has changed.
+/// A frame is derived once, and again if something has changed.
 #[test]
 fn frames_that_stand_unchanged_are_not_derived() {
     let examination = check(&build("gnu-2.47/amd64/recursion.O2"), &sframe_unwinder);
@@ -312,7 +312,7 @@ fn frames_that_stand_unchanged_are_not_derived() {
     assert!(frames > 4 * frames_derived, "{frames}, {frames_derived}");
 }
 
-/// However deep on the stack a wrong row is seen, it is one finding.
+/// A wrong row is one finding, at however many depths it is seen.
 #[test]
 fn a_wrong_row_is_one_finding_for_each_place_at_any_depth() {
     let bytes = build("gnu-2.44/amd64/recursion.O0");
@@ -336,7 +336,7 @@ fn a_wrong_row_is_one_finding_for_each_place_at_any_depth() {
             most = most.max(finding.hits);
         }
     }
-    // It was seen below each level of the recursion.
+    // It was seen at each level of the recursion.
     assert!(most > 1000, "{most}");
 }
 
@@ -349,7 +349,7 @@ fn files(id: &str) -> Files {
     build.files(&corpus).expect("its files")
 }
 
-/// The library whose name ends in this.
+/// The library whose name ends in `end`.
 fn library<'f>(files: &'f mut Files, end: &str) -> &'f mut Vec<u8> {
     let found = files.libraries.iter_mut().find(|(name, _)| name.ends_with(end));
     &mut found.expect("a library").1
@@ -373,7 +373,7 @@ fn patch_image(bytes: &mut [u8], function: &str) -> u64 {
         let start = sframe.data.as_ptr() as usize - bytes.as_ptr() as usize;
         (start + fde.rows_offset + fde.fre_type.width() + 1, address)
     };
-    // On s390x it is held in eighths.
+    // On s390x it is stored in eighths.
     let is_s390x = bytes[18..20] == [0, 22];
     bytes[at] += if is_s390x { 1 } else { 8 };
     address
@@ -410,7 +410,7 @@ fn a_wrong_row_is_blamed_on_the_image_that_it_is_of() {
     }
 }
 
-/// Takes the section's name, and the segment that leads to it.
+/// Removes the section's name, and the segment that leads to it.
 fn hide_section(bytes: &mut [u8]) {
     let name = b"\0.sframe\0";
     let at = bytes.windows(name.len()).rposition(|window| window == name).expect("the name");
@@ -441,7 +441,7 @@ fn an_image_without_a_section_is_code_without_fde() {
     assert_eq!(error.to_string(), "there is no .sframe section");
 }
 
-/// What a section says of other images is not asked, and not left unsaid.
+/// Entries in another image's section are ignored, and reported.
 #[test]
 fn a_section_that_reaches_outside_its_image_is_found() {
     let mut files = files("gnu-2.44/aarch64/crossing.O2-dynamic");
@@ -469,7 +469,7 @@ fn an_unusable_section_of_a_library_is_told_by_its_name() {
     assert!(error.starts_with("crossing.O2-dynamic.second.so: ") && error.contains("version 9"), "{error}");
 }
 
-/// The same name may be in several images: a spec has to say which it means.
+/// Several images may use the same name: a spec has to say which it means.
 #[test]
 fn a_name_that_several_images_have_is_broken_until_one_is_named() {
     let spec = |at: &str| {
@@ -495,7 +495,7 @@ fn a_name_that_several_images_have_is_broken_until_one_is_named() {
     }
 }
 
-/// Runs a spec that a test has written on builds of the corpus.
+/// Runs a test's own spec on builds of the corpus.
 fn run_spec(name: &str, text: &str) -> Vec<CaseReport> {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join(name), text).expect("a file");
@@ -542,7 +542,7 @@ fn a_sweep_below_its_floors_is_a_finding() {
     for (program, floor) in [
         ("recursion", "min_instructions: 100000000"),
         ("recursion", "min_depth: 5000"),
-        // Rows of lazy binding are there and never run.
+        // Rows for lazy binding exist and never run.
         ("plt", "rows: 100%"),
     ] {
         let text = spec(&format!("sweep: {{{floor}}}")).replace("recursion", program);
@@ -585,7 +585,7 @@ fn a_program_whose_budget_is_spent_is_broken_even_where_a_failure_is_known() {
     }
 }
 
-/// Puts the definitions of the toolchains into another corpus.
+/// Copies the definitions of the toolchains into another corpus.
 fn copy_toolchains(corpus: &Path) {
     let (from, to) = (common::repository().join("corpus/toolchains"), corpus.join("toolchains"));
     std::fs::create_dir(&to).expect("a folder");
@@ -637,7 +637,7 @@ fn an_unwinder_that_panics_breaks_its_case_and_no_other() {
     }
 }
 
-/// A corpus of one build, changed, under a manifest that says so.
+/// Makes a corpus of one build, modified, with a matching manifest.
 fn corpus_of_one(folder: &Path, id: &str, bytes: &[u8]) {
     let manifest = Manifest::load(&common::repository().join("corpus")).expect("the manifest");
     let mut one = manifest.get(id).expect("the build").clone();
@@ -669,7 +669,7 @@ fn a_sweep_that_ran_without_asking_the_section_anything_is_broken() {
     assert!(reports[0].reason.as_deref().is_some_and(|reason| reason.contains("nothing was compared")));
 }
 
-/// An entry that selects no build would never be looked at.
+/// An entry that selects no build would never be evaluated.
 #[test]
 fn an_entry_that_selects_no_build_is_an_error_that_points_at_it() {
     let known = "known: [{where: {variant: O7}, verdict: wrong-ra, blame: unknown, function: leaf, reason: this row is said to be wrong}]";
@@ -690,13 +690,13 @@ fn an_entry_that_selects_no_build_is_an_error_that_points_at_it() {
     }
 }
 
-/// Uninitialised memory must not decide: verdicts with the second pattern are
-/// those with the first.
+/// Uninitialised memory must not affect results: verdicts with the second
+/// pattern are those with the first.
 #[test]
 fn verdicts_do_not_depend_on_what_uninitialised_memory_holds() {
     let suite = common::suite();
     let cases = suite.cases(&Filter::default()).expect("cases");
-    // With the usual pattern the conformance tests demand the same of each.
+    // With the default pattern, the conformance tests require the same of each.
     let options = Options { pattern: Pattern::Second, ..Options::default() };
     for report in suite.run(&cases, &options, &sframe_unwinder, &|_| ()) {
         let as_expected = matches!(report.outcome, Outcome::Agree | Outcome::Known);
@@ -705,8 +705,7 @@ fn verdicts_do_not_depend_on_what_uninitialised_memory_holds() {
 }
 
 /// The witness is wrong, and the sections are right. Nearly every case of the
-/// programs that it is wrong about has to fail; the others have no business
-/// with it.
+/// programs affected has to fail; the other programs are not affected.
 fn assert_faults_are_noticed(faults: WitnessFaults, specs: &[&str]) {
     let options = Options { witness_faults: faults, ..Options::default() };
     let suite = common::suite();
@@ -767,8 +766,8 @@ fn a_witness_that_misses_signal_frames_is_noticed() {
     assert_faults_are_noticed(faults, &["signals"]);
 }
 
-/// Each trace that a program leaves of its calls was compared with, on each
-/// ABI that has it.
+/// Each trace that programs leave of their calls was compared, on each ABI that
+/// has it.
 #[test]
 fn the_call_stack_is_compared_with_every_trace_that_there_is() {
     let suite = common::suite();
@@ -794,7 +793,8 @@ fn the_call_stack_is_compared_with_every_trace_that_there_is() {
     assert_eq!(seen, expected.collect());
 }
 
-/// What overwritten.O0 leaves of its calls, compared with its call stack.
+/// The traces that overwritten.O0 leaves of its calls, compared with its call
+/// stack.
 fn overwritten_with(traces: Traces) -> (Examination, Option<String>) {
     let bytes = build("gnu-2.47/amd64/overwritten.O0");
     let target = Target::open(&bytes).expect("a target");
@@ -805,7 +805,7 @@ fn overwritten_with(traces: Traces) -> (Examination, Option<String>) {
     (examination, reason)
 }
 
-/// A program that overwrites a frame pointer that was saved, and does not say so.
+/// A program that overwrites a saved frame pointer without declaring it.
 #[test]
 fn a_trace_that_disagrees_with_the_call_stack_breaks_the_case() {
     let (_, reason) = overwritten_with(Traces { frame_pointers: true, ..Traces::default() });
@@ -813,7 +813,7 @@ fn a_trace_that_disagrees_with_the_call_stack_breaks_the_case() {
     assert!(doubt.contains("frame-pointers"), "{doubt}");
 }
 
-/// As code does by which exceptions land elsewhere. The call stack is not
+/// Like code that makes exceptions land elsewhere. The call stack is not
 /// doubted, and the section is judged by it.
 #[test]
 fn a_return_address_that_the_program_replaces_breaks_nothing() {
@@ -822,8 +822,8 @@ fn a_return_address_that_the_program_replaces_breaks_nothing() {
     assert_eq!(verdicts(&examination), BTreeSet::from(["wrong-fp".to_owned(), "wrong-ra".to_owned()]));
 }
 
-/// The unwinder tells what the section says of signatures; here it says
-/// something that is not so.
+/// The unwinder reports the section's information on signatures; here it
+/// reports something wrong.
 #[test]
 fn claims_of_signatures_that_are_not_there_are_found() {
     fn lies<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
@@ -874,7 +874,7 @@ fn rows_that_are_wrong_about_the_signature_are_found() {
             let data = target.executable().subject.sframe.expect("a section").data;
             (data.as_ptr() as usize - bytes.as_ptr() as usize + fde.rows_offset, start)
         };
-        // In front of the instruction that signs, and behind it.
+        // Before and after the instruction that signs.
         for (signed, expected) in [(false, "not signed"), (true, "")] {
             let mut bytes = build(id);
             let mut info = rows + 1;

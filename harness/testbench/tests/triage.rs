@@ -1,5 +1,5 @@
-//! Each finding is blamed on who has to mend it: builds, unwinders and the
-//! witness are made wrong on purpose, one after the other.
+//! Each finding is blamed on the component that needs the fix: faults are put
+//! into builds, unwinders and the witness, one at a time.
 
 mod common;
 #[path = "common/doctor.rs"]
@@ -23,7 +23,7 @@ use sframe_testbench::unwind::{Backtrace, End, MakeUnwinder, Unwinder, sframe_un
 
 use doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};
 
-/// Who is to blame, and how sure that is: the same for all findings.
+/// The blame and its confidence, which are the same for all findings.
 fn only_blame(examination: &Examination) -> (Blame, Confidence) {
     let blames: BTreeSet<_> =
         examination.findings.iter().map(|finding| (finding.blame, finding.confidence)).collect();
@@ -103,7 +103,7 @@ fn without_cfi_nobody_can_be_blamed() {
     bytes[offset..offset + 4].fill(0);
     let examination = check(&bytes, &sframe_unwinder);
     assert_eq!(only_blame(&examination), (Blame::Unknown, Confidence::Medium));
-    // CFI that can't be read is no better, and no reason to give up.
+    // Unreadable CFI is no better, and no reason to give up.
     bytes[offset..offset + 4].fill(0xee);
     assert_eq!(only_blame(&check(&bytes, &sframe_unwinder)).0, Blame::Unknown);
 }
@@ -148,8 +148,8 @@ fn an_unwinder_that_does_not_follow_right_rows_is_to_blame(#[case] make: &MakeUn
     }
 }
 
-/// A call stack that is wrong: rows, CFI and instructions agree with one
-/// another. Where the instructions do not tell, the compiler is suspected too.
+/// A wrong call stack: rows, CFI and instructions agree with one another. If
+/// the instructions are inconclusive, the compiler is suspected too.
 #[test]
 fn a_wrong_call_stack_is_the_benchs() {
     let faults = WitnessFaults { misses_pc_fetches: true, ..WitnessFaults::default() };
@@ -167,13 +167,13 @@ fn a_wrong_call_stack_is_the_benchs() {
         of_rows.iter().partition(|finding| finding.function.as_deref() == Some("pc_in_leaf"));
     assert!(told.iter().all(|finding| finding.blame == Blame::Bench));
     assert!(told.len() > not_told.len());
-    // s390x keeps the return address in %f0, which what looks like a call may change.
+    // s390x keeps the return address in %f0, which an apparent call may change.
     let suspects = [Blame::Bench, Blame::CompilerOrCfi];
     assert!(not_told.iter().all(|finding| suspects.contains(&finding.blame)));
 }
 
-/// Known faults of the corpus: their specs say who is to blame, and each run
-/// compares. Here, that each kind of producer is among them.
+/// Known faults of the corpus: their specs say who is to blame, which each run
+/// compares. This test checks that each kind of producer is among them.
 #[test]
 fn each_kind_of_producer_has_a_fault_in_the_corpus() {
     let suite = common::suite();
@@ -187,7 +187,7 @@ fn each_kind_of_producer_has_a_fault_in_the_corpus() {
     assert_eq!(blames, BTreeSet::from(producers));
 }
 
-/// CFI that is wrong does not excuse a row that says something else.
+/// Wrong CFI does not excuse a row that differs from it.
 #[test]
 fn a_row_that_is_no_copy_of_wrong_cfi_is_the_assemblers() {
     let id = "gnu-2.47/s390x/leaf.O2";
@@ -257,7 +257,7 @@ fn changed(report: &CaseReport) -> Vec<&Finding> {
     report.findings.iter().filter(|finding| finding.verdict == Verdict::ChangedFailure).collect()
 }
 
-/// A spec that blames another than triage does.
+/// A spec that blames something other than triage does.
 #[test]
 fn a_known_fault_that_is_blamed_on_somebody_else_has_changed() {
     let (rules, count) = known_rules();

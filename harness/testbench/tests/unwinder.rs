@@ -1,5 +1,5 @@
-//! Unwinders in processes of their own: one that is right, and those that are
-//! not. The latter are shell scripts around the former.
+//! Unwinders in separate processes: a correct one, and faulty ones, which are
+//! shell scripts around it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -40,7 +40,7 @@ fn shell(script: &str) -> String {
     shlex::try_join(["sh", "-c", script]).expect("no zeroes")
 }
 
-/// A script that answers `hello` and `open`, and then does something else.
+/// A script that answers `hello` and `open`, and then runs something else.
 fn after_the_handshake(script: &str) -> String {
     shell(&format!(
         r#"read hello; echo '{HELLO}'
@@ -67,7 +67,8 @@ fn stops(report: &Value) -> u64 {
     report["unwinder"]["stops"].as_u64().expect("a number")
 }
 
-/// At every instruction, the engine behind the protocol is what it is in the bench.
+/// At every instruction, the engine gives the same answers through the protocol as
+/// inside the bench.
 #[rstest]
 #[case("gnu-2.47/amd64/realign.O2")]
 #[case("gnu-2.47/aarch64_be/pauth.O2")]
@@ -86,7 +87,7 @@ fn the_engine_behind_the_protocol_is_the_engine(#[case] id: &str) {
             .map(|key| finding[key].clone())
             .to_vec()
     };
-    // Luck is the section's, and no unwinder's.
+    // Luck depends on the section, not on the unwinder.
     let places = |report: &Value| {
         let findings = report["findings"].as_array().expect("findings").iter();
         findings.filter(|finding| finding["verdict"] != "by-luck").map(place).collect::<Vec<_>>()
@@ -95,7 +96,7 @@ fn the_engine_behind_the_protocol_is_the_engine(#[case] id: &str) {
     assert_eq!(outside["unwinder"]["fp_untold"], 0);
 }
 
-/// Most stops are like another one.
+/// Most stops are equivalent to another one.
 #[test]
 fn what_is_not_asked_is_counted() {
     let id = "gnu-2.47/amd64/realign.O2";
@@ -133,10 +134,11 @@ fn the_stops_of_a_spec_are_asked() {
     assert_eq!(stops(case), stops(&checked) + 3);
 }
 
-/// Memory is that of the stop, though the program has gone on: a stack of which
-/// most lies behind the snapshot, and is stored to all the time.
-/// Functions that leave for a landing pad say so before they have left. Whoever
-/// follows them is right, however many stops are asked about at a time.
+/// Memory is that of the stop, although the program has continued: most of the
+/// stack is beyond the snapshot, and is stored to all the time.
+/// Functions that leave for a landing pad say so before they have left. An
+/// unwinder that follows them is right, however many stops are asked about at a
+/// time.
 #[rstest]
 #[case::all("all")]
 #[case::some("40")]
@@ -146,7 +148,7 @@ fn where_a_function_leaves_for_is_no_wrong_answer(#[case] stops: &str) {
     let report = json(&output);
     assert_eq!((status(&output), &report["summary"]["unexpected"]), (0, &0.into()));
     let cases = report["cases"].as_array().expect("cases");
-    // The stops at which they say so are not compared.
+    // Stops at which the function says so are not compared.
     let unsettled = |case: &&Value| case["unwinder"]["nothing_compared"] != 0;
     assert_eq!((cases.len(), cases.iter().filter(unsettled).count() > 0), (16, true));
 }
@@ -160,8 +162,8 @@ fn what_is_read_is_as_it_was_at_the_stop() {
     assert_eq!(status, 0, "{report}");
 }
 
-/// The same without any snapshot: all of a stack is read when the program is
-/// up to 64 stops further.
+/// The same without any snapshot: the whole stack is read when the program is
+/// up to 64 stops further on.
 #[rstest]
 #[case("gnu-2.47/amd64/realign.O2")]
 #[case("gnu-2.47/s390x/saved_fprs.O2")]
@@ -189,7 +191,7 @@ fn known_findings_of_a_build_are_known_of_any_unwinder() {
     let report = json(&output);
     assert!(report["summary"]["known"].as_u64() > Some(0), "{}", report["summary"]);
     assert_eq!(report["summary"]["unexpected"], 0);
-    // The same values are nobody's fault but the build's; others are the unwinder's.
+    // The same values are the build's fault; others are the unwinder's.
     let wrong = r#"s/"fp":"0x0"/"fp":"0x8"/g"#;
     let output =
         bench(&[&run[..], &["--unwinder", &shell(&format!("{ENGINE} | sed -u '{wrong}'"))]].concat());
@@ -201,13 +203,13 @@ fn known_findings_of_a_build_are_known_of_any_unwinder() {
     let (own, others): (Vec<&Value>, Vec<_>) =
         findings.into_iter().partition(|finding| finding["blame"] == "consumer");
     assert!(!own.is_empty(), "{report}");
-    // Where the build is wrong, and the unwinder otherwise, nobody knows.
+    // If the build is wrong, and the unwinder differently, the blame is unknown.
     let otherwise =
         |finding: &&Value| finding["message"].as_str().is_some_and(|it| it.ends_with("otherwise"));
     assert!(others.iter().all(otherwise), "{report}");
 }
 
-/// Answers that are wrong, each found with its verdict.
+/// Wrong answers, each found with its verdict.
 #[rstest]
 #[case::a_wrong_cfa(r#"s/"cfa":"0x3ffff/"cfa":"0x3fffe/"#, "wrong-cfa")]
 #[case::no_caller(r#"s/\("frames":\[{[^}]*}\),.*\],"end":.*/\1],"end":{"kind":"outermost"}}/"#, "truncated")]
@@ -224,7 +226,7 @@ fn a_wrong_answer_is_found(#[case] change: &str, #[case] verdict: &str) {
     assert!(findings.iter().all(|finding| finding["blame"] == "consumer"), "{report}");
 }
 
-/// What an unwinder does not tell is not judged, and counted.
+/// What an unwinder does not report is not judged, but counted.
 #[test]
 fn what_an_unwinder_does_not_tell_is_not_judged() {
     let change = r#"s/,"fp":"0x[0-9a-f]*"//g; s/,"interrupted":[a-z]*//g"#;
@@ -234,7 +236,7 @@ fn what_an_unwinder_does_not_tell_is_not_judged() {
     assert_eq!(report["unwinder"]["fp_untold"], report["unwinder"]["frames"]);
 }
 
-/// One stop has no answer, and all others have theirs.
+/// One stop has no answer; all others do.
 #[rstest]
 #[case::a_crash("{ echo 'out of luck' >&2; kill -9 0; }", "crashed", "standard error: out of luck")]
 #[case::silence("sleep 60", "timed-out", "no answer within 2 s")]
@@ -247,7 +249,7 @@ fn what_an_unwinder_does_not_tell_is_not_judged() {
 )]
 fn one_bad_stop_costs_no_other(#[case] misdeed: &str, #[case] verdict: &str, #[case] why: &str) {
     let id = "gnu-2.47/amd64/leaf.O2";
-    // Each PC is asked for once.
+    // Each PC is asked about once.
     let findings = |command: &str| check(id, command, &["--stops-per-case", "0", "--unwinder-timeout", "2"]);
     let (_, all) = findings(ENGINE);
     let pc = {
@@ -272,13 +274,13 @@ fn one_bad_stop_costs_no_other(#[case] misdeed: &str, #[case] verdict: &str, #[c
     assert!(start.elapsed().as_secs() < 60, "it took {:?}", start.elapsed());
 }
 
-/// A fault that does not come back is reported all the same.
+/// A fault that does not recur is still reported.
 #[test]
 fn a_fault_that_does_not_come_back_is_not_forgotten() {
     let folder = tempfile::tempdir().expect("a folder");
     let mark = folder.path().join("mark").display().to_string();
-    // The first process is only asked who it is; the second dies behind its
-    // second stop; the others are sound.
+    // The first process is only asked for its identity; the second dies after its second stop; the
+    // others are sound.
     let script = format!(
         r#"[ -e {mark}2 ] && exec {ENGINE}
            [ -e {mark}1 ] || {{ touch {mark}1; exec {ENGINE}; }}
@@ -292,8 +294,8 @@ fn a_fault_that_does_not_come_back_is_not_forgotten() {
     assert_eq!(report["summary"]["agree"].as_u64(), Some(stops(&report)));
 }
 
-/// An unwinder that has nothing for any frame is believed, where nobody here
-/// can read what it reads. That it agrees nobody says.
+/// An unwinder without information on any frame is believed if the bench can't
+/// read what it reads. This does not count as agreement.
 #[test]
 fn an_unwinder_that_has_nothing_for_the_topmost_frame_is_compared_nowhere() {
     let script = format!(
@@ -307,7 +309,8 @@ fn an_unwinder_that_has_nothing_for_the_topmost_frame_is_compared_nowhere() {
     assert_eq!(summary["nothing_compared"].as_u64(), Some(stops(&report)));
 }
 
-/// An unwinder that never does right breaks the case, after so many restarts.
+/// An unwinder that is never right breaks the case, after the maximum number of
+/// restarts.
 #[rstest]
 #[case::garbage("while read -r request; do echo garbage; done")]
 #[case::another_request(
@@ -331,7 +334,8 @@ fn an_unwinder_that_never_answers_breaks_the_case(#[case] misdeed: &str) {
     assert_eq!(report["unwinder"]["restarts"], 32);
 }
 
-/// What is asked has to be read: nothing is kept for a process that does not.
+/// Requests have to be read: nothing is queued for a process that does not
+/// read.
 #[test]
 fn questions_without_end_are_no_answer() {
     let read = r#"{"id":3,"read":{"stop":0,"address":"0x3fffe00000","size":65536}}"#;
@@ -342,7 +346,7 @@ fn questions_without_end_are_no_answer() {
     assert!(broken.contains("does not read what it is told"), "{broken}");
 }
 
-/// Answers that come too late are answers to nothing.
+/// Answers that come too late are discarded.
 #[test]
 fn late_answers_are_none() {
     let script = format!(
@@ -359,7 +363,7 @@ fn late_answers_are_none() {
     assert_eq!(report["summary"]["agree"], 0);
 }
 
-/// What can't be started, or doesn't speak the protocol, is unusable.
+/// A command that can't be started, or doesn't speak the protocol, is unusable.
 #[rstest]
 #[case::no_such_program("/nowhere/unwinder", "can't be started")]
 #[case::nothing("", "is no command")]
@@ -383,7 +387,8 @@ fn an_unwinder_that_does_not_come_up_is_unusable(#[case] command: &str, #[case] 
     }
 }
 
-/// An unwinder that can't do something says so: that is no finding, and no comparison.
+/// An unwinder may say that it can't do something: that is neither a finding nor a
+/// comparison.
 #[test]
 fn what_is_not_supported_is_skipped() {
     let script =
@@ -424,7 +429,7 @@ fn vectors_find_wrong_answers_about_sections() {
         assert!(others.clone().all(|difference| difference["part"] == part), "{part}");
         assert!(others.clone().all(|difference| !difference["clauses"][0].is_null()));
     }
-    // A reader that tells no kinds is right if it rejects.
+    // A reader that reports no kinds is right if it rejects.
     let change = r#"s/"reject":{"kind":"[a-z-]*","offset":[0-9]*}/"reject":{"kind":"unspecified"}/g"#;
     let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
     assert_eq!(status(&bench(&["vectors", "--unwinder", &command])), 0);
@@ -444,7 +449,7 @@ fn parts_that_an_unwinder_does_not_answer_are_counted() {
     assert_eq!(status(&bench(&["vectors", "--unwinder", &command])), 3);
 }
 
-/// One vector has no answer, and all others have theirs.
+/// One vector has no answer; all others do.
 #[test]
 fn a_crash_at_a_vector_costs_no_other() {
     let script = format!(r#"sed -u '/"address":"0x8000"/q' | {ENGINE}"#);
@@ -457,7 +462,7 @@ fn a_crash_at_a_vector_costs_no_other() {
     assert_eq!(report["agree"].as_u64().map(|agree| agree + crashed), report["vectors"].as_u64());
 }
 
-/// Unwinders that are built with AddressSanitizer reserve terabytes.
+/// Unwinders built with AddressSanitizer reserve terabytes.
 #[test]
 fn the_limit_on_address_space_is_not_the_unwinders() {
     let unlimited = Command::new("sh").args(["-c", "ulimit -H -v"]).output().expect("a shell");

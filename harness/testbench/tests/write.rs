@@ -1,5 +1,5 @@
-//! Writing and converting, on every section of the corpus, and files with
-//! another section than their own.
+//! Writing and converting every section of the corpus, and replacing the
+//! sections of files.
 
 mod common;
 
@@ -33,7 +33,7 @@ fn each_section(mut each: impl FnMut(&str, &[u8], &Section<'_>)) {
 fn reading_and_writing_gives_the_same_bytes_for_every_section_that_gnu_ld_wrote() {
     let mut versions = BTreeMap::new();
     each_section(|name, data, section| {
-        // LLD puts sections one behind the other.
+        // LLD concatenates sections.
         if !name.starts_with("gnu-") {
             return;
         }
@@ -46,7 +46,7 @@ fn reading_and_writing_gives_the_same_bytes_for_every_section_that_gnu_ld_wrote(
     assert!(versions.values().all(|count| *count > 100), "{versions:?}");
 }
 
-/// What a section says of each row's first and last PC, as text.
+/// A section's rules at each row's first and last PC, as text.
 fn says(section: &Section<'_>) -> Vec<String> {
     let mut answers = Vec::new();
     for fde in section.fdes() {
@@ -143,7 +143,8 @@ fn memory(file: &[u8]) -> BTreeMap<u64, u8> {
     memory
 }
 
-/// All that is mapped stays where it is, but for the headers and the section.
+/// Checks that everything mapped stays where it is, except for the headers and
+/// the section.
 fn assert_loaded_alike(name: &str, old: &[u8], new: &[u8]) {
     let section = ObjectFile::parse(old).expect("an ELF file").sframe.expect("a section");
     let replaced = section.address..section.address + section.data.len() as u64;
@@ -158,7 +159,7 @@ fn assert_loaded_alike(name: &str, old: &[u8], new: &[u8]) {
     }
 }
 
-/// What the loader's headers and the linker's say of the section.
+/// Checks what the loader's and the linker's headers say about the section.
 fn assert_found_alike(name: &str, file: &[u8]) {
     let header = object::elf::FileHeader64::<Endianness>::parse(file).expect("an ELF file");
     let endian = header.endian().expect("a byte order");
@@ -174,7 +175,7 @@ fn assert_found_alike(name: &str, file: &[u8]) {
     let version = section.data(endian, file).expect("the bytes")[2];
     let kind = if version == 1 { SHT_PROGBITS } else { SHT_GNU_SFRAME };
     assert_eq!(section.sh_type(endian), kind, "{name}");
-    // The loader wants them in this order.
+    // The loader requires this order.
     let loaded: Vec<_> = segments.iter().filter(|segment| segment.p_type(endian) == PT_LOAD).collect();
     assert!(loaded.is_sorted_by_key(|segment| segment.p_vaddr(endian)), "{name}");
     let memory = memory(file);
@@ -215,7 +216,7 @@ fn a_derived_build_says_what_the_build_does_that_it_is_made_of() {
     assert!(count > 300 && grown > 50, "{count} files, {grown} of them grown");
 }
 
-/// The command in the manifest, run where it is said to be run.
+/// The command in the manifest, run in its documented folder.
 #[test]
 fn a_derived_build_is_what_its_command_makes() {
     let suite = common::suite();
@@ -248,7 +249,7 @@ fn a_derived_build_is_what_its_command_makes() {
     assert!(seen.len() > 30, "{seen:?}");
 }
 
-/// A layout that makes the section larger than the file has room for.
+/// A layout that makes the section larger than the space in the file.
 const LARGE: [&str; 2] = ["--header-gap=4000", "--data-words=4"];
 
 #[test]
@@ -278,7 +279,7 @@ fn a_converted_section_goes_back_into_its_file_which_runs_as_before() {
     }
 }
 
-/// The machine is one loader; the kernel is another.
+/// The emulated machine is one loader; the kernel is another.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn the_kernel_loads_files_with_another_section() {
@@ -300,7 +301,8 @@ fn the_kernel_loads_files_with_another_section() {
 
 const BUILD: &str = "gnu-2.47/amd64/recursion.O2-pie";
 
-/// A version 3 section of some length for an address, which nobody reads.
+/// A version 3 section of a given length for an address. Its contents are never
+/// read.
 fn section_of(len: usize) -> impl Fn(u64) -> Result<Vec<u8>, write::WriteError> {
     move |address| {
         let mut bytes = vec![0xe2, 0xde, 3, 1, 3, 0, 0xf8, 0];
@@ -311,8 +313,8 @@ fn section_of(len: usize) -> impl Fn(u64) -> Result<Vec<u8>, write::WriteError> 
     }
 }
 
-/// Where the header of the `.sframe` section and the `PT_GNU_SFRAME` header lie
-/// in a little-endian file.
+/// The positions of the header of the `.sframe` section and of the
+/// `PT_GNU_SFRAME` header in a little-endian file.
 fn headers(file: &[u8]) -> (usize, usize) {
     let number = |offset: usize, width: usize| {
         let mut bytes = [0; 8];
@@ -331,21 +333,21 @@ fn headers(file: &[u8]) -> (usize, usize) {
 fn a_file_without_a_section_gets_one() {
     let mut file = build(BUILD);
     let (section, segment) = headers(&file);
-    // No section of this name any more, and no segment.
+    // There is no section of this name any more, and no segment.
     file[section + 4..section + 8].copy_from_slice(&8_u32.to_le_bytes());
     file[segment..segment + 4].fill(0);
     assert!(ObjectFile::parse(&file).expect("an ELF file").sframe.is_none());
     let new = embed(&file, SHT_GNU_SFRAME, section_of(100)).expect("a file");
     let found = ObjectFile::parse(&new).expect("an ELF file").sframe.expect("a section");
     assert_eq!((found.data.len(), &found.data[28..36]), (100, &found.address.to_le_bytes()[..]));
-    // The old one, of the same name and without bytes, is not the first to be found.
+    // The old one, of the same name and without bytes, is not found first.
     let names = object::File::parse(&*new).expect("an ELF file");
     assert_eq!(
         names.sections().filter(|section| object::ObjectSection::name(section) == Ok(".sframe")).count(),
         2
     );
 
-    // Without a section table, the segment says all.
+    // Without a section table, the segment is sufficient.
     let mut stripped = build(BUILD);
     stripped[0x28..0x30].fill(0);
     stripped[0x3c..0x40].fill(0);
@@ -413,7 +415,7 @@ fn requests_that_no_file_can_have_are_one_error() {
     assert!(!Path::new(&output).exists());
 }
 
-/// Whatever the headers say: a file, or an error; and no more bytes than are allowed.
+/// For any headers, the result is a file or an error, and no more bytes than allowed.
 #[test]
 fn any_file_gets_a_section_or_an_error() {
     let request = Request { version: Version::V2, byte_order: None, layout: Layout::default() };

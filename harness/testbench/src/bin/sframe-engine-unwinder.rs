@@ -1,5 +1,5 @@
-//! The engine of this project, as an unwinder in a process of its own: an
-//! example of one that speaks the protocol, and what proves the protocol.
+//! This project's engine as an unwinder in a separate process: an example that
+//! speaks the protocol, and the test of the protocol.
 
 use sframe_engine::{
     Abi, DwarfRegister, Frame as State, InstructionPointer, LookupAddress, PauthKey, PauthMask, Pc,
@@ -12,7 +12,8 @@ use sframe_protocol::{
 
 #[derive(Default)]
 struct Engine {
-    /// The addresses of each image, its section, and where that is loaded.
+    /// The addresses of each image, its section, and the section's load
+    /// address.
     images: Vec<(std::ops::Range<u64>, Vec<u8>, u64)>,
     address_bits: u32,
     abi: Option<Abi>,

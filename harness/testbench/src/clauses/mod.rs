@@ -1,12 +1,12 @@
 //! The clauses of the specifications, and what proves each of them.
 //!
 //! `specs/clauses.yaml` is the only list of them. A vector proves what a
-//! consumer must do, a rule of the linter what a producer must do, and a spec,
-//! on builds of real producers, both.
+//! consumer must do, a linter rule what a producer must do, and a spec, on
+//! builds of real producers, both.
 //!
 //! | file | what |
 //! |---|---|
-//! | `catalogue.rs` | the list: its form, and what must hold for it |
+//! | `catalogue.rs` | the list: its format, and what must hold for it |
 //! | `proof.rs` | which vectors, rules and specs prove which clause |
 //! | `report.rs` | the answer for people and for programs |
 

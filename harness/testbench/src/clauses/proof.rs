@@ -31,22 +31,22 @@ impl Proof {
     }
 }
 
-/// What comes of a clause.
+/// The state of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It is proved, for each side that it binds.
+    /// Proved, for each side that it binds.
     Proved,
-    /// It is not, and the catalogue says why.
+    /// Not proved, and the catalogue says why.
     Excused,
-    /// It is not, and nobody says why.
+    /// Not proved, and the catalogue does not say why.
     Unproved,
-    /// It is, and the catalogue still says why not.
+    /// Proved, although the catalogue still says why not.
     Stale,
 }
 
 impl Verdict {
-    /// Whether it is one that has to be looked after.
+    /// Whether the clause needs attention.
     #[must_use]
     pub const fn is_finding(self) -> bool {
         matches!(self, Self::Unproved | Self::Stale)
@@ -58,22 +58,22 @@ impl Verdict {
 pub struct Proved<'a> {
     /// The clause.
     pub clause: &'a Clause,
-    /// In the order of their kinds and names.
+    /// Ordered by kind and name.
     pub proofs: Vec<Proof>,
-    /// The bound sides for which there is no proof.
+    /// The bound sides without a proof.
     pub missing: Vec<Side>,
-    /// What comes of it.
+    /// The result.
     pub verdict: Verdict,
 }
 
 /// By the ID of a clause.
 pub type Proofs = BTreeMap<String, Vec<Proof>>;
 
-/// Each clause with its proofs.
+/// Returns each clause with its proofs.
 ///
 /// # Errors
-/// Clauses that are listed by what can't prove them: unknown ones, and those
-/// that bind producers alone in vectors.
+/// Clauses listed by something that can't prove them: unknown ones, and, in
+/// vectors, those that bind producers alone.
 pub fn prove<'a>(
     catalogue: &'a Catalogue,
     vectors: &[Vector],

@@ -6,7 +6,8 @@ use super::{Proof, Proved, Side, Verdict};
 use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::Text;
 
-/// Names of proofs of one kind that the text gives; of more, their number.
+/// At most this many proofs of one kind are named in the text; of more, their
+/// number.
 const NAMES: usize = 3;
 
 /// What `clauses --json` prints.
@@ -14,13 +15,13 @@ const NAMES: usize = 3;
 pub struct ClausesReport<'a> {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// All of them together.
+    /// The totals.
     pub summary: ClausesSummary,
     /// Each clause.
     pub clauses: Vec<ClauseReport<'a>>,
 }
 
-/// All clauses together.
+/// The totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClausesSummary {
     /// Number of clauses.
@@ -29,15 +30,15 @@ pub struct ClausesSummary {
     pub proved: u64,
     /// Not proved, with a reason.
     pub excused: u64,
-    /// Not proved, without a reason.
+    /// Neither proved nor given a reason.
     pub unproved: u64,
-    /// Proved, with a reason why not.
+    /// Proved, but still with a reason why not.
     pub stale: u64,
-    /// With a spec among their proofs.
+    /// Proved by a spec, among others.
     pub by_specs: u64,
-    /// With a rule of the linter among their proofs.
+    /// Proved by a linter rule, among others.
     pub by_lints: u64,
-    /// With a vector among their proofs.
+    /// Proved by a vector, among others.
     pub by_vectors: u64,
 }
 
@@ -48,28 +49,28 @@ pub struct ClauseReport<'a> {
     pub id: &'a str,
     /// The version of the specification.
     pub version: u8,
-    /// The erratum of version 2 that it came with.
+    /// The erratum of version 2 that introduced it.
     pub erratum: Option<u8>,
     /// Number, or name, of the section.
     pub section: &'a str,
     /// Title of the section.
     pub title: &'a str,
-    /// Who is bound by it.
+    /// Who it binds.
     pub side: Side,
-    /// What it demands.
+    /// What it requires.
     pub summary: &'a str,
-    /// What comes of it.
+    /// The result.
     pub verdict: Verdict,
     /// What proves it.
     pub proofs: &'a [Proof],
-    /// The bound sides for which there is no proof.
+    /// The bound sides without a proof.
     pub missing: &'a [Side],
     /// Why nothing proves it.
     pub unproved: Option<&'a str>,
 }
 
 impl<'a> ClausesReport<'a> {
-    /// The report on these clauses.
+    /// Makes the report on these clauses.
     #[must_use]
     pub fn new(clauses: &[&'a Proved<'a>]) -> Self {
         let mut summary = ClausesSummary::default();
@@ -102,13 +103,14 @@ impl<'a> ClausesReport<'a> {
         Self { schema: SCHEMA, summary, clauses: clauses.collect() }
     }
 
-    /// Whether a clause has to be looked after.
+    /// Whether a clause needs attention.
     #[must_use]
     pub const fn has_findings(&self) -> bool {
         self.summary.unproved > 0 || self.summary.stale > 0
     }
 
-    /// The report as text: each clause under its section, and the totals.
+    /// Returns the report as text: each clause under its section, and the
+    /// totals.
     #[must_use]
     pub fn text(&self) -> Text {
         let mut text = Text::default();

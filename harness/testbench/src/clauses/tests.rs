@@ -1,4 +1,4 @@
-//! Tests of the catalogue's form.
+//! Tests of the catalogue's format.
 
 use std::path::Path;
 

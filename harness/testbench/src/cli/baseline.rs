@@ -1,4 +1,4 @@
-//! `baseline`: what a run may not be worse than.
+//! `baseline`: the results that later runs must not fall below.
 
 use sframe_inspect::command::{Failure, Status, print, status, tell, tell_line, write_file};
 use sframe_inspect::file;
@@ -19,9 +19,9 @@ pub(crate) struct BaselineCommand {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Accept all that a run has come to, good or bad.
+    /// Accept all results of a run, good or bad.
     Create(Files),
-    /// Take over what a run has made better. What is worse stays as it was.
+    /// Adopt the improvements of a run. What is worse stays as it was.
     Update(Files),
 }
 
@@ -64,8 +64,8 @@ impl BaselineCommand {
     }
 }
 
-/// Compares a run with a baseline, says what has changed, and tells the status
-/// that the run ends with. `is_whole` as for [`Baseline::compare`].
+/// Compares a run with a baseline, prints what has changed, and returns the
+/// run's final status. `is_whole` as for [`Baseline::compare`].
 pub(super) fn gate(
     baseline: &Baseline,
     report: &Report,
@@ -90,7 +90,7 @@ fn unfit(path: &Path, error: &UnfitReport) -> Failure {
     Failure::unusable(format!("error: {}: {error}", path.display()))
 }
 
-/// Says how much of the baseline the run does not speak of.
+/// Prints how much of the baseline the run does not cover.
 fn tell_left_out(comparison: &Comparison, report: &Report) {
     if comparison.left_out == 0 {
         return;
@@ -115,7 +115,7 @@ fn save(baseline: &Baseline, path: &Path) -> Result<(), Failure> {
     write_file(path, &text)
 }
 
-/// What has changed, line by line.
+/// Describes what has changed, one line each.
 fn describe(comparison: &Comparison) -> Text {
     let mut text = Text::default();
     let mut lines = |word: &str, changes: &[Change]| {

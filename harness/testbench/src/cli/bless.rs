@@ -1,6 +1,7 @@
-//! `bless`: the call stacks of a run into specs, or what is known to be wrong.
+//! `bless`: writes the call stacks of a run, or the rules of known failures,
+//! into specs.
 //!
-//! Frames are the truth, never what the unwinder under test says.
+//! Frames come from the call stack, never from the unwinder under test.
 
 use super::options::{Folders, MachineOptions};
 use sframe_inspect::command::{Failure, Status, print, write_file};
@@ -27,10 +28,11 @@ pub(crate) struct Bless {
     /// The specs to bless, by name.
     #[arg(required = true, value_name = "GLOB")]
     patterns: Vec<glob::Pattern>,
-    /// Write the rules and places of known failures, and leave frames alone.
+    /// Write the rules and places of known failures, and leave frames
+    /// unchanged.
     #[arg(long)]
     known: bool,
-    /// Show the difference and write nothing.
+    /// Show the difference without writing anything.
     #[arg(long)]
     dry_run: bool,
 }
@@ -68,7 +70,8 @@ impl Bless {
         Ok(Status::AsExpected)
     }
 
-    /// The rules of each known failure that a build shows: each that differ.
+    /// The rules of each known failure that a build shows, in all their
+    /// variants.
     fn rules(&self, suite: &Suite, cases: &[&Case<'_>]) -> Result<Vec<(usize, Vec<Rules>)>, Failure> {
         let shown: Result<Vec<_>, Failure> = cases
             .par_iter()

@@ -1,4 +1,4 @@
-//! `check`: one executable, without a spec.
+//! `check`: tests one executable, without a spec.
 
 use super::options::MachineOptions;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
@@ -27,8 +27,8 @@ pub(crate) struct Check {
     /// Arguments for the program.
     #[arg(last = true)]
     arguments: Vec<String>,
-    /// A folder in which the executable's libraries are looked for, before
-    /// those that the files name themselves. Those of the host are never used.
+    /// A folder to search for the executable's libraries, before those that the
+    /// files name themselves. The host's libraries are never used.
     #[arg(long, value_name = "DIR")]
     library_path: Vec<PathBuf>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ impl Check {
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
         let files = Files::find(&self.file, &self.library_path).map_err(|error| match error {
             FilesError::Missing { .. } => unusable(&error),
-            // These name the file that they are about.
+            // These errors name the file that they are about.
             _ => Failure::unusable(format!("error: {error}")),
         })?;
         let target = Target::open_files(&files).map_err(|error| unusable(&error))?;
@@ -71,7 +71,7 @@ impl Check {
         let mut options = self.machine.options();
         options.arguments.clone_from(&self.arguments);
         options.stack_size = self.stack_size;
-        // Only what every program for an ABI leaves, whoever compiled it.
+        // Only the traces that every program for an ABI leaves, whatever compiled it.
         let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
         let observes = self.report.is_some();
         let look = Look { traces, exit_status: self.exit_status, hazards: true, observes, ..Look::default() };
@@ -112,7 +112,7 @@ impl Check {
         report::write(folder, &Document::Check { report, listings })
     }
 
-    /// Asks an unwinder in a process of its own.
+    /// Tests an unwinder in a separate process.
     fn ask(
         &self,
         external: &External,

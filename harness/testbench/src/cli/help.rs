@@ -1,9 +1,9 @@
-//! What `--help` says at its end: examples, and exit statuses where they mean
-//! something special. The manual pages are made of the same text.
+//! The end of `--help` texts: examples, and exit statuses if they have a
+//! special meaning. The manual pages are made from the same text.
 //!
-//! A text is of blocks with empty lines between them. One whose first line ends
-//! with a colon is a section with that title, and its lines are indented; the
-//! others are remarks.
+//! A text consists of blocks separated by empty lines. If a block's first line
+//! ends with a colon, it is a section with that title and indented lines; other
+//! blocks are remarks.
 
 pub(super) const MAIN: &str = "\
 Examples:
@@ -149,7 +149,7 @@ mod tests {
 
     use crate::cli::Arguments;
 
-    /// The examples of a command, and of those below it.
+    /// The examples of a command and of its subcommands.
     fn examples(command: &clap::Command) -> Vec<String> {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let own = help.lines().filter_map(|line| line.strip_prefix("  sframe-testbench "));

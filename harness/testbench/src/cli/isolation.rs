@@ -1,4 +1,4 @@
-//! Programs under test in processes of their own.
+//! Programs under test in separate processes.
 
 use sframe_inspect::command::{Failure, Status};
 use std::process::{Child, Command, ExitStatus};
@@ -11,39 +11,39 @@ use sframe_testbench::suite::{Isolation, workers};
 use sframe_testbench::unwind::sframe_unwinder;
 use wait_timeout::ChildExt as _;
 
-/// The name of the subcommand that is a worker.
+/// The name of the worker subcommand.
 pub(super) const WORKER: &str = "worker";
 
-/// This very program, whatever has become of its file.
+/// This program, even if its file has been replaced.
 const BENCH: &str = "/proc/self/exe";
 
-/// Address space of a process, in bytes, and how long it may take, in seconds,
-/// if nothing else is said. No program of the corpus takes a minute; a check
-/// may have a large budget, and an unwinder under test may be slow.
+/// Default limits of a process: address space in bytes, and time in seconds. No
+/// program of the corpus takes a minute; a check may have a large budget, and
+/// an unwinder under test may be slow.
 const MEMORY: u64 = 8 << 30;
 const TIMEOUT: u64 = 3600;
 
-/// What a child adds to its status. What it does not end itself, as libraries
-/// may do, has no such status.
+/// What a child adds to its status. If a library ends the child, its status
+/// does not have this.
 const FROM_CHILD: i32 = 64;
 
-/// Cases in processes of their own: one that crashes, spends its memory or
-/// takes too long is broken, and the others go on.
+/// Runs cases in separate processes: one that crashes, runs out of memory or
+/// takes too long is broken, and the others continue.
 #[derive(Args)]
 pub(crate) struct IsolationOptions {
     #[command(flatten)]
     limits: Limits,
     /// Run the cases in this process, without limits: for a debugger or a
-    /// profiler. What crashes a case ends the run.
+    /// profiler. A crash of a case then ends the run.
     #[arg(long, conflicts_with_all = ["memory", "timeout"])]
     in_process: bool,
 }
 
-/// What the process that runs a program may use.
+/// Limits of the process that runs a program.
 #[derive(Args, Clone, Copy)]
 struct Limits {
-    /// Address space of a process in which programs are run. The emulator
-    /// needs more than 1 GiB, of which it touches little.
+    /// Address space of a process in which programs are run. The emulator needs
+    /// more than 1 GiB, but touches little of it.
     #[arg(long, value_name = "BYTES", default_value_t = MEMORY,
           value_parser = clap::value_parser!(u64).range(1..))]
     memory: u64,
@@ -60,7 +60,7 @@ impl IsolationOptions {
     }
 }
 
-/// Workers whose files nobody has seen before.
+/// Workers for files of unknown origin.
 pub(super) fn workers_of_strangers() -> Isolation {
     workers(Limits { memory: MEMORY, timeout: TIMEOUT })
 }
@@ -70,7 +70,7 @@ fn workers(Limits { memory, timeout }: Limits) -> Isolation {
     Isolation { worker, memory, timeout: Duration::from_secs(timeout) }
 }
 
-/// Is a worker.
+/// Runs as a worker.
 pub(super) fn worker() -> Result<Status, Failure> {
     match workers::serve(&sframe_unwinder) {
         Ok(()) => Ok(Status::AsExpected),
@@ -78,19 +78,20 @@ pub(super) fn worker() -> Result<Status, Failure> {
     }
 }
 
-/// A command in a child of its own: what crashes the child is one clear error.
+/// Runs a command in a child process, so that a crash of the child is one clear
+/// error.
 #[derive(Args)]
 pub(crate) struct ChildOptions {
     #[command(flatten)]
     limits: Limits,
-    /// This is the child.
+    /// Run as the child.
     #[arg(long, hide = true)]
     in_child: bool,
 }
 
 impl ChildOptions {
-    /// Runs the command in a child that has the same arguments. `name` is what
-    /// it is about.
+    /// Runs the command in a child with the same arguments. `name` is its
+    /// subject, for messages.
     pub(crate) fn run(
         &self,
         name: &str,
@@ -127,7 +128,7 @@ impl ChildOptions {
         address_space::limit(self.limits.memory)
     }
 
-    /// None if it took too long, and is dead.
+    /// Waits for the child. `None` if it took too long and was killed.
     fn wait(&self, child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
         let status = child.wait_timeout(Duration::from_secs(self.limits.timeout))?;
         if status.is_none() {

@@ -1,5 +1,5 @@
-//! `man`: manual pages, and `completions`: what shells complete; both of the
-//! definitions of the command line.
+//! `man`: manual pages, and `completions`: shell completions; both generated
+//! from the definitions of the command line.
 
 use sframe_inspect::command::{Failure, Status, print, write_file};
 use std::io::Write as _;
@@ -14,7 +14,8 @@ use super::{Arguments, report};
 
 #[derive(Args)]
 pub(crate) struct Manual {
-    /// The command whose page to print, such as `run` or `baseline create`; that of the bench if not given.
+    /// The command whose page to print, such as `run` or `baseline create`; by default that of the bench
+    /// itself.
     command: Vec<String>,
     /// Write the pages of all commands into this folder.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
@@ -52,8 +53,8 @@ impl Completions {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Arguments::command(), "sframe-testbench", &mut script);
-        // The hyphen of the name becomes one thing where the script asks for a
-        // subcommand and another where it answers: clap-rs/clap#6421.
+        // The script transforms the hyphen of the name in one way where it asks for a subcommand
+        // and in another where it answers: clap-rs/clap#6421.
         let script =
             String::from_utf8_lossy(&script).replace("sframe__subcmd__testbench", "sframe__testbench");
         print(&Text::made_neutral(script))?;
@@ -72,7 +73,7 @@ fn write_pages(command: &clap::Command, folder: &std::path::Path) -> Result<(), 
     Ok(())
 }
 
-/// The page of a command, in roff.
+/// Returns the page of a command, in roff.
 fn page(command: &clap::Command) -> Result<String, Failure> {
     let mut page = Vec::new();
     render(command, &mut page).map_err(|error| Failure::broken(format!("a manual page: {error}")))?;
@@ -105,7 +106,7 @@ fn render(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The blocks of [`super::help`].
+/// Formats the blocks of [`super::help`].
 fn sections(help: &str) -> Roff {
     let mut roff = Roff::new();
     let mut remarks = Vec::new();
@@ -121,7 +122,7 @@ fn sections(help: &str) -> Roff {
             roff.control("nf", []);
         }
         for line in rest.lines() {
-            // A status, two spaces, and what it means.
+            // A status, two spaces, and its meaning.
             match line.trim_start().split_once("  ") {
                 Some((status, meaning)) if !is_literal => {
                     roff.control("TP", []);
@@ -165,7 +166,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("NO_COLOR", "Where it is set, and not empty, nothing is printed in colour."),
 ];
 
-/// What is about all commands.
+/// The sections that concern all commands: files and environment.
 fn lists() -> Roff {
     let mut roff = Roff::new();
     for (title, entries) in [("FILES", FILES), ("ENVIRONMENT", ENVIRONMENT)] {

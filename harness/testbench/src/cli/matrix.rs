@@ -1,4 +1,4 @@
-//! `matrix`: any toolchain against a reference.
+//! `matrix`: compares any toolchain with a reference.
 
 use sframe_engine::Abi;
 
@@ -28,7 +28,7 @@ use super::run::{print_place, progress_bar, split};
 
 #[derive(Args)]
 pub(crate) struct Matrix {
-    /// Definitions of toolchains (corpus/README.md says how they are written), or names of toolchains of the corpus.
+    /// Definitions of toolchains (see corpus/README.md for the format), or names of toolchains of the corpus.
     #[arg(required = true, value_name = "FILE|NAME")]
     definitions: Vec<PathBuf>,
     #[command(flatten)]
@@ -44,25 +44,28 @@ pub(crate) struct Matrix {
     /// Only this variant (repeatable).
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
-    /// The toolchain of the corpus to compare with, whatever the definitions say; specs apply as to that one.
+    /// The toolchain of the corpus to compare with, whatever the definitions say; specs apply as for that
+    /// one.
     #[arg(long, value_name = "NAME")]
     reference: Option<String>,
-    /// One root folder for each toolchain of the corpus, as ci/toolchains makes them.
+    /// Folder with one root folder for each toolchain of the corpus, as made by
+    /// ci/toolchains.
     #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
     toolchains: PathBuf,
-    /// Where builds are kept: those that are finished, and of the same tools and sources, are not made again.
+    /// Where builds are kept: finished builds by the same tools from the same sources are not repeated.
     #[arg(long, value_name = "DIR", default_value = "target/matrix")]
     work: PathBuf,
-    /// No command may take longer.
+    /// Time limit for each command.
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
     timeout: u32,
     /// How many compilers, and then cases, to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
-    /// Write matrix.md and matrix.json into this folder, and of the toolchains' own cases the files of `run --report`.
+    /// Write matrix.md and matrix.json into this folder, and for the toolchains' own cases the files of
+    /// `run --report`.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Builds that are refused, or have no section, count as findings.
+    /// Count builds that are refused, or have no section, as findings.
     #[arg(long)]
     strict: bool,
     /// Print the comparison as JSON instead of the summary.
@@ -167,7 +170,7 @@ impl Matrix {
         }
     }
 
-    /// Reads the definitions, and makes sure that what they name is there.
+    /// Reads the definitions, and checks that what they name exists.
     fn load(&self, suite: &Suite, all: &[Toolchain]) -> Result<Vec<(PathBuf, Toolchain)>, Failure> {
         let known = || suite.manifest().builds.iter().map(|build| build.toolchain.as_str());
         let mut definitions: Vec<(PathBuf, Toolchain)> = Vec::new();
@@ -183,7 +186,7 @@ impl Matrix {
             }
             if self.reference.is_some() {
                 toolchain.reference.clone_from(&self.reference);
-                // It is to be held to what specs say of the reference.
+                // It is held to what specs say about the reference.
                 toolchain.properties = Properties::default();
             }
             if let Some(name) =
@@ -199,7 +202,7 @@ impl Matrix {
         Ok(definitions)
     }
 
-    /// A file, or that of the toolchain of a name.
+    /// Returns the path of a file, or of the definition of a named toolchain.
     fn path_of(&self, given: &Path, all: &[Toolchain]) -> Result<PathBuf, Failure> {
         let Some(name) = given.to_str().filter(|name| !name.contains('/') && !given.exists()) else {
             return Ok(given.to_owned());
@@ -236,7 +239,8 @@ fn help<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
     suggest::closest(name, names).map_or_else(String::new, |close| format!("; did you mean `{close}`?"))
 }
 
-/// What can't be written is the bench's trouble; all else is the input's.
+/// Output that can't be written is the bench's failure; all else is the
+/// input's.
 fn failure(error: Error) -> Failure {
     match error {
         Error::Write { .. } => Failure::broken(format!("error: {}", SuiteError::from(error))),

@@ -1,4 +1,4 @@
-//! `merge`: the reports of all shards of a run.
+//! `merge`: joins the reports of all shards of a run.
 
 use super::options::Folders;
 use super::report::read_report;
@@ -17,7 +17,7 @@ use super::{report, run};
 
 #[derive(Args)]
 pub(crate) struct Merge {
-    /// The folders that `run --shard K/N --report` has written, of every shard:
+    /// The folders written by `run --shard K/N --report`, one for every shard:
     /// report.json, and cases.jsonl for the code on the page.
     #[arg(required = true)]
     parts: Vec<PathBuf>,
@@ -26,7 +26,7 @@ pub(crate) struct Merge {
     /// Write the reports of the whole run into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Fail on what is worse than in this file, and on nothing else.
+    /// Fail only on what is worse than in this file.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Print the report as JSON instead of the summary.
@@ -52,7 +52,7 @@ impl Merge {
         if self.json {
             print_json(&joined)?;
         } else {
-            // The shards have run at the same time, or have not.
+            // The shards may or may not have run at the same time.
             print(&run_summary(&joined, Duration::ZERO, Style::for_stdout()))?;
             run::print_place(self.report.as_deref())?;
         }
@@ -63,8 +63,8 @@ impl Merge {
         Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
     }
 
-    /// The code that the shards have listed in their journals. A shard may have
-    /// left its report alone.
+    /// The code that the shards have listed in their journals. A shard may come
+    /// with its report alone.
     fn listings(&self, joined: &Report) -> Result<Listings, Failure> {
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {error}"));
         let mut listings: HashMap<String, Listing> = HashMap::new();

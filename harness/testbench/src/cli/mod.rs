@@ -23,10 +23,11 @@ use clap::{Parser, Subcommand};
 use sframe_inspect::command::help as inspect_help;
 use sframe_inspect::command::{Convert, Diff, Dump, Failure, Lint, Status, tell_line, usage};
 
-/// What users call.
+/// The program that users call.
 const PROGRAM: &str = "sframe-testbench";
 
-/// Proves stack unwinding with SFrame right, or shows where it is wrong.
+/// Tests stack unwinding with SFrame: proves it right, or shows where it is
+/// wrong.
 #[derive(Parser)]
 #[command(name = PROGRAM, version, after_help = help::MAIN)]
 struct Arguments {
@@ -57,19 +58,21 @@ enum Command {
     /// Print the clauses of the specifications, and what proves each of them.
     #[command(after_help = help::CLAUSES)]
     Clauses(clauses::Clauses),
-    /// Write a section in another version, byte order or layout, or make one of .eh_frame.
+    /// Write a section in another version, byte order or layout, or make one from
+    /// .eh_frame.
     #[command(after_help = inspect_help::convert(PROGRAM))]
     Convert(Convert),
-    /// Break sections on purpose, and see what part of it the bench notices.
+    /// Break sections on purpose, and measure how much of it the bench notices.
     #[command(after_help = help::MUTATE)]
     Mutate(mutate::Mutate),
     /// Join the reports of all shards of a run.
     #[command(after_help = help::MERGE)]
     Merge(merge::Merge),
-    /// Write down what a run may not be worse than.
+    /// Record the results that later runs must not fall below.
     #[command(after_help = help::BASELINE)]
     Baseline(baseline::BaselineCommand),
-    /// Write the call stacks of a run into specs.
+    /// Write the call stacks of a run, or the rules of known failures, into
+    /// specs.
     #[command(after_help = help::BLESS)]
     Bless(bless::Bless),
     /// Compile the corpus again with the reference toolchains.
@@ -81,7 +84,7 @@ enum Command {
     /// Print a manual page, or write all of them.
     #[command(after_help = help::MAN)]
     Man(man::Manual),
-    /// Print what a shell completes for this command.
+    /// Print the completions of this command for a shell.
     #[command(after_help = help::COMPLETIONS)]
     Completions(man::Completions),
     /// Run cases for a process that writes them to standard input.
@@ -92,7 +95,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| tell_line(format_args!("error: a defect of the bench: {panic}"))));
     let status = std::panic::catch_unwind(|| execute().unwrap_or_else(|failure| failure.report()));
-    // What has panicked has said so.
+    // A panic has already printed its message.
     status.unwrap_or(Status::Broken).into()
 }
 

@@ -1,4 +1,4 @@
-//! `mutate`: what the bench would catch.
+//! `mutate`: measures how many broken sections the bench catches.
 
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use sframe_inspect::command::{Failure, Status, print, print_json, status};
@@ -22,10 +22,10 @@ pub(crate) struct Mutate {
     operator: Vec<Operator>,
     #[command(flatten)]
     machine: MachineOptions,
-    /// Try so many mutants, chosen by the seed, and not all.
+    /// Try only this many mutants, chosen by the seed.
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// Which mutants are chosen: the same ones for the same seed.
+    /// Seed for the choice of mutants: the same seed chooses the same ones.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// How many builds to work on at once; 0 for one per processor.

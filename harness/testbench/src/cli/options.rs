@@ -1,4 +1,4 @@
-//! Options that several commands have.
+//! Options shared by several commands.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use sframe_inspect::command::Failure;
 use sframe_machine::{Options, Pattern};
 
-/// Where corpus and specs lie.
+/// Where corpus and specs are.
 #[derive(Args)]
 pub(super) struct Folders {
     /// The folder of the corpus.
@@ -20,7 +20,7 @@ pub(super) struct Folders {
 /// How programs are started.
 #[derive(Args)]
 pub(super) struct MachineOptions {
-    /// A program that executes more instructions is broken.
+    /// Instruction limit: a program that executes more is broken.
     #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().budget,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) budget: u64,
@@ -45,7 +45,7 @@ impl MachineOptions {
     }
 }
 
-/// A number of threads that a machine may have.
+/// Parses a reasonable number of threads.
 pub(super) fn parse_jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(jobs) if jobs <= 1024 => Ok(jobs),
@@ -53,7 +53,7 @@ pub(super) fn parse_jobs(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Sets the number of threads; 0 is one for each processor.
+/// Sets the number of threads; 0 for one per processor.
 pub(super) fn set_jobs(jobs: usize) -> Result<(), Failure> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(jobs)

@@ -1,4 +1,4 @@
-//! `rebuild`: the corpus from its sources.
+//! `rebuild`: compiles the corpus from its sources.
 
 use super::options::parse_jobs;
 use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
@@ -14,13 +14,14 @@ pub(crate) struct Rebuild {
     /// The folder of the corpus.
     #[arg(long, value_name = "DIR", default_value = "corpus")]
     corpus: PathBuf,
-    /// One root folder for each toolchain, as ci/toolchains makes them.
+    /// Folder with one root folder for each toolchain, as made by
+    /// ci/toolchains.
     #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
     toolchains: PathBuf,
-    /// Only builds with this text in their names.
+    /// Only builds whose names contain this text.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Write nothing; tell what would differ.
+    /// Write nothing; print what would differ.
     #[arg(long)]
     check: bool,
     /// How many compilers to run at once; 0 for one per processor.

@@ -6,13 +6,14 @@ use std::path::Path;
 use sframe_inspect::file;
 use sframe_testbench::report::{Document, FORMATS, Report};
 
-/// Makes the folder. Before the work, so that its result is not lost for this.
+/// Makes the folder. This is done before the work, so that a failure does not
+/// lose the results.
 pub(super) fn create(folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
         .map_err(|error| Failure::unusable(format!("error: {}: {error}", folder.display())))
 }
 
-/// Writes a document in all forms that there are of it.
+/// Writes a document in all its formats.
 pub(super) fn write(folder: &Path, document: &Document<'_>) -> Result<(), Failure> {
     for (name, text) in FORMATS.iter().filter_map(|format| (format.write)(document)) {
         let text = text.map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
@@ -21,12 +22,12 @@ pub(super) fn write(folder: &Path, document: &Document<'_>) -> Result<(), Failur
     Ok(())
 }
 
-/// Writes a file that is whole whenever it is there.
+/// Writes a file atomically.
 fn replace(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
     let path = folder.join(name);
     let part = folder.join(format!("{name}.part"));
     std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|error| {
-        // What is left of it is of no use to anybody.
+        // A partial file is of no use.
         let _ = std::fs::remove_file(&part);
         Failure::broken(format!("error: {} can't be written: {error}", path.display()))
     })
@@ -38,8 +39,8 @@ pub(super) fn begin(folder: &Path) -> Result<(), Failure> {
     clear(folder)
 }
 
-/// Removes reports that an earlier run or check has left: where this one comes
-/// to no end, they are not to be taken for its own.
+/// Removes reports of an earlier run or check: if this one does not finish,
+/// they must not be mistaken for its own.
 pub(super) fn clear(folder: &Path) -> Result<(), Failure> {
     for name in FORMATS.iter().flat_map(|format| format.files) {
         let path = folder.join(name);
@@ -53,7 +54,7 @@ pub(super) fn clear(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The largest report that is read, in bytes.
+/// The size of the largest report that is read, in bytes.
 pub(super) const MAX_REPORT_BYTES: u64 = 256 << 20;
 
 /// Reads `report.json`.

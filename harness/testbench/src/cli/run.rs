@@ -1,4 +1,4 @@
-//! `run`: specs on the corpus.
+//! `run`: runs specs on the corpus.
 
 use sframe_engine::Abi;
 
@@ -41,17 +41,17 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
     /// Write report.html, report.json, report.sarif, junit.xml and summary.md into this folder,
-    /// and cases.jsonl while the run goes on.
+    /// and cases.jsonl during the run.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Run only what a run with the same options, which was killed, has not
-    /// written into the folder of its report.
+    /// Resume a killed run with the same options: run only the cases that it
+    /// has not written into its report folder.
     #[arg(long, requires = "report")]
     resume: bool,
     /// Run only a part of the cases: the K-th of N.
     #[arg(long, value_name = "K/N")]
     shard: Option<Shard>,
-    /// Fail on what is worse than in this file, and on nothing else.
+    /// Fail only on what is worse than in this file.
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Print the report as JSON instead of the summary.
@@ -119,7 +119,7 @@ impl Run {
         let (reports, listings) = split(results);
         let report = Report::of_shard(reports, self.shard, selected).of_run(run);
 
-        // What is kept comes first: standard output may be full.
+        // Files come first: standard output may be full.
         let is_kept = interrupted.is_none();
         if let Some(folder) = self.report.as_deref().filter(|_| is_kept) {
             let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
@@ -150,7 +150,7 @@ impl Run {
         Ok(status(summary.unexpected > 0, summary.broken > 0, summary.comparisons > 0))
     }
 
-    /// Begins the run's journal, or goes on with it.
+    /// Begins the run's journal, or continues it.
     fn journal(&self, folder: &Path, plan: &Plan<'_>) -> Result<Journal, Failure> {
         report::create(folder)?;
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {error}"));
@@ -159,7 +159,7 @@ impl Run {
         let journal =
             if self.resume { Journal::resume(folder, &header) } else { Journal::create(folder, &header) };
         let journal = journal.map_err(|error: JournalError| unusable(&error))?;
-        // Reports of another run are not to be taken for those of this one.
+        // Reports of another run must not be mistaken for those of this one.
         report::clear(folder)?;
         if journal.finished() > 0 {
             tell_line(format_args!("{} cases are finished already", journal.finished()));
@@ -168,7 +168,7 @@ impl Run {
     }
 }
 
-/// Reports, and listings by case.
+/// Splits results into reports, and listings by case.
 pub(super) fn split(results: Vec<CaseResult>) -> (Vec<CaseReport>, HashMap<String, Listing>) {
     let mut listings = HashMap::new();
     let reports = results.into_iter().map(|CaseResult { report, listing }| {
@@ -178,13 +178,14 @@ pub(super) fn split(results: Vec<CaseResult>) -> (Vec<CaseReport>, HashMap<Strin
     (reports.collect(), listings)
 }
 
-/// Says where the reports are.
+/// Prints where the reports are.
 pub(super) fn print_place(folder: Option<&Path>) -> Result<(), Failure> {
     let Some(folder) = folder else { return Ok(()) };
     print(&Text::of(format_args!("report: {}", folder.join("report.html").display())))
 }
 
-/// A progress bar on standard error where that is a terminal, else none.
+/// Returns a progress bar on standard error if that is a terminal, or else a
+/// hidden one.
 pub(super) fn progress_bar(len: u64, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {what}, {{eta}} left"))
         .unwrap_or_else(|_| ProgressStyle::default_bar());

@@ -1,4 +1,4 @@
-//! `--unwinder`: an unwinder under test in a process of its own.
+//! `--unwinder`: an unwinder under test in a separate process.
 
 use sframe_inspect::command::Failure;
 use std::time::Duration;
@@ -13,19 +13,19 @@ pub(crate) struct UnwinderCommand {
     /// speaks the protocol of harness/protocol/README.md.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) unwinder: Option<String>,
-    /// How long the unwinder may take for one answer.
+    /// Time limit for one answer of the unwinder.
     #[arg(long, value_name = "SECONDS", default_value_t = CommandLine::TIMEOUT.as_secs(),
           value_parser = clap::value_parser!(u64).range(1..=86_400), requires = "unwinder")]
     unwinder_timeout: u64,
 }
 
-/// Where the unwinder is asked.
+/// At which stops the unwinder is asked.
 #[derive(Args)]
 pub(crate) struct UnwinderStops {
     #[command(flatten)]
     pub(crate) command: UnwinderCommand,
-    /// Ask the unwinder at each PC once, at the stops of the specs, and at so many more stops of
-    /// a program with another call stack; `all` for every instruction.
+    /// Ask the unwinder at each PC once, at the stops of the specs, and at this many more stops
+    /// of a program with another call stack; `all` for every instruction.
     #[arg(long, value_name = "N", default_value_t = StopsPerCase::DEFAULT, requires = "unwinder")]
     stops_per_case: StopsPerCase,
 }

@@ -1,4 +1,4 @@
-//! `vectors`: hand-made sections, and what a reader makes of them.
+//! `vectors`: tests how a reader decodes hand-made sections.
 
 use super::options::Folders;
 use clap::Args;

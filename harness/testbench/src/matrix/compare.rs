@@ -1,4 +1,4 @@
-//! A case of a toolchain beside that of its reference.
+//! Compares a case of a toolchain with that of its reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ use crate::spec::Verdict;
 pub struct Kind {
     /// What is wrong.
     pub verdict: String,
-    /// The library; none for the executable.
+    /// The library; `None` for the executable.
     pub image: Option<String>,
-    /// The function, without what compilers add to the names of its parts and
-    /// copies: `f` for `f.cold`.
+    /// The function, without the suffixes that compilers add to the names of
+    /// parts and copies: `f` for `f.cold`.
     pub function: Option<String>,
 }
 
@@ -50,12 +50,12 @@ pub struct KindDetail {
     pub confidence: Confidence,
     /// The first finding, in a sentence.
     pub message: String,
-    /// Why the reference has it, where its spec says so.
+    /// Why the reference has it, if its spec gives a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// How a case stands beside the reference's. The later, the worse.
+/// How a case compares with the reference's, ordered from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
@@ -63,17 +63,17 @@ pub enum Standing {
     Skipped,
     /// The same kinds of findings.
     Same,
-    /// Some of the reference's, and no others.
+    /// Some of the reference's kinds, and no others.
     Better,
     /// The reference has no such case to compare with.
     NoReference,
-    /// The bench could not do its work, and could with the reference.
+    /// The bench could not do its work here, but could with the reference.
     Broken,
     /// Kinds of findings that the reference does not have.
     Worse,
 }
 
-/// What comparing a case has shown.
+/// The result of comparing a case.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Comparison {
@@ -87,7 +87,7 @@ pub struct Comparison {
     pub sframe_version: u8,
     /// The reference's build, if there is one.
     pub reference: Option<String>,
-    /// How it stands.
+    /// The outcome of the comparison.
     pub standing: Standing,
     /// Why it is broken, skipped, or has no reference.
     pub reason: Option<String>,
@@ -96,7 +96,8 @@ pub struct Comparison {
     pub worse: Vec<KindDetail>,
     /// Kinds that only the reference has.
     pub better: Vec<KindDetail>,
-    /// What can't be judged: it depends on how a compiler generates code.
+    /// What can't be judged, because it depends on how a compiler generates
+    /// code.
     pub not_judged: Vec<String>,
     /// Instructions at which backtrace and call stack were compared.
     pub comparisons: u64,
@@ -104,13 +105,13 @@ pub struct Comparison {
     pub rows_total: u64,
     /// Rows that the topmost frame used.
     pub rows_exercised: u64,
-    /// The same of the reference.
+    /// The same for the reference.
     pub reference_rows_total: u64,
-    /// The same of the reference.
+    /// The same for the reference.
     pub reference_rows_exercised: u64,
 }
 
-/// Compares a case with its reference's. What can't be judged is taken out of
+/// Compares a case with its reference's, and removes what can't be judged from
 /// the report.
 pub(super) fn compare(
     fitted: &Fitted<'_>,
@@ -157,8 +158,8 @@ pub(super) fn compare(
         }
         (_, Some(reference)) => {
             let (mut own, mut theirs) = (kinds(report), kinds(reference));
-            // What a spec excepts is nobody's fault, and the reference's alone
-            // is an advantage of the other.
+            // What a spec excepts is nobody's fault; if only the reference has it, the other has an
+            // advantage.
             add_uncovered(reference, &mut theirs);
             let mut uncovered = BTreeMap::new();
             add_uncovered(report, &mut uncovered);
@@ -168,13 +169,12 @@ pub(super) fn compare(
                 only.map(|(_, detail)| detail.clone()).collect::<Vec<_>>()
             };
             comparison.worse = only(&own, &theirs);
-            // Where there is no code, or no FDE for it, there is nothing to be
-            // better at.
+            // Without code, or without an FDE for it, nothing is better.
             let (mut better, mut no_code, mut no_rows) = (Vec::new(), Vec::new(), Vec::new());
             for detail in only(&theirs, &own) {
                 let Kind { verdict, function, .. } = &detail.kind;
                 let without_fde = no_fde(function.as_ref());
-                // What linkers make has no symbol.
+                // What linkers generate has no symbol.
                 let is_described = function.as_ref().map(|name| match fitted.functions.get(name) {
                     None if name.contains(['@', '.', '!']) => Some(true),
                     described => described.copied(),
@@ -201,8 +201,8 @@ pub(super) fn compare(
     comparison
 }
 
-/// Takes out of a report what another compiler can't be held to, and what only
-/// says that the spec was written for another.
+/// Removes findings from a report that another compiler is not responsible for,
+/// or that only show that the spec was written for another one.
 fn settle(report: &mut CaseReport, not_judged: &mut Vec<String>) {
     report.findings.retain(|finding| match finding.verdict {
         // A failure of the reference that this one does not have.
@@ -219,7 +219,7 @@ fn settle(report: &mut CaseReport, not_judged: &mut Vec<String>) {
     }
 }
 
-/// How far an end is from the best, a mark as outermost.
+/// Ranks an end by its distance from the best, a mark as outermost.
 fn rank(end: &str) -> u8 {
     match end {
         "outermost" => 0,
@@ -228,8 +228,8 @@ fn rank(end: &str) -> u8 {
     }
 }
 
-/// Whether backtraces end in a worse way than the spec expects; a better one,
-/// or one that was not seen, is none.
+/// Whether backtraces end in a worse way than the spec expects. A better end,
+/// or one that was not seen, does not count.
 fn is_worse_end(finding: &Finding) -> bool {
     let expected: Vec<&str> = finding.expected.split(", ").collect();
     let got = finding.got.split(", ").filter(|end| !expected.contains(end)).map(rank).max();
@@ -237,11 +237,11 @@ fn is_worse_end(finding: &Finding) -> bool {
     got.is_some_and(|got| got > 0 && got >= worst)
 }
 
-/// The kinds of what was found, whether it is known or not.
+/// The kinds of all findings, known or not.
 fn kinds(report: &CaseReport) -> BTreeMap<Kind, KindDetail> {
     let mut kinds = of_findings(report.findings.iter().filter(|finding| is_judged(finding)));
     for seen in report.known.iter().filter(|seen| is_judged(&seen.finding)) {
-        // One that is known of any function may be found in others elsewhere.
+        // A fault known in any function may be found in other functions elsewhere.
         let function = seen.function.as_ref().map(|name| base_name(name).to_owned());
         let image = seen.finding.image.clone().filter(|_| function.is_some());
         let kind = Kind { verdict: seen.verdict.to_string(), image, function };
@@ -271,8 +271,7 @@ fn is_judged(finding: &Finding) -> bool {
 
 /// Code without an FDE is listed by function alone.
 fn no_fde(function: Option<&String>) -> Kind {
-    // Where there is no symbol, coverage gives addresses, which mean nothing in
-    // another build.
+    // Without a symbol, coverage gives addresses, which mean nothing in another build.
     let function = function.filter(|name| !name.starts_with("0x")).map(|name| base_name(name).to_owned());
     Kind { verdict: Verdict::NoFde.to_string(), image: None, function }
 }

@@ -18,11 +18,11 @@ pub(super) struct Fitted<'s> {
     pub(super) spec: Spec,
     pub(super) source: &'s Source,
     pub(super) build: &'s Build,
-    /// By what the spec knows who made the build.
+    /// The producer of the build, as the spec sees it.
     producer: Arc<Producer>,
-    /// The id of the build that it is compared with, whether there is one or not.
+    /// The id of the build that it is compared with, which need not exist.
     pub(super) reference: Option<String>,
-    /// What the spec says that this build can't be asked.
+    /// The demands of the spec that do not apply to this build.
     pub(super) left_out: Vec<String>,
     /// The functions of the build, and whether they have an FDE.
     pub(super) functions: Arc<BTreeMap<String, bool>>,
@@ -35,7 +35,7 @@ impl Fitted<'_> {
     }
 }
 
-/// The specs of a build's program that apply to it.
+/// Returns the specs of a build's program that apply to it.
 pub(super) fn fit<'s>(
     specs: impl Iterator<Item = &'s (Spec, Source)>,
     build: &'s Build,
@@ -45,7 +45,7 @@ pub(super) fn fit<'s>(
     let Build { abi, variant, sframe_version, .. } = build;
     let producer = Arc::new(producer);
     let facts = BuildFacts { producer: &producer, abi: *abi, variant, sframe_version: *sframe_version };
-    // What can't be opened is broken, which its case will say.
+    // A build that can't be opened is broken, which its case will report.
     let files = build.files(folder).ok();
     let target = files.as_ref().and_then(|files| Target::open_files(files).ok());
     let functions = Arc::new(target.as_ref().map(functions_of).unwrap_or_default());
@@ -83,8 +83,8 @@ fn functions_of(target: &Target<'_>) -> BTreeMap<String, bool> {
     functions
 }
 
-/// A function without what compilers add to the names of its parts and copies:
-/// `f` for `f.cold` and `f.constprop.0`.
+/// A function without the suffixes that compilers add to the names of parts and
+/// copies: `f` for `f.cold` and `f.constprop.0`.
 pub(super) fn base_name(function: &str) -> &str {
     match function.find('.') {
         None | Some(0) => function,

@@ -7,10 +7,10 @@ use super::report::{MatrixReport, ToolchainResult};
 use super::text::{COLUMNS, evidence, groups, not_judged, references, refusals, some_of, versions};
 use sframe_inspect::text::neutral;
 
-/// So many lines of a list are written.
+/// The most lines of a list that are written.
 const LINES: usize = 200;
 
-/// The comparison as Markdown. Text of tools and files is escaped.
+/// Formats the comparison as Markdown. Text of tools and files is escaped.
 #[must_use]
 pub fn markdown(report: &MatrixReport) -> String {
     let mut text = String::from("# SFrame matrix\n");
@@ -20,7 +20,7 @@ pub fn markdown(report: &MatrixReport) -> String {
     text
 }
 
-/// Text that is not to be read as Markdown or HTML, in a line.
+/// Escapes text for one line, so that it is not read as Markdown or HTML.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in neutral(&text.replace(['\n', '\t'], " ")).chars() {

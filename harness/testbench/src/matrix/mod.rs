@@ -1,16 +1,16 @@
-//! Any toolchain against a reference: all programs built with it, all specs run
-//! on what comes out, and each case compared with that of the same program,
-//! variant and ABI by a toolchain of the corpus.
+//! Compares any toolchain with a reference: builds all programs with it, runs
+//! all specs on the builds, and compares each case with that of the same
+//! program, variant and ABI by a toolchain of the corpus.
 //!
 //! What is compared is the set of *kinds* of findings ([`Kind`]): verdict,
 //! library and function. Rows start elsewhere in other compilers' code, so they
-//! are listed below a kind and are no part of it. What a spec lists as known of
-//! the reference, or excepts, counts as a finding of the reference.
+//! are listed under a kind but are not part of it. What a spec lists as known
+//! for the reference, or excepts, counts as a finding of the reference.
 //!
 //! | file | what |
 //! |---|---|
-//! | `fit.rs` | the cases: specs, without what holds for the corpus's own code only |
-//! | `compare.rs` | two cases, and what the one has that the other has not |
+//! | `fit.rs` | the cases: specs without what holds only for the corpus's own code |
+//! | `compare.rs` | two cases, and the findings that only one of them has |
 //! | `report.rs` | the document: `matrix.json` |
 //! | `text.rs`, `markdown.rs` | the same for people |
 
@@ -42,12 +42,13 @@ use fit::Fitted;
 /// The toolchains of the corpus that others are compared with.
 #[derive(Debug, Default)]
 pub struct References {
-    /// For each version of the section, the first that compiles and writes it.
+    /// For each version of the section, the first that both compiles and writes
+    /// it.
     by_version: BTreeMap<u8, String>,
 }
 
 impl References {
-    /// Those of a corpus.
+    /// The reference toolchains of a corpus.
     #[must_use]
     pub fn of(suite: &Suite, toolchains: &[Toolchain]) -> Self {
         let has_builds = |name: &str| suite.manifest().builds.iter().any(|build| build.toolchain == name);
@@ -60,8 +61,8 @@ impl References {
         Self { by_version }
     }
 
-    /// By what specs know a build of another toolchain: what its definition says,
-    /// and for the rest its reference.
+    /// The producer of another toolchain's build as specs see it: what its
+    /// definition says, and otherwise its reference.
     fn producer_of(&self, suite: &Suite, toolchain: &Toolchain, build: &Build) -> Producer {
         let name = toolchain.reference.as_ref().or_else(|| self.by_version.get(&build.sframe_version));
         let reference = name.and_then(|name| suite.producer(name).cloned());
@@ -73,13 +74,13 @@ impl References {
 pub struct Scope<'a> {
     /// The committed corpus with its specs.
     pub suite: &'a Suite,
-    /// Only specs whose name matches one of these; all if there are none.
+    /// Only specs whose name matches one of these; all if empty.
     pub specs: &'a [glob::Pattern],
     /// How programs are started.
     pub options: &'a Options,
     /// Whether the code of the toolchain's builds is listed.
     pub is_listed: bool,
-    /// The processes that cases are run in.
+    /// The processes in which cases run.
     pub isolation: Option<Isolation>,
 }
 
@@ -92,14 +93,14 @@ impl std::fmt::Debug for Scope<'_> {
 /// Cases that are ready to be run.
 #[derive(Debug)]
 pub struct Plan<'s> {
-    /// Those of the toolchain.
+    /// The toolchain's cases.
     fitted: Vec<Fitted<'s>>,
     /// The reference's, by spec and build.
     references: BTreeMap<(&'s str, &'s str), Case<'s>>,
 }
 
 impl<'s> Plan<'s> {
-    /// Finds the cases of a toolchain's builds, and of those that they are
+    /// Finds the cases of a toolchain's builds, and of the builds that they are
     /// compared with.
     #[must_use]
     pub fn new(
@@ -135,14 +136,14 @@ impl<'s> Plan<'s> {
         plan
     }
 
-    /// How many cases there are, those of references among them.
+    /// The number of cases, including those of references.
     #[must_use]
     pub fn count(&self) -> usize {
         self.fitted.len() + self.references.len()
     }
 
-    /// Runs all of them. `done` is called after each, in no order. The reports
-    /// are those of the toolchain's cases.
+    /// Runs all of them. `done` is called after each, in no particular order.
+    /// Returns the reports of the toolchain's cases.
     #[must_use]
     pub fn run(
         &self,
@@ -154,7 +155,7 @@ impl<'s> Plan<'s> {
             isolation: scope.isolation.clone(),
             ..suite::Plan::new(scope.options.clone(), UnderTest::Rust(&sframe_unwinder))
         };
-        // Nothing interrupts a run without a journal.
+        // Without a journal, nothing interrupts a run.
         let run = |corpus: &std::path::Path, cases: &[Case<'_>], plan: &suite::Plan<'_>| {
             suite::execute(corpus, cases, plan, done).unwrap_or_else(|interrupted| interrupted.results)
         };
@@ -176,7 +177,7 @@ impl<'s> Plan<'s> {
     }
 }
 
-/// The programs that specs are about.
+/// The programs that specs cover.
 #[must_use]
 pub fn programs_of(suite: &Suite, specs: &[glob::Pattern]) -> BTreeSet<String> {
     let matches = |name: &str| specs.iter().any(|glob| glob.matches(name));
@@ -185,7 +186,7 @@ pub fn programs_of(suite: &Suite, specs: &[glob::Pattern]) -> BTreeSet<String> {
 }
 
 impl Attempt {
-    /// The build, if there is one.
+    /// Returns the build, if it exists.
     #[must_use]
     pub fn build(&self) -> Option<&Build> {
         match &self.result {

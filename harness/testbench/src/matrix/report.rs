@@ -8,10 +8,10 @@ use sframe_engine::Abi;
 use super::compare::{Comparison, Standing};
 use crate::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
 
-/// The number of this form of the document.
+/// The version of the document format.
 pub const SCHEMA: u32 = 1;
 
-/// `matrix.json`: toolchains beside their references.
+/// `matrix.json`: toolchains compared with their references.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MatrixReport {
@@ -21,13 +21,13 @@ pub struct MatrixReport {
     pub toolchains: Vec<ToolchainResult>,
 }
 
-/// One toolchain beside its reference.
+/// One toolchain compared with its reference.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ToolchainResult {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its description.
     pub summary: String,
     /// The references that its builds were compared with.
     pub references: Vec<String>,
@@ -41,17 +41,17 @@ pub struct ToolchainResult {
     pub cases: Vec<Comparison>,
 }
 
-/// Builds in numbers. Each that is built stands as its worst case does.
+/// Numbers of builds. A build that was made counts as its worst case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Counts {
-    /// The definition does not ask for them.
+    /// Excluded by the definition.
     pub excluded: u64,
-    /// A command failed, or wrote nothing that is for the ABI.
+    /// A command failed, or its output is not for the ABI.
     pub refused: u64,
     /// A file has no `.sframe`.
     pub no_section: u64,
-    /// They are there, with sections. The sum of those that follow.
+    /// Made, with sections. The sum of the fields below.
     pub built: u64,
     /// As the reference.
     pub same: u64,
@@ -84,15 +84,15 @@ impl Counts {
     }
 }
 
-/// What became of a build.
+/// The result of making a build.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct BuildResult {
     /// `<toolchain>/<abi>/<program>.<variant>`.
     pub id: String,
-    /// What became of it.
+    /// The result.
     pub result: MadeAs,
-    /// The definition's reason, where it excludes the build.
+    /// The definition's reason, if it excludes the build.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Why it was refused.
@@ -109,22 +109,22 @@ pub struct BuildResult {
     pub command: Option<String>,
 }
 
-/// What became of a build.
+/// The result of making a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MadeAs {
-    /// It is there, with a section.
+    /// Made, with a section.
     Built,
-    /// A command failed, or wrote nothing that is for the ABI.
+    /// A command failed, or its output is not for the ABI.
     Refused,
     /// A file has no `.sframe`.
     NoSection,
-    /// The definition does not ask for it.
+    /// Excluded by the definition.
     Excluded,
 }
 
 impl MatrixReport {
-    /// The document of some toolchains.
+    /// Makes the document of some toolchains.
     #[must_use]
     pub fn new(toolchains: Vec<ToolchainResult>) -> Self {
         Self { schema: SCHEMA, toolchains }
@@ -138,14 +138,14 @@ impl MatrixReport {
         totals
     }
 
-    /// Whether a case has findings that its reference does not have, or, where
-    /// it has no reference, that its spec does not explain.
+    /// Whether a case has findings that its reference does not have, or,
+    /// without a reference, that its spec does not explain.
     #[must_use]
     pub fn has_worse(&self) -> bool {
         self.cases().any(|case| !case.worse.is_empty())
     }
 
-    /// Whether a case is broken, and its reference is not.
+    /// Whether a case is broken although its reference is not.
     #[must_use]
     pub fn has_broken(&self) -> bool {
         self.cases().any(|case| case.standing == Standing::Broken)
@@ -163,7 +163,7 @@ impl MatrixReport {
 }
 
 impl ToolchainResult {
-    /// What has come of a toolchain.
+    /// Makes the result of a toolchain.
     #[must_use]
     pub fn new(
         toolchain: &Toolchain,

@@ -9,9 +9,9 @@ use crate::corpus::Refusal;
 use crate::finding::Address;
 use sframe_inspect::text::Text;
 
-/// So many ids of a group are shown.
+/// The most ids of a group that are shown.
 const IDS: usize = 4;
-/// So many reasons of the same kind are shown.
+/// The most reasons of one kind that are shown.
 const REASONS: usize = 12;
 
 /// A kind of findings in all builds of a program for an ABI.
@@ -24,7 +24,7 @@ pub(super) struct Group<'r> {
 /// By spec, ABI and kind.
 pub(super) type Groups<'r> = BTreeMap<(&'r str, Abi, &'r Kind), Group<'r>>;
 
-/// Kinds of findings of some cases, gathered.
+/// Gathers the kinds of findings of some cases.
 pub(super) fn groups<'r>(
     cases: impl Iterator<Item = &'r Comparison>,
     of: fn(&'r Comparison) -> &'r [KindDetail],
@@ -44,7 +44,7 @@ pub(super) fn groups<'r>(
 }
 
 impl Group<'_> {
-    /// The variants with their rows: `O2 +0x4 +0x8, O2-pie +0x4`.
+    /// Lists the variants with their rows: `O2 +0x4 +0x8, O2-pie +0x4`.
     pub(super) fn places(&self) -> String {
         let place = |(variant, rows): (&&str, &&BTreeSet<Address>)| {
             let rows: String = rows.iter().map(|row| format!(" +{row}")).collect();
@@ -54,7 +54,7 @@ impl Group<'_> {
     }
 }
 
-/// A column of the table: its name, and the number in it.
+/// A column of the table: its name, and its number.
 type Column = (&'static str, fn(&Counts) -> u64);
 
 /// The columns of the table.
@@ -71,7 +71,7 @@ pub(super) const COLUMNS: [Column; 10] = [
     ("excluded", |counts| counts.excluded),
 ];
 
-/// What the references are, in words.
+/// Describes the references.
 pub(super) fn references(toolchain: &ToolchainResult) -> String {
     if toolchain.references.is_empty() {
         "no reference".to_owned()
@@ -80,7 +80,7 @@ pub(super) fn references(toolchain: &ToolchainResult) -> String {
     }
 }
 
-/// Which versions the sections have, in words.
+/// Describes the versions of the sections.
 pub(super) fn versions(toolchain: &ToolchainResult) -> String {
     let versions: BTreeSet<u8> = toolchain.builds.iter().filter_map(|build| build.sframe_version).collect();
     let versions: Vec<String> = versions.iter().map(u8::to_string).collect();
@@ -91,7 +91,7 @@ pub(super) fn versions(toolchain: &ToolchainResult) -> String {
     }
 }
 
-/// What has come of all toolchains.
+/// Describes the results of all toolchains.
 #[must_use]
 pub fn summary(report: &MatrixReport) -> Text {
     let mut text = Text::default();
@@ -154,7 +154,7 @@ fn show(text: &mut Text, toolchain: &ToolchainResult) {
     let _ = writeln!(text, "{}", evidence(toolchain));
 }
 
-/// How much was compared.
+/// Describes how much was compared.
 pub(super) fn evidence(toolchain: &ToolchainResult) -> String {
     let sum = |of: fn(&Comparison) -> u64| toolchain.cases.iter().map(of).sum::<u64>();
     let grouped = sframe_inspect::text::grouped;
@@ -169,7 +169,7 @@ pub(super) fn evidence(toolchain: &ToolchainResult) -> String {
     )
 }
 
-/// Refusals with the same reason, by step and what the tools said.
+/// Groups refusals with the same reason, by step and the tools' messages.
 pub(super) fn refusals(toolchain: &ToolchainResult) -> Vec<(String, Vec<&str>, &Refusal)> {
     let mut groups: BTreeMap<String, (Vec<&str>, &Refusal)> = BTreeMap::new();
     for build in &toolchain.builds {
@@ -185,10 +185,10 @@ pub(super) fn refusals(toolchain: &ToolchainResult) -> Vec<(String, Vec<&str>, &
     groups
 }
 
-/// What a tool said, in a line: its first error without the file's name.
+/// A tool's message in one line: its first error without the file's name.
 fn reason(refusal: &Refusal) -> String {
     let lines = || refusal.said.lines().map(str::trim).filter(|line| !line.is_empty());
-    // Not where an error is, nor that another program has had one.
+    // Skip lines that only locate an error, or say that another program has failed.
     let telling = || lines().filter(|line| !line.ends_with(':') && !line.starts_with("collect2:"));
     let is_error = |line: &&str| {
         let line = line.to_lowercase();
@@ -221,7 +221,7 @@ fn show_refusals(text: &mut Text, toolchain: &ToolchainResult) {
     }
 }
 
-/// What can't be judged, by what it is about.
+/// What can't be judged, grouped by subject.
 pub(super) fn not_judged(toolchain: &ToolchainResult) -> BTreeMap<&str, Vec<&str>> {
     let mut notes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for case in &toolchain.cases {
@@ -242,7 +242,7 @@ fn show_not_judged(text: &mut Text, toolchain: &ToolchainResult) {
     }
 }
 
-/// The first of some ids, and how many there are.
+/// The first of some ids, and the number of all.
 pub(super) fn some_of(ids: &[&str]) -> String {
     let shown = ids.iter().take(IDS).copied().collect::<Vec<_>>().join(", ");
     match ids.len().checked_sub(IDS).filter(|more| *more > 0) {

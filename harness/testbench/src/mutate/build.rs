@@ -22,7 +22,7 @@ use crate::unwind::{Viewpoint, sframe_unwinder};
 use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::text::with_causes;
 
-/// The section of one of a build's files, and how it can be changed.
+/// The section of one of a build's files, and the possible changes to it.
 struct MutatedSection<'t> {
     /// The position of the file among the target's modules.
     module: usize,
@@ -45,7 +45,7 @@ impl<'t> MutatedSection<'t> {
         Ok(subjects)
     }
 
-    /// The changes that a plan's operators make, by their positions.
+    /// The changes made by a plan's operators, by position.
     fn chosen<'s>(&'s self, plan: &'s Plan) -> impl Iterator<Item = (usize, &'s Mutation)> {
         let is_chosen =
             |mutation: &Mutation| plan.operators.is_empty() || plan.operators.contains(&mutation.operator);
@@ -53,7 +53,7 @@ impl<'t> MutatedSection<'t> {
     }
 }
 
-/// A change that makes another section.
+/// A change that makes a different section.
 struct Mutant<'s> {
     subject: &'s MutatedSection<'s>,
     mutation: Mutation,
@@ -64,8 +64,8 @@ struct Mutant<'s> {
 pub(super) struct Mutants;
 
 impl Mutants {
-    /// The ranks of all changes to a build. Those that the format can't
-    /// express, or that change nothing, are among them.
+    /// Ranks all changes to a build, including those that the format can't
+    /// express, or that change nothing.
     pub(super) fn ranks(cases: &[Case<'_>], corpus: &Path, plan: &Plan) -> Result<Vec<u64>, MutateError> {
         let (build, files) = read(cases, corpus)?;
         let target = open(build, &files)?;
@@ -78,7 +78,7 @@ impl Mutants {
         Ok(subjects.iter().flat_map(ranks).collect())
     }
 
-    /// Tries the mutants of a build whose rank is not above the highest.
+    /// Tries the mutants of a build up to the highest rank.
     pub(super) fn try_all(
         cases: &[Case<'_>],
         corpus: &Path,
@@ -165,11 +165,11 @@ impl<'t> Attempt<'t> {
         Ok(fates)
     }
 
-    /// Runs each case once, with all mutants looking on.
+    /// Runs each case once, evaluating all mutants alongside.
     fn run_once(&self, mutants: &[(&Mutant<'_>, Target<'_>)]) -> Result<Vec<Trial>, MutateError> {
         let bits = self.target.executable().image.cpu.address_bits;
         let mut all = All(Vec::new());
-        // Which of the trials a mutant is in, and where.
+        // The trials that a mutant is in, and where.
         let mut places = Vec::new();
         for (mutant, target) in mutants {
             let module = mutant.subject.module;
@@ -243,7 +243,7 @@ impl<'t> Attempt<'t> {
         Fate::Survived(Box::new(self.survivor(mutant)))
     }
 
-    /// Runs the cases on the mutant alone, with all that their specs demand.
+    /// Runs the cases on one mutant, with all requirements of their specs.
     fn run_whole(&self, target: &Target<'_>, with_signals: bool) -> Option<Killer> {
         self.cases.iter().find_map(|case| {
             let report = case.run_on(
@@ -291,7 +291,7 @@ impl<'t> Attempt<'t> {
     }
 }
 
-/// A survivor is listed with so many instructions at most.
+/// The most instructions listed for a survivor.
 const LINES: usize = 16;
 
 /// The trials of all sections.

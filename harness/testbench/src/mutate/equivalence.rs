@@ -11,25 +11,26 @@ use crate::spec::named::named;
 use sframe_inspect::instructions::{Disassembly, Instruction, Registers};
 
 named! {
-    /// Why a mutant is as right as the section that it was made of.
+    /// Why a mutant is as right as the section that it was made from.
     pub enum Reason, "reason" {
-        /// At no instruction, and at no call's return address, do its rules
-        /// differ in meaning.
+        /// Its rules do not differ in meaning at any instruction, nor at any
+        /// call's return address.
         SameMeaning = "same-meaning",
-        /// Only the frames of functions that nobody has called have used what
-        /// differs, and of these no caller can be found.
+        /// What differs was used only for the frames of functions that nobody
+        /// has called. These have no caller to find.
         NoCaller = "no-caller",
-        /// Wherever what differs was used it has given the right values, and
-        /// each from where they are bound to be: SP or FP while neither
-        /// changes, a register that still or again holds the value, or the
-        /// place where the function has saved it; or as the true section says of
-        /// an instruction before or behind, with nothing between that changes it.
+        /// Wherever what differs was used, it gave the right values, and each
+        /// from a place that is bound to hold it: SP or FP while neither changes,
+        /// a register that still or again holds the value, or the place where the
+        /// function has saved it; or the true section says the same at an
+        /// instruction before or after, and nothing in between changes it.
         SameValue = "same-value",
     }
 }
 
 /// Whether two sections mean the same wherever an unwinder may ask: before an
-/// instruction, and in the last byte of a call. `scope` is where they may differ.
+/// instruction, and in the last byte of a call. `scope` is the range in which
+/// they may differ.
 pub(super) fn mean_the_same(
     one: &Section<'_>,
     other: &Section<'_>,
@@ -45,8 +46,8 @@ pub(super) fn mean_the_same(
     })
 }
 
-/// Whether rules that have given the right values at each use were bound to.
-/// That they read nothing stale, the comparison has made sure of.
+/// Whether rules that gave the right values at each use were bound to. The
+/// comparison has already ensured that they read nothing stale.
 pub(super) fn give_the_same_values(
     one: &Section<'_>,
     other: &Section<'_>,
@@ -59,7 +60,7 @@ pub(super) fn give_the_same_values(
         let address = LookupAddress::from(InstructionPointer(of.address));
         let (old, new) = (Meaning::of(one, address), Meaning::of(other, address));
         let Meaning::Row { cfa, ra, fp, mangled: key, signal } = new else { return false };
-        // Where there was no FDE, all of the row is new.
+        // Without an FDE in the old section, all of the row is new.
         let (old_cfa, old_ra, old_fp) = match old {
             Meaning::Row { cfa, ra, fp, mangled, signal: was_signal } => {
                 if was_signal != signal {
@@ -74,7 +75,7 @@ pub(super) fn give_the_same_values(
         let function = fde.start..fde.start + u64::from(fde.size);
         let before = |range_end| code.within(fde.start..range_end).map(|(_, instruction)| instruction);
         let Some(at) = instruction_at(code, of.address) else { return false };
-        // A call has not come back: it counts as executed where its caller is asked.
+        // A call has not returned yet: it counts as executed if its caller is asked.
         let end = if of.topmost { at } else { at + 1 };
         let home = |recovery, register: Option<DwarfRegister>, is_ra: bool| match recovery {
             Recovery::Unchanged => Ways::of(code, function.clone()).keep(at, !of.topmost, register),
@@ -88,7 +89,7 @@ pub(super) fn give_the_same_values(
             Recovery::Rule(RecoveryRule { dereference: false, base: Base::Register(_), .. }) => {
                 before(end).any(|instruction| holds(instruction.uses, register))
             }
-            // Where every caller keeps FP at SP, it can be had from SP.
+            // If every caller keeps FP at SP, it can be derived from SP.
             Recovery::Rule(RecoveryRule {
                 dereference: false,
                 base: Base::Sp | Base::Cfa | Base::Fp,
@@ -123,7 +124,7 @@ enum Part {
 }
 
 impl Part {
-    /// Whether a section says this of an address.
+    /// Whether a section has this at an address.
     fn is_said(self, section: &Section<'_>, address: u64) -> bool {
         let Meaning::Row { cfa, ra, fp, mangled, .. } =
             Meaning::of(section, InstructionPointer(address).into())
@@ -145,9 +146,9 @@ impl Part {
         }
     }
 
-    /// Whether it gives the same behind an instruction as in front of it, if
-    /// that stores to nothing that it reads. The CFA, RA and FP to be found
-    /// are the same all through a function.
+    /// Whether it gives the same after an instruction as before it, provided
+    /// that the instruction stores to nothing that it reads. The CFA, RA and FP
+    /// to be found are the same throughout a function.
     fn survives(self, abi: Abi, instruction: &Instruction) -> bool {
         let keeps = |register| !instruction.defs.contains(register);
         match (self, self.rule().map(|rule| rule.base)) {
@@ -164,7 +165,7 @@ impl Part {
     }
 }
 
-/// What the true section says of the places around a use.
+/// The true section's rules around a use.
 struct Neighbours<'n> {
     section: &'n Section<'n>,
     code: &'n Disassembly,
@@ -175,9 +176,9 @@ struct Neighbours<'n> {
 }
 
 impl Neighbours<'_> {
-    /// Whether the true section says a part of a row at another place, from
-    /// which or to which control goes straight, and nothing on the way changes
-    /// what the part gives.
+    /// Whether the true section has a part of a row at another place as well,
+    /// if control flows straight from or to that place and nothing on the way
+    /// changes what the part gives.
     fn hold(&self, part: Part) -> bool {
         let jumps_anywhere =
             || self.code.within(self.function.clone()).any(|(_, other)| other.is_indirect_branch());
@@ -211,7 +212,7 @@ impl Neighbours<'_> {
         let mut at = self.at;
         loop {
             let Some(instruction) = self.code.at(at) else { return false };
-            // Where a caller is asked, its call executes.
+            // If a caller is asked, its call executes.
             let is_asked = at == self.at && !self.of.topmost;
             let may_store =
                 !is_asked && part.rule().is_some_and(|rule| rule.dereference) && instruction.may_store;
@@ -229,19 +230,19 @@ impl Neighbours<'_> {
     }
 }
 
-/// Whether a register is in a set. No register stands for AMD64's RA, which is
-/// in none.
+/// Whether a register is in a set. AMD64's RA has no register, and is in no
+/// set.
 fn holds(registers: Registers, register: Option<DwarfRegister>) -> bool {
     register.is_some_and(|register| registers.contains(register))
 }
 
-/// The start of the instruction that an address lies in.
+/// The start of the instruction that contains an address.
 fn instruction_at(code: &Disassembly, address: u64) -> Option<u64> {
     let start = code.before(address.checked_add(1)?)?;
     code.at(start).filter(|instruction| address - start < instruction.len).map(|_| start)
 }
 
-/// The instructions of a function, and how control goes from one to another.
+/// The instructions of a function, and how control flows between them.
 struct Ways<'w> {
     code: &'w Disassembly,
     function: std::ops::Range<u64>,
@@ -270,12 +271,12 @@ impl<'w> Ways<'w> {
         Self { code, function, jumps, anywhere, exits }
     }
 
-    /// The instructions that may have executed last before one. Where a jump
-    /// through a table or register goes is not part of it: to blocks that nothing
-    /// else leads to, and to landing pads. Should it go elsewhere, too, then only
-    /// the values that were observed tell what comes of it. Where such jumps are
-    /// not there either, control comes back after it has left the function, by a
-    /// call that ends elsewhere or a return that was computed.
+    /// The instructions that may have executed last before one. Targets of jumps
+    /// through a table or register are not known: they are taken to be blocks
+    /// that nothing else leads to, and landing pads. If such a jump goes
+    /// elsewhere as well, only the observed values show the effect. In a function
+    /// without such jumps, control enters these blocks after it has left the
+    /// function, by a call that ends elsewhere or a computed return.
     fn to(&self, at: u64) -> Vec<u64> {
         let comes_here = |(before, instruction): &(u64, &Instruction)| {
             before + instruction.len == at && instruction.falls_through()
@@ -284,7 +285,7 @@ impl<'w> Ways<'w> {
         let mut before = self.jumps.get(&at).cloned().unwrap_or_default();
         before.extend(in_front.map(|(before, _)| before));
         let is_landing_pad = || self.code.at(at).is_some_and(Instruction::is_landing_pad);
-        // Whoever jumps to the function itself has called it.
+        // A jump to the function itself is a call of it.
         if at != self.function.start && (before.is_empty() || is_landing_pad()) {
             before.extend(&self.anywhere);
             if before.is_empty() {
@@ -296,10 +297,10 @@ impl<'w> Ways<'w> {
 
     /// Whether a register holds what it held when the function was called, on
     /// every way to an instruction, or through it if it has executed: nothing
-    /// has written it, or the last to do so has loaded it again. Each way has to
-    /// be known back to there, or to the function's start.
+    /// has written it, or the last write loaded it again. Each way has to be
+    /// known back to such a load, or to the function's start.
     fn keep(&self, at: u64, executed: bool, register: Option<DwarfRegister>) -> bool {
-        // Of each of these, it is asked what has executed before it.
+        // The instructions whose predecessors are still to be examined.
         let mut open = Vec::new();
         let mut seen = BTreeSet::new();
         let keeps = |last: u64, open: &mut Vec<u64>| match self.code.at(last) {
@@ -328,8 +329,8 @@ impl<'w> Ways<'w> {
     }
 }
 
-/// Whether two rules for the CFA are the same for as long as one stands for the
-/// other: both add to SP, FP or a copy of SP, and none of these changes there.
+/// Whether two rules for the CFA remain equivalent: both add to SP, FP or a
+/// copy of SP, and none of these changes there.
 fn is_fixed(
     abi: Abi,
     one: Option<RecoveryRule>,
@@ -352,10 +353,10 @@ fn is_fixed(
             uses.contains(sp) || (uses.contains(fp) && of.callers_fp_is_sp)
         }),
     };
-    // The instructions around this one at which the rules differ, the last of
-    // which may change something: what it does comes after.
+    // The instructions around this one at which the rules differ. The last one may change
+    // something, since its effect comes afterwards.
     let next = code.after(at).filter(|next| places.contains(next));
-    // Where SP and FP are the same, one may be set to the other.
+    // If SP and FP are the same, one may be set to the other.
     let are_same = one.offset == other.offset;
     let changes = code.at(at).is_some_and(|Instruction { defs, uses, .. }| {
         let sets = (defs.contains(sp) && uses.contains(fp)) || (defs.contains(fp) && uses.contains(sp));
@@ -375,8 +376,8 @@ mod tests {
         Part::Cfa(Some(RecoveryRule { base, offset, dereference: false }))
     }
 
-    /// The cases of a `switch`: some set FP, one goes to a tail call at its end,
-    /// and the last instruction loads FP.
+    /// The cases of a `switch`: some set FP, one ends in a tail call, and the
+    /// last instruction loads FP.
     #[test]
     fn a_register_keeps_its_value_by_ways_and_not_by_addresses() {
         let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/llvm-22/amd64");
@@ -391,17 +392,17 @@ mod tests {
         );
         let ways = Ways::of(code, start..start + 0x9b);
         let keeps = |at, executed| ways.keep(start + at, executed, Some(Abi::Amd64.fp()));
-        // Instructions in front of it by address write FP, none on its way does.
+        // Instructions at lower addresses write FP, but none on the way here does.
         assert!(keeps(0x63, false) && text(0x35).is_some_and(|text| text.starts_with("mov ebp")));
-        // To the end of all cases one goes that has written it.
+        // One way to the end of all cases has written it.
         assert!(!keeps(0x8b, false) && !keeps(0x99, false));
         assert!(keeps(0x99, true) && keeps(0x35, false) && !keeps(0x35, true));
         // Without the jump through the table nothing leads to the cases.
         assert_eq!(ways.anywhere, [start + 0x11]);
         assert_eq!(ways.to(start + 0x5c), ways.anywhere);
-        // It goes to no instruction behind another one of the same block.
+        // It does not lead to instructions inside a block.
         assert_eq!(ways.to(start + 0x99), [start + 0x98]);
-        // Who comes to a block by no way that is known has left by any.
+        // If no known way leads to a block, any exit may.
         let without_table = Ways { anywhere: Vec::new(), ..ways };
         assert_eq!(without_table.to(start + 0x5c), without_table.exits);
         assert!(!without_table.keep(start + 0x63, false, Some(Abi::Amd64.fp())));
@@ -409,7 +410,7 @@ mod tests {
     }
 
     /// `mov [rsp + 8], edi; call leaf; add eax, [rsp + 8]; lea rsp, [rbp - 0x100]`,
-    /// with the CFA at FP + 24; behind it, the CFA is at SP + 280.
+    /// with the CFA at FP + 24. After it, the CFA is at SP + 280.
     #[test]
     fn a_part_holds_on_until_an_instruction_changes_what_it_reads() {
         let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64");
@@ -433,13 +434,13 @@ mod tests {
             let of = Use { address, topmost: true, callers_fp_is_sp: false, stored_by: stored_by.to_vec() };
             Neighbours { section, code, abi: Abi::Amd64, of: &of, at, function: function.clone() }.hold(part)
         };
-        // From the row before, past a store and a call.
+        // From the previous row, past a store and a call.
         assert!(holds(sp_rule, by_fp, &[]) && holds(sp_rule, behind - 7, &[]));
-        // The instruction in front sets SP: nobody says what it was.
+        // The previous instruction sets SP: its old value is unknown.
         assert!(holds(fp_rule, behind, &[]));
         assert!(!holds(above(Base::Sp, 288), by_fp, &[]));
         assert!(!holds(above(Base::Sp, 288), behind, &[]));
-        // A word that is read is stored to between.
+        // A word that is read is stored to in between.
         let last = code.before(behind).expect("an instruction");
         assert!(!holds(fp_rule, behind, &[last]));
     }

@@ -1,5 +1,5 @@
-//! No known failure hides another: each byte of the rows of a function that has
-//! one is changed.
+//! Tests that no known failure hides another: each byte of the rows of a
+//! function that has one is changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -50,7 +50,8 @@ impl Probe for Watch<'_> {
     }
 }
 
-/// What becomes of a changed byte; an error where nothing does, and it says something else.
+/// Returns what happens to a changed byte; an error if nothing notices it although the
+/// meaning differs.
 fn fate(
     case: &Case<'_>,
     target: &Target<'_>,

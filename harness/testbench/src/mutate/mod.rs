@@ -1,13 +1,13 @@
-//! What the bench would catch: sections are broken on purpose, and the bench
-//! has to notice.
+//! Measures what the bench catches: sections are broken on purpose, and the
+//! bench has to notice.
 //!
 //! | file | what |
 //! |---|---|
 //! | `operator.rs` | the ways in which a section is broken |
 //! | `mutation.rs` | one change, and the section that it makes |
-//! | `trial.rs` | all mutants of a build in one run of it |
+//! | `trial.rs` | all mutants of a build in one run |
 //! | `equivalence.rs` | reasons why a mutant is right after all |
-//! | `build.rs` | the mutants of a build, from one to the other |
+//! | `build.rs` | the mutants of a build, from generation to result |
 //! | `report.rs` | the score |
 
 mod build;
@@ -34,11 +34,11 @@ pub use report::{Killer, MutationReport, Score, Survivor};
 use self::build::Mutants;
 use crate::case::Case;
 
-/// Breaks the sections of the cases' builds and runs the cases on them.
-/// `done` is called for each build.
+/// Breaks the sections of the cases' builds and runs the cases on them. `done`
+/// is called for each build.
 ///
 /// # Errors
-/// A build that can't be read, or a case that does not pass as it is.
+/// A build that can't be read, or a case that fails without mutation.
 pub fn mutate(
     cases: &[Case<'_>],
     corpus: &Path,

@@ -15,7 +15,7 @@ use sframe_inspect::instructions::Disassembly;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mutation {
     pub(super) operator: Operator,
-    /// The function, by its position in the section. None for the header.
+    /// The function, by its position in the section. `None` for the header.
     pub(super) function: Option<usize>,
     /// The row, by its position in the function.
     pub(super) row: Option<usize>,
@@ -42,9 +42,9 @@ impl fmt::Display for Tracked {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edit {
-    /// The row's rule gets this one.
+    /// The value gets this rule.
     Rule(Tracked, RecoveryRule),
-    /// The value is unchanged.
+    /// The value is marked as unchanged.
     Unchanged(Tracked),
     RowStart(u32),
     RemoveRow,
@@ -57,22 +57,22 @@ enum Edit {
     RepSize(u8),
     PauthKey(PauthKey),
     Outermost,
-    /// The rule of a function that has just been called.
+    /// The function gets the rule of one that has just been called.
     NotOutermost,
     Signal(bool),
     /// Bytes of the header are replaced by others.
     Header(Field),
 }
 
-/// A field that no writer would get wrong: its bytes are changed.
+/// A field that no writer would get wrong: only its bytes are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Version(u8),
-    /// The two bytes of the magic number change places.
+    /// The two bytes of the magic number are swapped.
     Magic,
-    /// The ABI is that of the other byte order.
+    /// The ABI is the one with the other byte order.
     Abi(u8),
-    /// The flag for starts that are relative to their field.
+    /// The flag that makes starts relative to their field.
     Pcrel,
     /// The fixed offset of FP; 0 for none.
     FixedFp(i8),
@@ -114,8 +114,8 @@ impl fmt::Display for Mutation {
 }
 
 impl Mutation {
-    /// The section with the change, for an address; none where the format
-    /// can't express it, or where nothing is changed.
+    /// Writes the section with the change, for an address. `None` if the format
+    /// can't express it, or if nothing is changed.
     pub(super) fn write(&self, section: &Section, address: u64, original: &[u8]) -> Option<Vec<u8>> {
         let bytes = if let Edit::Header(field) = self.edit {
             let mut bytes = original.to_vec();
@@ -129,8 +129,8 @@ impl Mutation {
         (bytes != original).then_some(bytes)
     }
 
-    /// The addresses outside of which all is as before: of the function, with
-    /// an instruction on either side. None where that can't be told.
+    /// The addresses that the change may affect: those of the function, and an
+    /// instruction on either side. `None` if they are unknown.
     pub(super) fn scope(&self, section: &Section) -> Option<std::ops::Range<u64>> {
         let function = section.functions.get(self.function?)?;
         if matches!(self.edit, Edit::Start(_)) {
@@ -201,7 +201,7 @@ fn edit_function(function: &mut Function, edit: Edit, version: Version, abi: Abi
     match edit {
         Edit::Size(size) => function.size = size,
         Edit::Start(start) => {
-            // The end stays where it is.
+            // The end does not move.
             let end = function.start.checked_add(function.size.into())?;
             function.start = start;
             function.size = u32::try_from(end.checked_sub(start)?).ok()?;
@@ -261,7 +261,7 @@ impl Field {
     }
 }
 
-/// All changes to a section that an operator can make.
+/// Returns all changes to a section that an operator can make.
 pub(super) fn mutations(section: &Section, code: &Disassembly) -> Vec<Mutation> {
     let mut list = List { section, code, mutations: Vec::new() };
     list.header();
@@ -285,7 +285,7 @@ impl List<'_> {
         let mut add = |operator, edit| {
             self.mutations.push(Mutation { operator, function: None, row: None, edit });
         };
-        // Those that there are, and one that there is not.
+        // The known versions, and one that does not exist.
         let unknown = Version::LATEST.number() + 1;
         let versions = Version::ALL.into_iter().map(Version::number).chain([unknown]);
         for version in versions.filter(|version| *version != self.section.version.number()) {
@@ -293,7 +293,7 @@ impl List<'_> {
         }
         add(Operator::ByteOrder, Edit::Header(Field::Magic));
         let id = self.section.abi.id();
-        // Those of the same architecture, and those of others.
+        // ABIs of the same architecture, and of others.
         let mut abis = Abi::ALL.map(Abi::id);
         abis.sort_unstable();
         for abi in abis.into_iter().filter(|abi| *abi != id) {
@@ -398,7 +398,7 @@ impl List<'_> {
             add(Operator::CfaBase, Edit::Rule(Tracked::Cfa, RecoveryRule { base, ..cfa }));
         }
         if let Some(CfaOffsetScaling { adjustment, factor }) = section.abi.cfa_offset_scaling() {
-            // What a reader makes of an offset that is written as it is.
+            // The value that a reader computes from an offset stored without adjustment.
             let rule = RecoveryRule { offset: cfa.offset * factor - adjustment, ..cfa };
             add(Operator::Scaling, Edit::Rule(Tracked::Cfa, rule));
         }

@@ -5,67 +5,69 @@ use crate::spec::named::named;
 named! {
     /// A way to break a section.
     pub enum Operator, "operator" {
-        /// The offset of a CFA is 8 more or less.
+        /// The CFA offset is 8 more or less.
         CfaOffset = "cfa-offset",
-        /// A row has the CFA offset of the row before or behind it.
+        /// A row has the CFA offset of the previous or next row.
         CfaNeighbour = "cfa-neighbour",
-        /// A CFA is based on FP and not on SP, or the other way round.
+        /// The CFA is based on FP instead of SP, or vice versa.
         CfaBase = "cfa-base",
-        /// The offset of an RA is 8 more or less.
+        /// The RA offset is 8 more or less.
         RaOffset = "ra-offset",
-        /// An RA that is saved is said to be in its register.
+        /// A saved RA is given as still in its register.
         RaDropped = "ra-dropped",
-        /// An RA that is in its register is said to be saved.
+        /// An RA in its register is given as saved.
         RaAdded = "ra-added",
-        /// The offset of an FP is 8 more or less.
+        /// The FP offset is 8 more or less.
         FpOffset = "fp-offset",
-        /// An FP that is saved is said to be unchanged.
+        /// A saved FP is given as unchanged.
         FpDropped = "fp-dropped",
-        /// An FP that is unchanged is said to be saved.
+        /// An unchanged FP is given as saved.
         FpAdded = "fp-added",
         /// A row starts an instruction earlier or later.
         RowStart = "row-start",
         /// A row is missing.
         RowRemoved = "row-removed",
-        /// Two neighbouring rows have each other's rules.
+        /// Two adjacent rows have swapped rules.
         RowsSwapped = "rows-swapped",
-        /// A function is an instruction shorter or longer.
+        /// A function is one instruction shorter or longer.
         FunctionSize = "function-size",
         /// A function's FDE is missing.
         FdeRemoved = "fde-removed",
-        /// A function starts an instruction earlier or later.
+        /// A function starts one instruction earlier or later.
         FdeStart = "fde-start",
-        /// Rows hold for each block and not once, or the other way round.
+        /// Rows repeat for each block instead of applying once, or vice versa.
         PcType = "pc-type",
-        /// The size of a block is half or twice what it is.
+        /// A block has half or twice its size.
         RepSize = "rep-size",
-        /// A row says of a return address that it is signed, or not.
+        /// A row marks a return address as signed although it is not, or vice
+        /// versa.
         Mangled = "mangled",
         /// A function has the other key.
         PauthKey = "pauth-key",
-        /// A value is where it is said to be stored, or the other way round.
+        /// A rule dereferences what is already the value, or vice versa.
         FlexDereference = "flex-dereference",
-        /// A rule has the register before or behind its own.
+        /// A rule has the register numbered before or after its own.
         FlexRegister = "flex-register",
-        /// A rule is based on the CFA and not on a register, or on SP.
+        /// A rule is based on the CFA instead of a register, or on SP.
         FlexBase = "flex-base",
         /// A function is marked as outermost.
         OutermostAdded = "outermost-added",
-        /// A function that is outermost is not marked.
+        /// An outermost function is not marked.
         OutermostRemoved = "outermost-removed",
-        /// A function is said to be a signal's, or not.
+        /// A function is marked as a signal frame although it is not, or vice
+        /// versa.
         Signal = "signal",
         /// The section is of another version.
         Version = "version",
         /// The section is in the other byte order.
         ByteOrder = "byte-order",
-        /// Starts are said to be relative to something else.
+        /// Starts are given as relative to something else.
         StartReference = "start-reference",
-        /// The fixed offset of FP is another one.
+        /// The fixed offset of FP is different.
         FixedFp = "fixed-fp",
-        /// The fixed offset of RA is another one.
+        /// The fixed offset of RA is different.
         FixedRa = "fixed-ra",
-        /// A CFA offset of s390x is stored as it is, not adjusted and scaled.
+        /// A CFA offset of s390x is stored without adjustment and scaling.
         Scaling = "s390x-scaling",
     }
 }

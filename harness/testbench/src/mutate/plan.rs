@@ -6,19 +6,19 @@ use crate::case::{Case, spec_name};
 /// Which mutants are tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Only those of these operators; all where there are none.
+    /// Only those of these operators; all if empty.
     pub operators: Vec<Operator>,
-    /// So many of them, chosen by the seed; all without it.
+    /// How many of them to try, chosen by the seed; `None` for all.
     pub sample: Option<usize>,
     /// The same seed chooses the same mutants.
     pub seed: u64,
-    /// A fault of the comparison, to see that the score tells: it takes every
-    /// FP for right.
+    /// A fault of the comparison, to test that the score shows it: every FP
+    /// counts as right.
     #[doc(hidden)]
     pub ignores_fp: bool,
 }
 
-/// Why no score can be given.
+/// Why there is no score.
 #[derive(Debug, thiserror::Error)]
 pub enum MutateError {
     /// A build can't be read.
@@ -29,22 +29,22 @@ pub enum MutateError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A case does not even pass with the true section.
+    /// A case does not pass even with the true section.
     #[error("{case} has to pass before its mutants say anything: {reason}")]
     Case {
         /// The case.
         case: String,
-        /// What comes of it.
+        /// Its result.
         reason: String,
     },
 }
 
-/// The position of a mutant in the order in which a seed takes them.
+/// The position of a mutant in the order of a seed.
 pub(super) fn rank(seed: u64, build: &str, module: usize, index: usize) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hasher = rustc_hash::FxHasher::default();
     (seed, build, module as u64, index as u64).hash(&mut hasher);
-    // Neighbours are not to be chosen together.
+    // Neighbours must not be chosen together.
     let mut value = hasher.finish();
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -18,7 +18,7 @@ pub enum Killer {
     Reader,
     /// A backtrace is not the call stack.
     Comparison(Verdict),
-    /// The spec demands something else: coverage, ends, stops, signals.
+    /// The spec requires something else: coverage, ends, stops, signals.
     Spec(Verdict),
     /// The case is broken.
     Broken,
@@ -35,18 +35,18 @@ impl Killer {
     }
 }
 
-/// Mutants, by what became of them.
+/// Numbers of mutants by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Score {
     /// All of them.
     pub mutants: u64,
-    /// Those that the bench has noticed.
+    /// Those that the bench noticed.
     pub killed: u64,
-    /// Those that are right, for a reason that was checked.
+    /// Those that are equivalent, for a reason that was checked.
     pub equivalent: u64,
-    /// Those whose difference no run has looked up.
+    /// Those whose difference no run looked up.
     pub not_exercised: u64,
-    /// Those that nobody has noticed.
+    /// Those that went unnoticed.
     pub survived: u64,
 }
 
@@ -59,8 +59,8 @@ impl Score {
         self.survived += other.survived;
     }
 
-    /// The part of the exercised mutants, but for the equivalent ones, that
-    /// the bench has noticed; in percent.
+    /// The percentage that the bench noticed of the exercised mutants, without
+    /// the equivalent ones.
     #[must_use]
     pub fn percent(&self) -> Option<f64> {
         let counted = self.killed + self.survived;
@@ -70,18 +70,18 @@ impl Score {
     }
 }
 
-/// A mutant that nobody has noticed.
+/// A mutant that went unnoticed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Survivor {
     /// How it was made.
     pub operator: Operator,
     /// The build.
     pub build: String,
-    /// The library whose section was changed; none for the executable.
+    /// The library whose section was changed; `None` for the executable.
     pub image: Option<String>,
-    /// The function. None for the section's header.
+    /// The function. `None` for the section's header.
     pub function: Option<String>,
-    /// The row as it should be.
+    /// The correct row.
     pub row: Option<FindingRow>,
     /// What was changed.
     pub message: String,
@@ -89,16 +89,16 @@ pub struct Survivor {
     pub disassembly: Vec<String>,
 }
 
-/// What became of all mutants.
+/// The outcome of all mutants.
 #[derive(Clone, Debug, Serialize)]
 pub struct MutationReport {
-    /// The layout of this document.
+    /// The version of the document format.
     pub schema: u32,
     /// The seed that chose the mutants.
     pub seed: u64,
-    /// How many were to be chosen; none for all.
+    /// How many were to be chosen; `None` for all.
     pub sample: Option<usize>,
-    /// The sum.
+    /// The totals.
     #[serde(flatten)]
     pub total: Counts,
     /// The share of those killed among killed and survived, in percent.
@@ -115,26 +115,26 @@ pub struct MutationReport {
     pub by_program: BTreeMap<String, Score>,
     /// How the killed ones were noticed.
     pub killed_by: BTreeMap<String, u64>,
-    /// Why the equivalent ones are.
+    /// Why the equivalent ones are equivalent.
     pub equivalent_by: BTreeMap<Reason, u64>,
-    /// Those that nobody has noticed.
+    /// Those that went unnoticed.
     pub survived: Vec<Survivor>,
 }
 
-/// The sum, without the survivors: these are listed.
+/// The totals, without the survivors, which are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// All mutants.
     pub mutants: u64,
-    /// Those that the bench has noticed.
+    /// Those that the bench noticed.
     pub killed: u64,
-    /// Those that are right, for a reason that was checked.
+    /// Those that are equivalent, for a reason that was checked.
     pub equivalent: u64,
-    /// Those whose difference no run has looked up.
+    /// Those whose difference no run looked up.
     pub not_exercised: u64,
 }
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Debug)]
 pub(super) enum Fate {
     Killed(Killer),

@@ -1,8 +1,8 @@
-//! All mutants of a build in one run of it.
+//! All mutants of a build in one run.
 //!
-//! A mutant's section answers as the true one does, but for some addresses.
-//! Wherever one of these is looked up, the mutant's step is compared with the
-//! call stack, by the same code that compares every backtrace.
+//! A mutant's section gives the same answers as the true one, except at some
+//! addresses. Whenever one of these is looked up, the mutant's step is compared
+//! with the call stack, by the same code that compares every backtrace.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use crate::target::sections::Sections;
 use crate::truth::stores::words;
 use crate::unwind::{DEPTH_LIMIT, End, Frame, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
 
-/// What a section says of an address, as far as it matters to an unwinder.
+/// A section's answer for an address, as far as it matters to an unwinder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     Malformed,
@@ -27,7 +27,7 @@ pub(super) enum Meaning {
         cfa: Option<RecoveryRule>,
         ra: Recovery,
         fp: Recovery,
-        /// The key, where RA is signed: it is of no use anywhere else.
+        /// The key, if RA is signed: it has no other use.
         mangled: Option<PauthKey>,
         signal: bool,
     },
@@ -53,7 +53,7 @@ impl Meaning {
     }
 }
 
-/// Where a value came from that a mutant's rules gave rightly.
+/// Where a correct value of a mutant's rules came from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Use {
     /// Where the frame's rules were looked up.
@@ -62,18 +62,18 @@ pub(super) struct Use {
     pub(super) topmost: bool,
     /// Whether the caller had FP and SP at the same address.
     pub(super) callers_fp_is_sp: bool,
-    /// The instructions that stored the words which the step read.
+    /// The instructions that stored the words read by the step.
     pub(super) stored_by: Vec<u64>,
 }
 
-/// How a mutant fares.
+/// The outcome of a mutant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trial {
-    /// The verdict on it, if a comparison has noticed it.
+    /// The verdict, if a comparison noticed it.
     pub(super) killed: Option<Verdict>,
-    /// Whether an address was looked up of which it says something else.
+    /// Whether an address was looked up for which its answer differs.
     pub(super) exercised: bool,
-    /// How it was right where it was exercised, in frames with a caller.
+    /// How it was right when it was exercised, in frames with a caller.
     pub(super) uses: BTreeSet<Use>,
 }
 
@@ -82,7 +82,7 @@ struct Contender<'a> {
     sections: Sections<'a>,
     /// The mutated section.
     section: Section<'a>,
-    /// Outside of these addresses it is as the true one.
+    /// Outside these addresses it is the same as the true one.
     scope: Option<std::ops::Range<u64>>,
     unwinder: Option<SframeUnwinder<'a>>,
     trial: Trial,
@@ -90,17 +90,17 @@ struct Contender<'a> {
 
 /// Tries the mutants of one section.
 pub(super) struct Trials<'a> {
-    /// The section that is mutated, and the addresses of its image.
+    /// The original section, and the addresses of its image.
     section: Section<'a>,
     image: std::ops::Range<u64>,
     unwinder: SframeUnwinder<'a>,
     sections: Sections<'a>,
     address_bits: u32,
     subjects: Vec<Contender<'a>>,
-    /// The mutants that say something else of an address, found when it is
+    /// The mutants whose answer differs for an address, determined when it is
     /// first looked up.
     affected: FxHashMap<LookupAddress, Vec<usize>>,
-    /// Calls that have been there the last time.
+    /// The number of calls the last time.
     known_calls: usize,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Adds a mutant: all sections, the mutated one among them.
+    /// Adds a mutant: all sections, including the mutated one.
     pub(super) fn add(
         &mut self,
         sections: Sections<'a>,
@@ -134,7 +134,8 @@ impl<'a> Trials<'a> {
         self.subjects.push(Contender { sections, section, scope, unwinder: None, trial });
     }
 
-    /// What has come of the mutants, in the order in which they were added.
+    /// Returns the results of the mutants, in the order in which they were
+    /// added.
     pub(super) fn results(self) -> Vec<Trial> {
         self.subjects.into_iter().map(|subject| subject.trial).collect()
     }
@@ -180,7 +181,7 @@ impl<'a> Trials<'a> {
                 }
                 return true;
             };
-            // What is wrong with the true section is no merit of the mutant's.
+            // A fault of the true section does not count as noticing the mutant.
             let of_the_true = *of_the_true.get_or_insert_with(|| {
                 Step::of(&mut self.unwinder, frame, truth, viewpoint).judge(frame, truth, &self.sections)
             });
@@ -194,13 +195,13 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// More different uses of a mutant than this are not kept.
+/// At most this many different uses of a mutant are kept.
 const USES: usize = 4096;
 
 impl Probe for Trials<'_> {
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
         let calls = truth.call_stack.records().len();
-        // Of the callers' frames, those that have not been looked at.
+        // The callers' frames that have not been examined yet.
         let new = calls - self.known_calls.min(truth.call_stack.kept());
         self.known_calls = calls;
         for frame in 0..=new.min(DEPTH_LIMIT) {

@@ -1,4 +1,4 @@
-//! What a run may not be worse than.
+//! The results that later runs must not fall below.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,46 +10,46 @@ use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
 use crate::suite::shard::Shard;
 
-/// The number of this form of the file.
+/// The version of the file format.
 const SCHEMA: u32 = 1;
 
-/// What each case came to, once.
+/// The result of each case of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     schema: u32,
-    /// Which cases its run had.
+    /// The selection of cases in its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     selection: Option<Selection>,
     cases: BTreeMap<String, BaselineCase>,
 }
 
-/// What a case came to.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct BaselineCase {
     outcome: Outcome,
     rows_exercised: u64,
-    /// Verdict, function and row of what nobody has explained.
+    /// Verdict, function and row of each unexplained finding.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     findings: BTreeSet<String>,
 }
 
-/// Why a report is not to be compared with a baseline.
+/// Why a report can't be compared with a baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum UnfitReport {
     /// Another version of the bench has written it.
     #[error("the report is of form {0}, and this bench reads {known}", known = super::SCHEMA)]
     Schema(u32),
-    /// It is of a part of a run.
+    /// It covers only a part of a run.
     #[error("the report is of shard {0} of a run only: `merge` joins all of them")]
     Shard(Shard),
-    /// A case is in it more than once.
+    /// It has a case more than once.
     #[error("the report has the case {0} twice")]
     Twice(String),
 }
 
-/// Why a file is no baseline.
+/// Why a file is not a baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     /// It can't be read as one.
@@ -62,13 +62,13 @@ pub enum BaselineError {
 
 impl BaselineCase {
     fn of(case: &CaseReport) -> Self {
-        // Of those that are only counted no more is known.
+        // Nothing more is known about findings that are only counted.
         let omitted = case.findings_omitted.iter().map(|(verdict, count)| format!("{count} more {verdict}"));
         let findings = case.findings.iter().map(key).chain(omitted).collect();
         Self { outcome: case.outcome, rows_exercised: case.rows_exercised, findings }
     }
 
-    /// The higher, the worse.
+    /// The rank of a result: the higher, the worse.
     const fn rank(&self) -> u8 {
         match self.outcome {
             Outcome::Agree | Outcome::Known => 0,
@@ -79,7 +79,7 @@ impl BaselineCase {
     }
 }
 
-/// What a finding is about, whatever the addresses are.
+/// Identifies the subject of a finding, independently of addresses.
 fn key(finding: &Finding) -> String {
     let mut key = finding.verdict.to_string();
     for part in [finding.image.as_deref(), finding.function.as_deref()].into_iter().flatten() {
@@ -106,24 +106,25 @@ impl fmt::Display for Change {
     }
 }
 
-/// A run against its baseline.
+/// The result of comparing a run with its baseline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// What has become worse.
     pub worse: Vec<Change>,
     /// What has become better.
     pub better: Vec<Change>,
-    /// Cases that the baseline does not have and that are as they should be.
+    /// Cases without unexpected findings that the baseline does not have.
     pub new: Vec<String>,
-    /// Number of cases of the baseline that the run was not to have.
+    /// Number of cases of the baseline that the run was not meant to have.
     pub left_out: u64,
 }
 
 impl Baseline {
-    /// What a whole run has come to, good or bad.
+    /// Makes a baseline from all results of a whole run, good or bad.
     ///
     /// # Errors
-    /// The report is of a part of a run, has a case twice, or is of another form.
+    /// The report covers only a part of a run, has a case twice, or has another
+    /// format.
     pub fn of(report: &Report) -> Result<Self, UnfitReport> {
         Self::check(report)?;
         if let Some(shard) = report.shard.filter(|shard| shard.of() > 1) {
@@ -134,10 +135,10 @@ impl Baseline {
         Ok(Self { schema: SCHEMA, selection, cases: cases.collect() })
     }
 
-    /// Whether a report can be compared with a baseline.
+    /// Checks that a report can be compared with a baseline.
     ///
     /// # Errors
-    /// It has a case twice, or is of another form.
+    /// It has a case twice, or has another format.
     pub fn check(report: &Report) -> Result<(), UnfitReport> {
         if report.schema != super::SCHEMA {
             return Err(UnfitReport::Schema(report.schema));
@@ -145,8 +146,8 @@ impl Baseline {
         report.twice().first().map_or(Ok(()), |id| Err(UnfitReport::Twice((*id).to_owned())))
     }
 
-    /// Whether a run had all cases that the baseline's had: no shard of one,
-    /// nor a selection that is not the same.
+    /// Whether a run was meant to have all cases that the baseline's had: it is
+    /// not a shard, and the selection is the same.
     #[must_use]
     pub fn is_whole(&self, report: &Report) -> bool {
         let selection = report.run.as_ref().map(|run| &run.selection);
@@ -158,22 +159,22 @@ impl Baseline {
     /// Reads the text of a baseline.
     ///
     /// # Errors
-    /// It is none, or of another form.
+    /// It is not a baseline, or has another format.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
         let baseline: Self = serde_json::from_str(text)?;
         if baseline.schema == SCHEMA { Ok(baseline) } else { Err(BaselineError::Schema(baseline.schema)) }
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     ///
     /// # Errors
-    /// None that a baseline can have.
+    /// None, for any baseline.
     pub fn text(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Compares a run. `is_whole` tells that it has all cases, so that those
-    /// which are not in it are gone.
+    /// Compares a run. If `is_whole`, it has all cases, so that any missing
+    /// ones are gone.
     #[must_use]
     pub fn compare(&self, report: &Report, is_whole: bool) -> Comparison {
         let mut comparison = Comparison::default();
@@ -202,8 +203,8 @@ impl Baseline {
         comparison
     }
 
-    /// Takes over what a run has made better, and its new cases that are as
-    /// they should be. What is worse stays as it was.
+    /// Adopts the improvements of a run, and its new cases without unexpected
+    /// findings. What is worse stays as it was.
     pub fn tighten(&mut self, report: &Report) {
         for case in &report.cases {
             let now = BaselineCase::of(case);
@@ -212,7 +213,7 @@ impl Baseline {
                     if now.rank() < before.rank() {
                         before.outcome = now.outcome;
                     }
-                    // A case that is broken or skipped has not looked for anything.
+                    // A broken or skipped case has looked for nothing.
                     if now.rank() <= 1 {
                         before.findings.retain(|finding| now.findings.contains(finding));
                     }

@@ -1,4 +1,5 @@
-//! Findings for a terminal: what is wrong, where, and what everybody says of it.
+//! Findings for a terminal: what is wrong, where, and what each witness says
+//! about it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::IsTerminal as _;
@@ -10,7 +11,7 @@ use crate::finding::{Finding, Side, Witness};
 use crate::spec::{Blame, Verdict};
 use sframe_inspect::text::Text;
 
-/// How text is set off.
+/// How text is highlighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// With escape sequences for colours.
@@ -18,7 +19,8 @@ pub struct Style {
 }
 
 impl Style {
-    /// As standard output wants it: in colour on a terminal, but for `NO_COLOR`.
+    /// The style for standard output: in colour on a terminal, unless `NO_COLOR`
+    /// is set.
     #[must_use]
     pub fn for_stdout() -> Self {
         let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -69,7 +71,7 @@ pub(super) fn groups(findings: &[Finding]) -> Vec<Group<'_>> {
 }
 
 impl Group<'_> {
-    /// How often, and at how many places: nothing for once at one.
+    /// How often, and at how many places; empty for once at one place.
     fn extent(&self) -> String {
         match (self.places, self.hits) {
             (1, 1) => String::new(),
@@ -82,19 +84,19 @@ impl Group<'_> {
         }
     }
 
-    /// All of it in a line.
+    /// The whole group in one line.
     pub(super) fn sentence(&self) -> String {
         format!("{:<11} {}{}", self.first.verdict, self.first.message, self.extent())
     }
 
-    /// Writes the same.
+    /// Writes that line.
     pub(super) fn line(&self, text: &mut Text, indent: &str, style: Style) {
         let verdict = format!("{:<11}", self.first.verdict);
         let says = format!(" {}{}", self.first.message, self.extent());
         text.painted(style.colour, &[(PLAIN, indent), (WRONG, &verdict), (PLAIN, &says)]);
     }
 
-    /// Who is to blame. None for findings about a whole run.
+    /// Who is to blame. `None` for findings about a whole run.
     pub(super) fn blame(&self) -> Option<String> {
         self.first.pc?;
         Some(match self.first.blame {
@@ -103,8 +105,8 @@ impl Group<'_> {
         })
     }
 
-    /// Writes all of it with the instructions around it and what the witnesses
-    /// say. `file` is where it was found.
+    /// Writes the whole group with the instructions around it and the
+    /// witnesses' statements. `file` is where it was found.
     pub(super) fn diagnostic(&self, text: &mut Text, file: &str, style: Style) {
         let finding = self.first;
         let function = finding.function.as_ref().map(|function| format!(" in {function}"));
@@ -140,12 +142,12 @@ impl Group<'_> {
         }
     }
 
-    /// Writes the instructions; each row's first one has the row's start before it.
+    /// Writes the instructions, with a row's start before its first one.
     fn listing(&self, text: &mut Text, style: Style) {
         /// As wide as `+0xfff`.
         const START: usize = 8;
         let finding = self.first;
-        // A return address points behind the call that it is about.
+        // A return address points past the call that it is about.
         let here = finding.listing.iter().rposition(|line| match finding.frame {
             Some(0) | None => finding.pc.is_some_and(|pc| line.pc <= pc),
             Some(_) => finding.pc.is_some_and(|pc| line.pc < pc),
@@ -169,8 +171,8 @@ impl Group<'_> {
     }
 }
 
-/// What is said of findings that are not shown: of groups of which only so many
-/// are, and of what is only counted.
+/// Describes findings that are not shown: groups beyond the limit, and findings
+/// that are only counted.
 pub(super) fn not_shown(
     groups: usize,
     shown: usize,
@@ -181,7 +183,7 @@ pub(super) fn not_shown(
     more.into_iter().chain(omission(omitted))
 }
 
-/// Writes a command to go on with.
+/// Writes a command to continue with.
 pub(super) fn help(text: &mut Text, command: &str, style: Style) {
     text.painted(style.colour, &[(PLAIN, "    "), (BOLD, "help:"), (PLAIN, " "), (HELP, command)]);
 }
@@ -191,11 +193,11 @@ fn note(text: &mut Text, style: Style, who: &str, says: &str) {
     text.painted(style.colour, &parts);
 }
 
-/// A finding's sentence, and the place that it begins with, if it does.
+/// Splits a finding's sentence from the place that it begins with, if it does.
 fn place_and_rest(finding: &Finding) -> (&str, &str) {
     let message = finding.message.as_str();
     let Some(pc) = finding.pc else { return ("", message) };
-    // A caller's is looked up before its return address.
+    // A caller's place is looked up before its return address.
     let ends = [pc.0, pc.0.wrapping_sub(1)].map(|pc| format!("{pc:#x}"));
     let end = ends.iter().find_map(|address| {
         let start = message.find(address)?;
@@ -204,7 +206,7 @@ fn place_and_rest(finding: &Finding) -> (&str, &str) {
     end.map_or(("", message), |end| (&message[..end], &message[end + 2..]))
 }
 
-/// An argument as a shell reads it.
+/// Quotes an argument for a shell.
 pub(super) fn quoted(argument: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
     if !argument.is_empty() && argument.chars().all(is_plain) {

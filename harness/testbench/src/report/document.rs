@@ -1,6 +1,6 @@
 //! The documents that other programs read.
 //!
-//! Keys are only ever added. Addresses are strings, counts are numbers.
+//! Keys are only ever added. Addresses are strings; counts are numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,19 +20,19 @@ use crate::truth::control_flow::Features;
 use crate::truth::cross_check::TraceCounts;
 use sframe_inspect::hazard::Hazard;
 
-/// The number of this form of the documents.
+/// The version of the document format.
 pub use sframe_inspect::json::SCHEMA;
 
-/// `report.json`: what a run of specs has shown.
+/// `report.json`: the results of a run of specs.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Of which run it is; none where that is not said: reports of older
-    /// versions, and of `matrix`.
+    /// Identifies the run; `None` in reports of older versions, and of
+    /// `matrix`.
     #[serde(default)]
     pub run: Option<RunIdentity>,
-    /// Which part of the run it is of; none where it is of all.
+    /// The part of the run covered; `None` for the whole run.
     pub shard: Option<Shard>,
     /// Number of cases of the whole run.
     pub selected: u64,
@@ -47,44 +47,44 @@ pub struct Report {
 pub struct ReportSummary {
     /// Number of cases.
     pub cases: u64,
-    /// Cases in which all is as it should be.
+    /// Cases without any finding.
     pub agree: u64,
     /// Cases all of whose findings are known.
     pub known: u64,
-    /// Cases with findings that nobody has explained.
+    /// Cases with unexplained findings.
     pub unexpected: u64,
     /// Cases in which the bench could not do its work.
     pub broken: u64,
-    /// Cases that their spec says not to run.
+    /// Cases that their spec excludes from running.
     pub skipped: u64,
     /// Stops reached.
     pub stops: u64,
     /// Instructions at which backtrace and call stack were compared.
     pub comparisons: u64,
-    /// Instructions of which nothing could be compared; they are not among the
+    /// Instructions at which nothing could be compared; not among the
     /// comparisons.
     #[serde(default)]
     pub nothing_compared: u64,
     /// Instructions executed.
     pub instructions: u64,
-    /// Frames compared, or shown to stand as they were when that was done.
+    /// Frames compared, or shown to be unchanged since.
     pub frames: u64,
-    /// Those of them that were derived anew.
+    /// Those of them that were derived again.
     #[serde(default)]
     pub frames_derived: u64,
     /// Rows that cover at least one byte, in all builds.
     pub rows_total: u64,
     /// Rows that a topmost frame used, in any case of their build.
     pub rows_exercised: u64,
-    /// Rows of builds that no case exercises, by the reasons that specs give.
+    /// Rows of builds that no case exercises, by the reasons given in specs.
     pub rows_unreached: BTreeMap<String, u64>,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
-    /// How control has moved, by feature and ABI.
+    /// How control was transferred, by feature and ABI.
     pub control_flow: BTreeMap<Feature, BTreeMap<Abi, FeatureCount>>,
     /// Signals delivered, by ABI and version of the section.
     pub signals: BTreeMap<Abi, BTreeMap<String, SignalCounts>>,
-    /// How often the call stack was compared with which other trace of the calls.
+    /// How often the call stack was compared with each other trace of the calls.
     pub traces: TraceCounts,
     /// Number of cases by ABI.
     pub abis: BTreeMap<Abi, u64>,
@@ -94,7 +94,7 @@ pub struct ReportSummary {
     pub toolchains: BTreeMap<String, u64>,
 }
 
-/// How much of a control-flow feature builds have shown.
+/// How often builds have exercised a control-flow feature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct FeatureCount {
     /// Cases in which it was seen.
@@ -104,17 +104,17 @@ pub struct FeatureCount {
 }
 
 impl Report {
-    /// The document of a run.
+    /// Makes the document of a run.
     #[must_use]
     pub fn new(cases: Vec<CaseReport>) -> Self {
         let selected = cases.len() as u64;
         Self::of_shard(cases, None, selected)
     }
 
-    /// The document of a part of a run of `selected` cases.
+    /// Makes the document of a part of a run of `selected` cases.
     #[must_use]
     pub fn of_shard(mut cases: Vec<CaseReport>, shard: Option<Shard>, selected: u64) -> Self {
-        // In one order, however they were shared out.
+        // In one order, however they were sharded.
         cases.sort_by(|one, other| one.id.cmp(&other.id));
         let mut summary = ReportSummary::default();
         for case in &cases {
@@ -126,13 +126,13 @@ impl Report {
 }
 
 impl Report {
-    /// With the run that it is of.
+    /// Adds the identity of the run.
     #[must_use]
     pub fn of_run(self, run: RunIdentity) -> Self {
         Self { run: Some(run), ..self }
     }
 
-    /// Each case's ID that is there twice.
+    /// The ID of each case that occurs twice.
     pub(crate) fn twice(&self) -> Vec<&str> {
         let mut seen = BTreeSet::new();
         self.cases.iter().map(|case| case.id.as_str()).filter(|id| !seen.insert(*id)).collect()
@@ -140,7 +140,7 @@ impl Report {
 }
 
 impl ReportSummary {
-    /// Counts the rows of each build once, whatever the number of its cases.
+    /// Counts the rows of each build once, however many cases it has.
     fn add_rows(&mut self, cases: &[CaseReport]) {
         let mut builds: BTreeMap<&str, Vec<&CaseReport>> = BTreeMap::new();
         for case in cases.iter().filter(|case| case.rows_total > 0) {
@@ -199,38 +199,38 @@ impl ReportSummary {
     }
 }
 
-/// `check --json`: what a check of one file has shown.
+/// `check --json`: the results of checking one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// The file, as it was named.
+    /// The file, as named on the command line.
     pub file: String,
     /// Its libraries, in the order of the scope.
     pub libraries: Vec<String>,
     /// Its ABI.
     pub abi: Abi,
-    /// Version of its section, or of the first library's that has one.
+    /// Version of its section, or of the first library's section.
     pub sframe_version: u8,
     /// Why the check is broken, if it is.
     pub broken: Option<String>,
-    /// Where an unwinder in a process of its own was asked, at some stops: what
-    /// it was asked. `comparisons`, `agree`, `frames` and `walk_ends` of the
-    /// summary are its.
+    /// What an unwinder in a separate process was asked, if it was asked at
+    /// some stops only. `comparisons`, `agree`, `frames` and `walk_ends` of the
+    /// summary are about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unwinder: Option<UnwinderReport>,
     /// The run in numbers.
     pub summary: CheckSummary,
     /// What is wrong.
     pub findings: Vec<Finding>,
-    /// How many more there are than the report keeps, by verdict: it describes the first 10,000
-    /// of a program.
+    /// How many findings the report omits, by verdict: it describes the first 10,000 of a
+    /// program.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub findings_omitted: BTreeMap<Verdict, u64>,
     /// Rows that the topmost frame has never used.
     pub unexercised: Vec<UnexercisedRow>,
-    /// Rows that are right by luck or bring trouble in the field, with the
-    /// number of instructions that executed with them. They are no findings.
+    /// Rows that are right by luck or cause trouble in the field, with the
+    /// number of instructions that executed with them. They are not findings.
     pub hazards: Vec<Hazard>,
 }
 
@@ -243,13 +243,13 @@ pub struct CheckSummary {
     pub comparisons: u64,
     /// Comparisons without a disagreement.
     pub agree: u64,
-    /// Instructions of which nothing could be compared: the topmost frame has no
+    /// Instructions at which nothing could be compared: the topmost frame has no
     /// FDE, or is the first of a context that the program has made. They are not
     /// among the comparisons.
     pub nothing_compared: u64,
-    /// Frames compared, or shown to stand as they were when that was done.
+    /// Frames compared, or shown to be unchanged since.
     pub frames: u64,
-    /// Those of them that were derived anew.
+    /// Those of them that were derived again.
     pub frames_derived: u64,
     /// The deepest call stack, in frames.
     pub max_depth: usize,
@@ -265,16 +265,16 @@ pub struct CheckSummary {
     pub uncovered: BTreeMap<String, u64>,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
-    /// How control has moved.
+    /// How control was transferred.
     pub control_flow: Features,
-    /// How often the call stack was compared with which other trace of the calls.
+    /// How often the call stack was compared with each other trace of the calls.
     pub traces: TraceCounts,
     /// Number of findings by verdict.
     pub verdicts: BTreeMap<String, u64>,
 }
 
 impl CheckReport {
-    /// The document of a check of an unwinder in a process of its own.
+    /// Makes the document of a check of an unwinder in a separate process.
     #[must_use]
     pub fn of_unwinder(file: String, target: &Target<'_>, shown: Shown, broken: Option<BrokenRun>) -> Self {
         let Shown { mut examination, report, shared, findings, error } = shown;
@@ -284,7 +284,8 @@ impl CheckReport {
         Self { unwinder: Some(report), ..Self::new(file, target, examination, broken) }
     }
 
-    /// The document of a check. `broken` is why the run is worth nothing beyond its findings.
+    /// Makes the document of a check. `broken` is why the run is worthless beyond its
+    /// findings.
     #[must_use]
     pub fn new(
         file: String,

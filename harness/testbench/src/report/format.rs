@@ -1,4 +1,4 @@
-//! What a format of reports is: which files it writes, of which documents.
+//! A report format: which files it writes, for which documents.
 
 use std::error::Error;
 use std::path::Path;
@@ -7,40 +7,40 @@ use super::{CheckReport, Report};
 use crate::examine::listings::Listings;
 use crate::matrix::MatrixReport;
 
-/// What reports are about.
+/// The subject of a report.
 #[derive(Clone, Copy)]
 pub enum Document<'r> {
     /// A run of specs, or several that were merged.
     Run {
-        /// What it has shown.
+        /// Its results.
         report: &'r Report,
         /// The code of its cases.
         listings: &'r Listings,
-        /// The folder that its builds lie in.
+        /// The folder of its builds.
         corpus: &'r Path,
     },
     /// A check of one program.
     Check {
-        /// What it has shown.
+        /// Its results.
         report: &'r CheckReport,
         /// The program's code.
         listings: &'r Listings,
     },
-    /// Toolchains beside their references.
+    /// Toolchains compared with their references.
     Matrix {
-        /// What it has shown.
+        /// Its results.
         report: &'r MatrixReport,
     },
 }
 
-/// A file of a report: its name, and what is in it or why it can't be written.
+/// A file of a report: its name, and its content or why it can't be written.
 pub type Written = (&'static str, Result<String, Box<dyn Error + Send + Sync>>);
 
-/// A form of reports.
+/// A format of reports.
 #[derive(Clone, Copy)]
 pub struct Format {
     /// The names of all files that it may write.
     pub files: &'static [&'static str],
-    /// Writes a document. None where it has no form of it.
+    /// Writes a document. `None` if the format does not cover it.
     pub write: fn(&Document<'_>) -> Option<Written>,
 }

@@ -1,6 +1,6 @@
-//! What reports are written as: one file for each format.
+//! The formats of reports: one file for each.
 //!
-//! A new format is a file with a [`Format`], and its line here.
+//! To add a format, add a file with a [`Format`], and its line here.
 
 use super::format::Format;
 use super::{html, json, junit, markdown, sarif};

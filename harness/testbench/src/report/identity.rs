@@ -1,4 +1,4 @@
-//! Of which run a report is.
+//! Identifies the run of a report.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,23 +8,24 @@ use serde::{Deserialize, Serialize};
 use crate::case::UnderTest;
 use crate::suite::{Filter, Plan, Suite};
 
-/// What decides the results of a run, whatever machine it is on. Reports with
-/// another one are of another run, and are neither joined nor compared with it.
+/// Everything that determines the results of a run, on any machine. Reports
+/// with a different identity come from another run, and are neither joined nor
+/// compared with it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RunIdentity {
     /// Version of the bench.
     pub bench: String,
-    /// SHA-256 of all that the corpus's manifest says, in hexadecimal.
+    /// SHA-256 of everything in the corpus's manifest, in hexadecimal.
     pub corpus: String,
     /// SHA-256 of the specs with their names, in hexadecimal.
     pub specs: String,
-    /// Which cases there are.
+    /// Which cases are selected.
     pub selection: Selection,
     /// How programs are started.
     pub options: RunOptions,
     /// The unwinder under test.
     pub unwinder: UnwinderIdentity,
-    /// The day on which the run began, in UTC, as `2026-01-31`: that of
+    /// The UTC date on which the run began, as `2026-01-31`: that of
     /// `SOURCE_DATE_EPOCH`, if it is set. The shards of a run may have several.
     pub date: String,
 }
@@ -43,27 +44,27 @@ pub struct Selection {
 /// How programs are started.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RunOptions {
-    /// A program that executes more instructions is broken.
+    /// The instruction limit: a program that executes more is broken.
     pub budget: u64,
     /// What uninitialised registers and stack hold: `first` or `second`.
     pub pattern: String,
-    /// Size of the stack in bytes, where a spec says nothing else.
+    /// Size of the stack in bytes, unless a spec overrides it.
     pub stack_size: u64,
 }
 
-/// Who an unwinder says it is.
+/// The identity that an unwinder reports.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct UnwinderIdentity {
     /// Its name; `sframe-engine` for this project's.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// At how many stops of a case it is asked; none where it is at all.
+    /// At how many stops of a case it is asked; `None` for all.
     pub stops_per_case: Option<String>,
 }
 
 impl Selection {
-    /// What a filter lets through.
+    /// The selection of a filter.
     #[must_use]
     pub fn of(filter: &Filter) -> Self {
         Self {
@@ -73,14 +74,14 @@ impl Selection {
         }
     }
 
-    /// Whether it is of all cases.
+    /// Whether all cases are selected.
     #[must_use]
     pub const fn is_everything(&self) -> bool {
         self.spec.is_empty() && self.abi.is_empty() && self.toolchain.is_empty()
     }
 }
 
-/// As options of the command line.
+/// Formats it as options of the command line.
 impl std::fmt::Display for Selection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.is_everything() {
@@ -97,7 +98,7 @@ impl std::fmt::Display for Selection {
 }
 
 impl RunIdentity {
-    /// That of a run which begins now.
+    /// The identity of a run that begins now.
     #[must_use]
     pub fn of(suite: &Suite, filter: &Filter, plan: &Plan<'_>) -> Self {
         let unwinder = match plan.unwinder {
@@ -127,8 +128,8 @@ impl RunIdentity {
         }
     }
 
-    /// What is not the same, each as `name: this / other`. Runs of different
-    /// days may be parts of one.
+    /// The differences, each as `name: this / other`. Runs of different days
+    /// may be parts of one.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let aspects = self.aspects().into_iter().zip(other.aspects());

@@ -10,7 +10,8 @@ use super::format::{Document, Format, Written};
 use crate::case::{CaseReport, Outcome};
 use sframe_inspect::text::{Text, neutral};
 
-/// Of so many rows with findings a failure tells; report.json has all of them.
+/// The most rows with findings that a failure describes; report.json has all of
+/// them.
 const OF_A_CASE: usize = 64;
 
 pub(super) const FORMAT: Format = Format { files: &["junit.xml"], write };
@@ -22,9 +23,9 @@ fn write(document: &Document<'_>) -> Option<Written> {
     }
 }
 
-/// A run as JUnit XML: one suite for each toolchain and ABI. A failure's
-/// message is its first finding, and its text the others too. Times are those
-/// of the cases, each in a process of its own.
+/// Formats a run as JUnit XML: one suite for each toolchain and ABI. A
+/// failure's message is its first finding, and its text has the others too.
+/// Times are those of the cases, each in a separate process.
 ///
 /// # Errors
 /// The XML can't be written.
@@ -40,12 +41,12 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
         suite.set_time(suite.time.unwrap_or_default() + time(case));
         suite.add_test_case(test_case(case));
     }
-    // The report counts what a suite holds when it is added.
+    // The report counts a suite's cases when the suite is added.
     let mut junit = Junit::new("sframe-testbench");
     junit.set_time(report.cases.iter().map(time).sum());
     junit.add_test_suites(suites);
     let xml = junit.to_string()?;
-    // Jenkins's schema has this count in suites only. The first one is ours.
+    // Jenkins's schema has this count only in suites. The first one is ours.
     let skipped = format!(" skipped=\"{}\"", report.summary.skipped);
     Ok(xml.replacen(&skipped, "", 1))
 }
@@ -60,8 +61,8 @@ fn test_case(case: &CaseReport) -> TestCase {
         status.set_message(message);
         status
     };
-    // XML has no form for most control characters, nor for some other code
-    // points: a name that has one is shown as everywhere.
+    // XML can't represent most control characters, and some other code points: a name with one of
+    // them is shown neutralised, as everywhere.
     let reason = || neutral(case.reason.as_deref().unwrap_or_default()).into_owned();
     let status = match case.outcome {
         Outcome::Agree | Outcome::Known => TestCaseStatus::success(),

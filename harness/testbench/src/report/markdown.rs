@@ -1,8 +1,8 @@
 //! `summary.md`: a run or a check for job summaries and for comments on changes.
 //!
-//! Names come from the files under test. Whatever is not of the bench's own
-//! words stands in code spans or fenced blocks, where nothing is interpreted:
-//! no HTML, no link, no mention of anybody.
+//! Names come from the files under test. Everything except the bench's own
+//! words is in code spans or fenced blocks, where nothing is interpreted: no
+//! HTML, no link, no mention of anybody.
 
 use sframe_engine::Abi;
 use sframe_inspect::text::grouped;
@@ -19,13 +19,14 @@ use crate::finding::Finding;
 use crate::spec::Verdict;
 use sframe_inspect::text::{Text, neutral};
 
-/// Cases of an outcome that are listed. What reads the summary takes a megabyte at most.
+/// The most cases of an outcome that are listed. Readers of the summary accept at most a
+/// megabyte.
 const CASES: usize = 20;
 
-/// Characters of one text from a report: a message, a name.
+/// The most characters of one text from a report: a message, a name.
 const TEXT: usize = 2000;
 
-/// Characters of a line: a text, and what is said of it.
+/// The most characters of a line: a text, and the words around it.
 const LINE: usize = TEXT + 200;
 
 pub(super) const FORMAT: Format = Format { files: &["summary.md", "matrix.md"], write };
@@ -138,7 +139,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     text
 }
 
-/// What has come of it, in a few words.
+/// The result in a few words.
 fn headline(report: &Report) -> String {
     let summary = &report.summary;
     let bad: Vec<String> = [(summary.unexpected, "unexpected"), (summary.broken, "broken")]
@@ -153,14 +154,15 @@ fn headline(report: &Report) -> String {
     }
 }
 
-/// How many cases came to each outcome, and findings to each verdict.
+/// The number of cases by outcome, and of findings by verdict.
 #[derive(Default)]
 struct TableRow {
     outcomes: [u64; 5],
     verdicts: BTreeMap<Verdict, u64>,
 }
 
-/// Outcomes, and unexpected findings by verdict, of each toolchain and ABI.
+/// Tabulates outcomes, and unexpected findings by verdict, for each toolchain
+/// and ABI.
 fn table(cases: &[CaseReport]) -> String {
     let mut rows: BTreeMap<(&str, Abi), TableRow> = BTreeMap::new();
     for case in cases {
@@ -195,7 +197,7 @@ fn table(cases: &[CaseReport]) -> String {
     text
 }
 
-/// Findings as the terminal shows them, with who is to blame.
+/// Formats findings as the terminal shows them, with who is to blame.
 fn findings(
     text: &mut Text,
     findings: &[Finding],
@@ -218,7 +220,7 @@ fn findings(
     }
 }
 
-/// How many cases were skipped for which reason.
+/// Lists how many cases were skipped for each reason.
 fn skipped<'c>(text: &mut String, cases: impl Iterator<Item = &'c CaseReport>) {
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
     for case in cases {
@@ -236,7 +238,7 @@ fn skipped<'c>(text: &mut String, cases: impl Iterator<Item = &'c CaseReport>) {
     }
 }
 
-/// A line of a report: no longer than that anybody reads it.
+/// Cuts a line of a report to a readable length.
 fn cut(line: &str) -> Cow<'_, str> {
     cut_at(line, TEXT)
 }
@@ -248,7 +250,7 @@ fn cut_at(line: &str, characters: usize) -> Cow<'_, str> {
     }
 }
 
-/// A code span: with more backticks around it than there are in it (CommonMark 6.1).
+/// Makes a code span: with more backticks around it than inside (CommonMark 6.1).
 fn code(text: &str) -> String {
     let text = neutral(text);
     let text = cut(&text);
@@ -260,12 +262,12 @@ fn code(text: &str) -> String {
     format!("{fence}{space}{text}{space}{fence}")
 }
 
-/// A code span within a table, where a bar ends the cell even in code.
+/// Makes a code span for a table, where a bar ends the cell even in code.
 fn cell(text: &str) -> String {
     code(text).replace('|', r"\|")
 }
 
-/// A fenced block: with a longer fence than any in it (CommonMark 4.5).
+/// Makes a fenced block: with a longer fence than any inside (CommonMark 4.5).
 fn block(text: &Text) -> String {
     let lines: Vec<Cow<'_, str>> = text.trim_matches('\n').lines().map(|line| cut_at(line, LINE)).collect();
     let text = lines.join("\n");
@@ -273,7 +275,7 @@ fn block(text: &Text) -> String {
     format!("{fence}text\n{text}\n{fence}\n")
 }
 
-/// The most backticks in a row.
+/// The length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }

@@ -8,40 +8,40 @@ use super::{Report, RunIdentity, SCHEMA};
 use crate::case::CaseReport;
 use crate::suite::shard::Shard;
 
-/// Why reports are not the parts of one run.
+/// Why reports are not the shards of one run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// There is none.
+    /// There are no reports.
     #[error("there is no report to merge")]
     Nothing,
     /// One was written by another version of the bench.
     #[error("{name}: the report is of form {schema}, and this bench reads {SCHEMA}")]
     Schema {
-        /// Which one.
+        /// Its name.
         name: String,
-        /// The form.
+        /// Its format version.
         schema: u32,
     },
-    /// One is a whole run already.
+    /// One covers a whole run already.
     #[error("{name}: the report is of a whole run, and no shard of one")]
     Whole {
-        /// Which one.
+        /// Its name.
         name: String,
     },
-    /// One does not say of which run it is.
+    /// One does not identify its run.
     #[error("{name}: the report does not say of which run it is: an older bench has written it")]
     Anonymous {
-        /// Which one.
+        /// Its name.
         name: String,
     },
-    /// Two are of runs that differ.
+    /// Two are from different runs.
     #[error("{first} and {name} are of different runs: {}", differences.join("; "))]
     Run {
         /// The first one.
         first: String,
-        /// Which one.
+        /// The other one.
         name: String,
-        /// What is not the same: `name: that of the first / its own`.
+        /// What differs: `name: that of the first / its own`.
         differences: Vec<String>,
     },
     /// Two have different numbers of shards or cases.
@@ -49,7 +49,7 @@ pub enum MergeError {
         "{name}: the report is of a run of {cases} cases in {of} shards, the first one of {first_cases} in {first_of}"
     )]
     Other {
-        /// Which one.
+        /// Its name.
         name: String,
         /// Number of cases of its run.
         cases: u64,
@@ -63,7 +63,7 @@ pub enum MergeError {
     /// Two are the same shard.
     #[error("{name}: shard {shard} is there twice")]
     Twice {
-        /// Which one.
+        /// Its name.
         name: String,
         /// The shard.
         shard: Shard,
@@ -74,13 +74,13 @@ pub enum MergeError {
     Missing {
         /// How many there should be.
         of: u32,
-        /// The numbers of those that are not there.
+        /// The numbers of the missing ones.
         missing: Vec<u32>,
     },
-    /// A case has numbers that no run comes to.
+    /// A case has numbers that no run can produce.
     #[error("{name}: the numbers of case {case} are those of no run")]
     Impossible {
-        /// Which one.
+        /// Its name.
         name: String,
         /// The case's ID.
         case: String,
@@ -134,7 +134,7 @@ pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
         cases.extend(of_shard);
     }
     let (of, expected) = numbers.ok_or(MergeError::Nothing)?;
-    // A file may say that there are millions.
+    // A file may claim that there are millions.
     let missing: Vec<u32> = (1..=of).filter(|number| !seen.contains(number)).take(20).collect();
     if !missing.is_empty() {
         return Err(MergeError::Missing { of, missing });
@@ -150,10 +150,10 @@ pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
     })
 }
 
-/// No run counts further, and sums of so many numbers are numbers, too.
+/// No run counts higher, and sums of such counts do not overflow.
 const MAX_COUNT: u64 = 1 << 44;
 
-/// Whether a case can be added to others: its numbers come from a file.
+/// Whether the counts of a case can be added to others; they come from a file.
 fn is_possible(case: &CaseReport) -> bool {
     fn counts(value: &Value) -> bool {
         match value {

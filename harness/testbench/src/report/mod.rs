@@ -39,8 +39,8 @@ pub use unwinders::unwinder_summary;
 use crate::finding::Finding;
 use crate::spec::Verdict;
 
-/// What a mistake is known by in other runs, and when its build has been made
-/// again: build, library, function, row and verdict. Hexadecimal digits.
+/// Identifies a mistake across runs and rebuilds: build, library, function, row
+/// and verdict. Hexadecimal digits.
 fn fingerprint(build: &str, finding: &Finding) -> String {
     let Finding { verdict, image, function, row, expected, .. } = finding;
     let row = row.as_ref().map_or_else(|| expected.clone(), |row| row.start.to_string());
@@ -55,7 +55,7 @@ fn fingerprint(build: &str, finding: &Finding) -> String {
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is said of findings that are only counted. None where there are none.
+/// Describes findings that are only counted. `None` if there are none.
 fn omission(omitted: &BTreeMap<Verdict, u64>) -> Option<String> {
     if omitted.is_empty() {
         return None;
@@ -66,7 +66,7 @@ fn omission(omitted: &BTreeMap<Verdict, u64>) -> Option<String> {
     Some(format!("{total} more findings are only counted: {counts}"))
 }
 
-/// A file without its folder: what it is known by wherever it lies.
+/// A file without its folder: its name independently of where it is.
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -7,7 +7,7 @@ use crate::mutate::{MutationReport, Score, Survivor};
 use sframe_inspect::text::Text;
 use sframe_inspect::text::grouped;
 
-/// What became of mutants: survivors first, then the numbers.
+/// Shows the outcome of mutants: survivors first, then the numbers.
 #[must_use]
 pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
     let mut text = Text::default();

@@ -1,4 +1,4 @@
-//! `report.sarif`: findings for what reads SARIF 2.1.0, such as code review.
+//! `report.sarif`: findings for SARIF 2.1.0 readers, such as code review.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::examine::listings::{Listings, SourceLine};
 use crate::finding::Finding;
 use crate::spec::Verdict;
 
-/// Of so many findings of a case there are results; a notification counts the others.
+/// The most findings of a case that become results; a notification counts the others.
 const OF_A_CASE: usize = 1000;
 
 pub(super) const FORMAT: Format = Format { files: &["report.sarif"], write };
@@ -29,7 +29,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
 }
 
 /// The findings of a run, known ones as suppressed results. `corpus` is the
-/// folder that its builds lie in.
+/// folder of its builds.
 #[must_use]
 pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     let mut log = Log::default();
@@ -129,7 +129,7 @@ const fn level(verdict: Verdict) -> &'static str {
 }
 
 fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Listings) -> Value {
-    // A file without lines; what shows results beside code wants one.
+    // The file has no lines, but tools that show results beside code want one.
     let mut physical = json!({ "artifactLocation": artifact(file), "region": { "startLine": 1 } });
     if let Some(pc) = finding.pc {
         physical["address"] = json!({ "fullyQualifiedName": pc, "kind": "instruction" });
@@ -155,7 +155,7 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
         "occurrenceCount": finding.hits.clamp(1, i32::MAX as u64),
         "properties": {
             "case": case,
-            // `blame` is what sarif-tools keeps the author of a line in.
+            // sarif-tools uses `blame` for the author of a line.
             "responsible": finding.blame,
             "confidence": finding.confidence,
             "row": finding.row,

@@ -13,13 +13,14 @@ use sframe_inspect::hazard;
 use sframe_inspect::text::Text;
 use sframe_inspect::text::grouped;
 
-/// So many rows with findings are shown of a case; the report has all of them.
+/// The most rows with findings that are shown for a case; the report has all of
+/// them.
 pub(super) const SHOWN: usize = 8;
 
-/// So many of a whole run are shown with instructions and witnesses.
+/// The most of a whole run that are shown with instructions and witnesses.
 pub(super) const IN_FULL: usize = 8;
 
-/// What a run has shown: findings first, then the numbers.
+/// Shows the results of a run: findings first, then the numbers.
 #[must_use]
 pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     let mut text = Text::default();
@@ -71,7 +72,7 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
         grouped(summary.rows_exercised),
         grouped(summary.rows_total)
     );
-    // Merged reports have no time of their own.
+    // Merged reports have no elapsed time.
     if !elapsed.is_zero() {
         #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
         let rate = summary.instructions as f64 / seconds.max(1e-6) / 1e6;
@@ -80,13 +81,13 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     text
 }
 
-/// What was done about frames.
+/// Describes how many frames were compared, and derived.
 pub(super) fn frames(all: u64, derived: u64) -> String {
     let stood = all.saturating_sub(derived);
     format!("{} frames derived, {} stood unchanged", grouped(derived), grouped(stood))
 }
 
-/// What a check has shown.
+/// Shows the results of a check.
 #[must_use]
 pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let mut text = Text::default();
@@ -152,8 +153,8 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     text
 }
 
-/// Shows findings: those that come first in full, as long as there are some
-/// left to be shown so, others in a line each.
+/// Shows findings: the first ones in full, up to the limit, the others in a
+/// line each.
 fn show_findings(
     text: &mut Text,
     findings: &[Finding],
@@ -181,14 +182,14 @@ fn show_findings(
     }
 }
 
-/// The command to look at a case again.
+/// The command to examine a case again.
 pub(super) fn command_for(case: &CaseReport) -> String {
     let spec = case.id.split('/').next().unwrap_or_default();
     let [spec, toolchain, abi] = [spec, &case.toolchain, case.abi.name()].map(quoted);
     format!("sframe-testbench run --spec {spec} --toolchain {toolchain} --abi {abi}")
 }
 
-/// Each known fault once, with the number of cases that show it.
+/// Shows each known fault once, with its number of cases.
 fn show_known(text: &mut Text, cases: &[CaseReport]) {
     let mut known: BTreeMap<(&str, &str), (BTreeSet<&str>, String)> = BTreeMap::new();
     for case in cases {
@@ -210,7 +211,7 @@ fn show_skipped(text: &mut Text, cases: &[CaseReport]) {
     }
 }
 
-/// Cases and instructions by toolchain and ABI.
+/// Shows cases and instructions by toolchain and ABI.
 fn show_table(text: &mut Text, cases: &[CaseReport]) {
     let mut table: BTreeMap<(&str, u8, Abi), (u64, u64)> = BTreeMap::new();
     for case in cases {
@@ -226,7 +227,7 @@ fn show_table(text: &mut Text, cases: &[CaseReport]) {
     }
 }
 
-/// In how many cases of each ABI control has moved in which way.
+/// Shows in how many cases of each ABI control was transferred in each way.
 fn show_control_flow(text: &mut Text, summary: &ReportSummary) {
     let abis: String = summary.abis.keys().map(|abi| format!("{abi:>11}")).collect();
     let _ = writeln!(text, "{:<20}{abis}", "control flow, cases");
@@ -237,7 +238,7 @@ fn show_control_flow(text: &mut Text, summary: &ReportSummary) {
     }
 }
 
-/// Signals, and the share of those whose backtraces were whole.
+/// Shows signals, and the share with complete backtraces.
 fn show_signals(text: &mut Text, summary: &ReportSummary) {
     for (abi, by_version) in &summary.signals {
         for (version, counts) in by_version {
@@ -257,7 +258,7 @@ fn show_signals(text: &mut Text, summary: &ReportSummary) {
     }
 }
 
-/// What the call stack itself was compared with.
+/// Shows what the call stack itself was compared with.
 fn show_traces(text: &mut Text, summary: &ReportSummary) {
     let counts = Trace::ALL.iter().map(|trace| (trace, summary.traces.of(*trace)));
     let counts: Vec<String> = counts

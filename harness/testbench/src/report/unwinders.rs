@@ -1,11 +1,11 @@
-//! What unwinders in processes of their own were asked, in all cases.
+//! What unwinders in separate processes were asked, in all cases.
 
 use sframe_inspect::text::Text;
 
 use crate::case::CaseReport;
 use crate::external::UnwinderReport;
 
-/// The numbers of all cases together.
+/// Sums the numbers of all cases.
 #[must_use]
 pub fn unwinder_summary(cases: &[CaseReport]) -> Text {
     let mut total = UnwinderReport::default();

@@ -14,7 +14,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether everything is run.
+    /// Whether nothing is restricted.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.specs.is_empty() && self.abis.is_empty() && self.toolchains.is_empty()

@@ -1,4 +1,4 @@
-//! Running a case whatever it does.
+//! Runs a case, containing any panic.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,8 +8,8 @@ use sframe_machine::Options;
 
 use crate::case::{BrokenReason, Case, CaseResult, UnderTest};
 
-/// Runs a case. An unwinder under test may be anybody's: if it panics, this
-/// case is broken, and the others go on.
+/// Runs a case. An unwinder under test may be third-party code: if it panics,
+/// this case is broken, and the others continue.
 pub(super) fn run_guarded(
     case: &Case<'_>,
     corpus: &Path,

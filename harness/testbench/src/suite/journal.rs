@@ -1,9 +1,10 @@
 //! The journal of a run: each case as soon as it is finished. A run that was
-//! killed goes on from there, and the parts of a run bring their listings.
+//! killed resumes from it, and the shards of a run use it to carry their
+//! listings.
 //!
-//! It is a file of lines in JSON: first a [`Header`], then the cases, as they
-//! were finished. A line counts when its end is there; if there are two of a case,
-//! the later one does.
+//! It is a file of JSON lines: first a [`Header`], then the cases in the order in
+//! which they finished. A line counts only if it is terminated; if a case has two,
+//! the later one counts.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -24,42 +25,42 @@ use crate::case::{Case, CaseReport, CaseResult, Outcome, UnderTest};
 use crate::examine::listings::Listing;
 use sframe_inspect::json::SCHEMA;
 
-/// Its name in the folder of a report.
+/// Its name in a report folder.
 pub const FILE_NAME: &str = "cases.jsonl";
 
-/// The number of this form of journals.
+/// The version of the journal format.
 const FORM: u32 = 1;
 
-/// A longer line is refused, in bytes.
+/// The longest line accepted, in bytes.
 pub(crate) const LONGEST_LINE: usize = 512 << 20;
 
-/// So many characters of a value are shown.
+/// How many characters of a value are shown.
 const SHOWN: usize = 60;
 
-/// A journal that is in use is tried so often, every 20 ms.
+/// How often a journal that is in use is tried, every 20 ms.
 const LOCK_ATTEMPTS: u32 = 50;
 
-/// What decides the results of a run, but for its specs and builds: each case
-/// has those of its own.
+/// What determines the results of a run, except for specs and builds, which
+/// each case records separately.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Header {
-    /// The number of the form.
+    /// The version of the format.
     journal: u32,
     /// [`SCHEMA`].
     report: u32,
-    /// The SHA-256 of the bench's own file.
+    /// The SHA-256 of the bench's executable.
     bench: String,
     budget: u64,
     pattern: String,
     stack_size: u64,
-    /// The command of an unwinder in a process of its own, who it says it is,
-    /// and the SHA-256 of each file that the command names.
+    /// The command of an unwinder in a separate process, the identity it
+    /// reports, and the SHA-256 of each file that the command names.
     unwinder: Option<Value>,
     spec: Vec<String>,
     abi: Vec<String>,
     toolchain: Vec<String>,
     shard: Option<Shard>,
-    /// Whether the cases have them.
+    /// Whether the cases have listings.
     listings: bool,
 }
 
@@ -72,7 +73,7 @@ struct Line {
     listing: Option<Listing>,
 }
 
-/// The same, to be written.
+/// The same, for writing.
 #[derive(Serialize)]
 struct LineOf<'r> {
     inputs: String,
@@ -89,10 +90,10 @@ pub enum JournalError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
-    /// The file is something else.
+    /// The file is not a journal.
     #[error("{}: this is no journal of a run: {why}", path.display())]
     Other {
         /// The file.
@@ -100,15 +101,15 @@ pub enum JournalError {
         /// What is wrong with its first line.
         why: String,
     },
-    /// The run would come to other results.
+    /// The run would have different results.
     #[error("{}: the journal is of a run with another {}: it can't be resumed", path.display(), what.join(", "))]
     Differs {
         /// The file.
         path: PathBuf,
-        /// The keys of its header that have other values.
+        /// The keys of its header with different values.
         what: Vec<String>,
     },
-    /// A line is none of a journal, though its end is there.
+    /// A terminated line is not a line of a journal.
     #[error("{}:{line}: this is no case of a journal: {why}", path.display())]
     Line {
         /// The file.
@@ -118,7 +119,7 @@ pub enum JournalError {
         /// What is wrong with it.
         why: String,
     },
-    /// Another run writes it.
+    /// Another run is writing it.
     #[error("{}: another run is writing this journal", path.display())]
     Busy {
         /// The file.
@@ -126,7 +127,7 @@ pub enum JournalError {
     },
 }
 
-/// A journal that a run writes.
+/// A journal being written by a run.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -135,10 +136,11 @@ pub struct Journal {
 }
 
 impl Header {
-    /// Of a run with this plan.
+    /// The header of a run with this plan.
     ///
     /// # Errors
-    /// The bench's own file, or one of the unwinder under test, can't be read.
+    /// The bench's executable, or a file of the unwinder under test, can't be
+    /// read.
     pub fn new(plan: &Plan<'_>, filter: &Filter, shard: Option<Shard>) -> std::io::Result<Self> {
         let unwinder = match plan.unwinder {
             UnderTest::Rust(_) => None,
@@ -166,14 +168,14 @@ impl Header {
         })
     }
 
-    /// The keys that have other values, with both.
+    /// The keys that have different values, with both values.
     fn differences(&self, other: &Self) -> Vec<String> {
         let values = |header: &Self| serde_json::to_value(header).unwrap_or_default();
         let (one, other) = (values(self), values(other));
         let keys = one.as_object().into_iter().flat_map(|object| object.keys());
         let value = |header: &Value, key: &str| {
             let text = header.get(key).map(ToString::to_string).unwrap_or_default();
-            // A hash, or all that is known of an unwinder, need not be told whole.
+            // A hash, or everything known about an unwinder, need not be shown whole.
             match text.char_indices().nth(SHOWN) {
                 Some((end, _)) => format!("{}...", &text[..end]),
                 None => text,
@@ -184,7 +186,7 @@ impl Header {
     }
 }
 
-/// The file that a word of a command names, if it does.
+/// The file that a word of a command names, if any.
 fn file_of(word: &str) -> Option<PathBuf> {
     let is_file = |path: &PathBuf| path.is_file();
     if word.contains('/') {
@@ -201,7 +203,7 @@ fn hash(path: &Path) -> std::io::Result<String> {
 }
 
 impl Journal {
-    /// Begins a journal in the folder of a report. One that is there is replaced.
+    /// Begins a journal in a report folder, replacing any that is there.
     ///
     /// # Errors
     /// The file can't be written, or another run is writing it.
@@ -211,12 +213,12 @@ impl Journal {
         begin(file, header).map(|file| Self::new(&path, file, HashMap::new())).map_err(at(&path))
     }
 
-    /// Opens the journal of a run that was killed, or begins one. A last line
-    /// whose end is missing is dropped.
+    /// Opens the journal of a run that was killed, or begins one. An
+    /// unterminated last line is dropped.
     ///
     /// # Errors
-    /// The file can't be read or written, is no journal, or is of a run that
-    /// would come to other results; or another run is writing it.
+    /// The file can't be read or written, is not a journal, or belongs to a run
+    /// that would have different results; or another run is writing it.
     pub fn resume(folder: &Path, header: &Header) -> Result<Self, JournalError> {
         let path = folder.join(FILE_NAME);
         let mut file = open(&path)?;
@@ -239,15 +241,15 @@ impl Journal {
         Self { path: path.to_owned(), file: Mutex::new(file), finished: Mutex::new(finished) }
     }
 
-    /// How many cases are finished that have not been taken.
+    /// How many finished cases have not been taken.
     #[must_use]
     pub fn finished(&self) -> usize {
         lock(&self.finished).len()
     }
 
-    /// What a case came to, once. None if it is to be run: it is not finished,
-    /// its spec or build has changed, or it was broken, which may be for limits
-    /// that are others now.
+    /// Takes the result of a case. `None` if the case has to run: it is not
+    /// finished, its spec or build has changed, or it was broken, which may be
+    /// due to limits that have changed since.
     pub(crate) fn take(&self, case: &Case<'_>) -> Option<CaseResult> {
         let line = lock(&self.finished).remove(&case.id())?;
         let Line { inputs, report, listing } = line;
@@ -255,7 +257,7 @@ impl Journal {
             .then_some(CaseResult { report, listing })
     }
 
-    /// Writes what a case came to.
+    /// Writes the result of a case.
     pub(crate) fn add(&self, case: &Case<'_>, result: &CaseResult) -> Result<(), JournalError> {
         let CaseResult { report, listing } = result;
         let line = LineOf { inputs: case.inputs(), report, listing: listing.as_ref() };
@@ -267,7 +269,7 @@ impl Journal {
 /// Reads the listings of all cases of a journal.
 ///
 /// # Errors
-/// The file can't be read, or is no journal.
+/// The file can't be read, or is not a journal.
 pub fn listings(path: &Path) -> Result<HashMap<String, Listing>, JournalError> {
     let file = File::open(path).map_err(at(path))?;
     let mut listings = HashMap::new();
@@ -281,7 +283,7 @@ pub fn listings(path: &Path) -> Result<HashMap<String, Listing>, JournalError> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What panics while it holds these has left nothing half done.
+    // A panic while this is locked leaves nothing half done.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -295,12 +297,12 @@ fn line_of(document: &impl Serialize) -> std::io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Opens a journal for this run alone.
+/// Opens a journal for exclusive use by this run.
 fn open(path: &Path) -> Result<File, JournalError> {
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create(true).truncate(false).open(path).map_err(at(path))?;
-    // A process that was just being started when the run was killed has the
-    // lock too, until it is another program.
+    // A process that was being started when the run was killed holds the lock too, until it
+    // executes its program.
     for _ in 0..LOCK_ATTEMPTS {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(Duration::from_millis(20)),
@@ -321,7 +323,8 @@ fn begin(mut file: File, header: &Header) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Whether the run was killed before the header was whole, if not before anything was there.
+/// Whether the run was killed before the header was complete, or before anything was
+/// written.
 fn begins(file: &mut File, header: &Header) -> std::io::Result<bool> {
     let whole = line_of(header)?;
     let mut start = Vec::new();

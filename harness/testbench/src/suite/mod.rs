@@ -1,4 +1,4 @@
-//! Many cases: which ones, and running them side by side.
+//! Many cases: selecting them, and running them in parallel.
 
 mod filter;
 mod guard;
@@ -29,23 +29,23 @@ use journal::JournalError;
 use sframe_inspect::text::with_causes;
 use workers::Workers;
 
-/// Specs and corpus, as they lie in the repository.
+/// Specs and corpus, as in the repository.
 #[derive(Debug)]
 pub struct Suite {
     corpus: PathBuf,
     manifest: Manifest,
-    /// Who made the builds, by the names of toolchains.
+    /// The producers of the builds, by toolchain.
     producers: BTreeMap<String, Producer>,
     specs: Vec<(Spec, Source)>,
 }
 
-/// A run that has stopped: its results can't be kept any more.
+/// A run that has stopped because its results can't be saved any more.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Interrupted {
-    /// What it has come to so far, in the order of the cases.
+    /// The results so far, in the order of the cases.
     pub results: Vec<CaseResult>,
-    /// Why.
+    /// The cause.
     pub error: JournalError,
 }
 
@@ -55,10 +55,10 @@ pub enum SuiteError {
     /// The corpus's manifest can't be read.
     #[error("{}", with_causes(.0))]
     Corpus(#[from] crate::corpus::Error),
-    /// Specs are not right. Each error points into its file.
+    /// Specs are wrong. Each error points into its file.
     #[error("{} of the specs can't be used", .0.len())]
     Specs(Vec<crate::yaml::Error>),
-    /// A filter names what is not there.
+    /// A filter names something that does not exist.
     #[error("{0}")]
     Filter(String),
 }
@@ -68,7 +68,7 @@ impl Suite {
     ///
     /// # Errors
     /// The manifest, the definition of a toolchain or a spec can't be read, or a
-    /// spec names a program of which there is no build.
+    /// spec names a program without any build.
     pub fn open(corpus: &Path, specs: &Path) -> Result<Self, SuiteError> {
         let manifest = Manifest::load(corpus)?;
         let producers = manifest.producers(corpus)?;
@@ -78,8 +78,8 @@ impl Suite {
         if idle.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(idle)) }
     }
 
-    /// Errors for what applies to no build: the spec, or one of its entries. It
-    /// would never be looked at, and so never fail.
+    /// Reports errors for what applies to no build: the spec, or one of its
+    /// entries. It would never be evaluated, and so never fail.
     fn idle(&self, spec: &Spec, source: &Source) -> Vec<crate::yaml::Error> {
         let cases = self.cases_of(spec, source);
         if cases.is_empty() {
@@ -124,20 +124,20 @@ impl Suite {
         errors
     }
 
-    /// Whether each build and library of the manifest has its file, and each
-    /// file its entry: what has none would never be run.
+    /// Checks that each build and library of the manifest has its file, and
+    /// each file its entry: anything without would never be run.
     ///
     /// # Errors
-    /// One has not, or the folder can't be read.
+    /// One is missing, or the folder can't be read.
     pub fn check_files(&self) -> Result<(), SuiteError> {
         Ok(self.manifest.check_files(&self.corpus)?)
     }
 
-    /// SHA-256 of all that the manifest says, and of who made the builds, in
-    /// hexadecimal.
+    /// SHA-256 of everything in the manifest, and of the producers of the
+    /// builds, in hexadecimal.
     #[must_use]
     pub fn corpus_digest(&self) -> String {
-        // Both are plain text and numbers: they can always be written.
+        // Both are plain text and numbers, which can always be written.
         let builds = serde_json::to_vec(&(&self.manifest.builds, &self.producers)).unwrap_or_default();
         format!("{:x}", Sha256::digest(builds))
     }
@@ -173,7 +173,7 @@ impl Suite {
         &self.corpus
     }
 
-    /// Who made the builds of a toolchain that the manifest has.
+    /// The producer of the builds of a toolchain in the manifest.
     #[must_use]
     pub fn producer(&self, toolchain: &str) -> Option<&Producer> {
         self.producers.get(toolchain)
@@ -185,7 +185,7 @@ impl Suite {
         cases.filter(|case| spec.applies_to(&case.facts())).collect()
     }
 
-    /// A spec on a build of the manifest, whether it applies to it or not.
+    /// Returns a spec on a build of the manifest, whether or not it applies.
     pub(crate) fn case<'s>(
         &'s self,
         spec: &'s Spec,
@@ -196,10 +196,10 @@ impl Suite {
         Some(Case { spec, source, build, producer })
     }
 
-    /// The cases that a filter lets through, by spec and build.
+    /// Returns the cases that a filter selects, by spec and build.
     ///
     /// # Errors
-    /// The filter names a spec, ABI or toolchain that is not there.
+    /// The filter names a spec, ABI or toolchain that does not exist.
     pub fn cases(&self, filter: &Filter) -> Result<Vec<Case<'_>>, SuiteError> {
         for pattern in &filter.specs {
             if !self.specs.iter().any(|(_, source)| pattern.matches(spec_name(source))) {
@@ -228,8 +228,8 @@ impl Suite {
             .collect())
     }
 
-    /// Runs cases in this process. `done` is called after each, in no order; the
-    /// reports come in the order of the cases.
+    /// Runs cases in this process. `done` is called after each, in no particular
+    /// order. The reports are in the order of the cases.
     #[must_use]
     pub fn run(
         &self,
@@ -257,12 +257,13 @@ impl Suite {
     }
 }
 
-/// Runs cases as planned, on as many threads as rayon has. Their builds lie in
-/// `corpus`. What the journal has finished is not run again. `done` is called
-/// after each case, in no order; the results come in the order of the cases.
+/// Runs cases as planned, on all of rayon's threads. Their builds are in
+/// `corpus`. Cases that the journal has finished are not run again. `done` is
+/// called after each case, in no particular order; the results are in the order
+/// of the cases.
 ///
 /// # Errors
-/// The journal can't be written. No further case was begun then.
+/// The journal can't be written. No further case is begun then.
 pub fn execute(
     corpus: &Path,
     cases: &[Case<'_>],
@@ -288,7 +289,7 @@ pub fn execute(
         if let Some(journal) = plan.journal.filter(|_| !is_kept)
             && let Err(error) = journal.add(case, &result)
         {
-            // Others may have failed at the same moment: one error is enough.
+            // Other threads may have failed at the same moment: one error is enough.
             let _ = failed.set(error);
         }
         done(&result.report);
@@ -301,7 +302,7 @@ pub fn execute(
     }
 }
 
-/// Errors for clauses of versions that no build which is run has.
+/// Reports errors for clauses of versions that no build being run has.
 fn idle_clauses(spec: &Spec, source: &Source, cases: &[Case<'_>]) -> Vec<crate::yaml::Error> {
     let run = |case: &&Case<'_>| spec.skip_for(&case.facts()).is_none();
     let versions: BTreeSet<u8> = cases.iter().filter(run).map(|case| case.facts().sframe_version).collect();

@@ -12,34 +12,34 @@ use crate::case::UnderTest;
 pub struct Plan<'p> {
     /// How programs are started.
     pub options: Options,
-    /// The unwinder under test. With [`Self::isolation`], one in Rust is that
-    /// of the workers.
+    /// The unwinder under test. With [`Self::isolation`], one in Rust is the
+    /// workers' unwinder.
     pub unwinder: UnderTest<'p>,
-    /// Whether the code is listed with what was seen there.
+    /// Whether the code is listed with what was observed there.
     pub is_listed: bool,
     /// Where finished cases are kept, and taken from.
     pub journal: Option<&'p Journal>,
-    /// Cases are run in processes of their own.
+    /// If set, cases run in separate processes.
     pub isolation: Option<Isolation>,
-    /// Whether specs are fitted to builds that they were not written for: the
-    /// cases' have been, and those processes do the same.
+    /// Whether specs are fitted to builds that they were not written for. The
+    /// given cases are fitted already; worker processes fit theirs too.
     pub is_fitted: bool,
 }
 
-/// How workers are started, and what they may use.
+/// How workers are started, and their limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Isolation {
     /// The command that starts one: it has to call [`serve`].
     pub worker: Vec<String>,
-    /// Address space that a worker may have, in bytes. The emulator alone takes
-    /// more than 1 GiB of it, most of which it never touches.
+    /// Address space of a worker, in bytes. The emulator alone takes more than
+    /// 1 GiB of it, most of which it never touches.
     pub memory: u64,
-    /// How long a case may take.
+    /// Time limit for a case.
     pub timeout: Duration,
 }
 
 impl<'p> Plan<'p> {
-    /// In this process, and nothing is kept.
+    /// Runs in this process and keeps nothing.
     #[must_use]
     pub const fn new(options: Options, unwinder: UnderTest<'p>) -> Self {
         Self { options, unwinder, is_listed: false, journal: None, isolation: None, is_fitted: false }

@@ -1,4 +1,4 @@
-//! Parts of a run, for machines side by side.
+//! Parts of a run, for several machines at once.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// One of several parts of a run: `2/3` is the second of three.
 ///
-/// Every third case is in it: those of a program stand one behind the other and
-/// take about as long, so that the parts do too.
+/// Of three shards, each has every third case: the cases of a program are
+/// adjacent and take about as long, so that the shards do too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Shard {
@@ -17,7 +17,7 @@ pub struct Shard {
     of: NonZeroU32,
 }
 
-/// A text that names no shard.
+/// A text that is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no shard: `K/N` with K from 1 to N is one")]
 pub struct InvalidShard(String);
@@ -35,7 +35,7 @@ impl Shard {
         self.of.get()
     }
 
-    /// What of a run is in it.
+    /// Takes the cases of this shard.
     pub fn take<T>(self, all: Vec<T>) -> Vec<T> {
         let (first, step) = (self.number.get() - 1, self.of.get());
         all.into_iter().skip(first as usize).step_by(step as usize).collect()

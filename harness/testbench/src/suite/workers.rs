@@ -1,5 +1,5 @@
-//! Cases in processes of their own: workers, each of which runs one case after
-//! the other. If one crashes, is out of memory or takes too long, that case is
+//! Cases in separate processes: workers, each of which runs one case after
+//! another. If one crashes, runs out of memory or takes too long, that case is
 //! broken, and the next one gets a new worker.
 //!
 //! Requests and answers are lines in JSON: first a [`Setup`], which has no
@@ -26,7 +26,7 @@ use crate::target::Target;
 use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
 
-/// What a worker is told first.
+/// The first message to a worker.
 #[derive(Deserialize, Serialize)]
 struct Setup {
     corpus: PathBuf,
@@ -55,10 +55,10 @@ pub enum WorkerError {
     /// It can't read or write.
     #[error(transparent)]
     Stream(#[from] std::io::Error),
-    /// What it reads is nothing that this bench has written.
+    /// Its input was not written by this bench.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// A spec, which the other process could read.
+    /// A spec is invalid, although the other process could read it.
     #[error(transparent)]
     Spec(#[from] crate::yaml::Error),
 }
@@ -111,7 +111,7 @@ impl<'w> Workers<'w> {
 
     fn process(&self) -> Result<Process, NoWorker> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        // What ends a worker between two cases is neither's fault.
+        // If a worker ends between two cases, neither is at fault.
         if let Some(mut process) = idle
             && !process.has_ended()
         {
@@ -146,10 +146,10 @@ fn ask(process: &mut Process, case: &Case<'_>) -> Result<CaseResult, Fault> {
     process.receive(deadline)
 }
 
-/// Is a worker: runs cases until standard input ends.
+/// Runs as a worker: runs cases until standard input ends.
 ///
 /// # Errors
-/// Standard input has something else than cases, or standard output is closed.
+/// Standard input has something other than cases, or standard output is closed.
 pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
     // A run that is killed takes its workers with it.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from)?;

@@ -1,4 +1,4 @@
-//! Addresses of a process, and of the files that it is made of.
+//! Addresses of a process, and of the files that it consists of.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use sframe_engine::{InstructionPointer, LookupAddress};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Loaded(pub u64);
 
-/// An address as the file has it: without the load bias.
+/// An address in the file: without the load bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Linked(pub u64);
 

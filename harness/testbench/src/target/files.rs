@@ -7,7 +7,7 @@ use std::rc::Rc;
 use sframe_inspect::file::{MAX_BYTES, read};
 use sframe_machine::{Dynamic, Library, LoadError};
 
-/// Why the files of a process are not all there.
+/// Why the files of a process can't be collected.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// A file can't be read.
@@ -15,10 +15,10 @@ pub enum FilesError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file that is none to be loaded.
+    /// A file can't be loaded.
     #[error("{}: {source}", path.display())]
     Load {
         /// The file.
@@ -26,7 +26,7 @@ pub enum FilesError {
         /// What is wrong with it.
         source: LoadError,
     },
-    /// A library lies in none of the folders that were searched.
+    /// A library is in none of the folders that were searched.
     #[error("{needed_by} needs the library {name}, {}", searched(.folders))]
     Missing {
         /// The library's name.
@@ -46,8 +46,8 @@ fn searched(folders: &[PathBuf]) -> String {
     format!("which is in none of the folders searched: {}", folders.join(", "))
 }
 
-/// The bytes of an executable and of its libraries, by the names by which they
-/// are asked for.
+/// The bytes of an executable and of its libraries, by the names that are
+/// requested.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// The executable.
@@ -59,9 +59,9 @@ pub struct Files {
 impl Files {
     /// Reads an executable, and finds and reads the libraries that it needs.
     ///
-    /// They are looked for in `library_path`, then where the file that needs
-    /// them says (`DT_RUNPATH`, or `DT_RPATH`, with `$ORIGIN`), and nowhere else:
-    /// the libraries of the host are none of the program's.
+    /// They are looked for in `library_path`, then where the file that needs them
+    /// says (`DT_RUNPATH`, or `DT_RPATH`, with `$ORIGIN`), and nowhere else: the
+    /// host's libraries are not the program's.
     ///
     /// # Errors
     /// A file that can't be read or loaded, or a library that is not found.
@@ -85,15 +85,15 @@ impl Files {
         Ok(Self { executable, libraries })
     }
 
-    /// The libraries as the machine takes them.
+    /// The libraries in the form that the machine takes.
     #[must_use]
     pub fn libraries(&self) -> Vec<Library<'_>> {
         self.libraries.iter().map(|(name, bytes)| Library { name, bytes }).collect()
     }
 }
 
-/// Reads a file that may not have more than is left for all of them: the same
-/// one may be there by any number of names.
+/// Reads a file, if it is no larger than what is left for all of them: the same
+/// file may occur under any number of names.
 fn read_some(path: &Path, left: &mut u64) -> Result<Vec<u8>, FilesError> {
     let bytes = read(path, *left).map_err(|source| FilesError::Read { path: path.to_owned(), source })?;
     *left -= bytes.len() as u64;
@@ -104,7 +104,7 @@ struct Search<'p> {
     library_path: &'p [PathBuf],
     /// The folders that the executable names for all images.
     inherited: Vec<PathBuf>,
-    /// Names, who needs each, and where to look for it: breadth first, as a
+    /// Names, who needs each, and where to look for it: breadth first, since a
     /// library that several images need is looked for where the first says.
     wanted: VecDeque<(String, String, Rc<[PathBuf]>)>,
 }
@@ -147,7 +147,7 @@ fn dynamic(path: &Path, bytes: &[u8]) -> Result<Option<Dynamic>, FilesError> {
     Dynamic::read(bytes).map_err(|source| FilesError::Load { path: path.to_owned(), source })
 }
 
-/// The folders of a list that a file has.
+/// The folders of a list in a file.
 fn folders(list: &str, file: &Path) -> Vec<PathBuf> {
     let origin = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let origin = origin.display().to_string();

@@ -1,5 +1,5 @@
-//! What is under test, opened by both views: what the machine loads, and what
-//! the linker says of it.
+//! The program under test, opened in two ways: as the machine loads it, and as
+//! the linker describes it.
 
 mod address;
 pub mod files;
@@ -80,7 +80,7 @@ pub struct Target<'a> {
 /// One image of a process.
 #[derive(Clone, Debug)]
 pub struct Module<'a> {
-    /// The library's name; none for the executable.
+    /// The library's name; `None` for the executable.
     pub name: Option<String>,
     /// What the machine loads.
     pub image: Image<'a>,
@@ -102,7 +102,7 @@ impl<'a> Module<'a> {
         Ok(module)
     }
 
-    /// The instructions. They are read at the first call.
+    /// The instructions, read at the first call.
     #[must_use]
     pub fn code(&self) -> &Disassembly {
         let code = || {
@@ -113,19 +113,19 @@ impl<'a> Module<'a> {
         self.code.get_or_init(code)
     }
 
-    /// What an address of the process is in the file.
+    /// Converts an address of the process into one of the file.
     #[must_use]
     pub fn linked(&self, address: impl Into<Loaded>) -> Linked {
         Linked(address.into().0.wrapping_sub(self.image.bias))
     }
 
-    /// What an address of the file is in the process.
+    /// Converts an address of the file into one of the process.
     #[must_use]
     pub const fn loaded(&self, address: Linked) -> Loaded {
         Loaded(address.0.wrapping_add(self.image.bias))
     }
 
-    /// One instruction, read by itself.
+    /// Reads one instruction alone.
     pub(crate) fn instruction(&self, loaded: Loaded) -> Option<Instruction> {
         let Linked(linked) = self.linked(loaded);
         let holds = |(start, code): &(u64, &[u8])| linked.wrapping_sub(*start) < code.len() as u64;
@@ -134,7 +134,7 @@ impl<'a> Module<'a> {
         Disassembly::one(self.subject.abi()?, loaded.0, code)
     }
 
-    /// The DWARF call frame information. It is read at the first call.
+    /// The DWARF call frame information, read at the first call.
     #[must_use]
     pub fn cfi(&self) -> Option<&CallFrameInfo> {
         self.cfi.get_or_init(|| self.subject.call_frame_info()).as_ref()
@@ -172,7 +172,7 @@ impl<'a> Target<'a> {
     /// Opens an executable with its libraries.
     ///
     /// # Errors
-    /// A file can't be loaded, a section can't be used, or there is none.
+    /// A file can't be loaded, a section can't be used, or there is no section.
     pub fn open_files(files: &'a Files) -> Result<Self, TargetError> {
         Self::of(Images::load(&files.executable, &files.libraries())?)
     }
@@ -191,8 +191,9 @@ impl<'a> Target<'a> {
         Ok(Self { images: Arc::new(images), modules, sections })
     }
 
-    /// The same files, but for the section of one of them, by its position
-    /// among the modules. It is for the address of the old one.
+    /// Returns the same files with a new section for one of them, given by its
+    /// position among the modules. The new section must be for the address of
+    /// the old one.
     ///
     /// # Errors
     /// The new section can't be used.
@@ -218,31 +219,33 @@ impl<'a> Target<'a> {
         &self.modules[0]
     }
 
-    /// The image that an address lies in.
+    /// The image that contains an address.
     #[must_use]
     pub fn module_at(&self, address: impl Into<Loaded>) -> Option<&Module<'a>> {
         let Loaded(address) = address.into();
         self.modules.iter().find(|module| module.image.range().contains(&address))
     }
 
-    /// What an address is in its image's file; the same where no image lies.
+    /// Converts an address into one of its image's file; unchanged outside of
+    /// all images.
     #[must_use]
     pub fn linked(&self, address: impl Into<Loaded>) -> Linked {
         let address = address.into();
         self.module_at(address).map_or(Linked(address.0), |module| module.linked(address))
     }
 
-    /// Version of the sections; of the first, where they differ.
+    /// Version of the sections; of the first, if they differ.
     #[must_use]
     pub fn sframe_version(&self) -> u8 {
         self.sections.iter().next().map_or(0, |section| section.header().version.number())
     }
 
-    /// The loaded addresses of the functions of a name: those with exactly
-    /// this name, or else the clones that a compiler has made of it.
+    /// Returns the loaded addresses of the functions with a name: those with
+    /// exactly this name, or else the clones that a compiler has made of it.
     ///
-    /// `name` is of any image, `library.so!name` of one: of that whose name
-    /// this is or ends with, behind a dot. `!name` is of the executable.
+    /// `name` matches in any image. `library.so!name` matches in one: the image
+    /// with this name, or whose name ends in it after a dot. `!name` matches in
+    /// the executable.
     #[must_use]
     pub fn addresses_of(&self, name: &str) -> Vec<Loaded> {
         let (library, name) = name.split_once('!').map_or((None, name), |(image, name)| (Some(image), name));
@@ -265,7 +268,7 @@ impl<'a> Target<'a> {
         if exact.is_empty() { all(Symbols::addresses_of) } else { exact }
     }
 
-    /// Where the function of an address starts.
+    /// The start of the function that contains an address.
     #[must_use]
     pub(crate) fn function_at(&self, address: impl Into<Loaded>) -> Option<Loaded> {
         let address = address.into();
@@ -296,8 +299,7 @@ impl<'a> Target<'a> {
         Some(executable.loaded(Linked(executable.subject.address_of_object(name)?)))
     }
 
-    /// The first instructions in a range of loaded addresses, as a disassembler
-    /// prints them.
+    /// Disassembles the first instructions in a range of loaded addresses.
     #[must_use]
     pub fn listing(&self, range: Range<u64>, lines: usize) -> Vec<String> {
         let Some(module) = self.module_at(Loaded(range.start)) else { return Vec::new() };
@@ -307,13 +309,13 @@ impl<'a> Target<'a> {
         module.code().within(range).take(lines).map(line).collect()
     }
 
-    /// Where an address lies.
+    /// Where an address is.
     #[must_use]
     pub fn place(&self, address: impl Into<Loaded>) -> Place<'_> {
         let loaded = address.into();
         let address = self.linked(loaded);
         let Some(module) = self.module_at(loaded) else {
-            // Where lazily bound calls pass by; in a real process it is ld.so.
+            // Lazily bound calls pass here; in a real process it is ld.so.
             let function = self.images.is_linker(loaded.0).then_some("[dynamic linker]");
             return Place { image: None, address, function, offset: 0 };
         };
@@ -326,9 +328,9 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The name of the function that a frame is in, as specs write it: the
-    /// address where there is no symbol. `address` is where the frame's rules
-    /// are looked up.
+    /// The name of the function that a frame is in, as specs write it, or its
+    /// address without a symbol. `address` is where the frame's rules are
+    /// looked up.
     #[must_use]
     pub fn frame_name(&self, address: impl Into<Loaded>) -> String {
         let place = self.place(address);
@@ -348,7 +350,7 @@ fn sections_of<'a>(modules: &[Module<'a>]) -> Sections<'a> {
 /// An address in a file, the image and the function there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// The library; none for the executable, and where no image lies.
+    /// The library; `None` for the executable, and outside of all images.
     pub image: Option<&'a str>,
     /// The address.
     pub address: Linked,

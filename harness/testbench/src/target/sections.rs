@@ -4,31 +4,32 @@ use std::ops::Range;
 
 use sframe_engine::{Error, Fde, Found, LookupAddress, Section};
 
-/// Sections by the images that they are of.
+/// Sections by image.
 ///
-/// An address is looked up in the section of the image that it lies in, and in
-/// no other: what a section says of other images is not asked.
+/// An address is looked up only in the section of the image that contains it:
+/// entries in other images' sections are ignored.
 #[derive(Clone, Debug, Default)]
 pub struct Sections<'a> {
     sections: Vec<(Range<u64>, Section<'a>)>,
 }
 
 impl<'a> Sections<'a> {
-    /// Sections, each with the loaded addresses of its image. These must not overlap.
+    /// Takes sections, each with the loaded addresses of its image. These must not
+    /// overlap.
     #[must_use]
     pub fn new(sections: Vec<(Range<u64>, Section<'a>)>) -> Self {
         Self { sections }
     }
 
-    /// The section for an address. None where no image lies there, or one
-    /// without a section.
+    /// Returns the section for an address. `None` outside of all images, or if
+    /// the image has no section.
     #[must_use]
     pub fn at(&self, address: impl Into<LookupAddress>) -> Option<&Section<'a>> {
         let address = address.into().get();
         self.sections.iter().find(|(range, _)| range.contains(&address)).map(|(_, section)| section)
     }
 
-    /// The FDE that covers an address.
+    /// Returns the FDE that covers an address.
     ///
     /// # Errors
     /// The section is malformed there.
@@ -37,7 +38,7 @@ impl<'a> Sections<'a> {
         self.at(address).map_or(Ok(None), |section| section.lookup_fde(address))
     }
 
-    /// The FDE and the row that cover an address.
+    /// Returns the FDE and the row that cover an address.
     ///
     /// # Errors
     /// The section is malformed there.

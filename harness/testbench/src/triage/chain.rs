@@ -2,12 +2,12 @@
 
 use super::inquiry::{Inquiry, Values};
 
-/// What the record says that FP, or SP on s390x, points to. None where there
-/// is no place for one.
+/// Reads the record that FP, or SP on s390x, points to. `None` if there is no
+/// place for one.
 pub(super) fn read(inquiry: &Inquiry<'_, '_>) -> Option<(String, Values)> {
     let abi = inquiry.abi?;
     if abi.has_backchain() {
-        // A backchain is the caller's SP; RA and FP have no fixed place behind it.
+        // A backchain is the caller's SP; RA and FP have no fixed place after it.
         let caller_sp = inquiry.word(inquiry.state.sp)?;
         let values =
             Values { cfa: caller_sp.checked_add_signed(-abi.sp_offset_from_cfa()), ..Values::default() };
@@ -21,7 +21,7 @@ pub(super) fn read(inquiry: &Inquiry<'_, '_>) -> Option<(String, Values)> {
     let plain = inquiry.pauth().strip(ra);
     let cfa = abi.cfa_offset_from_frame_record().map(|offset| fp.wrapping_add(offset));
     let values = Values { cfa, ra: Some(Some(plain)), fp: Some(caller_fp), ..Values::default() };
-    // Of code that keeps another value in FP, the record is none.
+    // If code keeps another value in FP, it does not point to a record.
     let is_record = inquiry.truth.ra == values.ra && (cfa.is_none() || inquiry.truth.cfa == cfa);
     is_record
         .then(|| (format!("the record at FP ({fp:#x}) holds FP {caller_fp:#x} and RA {plain:#x}"), values))

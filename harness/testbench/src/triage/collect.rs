@@ -18,7 +18,7 @@ use crate::target::{Linked, Loaded, Target};
 use crate::unwind::End;
 
 impl Finding {
-    /// With the place that it is about.
+    /// The message with the place that it is about.
     #[must_use]
     pub fn at(mut self, address: Loaded, target: &Target<'_>) -> Self {
         let place = target.place(address);
@@ -32,7 +32,7 @@ impl Finding {
         self
     }
 
-    /// With the place of the function, or of its row, that it names already.
+    /// The message with the place of the function or row that it already names.
     #[must_use]
     pub(crate) fn located(self, target: &Target<'_>) -> Self {
         let Some(name) = self.function.clone().filter(|_| self.pc.is_none()) else { return self };
@@ -43,17 +43,19 @@ impl Finding {
     }
 }
 
-/// So many instructions before and behind the one that a finding is about are listed.
+/// How many instructions are listed before, and after, the one that a finding is
+/// about.
 const LISTED: usize = 4;
 
-/// The instruction at an address, or that which contains it, and those around it.
+/// The instruction at an address, or the one that contains it, and those around
+/// it.
 fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<ListedInstruction>) {
     let Some(module) = target.module_at(address) else { return (None, Vec::new()) };
     let code = module.code();
     let Some(here) = code.before(address.get().saturating_add(1)) else { return (None, Vec::new()) };
     let mut start = here;
     for _ in 0..LISTED {
-        // Not beyond a gap between functions' sections.
+        // Not across a gap between functions' sections.
         start = code.before(start).filter(|before| start - before <= 16).unwrap_or(start);
     }
     let line = |(loaded, instruction): (u64, &Instruction)| {
@@ -69,20 +71,20 @@ fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<
     (instruction, code.within(start..here).chain(behind).map(line).collect())
 }
 
-/// Of so many findings the stack is remembered.
+/// The stack is kept for at most this many findings.
 const STACKS: usize = 64;
 
-/// At most so many findings of a run are described; others are counted. A
-/// program with more has one cause for most of them.
+/// At most this many findings of a run are described; others are counted. If a
+/// program has more, most have the same cause.
 pub const MOST_FINDINGS: usize = 10_000;
 
-/// One finding for each verdict and place, however deep on the stack it was
-/// seen. A place is a PC and the row that was looked up for it: a frame that
-/// has made a call is looked up a byte before its PC. The disagreement in the
-/// frame that was nearest to the top stands for the others.
+/// One finding for each verdict and place, at whatever depth of the stack. A
+/// place is a PC and the row that was looked up for it: a frame that has made a
+/// call is looked up a byte before its PC. The finding shows the disagreement
+/// in the frame nearest to the top.
 #[derive(Debug)]
 pub(crate) struct Findings {
-    /// So many are described.
+    /// The maximum number described.
     most: usize,
     /// By verdict and look-up address.
     seen: FxHashMap<(Verdict, LookupAddress), Entry>,
@@ -97,7 +99,7 @@ pub(crate) struct Findings {
 /// Where a finding is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// Among those that are described, at this position.
+    /// Described, at this position.
     Kept(usize),
     /// Only counted.
     Omitted,
@@ -128,8 +130,8 @@ struct Found {
 }
 
 impl Findings {
-    /// Takes note of a disagreement. One that follows from a wrong FP is not
-    /// a finding of its own: the row that reads the FP is right.
+    /// Records a disagreement. One that follows from a wrong FP is not a
+    /// separate finding: the row that reads the FP is right.
     pub(crate) fn add(&mut self, disagreement: Disagreement, scene: &Scene<'_, '_>) {
         let entry = self
             .add_triaged(disagreement, scene.target, |with_stack| triage(&disagreement, scene, with_stack));
@@ -141,17 +143,17 @@ impl Findings {
         }
     }
 
-    /// Takes note of calls and returns: a function that leaves for another place
-    /// than its caller, as `__builtin_eh_return` does, has its rows describe
-    /// where it will go before it has gone. Which of the two a row means is for
-    /// the program to show.
+    /// Follows calls and returns. In a function that returns elsewhere than to
+    /// its caller, as `__builtin_eh_return` does, rows describe where it will go
+    /// before it has gone. Only the program can show which of the two a row
+    /// means.
     pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) {
         for (finding, count) in self.claims.follow(moment, abi) {
             self.found[finding].borne_out += count;
         }
     }
 
-    /// A new run begins.
+    /// Begins a new run.
     pub(crate) fn start(&mut self) {
         self.claims = Claims::default();
     }
@@ -161,8 +163,9 @@ impl Findings {
         self.found.iter().map(|found| found.borne_out).sum()
     }
 
-    /// The same where the moment has gone by. `triage` is asked at the first
-    /// disagreement of each place, and at each that is nearer to the top.
+    /// Records a disagreement after its moment has passed. `triage` is called
+    /// for the first disagreement of each place, and for each one nearer to the
+    /// top.
     pub(crate) fn add_triaged(
         &mut self,
         disagreement: Disagreement,
@@ -211,13 +214,13 @@ impl Findings {
         Some(entry)
     }
 
-    /// The finding that a disagreement belongs to, if there is one.
+    /// Returns the finding that a disagreement belongs to, if any.
     fn entry(&mut self, disagreement: &Disagreement, target: &Target<'_>) -> Option<Entry> {
         let Disagreement { verdict, pc, address, .. } = *disagreement;
         if let Some(entry) = self.seen.get(&(verdict, address)) {
             return Some(*entry);
         }
-        // The same PC in a frame that has made a call, or that has not.
+        // The same PC in a frame that has, or has not, made a call.
         let others = [LookupAddress::from(InstructionPointer(pc)), ReturnAddress(pc).into()];
         let other = others.into_iter().find(|other| *other != address)?;
         let entry = *self.seen.get(&(verdict, other))?;
@@ -245,11 +248,11 @@ impl Findings {
     }
 }
 
-/// What a row says of how its function leaves, where the call stack says
-/// something else.
+/// A row's claim about how its function leaves, if it differs from the call
+/// stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Says {
-    /// It goes on there.
+    /// Control continues there.
     GoesTo(u64),
     /// This is the CFA.
     LeavesCfa(u64),
@@ -264,7 +267,8 @@ impl Says {
         }
     }
 
-    /// Whether control that has landed at a PC, with an SP, is what was said.
+    /// Whether control that has arrived at a PC, with an SP, bears out the
+    /// claim.
     pub(crate) fn is_borne_out(self, pc: u64, sp: u64, abi: Option<Abi>) -> bool {
         match self {
             Self::GoesTo(address) => pc == address,
@@ -273,17 +277,17 @@ impl Says {
     }
 }
 
-/// So many claims of calls that have not ended are remembered. Others count as
-/// wrong, whatever comes.
+/// At most this many claims about calls that have not ended are remembered. Any
+/// others count as wrong, whatever happens later.
 const MOST_CLAIMS: usize = 1 << 16;
 
-/// What rows have said of calls that have not ended.
+/// The rows' claims about calls that have not ended.
 #[derive(Debug, Default)]
 struct Claims {
-    /// By the time of the call: the finding, what the row says, and how often.
+    /// By the time of the call: the finding, the claim, and how often.
     open: BTreeMap<u64, FxHashMap<(usize, Says), u64>>,
     count: usize,
-    /// Those of calls that SP has moved past, until control has left them.
+    /// Claims about calls that SP has moved past, until control has left them.
     leaving: Vec<((usize, Says), u64)>,
     /// The number of calls before the last instruction.
     depth: usize,
@@ -340,7 +344,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     let Disagreement { verdict, frame, pc, address: lookup, expected, got, .. } = found.disagreement;
     let place = target.place(lookup);
     let row = target.sections.lookup(lookup).ok().flatten().map(|found| FindingRow::new(&found.row));
-    // A return address may be that of another image than the call.
+    // A return address may belong to another image than the call.
     let Linked(pc) = match target.module_at(lookup) {
         Some(module) => module.linked(Loaded(pc)),
         None => Linked(pc),
@@ -393,8 +397,9 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
     }
 }
 
-/// A value for people. Addresses within an image are given without its bias,
-/// and with the name of a library; others, such as those of the stack, as they are.
+/// Formats a value for people. Addresses within an image are given without its
+/// bias, and with the name of a library; others, such as those of the stack, are
+/// unchanged.
 fn value(value: Value, target: &Target<'_>) -> String {
     let address = |loaded: u64| {
         let place = target.place(Loaded(loaded));

@@ -1,8 +1,8 @@
-//! What the instructions of a function do to its frame: how far SP and FP are
-//! from the CFA, and where RA and the caller's FP are saved.
+//! What the instructions of a function do to its frame: the distances of SP and
+//! FP from the CFA, and where RA and the caller's FP are saved.
 //!
-//! It is read from the code alone, without unwind data and without running it.
-//! What cannot be determined is said to be unknown.
+//! It is derived from the code alone, without unwind data and without running
+//! it. What cannot be determined is unknown.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::inquiry::Values;
 use crate::unwind::State;
 use sframe_inspect::instructions::{Disassembly, Instruction, Operation, Place, Value};
 
-/// A function with more instructions is not read.
+/// A function with more instructions than this is not analysed.
 const MAX_INSTRUCTIONS: usize = 1 << 15;
 
 /// Where a value of the caller is.
@@ -47,7 +47,7 @@ impl FrameLayout {
         Self { sp: Some(abi.cfa_offset_at_entry()), fp: None, ra, caller_fp: SavedLocation::InRegister }
     }
 
-    /// How far a register is below the CFA.
+    /// The distance of a register below the CFA.
     fn distance(self, abi: Abi, register: DwarfRegister) -> Option<i64> {
         if register == abi.sp() {
             self.sp
@@ -63,7 +63,7 @@ impl FrameLayout {
         Some(place.offset - self.distance(abi, place.base)?)
     }
 
-    /// SP or FP gets another value, at a distance below the CFA if that is known.
+    /// Sets SP or FP, to a distance below the CFA if that is known.
     fn set(&mut self, abi: Abi, register: DwarfRegister, distance: Option<i64>) {
         if register == abi.sp() {
             self.sp = distance;
@@ -75,7 +75,7 @@ impl FrameLayout {
         }
     }
 
-    /// A value is stored at an offset from the CFA.
+    /// Stores a value at an offset from the CFA.
     fn store(&mut self, abi: Abi, value: Value, offset: Option<i64>) {
         let (Value::Register(register), Some(offset)) = (value, offset) else { return };
         let saved = if register == abi.fp() {
@@ -90,7 +90,7 @@ impl FrameLayout {
         }
     }
 
-    /// A register is loaded from an offset from the CFA.
+    /// Loads a register from an offset from the CFA.
     fn load(&mut self, abi: Abi, register: DwarfRegister, offset: Option<i64>) {
         let loaded = |saved: SavedLocation| match (saved, offset) {
             (SavedLocation::OnStack(at), Some(offset)) if at == offset => SavedLocation::InRegister,
@@ -105,7 +105,7 @@ impl FrameLayout {
         }
     }
 
-    /// What two ways to an instruction have in common.
+    /// What two paths to an instruction have in common.
     fn join(self, other: Self) -> Self {
         let either =
             |one: SavedLocation, two: SavedLocation| if one == two { one } else { SavedLocation::Unknown };
@@ -117,8 +117,8 @@ impl FrameLayout {
         }
     }
 
-    /// With whom it agrees about the places that a row reads from. None where
-    /// it does not tell.
+    /// Which side it agrees with about the places that a row reads from. `None`
+    /// if it does not show that.
     pub(super) fn side_of(&self, row: &Row) -> Option<crate::finding::Side> {
         use crate::finding::Side;
         let same = |kept: SavedLocation, recovery: &Recovery| match (kept, recovery) {
@@ -158,7 +158,7 @@ impl fmt::Display for FrameLayout {
     }
 }
 
-/// The values that a layout leads to.
+/// The values that a layout gives.
 pub(super) fn values(
     layout: &FrameLayout,
     abi: Abi,
@@ -178,16 +178,16 @@ pub(super) fn values(
     Values { cfa, ra, fp, ..Values::default() }
 }
 
-/// The frames of functions, each read once: all of a function has to be
-/// followed to know one of its instructions.
+/// The frames of functions, each analysed once: to know one instruction, the
+/// whole function has to be followed.
 #[derive(Debug, Default)]
 pub(crate) struct FrameLayouts {
     by_function: FxHashMap<u64, BTreeMap<u64, FrameLayout>>,
 }
 
 impl FrameLayouts {
-    /// The frame before an instruction of a function. None where control can't
-    /// be followed there.
+    /// Returns the frame before an instruction of a function. `None` if control
+    /// can't be followed there.
     pub(super) fn at(
         &mut self,
         abi: Abi,
@@ -196,8 +196,8 @@ impl FrameLayouts {
         pc: u64,
     ) -> Option<FrameLayout> {
         let layouts = self.by_function.entry(function.start).or_insert_with(|| layouts(abi, code, function));
-        // A frame that would end above its SP is none: what was taken for the
-        // entry is the middle of a function.
+        // A frame that would end above its SP is impossible: what was taken for the entry is the
+        // middle of a function.
         layouts.get(&pc).copied().filter(|layout| layout.sp.is_none_or(|sp| sp >= 0))
     }
 }
@@ -232,7 +232,7 @@ fn layouts(abi: Abi, code: &Disassembly, function: Range<u64>) -> BTreeMap<u64, 
 fn step(abi: Abi, instruction: &Instruction, before: FrameLayout) -> FrameLayout {
     let (sp, fp) = (abi.sp(), abi.fp());
     let mut after = before;
-    // Whatever it does, it changes what it writes.
+    // Any instruction changes the registers that it writes.
     let mut defs = instruction.defs;
     match &instruction.operation {
         Operation::Add { to, from, offset } if *to == sp || *to == fp => {
@@ -252,7 +252,7 @@ fn step(abi: Abi, instruction: &Instruction, before: FrameLayout) -> FrameLayout
                 let Value::Register(register) = *value else { continue };
                 after.load(abi, register, place.map(|place| place + at));
                 defs.remove(register);
-                // One of several: as it was when all were saved, at the entry.
+                // One of several: as when all were saved, at the entry.
                 if register == sp {
                     after.sp = FrameLayout::at_entry(abi).sp.filter(|_| values.len() > 1);
                 }
@@ -292,7 +292,7 @@ fn step(abi: Abi, instruction: &Instruction, before: FrameLayout) -> FrameLayout
 mod tests {
     use super::*;
 
-    /// The frame after some code, which is executed from its first instruction on.
+    /// The frame after some code that executes from its first instruction.
     fn after(abi: Abi, code: &[u8]) -> String {
         let instructions = Disassembly::of(abi, [(0, code)]);
         let end = code.len() as u64;

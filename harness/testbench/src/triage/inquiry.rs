@@ -1,4 +1,4 @@
-//! A disagreement, and what is asked about it.
+//! A disagreement, and the questions about it.
 
 use std::cell::RefCell;
 
@@ -21,7 +21,7 @@ pub(crate) struct Scene<'s, 'a> {
     pub(crate) layouts: &'s RefCell<FrameLayouts>,
 }
 
-/// What a disagreement is about.
+/// The subject of a disagreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DisputedValue {
     Cfa,
@@ -33,7 +33,7 @@ pub(super) enum DisputedValue {
     Signal,
     /// Whether there is a caller.
     Caller,
-    /// Which places values are read from.
+    /// The places from which values are read.
     Places,
 }
 
@@ -51,11 +51,11 @@ impl DisputedValue {
     }
 }
 
-/// What a witness says of a frame. None where it says nothing.
+/// A witness's values for a frame. `None` for those that it does not give.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Values {
     pub(super) cfa: Option<u64>,
-    /// None within: there is no caller.
+    /// The inner `None`: there is no caller.
     pub(super) ra: Option<Option<u64>>,
     pub(super) fp: Option<u64>,
     /// The key, if the return address is signed.
@@ -64,7 +64,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// Whether two witnesses say the same of a subject. None where one is silent.
+    /// Whether two witnesses agree about a subject. `None` if one is silent.
     pub(super) fn agree(&self, other: &Self, subject: DisputedValue) -> Option<bool> {
         match subject {
             DisputedValue::Cfa => Some(self.cfa? == other.cfa?),
@@ -98,9 +98,8 @@ pub(super) struct Inquiry<'i, 'a> {
     pub(super) state: State,
     pub(super) truth: Values,
     pub(super) section: Values,
-    /// Whether the row says of the subject what CFI says, in the same rules.
-    /// Where it does not, it is no copy of it, and what is wrong with CFI is
-    /// no excuse for the row.
+    /// Whether the row has the same rules for the subject as CFI. If not, it is
+    /// not a copy, and an error in CFI does not excuse the row.
     pub(super) copies_cfi: bool,
     pub(super) evidence: Vec<Evidence>,
 }
@@ -130,7 +129,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         self.found.address
     }
 
-    /// The address in the terms of the file.
+    /// The address in the file.
     pub(super) fn linked_address(&self) -> Linked {
         self.scene.target.linked(self.address())
     }
@@ -160,8 +159,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         }
     }
 
-    /// What this project's engine makes of the section, from what is true of
-    /// the frame.
+    /// The values that this project's engine derives from the section, starting
+    /// from the true state of the frame.
     pub(super) fn read_section(&mut self) -> Values {
         let target = self.scene.target;
         let bits = target.executable().image.cpu.address_bits;
@@ -212,8 +211,8 @@ pub(super) const fn letter(key: PauthKey) -> char {
     }
 }
 
-/// The address that a rule of a row computes or loads from, from what is true
-/// of the frame.
+/// The address that a row's rule computes or loads from, starting from the true
+/// state of the frame.
 pub(super) fn place_of(rule: &RecoveryRule, cfa: Option<u64>, state: &State) -> Option<u64> {
     let base = match rule.base {
         Base::Cfa => cfa?,

@@ -1,4 +1,4 @@
-//! The stack as a picture: which words there are, and what is said of them.
+//! The stack as a picture: its words, and what is known about them.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use sframe_engine::Recovery;
 use super::inquiry::{Inquiry, place_of};
 use crate::finding::{Address, Slot, StackView};
 
-/// So many words are shown around each that something is said of.
+/// How many words are shown on either side of each annotated one.
 const AROUND: u64 = 2;
 
-/// A frame that is smaller is shown whole.
+/// A frame smaller than this is shown whole.
 const WHOLE: u64 = 32;
 
 pub(super) fn view(inquiry: &Inquiry<'_, '_>) -> StackView {
@@ -48,7 +48,7 @@ pub(super) fn view(inquiry: &Inquiry<'_, '_>) -> StackView {
     }
     let top = marks.keys().next().copied().unwrap_or(state.sp & !7);
     let bottom = truth.cfa.unwrap_or(top) & !7;
-    // Where the values lie that the call stack has.
+    // Where the call stack's values are stored.
     if bottom.saturating_sub(top) / 8 <= 1 << 12 {
         for address in (top..=bottom.saturating_add(16)).step_by(8) {
             let Some(value) = inquiry.word(address) else { continue };

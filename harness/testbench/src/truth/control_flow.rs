@@ -1,4 +1,4 @@
-//! How control has moved, in all runs of a program.
+//! How control was transferred, in all runs of a program.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,14 @@ use sframe_machine::ControlFlow;
 
 use crate::spec::Feature;
 
-/// How often control has moved in which way. Ways in which it has not are absent.
+/// How often control was transferred in each way. Ways that did not occur are
+/// absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Features(BTreeMap<Feature, u64>);
 
 impl Features {
-    /// How often control has moved in a way.
+    /// How often control was transferred in a way.
     #[must_use]
     pub fn of(&self, feature: Feature) -> u64 {
         self.0.get(&feature).copied().unwrap_or(0)
@@ -23,7 +24,7 @@ impl Features {
         *self.0.entry(feature).or_default() += 1;
     }
 
-    /// Adds what a run has shown.
+    /// Adds the counts of a run.
     pub(crate) fn add(&mut self, run: &ControlFlow) {
         let ControlFlow {
             calls,

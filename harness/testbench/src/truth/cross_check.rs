@@ -1,9 +1,10 @@
-//! The witness against others: what the program itself leaves of its calls.
+//! Checks the witness against other traces that the program itself leaves of
+//! its calls.
 //!
-//! The call stack judges unwind data, so it must not be believed on its own
-//! word. Wherever a program leaves another trace of its calls, the two are
-//! compared at every instruction. A difference says nothing of the subject: the
-//! case is broken.
+//! The call stack judges unwind data, so it must not be taken on trust.
+//! Wherever a program leaves another trace of its calls, the two are compared
+//! at every instruction. A difference says nothing about the subject: the case
+//! is broken.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::spec::Trace;
 use crate::target::{Loaded, Target};
 use crate::truth::stores::LastStores;
 
-/// The traces that a program leaves, as far as its file does not tell.
+/// The traces that a program leaves, as far as its file does not show them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traces {
     /// Calls leave their return addresses on the stack: on amd64.
@@ -30,8 +31,8 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// The traces that a program leaves, by its ABI, its sources and the
-    /// compiler's command.
+    /// Determines the traces that a program leaves, from its ABI, its sources
+    /// and the compiler's command.
     #[must_use]
     pub fn of_build(abi: Abi, sources: &[String], command: &str) -> Self {
         let flag = |flag: &str| command.split_whitespace().any(|word| word == flag);
@@ -45,7 +46,7 @@ impl Traces {
         }
     }
 
-    /// Without one of them.
+    /// Removes one of them.
     #[must_use]
     pub const fn without(mut self, trace: Trace) -> Self {
         match trace {
@@ -58,7 +59,7 @@ impl Traces {
     }
 }
 
-/// A trace of the calls that says something else than the call stack.
+/// A trace of the calls that contradicts the call stack.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the call stack and the trace `{trace}` disagree at {pc:#x}: {difference}")]
 pub struct TraceConflict {
@@ -66,31 +67,31 @@ pub struct TraceConflict {
     pub trace: Trace,
     /// The instruction before which they were compared; its loaded address.
     pub pc: u64,
-    /// What they say.
+    /// How they differ.
     pub difference: TraceDifference,
 }
 
-/// What a trace of the calls says, and the call stack.
+/// A difference between a trace of the calls and the call stack.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceDifference {
-    /// A word on the stack is not what the call stack says.
+    /// A word on the stack is not what the call stack requires.
     #[error("for frame {frame} there should be {expected:#x} at {address:#x}, and there is {}", word(*found))]
     Word {
-        /// The frame, from the innermost one on.
+        /// The frame, counted from the innermost.
         frame: usize,
         /// The word's address.
         address: u64,
-        /// What the call stack says.
+        /// The call stack's value.
         expected: u64,
-        /// What is there; none where nothing is mapped.
+        /// The word there; `None` if nothing is mapped.
         found: Option<u64>,
     },
-    /// The program has recorded other functions than those of the call stack.
+    /// The program has recorded other functions than those on the call stack.
     #[error("the program has recorded [{}], and on the call stack are [{}]", list(recorded), list(active))]
     Path {
         /// The functions that it has recorded.
         recorded: Vec<u64>,
-        /// Those of the call stack that record themselves.
+        /// The functions on the call stack that record themselves.
         active: Vec<u64>,
     },
 }
@@ -103,7 +104,7 @@ fn list(addresses: &[u64]) -> String {
     addresses.iter().map(|address| format!("{address:#x}")).collect::<Vec<_>>().join(", ")
 }
 
-/// How often the call stack was compared with which trace.
+/// How often the call stack was compared with each trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(from = "BTreeMap<Trace, u64>", into = "BTreeMap<Trace, u64>")]
 pub struct TraceCounts([u64; Trace::ALL.len()]);
@@ -126,13 +127,13 @@ impl From<TraceCounts> for BTreeMap<Trace, u64> {
 }
 
 impl TraceCounts {
-    /// The comparisons with a trace.
+    /// The number of comparisons with a trace.
     #[must_use]
     pub const fn of(&self, trace: Trace) -> u64 {
         self.0[trace as usize]
     }
 
-    /// Adds those of another run.
+    /// Adds the comparisons of another run.
     pub fn add(&mut self, other: &Self) {
         for (count, more) in self.0.iter_mut().zip(other.0) {
             *count += more;
@@ -150,14 +151,14 @@ pub(crate) struct CrossCheck {
     traces: Traces,
     pauth: PauthMask,
     path: Option<RecordedPath>,
-    /// So many of the oldest records agree with what lies on the stack.
+    /// How many of the oldest records agree with the words on the stack.
     checked: usize,
     /// The words that they were compared with, and the record of each.
     watched: FxHashMap<u64, usize>,
     counts: TraceCounts,
 }
 
-/// What lies at an address is not what the call stack says.
+/// The word at an address is not what the call stack requires.
 struct Mismatch {
     trace: Trace,
     record: usize,
@@ -180,7 +181,7 @@ impl CrossCheck {
         }
     }
 
-    /// Another run begins.
+    /// Begins another run.
     pub(crate) fn start(&mut self) {
         self.checked = 0;
         self.watched.clear();
@@ -193,13 +194,14 @@ impl CrossCheck {
         self.counts
     }
 
-    /// Bytes have been stored: the records that depend on them are compared again.
+    /// Takes note of a store: the records that depend on these bytes are compared
+    /// again.
     pub(crate) fn wrote(&mut self, address: u64, len: u64) {
         let last = address.saturating_add(len.saturating_sub(1)) & !7;
         let words = address & !7..=last;
         let Self { watched, checked, .. } = self;
         let mut touch = |record: usize| *checked = (*checked).min(record);
-        // Either way, no longer than need be: some stores may go anywhere.
+        // Choose the shorter loop: some stores may go anywhere.
         if len / 8 < watched.len() as u64 {
             words.step_by(8).filter_map(|word| watched.get(&word)).for_each(|record| touch(*record));
         } else {
@@ -210,7 +212,7 @@ impl CrossCheck {
     /// Compares before an instruction executes.
     ///
     /// # Errors
-    /// A trace says something else than the call stack.
+    /// A trace contradicts the call stack.
     pub(crate) fn instruction(
         &mut self,
         moment: &Moment<'_>,
@@ -218,7 +220,7 @@ impl CrossCheck {
         target: &Target<'_>,
     ) -> Result<(), TraceConflict> {
         let records = moment.call_stack.records();
-        // The innermost record's callee is still arranging its frame.
+        // The innermost record's callee is still setting up its frame.
         let inner = records.len().saturating_sub(1);
         self.checked = self.checked.min(moment.call_stack.kept()).min(inner);
         while self.checked < inner {
@@ -244,8 +246,8 @@ impl CrossCheck {
         }
     }
 
-    /// Compares a record with what its callee, which has made the next call,
-    /// has left on the stack.
+    /// Compares a record with what its callee, having made the next call, has
+    /// left on the stack.
     fn compare(
         &mut self,
         record: &Record,
@@ -257,7 +259,7 @@ impl CrossCheck {
             let slot = record.cfa.wrapping_sub(8);
             self.word(Trace::ReturnAddresses, index, slot, record.return_address, memory)?;
         }
-        // Where a signal came between, it may have come before the frame was made.
+        // A signal in between may have come before the frame was made.
         if self.traces.backchain && !next.interrupted {
             self.word(Trace::Backchain, index, next.caller_sp, record.caller_sp, memory)?;
         }
@@ -303,8 +305,8 @@ impl CrossCheck {
 }
 
 impl Mismatch {
-    /// Whether the program itself has put another return address in place of that
-    /// of the call: code by which exceptions land somewhere else does so.
+    /// Whether the program itself has overwritten the return address of the call.
+    /// Code that makes exceptions land elsewhere does so.
     fn is_replaced(&self, call: &Record, stores: &LastStores, target: &Target<'_>) -> bool {
         let at = |address| target.module_at(Loaded(address))?.instruction(Loaded(address));
         let stored = stores.last(self.address).filter(|store| store.time > call.since);
@@ -321,17 +323,17 @@ impl Mismatch {
     }
 }
 
-/// The path that a program records of itself.
+/// The path that a program records itself.
 ///
-/// `bench_path` points to a number of functions and the functions, all of 64
-/// bits, or is null while the program can't tell.
+/// `bench_path` points to a number of functions, followed by the functions, all
+/// of 64 bits; it is null while the path is unknown to the program.
 #[derive(Debug)]
 struct RecordedPath {
     pointer: u64,
-    /// The functions that record themselves, as far as they have done so.
+    /// The functions known so far to record themselves.
     functions: FxHashSet<u64>,
-    /// Those of the call stack, the oldest first, and whether each may not have
-    /// recorded itself yet.
+    /// The functions on the call stack, the oldest first, and whether each may
+    /// not have recorded itself yet.
     active: Vec<(u64, bool)>,
     recorded: Vec<u64>,
 }
@@ -371,8 +373,8 @@ impl RecordedPath {
 
     fn list_active(&mut self, call_stack: &CallStack) {
         self.active.clear();
-        // The innermost of them, and the innermost when a signal came, may be
-        // on their way into the list or out of it.
+        // The innermost of them, and the innermost when a signal came, may be on their way into the
+        // list or out of it.
         let innermost = |active: &mut Vec<(u64, bool)>| {
             if let Some((_, on_the_way)) = active.last_mut() {
                 *on_the_way = true;
@@ -389,7 +391,8 @@ impl RecordedPath {
         innermost(&mut self.active);
     }
 
-    /// Whether the recorded path is the active one, but for what may not be recorded.
+    /// Whether the recorded path is the active one, except for functions that may not
+    /// be recorded.
     fn agrees(&self, bottom: Bottom) -> bool {
         // Nobody has called the first function of a context.
         let recorded = match (bottom, self.recorded.split_first()) {

@@ -1,4 +1,4 @@
-//! When, and by which instruction, memory and registers were written last.
+//! When, and by which instruction, memory and registers were last written.
 
 use std::ops::RangeInclusive;
 
@@ -9,42 +9,43 @@ use sframe_machine::{CallStack, Record};
 use crate::target::{Loaded, Module};
 use sframe_inspect::instructions::{Instruction, Registers};
 
-/// The store that a word has its value from.
+/// The store that gave a word its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Store {
     /// The [`Moment::time`](sframe_machine::Moment::time) of the instruction.
     pub(crate) time: u64,
     /// Its address.
     pub(crate) pc: u64,
-    /// Of an instruction that stores other registers than FP: when these were
-    /// written last; 0 for never, and for constants.
+    /// For an instruction that stores other registers than FP: when these were
+    /// last written; 0 for never, and for constants.
     others_since: Option<u64>,
 }
 
 impl Store {
-    /// Whether what was stored can't be the value that FP had at a time: the
-    /// other registers are as they were then, too.
+    /// Whether the stored value can't be FP's value at a time: the other
+    /// registers have not changed since then, either.
     pub(crate) fn is_not_fp(&self, time: u64) -> bool {
         self.others_since.is_some_and(|since| since <= time)
     }
 }
 
-/// What an instruction does to registers.
+/// The effect of an instruction on registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     /// Those that it writes.
     registers: Registers,
-    /// Whether it writes FP, and if so, whether with anything but what was saved.
+    /// Whether it writes FP, and if so, whether with anything other than the
+    /// saved value.
     fp: Option<bool>,
-    /// Those that it stores, if FP is not one of them: none for a constant.
+    /// Those that it stores, if FP is not one of them: empty for a constant.
     stored: Option<Registers>,
 }
 
 impl Written {
-    /// Of an instruction that is not known.
+    /// The effect of an unknown instruction.
     const ANYTHING: Self = Self { registers: Registers::ALL, fp: Some(false), stored: None };
 
-    /// Of the instruction at an address; of any, where none is known.
+    /// The effect of the instruction at an address, or of any if it is unknown.
     pub(crate) fn at(module: Option<&Module<'_>>, address: u64) -> Self {
         let known = module.and_then(|module| Some((module, module.instruction(Loaded(address))?)));
         let Some((module, instruction)) = known else { return Self::ANYTHING };
@@ -63,10 +64,10 @@ impl Written {
     }
 }
 
-/// Stores of more bytes than this are not kept word by word.
+/// Stores of more bytes than this are not recorded word by word.
 const LARGEST: u64 = 1 << 16;
 
-/// The 8-byte words that bytes lie in: their addresses / 8.
+/// The 8-byte words that contain some bytes, as address / 8.
 pub(crate) fn words(address: u64, len: u64) -> RangeInclusive<u64> {
     let last = address.saturating_add(len.saturating_sub(1));
     address / 8..=last / 8
@@ -75,16 +76,16 @@ pub(crate) fn words(address: u64, len: u64) -> RangeInclusive<u64> {
 /// The last store to each 8-byte word.
 #[derive(Debug, Default)]
 pub(crate) struct LastStores {
-    /// The instruction that executes, as far as it is known what it stores.
+    /// The executing instruction, as far as its stores are known.
     now: Option<Store>,
-    /// What it does to registers.
+    /// Its effect on registers.
     written: Written,
     words: FxHashMap<u64, Store>,
-    /// The last store that nobody knows the bounds of.
+    /// The last store with unknown bounds.
     anywhere: Option<Store>,
     registers: LastWrites,
-    /// Where FP was overwritten, unless it has been loaded again since: the last
-    /// time in each call, the oldest first.
+    /// Where FP was overwritten and not loaded again since: the last time in
+    /// each call, the oldest first.
     overwritten: Vec<Overwritten>,
     /// The innermost call before the instruction, and how many there were.
     call: Option<Record>,
@@ -114,8 +115,8 @@ impl Default for LastWrites {
 }
 
 impl LastStores {
-    /// The instruction before has executed; what is stored from now on is
-    /// stored by this one.
+    /// Notes that the previous instruction has executed; from now on, stores
+    /// are by this one.
     pub(crate) fn instruction(&mut self, time: u64, pc: u64, written: Written) {
         self.executed();
         let last = |register| self.registers.of(register).unwrap_or(0);
@@ -124,7 +125,7 @@ impl LastStores {
         self.written = written;
     }
 
-    /// The instruction has not executed: a signal comes before it.
+    /// Notes that the instruction has not executed: a signal comes before it.
     pub(crate) fn interrupted(&mut self) {
         self.written = Written::default();
         if let Some(now) = &mut self.now {
@@ -132,7 +133,7 @@ impl LastStores {
         }
     }
 
-    /// Takes note of the registers that the instruction has written.
+    /// Records the registers that the instruction has written.
     fn executed(&mut self) {
         let Some(now) = self.now else { return };
         if let Some(overwritten) = self.written.fp {
@@ -146,8 +147,8 @@ impl LastStores {
         }
     }
 
-    /// Takes note of calls and returns. What a call has overwritten FP with, it
-    /// has put back when it returns.
+    /// Follows calls and returns. If a call has overwritten FP, it has restored
+    /// it when it returns.
     pub(crate) fn follow(&mut self, call_stack: &CallStack, pc: u64, fp: u64) {
         let records = call_stack.records();
         if (call_stack.kept(), records.len()) == (self.calls, self.calls) {
@@ -157,7 +158,7 @@ impl LastStores {
             let ended = self.calls - call_stack.kept();
             match self.call.filter(|call| ended == 1 && call.return_address == pc && call.caller_fp == fp) {
                 Some(call) => self.forget_overwritten(call.since),
-                // Anything may have been put back.
+                // Anything may have been restored.
                 None => self.overwritten.clear(),
             }
         }
@@ -168,19 +169,19 @@ impl LastStores {
         while self.overwritten.pop_if(|last| last.time > since).is_some() {}
     }
 
-    /// One of these registers that has not been written after a time.
+    /// Returns one of these registers that has not been written after a time.
     pub(crate) fn unwritten(&self, registers: Registers, time: u64) -> Option<DwarfRegister> {
         registers.iter().find(|register| self.registers.of(*register).is_none_or(|last| last <= time))
     }
 
-    /// The instruction that has overwritten FP after a time, if it has not been
-    /// loaded again since.
+    /// Returns the instruction that has overwritten FP after a time, unless FP
+    /// has been loaded again since.
     pub(crate) fn overwritten_fp(&self, time: u64) -> Option<u64> {
         self.overwritten.last().filter(|last| last.time > time).map(|last| last.pc)
     }
 
     pub(crate) fn stored(&mut self, address: u64, len: u64) {
-        // What is there before the first instruction nobody has stored.
+        // Contents from before the first instruction have no store.
         let Some(now) = self.now else { return };
         if len > LARGEST {
             self.anywhere = Some(now);
@@ -197,7 +198,7 @@ impl LastStores {
         [word, self.anywhere].into_iter().flatten().max_by_key(|store| store.time)
     }
 
-    /// Whether the word at an address has been stored to at a time or later.
+    /// Whether the word at an address has been stored to at or after a time.
     pub(crate) fn since(&self, address: u64, time: u64) -> bool {
         self.last(address).is_some_and(|store| store.time >= time)
     }
@@ -279,12 +280,12 @@ mod tests {
             stores.last(0x100).map(|last| (last.is_not_fp(3), last.is_not_fp(4)))
         };
         assert_eq!(store(4, none, Some(rbx)), Some((true, true)));
-        // What the instruction itself writes, it does behind the store.
+        // The instruction's own writes come after the store.
         assert_eq!(store(4, rbx, Some(rbx)), Some((true, true)));
         assert_eq!(store(5, none, Some(rbx)), Some((false, true)));
         assert_eq!(store(6, none, Some(set(&[2, 3]))), Some((false, true)));
         assert_eq!(store(7, none, Some(rcx)), Some((true, true)));
-        // A constant, and what is not known.
+        // A constant, and an unknown value.
         assert_eq!(store(8, none, Some(none)), Some((true, true)));
         assert_eq!(store(9, none, None), Some((false, false)));
         store(10, none, Some(rcx));

@@ -28,26 +28,26 @@ impl<'v> Viewpoint<'v> {
     }
 }
 
-/// The address at which a value was to be read and could not.
+/// The address of a value that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable(pub u64);
 
 /// A frame of a backtrace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Where the frame executes or will go on. Not changed for look-ups.
+    /// Where the frame executes or will continue. Not adjusted for look-ups.
     pub pc: u64,
-    /// Its CFA. None where the walk ended before it was known.
+    /// Its CFA. `None` if the walk ended before it was known.
     pub cfa: Option<u64>,
-    /// The frame pointer register in this frame, or why nobody knows it.
+    /// The frame pointer register in this frame, or why it is unknown.
     pub fp: Result<u64, Unreadable>,
-    /// What its section says of the signature of its return address, with the
-    /// value as it was found. None where it says that there is none, or where
-    /// the unwinder does not tell.
+    /// How its section says that its return address is signed, with the value
+    /// as found. `None` if it is not signed, or if the unwinder does not report
+    /// it.
     pub mangled: Option<Mangled>,
     /// Whether a signal has interrupted it before the instruction at `pc`, so
-    /// that it is the caller of a signal frame. None where the unwinder does
-    /// not tell.
+    /// that it is the caller of a signal frame. `None` if the unwinder does not
+    /// report it.
     pub interrupted: Option<bool>,
 }
 
@@ -58,40 +58,40 @@ pub enum End {
     Outermost,
     /// The last frame's caller can't be found.
     Failed(StepError),
-    /// There are more frames than anybody would want.
+    /// There are more frames than any real program has.
     TooDeep,
-    /// The unwinder does not say why, or its reason is none of these.
+    /// The unwinder gives no reason, or one that is not listed here.
     Unspecified,
 }
 
-/// The answer of an unwinder: frames from the topmost one on, and an end.
+/// The answer of an unwinder: frames, starting with the topmost, and an end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backtrace {
     /// The frames, the topmost first.
     pub frames: Vec<Frame>,
     /// Why there are no more.
     pub end: End,
-    /// The 8-byte words of memory, their addresses / 8, that the step from each
-    /// frame has read. Empty where the unwinder does not tell.
+    /// The 8-byte words of memory, as address / 8, that the step from each
+    /// frame has read. Empty if the unwinder does not report them.
     pub words: Vec<Vec<u64>>,
 }
 
 impl Default for End {
-    /// Of an unwinder that knows nothing.
+    /// The answer of an unwinder that knows nothing.
     fn default() -> Self {
         Self::Failed(StepError::NoFde)
     }
 }
 
-/// Something that walks stacks, and is to be judged.
+/// An unwinder under test.
 pub trait Unwinder {
-    /// Walks the stack from a viewpoint. `backtrace` is empty; it is handed
-    /// over so that its memory can be used again.
+    /// Walks the stack from a viewpoint. `backtrace` is empty; it is passed in
+    /// so that its memory can be reused.
     fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace);
 
-    /// The unwinder's steps, if its walks are made of steps and nothing else.
-    /// Then a frame that is as it was need not be walked again; otherwise
-    /// every walk is done from one end to the other.
+    /// The unwinder's steps, if its walks consist of nothing else. An unchanged
+    /// frame then need not be walked again; otherwise every walk is done from
+    /// end to end.
     fn stepper(&mut self) -> Option<&mut dyn Stepper> {
         None
     }
@@ -100,7 +100,7 @@ pub trait Unwinder {
 /// All that an unwinder knows of a frame before it steps to the frame's caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Where the frame executes or will go on.
+    /// Where the frame executes or will continue.
     pub pc: Pc,
     /// The stack pointer in this frame.
     pub sp: u64,
@@ -111,7 +111,7 @@ pub struct State {
 }
 
 impl State {
-    /// The topmost frame's.
+    /// The state of the topmost frame.
     #[must_use]
     pub const fn topmost(viewpoint: &Viewpoint<'_>) -> Self {
         let pc = Pc::Instruction(InstructionPointer(viewpoint.pc));
@@ -129,22 +129,22 @@ impl State {
 /// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stepped {
-    /// The frame's CFA. None where the walk ends before it is known.
+    /// The frame's CFA. `None` if the walk ends before it is known.
     pub cfa: Option<u64>,
     /// As in [`Frame`].
     pub mangled: Option<Mangled>,
     /// Its caller, or why there is none.
     pub caller: Result<State, End>,
-    /// What the step has done with the frame's FP.
+    /// How the step used the frame's FP.
     pub fp_use: FpUse,
 }
 
 /// What a step does with FP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FpUse {
-    /// It hands it on to the caller as it is, and does nothing else with it.
+    /// It passes FP to the caller unchanged, and does nothing else with it.
     Passed,
-    /// Nothing: with any other, it would come to the same.
+    /// Nothing: the result would be the same with any other FP.
     Unused,
     /// Anything.
     #[default]
@@ -154,10 +154,10 @@ pub enum FpUse {
 /// The steps of an unwinder.
 ///
 /// A step depends on its arguments alone: with the same state, and the same
-/// in the memory that it read, it comes to the same.
+/// contents of the memory that it read, it has the same result.
 pub trait Stepper {
     /// Steps from a frame to its caller. `topmost` is given for the topmost
-    /// frame only: further down no registers but SP and FP are known.
+    /// frame only: further out, only SP and FP are known.
     /// `memory` reads 8 bytes as a number, and is the only way to do so.
     fn step(
         &mut self,
@@ -167,7 +167,7 @@ pub trait Stepper {
     ) -> Stepped;
 }
 
-/// An unwinder whose steps nobody sees: every walk is done whole.
+/// An unwinder whose steps can't be seen: every walk is done in full.
 pub struct BlackBox<U>(pub U);
 
 impl<U: Unwinder> Unwinder for BlackBox<U> {

@@ -14,7 +14,7 @@ use crate::truth::stores::words;
 
 use super::{Backtrace, End, FpUse, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint};
 
-/// More frames than this are taken for an endless walk.
+/// A walk with more frames than this is taken as endless.
 pub(crate) const DEPTH_LIMIT: usize = 1 << 20;
 
 /// The engine of this project, as the unwinder under test.
@@ -32,8 +32,8 @@ pub struct SframeUnwinder<'a> {
 }
 
 impl<'a> SframeUnwinder<'a> {
-    /// An unwinder for the sections of a process. `address_bits` is the width of the
-    /// program's virtual addresses; pointer authentication uses bits above.
+    /// Makes an unwinder for the sections of a process. `address_bits` is the width
+    /// of the program's virtual addresses; pointer authentication uses bits above.
     #[must_use]
     pub fn new(sections: Sections<'a>, address_bits: u32) -> Self {
         Self { sections, pauth: PauthMask::for_address_bits(address_bits), rules: FxHashMap::default() }
@@ -111,8 +111,8 @@ impl Stepper for SframeUnwinder<'_> {
                 },
                 sp,
                 same_sp,
-                // A frame pointer that can't be read does not end the walk:
-                // most callers never use it. It counts as wrong.
+                // A frame pointer that can't be read does not end the walk: most callers never use
+                // it. It counts as wrong.
                 fp: match fp {
                     Ok(_) if fp_use == FpUse::Passed => state.fp,
                     Ok(fp) => Ok(fp),
@@ -125,7 +125,7 @@ impl Stepper for SframeUnwinder<'_> {
     }
 }
 
-/// What becomes of FP by a row, but for the topmost frame.
+/// How a row uses FP, except in the topmost frame.
 fn use_of_fp(row: &Row) -> FpUse {
     let rule = |recovery| match recovery {
         Recovery::Rule(rule) => Some(rule),

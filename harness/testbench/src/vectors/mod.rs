@@ -1,4 +1,4 @@
-//! The vectors for readers, `corpus/vectors`, and what a reader makes of them.
+//! The reader vectors in `corpus/vectors`, and how a reader answers them.
 
 mod report;
 
@@ -20,10 +20,10 @@ pub fn ask_engine(vectors: &[&Vector]) -> VectorsReport {
     report
 }
 
-/// Asks an unwinder in a process of its own.
+/// Asks an unwinder in a separate process.
 ///
 /// # Errors
-/// It can't be asked, or no longer.
+/// It can't be asked, or stops answering.
 pub fn ask_external(vectors: &[&Vector], external: &External) -> Result<VectorsReport, ExternalError> {
     let hello = external.hello();
     let mut report = VectorsReport::new(&hello.name, &hello.version);

@@ -1,4 +1,4 @@
-//! What a reader has made of the vectors.
+//! A reader's answers to the vectors.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::spec::Verdict;
 use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::Text;
 
-/// So many differences are shown to people; the document has all of them.
+/// The most differences shown to people; the document has all of them.
 const SHOWN: usize = 40;
 
-/// `vectors --json`: what a reader has made of the vectors.
+/// `vectors --json`: a reader's answers to the vectors.
 #[derive(Clone, Debug, Serialize)]
 pub struct VectorsReport {
     /// [`SCHEMA`].
@@ -24,43 +24,43 @@ pub struct VectorsReport {
     pub version: String,
     /// Number of vectors.
     pub vectors: u64,
-    /// Those with the right answers to all that was asked.
+    /// Those with correct answers to all questions.
     pub agree: u64,
-    /// How often the reader had to be started again.
+    /// How often the reader had to be restarted.
     pub restarts: u32,
     /// Questions by part.
     pub parts: BTreeMap<Part, Counts>,
-    /// What is not as the vectors say.
+    /// Answers that differ from the vectors.
     pub differences: Vec<Difference>,
     /// Vectors that the reader says it can't read.
     pub skipped: Vec<Skipped>,
 }
 
-/// Questions of one part.
+/// Questions about one part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Those that the vectors have.
+    /// Those in the vectors.
     pub questions: u64,
-    /// Those that were answered, rightly or not.
+    /// Those that were answered, correctly or not.
     pub answered: u64,
-    /// Those with another answer than the vectors'.
+    /// Those answered differently from the vectors.
     pub differ: u64,
 }
 
-/// An answer that is not the vector's.
+/// An answer that differs from the vector's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The vector.
     pub vector: String,
-    /// What it is about; none where there was no answer at all.
+    /// The part in question; `None` if there was no answer at all.
     pub part: Option<Part>,
-    /// `crashed`, `timed-out` or `bad-answer`, where there was none.
+    /// `crashed`, `timed-out` or `bad-answer`, if there was none.
     pub fault: Option<Verdict>,
     /// The clauses that the vector proves.
     pub clauses: Vec<String>,
-    /// The readings that its answers depend on.
+    /// The readings of the specification that its answers depend on.
     pub readings: Vec<String>,
-    /// In a sentence.
+    /// The difference in a sentence.
     pub message: String,
 }
 
@@ -88,7 +88,7 @@ impl VectorsReport {
         }
     }
 
-    /// Takes note of an answer of a reader with some parts.
+    /// Records an answer of a reader with some parts.
     pub(super) fn add(&mut self, vector: &Vector, asked: &Asked, parts: &[SectionPart]) {
         self.vectors += 1;
         for (part, counts) in &mut self.parts {
@@ -129,7 +129,7 @@ impl VectorsReport {
         !self.differences.is_empty() || self.parts.values().any(|counts| counts.answered > 0)
     }
 
-    /// The same for people.
+    /// Formats the report for people.
     #[must_use]
     pub fn text(&self) -> Text {
         let grouped = sframe_inspect::text::grouped;

@@ -1,4 +1,4 @@
-//! One error of one YAML file, with the place it points at.
+//! An error in a YAML file, with its position.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,7 +27,7 @@ struct Inner {
     place: Option<Place>,
 }
 
-/// Where in the text the error is. Absent when there is no text to point at.
+/// Where in the text the error is. Absent if there is no text to point at.
 #[derive(Debug)]
 struct Place {
     source: NamedSource<Arc<str>>,
@@ -36,8 +36,8 @@ struct Place {
     column: usize,
 }
 
-/// Lines that are longer, with those before and behind, are not shown: nobody
-/// finds a place in them.
+/// If a line or one of its neighbours is longer than this, the lines are not
+/// shown: nobody would find a place in them.
 const WIDEST: usize = 1000;
 
 impl Place {
@@ -94,21 +94,21 @@ impl Error {
         &self.0.message
     }
 
-    /// What to do about it, or what would have been allowed.
+    /// How to fix it, or what would have been allowed.
     pub fn help(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// Line and column, both counted from 1; the column in characters.
-    /// `None` when the file could not be read as text.
+    /// Line and column, both counted from 1; the column in characters. `None`
+    /// if the file could not be read as text.
     pub fn position(&self) -> Option<(usize, usize)> {
         self.0.place.as_ref().map(|place| (place.line, place.column))
     }
 
-    /// The error with the line it points at and a marker below it.
+    /// Renders the error with the line it points at and a marker below it.
     ///
-    /// Without `colour` it is plain ASCII and the same everywhere, whatever the
-    /// terminal or the environment; with it, it is for a terminal.
+    /// Without `colour` it is plain ASCII and independent of the terminal and
+    /// the environment; with it, it is for a terminal.
     pub fn render(&self, colour: bool) -> Text {
         if self.0.place.as_ref().is_some_and(Place::is_wide) {
             return Text::of(self);
@@ -122,8 +122,8 @@ impl Error {
         let mut out = String::new();
         match handler.render_report(&mut out, &self.0.pictured()) {
             Ok(()) => Text::made_neutral(out),
-            // The renderer refuses only spans outside the text, and ours are
-            // clamped; should it refuse one anyway, the words remain.
+            // The renderer refuses only spans outside the text, and ours are clamped; should it
+            // refuse one anyway, the words remain.
             Err(fmt::Error) => Text::of(self),
         }
     }
@@ -159,9 +159,9 @@ impl Inner {
     }
 }
 
-/// The error for a renderer that prints position and help by itself, so that
-/// they are not printed twice. All of it is neutral: the renderer prints it as
-/// it is.
+/// The error for a renderer that prints position and help itself, so that they
+/// are not printed twice. It is neutralised, since the renderer prints it
+/// unchanged.
 #[derive(Debug)]
 struct Pictured {
     message: String,
@@ -178,7 +178,7 @@ impl Inner {
         let place = self.place.as_ref().map(|place| {
             let text: &str = place.source.inner();
             let Range { start, end } = place.span;
-            // The lines stay lines, for their numbers.
+            // The lines are kept separate, for their numbers.
             let [before, marked, after] =
                 [&text[..start], &text[start..end], &text[end..]].map(neutral_lines);
             let span = before.len()..before.len() + marked.len();
@@ -219,8 +219,8 @@ impl Diagnostic for Pictured {
     }
 }
 
-/// Brings a span into the text, onto character boundaries, and onto one line:
-/// the first line is where the mistake is, the rest would only push it away.
+/// Moves a span into the text, onto character boundaries, and onto one line:
+/// the mistake is in the first line, the rest would only push it away.
 fn clamp(text: &str, span: Range<usize>) -> Range<usize> {
     let start = floor_char_boundary(text, span.start);
     let line_end = text[start..].find(['\n', '\r']).map_or(text.len(), |at| start + at);

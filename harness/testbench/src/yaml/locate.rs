@@ -1,10 +1,10 @@
 //! Finding where a value was written.
 //!
 //! The YAML library gives no positions with the values it returns, but it does
-//! with errors. So the file is walked once more, and at the value that is
-//! sought the walk fails on purpose: the position of that error is the answer.
-//! The parser that read the spec thereby also says where its parts are, in
-//! every style that YAML can be written in.
+//! with errors. So the file is walked once more, and at the wanted value the
+//! walk fails on purpose: the position of that error is the answer. Thus the
+//! parser that read the spec also locates its parts, in every style that YAML
+//! can be written in.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -17,7 +17,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 pub(super) enum Aim {
     /// The value.
     Value,
-    /// The key it is filed under.
+    /// The key of its entry.
     Key,
 }
 
@@ -45,12 +45,13 @@ pub(super) fn locate(text: &str, path: &[&str], aim: Aim) -> Option<Range<usize>
     Some(start..end(text, start, scalar.as_deref()))
 }
 
-/// What the walk saw.
+/// The result of the walk.
 #[derive(Default)]
 struct Hit {
-    /// It failed because it had arrived, not because something was missing.
+    /// Whether it failed because it had arrived, not because something was
+    /// missing.
     reached: Cell<bool>,
-    /// What it found is a scalar, with this value.
+    /// The value, if it is a scalar.
     scalar: RefCell<Option<String>>,
 }
 
@@ -78,7 +79,7 @@ fn first_line(text: &str, start: usize) -> Range<usize> {
     start..start + line.trim_end().len()
 }
 
-/// Length of a single-quoted scalar; a doubled quote stands for one.
+/// Length of a single-quoted scalar; a doubled quote represents one.
 fn single_quoted(text: &str) -> Option<usize> {
     let mut bytes = text.bytes().enumerate().skip(1).peekable();
     while let Some((at, byte)) = bytes.next() {
@@ -89,7 +90,7 @@ fn single_quoted(text: &str) -> Option<usize> {
     None
 }
 
-/// Length of a double-quoted scalar; a backslash hides the next character.
+/// Length of a double-quoted scalar; a backslash escapes the next character.
 fn double_quoted(text: &str) -> Option<usize> {
     let mut bytes = text.bytes().enumerate().skip(1);
     while let Some((at, byte)) = bytes.next() {
@@ -115,7 +116,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         if self.path.is_empty() {
             self.hit.reached.set(true);
-            // Lists and mappings are no strings, so they fail here as well.
+            // Lists and mappings are not strings, so they fail here as well.
             deserializer.deserialize_str(Arrived(self.hit))
         } else {
             deserializer.deserialize_any(self)
@@ -178,7 +179,7 @@ impl Visitor<'_> for Arrived<'_> {
     }
 }
 
-/// Reads a key, and fails if it is the one that is sought.
+/// Reads a key, and fails if it is the wanted one.
 struct Key<'a> {
     stop_at: Option<&'a str>,
     hit: &'a Hit,

@@ -6,8 +6,8 @@
 //! * a misspelt key or name is answered with what was probably meant;
 //! * a key that appears twice is an error wherever it appears, also where
 //!   Serde would let the last one win;
-//! * [`Source::span`] finds where a value was written, so that a check which
-//!   runs long after parsing can still point at the line that is wrong.
+//! * [`Source::span`] finds where a value was written, so that a check long
+//!   after parsing can still point at the line that is wrong.
 //!
 //! ```
 //! # use std::path::Path;
@@ -43,11 +43,11 @@ use serde::de::DeserializeOwned;
 pub use error::Error;
 pub use source::Source;
 
-/// So many mistakes are told of a file, at most. To find the place of each, the
-/// file is read again.
+/// The most mistakes reported for a file. To locate each, the file is read
+/// again.
 pub(crate) const MAX_ERRORS: usize = 50;
 
-/// Parses `text`; `path` is only what errors call it.
+/// Parses `text`; `path` is only used in errors.
 ///
 /// # Errors
 ///
@@ -60,16 +60,16 @@ pub fn from_str<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Error
 ///
 /// # Errors
 ///
-/// As [`from_str`], and a file that cannot be read, is larger than
+/// As for [`from_str`], or the file cannot be read, is larger than
 /// [`Source::MAX_BYTES`] or is not UTF-8.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     Source::read(path)?.parse()
 }
 
-/// The value as YAML.
+/// Formats the value as YAML.
 ///
 /// # Errors
-/// It can't be expressed; the message says what of it.
+/// It can't be expressed; the message says why.
 pub(crate) fn to_string<T: serde::Serialize>(value: &T) -> Result<String, String> {
     serde_yaml::to_string(value).map_err(|error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Parsing, and turning the library's errors into ours.
+//! Parsing, and translating the library's errors.
 
 use std::ops::Range;
 
@@ -31,7 +31,8 @@ fn error(source: &Source, span: Range<usize>, message: String, help: Option<Stri
     source.error_at(span.start + bom..span.end + bom, message, help)
 }
 
-/// What the library would refuse without a position, or not understand.
+/// Checks for what the library would refuse without a position, or not
+/// understand.
 fn check_text(source: &Source) -> Result<(), Error> {
     let body = source.body();
     if body.len() > Source::MAX_BYTES {
@@ -67,12 +68,12 @@ fn is_content(line: &str) -> bool {
     !(line.is_empty() || line.starts_with('#') || line == "---" || line == "...")
 }
 
-/// How many brackets may be open at once. The parser's time grows with the
+/// The most brackets that may be open at once. The parser's time grows with the
 /// square of their number, so a file of nothing but brackets would hang it.
 const MAX_BRACKETS: usize = 1000;
 
-/// Where more brackets are open than [`MAX_BRACKETS`]. Brackets in strings and
-/// comments are counted too: that many stand in no sensible file.
+/// The position at which more than [`MAX_BRACKETS`] brackets are open. Brackets
+/// in strings and comments are counted too: no sensible file has that many.
 fn too_deep(text: &str) -> Option<usize> {
     let mut open = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -88,7 +89,7 @@ fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-/// The library's error, in our words and with our pointer.
+/// Translates the library's error into our words and with our pointer.
 fn translate(source: &Source, cause: &serde_yaml::Error) -> Error {
     let body = source.body();
     let text = cause.to_string();
@@ -102,7 +103,7 @@ fn translate(source: &Source, cause: &serde_yaml::Error) -> Error {
     error(source, start..token_end(body, start), message, help)
 }
 
-/// Errors for which the library knows no place.
+/// Handles errors for which the library has no position.
 fn without_location(source: &Source, text: &str) -> Error {
     let body = source.body();
     if text.contains("more than one document") {
@@ -122,7 +123,7 @@ fn too_many_aliases(source: &Source, span: Range<usize>) -> Error {
     error(source, span, "aliases repeat too much of the file".into(), help)
 }
 
-/// Where the marker line of the second document begins.
+/// The start of the marker line of the second document.
 fn second_document(text: &str) -> usize {
     let mut content = false;
     let mut at = 0;
@@ -136,7 +137,7 @@ fn second_document(text: &str) -> usize {
     0
 }
 
-/// Tabs look like the spaces they should be.
+/// Returns help if there is a tab, which looks like the spaces it should be.
 fn help_with_tab(text: &str, at: usize) -> Option<String> {
     let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let line = text[line_start..].lines().next().unwrap_or_default();
@@ -153,8 +154,8 @@ fn token_end(text: &str, start: usize) -> usize {
     start + word.len().max(1)
 }
 
-/// Serde's words for a mistake, in the words of somebody who writes YAML.
-/// Gives the message and the help.
+/// Rewords Serde's message for somebody who writes YAML. Returns the message
+/// and the help.
 fn reword(text: &str) -> (String, Option<String>) {
     let text = &shortened(text);
     for (theirs, ours) in [("unknown field `", "unknown key"), ("unknown variant `", "unknown name")] {

@@ -10,8 +10,8 @@ use super::locate::{self, Aim};
 use super::{Error, parse};
 use sframe_inspect::file;
 
-/// The byte-order mark that some editors put first. It belongs to the file,
-/// not to the YAML in it.
+/// The byte-order mark that some editors write first. It belongs to the file,
+/// not to its YAML.
 const BOM: char = '\u{feff}';
 
 /// A YAML file as it was read. Cheap to clone.
@@ -22,12 +22,12 @@ pub struct Source {
 }
 
 impl Source {
-    /// The largest file that is read, in bytes. Specs have a few hundred lines;
-    /// what is larger is the wrong file, and YAML parsers take quadratic time
-    /// on some inputs.
+    /// The size of the largest file that is read, in bytes. Specs have a few
+    /// hundred lines; anything larger is the wrong file, and YAML parsers take
+    /// quadratic time on some inputs.
     pub const MAX_BYTES: usize = 4 << 20;
 
-    /// A source with this text; `path` is only what errors call it.
+    /// Makes a source with this text; `path` is only used in errors.
     pub fn new(path: &Path, text: &str) -> Self {
         Self { path: path.to_path_buf(), text: text.into() }
     }
@@ -51,7 +51,7 @@ impl Source {
         }
     }
 
-    /// The path, as it was given.
+    /// The path, as given.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -74,14 +74,15 @@ impl Source {
     /// `["stops", "0", "at"]`.
     ///
     /// A scalar's range is all of it, with its quotes; a list's or mapping's is
-    /// its first line from where it begins. Where there is no such value, it is
-    /// the range of the nearest enclosing one that there is, at worst the
-    /// beginning of the file.
+    /// its first line from where it begins. If there is no such value, it is
+    /// the range of the nearest enclosing one, at worst the beginning of the
+    /// file.
     pub fn span<S: AsRef<str>>(&self, path: &[S]) -> Range<usize> {
         self.locate(path, Aim::Value)
     }
 
-    /// As [`Source::span`], but the range of the key which the path ends with.
+    /// Like [`Source::span`], but returns the range of the key at the end of
+    /// the path.
     pub fn key_span<S: AsRef<str>>(&self, path: &[S]) -> Range<usize> {
         self.locate(path, Aim::Key)
     }
@@ -91,8 +92,8 @@ impl Source {
         locate::locate(self.body(), &borrowed(path), Aim::Value).is_some()
     }
 
-    /// An error at a byte range of the text, for checks that run after parsing.
-    /// Pass `None::<&str>` for no help.
+    /// Makes an error at a byte range of the text, for checks that run after
+    /// parsing. Pass `None::<&str>` for no help.
     pub fn error_at(
         &self,
         span: Range<usize>,
@@ -100,7 +101,7 @@ impl Source {
         help: Option<impl Into<String>>,
     ) -> Error {
         let bom = self.bom();
-        // The text that is shown has no mark either: it would shift the caret.
+        // The text shown has no mark either: it would shift the caret.
         let text = if bom == 0 { Arc::clone(&self.text) } else { self.body().into() };
         let span = span.start.saturating_sub(bom)..span.end.saturating_sub(bom);
         Error::at(&self.path, text, span, message.into(), help.map(Into::into))
@@ -112,12 +113,12 @@ impl Source {
         found.start + bom..found.end + bom
     }
 
-    /// The text that is YAML: all but the byte-order mark.
+    /// The YAML text: all except the byte-order mark.
     pub(super) fn body(&self) -> &str {
         self.text.strip_prefix(BOM).unwrap_or(&self.text)
     }
 
-    /// Length of the byte-order mark: what to add to positions in the body.
+    /// Length of the byte-order mark, to be added to positions in the body.
     pub(super) fn bom(&self) -> usize {
         self.text.len() - self.body().len()
     }

@@ -21,7 +21,7 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
-/// Case and the kind of separator are not what a name is recognised by.
+/// Normalises case and the kind of separator, which do not distinguish names.
 fn normalised(name: &str) -> String {
     name.to_lowercase().replace(['_', ' '], "-")
 }

@@ -17,14 +17,14 @@ use super::locate;
 pub(super) enum Fault {
     /// A key that its mapping already has.
     Duplicate(String),
-    /// More values and text than the file has characters: aliases of aliases.
+    /// More values and text than the file has characters: nested aliases.
     TooMuch,
 }
 
-/// The first fault, and where it is. Faults that parsing finds are left to it.
+/// The first fault, and its position. Faults that parsing finds are left to it.
 pub(super) fn fault(text: &str) -> Option<(Range<usize>, Fault)> {
-    // Without aliases there are at most as many values as characters, and text is
-    // at most half as long again as it is written.
+    // Without aliases there are at most as many values as characters, and text is at most one and a
+    // half times as long as it is written.
     let state = State { fault: RefCell::new(None), left: Cell::new(4 * text.len() + 16) };
     let everything = Everything(&state);
     let error = everything.deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
@@ -39,7 +39,7 @@ pub(super) fn fault(text: &str) -> Option<(Range<usize>, Fault)> {
 
 struct State {
     fault: RefCell<Option<Fault>>,
-    /// How many more values may be visited.
+    /// The remaining number of values that may be visited.
     left: Cell<usize>,
 }
 
@@ -49,7 +49,7 @@ impl State {
         E::custom("fault")
     }
 
-    /// One value, or a text of so many bytes.
+    /// Counts one value, or a text by its bytes.
     fn visit_one<E: serde::de::Error>(&self) -> Result<(), E> {
         self.visit_text(0)
     }

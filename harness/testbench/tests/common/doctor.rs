@@ -1,4 +1,4 @@
-//! Builds and unwinders that are made wrong on purpose.
+//! Builds and unwinders with deliberate faults.
 
 use sframe_engine::InstructionPointer;
 use sframe_machine::Options;
@@ -20,7 +20,7 @@ pub(crate) fn check(bytes: &[u8], make: &MakeUnwinder) -> Examination {
     examine(&target, &mut *unwinder, &Look::default(), &Options::default()).expect("a machine")
 }
 
-/// The real engine, with its answer changed.
+/// The real engine, with a modified answer.
 pub(crate) struct Changed<'a> {
     pub(crate) inner: Box<dyn Unwinder + 'a>,
     pub(crate) change: fn(&mut Backtrace),
@@ -42,7 +42,7 @@ pub(crate) fn adds_8_to_the_cfa<'a>(target: &Target<'a>) -> Box<dyn Unwinder + '
     Box::new(Changed { inner: sframe_unwinder(target), change })
 }
 
-/// Where a section lies in the file.
+/// The offset of a section in the file.
 pub(crate) fn section_offset(bytes: &[u8]) -> usize {
     let target = Target::open(bytes).expect("a target");
     let section = target.executable().subject.sframe.expect("a section").data;

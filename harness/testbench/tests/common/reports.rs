@@ -1,11 +1,11 @@
-//! Reports of two runs, side by side.
+//! Comparing the reports of two runs.
 
 use std::path::Path;
 
 use serde_json::Value;
 
-/// A report without what differs between two runs of the same cases: how long
-/// they took, and the day.
+/// Returns a report without what differs between two runs of the same cases:
+/// durations, and the date.
 pub(crate) fn timeless(report: &Path) -> String {
     let text = std::fs::read_to_string(report).unwrap_or_else(|error| panic!("{report:?}: {error}"));
     match report.extension().and_then(|extension| extension.to_str()) {

@@ -1,9 +1,9 @@
-//! Where rows lie in a file.
+//! The position of rows in a file.
 
 use sframe_engine::InstructionPointer;
 use sframe_testbench::target::Target;
 
-/// Where the rows of a function lie in the file.
+/// Returns where in the file the rows of a function are.
 pub(crate) fn rows_of(bytes: &[u8], function: &str) -> std::ops::Range<usize> {
     let target = Target::open(bytes).expect("a target");
     let start = InstructionPointer::from(target.addresses_of(function)[0]);

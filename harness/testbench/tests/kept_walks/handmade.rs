@@ -1,5 +1,5 @@
-//! Programs without a toolchain: many frames of one function, and an innermost
-//! one that the caller has written.
+//! Programs made without a toolchain: many frames of one function, and an
+//! innermost function given by the caller.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use sframe_machine::Cpu;
 const ADDRESS: u64 = 0x40_0000;
 const HEADERS: usize = 64 + 2 * 56;
 
-/// The entry function. It is told how often the next one calls itself.
+/// The entry function, which passes the number of recursive calls to the next
+/// function.
 fn entry(cpu: &Cpu, levels: u32) -> Vec<u8> {
     match cpu.abi {
         Abi::Amd64 => [
@@ -35,7 +36,7 @@ fn entry(cpu: &Cpu, levels: u32) -> Vec<u8> {
     }
 }
 
-/// The function that calls itself, and at last what lies behind it.
+/// The function that calls itself, and finally the code after it.
 const AMD64: &[u8] = &[
     0x55, // push %rbp
     0x48, 0x89, 0xe5, // mov %rsp,%rbp
@@ -91,8 +92,8 @@ fn function(position: usize, start: u64, size: usize, rows: &[Row]) -> Function 
     }
 }
 
-/// A program of which so many frames lie between the entry function and
-/// `innermost`; and the address of that.
+/// Makes a program with `levels` frames between the entry function and
+/// `innermost`, and returns the address of the latter.
 pub(crate) fn program(cpu: &Cpu, levels: u32, innermost: &[&[u8]]) -> (Vec<u8>, u64) {
     let innermost = innermost.concat();
     let (machine, descend) = match cpu.abi {

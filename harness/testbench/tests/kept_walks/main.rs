@@ -1,5 +1,5 @@
-//! Walks that are kept from one instruction to the next show the same as
-//! walks that are done whole at each.
+//! Walks that are kept from one instruction to the next give the same results
+//! as walks done in full at each.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -12,9 +12,9 @@ use sframe_testbench::spec::Verdict;
 use sframe_testbench::target::{Loaded, Target};
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
 
-/// Runs a program with kept walks, and again with whole ones. All that is
-/// seen, hits and order of the findings included, has to be the same, but for
-/// the number of frames that had to be derived for it.
+/// Runs a program with kept walks, and again with full ones. All results,
+/// including hits and order of the findings, have to be the same, except for
+/// the number of frames that had to be derived.
 fn examine_both_ways(name: &str, target: &Target<'_>, options: &Options) -> Examination {
     let names = target.executable().subject.symbols.names();
     let functions = names.flat_map(|name| target.addresses_of(name));
@@ -32,8 +32,8 @@ fn examine_both_ways(name: &str, target: &Target<'_>, options: &Options) -> Exam
 
 #[test]
 fn every_build_of_the_corpus_shows_the_same_both_ways() {
-    // Enough for programs whose stacks are not deep. Of the others only the
-    // beginning is run, for whole walks would take hours.
+    // Enough for programs whose stacks are not deep. Only the beginning of the others is run, since
+    // full walks would take hours.
     const BUDGET: u64 = 12_000;
     let suite = common::suite();
     let disagree: usize = suite
@@ -49,7 +49,7 @@ fn every_build_of_the_corpus_shows_the_same_both_ways() {
             }
             let examination = examine_both_ways(&build.id, &target, &options);
             let spent = End::Broken(Broken::Budget(BUDGET));
-            // `protector` ends as it should with another status than 0.
+            // `protector` correctly ends with a status other than 0.
             let is_end = matches!(examination.end, End::Exit(_)) || examination.end == spent;
             assert!(is_end, "{}: {:?}", build.id, examination.end);
             usize::from(examination.agree < examination.comparisons)
@@ -58,7 +58,7 @@ fn every_build_of_the_corpus_shows_the_same_both_ways() {
     assert!(disagree > 3, "{disagree} builds in which something disagrees");
 }
 
-/// Sections that are wrong in one bit: in each byte behind the header, one.
+/// Sections with one wrong bit: one for each byte after the header.
 #[test]
 fn sections_with_a_wrong_bit_show_the_same_both_ways() {
     let options = Options { budget: 1500, stack_size: 256 << 10, ..Options::default() };
@@ -91,20 +91,21 @@ fn sections_with_a_wrong_bit_show_the_same_both_ways() {
     }
 }
 
-/// A program whose innermost function stores to what frames far down the
-/// stack have saved.
+/// A program whose innermost function stores to the words saved by frames much
+/// further out.
 struct Attack {
     name: &'static str,
     cpu: &'static Cpu,
     /// The innermost function.
     code: &'static [&'static [u8]],
-    /// The first instruction at which the stack is wrong, and how many in all are such.
+    /// The first instruction at which the stack is wrong, and the number of all such
+    /// instructions.
     wrong: Option<(usize, u64)>,
     verdict: Verdict,
 }
 
-/// Instructions of amd64. At `0x200(%rsp)` lies the return address of the 32nd
-/// frame below, and at `0x1f8(%rsp)` the FP that it has saved.
+/// Instructions of amd64. `0x200(%rsp)` is the return address of the 32nd frame
+/// further out, and `0x1f8(%rsp)` is its saved FP.
 mod amd64 {
     pub(super) const LOAD_RA: &[u8] = &[0x48, 0x8b, 0x84, 0x24, 0, 2, 0, 0]; // mov 0x200(%rsp),%rax
     pub(super) const LOAD_FP: &[u8] = &[0x48, 0x8b, 0x94, 0x24, 0xf8, 1, 0, 0]; // mov 0x1f8(%rsp),%rdx
@@ -119,8 +120,8 @@ mod amd64 {
     pub(super) const RET: &[u8] = &[0xc3];
 }
 
-/// Instructions of s390x. At `0xf70(%r15)` lies the return address of the 24th
-/// frame below, and at `0xf58(%r15)` the FP that it has saved.
+/// Instructions of s390x. `0xf70(%r15)` is the return address of the 24th frame
+/// further out, and `0xf58(%r15)` is its saved FP.
 mod s390x {
     pub(super) const LOAD_RA: &[u8] = &[0xe3, 0x20, 0xff, 0x70, 0, 0x04]; // lg %r2,0xf70(%r15)
     pub(super) const LOAD_FP: &[u8] = &[0xe3, 0x20, 0xff, 0x58, 0, 0x04]; // lg %r2,0xf58(%r15)
@@ -224,7 +225,8 @@ const fn attack_s390x(
     Attack { name, cpu: &S390X, code, wrong, verdict }
 }
 
-/// The number of instructions that execute before one does for the first time.
+/// The number of instructions executed before one is reached for the first
+/// time.
 fn instructions_before(image: &Image<'_>, pc: u64) -> u64 {
     let machine = Machine::new(image, &Options::default()).expect("a machine");
     let mut stop = |moment: &Moment<'_>| if moment.pc == pc { Flow::Stop } else { Flow::Continue };
@@ -251,7 +253,7 @@ fn a_store_to_what_a_frame_far_down_has_saved_is_noticed_at_the_next_instruction
         );
         assert!(all.findings.iter().all(|finding| finding.frame > Some(20)), "{name}: {:#?}", all.findings);
 
-        // The very instruction: nothing before it, and something at it.
+        // The exact instruction: nothing before it, and something at it.
         let len: usize = code[..first].iter().map(|instruction| instruction.len()).sum();
         let image = Image::parse(&bytes).expect("a loadable image");
         let before = instructions_before(&image, innermost + len as u64);
@@ -263,8 +265,8 @@ fn a_store_to_what_a_frame_far_down_has_saved_is_noticed_at_the_next_instruction
     }
 }
 
-/// The program returns to nowhere in the end, and the findings are those of
-/// all instructions until then.
+/// In the end the program returns to an invalid address, and the findings are
+/// those of all instructions until then.
 #[test]
 fn what_is_never_put_back_is_noticed_until_the_program_breaks() {
     for (cpu, code) in [

@@ -1,8 +1,9 @@
-//! `report.html`: one file to read in a browser, which needs nothing else.
+//! `report.html`: one self-contained file to read in a browser.
 //!
-//! It carries two documents in JSON, deflated: what the overview needs, and
-//! the listings, which are unpacked when the first one is opened. All text of
-//! the files under test is in these; the page's script makes text nodes of it.
+//! It carries two JSON documents, deflated: the data of the overview, and the
+//! listings, which are unpacked when the first one is opened. All text of the
+//! files under test is in these documents; the page's script turns it into text
+//! nodes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,27 +24,28 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// So many rows with findings of a case of many are on the page. The only one
-/// of a check may have as many as are shown in full.
+/// The most rows with findings shown for one case of several. A check has only
+/// one case, which may have as many as are shown in full.
 const OF_A_CASE: usize = 64;
 
-/// So many of all cases are there with instructions, witnesses and stack, the
-/// first of each case before others; and so many in all.
+/// The most rows, over all cases, that are shown with instructions, witnesses
+/// and stack, the first of each case before others. `IN_ALL` limits the rows
+/// in total.
 const IN_FULL: usize = 3000;
 const IN_ALL: usize = 30_000;
 
-/// What the overview needs.
+/// The data of the overview.
 #[derive(Serialize)]
 struct Index<'r> {
     summary: Summary<'r>,
-    /// All that a case may come to, and that a finding may be.
+    /// All possible outcomes of a case, and verdicts of a finding.
     outcomes: &'static [Outcome],
     verdicts: Vec<Verdict>,
     cases: Vec<CaseView<'r>>,
     findings: Vec<FindingView<'r>>,
-    /// Functions that are not listed, in all cases.
+    /// The number of functions that are not listed, in all cases.
     functions_left_out: usize,
-    /// So many different instructions are listed.
+    /// The most different instructions that are listed.
     room: usize,
 }
 
@@ -63,7 +65,7 @@ struct CaseView<'r> {
     variant: &'r str,
     version: u8,
     build: &'r str,
-    /// The build in fingerprints.
+    /// The build's name in fingerprints.
     #[serde(skip)]
     known_as: &'r str,
     outcome: Outcome,
@@ -81,7 +83,7 @@ struct CaseView<'r> {
     rows: [u64; 3],
     /// Number of findings of the report, whether or not they are on the page.
     count: u64,
-    /// What the report says of others.
+    /// The report's note on findings that it omits.
     #[serde(skip_serializing_if = "Option::is_none")]
     omission: Option<String>,
     /// Function, start of the row, and why it is not exercised.
@@ -93,9 +95,9 @@ struct CaseView<'r> {
 #[derive(Serialize)]
 struct FindingView<'r> {
     case: usize,
-    /// The same for the same mistake of other runs.
+    /// Stays the same for the same mistake in other runs.
     id: String,
-    /// Places of the row.
+    /// The number of places in the row.
     places: u64,
     /// Why it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,7 +109,7 @@ struct FindingView<'r> {
     finding: Finding,
 }
 
-/// A row with findings of a case, and what is known of them.
+/// A row with findings of a case, and what is known about them.
 struct Shown<'r> {
     case: usize,
     rank: usize,
@@ -128,10 +130,10 @@ fn write(document: &Document<'_>) -> Option<Written> {
     Some(("report.html", page.map_err(Into::into)))
 }
 
-/// The page of a run.
+/// Renders the page of a run.
 ///
 /// # Errors
-/// What it carries can't be written as JSON.
+/// The data can't be written as JSON.
 pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::Error> {
     let cases = report.cases.iter().map(CaseView::of).collect();
     let mut shown = Vec::new();
@@ -146,10 +148,10 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
     page(Summary::Run(&report.summary), cases, shown, listings)
 }
 
-/// The page of a check.
+/// Renders the page of a check.
 ///
 /// # Errors
-/// What it carries can't be written as JSON.
+/// The data can't be written as JSON.
 pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String, serde_json::Error> {
     let mut shown = Vec::new();
     show(&mut shown, 0, &report.findings, IN_FULL);
@@ -177,7 +179,7 @@ fn page<'r>(
         let id = fingerprint(cases.get(shown.case).map_or("", |case| case.known_as), shown.finding);
         let seen = ids.entry((shown.case, id.clone())).or_insert(0);
         *seen += 1;
-        // Several of a case with one fingerprint are told apart by their order.
+        // Several of a case with one fingerprint are distinguished by their order.
         let id = if *seen == 1 { id } else { format!("{id}-{seen}") };
         let brief = index >= IN_FULL;
         let mut finding = shown.finding.clone();
@@ -200,7 +202,7 @@ fn page<'r>(
     };
     let (index, code) = (packed(&index)?, packed(pool)?);
     let policy = STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
-    // What comes first has none of the marks that come after it.
+    // In this order, no text contains a marker that is replaced after it.
     Ok(PAGE
         .replacen("{{policy}}", &policy, 1)
         .replacen("{{style}}", STYLE, 1)
@@ -215,7 +217,7 @@ pub(super) fn verdicts_of_findings() -> Vec<Verdict> {
     Verdict::ALL.iter().copied().filter(is_finding).collect()
 }
 
-/// As JSON, deflated (RFC 1950), in base64.
+/// Packs a document as JSON, deflated (RFC 1950), in base64.
 fn packed(document: &impl Serialize) -> Result<String, serde_json::Error> {
     let json = json::for_page(document)?;
     Ok(STANDARD.encode(miniz_oxide::deflate::compress_to_vec_zlib(json.as_bytes(), 9)))
@@ -297,7 +299,7 @@ impl<'r> CaseView<'r> {
     }
 }
 
-/// What a verdict says, in a sentence.
+/// Explains a verdict in a sentence.
 pub(super) const fn meaning(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Agree => "Backtrace and call stack are the same.",
@@ -346,7 +348,7 @@ mod tests {
         }
     }
 
-    /// Lists of names that the script has of its own would be forgotten.
+    /// The script must not have copies of these lists: they would be forgotten.
     #[test]
     fn the_page_names_no_verdict_by_itself() {
         for verdict in verdicts_of_findings().into_iter().map(name) {
