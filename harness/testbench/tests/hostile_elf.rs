@@ -478,8 +478,8 @@ fn a_file_with_wild_fields_is_a_report_or_an_error() {
     assert!(tally.files > 2000 && tally.errors > 1000 && tally.reports > 1000, "{tally:?}");
 }
 
-/// The full test, which takes several minutes: `SEED=7 cargo test --test
-/// hostile_elf -- --ignored`.
+/// The full test, which takes several minutes:
+/// `SEED=7 cargo test --test hostile_elf -- --ignored`.
 #[test]
 #[ignore = "it takes some minutes; another test tries a part of the same files"]
 fn all_files_with_wild_fields() {
