@@ -414,7 +414,9 @@ fn bless_writes_the_call_stack_but_not_under_ci() {
     assert!(text(&output.stdout).contains("+    frames:"), "the difference is shown");
     let blessed = std::fs::read_to_string(&file).expect("the spec");
     assert!(
-        blessed.contains("leaf, descend,") && blessed.contains("# A comment.") && blessed.contains("# here")
+        blessed.contains("leaf, descend x ")
+            && blessed.contains("# A comment.")
+            && blessed.contains("# here")
     );
     assert_eq!(status(&bench(&["run", "--specs", &specs])), 0);
     assert!(bench(&["bless", "--specs", &specs, "spec"]).stdout.is_empty(), "nothing is left to change");

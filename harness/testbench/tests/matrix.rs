@@ -177,6 +177,11 @@ esac"#;
     let mut bare = doctor::build("gnu-2.47/amd64/recursion.O2");
     let name = bare.windows(8).rposition(|bytes| bytes == b".sframe\0").expect("a section's name");
     bare[name + 6] = b'x';
+    // Nor does anything else say where it is: the types of section and segment.
+    for (mark, other) in [(0x6fff_fff4_u32, 1_u32), (0x6474_e554, 0)] {
+        let at = bare.windows(4).rposition(|bytes| bytes == mark.to_le_bytes()).expect("a type");
+        bare[at..at + 4].copy_from_slice(&other.to_le_bytes());
+    }
     vendor.delivers("recursion.O2", &bare);
     vendor.delivers("recursion.O2-pie", &doctor::build("gnu-2.47/aarch64/recursion.O2-pie"));
 
@@ -453,7 +458,7 @@ fn mistakes_in_a_definition_are_one_clear_error_each() {
     let cc = vendor.path("cc").display().to_string();
     for (definition, message) in [
         (format!("{abis}compiler: gcc\n"), "unknown key `compiler`"),
-        ("abis: {vax: {compiler: ./cc}}\n".to_owned(), "unknown ABI `vax`"),
+        ("abis: {vax: {compiler: ./cc}}\n".to_owned(), "unknown name `vax`"),
         ("abis: {}\n".to_owned(), "either `abis`"),
         ("abis: {amd64: {compiler: ./none}}\n".to_owned(), "/none is not there"),
         ("abis: {amd64: {compiler: ./cc, assembler: bin/as}}\n".to_owned(), "/bin/as is not there"),

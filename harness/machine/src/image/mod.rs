@@ -270,7 +270,7 @@ fn cpu_of(header: &Header) -> Result<&'static Cpu, LoadError> {
             let [others @ .., last] = Abi::ALL.map(Abi::name);
             let known = others.join(", ");
             LoadError::Unsupported(format!(
-                "machine {machine} ({order} endian) is none of {known} and {last}"
+                "machine {machine} ({order} endian) is not one of {known} and {last}"
             ))
         })
 }

@@ -21,6 +21,7 @@ mod made;
 mod manifest;
 mod producers;
 mod program;
+mod properties;
 mod rebuild;
 mod steps;
 #[cfg(test)]
@@ -34,8 +35,8 @@ pub use derive::Derive;
 pub use error::Error;
 pub use made::Warning;
 pub use manifest::{Build, LibraryBuild, Manifest};
-pub use producers::Properties;
 pub use program::{Program, ProgramLibrary, ProgramObject};
+pub use properties::Properties;
 pub use rebuild::{Change, Difference, Rebuild, RebuildReport, rebuild};
 pub use toolchain::{AbiTools, Excluded, Root, Toolchain};
 pub use variant::{VARIANTS, Variant};

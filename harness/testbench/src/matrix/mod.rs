@@ -66,7 +66,13 @@ impl References {
     fn producer_of(&self, suite: &Suite, toolchain: &Toolchain, build: &Build) -> Producer {
         let name = toolchain.reference.as_ref().or_else(|| self.by_version.get(&build.sframe_version));
         let reference = name.and_then(|name| suite.producer(name).cloned());
-        toolchain.properties.or_those_of(&reference.unwrap_or_default())
+        let mut producer = toolchain.properties.or_those_of(&reference.unwrap_or_default());
+        // The reference may write another version, which can express something else.
+        let same_version = self.by_version.get(&build.sframe_version).and_then(|name| suite.producer(name));
+        if let (None, Some(same_version)) = (&toolchain.properties.can, same_version) {
+            producer.can.clone_from(&same_version.can);
+        }
+        producer
     }
 }
 
