@@ -76,7 +76,7 @@ pub fn load(data: &[u8]) {
         Err(error) => assert_is_sentence(&error),
     }
     let request = Request { version: Version::LATEST, byte_order: None, layout: Layout::default() };
-    for converted in [request.convert(data), request.imply(data)] {
+    for converted in [request.convert(data), request.synthesize(data)] {
         let converted = match converted {
             Ok(converted) => converted,
             Err(error) => {

@@ -24,10 +24,10 @@ const ALIGNMENT: usize = 16;
 
 /// A file: all of its bytes, or the ones requested so far.
 #[derive(Debug)]
-pub struct Contents(Kept);
+pub struct Contents(Storage);
 
 #[derive(Debug)]
-enum Kept {
+enum Storage {
     All(Vec<u8>),
     Parts(Parts),
 }
@@ -36,14 +36,14 @@ impl Contents {
     /// Wraps a file that is in memory.
     #[must_use]
     pub const fn whole(bytes: Vec<u8>) -> Self {
-        Self(Kept::All(bytes))
+        Self(Storage::All(bytes))
     }
 
     /// Wraps a file of `len` bytes that is read on demand.
     #[must_use]
     pub fn in_parts(file: File, len: u64) -> Self {
         let blocks = usize::try_from(len.div_ceil(BLOCK as u64)).unwrap_or(usize::MAX);
-        Self(Kept::Parts(Parts {
+        Self(Storage::Parts(Parts {
             file: Mutex::new(file),
             len,
             blocks: std::iter::repeat_with(OnceLock::new).take(blocks).collect(),
@@ -59,8 +59,8 @@ impl Contents {
     #[must_use]
     pub fn failure(&self) -> Option<&io::Error> {
         match &self.0 {
-            Kept::All(_) => None,
-            Kept::Parts(parts) => parts.failure.get(),
+            Storage::All(_) => None,
+            Storage::Parts(parts) => parts.failure.get(),
         }
     }
 }
@@ -84,8 +84,8 @@ impl<'a, T: AsRef<[u8]> + ?Sized> From<&'a T> for Source<'a> {
 impl<'a> From<&'a Contents> for Source<'a> {
     fn from(contents: &'a Contents) -> Self {
         match &contents.0 {
-            Kept::All(bytes) => Self(Place::Memory(bytes)),
-            Kept::Parts(parts) => Self(Place::File(parts)),
+            Storage::All(bytes) => Self(Place::Memory(bytes)),
+            Storage::Parts(parts) => Self(Place::File(parts)),
         }
     }
 }
@@ -125,7 +125,11 @@ impl<'a> Source<'a> {
         match self.0 {
             Place::Memory(_) => self.bytes(range).map(Cow::Borrowed),
             Place::File(parts) => {
-                let len = parts.checked(range.start, range.end.checked_sub(range.start)?)?;
+                let size = range.end.checked_sub(range.start)?;
+                if size == 0 {
+                    return Some(Cow::Borrowed(&[]));
+                }
+                let len = parts.checked(range.start, size)?;
                 parts.read(range.start, len).map(Cow::Owned)
             }
         }
@@ -343,7 +347,7 @@ mod tests {
             let part = source.bytes(from..from + 2 * BLOCK as u64).expect("bytes");
             assert_eq!(part, &bytes[start..][..2 * BLOCK]);
         }
-        let Kept::Parts(parts) = &contents.0 else { panic!("{contents:?}") };
+        let Storage::Parts(parts) = &contents.0 else { panic!("{contents:?}") };
         let mut kept = parts.whole.get().map_or(0, Vec::len);
         for list in &parts.lists {
             let mut slot = list;

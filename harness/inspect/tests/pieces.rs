@@ -29,7 +29,7 @@ fn said(source: Source<'_>) -> Vec<Result<String, String>> {
         Ok(write(&input, &dump))
     };
     let request = Request { version: Version::V3, byte_order: None, layout: Layout::default() };
-    let converted = [request.convert(source), request.imply(source)].map(|converted| {
+    let converted = [request.convert(source), request.synthesize(source)].map(|converted| {
         let converted = converted.map_err(|error| error.to_string())?;
         let file = converted.file().map_err(|error| error.to_string());
         Ok(format!("{:?} {:?}", converted.section().map_err(|error| error.to_string()), file))

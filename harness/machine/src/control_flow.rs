@@ -16,7 +16,7 @@ pub struct ControlFlow {
     /// Returns with a different SP from that at the call, by outlined prologues and epilogues.
     pub outlined_frames: u64,
     /// Frames that ended without returning.
-    pub frames_given_up: u64,
+    pub discarded_frames: u64,
     /// Branches into a frame that discarded those above it.
     pub nonlocal_exits: u64,
     /// Frames that continued with SP on another stack.

@@ -481,7 +481,7 @@ impl Witness {
                 self.current.call_stack.pop();
             }
             let lost = before - self.current.call_stack.records().len();
-            self.control_flow.frames_given_up += lost as u64;
+            self.control_flow.discarded_frames += lost as u64;
             self.restored = Some(sp);
             // The frame that loaded SP has ended, but control has not left it yet.
             self.current.call_stack.settled &= !is_foreign;
@@ -560,7 +560,7 @@ impl Witness {
             }
             self.control_flow.nonlocal_exits += 1;
             let lost = self.current.call_stack.records().len() - frame.depth;
-            self.control_flow.frames_given_up += lost as u64;
+            self.control_flow.discarded_frames += lost as u64;
             self.current.call_stack.truncate(frame.depth);
             self.current.call_stack.exit = Some(Exit::Landing);
             return;
@@ -569,7 +569,7 @@ impl Witness {
             self.control_flow.outlined_frames += 1;
         } else if let Some(depth) = self.returns_further(pc, sp).filter(|_| is_return || restored) {
             let lost = self.current.call_stack.records().len() - depth - 1;
-            self.control_flow.frames_given_up += lost as u64;
+            self.control_flow.discarded_frames += lost as u64;
             self.control_flow.returns += 1;
             self.current.call_stack.truncate(depth + 1);
         } else if top.caller_sp == sp
@@ -578,7 +578,7 @@ impl Witness {
             if self.faults.misses_nonlocal_exits {
                 return;
             }
-            self.control_flow.frames_given_up += 1;
+            self.control_flow.discarded_frames += 1;
             self.current.call_stack.pop();
             return self.land(at, from, Some(top));
         } else if restored {
@@ -662,7 +662,7 @@ impl Witness {
         let all = frames.clone().find(|frame| same(&records[*frame]));
         let same_fp = frames.find(|frame| records[*frame].caller_fp == fp);
         if let Some(frame) = all.or(same_fp).or(nearest) {
-            self.control_flow.frames_given_up += (records.len() - frame) as u64;
+            self.control_flow.discarded_frames += (records.len() - frame) as u64;
             self.current.call_stack.truncate(frame);
         }
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sframe_machine::{AMD64, End, Flow, Image, Machine, Moment, Options};
-use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder, sframe_unwinder};
 
@@ -52,7 +52,7 @@ fn programs() {
             let compare = fastest(|| {
                 let mut unwinder = sframe_unwinder(&target);
                 let options = Options::default();
-                examine(&target, &mut *unwinder, &Look::default(), &options).expect("a machine");
+                examine(&target, &mut *unwinder, &ExamineOptions::default(), &options).expect("a machine");
             });
             let ratio = |time: Duration| time.as_secs_f64() / witness.as_secs_f64();
             println!(
@@ -84,9 +84,9 @@ fn per_instruction(levels: u32, calls: u32, kept: bool) -> f64 {
         let time = fastest(|| {
             let unwinder = SframeUnwinder::new(target.sections.clone(), AMD64.address_bits);
             let examination = if kept {
-                examine(&target, &mut { unwinder }, &Look::default(), &options)
+                examine(&target, &mut { unwinder }, &ExamineOptions::default(), &options)
             } else {
-                examine(&target, &mut BlackBox(unwinder), &Look::default(), &options)
+                examine(&target, &mut BlackBox(unwinder), &ExamineOptions::default(), &options)
             };
             let examination = examination.expect("a machine");
             assert_eq!((examination.end, examination.findings.len()), (End::Exit(0), 0));

@@ -2,7 +2,7 @@
 //! one that follows frame pointers and knows nothing else.
 
 use sframe_machine::Options;
-use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
 
@@ -30,8 +30,8 @@ pub(crate) fn main() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/builds/");
     let bytes = std::fs::read(format!("{corpus}gnu-2.47/amd64/recursion.O0")).expect("a build");
     let target = Target::open(&bytes).expect("an executable with .sframe");
-    let seen =
-        examine(&target, &mut FramePointers, &Look::default(), &Options::default()).expect("a machine");
+    let seen = examine(&target, &mut FramePointers, &ExamineOptions::default(), &Options::default())
+        .expect("a machine");
     for finding in seen.findings.iter().take(5) {
         println!("{}: {}", finding.verdict, finding.message);
     }

@@ -22,7 +22,7 @@
 //!
 //! ```
 //! use sframe_machine::Options;
-//! use sframe_testbench::examine::{Look, examine};
+//! use sframe_testbench::examine::{ExamineOptions, examine};
 //! use sframe_testbench::target::Target;
 //! use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint};
 //!
@@ -39,7 +39,7 @@
 //!
 //! let bytes = std::fs::read("../../corpus/builds/gnu-2.47/amd64/leaf.O2").expect("a build");
 //! let target = Target::open(&bytes).expect("an executable with .sframe");
-//! let seen = examine(&target, &mut Mine, &Look::default(), &Options::default()).expect("a machine");
+//! let seen = examine(&target, &mut Mine, &ExamineOptions::default(), &Options::default()).expect("a machine");
 //! assert!(seen.findings.iter().all(|finding| finding.verdict.as_str() == "truncated"));
 //! assert!(seen.agree < seen.comparisons);
 //! ```

@@ -141,7 +141,7 @@ fn compare(version: u8, file: &[u8], is_instruction: &dyn Fn(u64) -> bool) -> (u
     let subject = ObjectFile::parse(file).expect("an ELF file");
     let sframe = subject.sframe.expect("a section");
     let written = Section::parse(sframe.data, sframe.address).expect("a sound section");
-    let converted = request(version).imply(file).expect("call frame information");
+    let converted = request(version).synthesize(file).expect("call frame information");
     assert_eq!(converted.errors, []);
     let bytes = converted.section().expect("a section");
     let implied = Section::parse(&bytes, sframe.address).expect("a sound section");
@@ -290,7 +290,8 @@ fn each_implied_section_is_sound_and_small_and_goes_into_its_file() {
             let files = build.files(suite.corpus()).expect("files");
             let mut grown = 0;
             for file in each_file(&files) {
-                let converted = request(build.sframe_version).imply(file).expect("call frame information");
+                let converted =
+                    request(build.sframe_version).synthesize(file).expect("call frame information");
                 let new = converted.file().expect("a place for the section");
                 let report = lint_file(&new, &build.id).expect("an ELF file");
                 let wrong = report
@@ -526,7 +527,7 @@ fn doctored_information_gives_the_doctored_rules(
 fn what_is_left_out_is_listed_with_each_row_and_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let build = |id: &str| common::repository().join("corpus/builds").join(id).display().to_string();
-    let imply = |id: &str, to: &str| {
+    let synthesize = |id: &str, to: &str| {
         bench(
             folder.path(),
             &["convert", "--from", "eh-frame", &build(id), "--to", to, "-o", "out", "--json"],
@@ -543,7 +544,7 @@ fn what_is_left_out_is_listed_with_each_row_and_reason() {
             "RA is undefined",
         ),
     ] {
-        let output = imply(id, to);
+        let output = synthesize(id, to);
         assert_eq!(output.status.code(), Some(1), "{id}");
         let report = json(&output);
         let left_out = report["left_out"].as_array().expect("a list");
@@ -558,7 +559,7 @@ fn what_is_left_out_is_listed_with_each_row_and_reason() {
         assert_eq!(lines.lines().count(), left_out.len(), "{lines}");
         assert!(lines.contains(function) && lines.contains(pc) && lines.contains(reason), "{lines}");
     }
-    let output = imply("gnu-2.47/s390x/leaf.O2", "1");
+    let output = synthesize("gnu-2.47/s390x/leaf.O2", "1");
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("version 1 does not know s390x"));
 }
@@ -567,11 +568,11 @@ fn what_is_left_out_is_listed_with_each_row_and_reason() {
 #[test]
 fn malformed_information_is_listed_and_the_rest_is_written() {
     let id = "gnu-2.44/amd64/recursion.O2";
-    let whole = request(2).imply(&sound(id).1).expect("sound information").section.functions.len();
+    let whole = request(2).synthesize(&sound(id).1).expect("sound information").section.functions.len();
 
     // No vendor uses DW_CFA_hi_user.
     let (_, file) = doctored(id, &[0x0e, 16], &[0x3f, 16]);
-    let converted = request(2).imply(&file).expect("other functions");
+    let converted = request(2).synthesize(&file).expect("other functions");
     assert_eq!(converted.section.functions.len(), whole - 1);
     let reasons: Vec<&String> = converted.left_out.iter().map(|left_out| &left_out.reason).collect();
     assert!(matches!(&reasons[..], [one] if one.contains("can't be executed")), "{reasons:?}");
@@ -586,7 +587,7 @@ fn malformed_information_is_listed_and_the_rest_is_written() {
     for (at, functions) in [(third, 1), (second, 0), (section.start, 0)] {
         let mut file = sound.clone();
         file[at..at + 4].copy_from_slice(&0x7fff_0000_u32.to_le_bytes());
-        match request(2).imply(&file) {
+        match request(2).synthesize(&file) {
             Ok(converted) => {
                 assert_eq!((converted.section.functions.len(), converted.errors.len()), (functions, 1));
                 assert!(whole > functions);
@@ -653,7 +654,7 @@ fn any_information_implies_a_sound_section_or_an_error(#[case] id: &str) {
         .map(|(at, value)| {
             let mut file = file.clone();
             file[at] = value;
-            let Ok(converted) = request(version).imply(&file) else { return false };
+            let Ok(converted) = request(version).synthesize(&file) else { return false };
             let Ok(bytes) = converted.section() else { return false };
             let section = Section::parse(&bytes, sframe_of(&file).address).expect("a sound section");
             for fde in section.fdes() {
@@ -671,7 +672,7 @@ fn any_information_implies_a_sound_section_or_an_error(#[case] id: &str) {
 #[test]
 fn functions_out_of_reach_are_left_out() {
     let (_, mut file) = sound("gnu-2.44/amd64/recursion.O2");
-    let near = request(2).imply(&file).expect("information").section.functions;
+    let near = request(2).synthesize(&file).expect("information").section.functions;
     let header = FileHeader64::<Endianness>::parse(&*file).expect("an ELF file");
     let sections = header.sections(Endianness::Little, &*file).expect("sections");
     let (index, _) = sections.section_by_name(Endianness::Little, b".sframe").expect("a section");
@@ -680,7 +681,7 @@ fn functions_out_of_reach_are_left_out() {
     // So far past the code that only part of it is close enough for the last field.
     let address = near[near.len() / 2].start + (1 << 31) - 20 * near.len() as u64;
     file[field..field + 8].copy_from_slice(&address.to_le_bytes());
-    let converted = request(2).imply(&file).expect("information");
+    let converted = request(2).synthesize(&file).expect("information");
     let (kept, gone) = (&converted.section.functions, &converted.left_out);
     assert_eq!(kept.len() + gone.len(), near.len());
     assert!(kept.iter().all(|kept| gone.iter().all(|gone| gone.start < kept.start)));
@@ -690,5 +691,5 @@ fn functions_out_of_reach_are_left_out() {
     let section = Section::parse(&bytes, address).expect("a sound section");
     let starts: Vec<u64> = section.fdes().map(|fde| fde.expect("an FDE").start).collect();
     assert_eq!(starts, kept.iter().map(|kept| kept.start).collect::<Vec<_>>());
-    assert_eq!(request(3).imply(&file).expect("information").left_out, []);
+    assert_eq!(request(3).synthesize(&file).expect("information").left_out, []);
 }

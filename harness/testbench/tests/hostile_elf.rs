@@ -22,7 +22,7 @@ use sframe_inspect::lint::lint_file;
 use sframe_machine::Options;
 use sframe_testbench::case::{BrokenReason, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
-use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::report::{
     CheckReport, Style, check_summary, html_of_check, markdown_of_check, sarif_of_check,
 };
@@ -263,7 +263,7 @@ fn dump(bytes: &[u8]) -> Result<(), String> {
 
 fn convert(bytes: &[u8], implied: bool) -> Result<(), String> {
     let request = Request { version: Version::V3, byte_order: None, layout: Layout::default() };
-    let converted = if implied { request.imply(bytes) } else { request.convert(bytes) };
+    let converted = if implied { request.synthesize(bytes) } else { request.convert(bytes) };
     let converted = converted.map_err(|error| error.to_string())?;
     converted.section().map_err(|error| error.to_string())?;
     converted.file().map(drop).map_err(|error| error.to_string())
@@ -272,7 +272,7 @@ fn convert(bytes: &[u8], implied: bool) -> Result<(), String> {
 fn check(files: &Files) -> Result<(), String> {
     let target = Target::open_files(files).map_err(|error| error.to_string())?;
     let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
-    let look = Look { traces, hazards: true, observes: true, ..Look::default() };
+    let look = ExamineOptions { traces, hazards: true, observes: true, ..ExamineOptions::default() };
     let options = Options { budget: 1000, stack_size: 64 << 10, ..Options::default() };
     let mut unwinder = sframe_unwinder(&target);
     let examination = examine(&target, &mut *unwinder, &look, &options).map_err(|error| error.to_string())?;

@@ -12,7 +12,7 @@ use sframe_inspect::diff::{DiffReport, Field, Reason, diff_file};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::replace_section::embed;
 use sframe_inspect::lint::{LintReport, lint_file};
-use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::finding::{Blame, Confidence, Finding};
 use sframe_testbench::spec::Verdict;
 use sframe_testbench::target::Target;
@@ -51,7 +51,7 @@ fn diff(bytes: &[u8]) -> DiffReport {
 fn check(bytes: &[u8]) -> Vec<Finding> {
     let target = Target::open(bytes).expect("an executable with a section");
     let mut unwinder = sframe_unwinder(&target);
-    let examination = examine(&target, &mut *unwinder, &Look::default(), &Default::default());
+    let examination = examine(&target, &mut *unwinder, &ExamineOptions::default(), &Default::default());
     examination.expect("a machine").findings
 }
 

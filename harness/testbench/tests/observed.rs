@@ -4,14 +4,14 @@ use std::path::Path;
 
 use sframe_engine::{Base, InstructionPointer, Recovery, RecoveryRule};
 use sframe_machine::Options;
-use sframe_testbench::examine::observed::{Kept, TrueFrame};
-use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::examine::observed::{SavedLocations, TrueFrame};
+use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::sframe_unwinder;
 
 /// Whether a value is where a rule says. `None` if that is unknown, since the
 /// rule does not start from the CFA.
-fn is_there(kept: Kept, recovery: Recovery) -> Option<bool> {
+fn is_there(kept: SavedLocations, recovery: Recovery) -> Option<bool> {
     match recovery {
         Recovery::Unchanged => Some(kept.register),
         Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => {
@@ -36,7 +36,7 @@ fn frames_are_seen_where_the_rows_of_sound_builds_say() {
         let path = format!("../../corpus/builds/gnu-2.47/{abi}/recursion.{variant}");
         let bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("a build");
         let target = Target::open(&bytes).expect("a target");
-        let look = Look { observes: true, ..Look::default() };
+        let look = ExamineOptions { observes: true, ..ExamineOptions::default() };
         let mut unwinder = sframe_unwinder(&target);
         let examination = examine(&target, &mut *unwinder, &look, &Options::default()).expect("a machine");
         assert!(examination.findings.is_empty());
@@ -79,6 +79,6 @@ fn nothing_is_observed_unasked() {
     let target = Target::open(&bytes).expect("a target");
     let mut unwinder = sframe_unwinder(&target);
     let examination =
-        examine(&target, &mut *unwinder, &Look::default(), &Options::default()).expect("a machine");
+        examine(&target, &mut *unwinder, &ExamineOptions::default(), &Options::default()).expect("a machine");
     assert!(examination.observed.is_empty());
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use sframe_machine::Options;
 use sframe_testbench::UnexercisedRow;
 use sframe_testbench::examine::listings::Listings;
-use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::finding::{Address, Finding, FindingRow};
 use sframe_testbench::report::{CheckReport, html_of_check};
 use sframe_testbench::target::Target;
@@ -345,7 +345,8 @@ fn page_of_many_findings() -> String {
     let target = Target::open(&bytes).expect("a target");
     let mut unwinder = sframe_unwinder(&target);
     let options = Options::default();
-    let mut examination = examine(&target, &mut *unwinder, &Look::default(), &options).expect("a run");
+    let mut examination =
+        examine(&target, &mut *unwinder, &ExamineOptions::default(), &options).expect("a run");
     let finding = examination.findings.first().expect("a finding").clone();
     let row = finding.row.clone().expect("a row");
     let at = |start: u64| FindingRow { start: Address(start), ..row.clone() };

@@ -19,7 +19,7 @@ use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_machine::{Options, Pattern, WitnessFaults};
 use sframe_testbench::case::{CaseReport, Outcome, broken_reason};
 use sframe_testbench::corpus::Manifest;
-use sframe_testbench::examine::{Examination, Look, examine};
+use sframe_testbench::examine::{Examination, ExamineOptions, examine};
 use sframe_testbench::spec::{Trace, Verdict};
 use sframe_testbench::suite::{Filter, Suite, SuiteError};
 use sframe_testbench::target::Target;
@@ -358,7 +358,7 @@ fn library<'f>(files: &'f mut Files, end: &str) -> &'f mut Vec<u8> {
 fn check_files(files: &Files) -> Examination {
     let target = Target::open_files(files).expect("a target");
     let mut unwinder = sframe_unwinder(&target);
-    examine(&target, &mut *unwinder, &Look::default(), &Options::default()).expect("a machine")
+    examine(&target, &mut *unwinder, &ExamineOptions::default(), &Options::default()).expect("a machine")
 }
 
 /// Adds 8 to the CFA offset of the row that covers a function's start, in an
@@ -798,7 +798,7 @@ fn the_call_stack_is_compared_with_every_trace_that_there_is() {
 fn overwritten_with(traces: Traces) -> (Examination, Option<String>) {
     let bytes = build("gnu-2.47/amd64/overwritten.O0");
     let target = Target::open(&bytes).expect("a target");
-    let look = Look { traces, ..Look::default() };
+    let look = ExamineOptions { traces, ..ExamineOptions::default() };
     let mut unwinder = sframe_unwinder(&target);
     let examination = examine(&target, &mut *unwinder, &look, &Options::default()).expect("a machine");
     let reason = broken_reason(&examination, &target, 0).map(|reason| reason.to_string());

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use object::elf::{PT_GNU_SFRAME, PT_LOAD, SHT_GNU_SFRAME, SHT_PROGBITS};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
 use object::{Endianness, Object as _};
-use sframe_engine::write::{self, LeftOut, Target};
+use sframe_engine::write::{self, Skipped, Target};
 use sframe_engine::{ByteOrder, InstructionPointer, Section, Version};
 use sframe_inspect::convert::Request;
 use sframe_inspect::convert::layout::Layout;
@@ -62,7 +62,7 @@ fn says(section: &Section<'_>) -> Vec<String> {
 }
 
 /// The same without the functions that are left out.
-fn says_without(section: &Section<'_>, owned: &write::Section, left_out: &[LeftOut]) -> Vec<String> {
+fn says_without(section: &Section<'_>, owned: &write::Section, left_out: &[Skipped]) -> Vec<String> {
     let gone = |answer: &String| {
         left_out.iter().any(|gone| {
             let function = &owned.functions[gone.function];

@@ -11,7 +11,7 @@ use serde::Serialize;
 /// The subject of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Part {
+pub enum AnswerPart {
     /// Whether the section can be opened.
     Opening,
     /// The header.
@@ -24,7 +24,7 @@ pub enum Part {
     Steps,
 }
 
-impl Part {
+impl AnswerPart {
     /// All parts.
     pub const ALL: [Self; 5] = [Self::Opening, Self::Header, Self::Fdes, Self::Lookups, Self::Steps];
 
@@ -61,9 +61,9 @@ impl Part {
 #[derive(Debug, Default)]
 pub struct Compared {
     /// The differences, each with a sentence.
-    pub differences: Vec<(Part, String)>,
+    pub differences: Vec<(AnswerPart, String)>,
     /// The number of questions of each part that were answered.
-    pub answered: Vec<(Part, u64)>,
+    pub answered: Vec<(AnswerPart, u64)>,
 }
 
 /// Compares an answer. Parts that are not in `parts` are not asked for.
@@ -75,24 +75,24 @@ pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -
         (got, expected) => {
             let [expected, got] = [expected, got]
                 .map(|reject| reject.as_ref().map_or_else(|| "a section".to_owned(), |it| format!("{it:?}")));
-            differences.push((Part::Opening, differ("opening", &expected, &got)));
+            differences.push((AnswerPart::Opening, differ("opening", &expected, &got)));
         }
     }
-    let mut answered = vec![(Part::Opening, 1)];
+    let mut answered = vec![(AnswerPart::Opening, 1)];
     if answer.reject.is_some() || vector.reject.is_some() {
         return Compared { differences, answered };
     }
-    for part in Part::ALL.into_iter().filter(|part| *part != Part::Opening && part.is_in(parts)) {
+    for part in AnswerPart::ALL.into_iter().filter(|part| *part != AnswerPart::Opening && part.is_in(parts)) {
         answered.push((part, part.questions(vector)));
         let found = match part {
-            Part::Opening => Vec::new(),
-            Part::Header => match (&answer.header, &vector.header) {
+            AnswerPart::Opening => Vec::new(),
+            AnswerPart::Header => match (&answer.header, &vector.header) {
                 (Some(got), Some(expected)) if got == expected => Vec::new(),
                 (got, expected) => vec![differ("header", expected, got)],
             },
-            Part::Fdes => each(part, answer.fdes.as_deref(), &vector.fdes, compare_fde),
-            Part::Lookups => each(part, answer.lookups.as_deref(), &vector.lookups, compare_lookup),
-            Part::Steps => {
+            AnswerPart::Fdes => each(part, answer.fdes.as_deref(), &vector.fdes, compare_fde),
+            AnswerPart::Lookups => each(part, answer.lookups.as_deref(), &vector.lookups, compare_lookup),
+            AnswerPart::Steps => {
                 let expected: Vec<StepAnswer> = vector
                     .steps
                     .iter()
@@ -114,7 +114,7 @@ fn differ<T: Debug + ?Sized, U: Debug + ?Sized>(what: &str, expected: &T, got: &
 
 /// Compares a list of answers, which must have the same length as the list of questions.
 fn each<T>(
-    part: Part,
+    part: AnswerPart,
     got: Option<&[T]>,
     expected: &[T],
     compare: impl Fn(usize, &T, &T) -> Option<String>,

@@ -41,7 +41,7 @@ mod yaml;
 pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
 pub use catalogue::{Catalogue, ReadingEntry};
-pub use compare::{Compared, Part, compare};
+pub use compare::{AnswerPart, Compared, compare};
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};
 pub use expect::{Answer, Fde, Header, Lookup, Question, Reject, Row, Rules};

@@ -23,7 +23,7 @@ pub struct Target {
 /// The whole function is left out: without one of its rows, the previous row would cover PCs
 /// that it does not describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct Skipped {
     /// Address of the function.
     pub start: u64,
     /// Position of the function in the section that was converted.
@@ -39,7 +39,7 @@ pub struct Conversion {
     /// The section.
     pub section: Section,
     /// The functions that are not in it.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Skipped>,
 }
 
 impl Section {
@@ -72,7 +72,7 @@ impl Section {
             } else {
                 let of_function = |error| WriteError { function: Some(index), ..error };
                 let errors = errors.into_iter().map(of_function).collect();
-                left_out.push(LeftOut { start: function.start, function: index, errors });
+                left_out.push(Skipped { start: function.start, function: index, errors });
             }
         }
         let mut order: Vec<usize> = (0..kept.len()).collect();

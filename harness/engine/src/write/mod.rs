@@ -26,7 +26,7 @@ mod error;
 mod layout;
 mod section;
 
-pub use convert::{Conversion, LeftOut, Target};
+pub use convert::{Conversion, Skipped, Target};
 pub use error::{WriteError, WriteErrorKind};
 pub use layout::Layout;
 pub use section::{Function, Section, WideRow};

@@ -66,13 +66,13 @@ enum Source {
 struct Report {
     functions: usize,
     carried_over: usize,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<Skipped>,
     /// The parts of call frame information that can't be read.
     errors: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct LeftOut {
+struct Skipped {
     start: Address,
     end: Address,
     function: Option<String>,
@@ -102,7 +102,7 @@ impl Convert {
         };
         let converted = match self.from {
             Source::Sframe => request.convert(&bytes),
-            Source::EhFrame => request.imply(&bytes),
+            Source::EhFrame => request.synthesize(&bytes),
         };
         let converted = converted.map_err(|error| unusable(&error))?;
         if let Some(path) = &self.output {
@@ -145,7 +145,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 impl Report {
     fn new(converted: &Converted<'_>, symbols: &Symbols) -> Self {
-        let left_out = |left_out: &convert::LeftOut| LeftOut {
+        let left_out = |left_out: &convert::Skipped| Skipped {
             start: Address(left_out.start),
             end: Address(left_out.end),
             function: symbols.at(left_out.start).map(|(name, _)| name.to_owned()),
@@ -165,7 +165,7 @@ impl Report {
     /// Returns what was left out, and why, line by line.
     fn refusals(&self) -> Text {
         let mut text = Text::default();
-        for LeftOut { start, end, function, row, pc, rules, reason } in &self.left_out {
+        for Skipped { start, end, function, row, pc, rules, reason } in &self.left_out {
             let function = function.as_deref().unwrap_or("the function");
             let row = match (row, pc, rules) {
                 (Some(row), Some(pc), Some(rules)) => format!(", row {row} at {pc} ({rules})"),

@@ -24,29 +24,29 @@ use crate::cfi::{
 
 /// The section that call frame information implies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Implied {
+pub struct Synthesized {
     /// The section, with sorted functions.
     pub section: Section,
     /// The number of FDEs in the information.
     pub fdes: usize,
     /// The code that the information describes, but the section does not.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Skipped>,
     /// The parts of the information that can't be read.
     pub errors: Vec<CfiError>,
 }
 
 /// A function, or a part of one, that is not in the section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct Skipped {
     /// Its addresses.
     pub range: Range<u64>,
     /// All reasons. Never empty.
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<Unsupported>,
 }
 
 /// Why a function was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Unsupported {
     /// The row that can't be expressed; `None` if it is the function itself.
     pub row: Option<RefusedRow>,
     /// The reason.
@@ -104,7 +104,7 @@ pub enum Reason {
 
 /// What to generate from call frame information.
 #[derive(Clone, Debug)]
-pub struct Implication<'a> {
+pub struct Synthesis<'a> {
     /// The information.
     pub cfi: &'a CallFrameInfo,
     /// The section it comes from.
@@ -125,13 +125,13 @@ const MAX_EVALUATIONS: u64 = 1 << 25;
 /// rows take memory.
 const CHANGE: u64 = 1 << 6;
 
-impl Implication<'_> {
+impl Synthesis<'_> {
     /// Returns the section. Starts are relative to what the version's assemblers
     /// and linkers use: to themselves in version 3, otherwise to the section.
     ///
     /// # Errors
     /// The version does not know the ABI, or the ABI does not have that byte order.
-    pub fn imply(&self) -> Result<Implied, WriteError> {
+    pub fn synthesize(&self) -> Result<Synthesized, WriteError> {
         let fdes: Vec<&CfiFde> = self.cfi.fdes().iter().filter(|fde| fde.section == self.section).collect();
         let (mut parts, mut left_out) = (Vec::new(), Vec::new());
         let mut evaluations = MAX_EVALUATIONS;
@@ -139,8 +139,8 @@ impl Implication<'_> {
             match self.parts(fde, &ranges, &mut evaluations) {
                 Ok(found) => parts.extend(found),
                 Err(reason) => {
-                    let refusals = vec![Refusal { row: None, reason }];
-                    left_out.push(LeftOut { range: fde.range.clone(), refusals });
+                    let refusals = vec![Unsupported { row: None, reason }];
+                    left_out.push(Skipped { range: fde.range.clone(), refusals });
                 }
             }
         }
@@ -154,11 +154,16 @@ impl Implication<'_> {
             | CfiError::Unreadable { section, .. } => *section == self.section,
         };
         let errors = self.cfi.errors().iter().filter(of_section).cloned().collect();
-        Ok(Implied { section, fdes: fdes.len(), left_out, errors })
+        Ok(Synthesized { section, fdes: fdes.len(), left_out, errors })
     }
 
     /// Returns what an FDE says about the ranges in which it applies.
-    fn parts(&self, fde: &CfiFde, ranges: &[Range<u64>], evaluations: &mut u64) -> Result<Vec<Part>, Reason> {
+    fn parts(
+        &self,
+        fde: &CfiFde,
+        ranges: &[Range<u64>],
+        evaluations: &mut u64,
+    ) -> Result<Vec<FunctionPart>, Reason> {
         let is_code = |segment: &Range<u64>| segment.start <= fde.range.start && fde.range.end <= segment.end;
         if !self.executable.iter().any(is_code) {
             return Err(Reason::NotExecutable);
@@ -171,7 +176,7 @@ impl Implication<'_> {
         let rows = self.cfi.rows(fde).map_err(Reason::Malformed)?;
         let mut parts = Vec::new();
         for range in ranges {
-            let mut part = Part::new(fde, range.start);
+            let mut part = FunctionPart::new(fde, range.start);
             let first = rows.partition_point(|row| row.range.end <= range.start);
             for row in rows[first..].iter().take_while(|row| row.range.start < range.end) {
                 let within = row.range.start.max(range.start)..row.range.end.min(range.end);
@@ -180,9 +185,12 @@ impl Implication<'_> {
                 match block {
                     Some((count, size)) => {
                         parts.extend(part.until(within.start));
-                        let repeated = Part { block: Some(size), ..Part::new(fde, within.start) };
-                        parts.extend(Part { spans: spans[..count].to_vec(), ..repeated }.until(within.end));
-                        part = Part::new(fde, within.end);
+                        let repeated =
+                            FunctionPart { block: Some(size), ..FunctionPart::new(fde, within.start) };
+                        parts.extend(
+                            FunctionPart { spans: spans[..count].to_vec(), ..repeated }.until(within.end),
+                        );
+                        part = FunctionPart::new(fde, within.end);
                     }
                     None => part.spans.extend(spans),
                 }
@@ -213,7 +221,7 @@ impl Implication<'_> {
 
     fn span(&self, row: &CfiRow, pc: u64) -> Span {
         let rules = self.cfi.rules(row, pc);
-        Span { start: pc, says: Says { rules, sp_follows: self.sp_follows(row, &rules, pc) } }
+        Span { start: pc, says: SpanRules { rules, sp_follows: self.sp_follows(row, &rules, pc) } }
     }
 
     /// Whether the caller's SP is what readers assume: the CFA, or 160 bytes below
@@ -245,7 +253,7 @@ impl Implication<'_> {
 
     /// Returns the section with the parts that the version can express: as default
     /// FDEs if possible, otherwise as flex FDEs.
-    fn section(&self, parts: &[Part], left_out: &mut Vec<LeftOut>) -> Result<Section, WriteError> {
+    fn section(&self, parts: &[FunctionPart], left_out: &mut Vec<Skipped>) -> Result<Section, WriteError> {
         let mut flags = SFRAME_F_FDE_SORTED;
         // Assemblers wrote versions 1 and 2 without it.
         if self.version > Version::V2 {
@@ -268,13 +276,13 @@ impl Implication<'_> {
                     functions.push(Function { rows_position: position(tried.len()), ..function });
                     tried.push(part);
                 }
-                Err(refusals) => left_out.push(LeftOut { range: part.range.clone(), refusals }),
+                Err(refusals) => left_out.push(Skipped { range: part.range.clone(), refusals }),
             }
         }
         let mut done = Section { functions, ..empty.clone() }.convert(target)?;
         let mut refused = std::mem::take(&mut done.left_out);
         if self.version.has_flex_fdes() {
-            let again: Vec<&Part> = refused.iter().map(|gone| tried[gone.function]).collect();
+            let again: Vec<&FunctionPart> = refused.iter().map(|gone| tried[gone.function]).collect();
             let functions = (0..).zip(&again).filter_map(|(index, part)| {
                 let function = part.function(FdeType::Flex, self).ok()?;
                 Some(Function { rows_position: index, ..function })
@@ -286,7 +294,7 @@ impl Implication<'_> {
         for gone in refused {
             let part = tried[gone.function];
             let refusals = gone.errors.iter().map(|error| part.refusal(error, self)).collect();
-            left_out.push(LeftOut { range: part.range.clone(), refusals });
+            left_out.push(Skipped { range: part.range.clone(), refusals });
         }
         let mut section = done.section;
         section.functions.sort_by_key(|function| function.start);
@@ -305,7 +313,7 @@ fn position(index: usize) -> u32 {
 
 /// Code with the rules of one FDE, as one function of a section could hold them.
 #[derive(Clone, Debug)]
-struct Part {
+struct FunctionPart {
     range: Range<u64>,
     is_signal: bool,
     key_b: bool,
@@ -318,16 +326,16 @@ struct Part {
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u64,
-    says: Says,
+    says: SpanRules,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Says {
+struct SpanRules {
     rules: Rules,
     sp_follows: bool,
 }
 
-impl Part {
+impl FunctionPart {
     fn new(fde: &CfiFde, start: u64) -> Self {
         let (is_signal, key_b) = (fde.is_signal, fde.key_b);
         Self { range: start..start, is_signal, key_b, block: None, spans: Vec::new() }
@@ -341,7 +349,7 @@ impl Part {
     }
 
     /// Returns the function for a section, or why it can't be expressed.
-    fn function(&self, fde_type: FdeType, to: &Implication<'_>) -> Result<Function, Vec<Refusal>> {
+    fn function(&self, fde_type: FdeType, to: &Synthesis<'_>) -> Result<Function, Vec<Unsupported>> {
         let (mut rows, mut refusals): (Vec<Row>, _) = (Vec::new(), Vec::new());
         let offset = |address: u64| u32::try_from(address - self.range.start).unwrap_or(u32::MAX);
         let size = offset(self.range.end);
@@ -383,13 +391,13 @@ impl Part {
         })
     }
 
-    fn refused(&self, index: usize, span: &Span, reason: Reason) -> Refusal {
+    fn refused(&self, index: usize, span: &Span, reason: Reason) -> Unsupported {
         let rules = span.says.rules.to_string();
-        Refusal { row: Some(RefusedRow { index, address: span.start, rules }), reason }
+        Unsupported { row: Some(RefusedRow { index, address: span.start, rules }), reason }
     }
 
     /// Translates a refusal of the writer into terms of the information.
-    fn refusal(&self, error: &WriteError, to: &Implication<'_>) -> Refusal {
+    fn refusal(&self, error: &WriteError, to: &Synthesis<'_>) -> Unsupported {
         let reason = Reason::Version(error.kind);
         let span = || {
             let function = self.function(FdeType::Default, to).ok()?;
@@ -398,7 +406,7 @@ impl Part {
         };
         match span() {
             Some((index, span)) => self.refused(index, span, reason),
-            None => Refusal { row: None, reason },
+            None => Unsupported { row: None, reason },
         }
     }
 }
@@ -408,8 +416,8 @@ fn says_same(one: &Row, other: &Row) -> bool {
 }
 
 /// Returns a row with the start 0.
-fn row(says: &Says, fde_type: FdeType, abi: Abi) -> Result<Row, Reason> {
-    let Says { rules, sp_follows } = says;
+fn row(says: &SpanRules, fde_type: FdeType, abi: Abi) -> Result<Row, Reason> {
+    let SpanRules { rules, sp_follows } = says;
     let undefined = Recovery::Undefined;
     if rules.ra == Ok(undefined) {
         return Ok(Row { start: 0, end: 0, cfa: None, ra: undefined, fp: undefined, mangled_ra: false });

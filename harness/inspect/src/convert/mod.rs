@@ -13,7 +13,7 @@ use sframe_engine::write::{self, Target, WriteError, WriteErrorKind};
 use sframe_engine::{ByteOrder, Section, Version};
 
 use crate::cfi::{CfiError, CfiSection};
-use crate::convert::from_cfi::{Implication, Implied, Refusal, RefusedRow};
+use crate::convert::from_cfi::{RefusedRow, Synthesis, Synthesized, Unsupported};
 use crate::convert::layout::Layout;
 use crate::elf::bounded::Tables;
 use crate::elf::object_file::ObjectFile;
@@ -42,7 +42,7 @@ pub struct Converted<'a> {
     /// as several if others cut it, or a part of it repeats.
     pub functions: usize,
     /// What could not be converted. Functions are left out as a whole.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<Skipped>,
     /// The parts of call frame information that could not be read.
     pub errors: Vec<CfiError>,
     layout: write::Layout,
@@ -54,20 +54,20 @@ pub struct Converted<'a> {
 
 /// Why a function was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct Skipped {
     /// Address of the function.
     pub start: u64,
     /// Address past its end.
     pub end: u64,
     /// The row; `None` if the function itself can't be expressed.
-    pub row: Option<LeftOutRow>,
+    pub row: Option<SkippedRow>,
     /// What can't be expressed.
     pub reason: String,
 }
 
 /// A row that can't be expressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOutRow {
+pub struct SkippedRow {
     /// Its index in the function.
     pub index: usize,
     /// Its first address.
@@ -127,7 +127,7 @@ impl Request {
         let layout = self.layout.apply(&mut conversion.section);
         let left_out = conversion.left_out.iter().filter_map(|gone| {
             let function = owned.functions.get(gone.function)?;
-            Some(gone.errors.iter().map(|error| LeftOut::of_function(function, error.row, error.kind)))
+            Some(gone.errors.iter().map(|error| Skipped::of_function(function, error.row, error.kind)))
         });
         Ok(Converted {
             section: conversion.section,
@@ -149,13 +149,13 @@ impl Request {
     /// # Errors
     /// The file has no such information, none of it can be read, or the section
     /// can't have the version or the byte order at all.
-    pub fn imply<'a>(&self, file: impl Into<Source<'a>>) -> Result<Converted<'a>, ConvertError> {
+    pub fn synthesize<'a>(&self, file: impl Into<Source<'a>>) -> Result<Converted<'a>, ConvertError> {
         let file = file.into();
         let subject = ObjectFile::parse(file).map_err(InputError::from)?;
         let (machine, executable) = elf_facts(file)?;
         let abi = subject.abi().ok_or(InputError::Machine(machine))?;
         let cfi = subject.call_frame_info().ok_or(ConvertError::NoCfi)?;
-        let implication = Implication {
+        let implication = Synthesis {
             cfi: &cfi,
             section: CfiSection::EhFrame,
             abi,
@@ -163,7 +163,7 @@ impl Request {
             version: self.version,
             byte_order: self.byte_order.unwrap_or(abi.byte_order()),
         };
-        let Implied { mut section, fdes, left_out, errors } = implication.imply()?;
+        let Synthesized { mut section, fdes, left_out, errors } = implication.synthesize()?;
         if fdes == 0 {
             return Err(errors.into_iter().next().map_or(ConvertError::NoCfi, ConvertError::Cfi));
         }
@@ -175,7 +175,7 @@ impl Request {
         let mut converted = Converted {
             functions: section.functions.len() + left_out.len(),
             section,
-            left_out: left_out.into_iter().flat_map(LeftOut::of_cfi).collect(),
+            left_out: left_out.into_iter().flat_map(Skipped::of_cfi).collect(),
             errors,
             layout,
             file,
@@ -204,13 +204,13 @@ fn elf_facts(file: Source<'_>) -> Result<(u16, Vec<Range<u64>>), ConvertError> {
     Ok((header.e_machine(endian).0, executable.collect()))
 }
 
-impl LeftOut {
+impl Skipped {
     fn of_function(function: &write::Function, row: Option<usize>, kind: WriteErrorKind) -> Self {
         let row = row.and_then(|index| Some((index, function.rows.get(index)?)));
         Self {
             start: function.start,
             end: function.start.wrapping_add(function.size.into()),
-            row: row.map(|(index, row)| LeftOutRow {
+            row: row.map(|(index, row)| SkippedRow {
                 index,
                 address: function.start.wrapping_add(row.start.into()),
                 rules: row.to_string(),
@@ -219,12 +219,12 @@ impl LeftOut {
         }
     }
 
-    fn of_cfi(left_out: from_cfi::LeftOut) -> impl Iterator<Item = Self> {
-        let from_cfi::LeftOut { range, refusals } = left_out;
-        refusals.into_iter().map(move |Refusal { row, reason }| Self {
+    fn of_cfi(left_out: from_cfi::Skipped) -> impl Iterator<Item = Self> {
+        let from_cfi::Skipped { range, refusals } = left_out;
+        refusals.into_iter().map(move |Unsupported { row, reason }| Self {
             start: range.start,
             end: range.end,
-            row: row.map(|RefusedRow { index, address, rules }| LeftOutRow { index, address, rules }),
+            row: row.map(|RefusedRow { index, address, rules }| SkippedRow { index, address, rules }),
             reason: reason.to_string(),
         })
     }
@@ -255,7 +255,7 @@ impl Converted<'_> {
         let functions = std::mem::take(&mut self.section.functions);
         let (near, far): (Vec<_>, Vec<_>) = functions.into_iter().partition(is_near);
         self.left_out.extend(far.iter().map(|function| {
-            LeftOut::of_function(function, None, WriteErrorKind::StartOutOfReach(function.start))
+            Skipped::of_function(function, None, WriteErrorKind::StartOutOfReach(function.start))
         }));
         self.left_out.sort_by_key(|left_out| left_out.start);
         self.section.functions = near;

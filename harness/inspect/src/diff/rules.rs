@@ -87,18 +87,18 @@ pub(super) fn compare(abi: Abi, fde: &Fde, row: &Row, cfi: &CfiFde, rules: &Rule
         return comparison;
     }
     if rules.cfa != Ok(cfa) {
-        comparison.differ(Field::Cfa, cfa, Told(rules.cfa));
+        comparison.differ(Field::Cfa, cfa, Explained(rules.cfa));
     }
     let own_cfa = rules.cfa.ok();
     let same = |sframe: Recovery, other: Recovery, register: Option<Base>| {
         sframe == other || reduced(sframe, Some(cfa), register) == reduced(other, own_cfa, register)
     };
     if !rules.ra.is_ok_and(|ra| same(row.ra, ra, abi.ra().map(Base::Register))) {
-        comparison.differ(Field::Ra, row.ra, Told(rules.ra));
+        comparison.differ(Field::Ra, row.ra, Explained(rules.ra));
     }
     comparison.fp_is_lost = rules.fp == Ok(Recovery::Undefined) && row.fp == Recovery::Unchanged;
     if !comparison.fp_is_lost && !rules.fp.is_ok_and(|fp| same(row.fp, fp, Some(Base::Fp))) {
-        comparison.differ(Field::Fp, row.fp, Told(rules.fp));
+        comparison.differ(Field::Fp, row.fp, Explained(rules.fp));
     }
     if abi.signs_return_addresses() {
         let sframe = signature(row.mangled_ra, fde.pauth_key == PauthKey::B);
@@ -132,9 +132,9 @@ fn reduced(recovery: Recovery, cfa: Option<RecoveryRule>, register: Option<Base>
 }
 
 /// A rule, or why it can't be expressed, as text.
-struct Told<T>(Result<T, Inexpressible>);
+struct Explained<T>(Result<T, Inexpressible>);
 
-impl<T: fmt::Display> fmt::Display for Told<T> {
+impl<T: fmt::Display> fmt::Display for Explained<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Ok(rule) => rule.fmt(f),

@@ -56,7 +56,7 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
                 (172, SystemCall::ProcessId),
                 (178, SystemCall::ThreadId),
             ],
-            pc_behind: 0,
+            pc_lag: 0,
         },
         signal_frame: &SIGNAL_FRAME,
         linking: LINKING,

@@ -80,7 +80,7 @@ pub static AMD64: Cpu = Cpu {
             (39, SystemCall::ProcessId),
             (186, SystemCall::ThreadId),
         ],
-        pc_behind: 0,
+        pc_lag: 0,
     },
     signal_frame: &SIGNAL_FRAME,
     linking: LINKING,

@@ -26,7 +26,7 @@ pub(crate) struct SystemCalls {
     pub(crate) numbers: &'static [(u64, SystemCall)],
     /// The distance from the PC to the next instruction while the system call is handled:
     /// Unicorn leaves the PC at the `svc` on s390x, and past the instruction on the others.
-    pub(crate) pc_behind: u64,
+    pub(crate) pc_lag: u64,
 }
 
 /// The layout of a signal frame, in bytes from its start.

@@ -46,7 +46,7 @@ pub static S390X: Cpu = Cpu {
             (20, SystemCall::ProcessId),
             (236, SystemCall::ThreadId),
         ],
-        pc_behind: 2,
+        pc_lag: 2,
     },
     signal_frame: &SIGNAL_FRAME,
     linking: LINKING,

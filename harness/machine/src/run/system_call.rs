@@ -22,7 +22,7 @@ impl Run<'_> {
         let arguments = calls.arguments.map(read);
         // s390x may name the call in the instruction itself: svc 1 to 255.
         let mut code = [0; 2];
-        let immediate = calls.pc_behind > 0 && self.space.read(self.last_pc, &mut code) && code[1] != 0;
+        let immediate = calls.pc_lag > 0 && self.space.read(self.last_pc, &mut code) && code[1] != 0;
         let number = if immediate { u64::from(code[1]) } else { number };
         let sp = read(self.cpu.sp);
 
@@ -48,8 +48,8 @@ impl Run<'_> {
             }
         };
         let mut done = unicorn.reg_write(calls.result, result);
-        if calls.pc_behind > 0 {
-            done = done.and(unicorn.reg_write(self.cpu.pc, self.last_pc + calls.pc_behind));
+        if calls.pc_lag > 0 {
+            done = done.and(unicorn.reg_write(self.cpu.pc, self.last_pc + calls.pc_lag));
         }
         if let Err(error) = done {
             self.end(End::Broken(Broken::Unicorn(format!("{error:?}"))));

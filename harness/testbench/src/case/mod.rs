@@ -22,8 +22,8 @@ use crate::case::reason::NoSuchPlace;
 use crate::corpus::Build;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
 use crate::examine::listings::Listing;
-use crate::examine::{Breakpoint, Examination, Look, Probe, Signals, WalkEnds, examine_with};
-use crate::external::{External, ExternalError, Shown};
+use crate::examine::{Breakpoint, Examination, ExamineOptions, Probe, Signals, WalkEnds, examine_with};
+use crate::external::{External, ExternalError, UnwinderExamination};
 use crate::finding::{Address, Finding};
 use crate::spec::{BuildFacts, Known, Location, Producer, Spec, Stop, Verdict};
 use crate::target::files::Files;
@@ -44,11 +44,11 @@ pub enum UnderTest<'u> {
 
 /// How much of a case is run, and what is recorded.
 #[derive(Default)]
-pub(crate) struct Extent<'p> {
+pub(crate) struct RunScope<'p> {
     /// Leaves out the signals, and the spec's expectations of them.
     pub(crate) without_signals: bool,
     pub(crate) probe: Option<&'p mut dyn Probe>,
-    /// See [`Look::ignores_fp`].
+    /// See [`ExamineOptions::ignores_fp`].
     pub(crate) ignores_fp: bool,
     /// Receives the code with what was seen there.
     pub(crate) listing: Option<&'p mut Option<Listing>>,
@@ -111,7 +111,7 @@ impl Case<'_> {
         let report = match unwinder {
             UnderTest::Rust(make_unwinder) => self.on_its_files(corpus, |target, report| {
                 let listing = is_listed.then_some(&mut listing);
-                let extent = Extent { listing, ..Extent::default() };
+                let extent = RunScope { listing, ..RunScope::default() };
                 self.examine(target, options, make_unwinder, extent, report)
             }),
             UnderTest::External(external) => self.run_external(corpus, options, external),
@@ -126,7 +126,7 @@ impl Case<'_> {
     /// stop, and, of those that both have, the ones that are not known.
     fn run_external(&self, corpus: &Path, options: &Options, external: &External) -> CaseReport {
         self.on_its_files(corpus, |target, report| {
-            let (_, look, options) = self.prepare(target, options, &Extent::default())?;
+            let (_, look, options) = self.prepare(target, options, &RunScope::default())?;
             match external.examine(target, &self.id(), &look, &options) {
                 Ok(shown) => self.judge_external(target, shown, report),
                 Err(ExternalError::Unsupported(reason)) => {
@@ -160,10 +160,10 @@ impl Case<'_> {
     fn judge_external(
         &self,
         target: &Target<'_>,
-        shown: Shown,
+        shown: UnwinderExamination,
         report: &mut CaseReport,
     ) -> Result<(), BrokenReason> {
-        let Shown { mut examination, report: unwinder, shared, findings, error } = shown;
+        let UnwinderExamination { mut examination, report: unwinder, shared, findings, error } = shown;
         unwinder.count_instead(&mut examination);
         record(&examination, report);
         // Stops in handlers are counted among the others.
@@ -188,7 +188,7 @@ impl Case<'_> {
         target: &Target<'_>,
         options: &Options,
         make_unwinder: &MakeUnwinder,
-        extent: Extent<'_>,
+        extent: RunScope<'_>,
     ) -> CaseReport {
         let mut report = self.empty_report();
         if self.spec.skip_for(&self.facts()).is_some() {
@@ -253,7 +253,7 @@ impl Case<'_> {
     ) -> Result<Vec<(usize, Vec<String>)>, BrokenReason> {
         let files = self.build.files(corpus)?;
         let target = self.open(&files)?;
-        let (stops, examination) = self.execute(&target, options, make_unwinder, &mut Extent::default())?;
+        let (stops, examination) = self.execute(&target, options, make_unwinder, &mut RunScope::default())?;
         if let Some(reason) = broken_reason(&examination, &target, self.spec.exit_status) {
             return Err(reason.into());
         }
@@ -288,7 +288,7 @@ impl Case<'_> {
         let files = self.build.files(corpus)?;
         let target = self.open(&files)?;
         let mut report = self.empty_report();
-        self.examine(&target, options, make_unwinder, Extent::default(), &mut report)?;
+        self.examine(&target, options, make_unwinder, RunScope::default(), &mut report)?;
         for known in report.known {
             let rules = entries.entry(known.entry).or_default();
             for (row, count) in known.rules {
@@ -313,7 +313,7 @@ impl Case<'_> {
         target: &Target<'_>,
         options: &Options,
         make_unwinder: &MakeUnwinder,
-        extent: &mut Extent<'_>,
+        extent: &mut RunScope<'_>,
     ) -> Result<Run<'_>, BrokenReason> {
         let (stops, look, options) = self.prepare(target, options, extent)?;
         let mut unwinder = make_unwinder(target);
@@ -326,8 +326,8 @@ impl Case<'_> {
         &self,
         target: &Target<'_>,
         options: &Options,
-        extent: &Extent<'_>,
-    ) -> Result<(Stops<'_>, Look, Options), BrokenReason> {
+        extent: &RunScope<'_>,
+    ) -> Result<(Stops<'_>, ExamineOptions, Options), BrokenReason> {
         let stops: Vec<(usize, &Stop)> = self.spec.stops_for(&self.facts()).collect();
         let breakpoints: Vec<Breakpoint> = stops
             .iter()
@@ -347,7 +347,7 @@ impl Case<'_> {
         let distrusted = self.spec.distrust.iter().map(|distrust| distrust.trace);
         let places = breakpoints.iter().map(|breakpoint| breakpoint.pc);
         let stops = stops.into_iter().zip(places).map(|((index, stop), pc)| (index, stop, pc)).collect();
-        let look = Look {
+        let look = ExamineOptions {
             breakpoints,
             signals: if extent.without_signals { Vec::new() } else { self.signals(target)? },
             traces: distrusted.fold(traces, Traces::without),
@@ -399,7 +399,7 @@ impl Case<'_> {
         target: &Target<'_>,
         options: &Options,
         make_unwinder: &MakeUnwinder,
-        mut extent: Extent<'_>,
+        mut extent: RunScope<'_>,
         report: &mut CaseReport,
     ) -> Result<(), BrokenReason> {
         let with_signals = !extent.without_signals || self.spec.signals.is_empty();

@@ -8,7 +8,7 @@ use clap::Args;
 use sframe_machine::Options;
 use sframe_testbench::case::{BrokenReason, NOTHING_COMPARED, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
-use sframe_testbench::examine::{Look, examine};
+use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
 use sframe_testbench::report::{CheckReport, Document, Style, check_summary};
 use sframe_testbench::target::Target;
@@ -74,7 +74,13 @@ impl Check {
         // Only the traces that every program for an ABI leaves, whatever compiled it.
         let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
         let observes = self.report.is_some();
-        let look = Look { traces, exit_status: self.exit_status, hazards: true, observes, ..Look::default() };
+        let look = ExamineOptions {
+            traces,
+            exit_status: self.exit_status,
+            hazards: true,
+            observes,
+            ..ExamineOptions::default()
+        };
         if let Some(external) = external {
             return self.ask(&external, name, &target, &look, &options);
         }
@@ -118,7 +124,7 @@ impl Check {
         external: &External,
         name: String,
         target: &Target<'_>,
-        look: &Look,
+        look: &ExamineOptions,
         options: &Options,
     ) -> Result<Status, Failure> {
         let shown = match external.examine(target, &name, look, options) {

@@ -28,7 +28,7 @@ type Fp = Result<u64, Unreadable>;
 
 /// A caller's frame, and the step from it.
 #[derive(Debug)]
-struct Kept {
+struct CallerFrame {
     /// Its state. FP is what it was when the step was made; its current value is in
     /// [`Walk::fps`].
     state: State,
@@ -75,19 +75,19 @@ pub(crate) struct Walk {
     /// Position of the topmost frame.
     top: Position,
     /// Callers' frames without gaps, outermost first.
-    kept: VecDeque<Kept>,
+    kept: VecDeque<CallerFrame>,
     /// Position of the first of them.
     base: Position,
-    /// Kept frames at which the walk stops before the next one.
+    /// CallerFrame frames at which the walk stops before the next one.
     cuts: BTreeMap<Position, Cut>,
     /// FP of kept frames. Each entry holds up to the next one, outwards: frames
     /// between them pass it on.
     fps: BTreeMap<Position, Fp>,
-    /// Kept frames that do not pass FP on.
+    /// CallerFrame frames that do not pass FP on.
     stops_fp: BTreeSet<Position>,
     /// For each word, the kept frames whose steps read it.
     readers: FxHashMap<u64, Readers>,
-    /// Kept frames whose steps read something that has changed since.
+    /// CallerFrame frames whose steps read something that has changed since.
     stale: BTreeSet<Position>,
     /// Frames that differ from when they were last compared.
     changed: Vec<Position>,
@@ -205,7 +205,7 @@ impl Walk {
         self.base + position(self.kept.len())
     }
 
-    fn kept(&self, at: Position) -> Option<&Kept> {
+    fn kept(&self, at: Position) -> Option<&CallerFrame> {
         self.kept.get(usize::try_from(at - self.base).ok()?)
     }
 
@@ -363,7 +363,7 @@ impl Walk {
     }
 
     /// Records the step from a frame.
-    fn learn(&mut self, at: Position, step: Step, cut: Option<Cut>) -> Kept {
+    fn learn(&mut self, at: Position, step: Step, cut: Option<Cut>) -> CallerFrame {
         let Step { state, stepped: Stepped { cfa, mangled, fp_use, .. }, words } = step;
         self.fps.insert(at, state.fp);
         for &word in &words {
@@ -376,7 +376,7 @@ impl Walk {
             self.stops_fp.insert(at);
         }
         self.changed.extend([at, at + 1]);
-        Kept { state, cfa, mangled, fp_use, words }
+        CallerFrame { state, cfa, mangled, fp_use, words }
     }
 
     /// Forgets the step from a frame.

@@ -89,8 +89,8 @@ struct Function {
     image: u32,
     /// The start without the load bias.
     start: u64,
-    body: Body,
-    course: Course,
+    body: FunctionCode,
+    course: FunctionVisits,
 }
 
 /// The source line of a finding.
@@ -117,9 +117,9 @@ pub(crate) struct Pool {
     /// Names, instructions, rules, frames and reasons.
     texts: Interned<String>,
     /// Functions.
-    bodies: Interned<Body>,
+    bodies: Interned<FunctionCode>,
     /// What was seen in functions.
-    courses: Interned<Course>,
+    courses: Interned<FunctionVisits>,
     /// The functions of each case.
     cases: BTreeMap<String, CaseListing>,
     #[serde(skip)]
@@ -139,7 +139,7 @@ struct CaseListing {
 
 /// A function, independent of its address.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
-struct Body {
+struct FunctionCode {
     name: u32,
     /// Rows that cover something.
     row_count: u32,
@@ -154,7 +154,7 @@ struct Body {
 
 /// What was seen in a function.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
-struct Course {
+struct FunctionVisits {
     /// Pairs: a number of instructions, and how often they were executed.
     hits: Vec<u64>,
     /// Instruction and true frame, 0 if none was seen; valid from there on.
@@ -200,7 +200,7 @@ impl<T: Serialize> Serialize for Interned<T> {
 }
 
 /// A function with its texts.
-struct Draft<'t> {
+struct FunctionDraft<'t> {
     image: Option<&'t str>,
     /// The start without the load bias.
     start: u64,
@@ -324,7 +324,7 @@ const fn has_room(listed: usize, len: usize, is_right: bool) -> bool {
 }
 
 impl Content {
-    fn of(drafts: Vec<Draft<'_>>, lines: Vec<FindingLine>) -> Self {
+    fn of(drafts: Vec<FunctionDraft<'_>>, lines: Vec<FindingLine>) -> Self {
         let mut content = Self { lines, ..Self::default() };
         let mut texts = Interned::default();
         let mut listed = 0;
@@ -343,9 +343,13 @@ impl Content {
 }
 
 impl Function {
-    fn of(draft: Draft<'_>, texts: &mut Interned<String>) -> Self {
+    fn of(draft: FunctionDraft<'_>, texts: &mut Interned<String>) -> Self {
         let image = texts.number(draft.image.unwrap_or_default().to_owned());
-        let mut body = Body { name: texts.number(draft.name), row_count: draft.row_count, ..Body::default() };
+        let mut body = FunctionCode {
+            name: texts.number(draft.name),
+            row_count: draft.row_count,
+            ..FunctionCode::default()
+        };
         for (len, text) in draft.code {
             body.code.extend([len, texts.number(text)]);
         }
@@ -355,7 +359,7 @@ impl Function {
         for (line, rules) in draft.cfi {
             body.cfi.extend([line, texts.number(rules)]);
         }
-        let mut course = Course::default();
+        let mut course = FunctionVisits::default();
         for hits in draft.hits {
             match course.hits[..] {
                 [.., ref mut count, last] if last == hits => *count += 1,
@@ -479,9 +483,9 @@ impl<'r, 'a> Reader<'r, 'a> {
         Self { target, module, observed, wrong, code }
     }
 
-    fn read(mut self) -> Vec<Draft<'r>> {
+    fn read(mut self) -> Vec<FunctionDraft<'r>> {
         let module = self.module;
-        let mut drafts: Vec<Draft<'r>> = Vec::new();
+        let mut drafts: Vec<FunctionDraft<'r>> = Vec::new();
         let mut last = Last::default();
         let mut function = None;
         let mut row_counts = self.row_counts();
@@ -500,7 +504,7 @@ impl<'r, 'a> Reader<'r, 'a> {
                 function = Some(start);
                 last = Last::default();
                 let name = symbol.map_or_else(|| format!("{plain:#x}"), |(name, _)| name.to_owned());
-                drafts.push(Draft {
+                drafts.push(FunctionDraft {
                     image: module.name.as_deref(),
                     start: plain,
                     name,
@@ -540,7 +544,13 @@ impl<'r, 'a> Reader<'r, 'a> {
         self.observed.get(index)
     }
 
-    fn line(&mut self, draft: &mut Draft<'r>, last: &mut Last, loaded: u64, instruction: &Instruction) {
+    fn line(
+        &mut self,
+        draft: &mut FunctionDraft<'r>,
+        last: &mut Last,
+        loaded: u64,
+        instruction: &Instruction,
+    ) {
         let line = u32::try_from(draft.code.len()).unwrap_or(u32::MAX);
         let Linked(plain) = self.module.linked(Loaded(loaded));
         let end = plain.saturating_add(instruction.len);
@@ -618,7 +628,7 @@ mod tests {
 
     #[test]
     fn what_is_the_same_is_kept_once() {
-        let draft = |start, hits| Draft {
+        let draft = |start, hits| FunctionDraft {
             image: None,
             start,
             name: "f".to_owned(),
@@ -645,7 +655,7 @@ mod tests {
 
     #[test]
     fn functions_are_left_out_by_name_unless_something_in_them_is_wrong() {
-        let draft = |name: &str, wrong| Draft {
+        let draft = |name: &str, wrong| FunctionDraft {
             image: None,
             start: 0,
             name: name.to_owned(),

@@ -23,7 +23,7 @@ use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
 use crate::target::{Loaded, Target};
 use crate::triage::Findings;
-use crate::triage::{FrameLayouts, Scene};
+use crate::triage::{Circumstances, FrameLayouts};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::{CrossCheck, TraceConflict, TraceCounts, Traces};
 use crate::truth::stores::{LastStores, Written};
@@ -169,7 +169,7 @@ pub enum DeliveryFault {
 
 /// What to examine in a program besides every instruction.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
+pub struct ExamineOptions {
     /// Places to examine closely.
     pub breakpoints: Vec<Breakpoint>,
     /// Signals to deliver.
@@ -224,7 +224,7 @@ pub struct Examination {
     /// The number of arrivals at each breakpoint, and what was seen there; `None`
     /// if it was not reached.
     pub arrivals: Vec<(u32, Option<Arrival>)>,
-    /// The result of each entry of [`Look::signals`].
+    /// The result of each entry of [`ExamineOptions::signals`].
     pub deliveries: Vec<Deliveries>,
     /// Which rows were exercised, including the runs with signals.
     pub coverage: Coverage,
@@ -234,7 +234,7 @@ pub struct Examination {
     pub traces: TraceCounts,
     /// The hazards of executed instructions, if requested.
     pub hazards: Vec<Hazard>,
-    /// The executed instructions by address, if [`Look::observes`].
+    /// The executed instructions by address, if [`ExamineOptions::observes`].
     pub observed: Vec<Observed>,
 }
 
@@ -272,7 +272,7 @@ pub(crate) trait Probe {
 pub fn examine(
     target: &Target<'_>,
     unwinder: &mut dyn Unwinder,
-    look: &Look,
+    look: &ExamineOptions,
     options: &Options,
 ) -> Result<Examination, MachineError> {
     examine_with(target, unwinder, look, options, None)
@@ -282,7 +282,7 @@ pub fn examine(
 pub(crate) fn examine_with(
     target: &Target<'_>,
     unwinder: &mut dyn Unwinder,
-    look: &Look,
+    look: &ExamineOptions,
     options: &Options,
     probe: Option<&mut dyn Probe>,
 ) -> Result<Examination, MachineError> {
@@ -332,7 +332,7 @@ pub(crate) fn examine_with(
     })
 }
 
-fn observed(executed: &Executed, frames: &FxHashMap<u64, TrueFrame>, look: &Look) -> Vec<Observed> {
+fn observed(executed: &Executed, frames: &FxHashMap<u64, TrueFrame>, look: &ExamineOptions) -> Vec<Observed> {
     if !look.observes {
         return Vec::new();
     }
@@ -345,7 +345,7 @@ fn observed(executed: &Executed, frames: &FxHashMap<u64, TrueFrame>, look: &Look
 struct Examiner<'e, 'a, 'p> {
     target: &'e Target<'a>,
     unwinder: &'e mut dyn Unwinder,
-    look: &'e Look,
+    look: &'e ExamineOptions,
     backtrace: Backtrace,
     /// The walk, if the unwinder offers its steps.
     walk: Option<Walk>,
@@ -410,7 +410,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     fn new(
         target: &'e Target<'a>,
         unwinder: &'e mut dyn Unwinder,
-        look: &'e Look,
+        look: &'e ExamineOptions,
         probe: Option<&'p mut dyn Probe>,
     ) -> Self {
         let mut watched: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
@@ -569,7 +569,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         // The frame of the last disagreement.
         let mut disagreed = None;
         let (findings, target) = (&mut self.findings, self.target);
-        let scene = Scene { truth: &truth, viewpoint: &viewpoint, target, layouts: &self.layouts };
+        let scene = Circumstances { truth: &truth, viewpoint: &viewpoint, target, layouts: &self.layouts };
         let report = |found: Disagreement| {
             disagreed = Some(found.frame);
             findings.add(found, &scene);

@@ -9,7 +9,7 @@ use crate::unwind::Viewpoint;
 
 /// Where the caller's value of a register is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Kept {
+pub struct SavedLocations {
     /// Whether the register itself still holds it.
     pub register: bool,
     /// The words that hold it and were stored since the call, as offsets from the
@@ -18,7 +18,7 @@ pub struct Kept {
     pub slots: [Option<i64>; 2],
 }
 
-impl Kept {
+impl SavedLocations {
     const fn add(&mut self, slot: i64) {
         match &mut self.slots {
             [first @ None, _] => *first = Some(slot),
@@ -28,7 +28,7 @@ impl Kept {
     }
 }
 
-impl fmt::Display for Kept {
+impl fmt::Display for SavedLocations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.register, self.slots[0]) {
             (true, None) => "unchanged",
@@ -55,9 +55,9 @@ pub enum TrueFrame {
         /// The CFA minus SP, in bytes.
         cfa: i64,
         /// Where the return address is.
-        ra: Kept,
+        ra: SavedLocations,
         /// Where the caller's frame pointer is.
-        fp: Kept,
+        fp: SavedLocations,
     },
 }
 
@@ -85,8 +85,8 @@ impl TrueFrame {
         let Some(call) = truth.call_of(0) else { return Self::Outermost };
         let link = abi.and_then(Abi::ra).and_then(|register| viewpoint.register(register.0));
         let is_linked = link.is_some_and(|link| pauth.strip(link) == call.return_address);
-        let mut ra = Kept { register: is_linked, ..Kept::default() };
-        let mut fp = Kept { register: truth.fp == call.caller_fp, ..Kept::default() };
+        let mut ra = SavedLocations { register: is_linked, ..SavedLocations::default() };
+        let mut fp = SavedLocations { register: truth.fp == call.caller_fp, ..SavedLocations::default() };
         let top = truth.sp.wrapping_sub(truth.red_zone);
         let mut address = call.cfa & !7;
         for _ in 0..SEARCHED {
@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn frames_read_as_rows_do() {
         let called = |cfa, ra, fp| TrueFrame::Called { cfa, ra, fp }.to_string();
-        let kept = |register, slot: Option<i64>| Kept { register, slots: [slot, None] };
-        let two = Kept { register: false, slots: [Some(-40), Some(-72)] };
+        let kept = |register, slot: Option<i64>| SavedLocations { register, slots: [slot, None] };
+        let two = SavedLocations { register: false, slots: [Some(-40), Some(-72)] };
         assert_eq!(two.to_string(), "= *(CFA-40) or *(CFA-72)");
         assert_eq!(
             called(16, kept(false, Some(-8)), kept(true, None)),

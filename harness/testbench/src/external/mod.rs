@@ -20,16 +20,16 @@ use serde::{Deserialize, Serialize};
 use sframe_machine::Options;
 use sframe_protocol::{Hello, SectionQuestion};
 
-use crate::examine::{Look, examine_with};
+use crate::examine::{ExamineOptions, examine_with};
 use crate::target::Target;
 use crate::unwind::sframe_unwinder;
 
 pub use command::RESTARTS;
 pub use command::{CommandLine, ExternalError};
 pub use process::Fault;
-pub use report::{Shown, UnwinderReport};
+pub use report::{UnwinderExamination, UnwinderReport};
 pub use sample::{FRAMES_PER_STOP, StopsPerCase};
-pub use session::Asked;
+pub use session::SectionReply;
 
 use probe::Questions;
 use session::Session;
@@ -74,9 +74,9 @@ impl External {
         &self,
         target: &Target<'_>,
         name: &str,
-        look: &Look,
+        look: &ExamineOptions,
         options: &Options,
-    ) -> Result<Shown, ExternalError> {
+    ) -> Result<UnwinderExamination, ExternalError> {
         let mut engine = sframe_unwinder(target);
         // Dropped last, when no process reads it any more.
         let folder = tempfile::tempdir().map_err(ExternalError::Copy)?;
@@ -104,7 +104,7 @@ impl Sections<'_> {
     ///
     /// # Errors
     /// It can't be restarted, or failed to answer too often.
-    pub fn ask(&mut self, question: SectionQuestion) -> Result<Asked, ExternalError> {
+    pub fn ask(&mut self, question: SectionQuestion) -> Result<SectionReply, ExternalError> {
         self.0.section(question)
     }
 

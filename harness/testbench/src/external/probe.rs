@@ -14,12 +14,12 @@ use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::Finding;
 use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Target};
-use crate::triage::{Findings, FrameLayouts, Says, Scene, Triage, triage};
+use crate::triage::{Circumstances, ExitClaim, Findings, FrameLayouts, Triage, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 
 use super::command::ExternalError;
 use super::judge::{FaultFinding, Judge};
-use super::report::{Shown, UnwinderReport};
+use super::report::{UnwinderExamination, UnwinderReport};
 use super::sample::{Sample, StopsPerCase};
 use super::session::Session;
 use super::shadow::Shadow;
@@ -80,7 +80,7 @@ impl Pending {
         let frame = self.call_stack.records().len().checked_sub(found.frame + 1);
         let left = |landing: &Landing| frame.is_some_and(|frame| frame >= landing.calls);
         let says =
-            |landing: Landing| Says::of(found)?.is_borne_out(landing.pc, landing.sp, abi).then_some(());
+            |landing: Landing| ExitClaim::of(found)?.is_borne_out(landing.pc, landing.sp, abi).then_some(());
         self.landing.filter(left).and_then(says).is_some()
     }
 
@@ -264,7 +264,7 @@ impl<'q, 'a> Questions<'q, 'a> {
     }
 
     /// Returns the results.
-    pub(super) fn finish(mut self, mut examination: Examination) -> Shown {
+    pub(super) fn finish(mut self, mut examination: Examination) -> UnwinderExamination {
         self.ask();
         // The unwinder was not asked there.
         self.walk_ends.unsettled = examination.walk_ends.unsettled;
@@ -319,7 +319,7 @@ impl<'q, 'a> Questions<'q, 'a> {
         }));
         let same = |found| noting(found, "the engine of this project says the same");
         let shared = self.shared.into_findings(self.target).into_iter().map(same).collect();
-        Shown { examination, report, shared, findings, error: self.error }
+        UnwinderExamination { examination, report, shared, findings, error: self.error }
     }
 }
 
@@ -355,7 +355,7 @@ impl Probe for Questions<'_, '_> {
             }
         }
         let engine = self.of_the_engine(truth, viewpoint);
-        let scene = Scene { truth, viewpoint, target: self.target, layouts: &self.layouts };
+        let scene = Circumstances { truth, viewpoint, target: self.target, layouts: &self.layouts };
         let triages = engine.1.iter().map(|found| triage(found, &scene, true)).collect();
         self.shadow.keep(viewpoint.memory, self.stops.len());
         let stack = self.snapshot(truth, viewpoint);

@@ -9,7 +9,7 @@ use sframe_inspect::text::Text;
 
 /// What a program has shown about an unwinder.
 #[derive(Debug)]
-pub struct Shown {
+pub struct UnwinderExamination {
     /// The program's run, as seen by this project's engine.
     pub examination: Examination,
     /// The unwinder's statistics.

@@ -14,7 +14,7 @@ use super::process::{Fault, Process};
 
 /// The result of a question about a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum SectionReply {
     /// The answer.
     Answer(SectionAnswer),
     /// Why the unwinder can't read such a section.
@@ -127,12 +127,12 @@ impl<'s> Session<'s> {
     ///
     /// # Errors
     /// The unwinder can't be restarted, or timed out too often.
-    pub(super) fn section(&mut self, question: SectionQuestion) -> Result<Asked, ExternalError> {
+    pub(super) fn section(&mut self, question: SectionQuestion) -> Result<SectionReply, ExternalError> {
         self.limit = self.restarts + RESTARTS;
         let answer = self.request(Request { section: Some(question), ..Request::default() });
         let answer = answer.and_then(|answer| match (answer.section, answer.unsupported) {
-            (Some(section), None) => Ok(Asked::Answer(section)),
-            (None, Some(reason)) => Ok(Asked::Unsupported(reason)),
+            (Some(section), None) => Ok(SectionReply::Answer(section)),
+            (None, Some(reason)) => Ok(SectionReply::Unsupported(reason)),
             _ => Err(Fault::bad_answer("neither `section` nor `unsupported` in the answer to `section`")),
         });
         let fault = match answer {
@@ -144,7 +144,7 @@ impl<'s> Session<'s> {
             return Err(ExternalError::GivenUp(fault));
         }
         self.restart(&fault)?;
-        Ok(Asked::Fault(fault))
+        Ok(SectionReply::Fault(fault))
     }
 
     /// Asks for walks. `got` is called for each stop in order, with the answer or

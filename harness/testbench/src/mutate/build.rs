@@ -11,7 +11,7 @@ use super::mutation::{Mutation, mutations};
 use super::plan::{MutateError, Plan, rank, specs};
 use super::report::{Fate, Killer, MutationReport, Origin, Survivor};
 use super::trial::{Trial, Trials};
-use crate::case::{Case, Extent, Outcome};
+use crate::case::{Case, Outcome, RunScope};
 use crate::compare::Truth;
 use crate::examine::Probe;
 use crate::finding::{Address, FindingRow};
@@ -193,7 +193,7 @@ impl<'t> Attempt<'t> {
                 self.target,
                 self.options,
                 &sframe_unwinder,
-                Extent {
+                RunScope {
                     without_signals: false,
                     probe: Some(&mut all),
                     ignores_fp: self.plan.ignores_fp,
@@ -250,7 +250,7 @@ impl<'t> Attempt<'t> {
                 target,
                 self.options,
                 &sframe_unwinder,
-                Extent {
+                RunScope {
                     without_signals: !with_signals,
                     probe: None,
                     ignores_fp: self.plan.ignores_fp,

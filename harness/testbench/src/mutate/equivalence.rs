@@ -101,7 +101,7 @@ pub(super) fn give_the_same_values(
         let cfa_is_right = match old_cfa {
             Some(old) => {
                 old == cfa
-                    || held.hold(Part::Cfa(cfa))
+                    || held.hold(RowPart::Cfa(cfa))
                     || is_fixed(abi, old, cfa, code, &places, of, fde.start..at)
             }
             None => cfa.is_some_and(|rule| rule.base == Base::Sp && !rule.dereference),
@@ -109,21 +109,21 @@ pub(super) fn give_the_same_values(
         let signed_the_same = old_ra.is_none_or(|(_, old_key)| old_key == key);
         let ra_is_right = old_ra == Some((ra, key))
             || (signed_the_same && home(ra, abi.ra(), true))
-            || held.hold(Part::Ra(ra, key));
-        let fp_is_right = old_fp == Some(fp) || home(fp, Some(abi.fp()), false) || held.hold(Part::Fp(fp));
+            || held.hold(RowPart::Ra(ra, key));
+        let fp_is_right = old_fp == Some(fp) || home(fp, Some(abi.fp()), false) || held.hold(RowPart::Fp(fp));
         cfa_is_right && ra_is_right && fp_is_right
     })
 }
 
 /// A part of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum RowPart {
     Cfa(Option<RecoveryRule>),
     Ra(Recovery, Option<PauthKey>),
     Fp(Recovery),
 }
 
-impl Part {
+impl RowPart {
     /// Whether a section has this at an address.
     fn is_said(self, section: &Section<'_>, address: u64) -> bool {
         let Meaning::Row { cfa, ra, fp, mangled, .. } =
@@ -179,13 +179,13 @@ impl Neighbours<'_> {
     /// Whether the true section has a part of a row at another place as well,
     /// if control flows straight from or to that place and nothing on the way
     /// changes what the part gives.
-    fn hold(&self, part: Part) -> bool {
+    fn hold(&self, part: RowPart) -> bool {
         let jumps_anywhere =
             || self.code.within(self.function.clone()).any(|(_, other)| other.is_indirect_branch());
         (self.held_before(part) || self.will_hold(part)) && !jumps_anywhere()
     }
 
-    fn held_before(&self, part: Part) -> bool {
+    fn held_before(&self, part: RowPart) -> bool {
         let mut at = self.at;
         loop {
             let Some(before) = self.code.before(at).filter(|before| self.function.contains(before)) else {
@@ -208,7 +208,7 @@ impl Neighbours<'_> {
         }
     }
 
-    fn will_hold(&self, part: Part) -> bool {
+    fn will_hold(&self, part: RowPart) -> bool {
         let mut at = self.at;
         loop {
             let Some(instruction) = self.code.at(at) else { return false };
@@ -372,8 +372,8 @@ mod tests {
     use super::*;
     use crate::target::Target;
 
-    const fn above(base: Base, offset: i64) -> Part {
-        Part::Cfa(Some(RecoveryRule { base, offset, dereference: false }))
+    const fn above(base: Base, offset: i64) -> RowPart {
+        RowPart::Cfa(Some(RecoveryRule { base, offset, dereference: false }))
     }
 
     /// The cases of a `switch`: some set FP, one ends in a tail call, and the
@@ -424,7 +424,7 @@ mod tests {
         let said = |at: u64| Meaning::of(section, InstructionPointer(at).into());
         let (before, by_fp, behind) = (start + 0xd, start + 0x15, start + 0x29);
         let cfa = |at| match said(at) {
-            Meaning::Row { cfa, .. } => Part::Cfa(cfa),
+            Meaning::Row { cfa, .. } => RowPart::Cfa(cfa),
             other => panic!("{other:?} at {at:#x}"),
         };
         let (sp_rule, fp_rule) = (above(Base::Sp, 280), above(Base::Fp, 24));

@@ -11,7 +11,7 @@ use sframe_machine::Options;
 use super::equivalence::{give_the_same_values, mean_the_same};
 use super::plan::rank;
 use super::trial::Trials;
-use crate::case::{Case, Extent, Outcome};
+use crate::case::{Case, Outcome, RunScope};
 use crate::compare::Truth;
 use crate::examine::Probe;
 use crate::suite::{Filter, Suite};
@@ -63,7 +63,7 @@ fn fate(
     data[byte] ^= 1 << bit;
     let Ok(changed) = target.with_section(module, &data) else { return Ok("refused") };
     let options = Options::default();
-    let report = case.run_on(&changed, &options, &sframe_unwinder, Extent::default());
+    let report = case.run_on(&changed, &options, &sframe_unwinder, RunScope::default());
     match report.outcome {
         Outcome::Unexpected => return Ok("unexpected"),
         Outcome::Broken => return Ok("broken"),
@@ -79,7 +79,7 @@ fn fate(
     let image = target.modules[module].image.range();
     let mut watch = Watch(Trials::new(one.clone(), image, target.sections.clone(), bits));
     watch.0.add(changed.sections.clone(), other.clone(), None);
-    let extent = Extent { probe: Some(&mut watch), ..Extent::default() };
+    let extent = RunScope { probe: Some(&mut watch), ..RunScope::default() };
     let _ = case.run_on(target, &options, &sframe_unwinder, extent);
     let trial = watch.0.results().remove(0);
     if trial.killed.is_none() {
@@ -113,7 +113,7 @@ fn a_changed_byte_in_a_function_with_a_known_failure_is_noticed() {
             let chosen = bytes(case, &target).into_iter().filter(|byte| ranked(byte) % share == 0);
             let chosen: Vec<Byte> = chosen.collect();
             if !chosen.is_empty() {
-                let report = case.run_on(&target, &Options::default(), &sframe_unwinder, Extent::default());
+                let report = case.run_on(&target, &Options::default(), &sframe_unwinder, RunScope::default());
                 assert_eq!(report.outcome, Outcome::Known, "{}: {:?}", case.id(), report.reason);
             }
             let fates = chosen.into_iter().map(|byte| {

@@ -11,7 +11,7 @@ use super::RunIdentity;
 use crate::case::{BrokenReason, BrokenRun, CaseReport, Outcome, SignalCounts};
 use crate::examine::coverage::UnexercisedRow;
 use crate::examine::{Examination, WalkEnds};
-use crate::external::{Shown, UnwinderReport};
+use crate::external::{UnwinderExamination, UnwinderReport};
 use crate::finding::Finding;
 use crate::spec::{Feature, Verdict};
 use crate::suite::shard::Shard;
@@ -276,8 +276,13 @@ pub struct CheckSummary {
 impl CheckReport {
     /// Makes the document of a check of an unwinder in a separate process.
     #[must_use]
-    pub fn of_unwinder(file: String, target: &Target<'_>, shown: Shown, broken: Option<BrokenRun>) -> Self {
-        let Shown { mut examination, report, shared, findings, error } = shown;
+    pub fn of_unwinder(
+        file: String,
+        target: &Target<'_>,
+        shown: UnwinderExamination,
+        broken: Option<BrokenRun>,
+    ) -> Self {
+        let UnwinderExamination { mut examination, report, shared, findings, error } = shown;
         report.count_instead(&mut examination);
         examination.findings = shared.into_iter().chain(findings).collect();
         let broken = broken.map(BrokenReason::from).or_else(|| error.map(BrokenReason::from));

@@ -21,7 +21,7 @@ named! {
         /// of prologues and epilogues that are functions of their own.
         OutlinedFrames = "outlined-frames",
         /// Frames that end without returning.
-        FramesGivenUp = "frames-given-up",
+        DiscardedFrames = "frames-given-up",
         /// Jumps into a frame that give up those above it.
         NonlocalExits = "nonlocal-exits",
         /// Frames that go on with SP on another stack.

@@ -10,7 +10,7 @@ use sframe_inspect::Address;
 use sframe_inspect::instructions::Instruction;
 use sframe_machine::{Exit, Moment};
 
-use super::{Scene, Triage, triage, triage_place};
+use super::{Circumstances, Triage, triage, triage_place};
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Finding, FindingRow, ListedInstruction};
 use crate::spec::Verdict;
@@ -100,7 +100,7 @@ pub(crate) struct Findings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// Described, at this position.
-    Kept(usize),
+    SavedLocations(usize),
     /// Only counted.
     Omitted,
 }
@@ -132,11 +132,11 @@ struct Found {
 impl Findings {
     /// Records a disagreement. One that follows from a wrong FP is not a
     /// separate finding: the row that reads the FP is right.
-    pub(crate) fn add(&mut self, disagreement: Disagreement, scene: &Scene<'_, '_>) {
+    pub(crate) fn add(&mut self, disagreement: Disagreement, scene: &Circumstances<'_, '_>) {
         let entry = self
             .add_triaged(disagreement, scene.target, |with_stack| triage(&disagreement, scene, with_stack));
-        if let Some(Entry::Kept(finding)) = entry
-            && let Some(says) = Says::of(&disagreement)
+        if let Some(Entry::SavedLocations(finding)) = entry
+            && let Some(says) = ExitClaim::of(&disagreement)
             && let Some(call) = scene.truth.call_of(disagreement.frame)
         {
             self.claims.add(call.since, finding, says);
@@ -177,26 +177,26 @@ impl Findings {
             && reads_fp(&disagreement, target)
             && let Some(cause) = self.last_wrong_fp
         {
-            if let Entry::Kept(cause) = cause {
+            if let Entry::SavedLocations(cause) = cause {
                 self.found[cause].consequence.get_or_insert(disagreement);
             }
             return None;
         }
         let entry = match self.entry(&disagreement, target) {
             Some(Entry::Omitted) => Entry::Omitted,
-            Some(Entry::Kept(index)) => {
+            Some(Entry::SavedLocations(index)) => {
                 if frame < self.found[index].disagreement.frame {
                     let triage = triage(self.found[index].triage.stack.is_some());
                     let found = &mut self.found[index];
                     (found.disagreement, found.triage) = (disagreement, triage);
                 }
-                Entry::Kept(index)
+                Entry::SavedLocations(index)
             }
             None => {
                 let entry = if self.found.len() < self.most {
                     let triage = triage(self.found.len() < STACKS);
                     self.found.push(Found { disagreement, triage, hits: 0, borne_out: 0, consequence: None });
-                    Entry::Kept(self.found.len() - 1)
+                    Entry::SavedLocations(self.found.len() - 1)
                 } else {
                     *self.omitted.entry(verdict).or_default() += 1;
                     Entry::Omitted
@@ -205,7 +205,7 @@ impl Findings {
                 entry
             }
         };
-        if let Entry::Kept(index) = entry {
+        if let Entry::SavedLocations(index) = entry {
             self.found[index].hits += 1;
         }
         if verdict == Verdict::WrongFp {
@@ -251,14 +251,14 @@ impl Findings {
 /// A row's claim about how its function leaves, if it differs from the call
 /// stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Says {
+pub(crate) enum ExitClaim {
     /// Control continues there.
     GoesTo(u64),
     /// This is the CFA.
     LeavesCfa(u64),
 }
 
-impl Says {
+impl ExitClaim {
     pub(crate) const fn of(disagreement: &Disagreement) -> Option<Self> {
         match (disagreement.verdict, disagreement.got) {
             (Verdict::WrongRa, Value::Word(address)) => Some(Self::GoesTo(address)),
@@ -285,16 +285,16 @@ const MOST_CLAIMS: usize = 1 << 16;
 #[derive(Debug, Default)]
 struct Claims {
     /// By the time of the call: the finding, the claim, and how often.
-    open: BTreeMap<u64, FxHashMap<(usize, Says), u64>>,
+    open: BTreeMap<u64, FxHashMap<(usize, ExitClaim), u64>>,
     count: usize,
     /// Claims about calls that SP has moved past, until control has left them.
-    leaving: Vec<((usize, Says), u64)>,
+    leaving: Vec<((usize, ExitClaim), u64)>,
     /// The number of calls before the last instruction.
     depth: usize,
 }
 
 impl Claims {
-    fn add(&mut self, since: u64, finding: usize, says: Says) {
+    fn add(&mut self, since: u64, finding: usize, says: ExitClaim) {
         if self.count < MOST_CLAIMS {
             let times = self.open.entry(since).or_default().entry((finding, says)).or_default();
             self.count += usize::from(*times == 0);

@@ -13,7 +13,7 @@ use crate::unwind::{End, SframeUnwinder, State, Stepped, Stepper, Viewpoint};
 
 /// What is known at the moment of a disagreement.
 #[derive(Clone, Copy)]
-pub(crate) struct Scene<'s, 'a> {
+pub(crate) struct Circumstances<'s, 'a> {
     pub(crate) truth: &'s Truth<'s>,
     pub(crate) viewpoint: &'s Viewpoint<'s>,
     pub(crate) target: &'s Target<'a>,
@@ -89,7 +89,7 @@ impl Values {
 
 pub(super) struct Inquiry<'i, 'a> {
     pub(super) found: &'i Disagreement,
-    pub(super) scene: &'i Scene<'i, 'a>,
+    pub(super) scene: &'i Circumstances<'i, 'a>,
     pub(super) subject: DisputedValue,
     pub(super) module: Option<&'i Module<'a>>,
     pub(super) abi: Option<Abi>,
@@ -105,7 +105,7 @@ pub(super) struct Inquiry<'i, 'a> {
 }
 
 impl<'i, 'a> Inquiry<'i, 'a> {
-    pub(super) fn new(found: &'i Disagreement, scene: &'i Scene<'i, 'a>) -> Self {
+    pub(super) fn new(found: &'i Disagreement, scene: &'i Circumstances<'i, 'a>) -> Self {
         let module = scene.target.module_at(found.address);
         let mut inquiry = Self {
             found,

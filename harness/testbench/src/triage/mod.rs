@@ -13,10 +13,10 @@ mod inquiry;
 mod stack;
 
 pub use collect::MOST_FINDINGS;
-pub(crate) use collect::{Findings, Says};
+pub(crate) use collect::{ExitClaim, Findings};
 
 pub(crate) use frame_layout::FrameLayouts;
-pub(crate) use inquiry::Scene;
+pub(crate) use inquiry::Circumstances;
 
 use inquiry::{DisputedValue, Inquiry, Values, place_of};
 use sframe_engine::{Base, Found, LookupAddress, Recovery, StepError};
@@ -45,7 +45,7 @@ impl Triage {
 
 /// Asks the witnesses about a disagreement. `with_stack` keeps the stack as
 /// well.
-pub(crate) fn triage(found: &Disagreement, scene: &Scene<'_, '_>, with_stack: bool) -> Triage {
+pub(crate) fn triage(found: &Disagreement, scene: &Circumstances<'_, '_>, with_stack: bool) -> Triage {
     Inquiry::new(found, scene).conclude(with_stack)
 }
 

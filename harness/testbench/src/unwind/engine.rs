@@ -27,7 +27,7 @@ pub fn sframe_unwinder<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
 pub struct SframeUnwinder<'a> {
     sections: Sections<'a>,
     pauth: PauthMask,
-    /// Look-ups depend on the address alone, and a sweep repeats them often.
+    /// ExamineOptions-ups depend on the address alone, and a sweep repeats them often.
     rules: FxHashMap<LookupAddress, Result<(Abi, Found), StepError>>,
 }
 

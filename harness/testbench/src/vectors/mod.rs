@@ -5,7 +5,7 @@ mod report;
 use sframe_vectors::engine::answer;
 use sframe_vectors::{SectionPart, Vector};
 
-use crate::external::{Asked, External, ExternalError};
+use crate::external::{External, ExternalError, SectionReply};
 
 pub use report::{Counts, Difference, Skipped, VectorsReport};
 
@@ -15,7 +15,7 @@ pub fn ask_engine(vectors: &[&Vector]) -> VectorsReport {
     let all = [SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
     let mut report = VectorsReport::new("sframe-engine", env!("CARGO_PKG_VERSION"));
     for vector in vectors {
-        report.add(vector, &Asked::Answer(answer(&vector.question())), &all);
+        report.add(vector, &SectionReply::Answer(answer(&vector.question())), &all);
     }
     report
 }

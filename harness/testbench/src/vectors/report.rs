@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use sframe_vectors::{Compared, Part, SectionPart, Vector, compare};
+use sframe_vectors::{AnswerPart, Compared, SectionPart, Vector, compare};
 
-use crate::external::Asked;
+use crate::external::SectionReply;
 use crate::spec::Verdict;
 use sframe_inspect::json::SCHEMA;
 use sframe_inspect::text::Text;
@@ -29,7 +29,7 @@ pub struct VectorsReport {
     /// How often the reader had to be restarted.
     pub restarts: u32,
     /// Questions by part.
-    pub parts: BTreeMap<Part, Counts>,
+    pub parts: BTreeMap<AnswerPart, Counts>,
     /// Answers that differ from the vectors.
     pub differences: Vec<Difference>,
     /// Vectors that the reader says it can't read.
@@ -53,7 +53,7 @@ pub struct Difference {
     /// The vector.
     pub vector: String,
     /// The part in question; `None` if there was no answer at all.
-    pub part: Option<Part>,
+    pub part: Option<AnswerPart>,
     /// `crashed`, `timed-out` or `bad-answer`, if there was none.
     pub fault: Option<Verdict>,
     /// The clauses that the vector proves.
@@ -82,14 +82,14 @@ impl VectorsReport {
             vectors: 0,
             agree: 0,
             restarts: 0,
-            parts: Part::ALL.map(|part| (part, Counts::default())).into(),
+            parts: AnswerPart::ALL.map(|part| (part, Counts::default())).into(),
             differences: Vec::new(),
             skipped: Vec::new(),
         }
     }
 
     /// Records an answer of a reader with some parts.
-    pub(super) fn add(&mut self, vector: &Vector, asked: &Asked, parts: &[SectionPart]) {
+    pub(super) fn add(&mut self, vector: &Vector, asked: &SectionReply, parts: &[SectionPart]) {
         self.vectors += 1;
         for (part, counts) in &mut self.parts {
             counts.questions += part.questions(vector);
@@ -103,13 +103,13 @@ impl VectorsReport {
             message,
         };
         match asked {
-            Asked::Unsupported(reason) => {
+            SectionReply::Unsupported(reason) => {
                 self.skipped.push(Skipped { vector: vector.id.clone(), reason: reason.clone() });
             }
-            Asked::Fault(fault) => {
+            SectionReply::Fault(fault) => {
                 self.differences.push(difference(None, Some(fault.verdict), fault.message.clone()));
             }
-            Asked::Answer(answer) => {
+            SectionReply::Answer(answer) => {
                 let Compared { differences, answered } = compare(vector, answer, parts);
                 for (part, count) in answered {
                     self.parts.entry(part).or_default().answered += count;

@@ -2,7 +2,7 @@
 
 use sframe_engine::InstructionPointer;
 use sframe_machine::Options;
-use sframe_testbench::examine::{Examination, Look, examine};
+use sframe_testbench::examine::{Examination, ExamineOptions, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{Backtrace, MakeUnwinder, Unwinder, Viewpoint, sframe_unwinder};
 
@@ -17,7 +17,7 @@ pub(crate) fn build(id: &str) -> Vec<u8> {
 pub(crate) fn check(bytes: &[u8], make: &MakeUnwinder) -> Examination {
     let target = Target::open(bytes).expect("a target");
     let mut unwinder = make(&target);
-    examine(&target, &mut *unwinder, &Look::default(), &Options::default()).expect("a machine")
+    examine(&target, &mut *unwinder, &ExamineOptions::default(), &Options::default()).expect("a machine")
 }
 
 /// The real engine, with a modified answer.

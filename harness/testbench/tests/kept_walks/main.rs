@@ -7,7 +7,7 @@ mod handmade;
 
 use rayon::prelude::*;
 use sframe_machine::{AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment, Options, S390X};
-use sframe_testbench::examine::{Breakpoint, Examination, Look, examine};
+use sframe_testbench::examine::{Breakpoint, Examination, ExamineOptions, examine};
 use sframe_testbench::spec::Verdict;
 use sframe_testbench::target::{Loaded, Target};
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
@@ -19,7 +19,7 @@ fn examine_both_ways(name: &str, target: &Target<'_>, options: &Options) -> Exam
     let names = target.executable().subject.symbols.names();
     let functions = names.flat_map(|name| target.addresses_of(name));
     let breakpoints = functions.map(|Loaded(pc)| Breakpoint { pc, hit: 2 }).collect();
-    let look = Look { breakpoints, ..Look::default() };
+    let look = ExamineOptions { breakpoints, ..ExamineOptions::default() };
     let unwinder =
         || SframeUnwinder::new(target.sections.clone(), target.executable().image.cpu.address_bits);
     let kept = examine(target, &mut unwinder(), &look, options).expect("a machine");

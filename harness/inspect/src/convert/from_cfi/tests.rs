@@ -58,7 +58,7 @@ fn eh_frame(abi: Abi, entries: &[Entry<'_>]) -> Vec<u8> {
     section
 }
 
-fn imply(abi: Abi, version: Version, entries: &[Entry<'_>]) -> Implied {
+fn synthesize(abi: Abi, version: Version, entries: &[Entry<'_>]) -> Synthesized {
     let input = CfiInput {
         abi,
         eh_frame: Some((eh_frame(abi, entries), 0)),
@@ -69,7 +69,7 @@ fn imply(abi: Abi, version: Version, entries: &[Entry<'_>]) -> Implied {
     };
     let cfi = CallFrameInfo::read(input);
     assert_eq!(cfi.errors(), []);
-    let implication = Implication {
+    let implication = Synthesis {
         cfi: &cfi,
         section: CfiSection::EhFrame,
         abi,
@@ -77,14 +77,14 @@ fn imply(abi: Abi, version: Version, entries: &[Entry<'_>]) -> Implied {
         version,
         byte_order: abi.byte_order(),
     };
-    let implied = implication.imply().expect("an ABI of the version");
+    let implied = implication.synthesize().expect("an ABI of the version");
     // What is reported as expressible can be written.
     implied.section.write(0x1000).expect("a section");
     implied
 }
 
 /// Returns functions and their rows, as one text.
-fn text(implied: &Implied) -> String {
+fn text(implied: &Synthesized) -> String {
     let mut text = String::new();
     for function in &implied.section.functions {
         let _ = write!(text, "{:#x}+{:#x}", function.start, function.size);
@@ -104,7 +104,7 @@ fn text(implied: &Implied) -> String {
         text += "\n";
     }
     for left_out in &implied.left_out {
-        for Refusal { row, reason } in &left_out.refusals {
+        for Unsupported { row, reason } in &left_out.refusals {
             let _ = write!(text, "no {:#x}", left_out.range.start);
             if let Some(row) = row {
                 let _ = write!(text, " row {} at {:#x}", row.index, row.address);
@@ -217,7 +217,7 @@ fn a_function_says_what_the_information_does(
 ) {
     for (version, expected) in [Version::V1, Version::V2, Version::V3].into_iter().zip(expected) {
         if abi != Abi::S390x || version != Version::V1 {
-            let implied = imply(abi, version, &[(0x100, 0x20, augmentation, instructions)]);
+            let implied = synthesize(abi, version, &[(0x100, 0x20, augmentation, instructions)]);
             assert_eq!(text(&implied).trim_end(), expected, "version {version}");
         }
     }
@@ -231,11 +231,14 @@ fn a_table_of_equal_entries_is_a_block_that_repeats() {
     let of_first = "0x100+0x10 | 0x0 CFA = SP+16, RA = *(CFA-8), FP unchanged | 0x6 CFA = SP+24, RA = *(CFA-8), FP unchanged";
     let block = "mask 16 | 0x0 CFA = SP+8, RA = *(CFA-8), FP unchanged | 0xb CFA = SP+16, RA = *(CFA-8), FP unchanged";
     for version in [Version::V2, Version::V3] {
-        assert_eq!(text(&imply(Abi::Amd64, version, entries)), format!("{of_first}\n0x110+0x30 {block}\n"));
+        assert_eq!(
+            text(&synthesize(Abi::Amd64, version, entries)),
+            format!("{of_first}\n0x110+0x30 {block}\n")
+        );
     }
     // No block size, a single entry, or one that does not begin where the address says.
     let starts = |version, start, size, instructions: &[u8]| {
-        let implied = imply(Abi::Amd64, version, &[(start, size, "z", instructions)]);
+        let implied = synthesize(Abi::Amd64, version, &[(start, size, "z", instructions)]);
         let [function] = &implied.section.functions[..] else { panic!("{}", text(&implied)) };
         assert_eq!(function.pc_type, PcType::Inc);
         function.rows.iter().map(|row| row.start).collect::<Vec<_>>()
@@ -257,7 +260,7 @@ fn of_fdes_that_overlap_the_one_counts_that_starts_last() {
         (0x130, 0x18, "z", cfa[3]),
         (0x138, 0x4, "z", cfa[4]),
     ];
-    let implied = imply(Abi::Amd64, Version::V3, &entries);
+    let implied = synthesize(Abi::Amd64, Version::V3, &entries);
     let rest = ", RA = *(CFA-8), FP unchanged";
     let expected = [
         "0x100+0x10 | 0x0 CFA = SP+16",
@@ -275,7 +278,7 @@ fn of_fdes_that_overlap_the_one_counts_that_starts_last() {
 #[test]
 fn what_no_section_has_room_for_is_left_out() {
     let reason = |entry: Entry<'_>| {
-        let implied = imply(Abi::Amd64, Version::V2, &[(0x100, 0x10, "z", &[]), entry]);
+        let implied = synthesize(Abi::Amd64, Version::V2, &[(0x100, 0x10, "z", &[]), entry]);
         assert_eq!(implied.section.functions.len(), 1, "the other function");
         text(&implied).lines().last().unwrap_or_default().to_owned()
     };
@@ -298,7 +301,7 @@ fn what_no_section_has_room_for_is_left_out() {
         let instructions: Vec<u8> = (1..count)
             .flat_map(|index: u32| [ADVANCE | 1, DEF_CFA, 7, if index.is_multiple_of(2) { 8 } else { 16 }])
             .collect();
-        let implied = imply(Abi::Amd64, Version::V3, &[(0x100, 0x2_0000, "z", &instructions)]);
+        let implied = synthesize(Abi::Amd64, Version::V3, &[(0x100, 0x2_0000, "z", &instructions)]);
         assert_eq!(implied.section.functions.len(), kept);
         assert_eq!(implied.left_out.len(), 1 - kept);
     }
@@ -316,7 +319,7 @@ fn starts_of_rows_are_as_narrow_as_can_be() {
         let mut instructions = vec![ADVANCE_LOC4];
         instructions.extend(last.to_le_bytes());
         instructions.extend([DEF_CFA, 7, 16]);
-        let implied = imply(Abi::Amd64, Version::V2, &[(0x100, 0x10_0000, "z", &instructions)]);
+        let implied = synthesize(Abi::Amd64, Version::V2, &[(0x100, 0x10_0000, "z", &instructions)]);
         assert_eq!(implied.section.functions[0].fre_type, Some(expected), "{last:#x}");
         assert_eq!(implied.section.functions[0].rows[1].start, last);
     }
@@ -333,8 +336,8 @@ fn only_the_section_that_is_asked_for_counts() {
         text: 0,
         got: 0,
     });
-    let imply = |section| {
-        let implication = Implication {
+    let synthesize = |section| {
+        let implication = Synthesis {
             cfi: &cfi,
             section,
             abi: Abi::Amd64,
@@ -342,7 +345,7 @@ fn only_the_section_that_is_asked_for_counts() {
             version: Version::V2,
             byte_order: ByteOrder::Little,
         };
-        implication.imply().expect("a section").fdes
+        implication.synthesize().expect("a section").fdes
     };
-    assert_eq!((imply(CfiSection::EhFrame), imply(CfiSection::DebugFrame)), (1, 0));
+    assert_eq!((synthesize(CfiSection::EhFrame), synthesize(CfiSection::DebugFrame)), (1, 0));
 }

@@ -110,7 +110,7 @@ struct FindingView<'r> {
 }
 
 /// A row with findings of a case, and what is known about them.
-struct Shown<'r> {
+struct FindingEntry<'r> {
     case: usize,
     rank: usize,
     places: u64,
@@ -142,7 +142,14 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
         for (rank, seen) in report.known.iter().enumerate() {
             let finding = &seen.finding;
             let known = Some(seen.reason.as_str());
-            shown.push(Shown { case, rank, places: seen.findings, hits: finding.hits, known, finding });
+            shown.push(FindingEntry {
+                case,
+                rank,
+                places: seen.findings,
+                hits: finding.hits,
+                known,
+                finding,
+            });
         }
     }
     page(Summary::Run(&report.summary), cases, shown, listings)
@@ -158,18 +165,18 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
     page(Summary::Check(&report.summary), vec![CaseView::of_check(report)], shown, listings)
 }
 
-fn show<'r>(shown: &mut Vec<Shown<'r>>, case: usize, findings: &'r [Finding], most: usize) {
+fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Finding], most: usize) {
     let groups = groups(findings).into_iter().enumerate().take(most);
     shown.extend(groups.map(|(rank, group)| {
         let (places, hits) = (group.places as u64, group.hits);
-        Shown { case, rank, places, hits, known: None, finding: group.first }
+        FindingEntry { case, rank, places, hits, known: None, finding: group.first }
     }));
 }
 
 fn page<'r>(
     summary: Summary<'r>,
     cases: Vec<CaseView<'r>>,
-    mut shown: Vec<Shown<'r>>,
+    mut shown: Vec<FindingEntry<'r>>,
     listings: &Listings,
 ) -> Result<String, serde_json::Error> {
     shown.sort_by_key(|shown| (shown.known.is_some(), shown.rank, shown.case));
