@@ -9,7 +9,8 @@ use sframe_inspect::command::{Convert, Dump, Failure, Lint, Status, help, tell_l
 
 const PROGRAM: &str = "sframe-inspect";
 
-/// Says what is in SFrame sections, and what is wrong with them, without running anything.
+/// Shows what is in SFrame sections, and what is wrong with them, without running
+/// anything.
 #[derive(Parser)]
 #[command(name = PROGRAM, version)]
 struct Arguments {
@@ -29,7 +30,8 @@ enum Command {
     #[cfg(feature = "disassembly")]
     #[command(after_help = help::diff(PROGRAM))]
     Diff(Diff),
-    /// Write a section in another version, byte order or layout, or make one of .eh_frame.
+    /// Write a section in another version, byte order or layout, or make one from
+    /// .eh_frame.
     #[command(after_help = help::convert(PROGRAM))]
     Convert(Convert),
 }

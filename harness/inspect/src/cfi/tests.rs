@@ -141,7 +141,7 @@ fn of_overlapping_fdes_the_one_that_starts_last_is_it() {
             assert_eq!(cfi.fde_at(address), first_there, "{address:#x} of {:?}", cfi.fdes());
         }
     }
-    // As many as a section may have, each nested in all before it.
+    // The maximum number in a section, each nested in all before it.
     let nested =
         with_ranges(&[0x0c, 7, 8], (0..100_000).map(|index| (0x10_0000 + index, 400_000 - 2 * index)));
     for index in 0..100_000 {

@@ -20,24 +20,24 @@ use super::{print, print_json, tell};
 /// The arguments of `convert`.
 #[derive(Args, Debug)]
 pub struct Convert {
-    /// A 64-bit ELF file, or a file that is a section itself.
+    /// A 64-bit ELF file, or a file that contains only a section.
     file: PathBuf,
-    /// What to convert. Call frame information is that of executables and
-    /// shared libraries; the section says all of it that the version can express.
+    /// What to convert. Call frame information is read from executables and shared
+    /// libraries; the section expresses as much of it as the version can.
     #[arg(long, value_name = "SOURCE", value_enum, default_value_t = Source::Sframe)]
     from: Source,
     /// The version to convert to.
     #[arg(long, value_name = "VERSION", value_parser = parse_version)]
     to: Version,
-    /// The order of the bytes, where the ABI has both. As it is, if not given.
+    /// The byte order, for ABIs with both. Unchanged if not given.
     #[arg(long, value_name = "ORDER", value_enum)]
     byte_order: Option<Order>,
-    /// Where to write the section; it is for the address of the file's own
-    /// one, or for that which a new one gets with --elf.
+    /// Where to write the section; it is for the address of the file's existing
+    /// section, or for the one that a new section gets with --elf.
     #[arg(long, short, value_name = "FILE", required_unless_present = "elf")]
     output: Option<PathBuf>,
-    /// Where to write the whole ELF file, with the new section in place of its
-    /// own, or added to it.
+    /// Where to write the whole ELF file, with the new section replacing the
+    /// existing one, or added.
     #[arg(long, value_name = "FILE")]
     elf: Option<PathBuf>,
     /// Print the report as JSON instead of text.

@@ -15,12 +15,13 @@ const SHOWN_ERRORS: usize = 20;
 /// The arguments of `dump`.
 #[derive(Args, Debug)]
 pub struct Dump {
-    /// A 64-bit ELF file (executable, shared object or object file), or a file that is a section itself.
+    /// A 64-bit ELF file (executable, shared object or object file), or a file that
+    /// contains only a section.
     file: PathBuf,
     /// Print the section as JSON instead of the text of objdump --sframe.
     #[arg(long)]
     json: bool,
-    /// Where a file that is a section itself is loaded; 0 if not given.
+    /// The load address of a file that contains only a section; 0 if not given.
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     address: Option<u64>,
 }

@@ -235,7 +235,7 @@ impl Synthesis<'_> {
         if self.abi.saves_in_registers() && is_saved {
             return true;
         }
-        // `rules` has only the RA's value.
+        // `rules` does not evaluate SP, so its rule takes the place of RA's.
         let mut of_sp = row.clone();
         of_sp.ra = Some(rule.clone());
         let found = match (rule, self.cfi.rules(&of_sp, pc).ra) {

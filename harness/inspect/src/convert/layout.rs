@@ -9,17 +9,17 @@ use sframe_engine::{DataWordSize, Flags, FreType, write};
 /// Filler for meaningless bytes: reading it as data would be noticed.
 const FILLER: u8 = 0xa5;
 
-/// A layout, as the options of `convert` and the files of toolchains have it.
-/// What is not given stays as it is.
+/// A layout, as given by the options of `convert` and the files of toolchains.
+/// Without a value, a property is unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "cli", derive(Args), command(next_help_heading = "Layout of the section"))]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Layout {
-    /// What starts of functions are relative to; version 1 has the section only.
+    /// What function starts are relative to; version 1 supports only the section.
     #[cfg_attr(feature = "cli", arg(long, value_name = "ORIGIN", value_enum))]
     pub starts: Option<Origin>,
-    /// The order of the functions; any but `sorted` clears the flag for it.
+    /// The order of the functions; any but `sorted` clears the sorted flag.
     #[cfg_attr(feature = "cli", arg(long, value_name = "ORDER", value_enum))]
     pub functions: Option<Order>,
     /// The order of the functions' rows in their sub-section.
@@ -31,16 +31,16 @@ pub struct Layout {
     /// Bytes between functions and rows.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value_t, hide_default_value = true))]
     pub sub_section_gap: u16,
-    /// Bytes behind the last row.
+    /// Bytes after the last row.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value_t, hide_default_value = true))]
     pub trailing: u16,
     /// Length of the auxiliary header.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES"))]
     pub auxiliary: Option<u8>,
-    /// Width of data words, where a smaller one would do.
+    /// Minimum width of data words.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_enum))]
     pub data_words: Option<Width>,
-    /// Width of row starts, where a smaller one would do.
+    /// Minimum width of row starts.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_enum))]
     pub row_starts: Option<Width>,
 }
@@ -50,7 +50,7 @@ pub struct Layout {
 #[cfg_attr(feature = "cli", derive(ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// The field that holds it.
+    /// The field that contains it.
     Field,
     /// The start of the section.
     Section,
@@ -63,9 +63,9 @@ pub enum Origin {
 pub enum Order {
     /// By the addresses of the functions.
     Sorted,
-    /// The other way round.
+    /// The reverse order.
     Reversed,
-    /// First those at even positions in the order of addresses, then the others.
+    /// The functions at even positions in the order of addresses, then the others.
     Mixed,
 }
 

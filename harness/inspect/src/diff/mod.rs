@@ -34,7 +34,7 @@ use sweep::Sweep;
 /// Why a file can't be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
-    /// It is something else.
+    /// It is not a 64-bit ELF file.
     #[error("this is no ELF file of 64 bits")]
     NotElf,
     /// It is relocatable, and can't be laid out.

@@ -231,7 +231,7 @@ impl CfiRows<'_> {
     }
 }
 
-/// Only rows with expressions can.
+/// Whether the rules may depend on the PC: only expressions can.
 fn depends_on_pc(row: &CfiRow) -> bool {
     let is_expression = |rule: &RegisterRule<usize>| {
         matches!(rule, RegisterRule::Expression(_) | RegisterRule::ValExpression(_))

@@ -58,7 +58,7 @@ fn header(text: &mut Text, header: &Header) {
     line(text, format_args!("    Num FREs: {}", header.num_fres.cast_signed()));
 }
 
-/// Binutils 2.40 shows only one flag: the first one hides the second.
+/// Binutils 2.40 shows only one flag: the second one hides the first.
 const fn flags_v1(flags: u8) -> &'static str {
     if flags & SFRAME_F_FRAME_POINTER != 0 {
         "SFRAME_F_FRAME_POINTER"

@@ -1,4 +1,4 @@
-//! The rules on the ELF file around a section, in the order of the IDs.
+//! The rules for the ELF file around a section, sorted by ID.
 
 use sframe_engine::Clause;
 use sframe_engine::lint::{Rule, Severity, Versions};

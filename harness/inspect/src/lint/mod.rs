@@ -1,7 +1,7 @@
 //! The linter: the format's rules for a section (by the engine), and those for the
 //! ELF file around it.
 //!
-//! Rules that need linked addresses are off for relocatable files.
+//! Rules that need linked addresses are disabled for relocatable files.
 
 pub mod catalogue;
 mod elf;

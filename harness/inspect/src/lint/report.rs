@@ -5,7 +5,7 @@ use sframe_engine::lint::{Rule, Severity};
 
 use crate::text::Text;
 
-/// A place where a rule applies.
+/// A place that breaks a rule, or has what the rule points out.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// The rule's ID.

@@ -86,9 +86,9 @@ impl Case<'_> {
         format!("{}/{toolchain}/{abi}/{variant}", spec_name(self.source))
     }
 
-    /// Returns everything that decides the result, except for the bench and its
-    /// options: the spec's text, the build with its files, and its producer.
-    /// SHA-256, in hexadecimal.
+    /// Returns the SHA-256, in hexadecimal, of everything that decides the result,
+    /// except for the bench and its options: the spec's text, the build with its
+    /// files, and its producer.
     #[must_use]
     pub fn inputs(&self) -> String {
         // Both are plain text and numbers, so serialization can't fail.

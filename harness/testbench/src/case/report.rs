@@ -137,7 +137,7 @@ pub struct CaseReport {
     pub signals: SignalCounts,
     /// The kinds of control flow seen, in all runs.
     pub control_flow: Features,
-    /// How often the call stack was compared with each other trace of the calls.
+    /// How often the call stack was compared with each of the other traces.
     pub traces: TraceCounts,
     /// Rows that cover at least one byte.
     pub rows_total: u64,

@@ -539,7 +539,7 @@ fn wrong_signature(frame: &Frame, call: &Record) -> Option<(Option<PauthKey>, Ma
 }
 
 /// Handles a walk that has ended at a frame with a caller. Returns how it ended if
-/// that is no fault, and otherwise the fault.
+/// that is not a fault, and otherwise the fault.
 fn end_before_caller(
     truth: &Truth<'_>,
     index: usize,

@@ -39,7 +39,7 @@ pub struct RebuildReport {
     pub built: usize,
     /// The size of all of them together, in bytes.
     pub bytes: u64,
-    /// What has changed, sorted by id. If only comparing: what should change.
+    /// What has changed, sorted by id. If only comparing: what is not as it should be.
     pub differences: Vec<Difference>,
     /// Complaints of compilers, assemblers and linkers, sorted by id.
     pub warnings: Vec<Warning>,

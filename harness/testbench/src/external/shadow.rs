@@ -9,8 +9,7 @@ use sframe_machine::AddressSpace;
 
 const PAGE: u64 = 4096;
 const PAGE_LEN: usize = 4096;
-/// A store of more bytes, or one that widens the bounds to this, counts as a store
-/// to everything.
+/// A store of more bytes, or with wider bounds, counts as a store to everything.
 const WIDE: u64 = 1 << 24;
 
 #[derive(Debug)]
