@@ -253,7 +253,7 @@ impl<'w> Attempts<'w> {
             });
             let identity = identity(&self.workshop, tools, &versions, root);
             self.tools.insert(*abi, identity);
-            self.versions.insert(abi.clone(), versions);
+            self.versions.insert(*abi, versions);
         }
         if !self.versions.is_empty() && unusable.len() == self.versions.len() {
             return Err(Error::NoTools { toolchain: toolchain.name.clone(), tried: unusable });

@@ -64,15 +64,18 @@ impl References {
     /// The producer of another toolchain's build as specs see it: what its
     /// definition says, and otherwise its reference.
     fn producer_of(&self, suite: &Suite, toolchain: &Toolchain, build: &Build) -> Producer {
-        let name = toolchain.reference.as_ref().or_else(|| self.by_version.get(&build.sframe_version));
-        let reference = name.and_then(|name| suite.producer(name).cloned());
-        let mut producer = toolchain.properties.or_those_of(&reference.unwrap_or_default());
-        // The reference may write another version, which can express something else.
-        let same_version = self.by_version.get(&build.sframe_version).and_then(|name| suite.producer(name));
-        if let (None, Some(same_version)) = (&toolchain.properties.can, same_version) {
-            producer.can.clone_from(&same_version.can);
+        let of_version = self.by_version.get(&build.sframe_version);
+        let producer = |name: Option<&String>| name.and_then(|name| suite.producer(name)).cloned();
+        let mut reference = producer(toolchain.reference.as_ref().or(of_version)).unwrap_or_default();
+        // If the reference writes another version, that can express something else.
+        let writes_it = suite.manifest().builds.iter().any(|other| {
+            other.sframe_version == build.sframe_version
+                && Some(&other.toolchain) == reference.toolchain.as_ref()
+        });
+        if !writes_it {
+            reference.can = producer(of_version).unwrap_or_default().can;
         }
-        producer
+        toolchain.properties.or_those_of(&reference)
     }
 }
 

@@ -306,13 +306,14 @@ impl Editor<'_> {
     fn refuse_comments(&self, items: &[Range<usize>], list: Range<usize>) -> Result<(), Error> {
         let text = self.source.text();
         let mut from = list.start;
-        for item in items.iter().cloned().chain([list.end..list.end]) {
-            if let Some(comment) = text.get(from..item.start).and_then(|gap| gap.find('#')) {
+        let ends = items.iter().map(|item| (item.start, item.end)).chain([(list.end, list.end)]);
+        for (start, end) in ends {
+            if let Some(comment) = text.get(from..start).and_then(|gap| gap.find('#')) {
                 let message = "this comment would be lost with the frames around it";
                 let help = Some("move it above `frames`");
-                return Err(self.source.error_at(from + comment..item.start, message, help));
+                return Err(self.source.error_at(from + comment..start, message, help));
             }
-            from = item.end.max(from);
+            from = end.max(from);
         }
         Ok(())
     }

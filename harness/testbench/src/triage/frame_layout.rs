@@ -59,7 +59,7 @@ impl FrameLayout {
     }
 
     /// The offset of a place from the CFA.
-    fn from_cfa(self, abi: Abi, place: &Place) -> Option<i64> {
+    fn offset_from_cfa(self, abi: Abi, place: &Place) -> Option<i64> {
         Some(place.offset - self.distance(abi, place.base)?)
     }
 
@@ -241,13 +241,13 @@ fn step(abi: Abi, instruction: &Instruction, before: FrameLayout) -> FrameLayout
             defs.remove(*to);
         }
         Operation::Store { values, place, size: 8 } => {
-            let place = place.and_then(|place| before.from_cfa(abi, &place));
+            let place = place.and_then(|place| before.offset_from_cfa(abi, &place));
             for (value, at) in values.iter().zip((0..).step_by(8)) {
                 after.store(abi, *value, place.map(|place| place + at));
             }
         }
         Operation::Load { values, place, size: 8 } => {
-            let place = place.and_then(|place| before.from_cfa(abi, &place));
+            let place = place.and_then(|place| before.offset_from_cfa(abi, &place));
             for (value, at) in values.iter().zip((0..).step_by(8)) {
                 let Value::Register(register) = *value else { continue };
                 after.load(abi, register, place.map(|place| place + at));
