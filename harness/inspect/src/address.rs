@@ -24,7 +24,9 @@ impl<'de> Deserialize<'de> for Address {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         let number = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        number.map(Self).ok_or_else(|| D::Error::custom(format!("`{text}` is no address such as 0x401000")))
+        number
+            .map(Self)
+            .ok_or_else(|| D::Error::custom(format!("`{text}` is not an address such as 0x401000")))
     }
 }
 

@@ -2,26 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Who has to mend what is wrong.
+/// Which component needs the fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Blame {
-    /// The assembler: it was told right, by CFI directives, and wrote wrong rows.
+    /// The assembler: its CFI directives were right, and the rows it wrote are wrong.
     #[serde(rename = "producer-assembler")]
     ProducerAssembler,
-    /// The linker: it moved or joined rows wrongly, or those of its own code are wrong.
+    /// The linker: it moved or joined rows wrongly, or wrote wrong rows for its own code.
     #[serde(rename = "producer-linker")]
     ProducerLinker,
-    /// The compiler, or the author of CFI directives: the assembler wrote what it was told.
+    /// The compiler, or the author of CFI directives: the assembler wrote what the directives say.
     #[serde(rename = "compiler-or-cfi")]
     CompilerOrCfi,
-    /// The unwinder under test: the rows are right, and it does not follow them.
+    /// The unwinder under test: the rows are right, but it does not follow them.
     #[serde(rename = "consumer")]
     Consumer,
-    /// The bench: all that describes the frame agrees, and only its call stack does not.
+    /// The bench: everything that describes the frame agrees except its call stack.
     #[serde(rename = "bench")]
     Bench,
-    /// Nothing tells.
+    /// There is no evidence for any of them.
     #[serde(rename = "unknown")]
     Unknown,
 }

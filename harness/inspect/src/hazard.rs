@@ -40,7 +40,7 @@ impl HazardKind {
     pub const fn text(self) -> &'static str {
         match self {
             Self::BelowRedZone => "a rule reads below SP, where signal handlers write",
-            Self::PoppedSlot => "a rule reads a slot that is popped already",
+            Self::PoppedSlot => "a rule reads a slot that has already been popped",
             Self::OtherRegister => "a rule needs a register that is known in the topmost frame only",
             Self::LinkRegister => "RA is in its register, and a walk through a signal's frame ends here",
             Self::EndsEarly => "the trace ends where CFI has a caller",

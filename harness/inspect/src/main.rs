@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 #[cfg(feature = "disassembly")]
 use sframe_inspect::command::Diff;
-use sframe_inspect::command::{Convert, Dump, Failure, Lint, Status, help, tell_line, usage};
+use sframe_inspect::command::{Convert, Dump, Lint, help, run};
 
 const PROGRAM: &str = "sframe-inspect";
 
@@ -37,22 +37,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| tell_line(format_args!("error: a defect: {panic}"))));
-    let status = std::panic::catch_unwind(|| execute().unwrap_or_else(|failure| failure.report()));
-    // A panic has already printed its message.
-    status.unwrap_or(Status::Broken).into()
-}
-
-fn execute() -> Result<Status, Failure> {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => return usage(&error),
-    };
-    match &arguments.command {
+    run("a defect", |arguments: Arguments| match &arguments.command {
         Command::Dump(command) => command.execute(),
         Command::Lint(command) => command.execute(PROGRAM),
         #[cfg(feature = "disassembly")]
         Command::Diff(command) => command.execute(),
         Command::Convert(command) => command.execute(),
-    }
+    })
 }

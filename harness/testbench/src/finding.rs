@@ -86,7 +86,7 @@ pub struct Finding {
     pub got: String,
     /// The instruction at the PC.
     pub instruction: Option<String>,
-    /// Which component is to blame.
+    /// The component that needs the fix.
     pub blame: Blame,
     /// How sure that is.
     pub confidence: Confidence,

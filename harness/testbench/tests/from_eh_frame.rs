@@ -506,7 +506,7 @@ fn doctored(id: &str, from: &[u8], to: &[u8]) -> (u8, Vec<u8>) {
 // Key B in a CIE's augmentation becomes tagged stacks, and then a signal frame.
 #[case("gnu-2.44/aarch64/bti_code_key_b.O2", b"zRB", b"zRG", &["key"])]
 #[case("gnu-2.47/aarch64/bti_code_key_b.O2", b"zRB", b"zRS", &["key", "signal"])]
-// DW_CFA_undefined of the return address becomes DW_CFA_same_value; amd64 can't say that.
+// DW_CFA_undefined of the return address becomes DW_CFA_same_value; amd64 can't express that.
 #[case("gnu-2.47/aarch64/leaf.O2", &[0x07, 30], &[0x08, 30], &["outermost"])]
 #[case("gnu-2.47/amd64/leaf.O2", &[0x07, 16], &[0x08, 16], &["only-sframe"])]
 fn doctored_information_gives_the_doctored_rules(
@@ -541,7 +541,7 @@ fn what_is_left_out_is_listed_with_each_row_and_reason() {
             "thread_start",
             "0x400256",
             "RA undefined",
-            "RA is undefined",
+            "an undefined RA",
         ),
     ] {
         let output = synthesize(id, to);
@@ -601,7 +601,7 @@ fn malformed_information_is_listed_and_the_rest_is_written() {
         std::fs::write(folder.path().join("file"), &file).expect("a file");
         let output = bench(folder.path(), &["convert", "--from=eh-frame", "file", "--to=2", "-o=out"]);
         assert_eq!(output.status.code(), Some(if functions > 0 { 1 } else { 2 }));
-        assert!(stderr(&output).contains(".eh_frame can't be read behind offset"), "{}", stderr(&output));
+        assert!(stderr(&output).contains(".eh_frame can't be read past offset"), "{}", stderr(&output));
         assert_eq!(stderr(&output).lines().count(), 1);
         assert_eq!(folder.path().join("out").exists(), functions > 0);
     }

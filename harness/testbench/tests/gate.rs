@@ -91,7 +91,7 @@ fn the_merged_reports_of_shards_are_the_report_of_the_run() {
     };
     refused(&["1", "3"], "of 3 shards, one is missing: 2");
     refused(&["3"], "of 3 shards, some are missing: 1, 2");
-    refused(&["1", "2", "3", "2"], "shard 2/3 is there twice");
+    refused(&["1", "2", "3", "2"], "shard 2/3 is given twice");
     refused(&["whole"], "the report is of a whole run");
     refused(&["nowhere"], "No such file");
     run(&at("other"), &["--shard", "1/2"]);
@@ -102,9 +102,9 @@ fn the_merged_reports_of_shards_are_the_report_of_the_run() {
     });
     refused(&["1", "2", "3"], "different cases together");
     edit(&at("2").join("report.json"), |report| report["schema"] = json!(7));
-    refused(&["1", "2", "3"], "the report is of form 7");
+    refused(&["1", "2", "3"], "the report has format 7");
     std::fs::write(at("2").join("report.json"), "{}").expect("a file");
-    refused(&["1", "2", "3"], "this is no report of a run");
+    refused(&["1", "2", "3"], "this is not a report of a run");
 }
 
 #[rstest]
@@ -114,7 +114,7 @@ fn the_merged_reports_of_shards_are_the_report_of_the_run() {
 fn a_shard_that_is_none_is_refused(#[case] shard: &str) {
     let output = bench(&["run", "--shard", shard]);
     assert_eq!(status(&output), 2);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("is no shard"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not a shard"), "{output:?}");
 }
 
 /// A shard may be empty; then nothing is compared, and the run says so.
@@ -170,7 +170,7 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
     let output = gate();
     assert_eq!(status(&output), 0);
     says(&output, &format!("better  {case}: gone: wrong-cfa leaf +0x0"));
-    says(&output, &format!("better  {case}: agree, and was unexpected"));
+    says(&output, &format!("better  {case}: agree, was unexpected"));
     assert!(String::from_utf8_lossy(&output.stderr).contains("tighten it"));
     assert_eq!(status(&bench(&update)), 0);
     assert_eq!(text(&baseline), original);
@@ -186,7 +186,7 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
     says(&output, &format!("new     {case}"));
     let output = bench(&update);
     assert_eq!(status(&output), 1);
-    says(&output, "worse   gone/gnu-2.44/amd64/O2: not run any more");
+    says(&output, "worse   gone/gnu-2.44/amd64/O2: no longer run");
 
     // New findings, broken and skipped cases are worse.
     std::fs::write(&baseline, &original).expect("a file");
@@ -199,7 +199,7 @@ fn a_run_that_is_worse_than_its_baseline_fails_and_nothing_loosens_it() {
         });
         let output = bench(&update);
         assert_eq!(status(&output), 1);
-        says(&output, &format!("worse   {case}: {outcome}, and was agree"));
+        says(&output, &format!("worse   {case}: {outcome}, was agree"));
         assert_eq!(text(&baseline), original);
     }
 
@@ -278,7 +278,7 @@ fn shards_of_different_runs_are_refused_with_what_differs() {
     assert!(!report.contains(&name("")), "the report has a path of its machine");
     edit(&at("other half").join("report.json"), |report| report["run"] = Value::Null);
     let (status, message) = merged("amd64", "other half");
-    assert!(status == 2 && message.contains("does not say of which run it is"), "{message}");
+    assert!(status == 2 && message.contains("does not say which run it is of"), "{message}");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_baseline_is_of_a_whole_run_and_tells_what_was_left_out() {
         let (status, message) = create();
         assert!(status == 2 && message.contains(expected) && message.lines().count() == 1, "{message}");
     };
-    refused("of shard 1/2 of a run only");
+    refused("only of shard 1/2 of a run");
     edit(&report, |report| {
         report["shard"] = Value::Null;
         let cases = report["cases"].as_array_mut().expect("cases");
@@ -305,7 +305,7 @@ fn a_baseline_is_of_a_whole_run_and_tells_what_was_left_out() {
     });
     refused("twice");
     edit(&report, |report| report["schema"] = json!(9));
-    refused("the report is of form 9");
+    refused("the report has format 9");
 
     assert_eq!(status(&run(&at("whole"), &[])), 0);
     let whole = name("whole/report.json");
@@ -368,5 +368,5 @@ fn the_files_of_the_corpus_are_those_of_its_manifest() {
     std::fs::remove_file(&other).expect("a file");
     std::fs::remove_file(&file).expect("a file");
     let (status, message) = run();
-    assert!(status == 2 && message.contains("its file is not there"), "{message}");
+    assert!(status == 2 && message.contains("its file is missing"), "{message}");
 }

@@ -124,7 +124,7 @@ fn findings_are_grouped_by_rows_and_say_who_is_to_blame() {
     let row = ["gnu-2.44", "amd64", "3", "0", "0", "1", "1", "1", "wrong-cfa 3"];
     assert_eq!(seen.rows[1..], [row.map(str::to_owned)], "{text}");
     for expected in [
-        "wrong-cfa in f: producer-assembler is to blame (confidence high)\n",
+        "wrong-cfa in f: the likely culprit is producer-assembler (confidence high)\n",
         "CFA is 0x8, the call stack has 0x10 (and at 1 more place of this row; 2 times)\n",
         "sframe-testbench run --spec leaf --toolchain gnu-2.44 --abi amd64\n",
         "the budget is spent\n",
@@ -144,7 +144,7 @@ fn what_is_left_out_is_counted_and_the_whole_has_bounds() {
     let text = markdown(&Report::new(cases));
     assert!(text.contains("and 42 more rows or findings") && text.contains("And 280 more;"), "no counts");
     assert!(
-        text.contains("wrong-cfa   fff") && text.contains("; producer-assembler is to blame"),
+        text.contains("wrong-cfa   fff") && text.contains("; the likely culprit is producer-assembler"),
         "no lines"
     );
     // The limit of GitHub for a step's summary.
@@ -218,7 +218,7 @@ fn run_merge_and_check_write_the_summary() {
     let seen = read(&text);
     assert!(text.starts_with("# SFrame test bench: 4 findings\n"), "{text}");
     assert_eq!(seen.rows[1..], [["wrong-fp".to_owned(), "4".to_owned()]], "{text}");
-    assert!(seen.code.contains("compiler-or-cfi is to blame"), "{text}");
+    assert!(seen.code.contains("the likely culprit is compiler-or-cfi"), "{text}");
     assert_eq!(bench(&["check", "corpus/builds/gnu-2.47/amd64/leaf.O2", "--report", &at("sound")]), 0);
     assert!(summary("sound").starts_with("# SFrame test bench: no finding\n"), "{}", summary("sound"));
 }

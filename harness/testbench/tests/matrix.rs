@@ -232,8 +232,8 @@ esac"#;
         ("leaf.O2", "step", "compile leaf.c"),
         ("leaf.O2", "command", "-fomit-frame-pointer"),
         ("leaf.O2-fp", "ended", "SIGSEGV"),
-        ("leaf.O2-pie", "ended", "no end within 1 s"),
-        ("recursion.O0", "ended", "no ELF file"),
+        ("leaf.O2-pie", "ended", "did not end within 1 s"),
+        ("recursion.O0", "ended", "not an ELF file"),
         ("recursion.O2-fp", "ended", "wrote no file"),
         ("recursion.O2-pie", "said", "aarch64, little-endian; the ABI's `flags`"),
     ] {
@@ -266,7 +266,7 @@ fn a_wrong_row_is_worse_with_its_place_and_blame() {
     assert_eq!(status(&output), 1, "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     assert!(shown.contains("worse       leaf (amd64): wrong-cfa in leaf: O2 +0x0\n"), "{shown}");
-    assert!(shown.contains("producer-assembler is to blame"), "{shown}");
+    assert!(shown.contains("the likely culprit is producer-assembler"), "{shown}");
     let markdown = std::fs::read_to_string(report.join("matrix.md")).expect("a file");
     assert!(markdown.contains("### Worse\n\n- leaf (amd64): **wrong-cfa in leaf**"), "{markdown}");
     let document: Value =
@@ -474,7 +474,7 @@ fn mistakes_in_a_definition_are_one_clear_error_each() {
             format!(
                 "{abis}wrapper: [sh, -c, \"echo ${{wrok}} {{{{.Work}}}}; cd {{source}}; {{command}}\"]\n"
             ),
-            "`{source}` in `wrapper` stands for nothing; did you mean `{sources}`?",
+            "`{source}` in `wrapper` is unknown; did you mean `{sources}`?",
         ),
         (format!("{abis}root: {{folder: tree}}\n"), "/tree is not there"),
         (format!("{abis}root: {{folder: ., suite: sid}}\n"), "either `folder`, or `suite`"),

@@ -1,6 +1,6 @@
 //! What linkers do to a section as a whole: input sections that are concatenated,
 //! and relocations of starts that are written elsewhere. Each is one finding of
-//! `lint`, of `diff` and of `check`, with the linker to blame.
+//! `lint`, of `diff` and of `check`, with the linker as the culprit.
 
 use std::path::Path;
 
@@ -129,7 +129,7 @@ fn sections_that_are_concatenated_are_one_finding_of_each_command(
     );
     assert!(finding.pcs > 0 && report.compared + finding.pcs == diff(&merged).compared);
     assert!(report.text().contains("difference: section, "), "{}", report.text());
-    assert!(report.text().contains("producer-linker is to blame"), "{}", report.text());
+    assert!(report.text().contains("the likely culprit is producer-linker"), "{}", report.text());
 
     let found = check(&bytes);
     let [finding] = &found[..] else { panic!("{found:?}") };

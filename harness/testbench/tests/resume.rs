@@ -203,13 +203,13 @@ fn a_journal_of_something_else_is_refused_and_nothing_is_touched() {
     other["bench"] = json!("0");
     for (text, expected) in [
         (format!("{other}\n{cases}"), "another bench"),
-        ("a text\n".to_owned(), "no journal of a run"),
-        ("{}\n".to_owned(), "names no form"),
-        ("{\"journal\":7}\n".to_owned(), "it is of form 7"),
+        ("a text\n".to_owned(), "not a journal of a run"),
+        ("{}\n".to_owned(), "names no format"),
+        ("{\"journal\":7}\n".to_owned(), "it has format 7"),
         ("{\"journal\":1}\n".to_owned(), "missing field"),
         ("no end".to_owned(), "no end"),
-        (format!("{header}\n{{}}\n{cases}"), "cases.jsonl:2: this is no case"),
-        (format!("{header}\n\0\n{cases}"), "cases.jsonl:2: this is no case"),
+        (format!("{header}\n{{}}\n{cases}"), "cases.jsonl:2: this is not a case"),
+        (format!("{header}\n\0\n{cases}"), "cases.jsonl:2: this is not a case"),
     ] {
         std::fs::write(journal(folder), text).expect("a file");
         refused(&[], expected);

@@ -172,7 +172,7 @@ fn a_wrong_call_stack_is_the_benchs() {
     assert!(not_told.iter().all(|finding| suspects.contains(&finding.blame)));
 }
 
-/// Known faults of the corpus: their specs say who is to blame, which each run
+/// Known faults of the corpus: their specs name the culprit, which each run
 /// compares. This test checks that each kind of producer is among them.
 #[test]
 fn each_kind_of_producer_has_a_fault_in_the_corpus() {

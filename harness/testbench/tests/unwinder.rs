@@ -205,7 +205,7 @@ fn known_findings_of_a_build_are_known_of_any_unwinder() {
     assert!(!own.is_empty(), "{report}");
     // If the build is wrong, and the unwinder differently, the blame is unknown.
     let otherwise =
-        |finding: &&Value| finding["message"].as_str().is_some_and(|it| it.ends_with("otherwise"));
+        |finding: &&Value| finding["message"].as_str().is_some_and(|it| it.ends_with("differently"));
     assert!(others.iter().all(otherwise), "{report}");
 }
 
@@ -343,7 +343,7 @@ fn questions_without_end_are_no_answer() {
         check("gnu-2.47/amd64/leaf.O2", &after_the_handshake(&format!("exec yes '{read}'")), &[]);
     assert_eq!(status, 4, "{report}");
     let broken = report["broken"].as_str().expect("a reason");
-    assert!(broken.contains("does not read what it is told"), "{broken}");
+    assert!(broken.contains("does not read the answers"), "{broken}");
 }
 
 /// Answers that come too late are discarded.
@@ -366,11 +366,11 @@ fn late_answers_are_none() {
 /// A command that can't be started, or doesn't speak the protocol, is unusable.
 #[rstest]
 #[case::no_such_program("/nowhere/unwinder", "can't be started")]
-#[case::nothing("", "is no command")]
-#[case::an_open_quote("'unwinder", "is no command")]
+#[case::nothing("", "is not a command")]
+#[case::an_open_quote("'unwinder", "is not a command")]
 #[case::an_end("true", "has ended: exit status: 0")]
 #[case::silence("sleep 60", "no answer within 1 s")]
-#[case::garbage("echo garbage", "no answer of the protocol")]
+#[case::garbage("echo garbage", "not an answer of the protocol")]
 #[case::another_version(
     r#"echo '{"id":1,"hello":{"protocol":2,"name":"new","version":"1","data":"sframe"}}'"#,
     "speaks version 2"

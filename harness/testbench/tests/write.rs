@@ -401,7 +401,7 @@ fn requests_that_no_file_can_have_are_one_error() {
     for (from, options, message) in [
         (&original, &["--to=1", "--starts=field"][..], "version 1 does not know the flag 0x4"),
         (&original, &["--to=2", "--byte-order=big"], "a section of the other byte order can't be put back"),
-        (&raw, &["--to=2"], "there is no ELF file to put it back into"),
+        (&raw, &["--to=2"], "there is no ELF file to put the new one into"),
         (&object, &["--to=2"], "not into ELF type 1"),
         (&original, &["--to=2", "--data-words=3"], "[possible values: 1, 2, 4]"),
         (&original, &["--to=2", "--header-gap=65536"], "65536 is not in 0..=65535"),

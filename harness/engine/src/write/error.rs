@@ -102,7 +102,7 @@ impl fmt::Display for WriteErrorKind {
             Self::SignalNotInVersion(version) => write!(f, "version {version} can't mark a signal frame"),
             Self::FlexNotInVersion(version) => write!(f, "version {version} has no flex FDEs"),
             Self::RepSizeMismatch(Version::V1) => {
-                f.write_str("version 1 can't say the size of the repeated block")
+                f.write_str("version 1 can't express the size of the repeated block")
             }
             Self::RepSizeMismatch(version) => {
                 write!(f, "version {version} needs the size of the repeated block")
@@ -113,13 +113,13 @@ impl fmt::Display for WriteErrorKind {
             Self::NoRowsInVersion(version) => {
                 write!(f, "an FDE without rows would mark an outermost frame in version {version}")
             }
-            Self::UndefinedRaNotInVersion => f.write_str("version 1 can't say that RA is undefined"),
-            Self::StartTooLarge(start) => write!(f, "the FRE type can't say the row's start {start:#x}"),
+            Self::UndefinedRaNotInVersion => f.write_str("version 1 can't express an undefined RA"),
+            Self::StartTooLarge(start) => write!(f, "the FRE type can't express the row's start {start:#x}"),
             Self::OffsetNotEncodable(offset) => write!(f, "the offset {offset} can't be encoded"),
-            Self::CfaNotInDefault => f.write_str("a default FDE can't say this CFA rule"),
-            Self::RaNotInDefault => f.write_str("a default FDE can't say this RA rule"),
-            Self::FpNotInDefault => f.write_str("a default FDE can't say this FP rule"),
-            Self::RuleNotInFlex => f.write_str("a flex FDE can't say one of the rules"),
+            Self::CfaNotInDefault => f.write_str("a default FDE can't express this CFA rule"),
+            Self::RaNotInDefault => f.write_str("a default FDE can't express this RA rule"),
+            Self::FpNotInDefault => f.write_str("a default FDE can't express this FP rule"),
+            Self::RuleNotInFlex => f.write_str("a flex FDE can't express one of the rules"),
             Self::ZeroFixedOffset => f.write_str("a fixed offset of 0 means that there is none"),
             Self::NoSuchByteOrder(abi) => write!(f, "there is no {abi} with the other byte order"),
         }

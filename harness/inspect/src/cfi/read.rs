@@ -26,7 +26,7 @@ pub enum CfiError {
         message: String,
     },
     /// An entry is malformed, so that those after it can't be found.
-    #[error("{section} can't be read behind offset {offset:#x}: {source}")]
+    #[error("{section} can't be read past offset {offset:#x}: {source}")]
     Section {
         /// The section.
         section: CfiSection,
@@ -36,7 +36,7 @@ pub enum CfiError {
         source: gimli::Error,
     },
     /// CIEs are so long, and FDEs so many, that it can't be intentional.
-    #[error("the CIEs of {section} are too long for so many FDEs, at offset {offset:#x}")]
+    #[error("the CIEs of {section} are too long for its number of FDEs, at offset {offset:#x}")]
     TooLong {
         /// The section.
         section: CfiSection,

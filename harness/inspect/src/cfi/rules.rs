@@ -25,7 +25,7 @@ pub enum Inexpressible {
 impl fmt::Display for Inexpressible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Expression => "a DWARF expression that is no register and offset",
+            Self::Expression => "a DWARF expression other than a register plus an offset",
             Self::Architectural => "an architectural rule",
             Self::Constant => "a constant",
             Self::Nothing => "nothing",

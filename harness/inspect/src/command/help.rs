@@ -11,7 +11,7 @@ Examples:
   {program} dump section.bin --address 0x400b00 --json
 
 Exit status:
-  0  the section is whole
+  0  the section is well-formed
   1  a part of it is malformed: what can be decoded is printed, and standard error says what is
      wrong, at which offset of the section and against which clause
   2  there is nothing to decode"
@@ -48,10 +48,10 @@ Examples:
 Exit status:
   0  no difference
   1  differences
-  2  the file has not got both, or one of them can't be read
+  2  one of the two is missing, or can't be read
   3  no instruction is described by both
 
-Functions that only one of them describes are listed, as hazards are, and change no status."
+Functions that only one of them describes and hazards are listed too; neither changes the status."
     )
 }
 
@@ -67,7 +67,7 @@ Examples:
 Exit status:
   0  everything was carried over
   1  something was not
-  2  nothing can be converted: relocatable objects, for one, where --from is eh-frame
+  2  nothing can be converted, as from the .eh_frame of a relocatable object
 
 What could not be carried over is listed on standard error, and in the JSON: each function that was
 left out, with each row that the version can't express, and what of call frame information is

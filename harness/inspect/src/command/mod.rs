@@ -18,6 +18,7 @@ pub use lint::Lint;
 use std::borrow::Borrow;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use sframe_engine::Version;
 
@@ -56,12 +57,28 @@ impl Subject {
     }
 }
 
+/// Runs a program: parses its arguments and executes what they ask for. Whatever
+/// happens, the exit status is a documented one; `defect` says whose fault a panic is.
+pub fn run<A: clap::Parser>(
+    defect: &str,
+    execute: impl FnOnce(A) -> Result<Status, Failure> + std::panic::UnwindSafe,
+) -> ExitCode {
+    let prefix = format!("error: {defect}");
+    std::panic::set_hook(Box::new(move |panic| tell_line(format_args!("{prefix}: {panic}"))));
+    let status = std::panic::catch_unwind(|| {
+        let executed = match A::try_parse() {
+            Ok(arguments) => execute(arguments),
+            Err(error) => usage(&error),
+        };
+        executed.unwrap_or_else(|failure| failure.report())
+    });
+    // A panic has already printed its message.
+    status.unwrap_or(Status::Broken).into()
+}
+
 /// Prints clap's message: help and the version to standard output, errors in the
 /// arguments to standard error.
-///
-/// # Errors
-/// It was an error.
-pub fn usage(error: &clap::Error) -> Result<Status, Failure> {
+fn usage(error: &clap::Error) -> Result<Status, Failure> {
     let mut text = Text::default();
     text.quote("", &error.render().to_string());
     if error.use_stderr() {

@@ -75,10 +75,10 @@ pub enum Reason {
     #[error("other FDEs cover the code")]
     Covered,
     /// The code is not in an executable segment.
-    #[error("the code lies in no executable segment")]
+    #[error("the code is in no executable segment")]
     NotExecutable,
     /// The function is longer than a 32-bit field can hold (2.3.1).
-    #[error("{0} bytes of code are more than 32 bits can say")]
+    #[error("{0} bytes of code don't fit in 32 bits")]
     TooLong(u64),
     /// Expressions would have to be evaluated at more addresses than the limit allows.
     #[error("expressions would have to be evaluated at too many addresses")]
@@ -92,10 +92,10 @@ pub enum Reason {
         rule: Inexpressible,
     },
     /// The caller's FP is lost, which no row can express.
-    #[error("no version can say that FP is undefined")]
+    #[error("no version can express an undefined FP")]
     FpUndefined,
     /// The caller's SP differs from the one that readers compute from the CFA (3.1).
-    #[error("the caller's SP is not what follows from the CFA")]
+    #[error("the caller's SP is not the one that the CFA implies")]
     Sp,
     /// The version can't express it.
     #[error("{0}")]

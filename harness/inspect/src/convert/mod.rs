@@ -93,7 +93,7 @@ pub enum ConvertError {
     #[error(transparent)]
     Embed(#[from] EmbedError),
     /// There is no file to put the section back into.
-    #[error("the file is a section itself: there is no ELF file to put it back into")]
+    #[error("the file is a raw section: there is no ELF file to put the new one into")]
     NoElf,
     /// The call frame information of object files is not final: its addresses have
     /// yet to be relocated.

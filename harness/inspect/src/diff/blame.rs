@@ -22,7 +22,7 @@ pub struct Evidence {
     pub says: String,
 }
 
-/// Which component is to blame, and the evidence for it.
+/// Which component needs the fix, and the evidence for it.
 pub(super) struct Blamed {
     pub(super) blame: Blame,
     pub(super) confidence: Confidence,
@@ -65,7 +65,7 @@ impl Dispute<'_> {
         }
         if start != cfi_start {
             let says = format!(
-                "the FDE begins at {}, that of {cfi} at {}: assemblers begin both at one label",
+                "the FDE begins at {}, that of {cfi} at {}: assemblers start both at one label",
                 Address(start),
                 Address(cfi_start)
             );
@@ -73,20 +73,21 @@ impl Dispute<'_> {
         }
         if let Some(row) = self.row.filter(|row| row.start >= self.fde.rows_end().max(1)) {
             let says = format!(
-                "the row starts at +{:#x}, past the end of the function: it is another one's",
+                "the row starts at +{:#x}, past the end of the function, so it belongs to another one",
                 row.start
             );
             return of(Blame::ProducerLinker, Medium, Witness::Layout, says);
         }
         if let Some(error) = &self.malformed_cfi {
-            let says =
-                format!("{error}: assemblers encode directives soundly, so these bytes are written by hand");
+            let says = format!(
+                "{error}: assemblers encode directives correctly, so these bytes were written by hand"
+            );
             return of(Blame::CompilerOrCfi, Medium, Witness::Cfi, says);
         }
         let (confidence, origin) = if self.is_relocatable {
             (High, "the file is relocatable, and its rows are as the assembler wrote them")
         } else {
-            (Medium, "both FDEs begin at one label, and linkers copy rows as they are")
+            (Medium, "both FDEs start at one label, and linkers copy rows unchanged")
         };
         let mut blamed = of(Blame::ProducerAssembler, confidence, Witness::Layout, origin.to_owned());
         if let Some(reason) = self.inexpressible {

@@ -20,11 +20,10 @@ pub use rules::Field;
 use std::sync::atomic::AtomicUsize;
 
 use rayon::prelude::*;
-use sframe_engine::Section;
 
 use crate::cfi::CfiError;
 use crate::dump::Dump;
-use crate::elf::find_sframe::MissingSection;
+use crate::elf::find_sframe::{MissingSection, SectionError};
 use crate::elf::object_file::{CodeRange, ObjectFile, ObjectFileError};
 use crate::elf::relocatable::{RelocationError, lay_out};
 use crate::source::Source;
@@ -35,7 +34,7 @@ use sweep::Sweep;
 #[derive(Debug, thiserror::Error)]
 pub enum DiffError {
     /// It is not a 64-bit ELF file.
-    #[error("this is no ELF file of 64 bits")]
+    #[error("this is not a 64-bit ELF file")]
     NotElf,
     /// It is relocatable, and can't be laid out.
     #[error(transparent)]
@@ -49,22 +48,9 @@ pub enum DiffError {
     /// There is no `.sframe` section.
     #[error(transparent)]
     NoSection(#[from] MissingSection),
-    /// The section can't be decoded at all.
-    #[error("the .sframe section ({len} bytes) can't be used: {source}")]
-    Section {
-        /// Its length in bytes.
-        len: usize,
-        /// What is wrong.
-        source: sframe_engine::Error,
-    },
-    /// The section is for another ABI than the file.
-    #[error("the .sframe section is for {section}, the file for {file}")]
-    WrongAbi {
-        /// The section's ABI.
-        section: &'static str,
-        /// The file's ABI.
-        file: &'static str,
-    },
+    /// The section can't be decoded at all, or is for another ABI than the file.
+    #[error(transparent)]
+    Section(#[from] SectionError),
     /// There is nothing to compare with.
     #[error("there is no call frame information: neither .eh_frame nor .debug_frame")]
     NoCfi,
@@ -94,11 +80,7 @@ pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffRe
     let subject = ObjectFile::parse(source)?;
     let abi = subject.abi().ok_or(DiffError::Machine)?;
     let sframe = subject.section()?;
-    let unusable = |source| DiffError::Section { len: sframe.data.len(), source };
-    let section = Section::parse(sframe.data, sframe.address).map_err(unusable)?;
-    if section.header().abi != abi {
-        return Err(DiffError::WrongAbi { section: section.header().abi.name(), file: abi.name() });
-    }
+    let section = sframe.open(0, abi)?;
     let cfi = subject.call_frame_info().filter(|cfi| !cfi.is_absent()).ok_or(DiffError::NoCfi)?;
     if let Some(error) = cfi.errors().first() {
         return Err(error.clone().into());
@@ -114,7 +96,10 @@ pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffRe
         abi,
         section: &section,
         functions: &functions,
-        errors: Dump::decode(sframe.data, sframe.address).map_err(unusable)?.faults().errors,
+        errors: Dump::decode(sframe.data, sframe.address)
+            .map_err(|source| sframe.malformed(source))?
+            .faults()
+            .errors,
         cfi: &cfi,
         subject: &subject,
         source,

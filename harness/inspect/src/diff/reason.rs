@@ -58,15 +58,15 @@ impl Reason {
             Self::NoCfa => "its CFI never says where the CFA is",
             Self::CfaRegister => "its CFA depends on a register other than SP and FP",
             Self::CfaExpression => "its CFA is a DWARF expression",
-            Self::CfaOffset => "the offset of its CFA has no form",
+            Self::CfaOffset => "the offset of its CFA can't be encoded",
             Self::RaUndefined => "its return address is undefined",
             Self::RaRule => "its return address is neither in place nor in a slot of the frame",
             Self::FpRule => "its caller's FP is neither unchanged nor in a slot of the frame",
             Self::FpWithoutRa => "its FP is saved where its return address is not",
             Self::SpRule => "its CFI has a rule for SP of its own",
             Self::OtherRule => "its CFI has a rule for another register that assemblers refuse",
-            Self::ArgsSize => "its CFI tells the size of pushed arguments",
-            Self::NotMerged => "its FDE is lost, since the linker has not merged the section",
+            Self::ArgsSize => "its CFI gives the size of pushed arguments",
+            Self::NotMerged => "its FDE is lost because the linker did not merge the section",
         }
     }
 }

@@ -190,7 +190,7 @@ impl DiffReport {
         if self.lost_fp > 0 {
             let _ = writeln!(
                 text,
-                "at {} the caller's FP is lost, which SFrame has no form for: not compared",
+                "at {} the caller's FP is lost, which SFrame can't express: not compared",
                 counted(self.lost_fp, "instruction")
             );
         }
@@ -245,7 +245,7 @@ fn show(text: &mut Text, group: &[Difference]) {
         let _ = writeln!(text, "difference: {}, {}", first.field, counted(first.pcs, "instruction"));
         let _ = writeln!(text, "    {}", first.message);
     }
-    let _ = writeln!(text, "    {} is to blame (confidence {})", first.blame, first.confidence);
+    let _ = writeln!(text, "    the likely culprit is {} (confidence {})", first.blame, first.confidence);
     for evidence in &first.evidence {
         let _ = writeln!(text, "      = {}: {}", evidence.witness, evidence.says);
     }

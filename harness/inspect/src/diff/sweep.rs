@@ -141,7 +141,7 @@ impl SframeRows {
                 let is_known = next < fde.rows_end();
                 Some((if is_known { next } else { last }, error.to_string()))
             }
-            None if too_many => Some((last, "there are more rows than a section can mean".to_owned())),
+            None if too_many => Some((last, "there are more rows than a section can describe".to_owned())),
             None => None,
         };
         let row = |row: &FunctionRow<'_>| SframeRow { start: row.fre.start(), row: row.row };
@@ -483,7 +483,7 @@ impl<'s> Sweep<'s> {
         let cfi_section = fde.section.to_string();
         let (kind, offset) = reason.unzip();
         let message = match (kind, offset.flatten()) {
-            (None, _) => "its CFI has nothing that stands against an FDE".to_owned(),
+            (None, _) => "nothing in its CFI prevents an FDE".to_owned(),
             (Some(kind), None) => kind.text().to_owned(),
             (Some(kind), Some(offset)) => format!("{}, at +{offset:#x}", kind.text()),
         };

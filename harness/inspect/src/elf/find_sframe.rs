@@ -3,6 +3,7 @@
 use object::elf::{PT_GNU_SFRAME, ProgramHeader64, SHT_GNU_SFRAME, SHT_NOBITS, SectionHeader64};
 use object::read::elf::{ProgramHeader, SectionHeader};
 use object::{Endianness, SectionIndex};
+use sframe_engine::{Abi, Section};
 
 use crate::elf::bounded::{self, SharedBytes, Tables};
 use crate::source::Source;
@@ -18,7 +19,7 @@ pub enum MissingSection {
     Absent,
     /// It has one, but its contents are in another file: this one is for debuggers
     /// (`objcopy --only-keep-debug`).
-    #[error("the .sframe section has no contents in this file, as in separate files of debug information")]
+    #[error("the .sframe section has no contents in this file, as in separate debug files")]
     NoContents,
 }
 
@@ -48,6 +49,50 @@ pub struct SectionBytes<'a> {
     pub data: &'a [u8],
     /// The address.
     pub address: u64,
+}
+
+/// Why a section that was found can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SectionError {
+    /// Its header is malformed; nothing can be looked up.
+    #[error("the .sframe section ({len} bytes at {address:#x}) can't be used: {source}")]
+    Malformed {
+        /// Its length in bytes.
+        len: usize,
+        /// Its address, without load bias.
+        address: u64,
+        /// The fault.
+        source: sframe_engine::Error,
+    },
+    /// It is for another ABI than the file.
+    #[error("the .sframe section is for {section}, the file for {file}")]
+    WrongAbi {
+        /// The section's ABI.
+        section: Abi,
+        /// The file's ABI.
+        file: Abi,
+    },
+}
+
+impl<'a> SectionBytes<'a> {
+    /// Opens the section of a file for an ABI, `bias` past its address.
+    ///
+    /// # Errors
+    /// Its header is malformed, or it is for another ABI.
+    pub fn open(self, bias: u64, file: Abi) -> Result<Section<'a>, SectionError> {
+        let opened = Section::parse(self.data, self.address.wrapping_add(bias));
+        let section = opened.map_err(|source| self.malformed(source))?;
+        match section.header().abi {
+            abi if abi == file => Ok(section),
+            abi => Err(SectionError::WrongAbi { section: abi, file }),
+        }
+    }
+
+    /// Returns the error for a malformed header.
+    #[must_use]
+    pub const fn malformed(self, source: sframe_engine::Error) -> SectionError {
+        SectionError::Malformed { len: self.data.len(), address: self.address, source }
+    }
 }
 
 /// Which segments count.

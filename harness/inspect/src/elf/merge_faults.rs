@@ -15,6 +15,7 @@ use sframe_engine::{ByteOrder, Fde, Section};
 use crate::elf::bounded::File;
 use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
+use crate::text::counted;
 
 /// A merge fault, with all its consequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,10 +70,6 @@ impl fmt::Display for MergeFault {
             ),
         }
     }
-}
-
-fn counted(count: u64, name: &str) -> String {
-    if count == 1 { format!("1 {name}") } else { format!("{count} {name}s") }
 }
 
 impl MergeFault {

@@ -22,7 +22,7 @@ use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection};
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
 use crate::elf::find_sframe::OutsideFile;
-pub use crate::elf::find_sframe::{MissingSection, SectionBytes};
+pub use crate::elf::find_sframe::{MissingSection, SectionBytes, SectionError};
 use crate::elf::line_table::{Lines, LinesError};
 use crate::elf::merge_faults::{MergeFault, merge_faults};
 use crate::elf::plt;
@@ -190,7 +190,7 @@ impl<'a> ObjectFile<'a> {
             CompressionFormat::Zlib => decompress_to_vec_zlib_with_limit(&data()?, size)
                 .map(Cow::Owned)
                 .map_err(|error| format!("it is compressed, and damaged: {error}")),
-            other => Err(format!("it is compressed in a way that is not known here: {other:?}")),
+            other => Err(format!("its compression is unknown: {other:?}")),
         }
     }
 

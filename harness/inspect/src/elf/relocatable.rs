@@ -31,7 +31,7 @@ pub enum RelocationError {
     #[error("the file can't be read to its end")]
     Unreadable,
     /// The sections together exceed the address space.
-    #[error("the sections have no room in 64 bits of addresses")]
+    #[error("the sections don't fit in a 64-bit address space")]
     NoRoom,
     /// A relocation that these tables do not need, or an invalid one.
     #[error("a relocation of {section} at offset {offset:#x} can't be applied")]

@@ -53,8 +53,8 @@ pub enum EmbedError {
     /// After the last segment's addresses, there is no place at which the headers
     /// could still be found from the first one.
     #[error(
-        "the section would have to lie {0:#x} bytes behind the end of the file, for that far the segments \
-         reach in memory"
+        "the section would have to lie {0:#x} bytes past the end of the file, because the \
+         segments reach that far in memory"
     )]
     TooFar(u64),
     /// The section can't be written for its address.
@@ -258,12 +258,10 @@ impl<'a> Elf<'a> {
             self.loaded().map(|segment| segment.p_vaddr(endian).saturating_add(segment.p_memsz(endian)));
         let end = ends.fold(0, u64::max).checked_next_multiple_of(alignment);
         let (Some(distance), Some(end)) = (distance, end) else {
-            return Err(EmbedError::Malformed("the segments leave no address behind them"));
+            return Err(EmbedError::Malformed("the segments leave no address after them"));
         };
         if !alignment.is_power_of_two() || alignment > MAX_PAGE || !distance.is_multiple_of(alignment) {
-            return Err(EmbedError::Malformed(
-                "the alignment of a loaded segment is none that can be mapped",
-            ));
+            return Err(EmbedError::Malformed("a loaded segment has an alignment that can't be mapped"));
         }
         let len = self.bytes.len();
         let offset = len.next_multiple_of(ALIGNMENT).max(end.saturating_sub(distance));
@@ -273,7 +271,7 @@ impl<'a> Elf<'a> {
         let address = offset
             .checked_add(distance)
             .filter(|address| address.checked_add(MAX_FILLING).is_some())
-            .ok_or(EmbedError::Malformed("the segments leave no address behind them"))?;
+            .ok_or(EmbedError::Malformed("the segments leave no address after them"))?;
         let count = self.segments.len() + 1 + usize::from(self.segment.is_none());
         let headers = ((count * size_of::<Segment>()) as u64).next_multiple_of(ALIGNMENT);
         let added = AddedSegment { offset, address, alignment };
@@ -381,7 +379,7 @@ impl<'a> Elf<'a> {
         let count = header_count(self.sections.len() + 1, SHN_LORESERVE)?;
         let strings = self.header.shstrndx(endian, self.bytes)?;
         let strings = self.sections.get_mut(strings as usize);
-        let strings = strings.ok_or(EmbedError::Malformed("the names of the sections are not there"))?;
+        let strings = strings.ok_or(EmbedError::Malformed("the names of the sections are missing"))?;
         let old = strings.data(endian, self.bytes)?;
         let sh_name = u32::try_from(old.len()).map_err(|_| EmbedError::TooManyHeaders)?;
         strings.sh_offset.set(endian, bytes.len() as u64);

@@ -16,7 +16,7 @@ use object::{
 use sframe_engine::Header;
 
 use crate::elf::bounded::{self, Allowance, File};
-use crate::elf::find_sframe::MissingSection;
+use crate::elf::find_sframe::{MissingSection, SectionError};
 use crate::elf::object_file::ObjectFileError;
 use crate::source::Source;
 
@@ -39,17 +39,10 @@ pub enum InputError {
     #[error(transparent)]
     NoSection(#[from] MissingSection),
     /// The section exists, but can't be decoded at all.
-    #[error("the .sframe section ({len} bytes at {address:#x}) can't be used: {source}")]
-    Section {
-        /// Its length in bytes.
-        len: usize,
-        /// Its address.
-        address: u64,
-        /// The fault.
-        source: sframe_engine::Error,
-    },
+    #[error(transparent)]
+    Section(#[from] SectionError),
     /// An address was given, but the section already has one.
-    #[error("an address can be given for raw sections only; an ELF file tells it")]
+    #[error("an address can be given for raw sections only; an ELF file has its own")]
     AddressOfElf,
 }
 
@@ -118,11 +111,7 @@ impl<'a> Input<'a> {
         };
         let sframe = tables.sframe().map_err(ObjectFileError::from)?;
         let (sframe, index) = sframe.ok_or_else(|| tables.missing_sframe())?;
-        let section = Header::parse(sframe.data).map_err(|source| InputError::Section {
-            len: sframe.data.len(),
-            address: sframe.address,
-            source,
-        })?;
+        let section = Header::parse(sframe.data).map_err(|source| sframe.malformed(source))?;
         let mut input = Self {
             format: FileFormat::Elf(format),
             data: Cow::Borrowed(sframe.data),

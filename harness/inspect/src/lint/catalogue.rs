@@ -32,16 +32,16 @@ rules! {
         "The section is for the machine and byte order of its file.",
         "the section is for {}, the file for {}";
     SECTION_TYPE: "SF403" "section-type", Warning, V2_V3, ChangesV2,
-        "From version 2 errata 1 on the section has the type SHT_GNU_SFRAME.",
+        "Since version 2 errata 1 the section has the type SHT_GNU_SFRAME.",
         "the section has the type {}, not SHT_GNU_SFRAME";
     SECTION_TYPE_OLD: "SF404" "section-type-old", Note, V1_V2, ChangesV2,
-        "The section has a type of its time: the text names SHT_GNU_SFRAME since version 2 errata 1 only.",
+        "The specification names SHT_GNU_SFRAME only since version 2 errata 1; older sections have another type.",
         "the section has the type {}";
     NOT_LOADED: "SF405" "not-loaded", Error, ALL, Overview,
         "The section is loaded: it has SHF_ALLOC and, in a linked file, lies in a loaded segment.",
         "the section is not loaded: {}";
     SEVERAL_SECTIONS: "SF406" "several-sections", Warning, ALL, Overview,
-        "A linked file has one .sframe section; a loader finds one only.",
+        "A linked file has one .sframe section; loaders find only one.",
         "the file has {} .sframe sections";
     NO_SEGMENT: "SF407" "no-segment", Warning, ALL, Overview,
         "A linked file has a PT_GNU_SFRAME segment, by which a loader finds the section; lld writes none.",
@@ -54,7 +54,7 @@ rules! {
         "PT_GNU_SFRAME is {} bytes longer than the section of {} bytes";
     ALIGNMENT: "SF410" "section-alignment", Warning, ALL, Header,
         "The section is aligned to 4 bytes, so that the header's fields are at their natural boundaries.",
-        "the section lies at {}, no multiple of 4";
+        "the section lies at {}, which is not a multiple of 4";
     UNCOVERED: "SF411" "uncovered-function", Note, ALL, FdeIndex,
         "A function symbol's code has an FDE; functions without one end a trace.",
         "{} at {} has no FDE";
@@ -62,6 +62,7 @@ rules! {
         "A function symbol's code has FDEs from its start to its end.",
         "{} at {} has no FDE from {} on";
     MISPLACED_RELOCATIONS: "SF413" "misplaced-relocations", Error, ALL, FdeIndex,
-        "What linkers relocate of a section is the starts of its FDEs, each once; GNU ld -r of binutils 2.40 and 2.44 writes relocations into rows.",
+        "Linkers relocate the start of each FDE once, and nothing else; GNU ld -r of \
+         binutils 2.40 and 2.44 writes relocations into rows.",
         "relocations elsewhere than at the start of an FDE: {}, the first at {}; starts without one: {}";
 }

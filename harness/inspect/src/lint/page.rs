@@ -10,10 +10,10 @@ const HEAD: &str = "\
 Written by the linter itself; rewrite it with `UPDATE_LINTS=1 cargo test -p sframe-inspect lints_page`.
 
 `sframe-testbench lint FILE` reports findings of these rules. An **error** breaks the format (exit status 1), a
-**warning** is legal but unwise or meets tools that disagree, a **note** is a fact worth knowing.
+**warning** is legal, but unwise or read differently by different tools, a **note** is a fact worth knowing.
 
-An ID is stable: it never changes and is never given to another rule, so that suppressions and reports can hold it. Its
-first digit tells the structure; the name is for people. Clauses are numbered as in the specification of version 3.
+IDs are stable: one never changes and is never given to another rule, so suppressions and reports can rely on it. Its
+first digit stands for the structure; the name is for people. Clauses are numbered as in the specification of version 3.
 ";
 
 const PARTS: [(&str, &str); 4] = [

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use sframe_engine::lint::{Rule, Severity};
 
-use crate::text::Text;
+use crate::text::{Text, counted};
 
 /// A place that breaks a rule, or has what the rule points out.
 #[derive(Clone, Debug, Serialize)]
@@ -98,10 +98,7 @@ impl LintReport {
             _ => String::new(),
         };
         let Summary { errors, warnings, notes } = self.summary;
-        let counted = |count: usize, name: &str| match count {
-            1 => format!("1 {name}"),
-            count => format!("{count} {name}s"),
-        };
+        let counted = |count: usize, name: &str| counted(count as u64, name);
         let mut text = Text::default();
         let _ = writeln!(
             text,

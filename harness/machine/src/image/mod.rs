@@ -233,9 +233,14 @@ impl<'a> Image<'a> {
         self.interpreter || self.dynamic.as_ref().is_some_and(|dynamic| !dynamic.needed.is_empty())
     }
 
+    /// Returns the address at which a linked address is loaded.
+    pub(crate) const fn loaded(&self, linked: u64) -> u64 {
+        linked.wrapping_add(self.bias)
+    }
+
     /// Returns whether bytes at an address without load bias are in one segment.
     pub(crate) fn holds(&self, address: u64, len: u64) -> bool {
-        let address = address.wrapping_add(self.bias);
+        let address = self.loaded(address);
         self.segments.iter().any(|segment| {
             let offset = address.wrapping_sub(segment.address);
             offset < segment.len && len <= segment.len - offset

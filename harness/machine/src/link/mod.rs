@@ -149,7 +149,7 @@ fn initialise(image: &Image<'_>, is_executable: bool, plan: &mut Plan) -> Result
     let Some(dynamic) = &image.dynamic else { return Ok(()) };
     let array = |(address, len): (u64, u64)| {
         if len.is_multiple_of(8) && image.holds(address, len) {
-            return Ok(Initialiser::Array(address.wrapping_add(image.bias), len / 8));
+            return Ok(Initialiser::Array(image.loaded(address), len / 8));
         }
         Err(malformed(format!(
             "the table of initialisers at {address:#x} ({len:#x} bytes) lies outside the image"
@@ -161,7 +161,7 @@ fn initialise(image: &Image<'_>, is_executable: bool, plan: &mut Plan) -> Result
         return Ok(());
     }
     let (init, table) = dynamic.initialisers();
-    plan.initialisers.extend(init.map(|init| Initialiser::Function(init.wrapping_add(image.bias))));
+    plan.initialisers.extend(init.map(|init| Initialiser::Function(image.loaded(init))));
     plan.initialisers.extend(table.filter(|(_, len)| *len > 0).map(array).transpose()?);
     Ok(())
 }

@@ -14,7 +14,7 @@ pub(crate) fn image(scope: &Scope<'_, '_>, index: usize, plan: &mut Plan) -> Res
     let Some(dynamic) = &image.dynamic else { return Ok(()) };
     for &offset in &tables.relative {
         let word = image.initial_word(offset).ok_or_else(|| outside(offset))?;
-        plan.words.push((offset.wrapping_add(image.bias), word.wrapping_add(image.bias)));
+        plan.words.push((image.loaded(offset), image.loaded(word)));
     }
     let relocate = Relocate { scope, index, image, sign: false };
     for relocation in &tables.relocations {
@@ -43,7 +43,7 @@ pub(crate) fn image(scope: &Scope<'_, '_>, index: usize, plan: &mut Plan) -> Res
         if !image.holds(table, 24) {
             return Err(outside(table));
         }
-        let table = table.wrapping_add(image.bias);
+        let table = image.loaded(table);
         plan.words.push((table.wrapping_add(8), plan.places.token(index)));
         plan.words.push((table.wrapping_add(16), plan.places.resolver(sign)));
     }
@@ -75,9 +75,9 @@ impl Relocate<'_, '_, '_> {
         }
         let address = self.place(relocation, 8)?;
         if kind == types.relative {
-            plan.words.push((address, addend.wrapping_add(self.image.bias)));
+            plan.words.push((address, self.image.loaded(addend)));
         } else if kind == types.irelative {
-            let resolver = addend.wrapping_add(self.image.bias);
+            let resolver = self.image.loaded(addend);
             plan.indirect.push(Indirect { address, resolver, sign: self.sign });
         } else if kind == types.glob_dat || kind == types.absolute || kind == types.jump_slot {
             let is_call = kind == types.jump_slot;
@@ -137,7 +137,7 @@ impl Relocate<'_, '_, '_> {
         };
         let back =
             self.image.initial_word(relocation.r_offset).ok_or_else(|| outside(relocation.r_offset))?;
-        let back = back.wrapping_add(self.image.bias);
+        let back = self.image.loaded(back);
         if self.sign {
             plan.signed.push((address, back))
         } else {
@@ -165,7 +165,7 @@ impl Relocate<'_, '_, '_> {
     fn place(&self, relocation: &Reloc, len: u64) -> Result<u64, LoadError> {
         let offset = relocation.r_offset;
         if self.image.holds(offset, len) {
-            return Ok(offset.wrapping_add(self.image.bias));
+            return Ok(self.image.loaded(offset));
         }
         Err(outside(offset))
     }

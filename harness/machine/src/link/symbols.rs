@@ -86,8 +86,9 @@ impl Scope<'_, '_> {
     }
 
     fn definition(&self, image: usize, symbol: &Sym) -> Definition {
-        let bias = if symbol.st_shndx == SHN_ABS as usize { 0 } else { self.images[image].1.bias };
-        let address = symbol.st_value.wrapping_add(bias);
+        let is_absolute = symbol.st_shndx == SHN_ABS as usize;
+        let address =
+            if is_absolute { symbol.st_value } else { self.images[image].1.loaded(symbol.st_value) };
         match symbol.st_type() {
             STT_TLS => Definition::Thread(image, symbol.st_value),
             STT_GNU_IFUNC if symbol.st_shndx != SHN_UNDEF as usize => Definition::Indirect(address),

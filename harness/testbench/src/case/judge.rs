@@ -16,7 +16,7 @@ pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) 
             Verdict::NotReached,
             format!("arrival {} at {}", stop.hit, stop.at),
             format!("{hits} arrivals"),
-            format!("{} was reached {hits} times, and arrival {} was to be looked at", stop.at, stop.hit),
+            format!("{} was reached {hits} times, but the stop is at arrival {}", stop.at, stop.hit),
         )];
     };
     let mut findings = Vec::new();
@@ -51,7 +51,7 @@ fn judge_end(stop: &Stop, arrival: &Arrival) -> Option<Finding> {
             (Verdict::NoFde, format!("no FDE for frame {frame}, {function}"))
         }
         (WalkEnd::Unsettled, _) => {
-            (Verdict::WrongEnd, "nowhere: what the topmost frame is part of is not known yet".to_owned())
+            (Verdict::WrongEnd, "nowhere: the topmost frame's caller is not known yet".to_owned())
         }
         (end, _) => (Verdict::WrongEnd, end.in_specs().map_or_else(String::new, |end| end.to_string())),
     };
@@ -164,7 +164,7 @@ fn except<'c>(
         }
     }
     for (pattern, _) in patterns.iter().filter(|(_, needed)| !needed) {
-        let message = format!("`{pattern}` is excepted from {expected}, and needs no exception");
+        let message = format!("`{pattern}` is excepted from {expected}, but needs no exception");
         findings.push(Finding::of_spec(
             Verdict::UnexpectedPass,
             format!("an exception from {expected}"),
@@ -183,8 +183,9 @@ pub(crate) fn judge_ends(expected: &[End], seen: &WalkEnds) -> Vec<(End, Finding
     let mut findings = Vec::new();
     for (end, count) in seen.counts() {
         let message = match (count, expected.contains(&end)) {
-            (1.., false) if end != End::NoFde => format!("{count} backtraces end: {end}"),
-            (0, true) => format!("no backtrace ends: {end}"),
+            (1, false) if end != End::NoFde => format!("1 backtrace ends as `{end}`"),
+            (2.., false) if end != End::NoFde => format!("{count} backtraces end as `{end}`"),
+            (0, true) => format!("no backtrace ends as `{end}`"),
             _ => continue,
         };
         let expected = list(&mut expected.iter().copied());
@@ -318,8 +319,8 @@ impl<'k> Expected<'k> {
     }
 
     /// Returns the finding for a known failure whose blame differs from the spec's.
-    pub(crate) fn blamed_otherwise(&self, finding: &Finding) -> Finding {
-        let expected = format!("{} to blame", self.known.blame);
+    pub(crate) fn blamed_differently(&self, finding: &Finding) -> Finding {
+        let expected = format!("blame on {}", self.known.blame);
         let got = format!("{} ({} confidence)", finding.blame, finding.confidence);
         let message = format!("{}: the spec blames {}, and triage {got}", finding.message, self.known.blame);
         Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..finding.clone() }
@@ -348,7 +349,7 @@ impl<'k> Expected<'k> {
                 Verdict::UnexpectedPass,
                 expected.clone(),
                 "no such finding".to_owned(),
-                format!("the known {expected} was not seen; if it is mended, remove the entry"),
+                format!("the known {expected} was not seen; if it has been fixed, remove the entry"),
             ),
         }
     }

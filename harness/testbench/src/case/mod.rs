@@ -478,7 +478,7 @@ impl Case<'_> {
         for (expected, seen) in expected.iter().zip(seen) {
             let count = seen.len() as u64;
             let blamed_on = seen.iter().find(|finding| finding.blame != expected.known.blame);
-            report.findings.extend(blamed_on.map(|finding| expected.blamed_otherwise(finding)));
+            report.findings.extend(blamed_on.map(|finding| expected.blamed_differently(finding)));
             let rules = places(&seen);
             if let Some(first) = seen.into_iter().next() {
                 report.known.push(SeenKnown {

@@ -24,7 +24,7 @@ pub enum BrokenReason {
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The section's version differs from the manifest's.
-    #[error("the section is of version {section}, the toolchain is said to write {said}")]
+    #[error("the section has version {section}, but the definition of the toolchain says {said}")]
     OtherVersion {
         /// The section's version.
         section: u8,
@@ -69,7 +69,7 @@ pub enum BrokenReason {
     #[error("the case took more than {} s, and its worker was killed", .0.as_secs_f64())]
     TimedOut(Duration),
     /// The worker exceeded its memory limit.
-    #[error("out of memory, of which it has {memory} bytes: {fault}")]
+    #[error("out of memory (the limit is {memory} bytes): {fault}")]
     OutOfMemory {
         /// The limit, in bytes.
         memory: u64,
@@ -90,7 +90,7 @@ impl BrokenReason {
 }
 
 /// Why a run without comparisons is invalid.
-pub const NOTHING_COMPARED: &str = "nothing was compared: no walk went further than the topmost frame";
+pub const NOTHING_COMPARED: &str = "nothing was compared: no walk went past the topmost frame";
 
 /// Why no worker can be started.
 #[derive(Debug, thiserror::Error)]

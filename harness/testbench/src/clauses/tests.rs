@@ -44,7 +44,7 @@ fn an_entry_is_a_clause_in_each_of_its_versions() {
 #[test]
 fn mistakes_are_told_with_their_place() {
     for (from, to, position, message) in [
-        ("name: magic", "name: Magic", (6, 11), "this is no name"),
+        ("name: magic", "name: Magic", (6, 11), "this is not a name"),
         ("name: fre", "name: magic", (14, 12), "`v3-magic` is listed twice"),
         ("{1: Top, 2: Top, 3: Top}", "{}", (7, 15), "a clause of no version"),
         ("'2.4'}, side", "'2.5'}, side", (14, 31), "unknown section `2.5`; did you mean `2.4`?"),
@@ -52,15 +52,15 @@ fn mistakes_are_told_with_their_place() {
         ("[2.4 SFrame FRE,", "[A B, 2.4 SFrame FRE,", (4, 7), "no clause is of section `A`"),
         ("[2.4 SFrame FRE,", "[2.4, 2.4 SFrame FRE,", (4, 12), "section `2.4` is listed twice"),
         ("  1: [Top", "  9: [Top", (2, 6), "there is no version 9"),
-        ("erratum: 2", "erratum: 3", (8, 14), "no clause of version 2 has come with erratum 3"),
+        ("erratum: 2", "erratum: 3", (8, 14), "no clause of version 2 came with erratum 3"),
         ("side: both", "side: reader", (9, 11), "`reader`"),
-        ("It starts so.", "It starts so", (10, 14), "the summary is no sentence"),
+        ("It starts so.", "It starts so", (10, 14), "the summary is not a sentence"),
         ("SF101, SF107", "SF010", (11, 13), "unknown rule `SF010`; did you mean `SF1"),
         ("SF101, SF107", "SF107, SF107", (11, 20), "`SF107` is listed twice"),
         ("summary: It is a row.", "summary: A row., lints: [SF107]", (14, 80), "SF107 applies to none"),
         ("summary: It is a row.", "summary: A row., lints: [SF301]", (14, 80), "a rule can't prove what"),
         ("{3: Nothing at all can prove it.}", "{3: Because.}", (13, 19), "at least 20 characters"),
-        ("unproved: {3", "unproved: {4", (13, 19), "the clause is none of version 4"),
+        ("unproved: {3", "unproved: {4", (13, 19), "version 4 does not have the clause"),
         ("constants:", "constant:", (12, 5), "unknown key `constant`"),
     ] {
         assert!(SOUND.contains(from), "{from}");

@@ -39,7 +39,7 @@ impl BaselineCommand {
             Action::Create(files) => {
                 if files.baseline.exists() {
                     let path = files.baseline.display();
-                    let message = format!("error: {path} is there already; `baseline update` tightens it");
+                    let message = format!("error: {path} exists already; `baseline update` tightens it");
                     return Err(Failure::unusable(message));
                 }
                 let baseline = Baseline::of(&read_report(&files.report)?);
@@ -81,7 +81,7 @@ pub(super) fn gate(
     }
     tell_left_out(&comparison, report);
     if !comparison.better.is_empty() || !comparison.new.is_empty() {
-        tell_line("better than the baseline: tighten it by `baseline update`");
+        tell_line("better than the baseline: tighten it with `baseline update`");
     }
     Ok(status(!comparison.worse.is_empty(), false, report.summary.comparisons > 0))
 }

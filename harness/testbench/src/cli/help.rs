@@ -28,7 +28,7 @@ Examples:
 
 Exit status:
   0  all as expected
-  1  a finding that no spec knows; with --baseline, one that the baseline has not
+  1  a finding that no spec knows; with --baseline, one that is not in the baseline
   2  unusable arguments, spec, corpus or unwinder
   3  nothing was compared
   4  a case is broken, and there is no --baseline";
@@ -43,7 +43,7 @@ Exit status:
   0  no finding
   1  a finding
   2  the file, or a library of it, can't be used
-  3  no executed instruction has an FDE, or the unwinder was asked nothing
+  3  no executed instruction has an FDE, or the unwinder was not asked anything
   4  broken: the program did not end as it should, or the bench could not follow it";
 
 pub(super) const VECTORS: &str = "\
@@ -91,7 +91,7 @@ Exit status:
   1  something is; with --strict, also where a build is refused or has no section
   2  unusable arguments or definition, or no compiler of a toolchain can be started
   3  nothing was compared
-  4  broken: a case is that is not with the reference, and nothing is worse";
+  4  broken: a case that is not broken with the reference; nothing is worse";
 
 pub(super) const MERGE: &str = "\
 Examples:
@@ -99,7 +99,7 @@ Examples:
   sframe-testbench merge shards/* --baseline baseline.json
 
 Exit status:
-  As that of the run without shards; 2 where they are not all shards of one run: what differs is named.";
+  That of the run without shards; 2 if these are not all shards of one run: what differs is named.";
 
 pub(super) const BASELINE: &str = "\
 Examples:
@@ -109,7 +109,7 @@ Examples:
 Exit status:
   0  written, or nothing to change
   1  update: something is worse than in the baseline, and stays as it was there
-  2  unusable files, a report of a part of a run or of another form, or create would replace one";
+  2  unusable files, a report of part of a run or in another format, or create would replace one";
 
 pub(super) const BLESS: &str = "\
 Examples:
@@ -118,7 +118,7 @@ Examples:
 
 Exit status:
   0  done, or nothing to change
-  2  unusable specs; builds whose call stacks differ; or the variable CI is set, and not --dry-run
+  2  unusable specs; builds whose call stacks differ; or the variable CI is set, without --dry-run
   4  a program does not run as it should";
 
 pub(super) const REBUILD: &str = "\
@@ -129,8 +129,8 @@ Examples:
 Exit status:
   0  done; with --check, nothing would differ
   1  --check: something would differ
-  2  a program or toolchain can't be used as it is written
-  4  a toolchain is not there, or a program can't be built";
+  2  an unusable definition of a program or toolchain
+  4  a toolchain is missing, or a program can't be built";
 
 pub(super) const MAN: &str = "\
 Examples:

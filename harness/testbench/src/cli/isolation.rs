@@ -117,7 +117,7 @@ impl ChildOptions {
         let from_child = status.code().and_then(|code| Status::of(code - FROM_CHILD));
         from_child.ok_or_else(|| {
             broken(&format!(
-                "{command} has ended without a result: {status}; it may have {} bytes of memory",
+                "{command} ended without a result: {status}; its memory limit is {} bytes",
                 self.limits.memory
             ))
         })

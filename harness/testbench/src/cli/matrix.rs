@@ -230,7 +230,7 @@ fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
     let made = made.map_err(failure)?;
     let kept = made.iter().filter(|attempt| attempt.kept).count();
     if kept > 0 {
-        tell_line(format_args!("{name}: {kept} builds were there already"));
+        tell_line(format_args!("{name}: {kept} builds existed already"));
     }
     Ok(made)
 }

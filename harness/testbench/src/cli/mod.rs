@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use sframe_inspect::command::help as inspect_help;
-use sframe_inspect::command::{Convert, Diff, Dump, Failure, Lint, Status, tell_line, usage};
+use sframe_inspect::command::{self, Convert, Diff, Dump, Lint};
 
 /// The program that users call.
 const PROGRAM: &str = "sframe-testbench";
@@ -93,18 +93,7 @@ enum Command {
 }
 
 pub(crate) fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(|panic| tell_line(format_args!("error: a defect of the bench: {panic}"))));
-    let status = std::panic::catch_unwind(|| execute().unwrap_or_else(|failure| failure.report()));
-    // A panic has already printed its message.
-    status.unwrap_or(Status::Broken).into()
-}
-
-fn execute() -> Result<Status, Failure> {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => return usage(&error),
-    };
-    match &arguments.command {
+    command::run("a defect of the bench", |arguments: Arguments| match &arguments.command {
         Command::Run(command) => command.execute(),
         Command::Check(command) => command.execute(),
         Command::Dump(command) => command.execute(),
@@ -122,5 +111,5 @@ fn execute() -> Result<Status, Failure> {
         Command::Man(command) => command.execute(),
         Command::Completions(command) => command.execute(),
         Command::Worker => isolation::worker(),
-    }
+    })
 }

@@ -62,5 +62,6 @@ pub(super) fn read_report(path: &Path) -> Result<Report, Failure> {
     let unusable =
         |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
     let bytes = file::read(path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
-    serde_json::from_slice(&bytes).map_err(|error| unusable(&format!("this is no report of a run: {error}")))
+    serde_json::from_slice(&bytes)
+        .map_err(|error| unusable(&format!("this is not a report of a run: {error}")))
 }

@@ -425,7 +425,7 @@ impl Refusal {
             }
             Error::NoOutput { step, command, .. } => Self {
                 step,
-                ended: "it succeeded, and wrote no file".to_owned(),
+                ended: "it succeeded, but wrote no file".to_owned(),
                 command: Some(command),
                 said: String::new(),
             },
@@ -437,7 +437,7 @@ impl Refusal {
             },
             Error::NotElf { message, .. } => Self {
                 step: "read what was written".to_owned(),
-                ended: "it is no ELF file".to_owned(),
+                ended: "it is not an ELF file".to_owned(),
                 command: None,
                 said: said(&message),
             },
@@ -449,7 +449,7 @@ impl Refusal {
             },
             other => Self {
                 step: "build".to_owned(),
-                ended: "it can't be made".to_owned(),
+                ended: "it can't be created".to_owned(),
                 command: None,
                 said: said(&sframe_inspect::text::with_causes(&other)),
             },

@@ -41,7 +41,7 @@ impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::ByItself(status) => write!(f, "{status}"),
-            Self::TimedOut(limit) => write!(f, "no end within {} s", limit.as_secs_f64()),
+            Self::TimedOut(limit) => write!(f, "did not end within {} s", limit.as_secs_f64()),
             Self::TooMuch => write!(f, "more than {} MiB written to standard output or error", MOST >> 20),
         }
     }
@@ -131,7 +131,7 @@ mod tests {
     fn a_command_that_hangs_ends_with_its_children() {
         let start = Instant::now();
         let ran = shell("sleep 600 & echo $!; wait", None, Some(Duration::from_millis(300)));
-        assert_eq!(ran.ended.to_string(), "no end within 0.3 s");
+        assert_eq!(ran.ended.to_string(), "did not end within 0.3 s");
         assert!(start.elapsed() < Duration::from_secs(60));
         let status = format!("/proc/{}/stat", ran.stdout.trim());
         for _ in 0..200 {

@@ -116,7 +116,7 @@ pub enum Error {
         build: String,
     },
     /// A compiler wrote something that is not an ELF file.
-    #[error("build {build} is no ELF file: {message}")]
+    #[error("build {build} is not an ELF file: {message}")]
     NotElf {
         /// The build's id.
         build: String,
@@ -124,7 +124,7 @@ pub enum Error {
         message: String,
     },
     /// A command succeeded without writing its file.
-    #[error("build {build}: `{command}` succeeded, and wrote no file")]
+    #[error("build {build}: `{command}` succeeded, but wrote no file")]
     NoOutput {
         /// The build's id.
         build: String,

@@ -98,7 +98,7 @@ impl Manifest {
         if document.schema != SCHEMA {
             return Err(Error::Invalid {
                 path,
-                message: format!("schema {} is not the one that is known, {SCHEMA}", document.schema),
+                message: format!("schema {} is unknown; this bench reads {SCHEMA}", document.schema),
             });
         }
         for build in &document.builds {
@@ -114,7 +114,7 @@ impl Manifest {
         if let Some((_, later)) = neighbours.find(|(earlier, later)| earlier.id >= later.id) {
             return Err(Error::Invalid {
                 path,
-                message: format!("build `{}` is there twice, or not in order", later.id),
+                message: format!("build `{}` is listed twice, or out of order", later.id),
             });
         }
         Ok(Self { builds: document.builds })
@@ -134,8 +134,7 @@ impl Manifest {
             let libraries = build.libraries.iter().map(|library| build.library_path(corpus_dir, library));
             for path in std::iter::once(build.path(corpus_dir)).chain(libraries) {
                 if !files.remove(&path) {
-                    let message =
-                        format!("the manifest has the build {}, and its file is not there", build.id);
+                    let message = format!("the manifest has the build {}, but its file is missing", build.id);
                     return Err(Error::Invalid { path, message });
                 }
             }

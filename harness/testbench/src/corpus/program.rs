@@ -230,7 +230,7 @@ fn objects(settings: BTreeMap<String, ObjectSettings>, folder: &Path) -> Result<
 fn check_part(kind: &str, name: &str, sources: &[String], folder: &Path) -> Result<(), String> {
     let article = if kind == "object" { "an" } else { "a" };
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
-        return Err(format!("`{name}` is no name of {article} {kind}"));
+        return Err(format!("`{name}` is not a name for {article} {kind}"));
     }
     if sources.is_empty() {
         return Err(format!("the {kind} `{name}` has no source"));
@@ -250,7 +250,7 @@ fn sorted(
     for (name, library) in &settings {
         check_part("library", name, &library.sources, folder)?;
         if let Some(needed) = library.needed.iter().find(|needed| !names.contains(needed)) {
-            return Err(format!("the library `{name}` needs `{needed}`, which is none of the program's"));
+            return Err(format!("the library `{name}` needs `{needed}`, which the program does not have"));
         }
     }
     let mut sorted: Vec<ProgramLibrary> = Vec::new();

@@ -75,7 +75,7 @@ impl fmt::Display for Difference {
             Change::Added => "was not there",
             Change::Bytes => "has other bytes",
             Change::Entry => "has another entry in the manifest",
-            Change::Removed => "is made by nothing any more",
+            Change::Removed => "is no longer made by anything",
         };
 
         write!(out, "{} {change}", self.id)

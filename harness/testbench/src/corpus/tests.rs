@@ -214,9 +214,9 @@ fn libraries_that_cannot_be_built_are_errors() {
     for (settings, named) in [
         ("a: {sources: [leaf/b.c]}", "no source `leaf/b.c`"),
         ("a: {sources: []}", "the library `a` has no source"),
-        ("a: {sources: [leaf/a.c], needed: [b]}", "needs `b`, which is none of the program's"),
+        ("a: {sources: [leaf/a.c], needed: [b]}", "needs `b`, which the program does not have"),
         ("a: {sources: [leaf/a.c], needed: [a]}", "need each other in a circle"),
-        ("a/b: {sources: [leaf/a.c]}", "`a/b` is no name of a library"),
+        ("a/b: {sources: [leaf/a.c]}", "`a/b` is not a name for a library"),
         ("a: {sources: [leaf/a.c], flags: []}", "flags"),
         ("a: {cflags: []}", "sources"),
     ] {
@@ -286,7 +286,7 @@ fn objects_that_cannot_be_built_are_errors() {
     for (settings, named) in [
         ("a: {sources: [leaf/b.c]}", "no source `leaf/b.c`"),
         ("a: {sources: []}", "the object `a` has no source"),
-        ("a/b: {sources: [leaf/a.c]}", "`a/b` is no name of an object"),
+        ("a/b: {sources: [leaf/a.c]}", "`a/b` is not a name for an object"),
         ("a: {sources: [leaf/a.c], ldflags: []}", "ldflags"),
     ] {
         let corpus = corpus();
@@ -332,7 +332,7 @@ fn properties_that_can_not_be_are_errors() {
     for (properties, named) in [
         ("{compiler: acme 7.1}", "unknown compiler `acme`"),
         ("{assembler: gas}", "`gas` has no version"),
-        ("{linker: ld 2.x}", "`2.x` is no version"),
+        ("{linker: ld 2.x}", "`2.x` is not a version"),
         ("{can: [flexible]}", "flexible"),
         ("{can: [flex, flex]}", "`can` lists `flex` twice"),
         ("{rust: rustc 1.85}", "rust"),

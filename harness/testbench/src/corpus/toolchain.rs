@@ -156,7 +156,7 @@ fn mistaken_placeholder(word: &str) -> Option<String> {
     let names = opened.filter_map(|(at, _)| word[at + 1..].split_once('}')).map(|(name, _)| name);
     names.filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric())).find_map(|name| {
         let meant = closest(name, PLACEHOLDERS).filter(|meant| *meant != name)?;
-        Some(format!("`{{{name}}}` in `wrapper` stands for nothing; did you mean `{{{meant}}}`?"))
+        Some(format!("`{{{name}}}` in `wrapper` is unknown; did you mean `{{{meant}}}`?"))
     })
 }
 

@@ -62,7 +62,7 @@ enum ListingFault {
     Deflate(miniz_oxide::inflate::DecompressError),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    #[error("it names what it doesn't have")]
+    #[error("it refers to what it doesn't have")]
     Dangling,
 }
 
@@ -692,7 +692,7 @@ mod tests {
         };
         assert_eq!(add(&packed(&content(0, "[1,1]"))), Ok(()));
         for changed in [content(7, "[1,1]"), content(0, "[1,7]"), content(0, "[1,1,1]")] {
-            assert_eq!(add(&packed(&changed)), Err("it names what it doesn't have".to_owned()));
+            assert_eq!(add(&packed(&changed)), Err("it refers to what it doesn't have".to_owned()));
         }
         for other in [packed("[]"), packed(""), Listing("AAAA".to_owned()), Listing("?".to_owned())] {
             assert!(add(&other).is_err(), "{other:?}");

@@ -64,7 +64,7 @@ impl Module<'_> {
         let name = self.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
         let others = if count > 1 { format!(", and so do {} others", count - 1) } else { String::new() };
         let message = format!(
-            "{name}FDE {} ({} bytes at {got}) reaches outside the image{others}; nothing there is looked up in it",
+            "{name}FDE {} ({} bytes at {got}) reaches outside the image{others}; no address there is looked up in it",
             first.index, first.size
         );
         let expected = "addresses of the image".to_owned();

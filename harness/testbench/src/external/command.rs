@@ -36,7 +36,7 @@ impl CommandLine {
 #[derive(Debug, thiserror::Error)]
 pub enum ExternalError {
     /// The command is not valid.
-    #[error("`{0}` is no command")]
+    #[error("`{0}` is not a command")]
     Command(String),
     /// Its program can't be started.
     #[error("{program} can't be started: {error}")]
@@ -56,10 +56,10 @@ pub enum ExternalError {
     #[error("the unwinder doesn't support this: {0}")]
     Unsupported(String),
     /// It fails before anything was asked.
-    #[error("the unwinder doesn't come up: {0}")]
+    #[error("the unwinder did not start: {0}")]
     Fault(#[from] Fault),
     /// It had to be restarted too often.
-    #[error("the unwinder was started {RESTARTS} times again, and failed again: {0}")]
+    #[error("the unwinder was restarted {RESTARTS} times, and failed again: {0}")]
     GivenUp(Fault),
     /// The machine can't be set up.
     #[error(transparent)]

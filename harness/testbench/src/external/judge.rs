@@ -206,7 +206,7 @@ impl<'q, 'a> Judge<'q, 'a> {
             Data::EhFrame | Data::Other => (
                 Blame::Unknown,
                 Confidence::Low,
-                "the engine of this project has no finding there; what the unwinder reads is wrong, or the unwinder",
+                "the engine of this project has no finding there: the fault is in what the unwinder reads, or in the unwinder",
             ),
         };
         Finding { blame, confidence, message: format!("{}; {whose}", finding.message), ..finding }

@@ -314,7 +314,7 @@ impl<'q, 'a> Questions<'q, 'a> {
             let found = quoting(found);
             noting(
                 found,
-                "the engine of this project does not agree with the call stack either, but otherwise",
+                "the engine of this project does not agree with the call stack either, but differently",
             )
         }));
         let same = |found| noting(found, "the engine of this project says the same");

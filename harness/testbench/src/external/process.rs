@@ -117,7 +117,7 @@ impl Process {
         line.push(b'\n');
         if self.waiting.fetch_add(line.len(), Ordering::Relaxed) > MAX_WAITING {
             return Err(
-                self.fault(Verdict::BadAnswer, "it asks, and does not read what it is told".to_owned())
+                self.fault(Verdict::BadAnswer, "it sends requests, but does not read the answers".to_owned())
             );
         }
         // If the process is gone, that shows when its answer is read.
@@ -137,7 +137,7 @@ impl Process {
         match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
                 let start = shown(&line[..line.len().min(SHOWN)]);
-                self.fault(Verdict::BadAnswer, format!("no answer of the protocol ({error}): {start}"))
+                self.fault(Verdict::BadAnswer, format!("not an answer of the protocol ({error}): {start}"))
             }),
             Ok(Line::TooLong) => {
                 Err(self.fault(Verdict::BadAnswer, format!("a line of more than {} bytes", self.longest)))

@@ -107,7 +107,7 @@ impl UnwinderReport {
         let rate = self.stops as f64 / self.seconds.max(1e-6);
         let _ = writeln!(
             text,
-            "    {} frames, {} of them without FP; {:.0} stops per second; started again {} times",
+            "    {} frames, {} of them without FP; {:.0} stops per second; restarted {} times",
             grouped(self.frames),
             grouped(self.fp_untold),
             rate,

@@ -44,7 +44,7 @@ pub struct KindDetail {
     pub kind: Kind,
     /// The starts of the rows, in bytes from the start of the function.
     pub rows: BTreeSet<Address>,
-    /// Who is to blame for the first of them.
+    /// The likely culprit of the first of them.
     pub blame: Blame,
     /// How sure that is.
     pub confidence: Confidence,
@@ -320,6 +320,6 @@ mod tests {
         assert!(end("another end", "no-progress"), "of a signal");
         assert!(!end("unmarked", "outermost"), "a mark that the reference does not have");
         assert!(!end("outermost, context", "outermost"), "an end that was not seen");
-        assert!(!end("no-progress", "unmarked"), "whole, where it was not to be");
+        assert!(!end("no-progress", "unmarked"), "whole, but should not be");
     }
 }

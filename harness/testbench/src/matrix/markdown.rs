@@ -57,7 +57,7 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
         let KindDetail { blame, confidence, message, .. } = group.detail;
         let (kind, places, message) = (kind.to_string(), group.places(), escaped(message));
         let start = format!("{} ({abi}): **{}**: {}", escaped(spec), escaped(&kind), escaped(&places));
-        format!("{start}: {message}; {blame} is to blame ({confidence})")
+        format!("{start}: {message}; the likely culprit is {blame} ({confidence})")
     });
     list(text, "Worse", worse);
     let better = groups(toolchain.cases.iter(), |case| &case.better);

@@ -108,7 +108,7 @@ fn show(text: &mut Text, toolchain: &ToolchainResult) {
     for ((spec, abi, kind), group) in &worse {
         let KindDetail { blame, confidence, message, .. } = group.detail;
         let _ = writeln!(text, "worse       {spec} ({abi}): {kind}: {}", group.places());
-        let _ = writeln!(text, "    {}; {blame} is to blame (confidence {confidence})", message);
+        let _ = writeln!(text, "    {}; the likely culprit is {blame} (confidence {confidence})", message);
     }
     let better = groups(toolchain.cases.iter(), |case| &case.better);
     for ((spec, abi, kind), group) in &better {

@@ -39,10 +39,10 @@ struct BaselineCase {
 #[derive(Debug, thiserror::Error)]
 pub enum UnfitReport {
     /// Another version of the bench has written it.
-    #[error("the report is of form {0}, and this bench reads {known}", known = super::SCHEMA)]
+    #[error("the report has format {0}, and this bench reads {known}", known = super::SCHEMA)]
     Schema(u32),
     /// It covers only a part of a run.
-    #[error("the report is of shard {0} of a run only: `merge` joins all of them")]
+    #[error("the report is only of shard {0} of a run: `merge` joins all of them")]
     Shard(Shard),
     /// It has a case more than once.
     #[error("the report has the case {0} twice")]
@@ -53,10 +53,10 @@ pub enum UnfitReport {
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     /// It can't be read as one.
-    #[error("this is no baseline: {0}")]
+    #[error("this is not a baseline: {0}")]
     Malformed(#[from] serde_json::Error),
     /// Another version of the bench has written it.
-    #[error("the baseline is of form {0}, and this bench reads {SCHEMA}")]
+    #[error("the baseline has format {0}, and this bench reads {SCHEMA}")]
     Schema(u32),
 }
 
@@ -195,7 +195,7 @@ impl Baseline {
         }
         let gone = self.cases.keys().filter(|case| !seen.contains(case));
         if is_whole {
-            let gone = gone.map(|case| Change { case: case.clone(), what: "not run any more".to_owned() });
+            let gone = gone.map(|case| Change { case: case.clone(), what: "no longer run".to_owned() });
             comparison.worse.extend(gone);
         } else {
             comparison.left_out = gone.count() as u64;
@@ -234,7 +234,7 @@ fn name(outcome: Outcome) -> String {
 
 fn compare_case(id: &str, before: &BaselineCase, now: &BaselineCase, comparison: &mut Comparison) {
     let change = |what: String| Change { case: id.to_owned(), what };
-    let outcomes = || change(format!("{}, and was {}", name(now.outcome), name(before.outcome)));
+    let outcomes = || change(format!("{}, was {}", name(now.outcome), name(before.outcome)));
     match now.rank().cmp(&before.rank()) {
         std::cmp::Ordering::Greater => comparison.worse.push(outcomes()),
         std::cmp::Ordering::Less => comparison.better.push(outcomes()),

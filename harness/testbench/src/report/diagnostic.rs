@@ -96,12 +96,12 @@ impl Group<'_> {
         text.painted(style.colour, &[(PLAIN, indent), (WRONG, &verdict), (PLAIN, &says)]);
     }
 
-    /// Who is to blame. `None` for findings about a whole run.
+    /// The likely culprit. `None` for findings about a whole run.
     pub(super) fn blame(&self) -> Option<String> {
         self.first.pc?;
         Some(match self.first.blame {
-            Blame::Unknown => "who is to blame is unknown".to_owned(),
-            blame => format!("{blame} is to blame (confidence {})", self.first.confidence),
+            Blame::Unknown => "the culprit is unknown".to_owned(),
+            blame => format!("the likely culprit is {blame} (confidence {})", self.first.confidence),
         })
     }
 
@@ -250,7 +250,7 @@ mod tests {
         group.diagnostic(&mut text, "a.out", Style::default());
         assert_eq!(
             &*text,
-            "wrong-cfa in f: producer-assembler is to blame (confidence high)\n  \
+            "wrong-cfa in f: the likely culprit is producer-assembler (confidence high)\n  \
              --> a.out: f+0x4 (0x104)\n    \
              +0x0 |     0x100  nop\n    \
              +0x4 | --> 0x104  nop\n  \

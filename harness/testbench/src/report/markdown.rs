@@ -5,7 +5,6 @@
 //! HTML, no link, no mention of anybody.
 
 use sframe_engine::Abi;
-use sframe_inspect::text::grouped;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +16,7 @@ use super::{CheckReport, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
 use crate::spec::Verdict;
-use sframe_inspect::text::{Text, neutral};
+use sframe_inspect::text::{Text, counted, grouped, neutral};
 
 /// The most cases of an outcome that are listed. Readers of the summary accept at most a
 /// megabyte.
@@ -97,8 +96,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         (Some(_), _) => "broken".to_owned(),
         (None, 0) if summary.comparisons == 0 => "nothing compared".to_owned(),
         (None, 0) => "no finding".to_owned(),
-        (None, 1) => "1 finding".to_owned(),
-        (None, findings) => format!("{} findings", grouped(findings)),
+        (None, findings) => counted(findings, "finding"),
     };
     let mut text = format!("# SFrame test bench: {headline}\n\n");
     let _ = writeln!(
@@ -197,7 +195,7 @@ fn table(cases: &[CaseReport]) -> String {
     text
 }
 
-/// Formats findings as the terminal shows them, with who is to blame.
+/// Formats findings as the terminal shows them, with the likely culprit.
 fn findings(
     text: &mut Text,
     findings: &[Finding],

@@ -15,7 +15,7 @@ pub enum MergeError {
     #[error("there is no report to merge")]
     Nothing,
     /// One was written by another version of the bench.
-    #[error("{name}: the report is of form {schema}, and this bench reads {SCHEMA}")]
+    #[error("{name}: the report has format {schema}, and this bench reads {SCHEMA}")]
     Schema {
         /// Its name.
         name: String,
@@ -23,13 +23,13 @@ pub enum MergeError {
         schema: u32,
     },
     /// One covers a whole run already.
-    #[error("{name}: the report is of a whole run, and no shard of one")]
+    #[error("{name}: the report is of a whole run, not of a shard of one")]
     Whole {
         /// Its name.
         name: String,
     },
     /// One does not identify its run.
-    #[error("{name}: the report does not say of which run it is: an older bench has written it")]
+    #[error("{name}: the report does not say which run it is of: it was written by an older bench")]
     Anonymous {
         /// Its name.
         name: String,
@@ -61,7 +61,7 @@ pub enum MergeError {
         first_of: u32,
     },
     /// Two are the same shard.
-    #[error("{name}: shard {shard} is there twice")]
+    #[error("{name}: shard {shard} is given twice")]
     Twice {
         /// Its name.
         name: String,
@@ -78,7 +78,7 @@ pub enum MergeError {
         missing: Vec<u32>,
     },
     /// A case has numbers that no run can produce.
-    #[error("{name}: the numbers of case {case} are those of no run")]
+    #[error("{name}: the numbers of case {case} are impossible")]
     Impossible {
         /// Its name.
         name: String,

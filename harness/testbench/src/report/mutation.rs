@@ -40,7 +40,7 @@ pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
     let score = report.score.map_or_else(|| "none".to_owned(), |score| format!("{score:.2} %"));
     let _ = writeln!(
         text,
-        "score: {score} of the exercised ones, but for the equivalent; {:.1} s",
+        "score: {score} of those exercised and not equivalent; {:.1} s",
         elapsed.as_secs_f64()
     );
     text

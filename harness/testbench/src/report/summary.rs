@@ -1,17 +1,17 @@
 //! Summaries for people.
 
-use sframe_engine::Abi;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+use sframe_engine::Abi;
+use sframe_inspect::hazard;
+use sframe_inspect::text::{Text, counted, grouped};
 
 use super::diagnostic::{Style, groups, help, not_shown, quoted};
 use super::{CheckReport, Report, ReportSummary};
 use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::finding::Finding;
 use crate::spec::{Trace, Verdict};
-use sframe_inspect::hazard;
-use sframe_inspect::text::Text;
-use sframe_inspect::text::grouped;
 
 /// The most rows with findings that are shown for a case; the report has all of
 /// them.
@@ -84,7 +84,7 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
 /// Describes how many frames were compared, and derived.
 pub(super) fn frames(all: u64, derived: u64) -> String {
     let stood = all.saturating_sub(derived);
-    format!("{} frames derived, {} stood unchanged", grouped(derived), grouped(stood))
+    format!("{} frames derived, {} unchanged", grouped(derived), grouped(stood))
 }
 
 /// Shows the results of a check.
@@ -127,7 +127,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     for (count, what) in [
         (ends.context, "at the first function of a context that the program made, unmarked"),
         (ends.in_register, "at an interrupted frame whose rules need a register"),
-        (ends.no_progress, "at a frame that goes on on a stack further down in memory"),
+        (ends.no_progress, "at a frame that continues on a stack further down in memory"),
         (ends.unsettled, "not compared: between stacks or contexts, where no frame is certain"),
     ] {
         if count > 0 {
@@ -144,11 +144,11 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     }
     let _ = writeln!(
         text,
-        "{} of {} rows exercised, {} as a caller's; {} findings",
+        "{} of {} rows exercised, {} as a caller's; {}",
         summary.rows_exercised,
         summary.rows_total,
         summary.rows_exercised_as_caller,
-        summary.verdicts.values().sum::<u64>()
+        counted(summary.verdicts.values().sum(), "finding")
     );
     text
 }

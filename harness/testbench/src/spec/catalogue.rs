@@ -238,7 +238,7 @@ impl Check<'_> {
             name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         };
         if entry.name.is_empty() || !kebab(&entry.name) {
-            self.wrong(&["clauses", at, "name"], "this is no name", "lower-case letters, digits and `-`");
+            self.wrong(&["clauses", at, "name"], "this is not a name", "lower-case letters, digits and `-`");
         }
         if entry.versions.is_empty() {
             self.wrong(&["clauses", at, "versions"], "a clause of no version", "name those that have it");
@@ -263,12 +263,12 @@ impl Check<'_> {
         }
         if !entry.summary.ends_with('.') {
             let help = "say in a sentence what the clause demands";
-            self.wrong(&["clauses", at, "summary"], "the summary is no sentence", help);
+            self.wrong(&["clauses", at, "summary"], "the summary is not a sentence", help);
         }
         if let Some(erratum) = entry.erratum
             && !(matches!(erratum, 1 | 2) && entry.versions.contains_key(&AMENDED))
         {
-            let message = format!("no clause of version 2 has come with erratum {erratum}");
+            let message = format!("no clause of version 2 came with erratum {erratum}");
             self.wrong(&["clauses", at, "erratum"], message, "version 2 has the errata 1 and 2");
         }
         self.lints(at, entry);
@@ -276,7 +276,7 @@ impl Check<'_> {
             let path = ["clauses", at, "unproved", &version.to_string()];
             if !entry.versions.contains_key(version) {
                 let help = "give reasons for versions that have the clause";
-                self.wrong(&path, format!("the clause is none of version {version}"), help);
+                self.wrong(&path, format!("version {version} does not have the clause"), help);
             }
             if reason.trim().chars().count() < MIN_REASON {
                 let message = format!("a reason has at least {MIN_REASON} characters");

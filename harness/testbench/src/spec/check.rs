@@ -235,7 +235,7 @@ impl Check<'_> {
             }
             if key == "unreached" && exception.instructions.is_some() {
                 let help = "it counts instructions without an FDE: leave it out";
-                self.wrong_key(&[key, &at, "instructions"], "no key of `unreached`", help);
+                self.wrong_key(&[key, &at, "instructions"], "not a key of `unreached`", help);
             }
             self.reason(&[key, &at, "reason"], &exception.reason);
         }

@@ -258,7 +258,7 @@ pub struct Known {
     /// Whether it may happen with any rules: those of another compiler's code.
     #[serde(skip)]
     pub any_rules: bool,
-    /// Who has to mend it. Triage must come to the same.
+    /// Which component needs the fix. Triage must reach the same conclusion.
     pub blame: Blame,
     /// What is wrong, whose fault it is, and where it is reported.
     #[schemars(length(min = 20))]

@@ -32,7 +32,7 @@ pub enum Location {
 
 /// Text that is no [`Location`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no location: {problem}")]
+#[error("`{text}` is not a location: {problem}")]
 pub struct InvalidLocation {
     text: String,
     problem: Cow<'static, str>,
@@ -84,7 +84,7 @@ fn parse_symbol(text: &str) -> Result<Location, Cow<'static, str>> {
     let allowed = |c: char| c.is_alphanumeric() || "_.$@".contains(c);
     let (library, symbol) = name.split_once('!').unwrap_or(("", name));
     if symbol.is_empty() {
-        return Err("a symbol is missing behind the `!`".into());
+        return Err("a symbol is missing after the `!`".into());
     }
     if let Some(bad) = library.chars().find(|&c| !allowed(c) && c != '-') {
         return Err(format!("`{bad}` cannot be part of a library's name").into());
@@ -203,7 +203,7 @@ mod tests {
         assert!(refused("leaf+0x+1").contains("offset in bytes"));
         assert!(refused("leaf+0x10000000000000000").contains("offset in bytes"));
         assert!(refused("leaf-4").contains("`-` cannot be part of a symbol"));
-        assert!(refused("lib.so!").contains("symbol is missing behind"));
+        assert!(refused("lib.so!").contains("symbol is missing after"));
         assert!(refused("a!b!c").contains("`!` cannot be part of a symbol"));
         assert!(refused("a/b.so!c").contains("`/` cannot be part of a library's name"));
         assert!(refused("0x401000").contains("addresses differ"));

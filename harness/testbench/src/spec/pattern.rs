@@ -16,7 +16,7 @@ pub struct NamePattern(Pattern);
 
 /// Text that is no [`NamePattern`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no name of a function")]
+#[error("`{0}` is not the name of a function")]
 pub struct InvalidPattern(String);
 
 impl NamePattern {

@@ -23,7 +23,7 @@ pub enum InvalidPercent {
     #[error("`{0}` has no percent sign; write `{0}%`")]
     NoSign(String),
     /// Not a number with up to two decimals.
-    #[error("`{0}` is no percentage; write `100%` or `99.5%`")]
+    #[error("`{0}` is not a percentage; write `100%` or `99.5%`")]
     NoNumber(String),
     /// More than the whole.
     #[error("`{0}` is more than 100%")]

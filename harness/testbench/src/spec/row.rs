@@ -17,7 +17,7 @@ pub struct RowOffset(pub u64);
 
 /// Text that is no [`RowOffset`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no row; write the offset of its start in the function, such as `0x1c`")]
+#[error("`{0}` is not a row; write the offset of its start in the function, such as `0x1c`")]
 pub struct InvalidRow(String);
 
 impl FromStr for RowOffset {

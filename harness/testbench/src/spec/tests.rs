@@ -344,7 +344,7 @@ fn a_selector_that_can_never_apply_is_refused() {
     let stop = |selector: &str| format!("stops: [{{at: main, where: {selector}}}]\n");
     for (selector, position, message) in [
         ("{compiler: gc}", (3, 38), "unknown compiler `gc`; did you mean `gcc`?"),
-        ("{compiler: gcc > 14}", (3, 38), "`gcc > 14` is no range of versions"),
+        ("{compiler: gcc > 14}", (3, 38), "`gcc > 14` is not a range of versions"),
         ("{linker: ld >= 2.47 < 2.47}", (3, 36), "the first number must be below the second"),
         ("{assembler: []}", (3, 39), "the list is empty"),
         ("{can: flexible}", (3, 33), "unknown name `flexible`"),
@@ -564,7 +564,7 @@ fn exceptions_and_ends_are_checked() {
         assert_refused(&format!("{text}stops: [{{at: f}}]\n"), at, message);
     };
     refused(&format!("uncovered: [{{functions: [], {reason}}}]\n"), (3, 25), "the list is empty");
-    refused(&format!("unreached: [{{functions: [''], {reason}}}]\n"), (3, 26), "no name of a function");
+    refused(&format!("unreached: [{{functions: [''], {reason}}}]\n"), (3, 26), "not the name of a function");
     refused("uncovered: [{functions: f, reason: luck}]\n", (3, 36), "at least 20 characters");
     refused("ends: [{ends: []}]\n", (3, 15), "backtraces end somehow");
     refused("ends: [{ends: [context, context]}]\n", (3, 25), "listed twice");
@@ -607,7 +607,7 @@ fn the_manual_is_true() {
             }
             "yaml,error" | "yaml,clauses,error" => {
                 wrong += 1;
-                let error = read.expect_err("an example of a mistake is none");
+                let error = read.expect_err("an example of a mistake is valid");
                 last_error = Some(error.render(false));
             }
             // What follows a mistake is the answer to it.

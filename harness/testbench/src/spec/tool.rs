@@ -108,13 +108,13 @@ pub enum InvalidTool {
     #[error("`{0}` has no version; write `{0} 14.2`")]
     NoVersion(String),
     /// Not numbers with dots.
-    #[error("`{0}` is no version; write numbers with dots between them, such as `2.47`")]
+    #[error("`{0}` is not a version; write numbers with dots between them, such as `2.47`")]
     Version(String),
     /// What comes after the name of a range.
-    #[error("`{0}` is no range of versions; write `{1}`, `{1} >= 14`, `{1} < 16` or `{1} >= 14 < 16`")]
+    #[error("`{0}` is not a range of versions; write `{1}`, `{1} >= 14`, `{1} < 16` or `{1} >= 14 < 16`")]
     Range(String, String),
     /// No version is in the range.
-    #[error("`{0}` is no version of it: the first number must be below the second")]
+    #[error("`{0}` has no version: the first number must be below the second")]
     Empty(String),
 }
 
@@ -302,14 +302,14 @@ mod tests {
         for (text, message) in [
             ("gc", "unknown compiler `gc`; did you mean `gcc`?"),
             ("", "unknown compiler ``"),
-            ("gcc 14", "`gcc 14` is no range of versions; write `gcc`, `gcc >= 14`"),
-            ("gcc > 14", "is no range of versions"),
-            ("gcc < 16 >= 14", "is no range of versions"),
-            ("gcc >= 14, < 16", "`14,` is no version"),
-            ("gcc >= 14.x", "`14.x` is no version"),
-            ("gcc >= +14", "`+14` is no version"),
-            ("gcc >= .", "`.` is no version"),
-            ("gcc >= 99999999999", "`99999999999` is no version"),
+            ("gcc 14", "`gcc 14` is not a range of versions; write `gcc`, `gcc >= 14`"),
+            ("gcc > 14", "is not a range of versions"),
+            ("gcc < 16 >= 14", "is not a range of versions"),
+            ("gcc >= 14, < 16", "`14,` is not a version"),
+            ("gcc >= 14.x", "`14.x` is not a version"),
+            ("gcc >= +14", "`+14` is not a version"),
+            ("gcc >= .", "`.` is not a version"),
+            ("gcc >= 99999999999", "`99999999999` is not a version"),
             ("gcc >= 14 < 14.0", "the first number must be below the second"),
         ] {
             let error = text.parse::<ToolRange<Compiler>>().expect_err(text).to_string();
@@ -322,7 +322,7 @@ mod tests {
         for (text, message) in [
             ("gas", "`gas` has no version"),
             ("gas ", "`gas` has no version"),
-            ("gas >= 2.40", "`>= 2.40` is no version"),
+            ("gas >= 2.40", "`>= 2.40` is not a version"),
             ("as 2.40", "unknown assembler `as`"),
         ] {
             let error = text.parse::<Tool<Assembler>>().expect_err(text).to_string();

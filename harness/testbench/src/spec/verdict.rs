@@ -36,7 +36,7 @@ named! {
         TimedOut = "timed-out",
         /// The answer of the unwinder under test is none that the protocol knows.
         BadAnswer = "bad-answer",
-        /// A stop was not reached, or a floor of the sweep was not.
+        /// A stop or a minimum of the sweep was not reached.
         NotReached = "not-reached",
         /// The call stack is not the one that the spec expects.
         UnexpectedFrames = "unexpected-frames",

@@ -94,7 +94,7 @@ pub enum JournalError {
         error: std::io::Error,
     },
     /// The file is not a journal.
-    #[error("{}: this is no journal of a run: {why}", path.display())]
+    #[error("{}: this is not a journal of a run: {why}", path.display())]
     Other {
         /// The file.
         path: PathBuf,
@@ -110,7 +110,7 @@ pub enum JournalError {
         what: Vec<String>,
     },
     /// A terminated line is not a line of a journal.
-    #[error("{}:{line}: this is no case of a journal: {why}", path.display())]
+    #[error("{}:{line}: this is not a case of a journal: {why}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
@@ -356,8 +356,8 @@ fn read_lines(path: &Path, file: &File, mut case: impl FnMut(Line)) -> Result<Re
     let form: Value = serde_json::from_slice(&line).map_err(|error| other(error.to_string()))?;
     match form.get("journal").and_then(Value::as_u64) {
         Some(form) if form == u64::from(FORM) => {}
-        Some(form) => return Err(other(format!("it is of form {form}, and this bench reads {FORM}"))),
-        None => return Err(other("its first line names no form".to_owned())),
+        Some(form) => return Err(other(format!("it has format {form}, and this bench reads {FORM}"))),
+        None => return Err(other("its first line names no format".to_owned())),
     }
     let header = serde_json::from_value(form).map_err(|error| other(error.to_string()))?;
     let mut len = line.len() as u64;

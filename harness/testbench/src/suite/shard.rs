@@ -19,7 +19,7 @@ pub struct Shard {
 
 /// A text that is not a shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no shard: `K/N` with K from 1 to N is one")]
+#[error("`{0}` is not a shard: `K/N` with K from 1 to N is one")]
 pub struct InvalidShard(String);
 
 impl Shard {

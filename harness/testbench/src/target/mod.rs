@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use sframe_engine::{Abi, Section};
+use sframe_engine::Section;
 use sframe_machine::{Image, Images, LoadError};
 
 pub use address::{Linked, Loaded};
@@ -17,7 +17,9 @@ pub use address::{Linked, Loaded};
 use crate::target::files::Files;
 use crate::target::sections::Sections;
 use sframe_inspect::cfi::CallFrameInfo;
-use sframe_inspect::elf::object_file::{MissingSection, ObjectFile, ObjectFileError, SectionBytes, Symbols};
+use sframe_inspect::elf::object_file::{
+    MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError, Symbols,
+};
 use sframe_inspect::instructions::{Disassembly, Instruction};
 
 /// Why a file can't be tested.
@@ -32,24 +34,9 @@ pub enum TargetError {
     /// There is nothing to test.
     #[error(transparent)]
     NoSection(#[from] MissingSection),
-    /// The section's header is malformed; nothing can be looked up.
-    #[error("the .sframe section ({len} bytes at {address:#x}) can't be used: {source}")]
-    Section {
-        /// Its length in bytes.
-        len: usize,
-        /// Its address.
-        address: u64,
-        /// What is wrong.
-        source: sframe_engine::Error,
-    },
-    /// The section is for another ABI than the file.
-    #[error("the .sframe section is for {section}, the file for {file}")]
-    WrongAbi {
-        /// The section's ABI.
-        section: Abi,
-        /// The file's ABI.
-        file: Abi,
-    },
+    /// The section's header is malformed, or it is for another ABI than the file.
+    #[error(transparent)]
+    Section(#[from] SectionError),
     /// One of these, of a library.
     #[error("{name}: {source}")]
     Library {
@@ -141,17 +128,7 @@ impl<'a> Module<'a> {
     }
 
     fn open_section<'s>(&self, sframe: SectionBytes<'s>) -> Result<Section<'s>, TargetError> {
-        let Loaded(address) = self.loaded(Linked(sframe.address));
-        let section = Section::parse(sframe.data, address).map_err(|source| TargetError::Section {
-            len: sframe.data.len(),
-            address: sframe.address,
-            source,
-        })?;
-        let (abi, file) = (section.header().abi, self.image.cpu.abi);
-        if abi != file {
-            return Err(TargetError::WrongAbi { section: abi, file });
-        }
-        Ok(section)
+        Ok(sframe.open(self.image.bias, self.image.cpu.abi)?)
     }
 
     /// The address of the SFrame section, with the load bias.

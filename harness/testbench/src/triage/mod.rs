@@ -1,4 +1,4 @@
-//! Determines who is to blame: other witnesses are asked when backtrace and
+//! Finds the likely culprit: other witnesses are asked when backtrace and
 //! call stack first disagree.
 //!
 //! None of them judges. The call stack says that something is wrong; they say
@@ -68,7 +68,7 @@ pub(crate) fn triage_place(
         && let Some(behind) = bytes_behind(module)
     {
         let says =
-            format!("{behind} bytes of .sframe lie behind what its header describes, and are never read");
+            format!("{behind} bytes of .sframe lie past what its header describes, and are never read");
         let evidence = Evidence { witness: Witness::Layout, says, agrees_with: None };
         return (Blame::ProducerLinker, Confidence::High, vec![evidence]);
     }
@@ -76,7 +76,7 @@ pub(crate) fn triage_place(
         && cfi.is_some()
         && let Some(start) = moved_fde(module, target)
     {
-        let says = format!("an FDE begins at {start:#x}, where no function does: it has been moved");
+        let says = format!("an FDE begins at {start:#x}, where no function does, so it has been moved");
         let evidence = Evidence { witness: Witness::Layout, says, agrees_with: None };
         return (Blame::ProducerLinker, Confidence::Medium, vec![evidence]);
     }

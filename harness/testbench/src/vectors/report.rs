@@ -161,7 +161,7 @@ impl VectorsReport {
         let Self { name, version, vectors, agree, restarts, skipped, .. } = self;
         let _ = writeln!(
             text,
-            "{name} {version}: {vectors} vectors, {agree} as they say, {} skipped; started again {restarts} times",
+            "{name} {version}: {vectors} vectors, {agree} as they say, {} skipped; restarted {restarts} times",
             skipped.len()
         );
         text

@@ -124,26 +124,26 @@ fn text(implied: &Synthesized) -> String {
     &[ADVANCE | 1, OFFSET | 3, 2, ADVANCE | 1, DEF_CFA, 7, 16, ADVANCE | 1, DEF_CFA, 7, 16], [
     "0x100+0x20 | 0x0 CFA = SP+8, RA = *(CFA-8), FP unchanged | 0x2 CFA = SP+16, RA = *(CFA-8), FP unchanged"; 3])]
 #[case::undefined_ra(Abi::Amd64, "z", &[UNDEFINED, 16], [
-    "no 0x100 row 0 at 0x100: version 1 can't say that RA is undefined",
+    "no 0x100 row 0 at 0x100: version 1 can't express an undefined RA",
     "0x100+0x20 | 0x0 RA undefined",
     "0x100+0x20"])]
 #[case::undefined_for_a_while(Abi::Aarch64, "z", &[ADVANCE | 4, UNDEFINED, 30, ADVANCE | 4, SAME_VALUE, 30], [
-    "no 0x100 row 1 at 0x104: version 1 can't say that RA is undefined",
+    "no 0x100 row 1 at 0x104: version 1 can't express an undefined RA",
     "0x100+0x20 | 0x0 CFA = SP, RA unchanged, FP unchanged | 0x4 RA undefined | 0x8 CFA = SP, RA unchanged, FP unchanged",
     "0x100+0x20 | 0x0 CFA = SP, RA unchanged, FP unchanged | 0x4 RA undefined | 0x8 CFA = SP, RA unchanged, FP unchanged"])]
 #[case::undefined_fp(Abi::Amd64, "z", &[ADVANCE | 1, UNDEFINED, 6], [
-    "no 0x100 row 1 at 0x101: no version can say that FP is undefined"; 3])]
+    "no 0x100 row 1 at 0x101: no version can express an undefined FP"; 3])]
 #[case::unchanged_ra_of_amd64(Abi::Amd64, "z", &[SAME_VALUE, 16], [
-    "no 0x100 row 0 at 0x100: a default FDE can't say this RA rule",
-    "no 0x100 row 0 at 0x100: a default FDE can't say this RA rule",
-    "no 0x100 row 0 at 0x100: a flex FDE can't say one of the rules"])]
+    "no 0x100 row 0 at 0x100: a default FDE can't express this RA rule",
+    "no 0x100 row 0 at 0x100: a default FDE can't express this RA rule",
+    "no 0x100 row 0 at 0x100: a flex FDE can't express one of the rules"])]
 #[case::ra_in_register(Abi::Amd64, "z", &[REGISTER, 16, 11], [
-    "no 0x100 row 0 at 0x100: a default FDE can't say this RA rule",
-    "no 0x100 row 0 at 0x100: a default FDE can't say this RA rule",
+    "no 0x100 row 0 at 0x100: a default FDE can't express this RA rule",
+    "no 0x100 row 0 at 0x100: a default FDE can't express this RA rule",
     "0x100+0x20 flex | 0x0 CFA = SP+8, RA = r11, FP unchanged"])]
 #[case::fp_is_the_cfa(Abi::Amd64, "z", &[VAL_OFFSET, 6, 0], [
-    "no 0x100 row 0 at 0x100: a default FDE can't say this FP rule",
-    "no 0x100 row 0 at 0x100: a default FDE can't say this FP rule",
+    "no 0x100 row 0 at 0x100: a default FDE can't express this FP rule",
+    "no 0x100 row 0 at 0x100: a default FDE can't express this FP rule",
     "0x100+0x20 flex | 0x0 CFA = SP+8, RA = *(CFA-8), FP = SP+8"])]
 #[case::fp_where_fp_points(Abi::Amd64, "z", &[DEF_CFA, 6, 16, EXPRESSION, 6, 2, 0x76, 0], [
     "0x100+0x20 | 0x0 CFA = FP+16, RA = *(CFA-8), FP = *(CFA-16)"; 3])]
@@ -151,31 +151,31 @@ fn text(implied: &Synthesized) -> String {
     "0x100+0x20 | 0x0 CFA = FP+16, RA = *(CFA-8), FP unchanged"; 3])]
 #[case::cfa_in_register_and_memory(Abi::Amd64, "z",
     &[DEF_CFA, 10, 0, ADVANCE | 4, DEF_CFA_EXPRESSION, 3, 0x76, 0x78, 0x06], [
-    "no 0x100 row 0 at 0x100: a default FDE can't say this CFA rule\nno 0x100 row 1 at 0x104: a default FDE can't say this CFA rule",
-    "no 0x100 row 0 at 0x100: a default FDE can't say this CFA rule\nno 0x100 row 1 at 0x104: a default FDE can't say this CFA rule",
+    "no 0x100 row 0 at 0x100: a default FDE can't express this CFA rule\nno 0x100 row 1 at 0x104: a default FDE can't express this CFA rule",
+    "no 0x100 row 0 at 0x100: a default FDE can't express this CFA rule\nno 0x100 row 1 at 0x104: a default FDE can't express this CFA rule",
     "0x100+0x20 flex | 0x0 CFA = r10, RA = *(CFA-8), FP unchanged | 0x4 CFA = *(FP-8), RA = *(CFA-8), FP unchanged"])]
 // DW_OP_lit0, and DW_OP_breg6 0, DW_OP_breg7 0, DW_OP_plus.
 #[case::constant(Abi::Amd64, "z", &[DEF_CFA_EXPRESSION, 1, 0x30], [
     "no 0x100 row 0 at 0x100: CFA = a constant"; 3])]
 #[case::sum_of_registers(Abi::Amd64, "z", &[VAL_EXPRESSION, 6, 5, 0x76, 0, 0x77, 0, 0x22], [
-    "no 0x100 row 0 at 0x100: FP = a DWARF expression that is no register and offset"; 3])]
+    "no 0x100 row 0 at 0x100: FP = a DWARF expression other than a register plus an offset"; 3])]
 #[case::sp_is_the_cfa(Abi::Amd64, "z", &[VAL_OFFSET, 7, 0], [
     "0x100+0x20 | 0x0 CFA = SP+8, RA = *(CFA-8), FP unchanged"; 3])]
 #[case::sp_is_not_the_cfa(Abi::Amd64, "z", &[VAL_OFFSET, 7, 1], [
-    "no 0x100 row 0 at 0x100: the caller's SP is not what follows from the CFA"; 3])]
+    "no 0x100 row 0 at 0x100: the caller's SP is not the one that the CFA implies"; 3])]
 #[case::sp_is_saved(Abi::Aarch64, "z", &[OFFSET | 31, 2], [
-    "no 0x100 row 0 at 0x100: the caller's SP is not what follows from the CFA"; 3])]
+    "no 0x100 row 0 at 0x100: the caller's SP is not the one that the CFA implies"; 3])]
 #[case::sp_is_the_same(Abi::Aarch64Be, "z", &[SAME_VALUE, 31], [
     "0x100+0x20 | 0x0 CFA = SP, RA unchanged, FP unchanged"; 3])]
 #[case::sp_is_the_same_and_not_the_cfa(Abi::Aarch64, "z", &[SAME_VALUE, 31, DEF_CFA, 31, 16], [
-    "no 0x100 row 0 at 0x100: the caller's SP is not what follows from the CFA"; 3])]
+    "no 0x100 row 0 at 0x100: the caller's SP is not the one that the CFA implies"; 3])]
 #[case::frame_record(Abi::Aarch64Be, "z", &[ADVANCE | 4, DEF_CFA, 31, 16, OFFSET | 29, 2, OFFSET | 30, 1], [
     "0x100+0x20 | 0x0 CFA = SP, RA unchanged, FP unchanged | 0x4 CFA = SP+16, RA = *(CFA-8), FP = *(CFA-16)"; 3])]
 #[case::ra_without_fp(Abi::Aarch64, "z", &[OFFSET | 30, 1], [
     "0x100+0x20 | 0x0 CFA = SP, RA = *(CFA-8), FP unchanged"; 3])]
 #[case::fp_without_ra(Abi::Aarch64, "z", &[OFFSET | 29, 1], [
-    "no 0x100 row 0 at 0x100: a default FDE can't say this RA rule",
-    "no 0x100 row 0 at 0x100: a default FDE can't say this RA rule",
+    "no 0x100 row 0 at 0x100: a default FDE can't express this RA rule",
+    "no 0x100 row 0 at 0x100: a default FDE can't express this RA rule",
     "0x100+0x20 flex | 0x0 CFA = SP, RA unchanged, FP = *(CFA-8)"])]
 #[case::signed(Abi::Aarch64, "z", &[ADVANCE | 4, NEGATE_RA_STATE], [
     "0x100+0x20 | 0x0 CFA = SP, RA unchanged, FP unchanged | 0x4 CFA = SP, RA unchanged (mangled), FP unchanged"; 3])]
@@ -203,8 +203,8 @@ fn text(implied: &Synthesized) -> String {
     "0x100+0x20 | 0x0 CFA = SP+160, RA unchanged, FP unchanged"])]
 #[case::sp_not_160_below(Abi::S390x, "z", &[VAL_OFFSET, 15, 0], [
     "",
-    "no 0x100 row 0 at 0x100: the caller's SP is not what follows from the CFA",
-    "no 0x100 row 0 at 0x100: the caller's SP is not what follows from the CFA"])]
+    "no 0x100 row 0 at 0x100: the caller's SP is not the one that the CFA implies",
+    "no 0x100 row 0 at 0x100: the caller's SP is not the one that the CFA implies"])]
 #[case::cfa_that_scaling_loses(Abi::S390x, "z", &[DEF_CFA, 15, 0xa4, 1], [
     "",
     "no 0x100 row 0 at 0x100: the offset 164 can't be encoded",
@@ -285,14 +285,14 @@ fn what_no_section_has_room_for_is_left_out() {
     let far = 1_u64 << 40;
     assert_eq!(
         reason((far, 1 << 32, "z", &[])),
-        format!("no {far:#x}: 4294967296 bytes of code are more than 32 bits can say")
+        format!("no {far:#x}: 4294967296 bytes of code don't fit in 32 bits")
     );
     let too_many = format!("no {far:#x}: expressions would have to be evaluated at too many addresses");
     assert_eq!(reason((far, 1 << 26, "z", &OF_PLT)), too_many);
     // There would be too many rows within the limit.
     assert_eq!(reason((far + 8, 1 << 24, "z", &OF_PLT)), too_many.replacen("00:", "08:", 1));
-    assert_eq!(reason((0x8, 0x10, "z", &[])), "no 0x8: the code lies in no executable segment");
-    assert_eq!(reason((0x90, 0x80, "z", &[])), "no 0x90: the code lies in no executable segment");
+    assert_eq!(reason((0x8, 0x10, "z", &[])), "no 0x8: the code is in no executable segment");
+    assert_eq!(reason((0x90, 0x80, "z", &[])), "no 0x90: the code is in no executable segment");
     let malformed = reason((0x200, 0x10, "z", &[SET_LOC, 0, 0, 0, 0, 0, 0, 0, 0]));
     assert!(malformed.starts_with("no 0x200: the FDE at offset "), "{malformed}");
 

@@ -319,19 +319,19 @@ pub(super) const fn meaning(verdict: Verdict) -> &'static str {
             "A rule gives the right value, but reads it below SP, or where the function has saved nothing."
         }
         Verdict::Truncated => "The backtrace ends before the call stack does.",
-        Verdict::ExtraFrames => "The backtrace goes on behind the end of the call stack.",
+        Verdict::ExtraFrames => "The backtrace continues past the end of the call stack.",
         Verdict::NoFde => "Code has no FDE, where a spec demands a whole backtrace.",
         Verdict::BadMemory => "A CFA depends on memory that can't be read.",
         Verdict::NoProgress => "The unwinder gave up: the CFA does not move towards the base of the stack.",
         Verdict::DecodeError => "The section is malformed, or speaks of addresses outside its image.",
         Verdict::WrongEnd => "The backtrace is whole, but does not end as it should.",
-        Verdict::NotReached => "A stop was not reached, or a floor of the sweep was not.",
+        Verdict::NotReached => "A stop or a minimum of the sweep was not reached.",
         Verdict::UnexpectedFrames => "The call stack is not the one that the spec expects.",
         Verdict::UnexpectedPass => "A known failure is gone.",
         Verdict::ChangedFailure => "A known failure is now another one.",
         Verdict::Crashed => "The unwinder under test ended before it answered.",
         Verdict::TimedOut => "The unwinder under test did not answer in time.",
-        Verdict::BadAnswer => "What the unwinder under test answered is not of the protocol.",
+        Verdict::BadAnswer => "The answer of the unwinder under test violates the protocol.",
         Verdict::Broken => "The bench could not do its work.",
     }
 }

@@ -398,7 +398,7 @@
       ["case", el("a", { href: caseLink(entry) }, entry.id)],
       ...(finding.row ? [["row", el("code", {}, `+${finding.row.start}: ${finding.row.rules}`)]] : []),
       ["unwinder", finding.got], ["call stack", finding.expected],
-      ...(finding.pc ? [["to blame", `${finding.blame} (confidence ${finding.confidence})`]] : []),
+      ...(finding.pc ? [["likely culprit", `${finding.blame} (confidence ${finding.confidence})`]] : []),
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, ${counted(finding.places, "finding")} of this kind` : ""}`],
       ["again", el("code", {}, command(entry))], ["fingerprint", el("code", {}, finding.id)],
     ];

@@ -1,26 +1,9 @@
 //! The command line: what it prints, and how it ends.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
 use rstest::rstest;
 use serde_json::Value;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn inspect(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
-        .current_dir(repository())
-        .args(arguments)
-        .output()
-        .expect("the program runs")
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("no signal")
-}
+use crate::common::{inspect, repository, status};
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("text")

@@ -2,7 +2,6 @@
 //! takes no more memory than what is read of it.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rayon::prelude::*;
@@ -17,9 +16,7 @@ use sframe_inspect::lint::lint_file;
 use sframe_inspect::source::{Contents, Source};
 use sframe_inspect::text::Text;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::common::{files, repository};
 
 /// All that is said of a file.
 fn said(source: Source<'_>) -> Vec<Result<String, String>> {
@@ -46,19 +43,10 @@ fn said(source: Source<'_>) -> Vec<Result<String, String>> {
     said
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() { files(&path, found) } else { found.push(path) }
-    }
-}
-
 #[test]
 fn the_same_is_said_of_a_file_in_memory_and_of_one_that_is_read_in_parts() {
-    let mut paths = Vec::new();
-    for folder in ["corpus/builds/gnu-2.47", "corpus/builds/llvm-22", "corpus/dumps/odd"] {
-        files(&repository().join(folder), &mut paths);
-    }
+    let folders = ["corpus/builds/gnu-2.47", "corpus/builds/llvm-22", "corpus/dumps/odd"];
+    let paths: Vec<_> = folders.iter().flat_map(|folder| files(&repository().join(folder))).collect();
     let sound: Vec<usize> = paths
         .par_iter()
         .map(|path| {

@@ -1,32 +1,18 @@
 //! `dump`: its text against that of objdump, its JSON against its text, and
 //! what it says of malformed sections.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Output;
 
+use rayon::prelude::*;
 use rstest::rstest;
 use serde_json::Value;
 use sframe_inspect::dump::{Document, Dump, text};
 use sframe_inspect::elf::sframe_section::{FileFormat, Input};
 use sframe_inspect::text::Text;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Files of a folder by name, those behind it in the tree included.
-fn files(folder: &Path, prefix: &str, found: &mut BTreeMap<String, PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let name = format!("{prefix}{}", path.file_name().expect("a name").to_string_lossy());
-        if path.is_dir() {
-            files(&path, &format!("{name}/"), found);
-        } else {
-            found.insert(name, path);
-        }
-    }
-}
+use crate::common::{files, inspect, repository};
 
 /// A set of files with reference dumps.
 #[derive(Clone, Copy)]
@@ -36,6 +22,20 @@ struct References {
     /// Where the dumps are.
     dumps: &'static str,
 }
+
+/// Toolchains and ABIs of which there are references.
+const FOLDERS: [&str; 10] = [
+    "gnu-2.40/aarch64",
+    "gnu-2.40/aarch64_be",
+    "gnu-2.40/amd64",
+    "gnu-2.44/aarch64",
+    "gnu-2.44/aarch64_be",
+    "gnu-2.44/amd64",
+    "gnu-2.47/aarch64",
+    "gnu-2.47/aarch64_be",
+    "gnu-2.47/amd64",
+    "gnu-2.47/s390x",
+];
 
 const BUILDS: References = References { files: "corpus/builds", dumps: "corpus/dumps" };
 const ODD: References = References { files: "corpus/dumps/odd", dumps: "corpus/dumps/odd" };
@@ -170,22 +170,13 @@ fn assert_agree(name: &str, text: &str, document: &Value) {
 }
 
 #[rstest]
-fn every_dump_is_what_objdump_prints_and_agrees_with_the_json(
-    #[values(BUILDS, ODD)] references: References,
-    #[values(
-        "gnu-2.40/amd64",
-        "gnu-2.40/aarch64",
-        "gnu-2.40/aarch64_be",
-        "gnu-2.44/amd64",
-        "gnu-2.44/aarch64",
-        "gnu-2.44/aarch64_be",
-        "gnu-2.47/amd64",
-        "gnu-2.47/aarch64",
-        "gnu-2.47/aarch64_be",
-        "gnu-2.47/s390x"
-    )]
-    folder: &str,
-) {
+#[case::builds(BUILDS)]
+#[case::odd(ODD)]
+fn every_dump_is_what_objdump_prints_and_agrees_with_the_json(#[case] references: References) {
+    FOLDERS.par_iter().for_each(|folder| every_dump_of_a_folder(references, folder));
+}
+
+fn every_dump_of_a_folder(references: References, folder: &str) {
     let (toolchain, abi) = folder.split_once('/').expect("two names");
     let dumps = references.of(toolchain, abi);
     assert!(dumps.len() >= 2, "{} dumps", dumps.len());
@@ -205,40 +196,31 @@ fn without_padding(text: &str) -> String {
 
 #[test]
 fn every_build_has_a_reference() {
-    let mut builds = BTreeMap::new();
-    files(&repository().join("corpus/builds"), "", &mut builds);
-    // A vendor's toolchain has no reference here.
-    builds.retain(|id, _| id.starts_with("gnu-"));
-    let mut known = Vec::new();
-    for folder in builds.keys().filter_map(|id| id.rsplit_once('/')).map(|(folder, _)| folder) {
-        if let Some((toolchain, abi)) = folder.split_once('/')
-            && !known.contains(&folder)
+    let folder = repository().join(BUILDS.files);
+    let mut builds: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for path in files(&folder) {
+        let id = path.strip_prefix(&folder).expect("a file of it").to_str().expect("a name");
+        // A vendor's toolchain has no reference here.
+        if let [toolchain, abi, _] = *id.split('/').collect::<Vec<_>>()
+            && toolchain.starts_with("gnu-")
         {
-            known.push(folder);
-            let of_folder: Vec<&String> =
-                builds.keys().filter(|id| id.starts_with(&format!("{folder}/"))).collect();
-            assert_eq!(BUILDS.of(toolchain, abi).keys().collect::<Vec<_>>(), of_folder, "run ci/dumps");
+            builds.entry((toolchain.to_owned(), abi.to_owned())).or_default().insert(id.to_owned());
         }
     }
-    assert!(known.len() >= 10, "{known:?}");
+    for ((toolchain, abi), ids) in &builds {
+        let dumps = BUILDS.of(toolchain, abi);
+        assert!(dumps.keys().eq(ids), "{toolchain}/{abi}: run ci/dumps");
+    }
+    let folders: Vec<_> = builds.keys().map(|(toolchain, abi)| format!("{toolchain}/{abi}")).collect();
+    assert_eq!(folders, FOLDERS);
 }
 
-#[rstest]
-fn every_byte_of_a_section_shows_in_the_json(
-    #[values(
-        "gnu-2.40/amd64",
-        "gnu-2.40/aarch64",
-        "gnu-2.40/aarch64_be",
-        "gnu-2.44/amd64",
-        "gnu-2.44/aarch64",
-        "gnu-2.44/aarch64_be",
-        "gnu-2.47/amd64",
-        "gnu-2.47/aarch64",
-        "gnu-2.47/aarch64_be",
-        "gnu-2.47/s390x"
-    )]
-    folder: &str,
-) {
+#[test]
+fn every_byte_of_a_section_shows_in_the_json() {
+    FOLDERS.par_iter().for_each(|folder| every_byte_shows(folder));
+}
+
+fn every_byte_shows(folder: &str) {
     let (toolchain, abi) = folder.split_once('/').expect("two names");
     let mut bytes = ODD.bytes(toolchain, &format!("{abi}.exe"));
     let (sound_text, sound, _) = dumped("", &bytes);
@@ -347,16 +329,11 @@ fn offsets_of_more_than_32_bits_are_whole_in_the_json() {
     assert!(offsets.contains(&0x2_0000_0000) && offsets.contains(&0x3_ffff_fff8), "{offsets:?}");
 }
 
-/// Runs the bench on a file of the given bytes.
-fn inspect(folder: &Path, bytes: &[u8], options: &[&str]) -> Output {
+/// Runs `dump` on a file of the given bytes.
+fn dump(folder: &Path, bytes: &[u8], options: &[&str]) -> Output {
     let path = folder.join("file");
     std::fs::write(&path, bytes).expect("a file");
-    Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
-        .arg("dump")
-        .arg(path)
-        .args(options)
-        .output()
-        .expect("the program runs")
+    inspect(&[&["dump", path.to_str().expect("a name")], options].concat())
 }
 
 fn lossy(bytes: &[u8]) -> String {
@@ -367,12 +344,12 @@ fn lossy(bytes: &[u8]) -> String {
 fn the_command_prints_text_and_json() {
     let folder = tempfile::tempdir().expect("a folder");
     let bytes = BUILDS.bytes("gnu-2.47", "gnu-2.47/amd64/recursion.O2");
-    let output = inspect(folder.path(), &bytes, &[]);
+    let output = dump(folder.path(), &bytes, &[]);
     assert_eq!((output.status.code(), lossy(&output.stderr)), (Some(0), String::new()));
     let name = folder.path().join("file").display().to_string();
     assert_eq!(lossy(&output.stdout), dumped(&name, &bytes).0);
 
-    let output = inspect(folder.path(), &bytes, &["--json"]);
+    let output = dump(folder.path(), &bytes, &["--json"]);
     assert_eq!(output.status.code(), Some(0));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(document, dumped(&name, &bytes).1);
@@ -381,7 +358,7 @@ fn the_command_prints_text_and_json() {
         (&3.into(), &"amd64".into(), &"little".into())
     );
 
-    let output = inspect(folder.path(), &bytes[section(&bytes)], &["--address", "0x400000"]);
+    let output = dump(folder.path(), &bytes[section(&bytes)], &["--address", "0x400000"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(lossy(&output.stdout).contains("Num FDEs"));
 }
@@ -403,7 +380,7 @@ fn input_without_a_section_is_one_error() {
         (bytes[..40].to_vec(), &[], "tables can't be read"),
         (changed(4, 1), &[], "tables can't be read"),
         (changed(18, 40), &[], "machine 40"),
-        (bytes.clone(), &["--address", "0x1000"], "an ELF file tells it"),
+        (bytes.clone(), &["--address", "0x1000"], "an ELF file has its own"),
         (
             changed(range.start + 2, 9),
             &["--json"],
@@ -411,7 +388,7 @@ fn input_without_a_section_is_one_error() {
         ),
     ];
     for (bytes, options, message) in cases {
-        let output = inspect(folder.path(), &bytes, options);
+        let output = dump(folder.path(), &bytes, options);
         let stderr = lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{message}: {stderr}");
         assert!(stderr.contains(message), "{message}: {stderr}");
@@ -430,7 +407,7 @@ fn of_a_malformed_section_the_sound_part_is_printed() {
     let mut changed = data.to_vec();
     let at = sound["fdes"][1]["attribute_offset"].as_u64().expect("an offset");
     changed[usize::try_from(at).expect("a small one") + 2] |= 7;
-    let output = inspect(folder.path(), &changed, &[]);
+    let output = dump(folder.path(), &changed, &[]);
     let stderr = lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     let expected = format!("FRE type 7 is unknown (at offset {:#x}; 2.3.3.3 The SFrame FRE Types)", at + 2);
@@ -438,7 +415,7 @@ fn of_a_malformed_section_the_sound_part_is_printed() {
     let stdout = lossy(&output.stdout);
     assert!(!stdout.contains("func idx [1]") && stdout.contains("func idx [2]"), "{stdout}");
     assert_eq!(stdout.matches("func idx").count() + 1, sound_text.matches("func idx").count());
-    let output = inspect(folder.path(), &changed, &["--json"]);
+    let output = dump(folder.path(), &changed, &["--json"]);
     assert_eq!(output.status.code(), Some(1));
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(document["errors"][0], document["fdes"][1]["error"]);
@@ -451,7 +428,7 @@ fn of_a_malformed_section_the_sound_part_is_printed() {
     });
 
     // The FRE sub-section is cut off.
-    let output = inspect(folder.path(), &data[..data.len() - 4], &[]);
+    let output = dump(folder.path(), &data[..data.len() - 4], &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(lossy(&output.stderr).contains("2.2 SFrame Header"), "{}", lossy(&output.stderr));
     let stdout = lossy(&output.stdout);

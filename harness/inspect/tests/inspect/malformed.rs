@@ -2,7 +2,6 @@
 //! its FDEs and rows changed, the same FDEs and the same rows are malformed to each.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use object::{Object as _, ObjectSection as _};
 use rayon::prelude::*;
@@ -11,6 +10,8 @@ use sframe_inspect::diff::{Field, diff_file};
 use sframe_inspect::dump::Dump;
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::lint::lint_file;
+
+use crate::common::build;
 
 /// Rules about FDEs, and about rows, that say that one can't be read.
 const FDES: [&str; 5] = ["SF207", "SF208", "SF209", "SF210", "SF216"];
@@ -71,8 +72,7 @@ fn lint_dump_and_diff_agree_on_what_is_malformed(
     )]
     id: &str,
 ) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds").join(id);
-    let sound = std::fs::read(path).expect("a build");
+    let sound = build(id);
     assert_eq!(malformed(&sound), [0, 0]);
     let file = object::File::parse(&*sound).expect("ELF");
     let (start, len) = file.section_by_name(".sframe").expect("it").file_range().expect("bytes");
@@ -92,8 +92,7 @@ fn lint_dump_and_diff_agree_on_what_is_malformed(
 /// A row whose words make no rules says nothing of those around it.
 #[test]
 fn rows_around_one_that_means_nothing_are_compared() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/s390x/recursion.O0");
-    let mut bytes = std::fs::read(path).expect("a build");
+    let mut bytes = build("gnu-2.47/s390x/recursion.O0");
     let sound = diff_file(&bytes, "file").expect("a file that can be compared");
     assert_eq!(sound.compared, sound.agree);
     let subject = ObjectFile::parse(&bytes).expect("a build");

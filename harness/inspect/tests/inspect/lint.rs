@@ -1,23 +1,14 @@
 //! The linter on files: each rule on ELF files by a file that breaks it, the
 //! whole corpus, the command line, and the page of rules.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
 use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
 use sframe_inspect::lint::{ELF_RULES, LintReport, all_rules, lint_file, page};
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::common::{build, files, inspect, repository, status};
 
 /// A position-independent amd64 build with a section of version 3.
 const BUILD: &str = "gnu-2.47/amd64/recursion.O2-pie";
-
-fn build(id: &str) -> Vec<u8> {
-    std::fs::read(repository().join("corpus/builds").join(id)).expect("a build")
-}
 
 fn report(bytes: &[u8]) -> LintReport {
     lint_file(bytes, "file").expect("a file that can be linted")
@@ -155,18 +146,10 @@ fn rules_that_need_linked_addresses_are_off_in_relocatable_files() {
     assert!(rules(&two).contains(&"SF403"), "rules on the section itself stay");
 }
 
-fn builds(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() { builds(&path, found) } else { found.push(path) }
-    }
-}
-
 /// Whatever a released toolchain wrote keeps to the format.
 #[test]
 fn no_build_of_the_corpus_breaks_the_format() {
-    let mut paths = Vec::new();
-    builds(&repository().join("corpus/builds"), &mut paths);
+    let paths = files(&repository().join("corpus/builds"));
     assert!(paths.len() > 500, "only {} builds", paths.len());
     let mut versions = [0; 3];
     for path in paths {
@@ -219,18 +202,6 @@ fn any_file_can_be_linted() {
     }
 }
 
-fn inspect(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
-        .current_dir(repository())
-        .args(arguments)
-        .output()
-        .expect("the program runs")
-}
-
-fn status(output: &Output) -> Option<i32> {
-    output.status.code()
-}
-
 #[test]
 fn the_command_ends_with_0_1_or_2() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -240,13 +211,13 @@ fn the_command_ends_with_0_1_or_2() {
         path.display().to_string()
     };
     let sound = inspect(&["lint", &format!("corpus/builds/{BUILD}")]);
-    assert_eq!(status(&sound), Some(0));
+    assert_eq!(status(&sound), 0);
     assert!(String::from_utf8_lossy(&sound.stdout).contains("(version 3, amd64): 0 errors, "));
 
     let at = elf().sframe();
     let faulty = path("faulty", &elf().put(at + 3, &[0x85]));
     let output = inspect(&["lint", "--json", &faulty]);
-    assert_eq!(status(&output), Some(1));
+    assert_eq!(status(&output), 1);
     let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let errors = document["findings"].as_array().expect("findings").iter();
     let errors: Vec<_> = errors.filter(|finding| finding["severity"] == "error").collect();
@@ -257,10 +228,10 @@ fn the_command_ends_with_0_1_or_2() {
 
     for (name, bytes) in [("text", &b"no section"[..]), ("nothing", b""), ("elf", &elf().0[..0x30])] {
         let output = inspect(&["lint", &path(name, bytes)]);
-        assert_eq!(status(&output), Some(2), "{name}");
+        assert_eq!(status(&output), 2, "{name}");
         assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "one clear message");
     }
-    assert_eq!(status(&inspect(&["lint", "no/such/file"])), Some(2));
+    assert_eq!(status(&inspect(&["lint", "no/such/file"])), 2);
 }
 
 #[test]
@@ -318,10 +289,7 @@ fn a_section_without_contents_is_missing_and_not_malformed() {
     for segment in [true, false] {
         std::fs::write(&path, for_debuggers(segment)).expect("a file");
         for command in ["lint", "dump", "diff"] {
-            let output = Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
-                .args([command.as_ref(), path.as_os_str()])
-                .output()
-                .expect("the program runs");
+            let output = inspect(&[command, path.to_str().expect("a name")]);
             let error = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{command}: {error}");
             assert_eq!(error.lines().count(), 1, "{command}: {error}");

@@ -1,0 +1,44 @@
+//! What the tests share.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The top of the repository.
+pub(crate) fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The bytes of a committed build.
+pub(crate) fn build(id: &str) -> Vec<u8> {
+    std::fs::read(repository().join("corpus/builds").join(id)).expect("a build")
+}
+
+/// All files below a folder, sorted by name.
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
+    }
+    found.sort();
+    found
+}
+
+/// Runs the program at the top of the repository.
+pub(crate) fn inspect(arguments: &[&str]) -> Output {
+    inspect_in(&repository(), arguments)
+}
+
+/// Runs the program in a folder.
+pub(crate) fn inspect_in(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .expect("the program runs")
+}
+
+/// The exit status of a run that no signal ended.
+pub(crate) fn status(output: &Output) -> i32 {
+    output.status.code().expect("no signal")
+}

@@ -1,0 +1,9 @@
+//! What is said of files, by functions and on the command line.
+
+mod cli;
+mod common;
+mod diff;
+mod dump;
+mod lint;
+mod malformed;
+mod pieces;
