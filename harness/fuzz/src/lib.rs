@@ -16,8 +16,8 @@ use std::cell::Cell;
 
 use sframe_engine::write::{self, Layout, Target};
 use sframe_engine::{
-    Abi, Base, ByteOrder, DataWordSize, DwarfRegister, Error, Fde, Frame, InstructionPointer, PauthMask, Pc,
-    Recovery, RecoveryRule, ReturnAddress, Row, Section, Step, Version,
+    Abi, Base, ByteOrder, DataWordSize, DwarfRegister, Error, Fde, Found, Frame, InstructionPointer,
+    PauthMask, Pc, PcType, Recovery, RecoveryRule, ReturnAddress, Row, Section, Step, Version,
 };
 
 /// A property: panics if it does not hold for the input.
@@ -115,8 +115,25 @@ fn searchable(section: &Section<'_>) -> Option<Vec<Fde>> {
     (in_order || !section.header().flags.sorted()).then_some(fdes)
 }
 
+/// Finds the row of a function for an address in the plainest way: interprets one row after the
+/// other, up to the first that starts after the address.
+fn interpret(section: &Section<'_>, fde: &Fde, address: u64) -> Result<Option<Found>, Error> {
+    let any_order = fde.pc_type == PcType::Mask && fde.rep_size.is_none();
+    let mut found = None;
+    for (index, row) in (0..).zip(section.rows(fde)) {
+        let row = row?;
+        if fde.row_covers(row.start, address) {
+            found = Some(Found { fde: *fde, row_index: Some(index), row });
+        } else if !any_order {
+            break;
+        }
+    }
+    Ok(found)
+}
+
 /// What is found covers the address, and is one of the function's rows. A return address is
-/// looked up as the address before it. A search finds the function that a scan finds.
+/// looked up as the address before it. A search finds the function that a scan finds, and the
+/// row, or the error, that interpreting all rows finds.
 pub fn look_up(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let fdes = searchable(&section);
@@ -124,6 +141,10 @@ pub fn look_up(data: &[u8]) {
         if let Some(fdes) = &fdes {
             let scanned = fdes.iter().find(|fde| fde.contains(address));
             assert_eq!(section.lookup_fde(InstructionPointer(address)), Ok(scanned.copied()));
+        }
+        for fde in section.fdes().flatten().filter(|fde| !fde.outermost && fde.contains(address)).take(4) {
+            let found = section.lookup_row(&fde, InstructionPointer(address));
+            assert_eq!(found, interpret(&section, &fde, address));
         }
         let found = section.lookup(InstructionPointer(address));
         assert_eq!(found, section.lookup(ReturnAddress(address.wrapping_add(1))));
@@ -144,6 +165,24 @@ pub fn look_up(data: &[u8]) {
             }
         }
     }
+}
+
+/// At every address of every function, the row is found that a scan of all rows finds. For
+/// sections whose rows are sound and in order. Returns the number of addresses.
+pub fn look_up_everywhere(section: &Section<'_>) -> u64 {
+    let mut addresses = 0;
+    for fde in section.fdes().map(|fde| fde.expect("a sound section")).filter(|fde| !fde.outermost) {
+        let rows: Vec<Row> = section.rows(&fde).map(|row| row.expect("a sound row")).collect();
+        for address in (0..fde.size).map(|offset| fde.start.wrapping_add(offset.into())) {
+            let covers = |row: &Row| fde.row_covers(row.start, address);
+            let index = rows.iter().take_while(|row| covers(row)).count().checked_sub(1);
+            let found = index.map(|index| (u32::try_from(index).ok(), rows[index]));
+            let looked_up = section.lookup_row(&fde, InstructionPointer(address)).expect("a sound row");
+            assert_eq!(looked_up.map(|found| (found.row_index, found.row)), found, "{address:#x}");
+            addresses += 1;
+        }
+    }
+    addresses
 }
 
 /// A step is a value or a named reason; a caller's frame is further out. It asks for at most

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use sframe_engine::Section;
 use sframe_fuzz::files;
+use sframe_inspect::elf::object_file::{ObjectFile, SectionBytes};
 
 /// Small files of a folder, and of those below it.
 fn small(folder: &str, limit: u64) -> Vec<PathBuf> {
@@ -197,4 +199,18 @@ fn kept_inputs_hold() {
         assert!(kept.len() >= 100, "{} inputs kept for {target}", kept.len());
         kept.iter().for_each(|path| property(&read(path)));
     }
+}
+
+/// Each build's section, and each of its addresses: all versions and byte orders.
+#[test]
+fn look_ups_find_what_interpreting_every_row_finds() {
+    let mut addresses = 0;
+    for path in small("corpus/builds", u64::MAX) {
+        let bytes = read(&path);
+        let Ok(object) = ObjectFile::parse(&*bytes) else { continue };
+        let Some(SectionBytes { data, address }) = object.sframe else { continue };
+        let section = Section::parse(data, address).expect("a section of the corpus");
+        addresses += sframe_fuzz::look_up_everywhere(&section);
+    }
+    assert!(addresses > 1_000_000, "{addresses} addresses");
 }

@@ -3,6 +3,47 @@
 use crate::abi::ByteOrder;
 use crate::error::{Clause, Error, ErrorKind};
 
+/// A byte order, known when the code is compiled.
+pub(crate) trait Order {
+    fn u16(bytes: [u8; 2]) -> u16;
+    fn u32(bytes: [u8; 4]) -> u32;
+    fn u64(bytes: [u8; 8]) -> u64;
+}
+
+/// The lowest byte first.
+pub(crate) struct Little;
+
+/// The highest byte first.
+pub(crate) struct Big;
+
+impl Order for Little {
+    fn u16(bytes: [u8; 2]) -> u16 {
+        u16::from_le_bytes(bytes)
+    }
+
+    fn u32(bytes: [u8; 4]) -> u32 {
+        u32::from_le_bytes(bytes)
+    }
+
+    fn u64(bytes: [u8; 8]) -> u64 {
+        u64::from_le_bytes(bytes)
+    }
+}
+
+impl Order for Big {
+    fn u16(bytes: [u8; 2]) -> u16 {
+        u16::from_be_bytes(bytes)
+    }
+
+    fn u32(bytes: [u8; 4]) -> u32 {
+        u32::from_be_bytes(bytes)
+    }
+
+    fn u64(bytes: [u8; 8]) -> u64 {
+        u64::from_be_bytes(bytes)
+    }
+}
+
 /// A section's bytes with their order. Every read is checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {

@@ -10,6 +10,7 @@ use crate::error::{Clause, Error, ErrorKind};
 use crate::read::bytes::Bytes;
 use crate::read::fde::{Fde, FdeType, FreType, PcType};
 use crate::read::header::Header;
+use crate::read::row_table::ValidRows;
 use crate::read::section::Section;
 use crate::rule::{Base, Recovery, RecoveryRule, Row};
 
@@ -188,6 +189,19 @@ fn read_fre(bytes: Bytes<'_>, offset: usize, fre_type: FreType) -> Result<Fre<'_
     })
 }
 
+impl Header {
+    /// Returns the position of the FP word in default rows, the last one that they can have (3.1).
+    const fn default_fp_word(&self) -> u8 {
+        if self.fixed_ra_offset.is_some() { 1 } else { 2 }
+    }
+
+    /// Returns which default rows have rules. Their words can be anything.
+    pub(crate) fn valid_default_rows(&self) -> ValidRows {
+        let least = u8::from(!self.version.marks_outermost_rows());
+        ValidRows::with_words(least, self.default_fp_word() + 1)
+    }
+}
+
 /// The recovery rules of a row: CFA, RA, FP.
 type Rules = (Option<RecoveryRule>, Recovery, Recovery);
 
@@ -205,7 +219,7 @@ impl Fre<'_> {
     /// 3.1: the words are CFA offset, RA offset unless RA is fixed, and FP offset.
     fn default_rules(&self, header: &Header) -> Result<Rules, Error> {
         let words = &self.words;
-        let fp_index = if header.fixed_ra_offset.is_some() { 1 } else { 2 };
+        let fp_index = header.default_fp_word();
         if words.count == 0 || words.count > fp_index + 1 {
             return Err(ErrorKind::BadDataWordCount(words.count).at(self.info_at));
         }
@@ -409,6 +423,11 @@ impl<'a> Section<'a> {
             offset: fde.rows_offset,
             left: fde.num_rows,
         }
+    }
+
+    /// Returns the frame row entry of a function at an offset from the start of the section.
+    pub(crate) fn fre_at(&self, fde: &Fde, offset: usize) -> Result<Fre<'a>, Error> {
+        read_fre(self.bytes.until(self.fre_range().end), offset, fde.fre_type)
     }
 
     /// Returns the row that a frame row entry of a function stands for (3). `end` is the start

@@ -2,7 +2,8 @@
 
 use crate::address::LookupAddress;
 use crate::error::Error;
-use crate::read::fde::{Fde, PcType};
+use crate::read::fde::{Fde, FdeType, PcType};
+use crate::read::row_table::{FoundRow, Malformed, RowTable};
 use crate::read::section::Section;
 use crate::rule::{Recovery, Row};
 
@@ -49,16 +50,7 @@ impl Section<'_> {
             }
             return Ok(None);
         }
-        // First index whose function starts after the address.
-        let (mut low, mut high) = (0, count);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.fde_range(middle)?.start <= address {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
+        let low = self.fde_table().starting_up_to(address);
         // Functions of size 0 exist and share their start with the next one, so the function
         // may be several places before.
         let mut last_start = None;
@@ -94,6 +86,46 @@ impl Section<'_> {
             };
             return Ok(Some(Found { fde: *fde, row_index: None, row }));
         }
+        match self.scan_rows(fde, address) {
+            Some(Ok(found)) => found.map(|found| self.found(fde, found)).transpose(),
+            Some(Err(Malformed)) | None => self.interpret_rows(fde, address),
+        }
+    }
+
+    /// Searches the rows of a function without interpreting them. `None` if that does not
+    /// suffice: flex rows show only by their words whether they are well-formed, and any row whose
+    /// start is a mask can be the one.
+    fn scan_rows(&self, fde: &Fde, address: u64) -> Option<Result<Option<FoundRow>, Malformed>> {
+        if fde.fde_type == FdeType::Flex {
+            return None;
+        }
+        let offset = address.wrapping_sub(fde.start);
+        let offset = match (fde.pc_type, fde.rep_size) {
+            (PcType::Inc, _) => offset,
+            (PcType::Mask, Some(rep_size)) => offset.checked_rem(rep_size.into())?,
+            (PcType::Mask, None) => return None,
+        };
+        let header = self.header();
+        let rows = RowTable {
+            order: header.abi.byte_order(),
+            fre_type: fde.fre_type,
+            bytes: self.bytes.slice(fde.rows_offset..self.fre_range().end),
+            count: fde.num_rows,
+            valid: header.valid_default_rows(),
+        };
+        Some(rows.last_up_to(offset))
+    }
+
+    /// Interprets the row that a search has found.
+    fn found(&self, fde: &Fde, found: FoundRow) -> Result<Found, Error> {
+        let FoundRow { index, at, next } = found;
+        let fre = self.fre_at(fde, fde.rows_offset + at)?;
+        let row = self.row(fde, &fre, next.unwrap_or_else(|| fde.rows_end()))?;
+        Ok(Found { fde: *fde, row_index: Some(index), row })
+    }
+
+    /// Searches the rows of a function by interpreting all up to the one after.
+    fn interpret_rows(&self, fde: &Fde, address: u64) -> Result<Option<Found>, Error> {
         let mut found = None;
         for (index, row) in (0..).zip(self.rows(fde)) {
             let row = row?;

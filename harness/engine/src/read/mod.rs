@@ -2,9 +2,11 @@
 
 mod bytes;
 mod fde;
+mod fde_table;
 mod fre;
 mod header;
 mod lookup;
+mod row_table;
 mod section;
 
 pub(crate) use bytes::Bytes;

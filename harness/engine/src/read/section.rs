@@ -6,6 +6,7 @@ use crate::constants::HEADER_SIZE;
 use crate::error::{Error, ErrorKind};
 use crate::read::bytes::Bytes;
 use crate::read::fde::Fde;
+use crate::read::fde_table::FdeTable;
 use crate::read::header::Header;
 
 /// An SFrame section: borrowed bytes and the address at which they are loaded.
@@ -87,6 +88,23 @@ impl<'a> Section<'a> {
             Ok(self.fdes.start + index as usize * self.header.version.fde_size())
         } else {
             Err(ErrorKind::NoSuchFde(index).at(self.fdes.start))
+        }
+    }
+
+    /// The FDEs as they are stored.
+    pub(crate) fn fde_table(&self) -> FdeTable<'a> {
+        let Self { header, address, .. } = self;
+        let (origin, step) = if header.start_is_pcrel() {
+            (address.wrapping_add(self.fdes.start as u64), header.version.fde_size() as u64)
+        } else {
+            (*address, 0)
+        };
+        FdeTable {
+            version: header.version,
+            order: header.abi.byte_order(),
+            bytes: self.bytes.slice(self.fdes.clone()),
+            origin,
+            step,
         }
     }
 
