@@ -153,10 +153,12 @@ impl Guide<'_, '_> {
 }
 
 impl Walk {
-    /// Records a store to memory.
-    pub(crate) fn stored(&mut self, address: u64, len: u64) {
+    /// Records a store to memory. Returns whether the steps of kept frames have read there.
+    pub(crate) fn stored(&mut self, address: u64, len: u64) -> bool {
         let Self { readers, stale, .. } = self;
+        let mut is_read = false;
         let mut touch = |readers: &Readers| {
+            is_read = true;
             stale.insert(readers.first);
             stale.extend(&readers.others);
         };
@@ -167,6 +169,7 @@ impl Walk {
         } else {
             readers.iter().filter(|(word, _)| words.contains(word)).for_each(|(_, readers)| touch(readers));
         }
+        is_read
     }
 
     /// Walks the stack. Returns false if it has no end: then this is not a walk.
@@ -193,6 +196,11 @@ impl Walk {
         (self.steps, self.work) = (steps, work);
         self.changed.push(self.top);
         true
+    }
+
+    /// Whether the last comparison had no frame to report on.
+    pub(crate) fn is_unremarkable(&self) -> bool {
+        self.remarkable.is_empty()
     }
 
     /// Returns how many frames the last walk has derived anew.

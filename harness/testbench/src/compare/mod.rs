@@ -1,7 +1,11 @@
 //! Compares one backtrace with one call stack.
 
 pub(crate) mod incremental;
-pub(crate) mod rules;
+mod rules;
+pub(crate) mod steady;
+
+pub(crate) use rules::Remembered;
+pub use rules::{Rules, RulesAt};
 
 use std::ops::Range;
 
@@ -9,7 +13,6 @@ use sframe_engine::{
     Base, DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, RecoveryRule,
     ReturnAddress, StepError, Tracked,
 };
-use sframe_inspect::instructions::Registers;
 use sframe_machine::{AuthenticationKey, Bottom, CallStack, Moment, Record};
 
 use crate::spec::{self, Verdict};
@@ -129,29 +132,6 @@ impl<'m> Truth<'m> {
 
     fn pc_of(&self, frame: usize) -> u64 {
         self.call_from(frame).map_or(self.pc, |call| call.return_address)
-    }
-}
-
-/// What must be known about the rules that unwinders use. The unwinder itself is
-/// not a sufficient source: one that gives up early would look correct.
-pub trait Rules {
-    /// Whether an FDE covers an address.
-    fn has_fde(&self, address: LookupAddress) -> bool;
-    /// Whether the rules at an address need a register other than SP and FP.
-    fn need_register(&self, address: LookupAddress) -> bool;
-    /// Returns the registers, other than SP, that the rules at an address are based on.
-    fn bases(&self, address: LookupAddress) -> Registers;
-    /// Returns the addresses of the function there, if FP is unchanged at this one.
-    fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>>;
-    /// Returns the rule for FP, if there is one.
-    fn fp_rule(&self, address: LookupAddress) -> Option<RecoveryRule>;
-    /// Returns the addresses of the function there, if an FDE is known to cover it.
-    fn function(&self, _: LookupAddress) -> Option<Range<u64>> {
-        None
-    }
-    /// Whether the rules at two addresses are known to be the same.
-    fn same(&self, _: LookupAddress, _: LookupAddress) -> bool {
-        false
     }
 }
 
@@ -413,7 +393,7 @@ pub(crate) fn compare_frame(
         }
         return Ok(None);
     }
-    if is_interrupted(truth, index) && rules.need_register(truth.address(index)) {
+    if is_interrupted(truth, index) && rules.at(truth.address(index)).need_register() {
         return Err(WalkEnd::InRegister { frame: index });
     }
     if wrong_fp.is_none() {
@@ -475,9 +455,10 @@ fn says_how_it_goes_on(
     let is_first = |function: &Range<u64>| function.start == address.get() && function.start != call.callee;
     interrupted
         && truth.sp_of(index) == call.caller_sp
-        && rules.function(address).as_ref().is_some_and(is_first)
+        && rules.at(address).function().as_ref().is_some_and(is_first)
         && rules
-            .same(InstructionPointer(call.return_address).into(), ReturnAddress(call.return_address).into())
+            .at(InstructionPointer(call.return_address).into())
+            .same_rules(&rules.at(ReturnAddress(call.return_address).into()))
 }
 
 /// How far below SP memory counts as unused stack.
@@ -489,20 +470,22 @@ const BELOW_SP: u64 = 1 << 20;
 /// something else was saved.
 fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> Option<Value> {
     let (stores, call) = (truth.stores?, truth.call_of(index)?);
+    let rules = rules.at(truth.address(index));
     // What another function has done to FP is its caller's responsibility.
     if index == 0
         && let Some(pc) = stores.overwritten_fp(call.since)
-        && rules.keep_fp(truth.address(index)).is_some_and(|function| function.contains(&pc))
+        && rules.keep_fp()
+        && rules.function().is_some_and(|function| function.contains(&pc))
     {
         return Some(Value::OverwrittenFp);
     }
     if index == 0
-        && let Some(register) = stores.unwritten(rules.bases(truth.address(index)), call.since)
+        && let Some(register) = stores.unwritten(rules.bases(), call.since)
     {
         return Some(Value::StaleRegister(register));
     }
     if !truth.ignores_fp
-        && let Some(rule) = rules.fp_rule(truth.address(index))
+        && let Some(rule) = rules.fp_rule()
         && let Some(address) = truth.word(index, &rule)
         && words.contains(&(address / 8))
         && stores.last(address).is_some_and(|last| last.time >= call.since && last.is_not_fp(call.since))
@@ -551,9 +534,9 @@ fn end_before_caller(
     let address = truth.address(index);
     let disagree = |verdict, expected, got| Err(Disagreement::new(truth, index, verdict, expected, got));
     match end {
-        End::Failed(StepError::NoFde) if !rules.has_fde(address) => Ok(WalkEnd::NoFde { frame: index }),
+        End::Failed(StepError::NoFde) if !rules.at(address).has_fde => Ok(WalkEnd::NoFde { frame: index }),
         End::Failed(StepError::RaNotSaved | StepError::UnsafeRegister { .. })
-            if is_interrupted(truth, index) && rules.need_register(address) =>
+            if is_interrupted(truth, index) && rules.at(address).need_register() =>
         {
             Ok(WalkEnd::InRegister { frame: index })
         }
@@ -592,10 +575,10 @@ fn end_at_bottom(
     let disagree = |verdict, expected, got| Disagreement::new(truth, index, verdict, expected, got);
     let address = truth.address(index);
     let covered =
-        || walk.frame(index + 1).is_some_and(|caller| rules.has_fde(ReturnAddress(caller.pc).into()));
+        || walk.frame(index + 1).is_some_and(|caller| rules.at(ReturnAddress(caller.pc).into()).has_fde);
     match (extra, end) {
         (0, End::Outermost) => return WalkEnd::Outermost,
-        (0, End::Failed(StepError::NoFde)) if !rules.has_fde(address) => {
+        (0, End::Failed(StepError::NoFde)) if !rules.at(address).has_fde => {
             return WalkEnd::NoFde { frame: index };
         }
         (0, End::Failed(StepError::Malformed(_))) => {

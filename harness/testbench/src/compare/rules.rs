@@ -1,72 +1,143 @@
 //! What the bench looks up itself, whichever unwinder is under test.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
-use sframe_engine::{Base, LookupAddress, Recovery, RecoveryRule};
+use rustc_hash::FxHashMap;
+use sframe_engine::{Abi, Base, LookupAddress, Recovery, RecoveryRule, Row};
 use sframe_inspect::instructions::Registers;
 
-use crate::compare::Rules;
 use crate::target::sections::Sections;
 
-impl Rules for Sections<'_> {
-    fn has_fde(&self, address: LookupAddress) -> bool {
-        !matches!(self.lookup_fde(address), Ok(None))
+/// What must be known about the rules that unwinders use. The unwinder itself is
+/// not a sufficient source: one that gives up early would look correct.
+pub trait Rules {
+    /// Returns what the sections say about an address.
+    fn at(&self, address: LookupAddress) -> RulesAt;
+}
+
+/// What the sections say about an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RulesAt {
+    /// Whether an FDE covers it, even a malformed one.
+    pub has_fde: bool,
+    /// First address, and first one past the end, of the function that the FDE is for.
+    function: Option<(u64, u64)>,
+    row: Option<RowRules>,
+}
+
+/// The rules of a row, and which registers they are based on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RowRules {
+    rules: (Option<RecoveryRule>, Recovery, Recovery),
+    needs_register: bool,
+    bases: Registers,
+}
+
+impl RulesAt {
+    /// Returns what is known where unwind data other than SFrame is used: whether it
+    /// has an FDE. It may use any register.
+    #[must_use]
+    pub const fn of_other_data(has_fde: bool) -> Self {
+        Self { has_fde, function: None, row: None }
     }
 
-    fn need_register(&self, address: LookupAddress) -> bool {
-        let Ok(Some(found)) = self.lookup(address) else {
-            return false;
-        };
-        let other = |rule: &RecoveryRule| matches!(rule.base, Base::Register(_));
-        let ra = match &found.row.ra {
-            Recovery::Rule(rule) => other(rule),
-            // On amd64 it has no register.
-            Recovery::Unchanged => {
-                self.at(address).is_some_and(|section| section.header().abi.ra().is_some())
-            }
-            Recovery::Undefined => false,
-        };
-        let fp = matches!(&found.row.fp, Recovery::Rule(rule) if other(rule));
-        ra || fp || found.row.cfa.as_ref().is_some_and(other)
+    /// Returns the addresses of the function there, if an FDE is known to cover it.
+    #[must_use]
+    pub fn function(&self) -> Option<Range<u64>> {
+        self.function.map(|(start, end)| start..end)
     }
 
-    fn bases(&self, address: LookupAddress) -> Registers {
-        let Ok(Some(found)) = self.lookup(address) else { return Registers::default() };
-        let fp = self.at(address).map(|section| section.header().abi.fp());
-        let rule = |recovery| match recovery {
-            Recovery::Rule(rule) => Some(rule),
-            Recovery::Unchanged | Recovery::Undefined => None,
-        };
+    /// Whether the rules need a register other than SP and FP.
+    #[must_use]
+    pub fn need_register(&self) -> bool {
+        self.row.is_some_and(|row| row.needs_register)
+    }
+
+    /// Returns the registers, other than SP, that the rules are based on.
+    #[must_use]
+    pub fn bases(&self) -> Registers {
+        self.row.map(|row| row.bases).unwrap_or_default()
+    }
+
+    /// Whether FP is unchanged there.
+    #[must_use]
+    pub fn keep_fp(&self) -> bool {
+        self.row.is_some_and(|row| row.rules.2 == Recovery::Unchanged)
+    }
+
+    /// Returns the rule for FP, if there is one.
+    #[must_use]
+    pub fn fp_rule(&self) -> Option<RecoveryRule> {
+        self.row.and_then(|row| rule(row.rules.2))
+    }
+
+    /// Whether the rules are the same as those elsewhere.
+    #[must_use]
+    pub fn same_rules(&self, other: &Self) -> bool {
+        self.row.map(|row| row.rules) == other.row.map(|row| row.rules)
+    }
+}
+
+impl RowRules {
+    fn of(row: &Row, abi: Abi) -> Self {
+        let Row { cfa, ra, fp, .. } = *row;
+        let rules = [cfa, rule(ra), rule(fp)].into_iter().flatten();
+        // On amd64 RA has no register.
+        let ra_in_register = ra == Recovery::Unchanged && abi.ra().is_some();
         let register = |rule: RecoveryRule| match rule.base {
-            Base::Fp => fp,
+            Base::Fp => Some(abi.fp()),
             Base::Register(register) => Some(register),
             Base::Sp | Base::Cfa => None,
         };
-        let rules = [found.row.cfa, rule(found.row.ra), rule(found.row.fp)];
-        rules.into_iter().flatten().filter_map(register).collect()
-    }
-
-    fn keep_fp(&self, address: LookupAddress) -> Option<Range<u64>> {
-        let found = self.lookup(address).ok()??;
-        let end = found.fde.start.saturating_add(found.fde.size.into());
-        (found.row.fp == Recovery::Unchanged).then_some(found.fde.start..end)
-    }
-
-    fn fp_rule(&self, address: LookupAddress) -> Option<RecoveryRule> {
-        match self.lookup(address).ok()??.row.fp {
-            Recovery::Rule(rule) => Some(rule),
-            Recovery::Unchanged | Recovery::Undefined => None,
+        Self {
+            rules: (cfa, ra, fp),
+            needs_register: ra_in_register
+                || rules.clone().any(|rule| matches!(rule.base, Base::Register(_))),
+            bases: rules.filter_map(register).collect(),
         }
     }
+}
 
-    fn function(&self, address: LookupAddress) -> Option<Range<u64>> {
-        let fde = self.lookup_fde(address).ok()??;
-        Some(fde.start..fde.start.saturating_add(fde.size.into()))
+fn rule(recovery: Recovery) -> Option<RecoveryRule> {
+    match recovery {
+        Recovery::Rule(rule) => Some(rule),
+        Recovery::Unchanged | Recovery::Undefined => None,
     }
+}
 
-    fn same(&self, first: LookupAddress, second: LookupAddress) -> bool {
-        let rules =
-            |address| self.lookup(address).ok()?.map(|found| (found.row.cfa, found.row.ra, found.row.fp));
-        rules(first) == rules(second)
+impl Rules for Sections<'_> {
+    fn at(&self, address: LookupAddress) -> RulesAt {
+        let Some(section) = Self::at(self, address) else { return RulesAt::default() };
+        match section.lookup_fde(address) {
+            Ok(Some(fde)) => {
+                let found = section.lookup_row(&fde, address).ok().flatten();
+                RulesAt {
+                    has_fde: true,
+                    function: Some((fde.start, fde.start.saturating_add(fde.size.into()))),
+                    row: found.map(|found| RowRules::of(&found.row, section.header().abi)),
+                }
+            }
+            Ok(None) => RulesAt::default(),
+            Err(_) => RulesAt { has_fde: true, ..RulesAt::default() },
+        }
+    }
+}
+
+/// The same, looked up once for each address: a sweep comes to the same ones often.
+pub(crate) struct Remembered<'a> {
+    sections: Sections<'a>,
+    known: RefCell<FxHashMap<LookupAddress, RulesAt>>,
+}
+
+impl<'a> Remembered<'a> {
+    pub(crate) fn new(sections: Sections<'a>) -> Self {
+        Self { sections, known: RefCell::default() }
+    }
+}
+
+impl Rules for Remembered<'_> {
+    fn at(&self, address: LookupAddress) -> RulesAt {
+        *self.known.borrow_mut().entry(address).or_insert_with(|| Rules::at(&self.sections, address))
     }
 }

@@ -16,7 +16,8 @@ use sframe_engine::PauthMask;
 use sframe_machine::{End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
 
 use crate::compare::incremental::Walk;
-use crate::compare::{self, Disagreement, Truth, WalkEnd, Walked};
+use crate::compare::steady::{Agreement, Steady};
+use crate::compare::{self, Disagreement, Remembered, Truth, WalkEnd, Walked};
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::observed::{Observed, TrueFrame};
 use crate::finding::Finding;
@@ -345,10 +346,12 @@ fn observed(executed: &Executed, frames: &FxHashMap<u64, TrueFrame>, look: &Exam
 struct Examiner<'e, 'a, 'p> {
     target: &'e Target<'a>,
     unwinder: &'e mut dyn Unwinder,
+    rules: Remembered<'a>,
     look: &'e ExamineOptions,
     backtrace: Backtrace,
     /// The walk, if the unwinder offers its steps.
     walk: Option<Walk>,
+    steady: Steady,
     cross_check: CrossCheck,
     stores: LastStores,
     /// The registers written by instructions, by address.
@@ -420,8 +423,10 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         Self {
             target,
             unwinder,
+            rules: Remembered::new(target.sections.clone()),
             look,
             walk: None,
+            steady: Steady::default(),
             cross_check: CrossCheck::new(target, look.traces),
             stores: LastStores::default(),
             written: FxHashMap::default(),
@@ -457,6 +462,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         interruption: Option<Interruption>,
     ) -> Result<Outcome, MachineError> {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
+        self.steady.compared(None);
         self.cross_check.start();
         self.findings.start();
         self.stores = LastStores::default();
@@ -562,6 +568,18 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let viewpoint = Viewpoint::new(moment);
         let truth =
             Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
+        if let Some(stepper) = self.unwinder.stepper()
+            && let Some(Agreement { end, frames, .. }) = self.steady.unchanged(&truth, moment, stepper)
+        {
+            self.walk_ends.count(end);
+            self.comparisons += 1;
+            self.frames += frames as u64;
+            self.frames_derived += 1;
+            if let Some(probe) = &mut self.probe {
+                probe.compared(&truth, &viewpoint);
+            }
+            return end;
+        }
         let walk = match (self.unwinder.stepper(), &mut self.walk) {
             (Some(stepper), Some(walk)) => walk.update(&truth, &viewpoint, stepper).then_some(walk),
             _ => None,
@@ -574,10 +592,13 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             disagreed = Some(found.frame);
             findings.add(found, &scene);
         };
+        let mut is_plain = false;
         let (end, frames, derived) = match walk {
             Some(walk) => {
                 let (frames, derived) = (walk.count(), walk.steps());
-                (walk.compare(&truth, &target.sections, report), frames, derived)
+                let end = walk.compare(&truth, &self.rules, report);
+                is_plain = walk.is_unremarkable();
+                (end, frames, derived)
             }
             None => {
                 let backtrace = &mut self.backtrace;
@@ -585,12 +606,14 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 backtrace.words.clear();
                 self.unwinder.unwind(&viewpoint, backtrace);
                 let frames = backtrace.frames.len();
-                let end = compare::compare(&truth, backtrace, &target.sections, report);
+                let end = compare::compare(&truth, backtrace, &self.rules, report);
                 (end, frames, frames as u64)
             }
         };
         let frames = compare::frames_compared(end, disagreed, frames.min(depth));
         let end = if disagreed.is_some() { WalkEnd::Disagreed } else { end };
+        let agrees = is_plain && disagreed.is_none() && end.has_compared(depth);
+        self.steady.compared(agrees.then_some(Agreement { end, frames, depth }));
         self.walk_ends.count(end);
         if !end.is_usual()
             && let Some(kind) = end.in_specs()
@@ -711,7 +734,8 @@ impl Observer for Examiner<'_, '_, '_> {
         self.cross_check.wrote(address, len);
         self.stores.stored(address, len);
         if let Some(walk) = &mut self.walk {
-            walk.stored(address, len);
+            let is_read = walk.stored(address, len);
+            self.steady.stored(address, len, is_read);
         }
         if let Some(probe) = &mut self.probe {
             probe.stored(address, len);

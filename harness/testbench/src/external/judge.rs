@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use sframe_engine::{LookupAddress, Mangled, PauthKey, RecoveryRule, ReturnAddress, StepError, Tracked};
-use sframe_inspect::instructions::Registers;
+use sframe_engine::{LookupAddress, Mangled, PauthKey, ReturnAddress, StepError, Tracked};
 use sframe_protocol::{Address, EndKind, Fp, Hello, Image, Open, Range};
 
-use crate::compare::{Disagreement, Rules, Truth, Value, WalkEnd, compare, frames_compared};
+use crate::compare::{Disagreement, Rules, RulesAt, Truth, Value, WalkEnd, compare, frames_compared};
 use crate::finding::{Blame, Confidence, Finding};
 use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Target};
@@ -131,11 +130,12 @@ impl<'q, 'a> Judge<'q, 'a> {
         let unknown = OnlyFdes(|_| false);
         let has_fde = |pc: u64| {
             let address = ReturnAddress(pc).into();
-            match self.reads {
-                Data::Sframe => self.target.sections.has_fde(address),
-                Data::EhFrame => cfi.has_fde(address),
-                Data::Other => unknown.has_fde(address),
-            }
+            let rules: &dyn Rules = match self.reads {
+                Data::Sframe => &self.target.sections,
+                Data::EhFrame => &cfi,
+                Data::Other => &unknown,
+            };
+            rules.at(address).has_fde
         };
         let (engines_end, engines) = &pending.engine;
         // Beyond an entry function without a mark there is a return address that leads nowhere.
@@ -278,24 +278,8 @@ fn end_of(end: &sframe_protocol::End) -> End {
 struct OnlyFdes<F>(F);
 
 impl<F: Fn(LookupAddress) -> bool> Rules for OnlyFdes<F> {
-    fn has_fde(&self, address: LookupAddress) -> bool {
-        self.0(address)
-    }
-
-    fn need_register(&self, _: LookupAddress) -> bool {
-        false
-    }
-
-    fn bases(&self, _: LookupAddress) -> Registers {
-        Registers::default()
-    }
-
-    fn keep_fp(&self, _: LookupAddress) -> Option<std::ops::Range<u64>> {
-        None
-    }
-
-    fn fp_rule(&self, _: LookupAddress) -> Option<RecoveryRule> {
-        None
+    fn at(&self, address: LookupAddress) -> RulesAt {
+        RulesAt::of_other_data(self.0(address))
     }
 }
 

@@ -171,7 +171,12 @@ impl LastStores {
 
     /// Returns one of these registers that has not been written after a time.
     pub(crate) fn unwritten(&self, registers: Registers, time: u64) -> Option<DwarfRegister> {
-        registers.iter().find(|register| self.registers.of(*register).is_none_or(|last| last <= time))
+        registers.iter().find(|register| !self.has_written(*register, time))
+    }
+
+    /// Whether a register has been written after a time.
+    pub(crate) fn has_written(&self, register: DwarfRegister, time: u64) -> bool {
+        self.registers.of(register).is_some_and(|last| last > time)
     }
 
     /// Returns the instruction that has overwritten FP after a time, unless FP

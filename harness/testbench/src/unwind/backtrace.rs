@@ -1,6 +1,6 @@
 //! What an unwinder is given, and what it answers.
 
-use sframe_engine::{InstructionPointer, Mangled, Pc, StepError};
+use sframe_engine::{DwarfRegister, InstructionPointer, Mangled, Pc, StepError};
 use sframe_machine::{AddressSpace, Moment};
 
 /// Where an unwinder starts: the registers of the CPU, and memory.
@@ -151,6 +151,24 @@ pub enum FpUse {
     Used,
 }
 
+/// A row of the topmost frame that needs nothing but SP, FP, RA's register and two words
+/// of memory, and says nothing else: of no signal frame, and of no signed return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainRow {
+    /// The frame pointer register.
+    pub fp: DwarfRegister,
+    /// Whether the CFA is based on FP, and not on SP.
+    pub cfa_from_fp: bool,
+    /// What is added to it.
+    pub cfa_offset: i64,
+    /// How far the caller's SP lies below the CFA.
+    pub sp_below_cfa: u64,
+    /// The offset from the CFA at which RA is saved, or the register that it is in.
+    pub ra: Result<i64, DwarfRegister>,
+    /// The offset from the CFA at which FP is saved; `None` if FP is unchanged.
+    pub saved_fp: Option<i64>,
+}
+
 /// The steps of an unwinder.
 ///
 /// A step depends on its arguments alone: with the same state, and the same
@@ -165,6 +183,13 @@ pub trait Stepper {
         topmost: Option<&Viewpoint<'_>>,
         memory: &dyn Fn(u64) -> Option<u64>,
     ) -> Stepped;
+
+    /// Returns the row for the topmost frame at a PC, if a step from it does what the
+    /// row says and nothing else. Otherwise each step is made.
+    fn plain_row(&mut self, pc: u64) -> Option<PlainRow> {
+        let _ = pc;
+        None
+    }
 }
 
 /// An unwinder whose steps can't be seen: every walk is done in full.

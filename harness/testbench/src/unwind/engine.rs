@@ -12,7 +12,7 @@ use crate::target::Target;
 use crate::target::sections::Sections;
 use crate::truth::stores::words;
 
-use super::{Backtrace, End, FpUse, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint};
+use super::{Backtrace, End, FpUse, PlainRow, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint};
 
 /// A walk with more frames than this is taken as endless.
 pub(crate) const DEPTH_LIMIT: usize = 1 << 20;
@@ -122,6 +122,32 @@ impl Stepper for SframeUnwinder<'_> {
             }),
         };
         Stepped { cfa, mangled, caller, fp_use }
+    }
+
+    fn plain_row(&mut self, pc: u64) -> Option<PlainRow> {
+        let (abi, found) = self.rules(InstructionPointer(pc).into()).ok()?;
+        let Row { cfa: Some(cfa), ra, fp, mangled_ra: false, .. } = found.row else { return None };
+        if found.fde.signal || cfa.dereference || !matches!(cfa.base, Base::Sp | Base::Fp) {
+            return None;
+        }
+        let saved_at = |recovery| match recovery {
+            Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => Some(offset),
+            _ => None,
+        };
+        Some(PlainRow {
+            fp: abi.fp(),
+            cfa_from_fp: cfa.base == Base::Fp,
+            cfa_offset: cfa.offset,
+            sp_below_cfa: 0_u64.wrapping_sub(abi.sp_from_cfa(0)),
+            ra: match ra {
+                Recovery::Unchanged => Err(abi.ra()?),
+                saved => Ok(saved_at(saved)?),
+            },
+            saved_fp: match fp {
+                Recovery::Unchanged => None,
+                saved => Some(saved_at(saved)?),
+            },
+        })
     }
 }
 

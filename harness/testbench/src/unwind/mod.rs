@@ -4,7 +4,8 @@ mod backtrace;
 mod engine;
 
 pub use backtrace::{
-    Backtrace, BlackBox, End, FpUse, Frame, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint,
+    Backtrace, BlackBox, End, FpUse, Frame, PlainRow, State, Stepped, Stepper, Unreadable, Unwinder,
+    Viewpoint,
 };
 pub(crate) use engine::DEPTH_LIMIT;
 pub use engine::{SframeUnwinder, sframe_unwinder};
