@@ -2,7 +2,7 @@
 //! without looking at it, and what it costs far down the stack. All figures of
 //! a line are from one run.
 
-#[path = "../tests/kept_walks/handmade.rs"]
+#[path = "../tests/bench/kept_walks/handmade.rs"]
 mod handmade;
 
 use std::path::Path;

@@ -3,8 +3,6 @@
 //! assembler and linker, except for the differences that `from_eh_frame.yaml`
 //! explains.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -29,6 +27,8 @@ use sframe_testbench::corpus::Build;
 use sframe_testbench::target::Target;
 use sframe_testbench::target::files::Files;
 use sframe_testbench::yaml;
+
+use crate::common;
 
 fn request(version: u8) -> Request {
     let version = Version::from_number(version).expect("a version");
@@ -229,7 +229,7 @@ fn each_file(files: &Files) -> impl Iterator<Item = &[u8]> {
 #[test]
 fn the_implied_section_says_what_the_written_one_does() {
     let suite = common::suite();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/from_eh_frame.yaml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bench/from_eh_frame.yaml");
     let entries: Vec<Entry> = yaml::read(&path).unwrap_or_else(|error| panic!("{error}"));
     let compared: Vec<(&Build, u64, Vec<Difference>)> = suite
         .manifest()

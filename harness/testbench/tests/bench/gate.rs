@@ -7,8 +7,7 @@ use std::process::{Command, Output};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-#[path = "common/reports.rs"]
-mod reports;
+use crate::reports;
 
 fn bench(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))

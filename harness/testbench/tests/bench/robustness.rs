@@ -1,8 +1,6 @@
 //! Any input is safe for the engine: the sections of real files, cut everywhere
 //! and changed everywhere, give values or typed errors.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 
@@ -11,6 +9,8 @@ use sframe_engine::{
     Abi, ByteOrder, Error, Frame, InstructionPointer, PauthMask, ReturnAddress, Section, StepError, write,
 };
 use sframe_inspect::elf::object_file::ObjectFile;
+
+use crate::common;
 
 /// The header up to the auxiliary header, in bytes.
 const HEADER_SIZE: usize = 28;

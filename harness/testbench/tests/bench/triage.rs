@@ -1,12 +1,6 @@
 //! Each finding is blamed on the component that needs the fix: faults are put
 //! into builds, unwinders and the witness, one at a time.
 
-mod common;
-#[path = "common/doctor.rs"]
-mod doctor;
-#[path = "common/rows.rs"]
-mod rows;
-
 use std::collections::BTreeSet;
 
 use object::{Object, ObjectSection};
@@ -21,7 +15,9 @@ use sframe_testbench::suite::{Filter, Suite};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{Backtrace, End, MakeUnwinder, Unwinder, sframe_unwinder};
 
-use doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};
+use crate::common;
+use crate::doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};
+use crate::rows;
 
 /// The blame and its confidence, which are the same for all findings.
 fn only_blame(examination: &Examination) -> (Blame, Confidence) {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::code::{Chunk, Instruction as I, Isa, Label, Register as R};
+use super::code::{Chunk, Instruction as I, Isa, Label, Register as R};
 
 /// The next action of a program, with choices among its forms.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use sframe_machine::AMD64;
 
-use crate::code::{Instruction, Isa, Label, Register};
+use super::code::{Instruction, Isa, Label, Register};
 
 pub(crate) static ISA: Isa = Isa {
     cpu: &AMD64,

@@ -19,7 +19,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use sframe_inspect::hazard::HazardKind;
 use sframe_testbench::spec::{Blame, End, Feature, Verdict};
 
-#[path = "../examples/third_party.rs"]
+#[path = "../../examples/third_party.rs"]
 mod third_party;
 
 /// The beginnings of commands that are not run, and the reasons.

@@ -1,11 +1,9 @@
 //! The next release of a toolchain needs one new file, and no change to a spec.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use common::{repository, suite};
+use crate::common::{repository, suite};
 use sframe_machine::Options;
 use sframe_testbench::case::{Case, Outcome};
 use sframe_testbench::corpus::{Manifest, Toolchain};

@@ -14,9 +14,8 @@ use sframe_testbench::suite::journal::{Header, Journal};
 use sframe_testbench::suite::{Filter, Plan};
 use sframe_testbench::unwind::sframe_unwinder;
 
-mod common;
-#[path = "common/reports.rs"]
-mod reports;
+use crate::common;
+use crate::reports;
 
 const REPORTS: [&str; 4] = ["report.json", "junit.xml", "report.sarif", "report.html"];
 /// Some cases with findings, signals and libraries, and some without.

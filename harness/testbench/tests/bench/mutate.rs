@@ -1,12 +1,12 @@
 //! The score of the bench: mutants of the corpus are noticed, and a bench with
 //! a fault has a lower score.
 
-mod common;
-
 use sframe_engine::Abi;
 use sframe_machine::Options;
 use sframe_testbench::mutate::{MutateError, MutationReport, Operator, Plan, Reason, mutate};
 use sframe_testbench::suite::Filter;
+
+use crate::common;
 
 /// Tries mutants of the builds of some specs.
 fn score(specs: &[&str], toolchain: &str, abi: Abi, plan: &Plan) -> MutationReport {

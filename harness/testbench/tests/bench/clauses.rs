@@ -1,8 +1,6 @@
 //! The clauses of the specifications: each is proved or says why not, none that
 //! a program can find is missing, and mistakes are noticed.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
@@ -13,6 +11,8 @@ use sframe_engine::lint::Severity;
 use sframe_inspect::lint::all_rules;
 use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, prove};
 use sframe_vectors::Vector;
+
+use crate::common;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
     let path = common::repository().join("specs/clauses.yaml");
@@ -41,7 +41,7 @@ fn every_clause_is_proved_or_says_why_not() {
 /// The names in the engine's list are those of the catalogue.
 #[test]
 fn every_constant_belongs_to_a_clause() {
-    let source = include_str!("../../engine/src/constants.rs");
+    let source = include_str!("../../../engine/src/constants.rs");
     let names = source.lines().filter_map(|line| line.strip_prefix("pub const ")?.split(':').next());
     let names: BTreeSet<&str> = names.collect();
     assert!(names.len() > 30);

@@ -1,8 +1,6 @@
 //! Walks that are kept from one instruction to the next give the same results
 //! as walks done in full at each.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod handmade;
 
 use rayon::prelude::*;
@@ -11,6 +9,8 @@ use sframe_testbench::examine::{Breakpoint, Examination, ExamineOptions, examine
 use sframe_testbench::spec::Verdict;
 use sframe_testbench::target::{Loaded, Target};
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder};
+
+use crate::common;
 
 /// Runs a program with kept walks, and again with full ones. All results,
 /// including hits and order of the findings, have to be the same, except for

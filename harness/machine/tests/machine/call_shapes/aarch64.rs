@@ -2,7 +2,7 @@
 
 use sframe_machine::{AARCH64, AARCH64_BE, Cpu};
 
-use crate::code::{Instruction, Isa, Label, Register};
+use super::code::{Instruction, Isa, Label, Register};
 
 pub(crate) static ISA: Isa = isa(&AARCH64);
 pub(crate) static ISA_BE: Isa = isa(&AARCH64_BE);

@@ -1,8 +1,6 @@
 //! Writing and converting every section of the corpus, and replacing the
 //! sections of files.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -16,6 +14,8 @@ use sframe_inspect::convert::Request;
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::replace_section::{EmbedError, embed};
+
+use crate::common;
 
 /// Calls `each` with the name and the section of every build that a toolchain wrote.
 fn each_section(mut each: impl FnMut(&str, &[u8], &Section<'_>)) {

@@ -4,25 +4,18 @@
 //! compilers and run-time libraries have; at each instruction the witness's call
 //! stack must be the one that the generator knows.
 
-#[path = "call_shapes/aarch64.rs"]
 mod aarch64;
-#[path = "call_shapes/amd64.rs"]
 mod amd64;
-#[path = "call_shapes/code.rs"]
 mod code;
-#[path = "common/executable.rs"]
-mod executable;
-#[path = "call_shapes/s390x.rs"]
 mod s390x;
-#[path = "call_shapes/shapes.rs"]
 mod shapes;
 
-use code::{Isa, Label};
-use executable::{CODE, executable};
+use self::code::{Isa, Label};
+use self::shapes::{Action, Address, Area, Call, Expected, Program, Window};
+use crate::executable::{CODE, executable};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use sframe_machine::{Bottom, End, Flow, Image, Machine, Moment, Options, WitnessFaults};
-use shapes::{Action, Address, Area, Call, Expected, Program, Window};
 
 /// Cases of each ABI, unless `PROPTEST_CASES` says another number.
 const CASES: u32 = 200;
@@ -325,7 +318,7 @@ fn faults_of_the_witness_are_noticed_on_every_abi() {
     }
 }
 
-/// Signals are not among the shapes; the program of tests/signals.rs has them.
+/// Signals are not among the shapes; the program of signals.rs has them.
 #[test]
 fn faults_of_the_witness_are_noticed_where_an_abi_has_what_they_miss() {
     let none = WitnessFaults::default();

@@ -1,11 +1,8 @@
 //! Signals, without any unwind data: the program must not notice them.
 
-#[path = "common/builds.rs"]
-mod builds;
-
 use std::collections::BTreeSet;
 
-use builds::builds_of;
+use crate::builds::builds_of;
 use sframe_machine::{End, Flow, Image, Machine, Moment, Options, Outcome};
 
 const SIGUSR1: u8 = 10;

@@ -3,6 +3,8 @@
 use sframe_engine::InstructionPointer;
 use sframe_testbench::target::Target;
 
+use crate::doctor;
+
 /// Returns where in the file the rows of a function are.
 pub(crate) fn rows_of(bytes: &[u8], function: &str) -> std::ops::Range<usize> {
     let target = Target::open(bytes).expect("a target");
@@ -12,6 +14,6 @@ pub(crate) fn rows_of(bytes: &[u8], function: &str) -> std::ops::Range<usize> {
     let others = section.fdes().flatten().map(|other| other.rows_offset);
     let len = target.executable().subject.sframe.expect("a section").data.len();
     let end = others.filter(|other| *other > fde.rows_offset).min().unwrap_or(len);
-    let offset = super::doctor::section_offset(bytes);
+    let offset = doctor::section_offset(bytes);
     offset + fde.rows_offset..offset + end
 }

@@ -1,12 +1,6 @@
 //! The suite tests itself: unwinders, sections and specs with deliberate faults
 //! must fail, and with the matching verdict.
 
-mod common;
-#[path = "common/doctor.rs"]
-mod doctor;
-#[path = "common/rows.rs"]
-mod rows;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -28,7 +22,9 @@ use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::{Backtrace, End, Frame, Unwinder, Viewpoint, sframe_unwinder};
 use sha2::{Digest, Sha256};
 
-use doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};
+use crate::common;
+use crate::doctor::{Changed, adds_8_to_the_cfa, build, check, patch_first_row, section_offset};
+use crate::rows;
 
 fn verdicts(examination: &Examination) -> BTreeSet<String> {
     examination.findings.iter().map(|finding| finding.verdict.to_string()).collect()

@@ -1,9 +1,6 @@
 //! How runs end, on programs of a few instructions.
 
-#[path = "common/executable.rs"]
-mod executable;
-
-use executable::{CODE, executable};
+use crate::executable::{CODE, executable};
 use sframe_engine::Abi;
 use sframe_machine::{AARCH64, AARCH64_BE, AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment};
 use sframe_machine::{Options, Outcome, S390X};

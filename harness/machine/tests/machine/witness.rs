@@ -3,14 +3,11 @@
 //! `callpath` pushes each function's address into an array when it is entered
 //! and pops it before it returns. No unwind data is read here.
 
-#[path = "common/builds.rs"]
-mod builds;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use builds::builds_of;
+use crate::builds::builds_of;
 use goblin::elf::Elf;
 use sframe_engine::Abi;
 use sframe_machine::{End, Flow, Image, Machine, Moment, Options};

@@ -1,12 +1,9 @@
 //! Whatever changes in memory has been reported as a store before.
 
-#[path = "common/executable.rs"]
-mod executable;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use executable::executable;
+use crate::executable::{CODE, executable};
 use sframe_machine::{AARCH64, AARCH64_BE, AMD64, Cpu, End, Flow, Image, Machine, Moment, Observer, Options};
 use sframe_machine::{Outcome, S390X};
 
@@ -259,7 +256,7 @@ const S390X_CODE: &[(&[u8], &str)] = &[
 
 /// The addresses of consecutive instructions, with their texts.
 fn addresses<'c>(code: &[(&[u8], &'c str)]) -> Vec<(u64, &'c str)> {
-    let mut next = executable::CODE;
+    let mut next = CODE;
     let address = |(bytes, text): &(&[u8], &'c str)| {
         let this = next;
         next += bytes.len() as u64;

@@ -1,12 +1,6 @@
 //! Arbitrary toolchains, whose compilers are shell scripts: they deliver
 //! committed builds, modified ones, or nothing.
 
-#[expect(dead_code, reason = "of what tests share, only some")]
-mod common;
-#[expect(dead_code, reason = "of the builds that are made wrong on purpose, only some")]
-#[path = "common/doctor.rs"]
-mod doctor;
-
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -14,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::repository;
-use doctor::patch_first_row;
+use crate::common::repository;
+use crate::doctor;
+use crate::doctor::patch_first_row;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -10,8 +10,7 @@ use sframe_testbench::corpus::Manifest;
 use sframe_testbench::target::Target;
 use sha2::{Digest as _, Sha256};
 
-#[path = "common/reports.rs"]
-mod reports;
+use crate::reports;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -1,0 +1,13 @@
+//! The machine and its witness, as one program: the emulator is linked once.
+
+#[path = "../common/executable.rs"]
+mod executable;
+
+mod builds;
+mod call_shapes;
+mod ends;
+mod link;
+mod malformed;
+mod signals;
+mod stores;
+mod witness;

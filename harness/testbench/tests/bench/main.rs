@@ -1,0 +1,37 @@
+//! All tests of the bench but `conformance`, as one program: the emulator is linked once.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod architecture;
+mod clauses;
+mod cli;
+mod doctor;
+mod from_eh_frame;
+mod full_disks;
+mod gate;
+mod guide;
+mod hazards;
+mod hostile_documents;
+mod hostile_tables;
+mod isolate;
+mod kept_walks;
+mod manual;
+mod markdown;
+mod matrix;
+mod merging;
+mod mutate;
+mod next_release;
+mod observed;
+mod pipelines;
+mod printing;
+mod report_html;
+mod reports;
+mod resume;
+mod robustness;
+mod rows;
+mod sarif;
+mod suite_notices;
+mod triage;
+mod unwinder;
+mod write;
