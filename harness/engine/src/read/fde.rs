@@ -109,8 +109,7 @@ impl Section<'_> {
     pub(crate) fn fde_range(&self, index: u32) -> Result<FdeRange, Error> {
         let offset = self.fde_offset(index)?;
         let clause = Clause::FdeIndex;
-        let header = self.header();
-        let (relative, size) = match header.version {
+        let (relative, size) = match self.header().version {
             Version::V1 | Version::V2 => {
                 let relative = i64::from(self.bytes.u32(offset, clause)?.cast_signed());
                 (relative, self.bytes.u32(offset + 4, clause)?)
@@ -120,10 +119,7 @@ impl Section<'_> {
                 (relative, self.bytes.u32(offset + 8, clause)?)
             }
         };
-        // Linked files without the flag are relative to the section, although
-        // the text of versions 1 and 2 says "virtual memory address".
-        let origin =
-            if header.start_is_pcrel() { self.address().wrapping_add(offset as u64) } else { self.address() };
+        let origin = self.fde_table().origin_of(index.into());
         Ok(FdeRange { start: origin.wrapping_add_signed(relative), size })
     }
 

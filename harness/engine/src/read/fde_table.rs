@@ -21,6 +21,12 @@ pub(crate) struct FdeTable<'a> {
 }
 
 impl FdeTable<'_> {
+    /// Returns what the start of an FDE is relative to.
+    #[inline(always)]
+    pub(crate) const fn origin_of(self, index: u64) -> u64 {
+        self.origin.wrapping_add(index.wrapping_mul(self.step))
+    }
+
     /// Returns how many FDEs start at or before an address. They have to be sorted.
     pub(crate) fn starting_up_to(self, address: u64) -> u32 {
         match (self.version, self.order) {
@@ -40,8 +46,8 @@ impl FdeTable<'_> {
         while low < high {
             let middle = low + (high - low) / 2;
             let Some(fde) = table.get(middle) else { break };
-            let origin = self.origin.wrapping_add((middle as u64).wrapping_mul(self.step));
-            let is_up_to = origin.wrapping_add_signed(relative(fde)) <= address;
+            let start = self.origin_of(middle as u64).wrapping_add_signed(relative(fde));
+            let is_up_to = start <= address;
             // Which half it is can't be predicted.
             low = select_unpredictable(is_up_to, middle + 1, low);
             high = select_unpredictable(is_up_to, high, middle);

@@ -24,7 +24,7 @@ pub(crate) struct ValidRows(u64);
 impl ValidRows {
     /// Rows with these numbers of data words, of any known size.
     pub(crate) fn with_words(least: u8, most: u8) -> Self {
-        let counts = (u32::from(least)..=u32::from(most)).fold(0, |counts, count| counts | 1 << count);
+        let counts = (2 << most) - (1 << least);
         Self(counts | counts << 16 | counts << 32)
     }
 

@@ -94,6 +94,8 @@ impl<'a> Section<'a> {
     /// The FDEs as they are stored.
     pub(crate) fn fde_table(&self) -> FdeTable<'a> {
         let Self { header, address, .. } = self;
+        // Linked files without the flag are relative to the section, although
+        // the text of versions 1 and 2 says "virtual memory address".
         let (origin, step) = if header.start_is_pcrel() {
             (address.wrapping_add(self.fdes.start as u64), header.version.fde_size() as u64)
         } else {

@@ -26,13 +26,8 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Runs the program at the top of the repository.
 pub(crate) fn inspect(arguments: &[&str]) -> Output {
-    inspect_in(&repository(), arguments)
-}
-
-/// Runs the program in a folder.
-pub(crate) fn inspect_in(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sframe-inspect"))
-        .current_dir(folder)
+        .current_dir(repository())
         .args(arguments)
         .output()
         .expect("the program runs")

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-use serde_json::Value;
 use sframe_engine::Clause as Place;
 use sframe_engine::lint::Severity;
 use sframe_inspect::lint::all_rules;
 use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, prove};
 use sframe_vectors::Vector;
 
+use crate::command::{json, status};
 use crate::common;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
@@ -99,14 +99,6 @@ fn clauses(arguments: &[&str]) -> Output {
         .args(arguments)
         .output()
         .expect("the bench runs")
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("no signal")
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).expect("one JSON document on standard output")
 }
 
 /// Runs the command on a copy of the specs with one change.

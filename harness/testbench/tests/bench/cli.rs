@@ -1,14 +1,13 @@
 //! The command line: exit statuses, documents, and errors that point at their cause.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use sframe_testbench::target::Target;
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::command::{json, status};
+use crate::common::repository;
 
 /// Runs the bench in the repository, with the variable CI unset.
 fn bench(arguments: &[&str]) -> Output {
@@ -20,16 +19,8 @@ fn bench(arguments: &[&str]) -> Output {
         .expect("the bench runs")
 }
 
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("no signal")
-}
-
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).expect("one JSON document on standard output")
 }
 
 fn build(id: &str) -> String {

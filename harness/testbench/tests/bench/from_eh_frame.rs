@@ -28,6 +28,7 @@ use sframe_testbench::target::Target;
 use sframe_testbench::target::files::Files;
 use sframe_testbench::yaml;
 
+use crate::command::{bench_in, json};
 use crate::common;
 
 fn request(version: u8) -> Request {
@@ -334,20 +335,8 @@ fn sframe_of(file: &[u8]) -> SectionBytes<'_> {
     ObjectFile::parse(file).expect("an ELF file").sframe.expect("a section")
 }
 
-fn bench(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .expect("the bench runs")
-}
-
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn json(output: &Output) -> serde_json::Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", stderr(output)))
 }
 
 /// Returns the file without its section: neither the linker's table nor the loader's
@@ -384,7 +373,7 @@ fn imply_all(folder: &Path, build: &Build, to: &str, change: fn(&[u8]) -> Vec<u8
         let (old, new) = (folder.join("old"), folder.join(&name).display().to_string());
         std::fs::write(&old, change(file)).expect("a file");
         let old = old.display().to_string();
-        let made = bench(folder, &["convert", "--from=eh-frame", &old, "--to", to, "--elf", &new]);
+        let made = bench_in(folder, &["convert", "--from=eh-frame", &old, "--to", to, "--elf", &new]);
         assert_eq!(made.status.code(), Some(0), "{}: {}", build.id, stderr(&made));
     }
     folder.join(name).display().to_string()
@@ -392,7 +381,7 @@ fn imply_all(folder: &Path, build: &Build, to: &str, change: fn(&[u8]) -> Vec<u8
 
 /// Returns status, verdicts and figures of a check.
 fn checked(path: &str) -> (Option<i32>, serde_json::Value) {
-    let output = bench(Path::new("."), &["check", "--json", path]);
+    let output = bench_in(Path::new("."), &["check", "--json", path]);
     (output.status.code(), json(&output)["summary"].clone())
 }
 
@@ -439,7 +428,7 @@ fn a_program_with_the_implied_section_is_still_a_program() {
         let old = folder.path().join("old");
         std::fs::write(&old, without_section(&sound(id).1)).expect("a file");
         std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o750)).expect("permissions");
-        let made = bench(folder.path(), &["convert", "--from=eh-frame", "old", "--to=3", "--elf=new"]);
+        let made = bench_in(folder.path(), &["convert", "--from=eh-frame", "old", "--to=3", "--elf=new"]);
         assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
         let new = folder.path().join("new");
         let mode = std::fs::metadata(&new).expect("a file").permissions().mode();
@@ -528,7 +517,7 @@ fn what_is_left_out_is_listed_with_each_row_and_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let build = |id: &str| common::repository().join("corpus/builds").join(id).display().to_string();
     let synthesize = |id: &str, to: &str| {
-        bench(
+        bench_in(
             folder.path(),
             &["convert", "--from", "eh-frame", &build(id), "--to", to, "-o", "out", "--json"],
         )
@@ -599,7 +588,7 @@ fn malformed_information_is_listed_and_the_rest_is_written() {
         }
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("file"), &file).expect("a file");
-        let output = bench(folder.path(), &["convert", "--from=eh-frame", "file", "--to=2", "-o=out"]);
+        let output = bench_in(folder.path(), &["convert", "--from=eh-frame", "file", "--to=2", "-o=out"]);
         assert_eq!(output.status.code(), Some(if functions > 0 { 1 } else { 2 }));
         assert!(stderr(&output).contains(".eh_frame can't be read past offset"), "{}", stderr(&output));
         assert_eq!(stderr(&output).lines().count(), 1);
@@ -629,7 +618,7 @@ fn files_that_imply_nothing_are_one_error() {
         (file("short", &build[..100]), "can't be read"),
         (file("nothing", b""), "can't be read"),
     ] {
-        let output = bench(folder.path(), &["convert", "--from=eh-frame", &name, "--to=3", "--elf=out"]);
+        let output = bench_in(folder.path(), &["convert", "--from=eh-frame", &name, "--to=3", "--elf=out"]);
         let error = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{name}: {error}");
         assert!(error.contains(message), "{name}: {error}");

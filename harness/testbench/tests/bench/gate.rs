@@ -2,24 +2,13 @@
 //! baseline.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::command::{bench, status};
 use crate::reports;
-
-fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
-        .args(arguments)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .output()
-        .expect("the bench")
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("a status")
-}
 
 fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

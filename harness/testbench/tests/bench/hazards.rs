@@ -1,22 +1,9 @@
 //! Hazards in a program as it executes. Those of a whole file are tested with
 //! `diff`.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
 use serde_json::Value;
 
-fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .args(arguments)
-        .output()
-        .expect("the bench runs")
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).expect("one JSON document on standard output")
-}
+use crate::command::{bench, json};
 
 #[test]
 fn check_counts_the_hazards_of_what_has_executed() {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -15,9 +15,7 @@ use sframe_testbench::report::{Baseline, Report, Style, merge, run_summary};
 use sframe_testbench::spec::Spec;
 use sframe_testbench::yaml::{self, Source};
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::common::repository;
 
 /// The host may be slow, and busy.
 const TIME_LIMIT: Duration = Duration::from_secs(30);

@@ -10,11 +10,9 @@ use sframe_testbench::corpus::Manifest;
 use sframe_testbench::target::Target;
 use sha2::{Digest as _, Sha256};
 
+use crate::command::{json, status};
+use crate::common::repository;
 use crate::reports;
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
@@ -24,15 +22,6 @@ fn command(arguments: &[&str]) -> Command {
 
 fn bench(arguments: &[&str]) -> Output {
     command(arguments).output().expect("the bench")
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("a status")
-}
-
-fn json(output: &Output) -> Value {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"))
 }
 
 fn name(path: &Path) -> &str {

@@ -6,6 +6,7 @@ mod common;
 mod architecture;
 mod clauses;
 mod cli;
+mod command;
 mod doctor;
 mod from_eh_frame;
 mod full_disks;

@@ -1,7 +1,6 @@
 //! `summary.md`, rendered as GitHub and GitLab do, whatever names the files have.
 
 use std::path::Path;
-use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -12,12 +11,7 @@ use sframe_testbench::finding::{Address, Confidence, Finding, FindingRow};
 use sframe_testbench::report::{Report, markdown};
 use sframe_testbench::spec::{Blame, Verdict};
 
-/// Runs the bench in the repository.
-fn bench(arguments: &[&str]) -> Output {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut bench = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
-    bench.args(arguments).current_dir(repository).output().expect("the bench")
-}
+use crate::command::bench;
 
 /// A case that agrees, for tests to make worse.
 fn case() -> CaseReport {

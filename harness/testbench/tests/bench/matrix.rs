@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::command::{json, status};
 use crate::common::repository;
 use crate::doctor;
 use crate::doctor::patch_first_row;
@@ -94,17 +95,8 @@ impl Vendor {
     }
 }
 
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("no signal")
-}
-
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}{}", text(&output.stdout), text(&output.stderr)))
 }
 
 /// The result of each build, by program and variant.

@@ -2,7 +2,6 @@
 //! sections and files, answers of an unwinder, and lines of specs.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -12,9 +11,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use sframe_testbench::report::{Report, Style, junit, markdown, run_summary};
 
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use crate::common::repository;
 
 fn bench<S: AsRef<OsStr>>(arguments: &[S]) -> Output {
     let mut bench = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));

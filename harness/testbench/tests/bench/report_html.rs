@@ -22,12 +22,10 @@ use sframe_testbench::target::Target;
 use sframe_testbench::triage::MOST_FINDINGS;
 use sframe_testbench::unwind::sframe_unwinder;
 
+use crate::common::repository;
+
 /// Time limit for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn bench(arguments: &[&str], status: i32) {
     let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))

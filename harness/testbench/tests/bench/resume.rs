@@ -14,6 +14,7 @@ use sframe_testbench::suite::journal::{Header, Journal};
 use sframe_testbench::suite::{Filter, Plan};
 use sframe_testbench::unwind::sframe_unwinder;
 
+use crate::command::status;
 use crate::common;
 use crate::reports;
 
@@ -29,10 +30,6 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     command(folder, arguments).output().expect("the bench")
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("a status")
 }
 
 fn journal(folder: &Path) -> PathBuf {

@@ -1,35 +1,18 @@
 //! Unwinders in separate processes: a correct one, and faulty ones, which are
 //! shell scripts around it.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::time::Instant;
 
 use rstest::rstest;
 use serde_json::Value;
 
+use crate::command::{bench, json, status};
+use crate::common::repository;
+
 const ENGINE: &str = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
 const HELLO: &str =
     r#"{"id":1,"hello":{"protocol":1,"name":"shell","version":"1","data":"sframe","section":["lookups"]}}"#;
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Runs the bench in the repository.
-fn bench(arguments: &[&str]) -> Output {
-    let mut bench = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
-    bench.current_dir(repository()).args(arguments).output().expect("the bench runs")
-}
-
-fn status(output: &Output) -> i32 {
-    output.status.code().expect("no signal")
-}
-
-fn json(output: &Output) -> Value {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"))
-}
 
 fn build(id: &str) -> String {
     format!("corpus/builds/{id}")

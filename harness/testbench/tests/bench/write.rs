@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use object::elf::{PT_GNU_SFRAME, PT_LOAD, SHT_GNU_SFRAME, SHT_PROGBITS};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
@@ -15,6 +15,7 @@ use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::replace_section::{EmbedError, embed};
 
+use crate::command::bench_in;
 use crate::common;
 
 /// Calls `each` with the name and the section of every build that a toolchain wrote.
@@ -120,14 +121,6 @@ fn a_conversion_says_the_same_but_of_the_functions_that_it_lists() {
 /// A build of the corpus.
 fn build(id: &str) -> Vec<u8> {
     std::fs::read(common::repository().join("corpus/builds").join(id)).expect("a build")
-}
-
-fn bench(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .expect("the bench runs")
 }
 
 /// A file's loaded bytes by their addresses.
@@ -241,7 +234,7 @@ fn a_derived_build_is_what_its_command_makes() {
                 })
                 .collect();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let made = bench(&suite.corpus().join("programs"), &words);
+            let made = bench_in(&suite.corpus().join("programs"), &words);
             assert!(matches!(made.status.code(), Some(0 | 1)), "{command}");
             assert!(std::fs::read(&output).expect("a file") == expected, "{command}");
         }
@@ -265,15 +258,15 @@ fn a_converted_section_goes_back_into_its_file_which_runs_as_before() {
         let original = common::repository().join("corpus/builds").join(id).display().to_string();
         for layout in [&[][..], &LARGE] {
             let arguments = [&["convert", &original, "--to=2", "--elf", &output], layout].concat();
-            let made = bench(folder.path(), &arguments);
+            let made = bench_in(folder.path(), &arguments);
             assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
             let (old, new) = (build(id), std::fs::read(&output).expect("a file"));
             assert_loaded_alike(id, &old, &new);
             assert_found_alike(id, &new);
             assert_eq!(new.len() > old.len() + 3000, !layout.is_empty(), "{id}");
-            let check = bench(folder.path(), &["check", &output]);
+            let check = bench_in(folder.path(), &["check", &output]);
             assert_eq!(check.status.code(), Some(0), "{id}: {}", String::from_utf8_lossy(&check.stdout));
-            let lint = bench(folder.path(), &["lint", &output]);
+            let lint = bench_in(folder.path(), &["lint", &output]);
             assert_eq!(lint.status.code(), Some(0), "{id}: {}", String::from_utf8_lossy(&lint.stdout));
         }
     }
@@ -292,7 +285,7 @@ fn the_kernel_loads_files_with_another_section() {
             common::repository().join("corpus/builds/gnu-2.47/amd64").join(id).display().to_string();
         let output = path.display().to_string();
         let arguments = [&["convert", &original, "--to=3", "--elf", &output][..], &LARGE].concat();
-        assert_eq!(bench(folder.path(), &arguments).status.code(), Some(0), "{id}");
+        assert_eq!(bench_in(folder.path(), &arguments).status.code(), Some(0), "{id}");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("permissions");
         let status = Command::new(&path).status().expect("the program starts");
         assert_eq!(status.code(), Some(0), "{id}");
@@ -394,7 +387,7 @@ fn requests_that_no_file_can_have_are_one_error() {
     let original = common::repository().join("corpus/builds/gnu-2.44/aarch64/leaf.O2").display().to_string();
     let (raw, output) = (file("raw"), file("output"));
     assert_eq!(
-        bench(folder.path(), &["convert", &original, "--to=2", "--output", &raw]).status.code(),
+        bench_in(folder.path(), &["convert", &original, "--to=2", "--output", &raw]).status.code(),
         Some(0)
     );
     let object = common::repository().join("corpus/dumps/odd/gnu-2.44/aarch64.o").display().to_string();
@@ -406,12 +399,16 @@ fn requests_that_no_file_can_have_are_one_error() {
         (&original, &["--to=2", "--data-words=3"], "[possible values: 1, 2, 4]"),
         (&original, &["--to=2", "--header-gap=65536"], "65536 is not in 0..=65535"),
     ] {
-        let made = bench(folder.path(), &[&["convert", from, "--elf", &output], options].concat());
+        let made = bench_in(folder.path(), &[&["convert", from, "--elf", &output], options].concat());
         let error = String::from_utf8_lossy(&made.stderr).into_owned();
         assert_eq!(made.status.code(), Some(2), "{options:?}");
         assert!(error.contains(message), "{options:?}: {error}");
     }
-    assert_eq!(bench(folder.path(), &["convert", &original, "--to=2"]).status.code(), Some(2), "no output");
+    assert_eq!(
+        bench_in(folder.path(), &["convert", &original, "--to=2"]).status.code(),
+        Some(2),
+        "no output"
+    );
     assert!(!Path::new(&output).exists());
 }
 
