@@ -1,19 +1,17 @@
 //! An error in a YAML file, with its position.
 
-use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use sframe_inspect::text::{Text, neutral};
 
 /// What is wrong with a YAML file, and where.
 ///
 /// `Display` gives everything on one line, `path:line:column: message (help)`,
-/// as compilers do. [`Error::render`] and miette's report handlers show the
-/// line itself as well.
+/// as compilers do. [`Error::render`] shows the line itself as well.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.one_line())]
 pub struct Error(Box<Inner>);
@@ -30,22 +28,23 @@ struct Inner {
 /// Where in the text the error is. Absent if there is no text to point at.
 #[derive(Debug)]
 struct Place {
-    source: NamedSource<Arc<str>>,
+    text: Arc<str>,
     span: Range<usize>,
     line: usize,
     column: usize,
 }
 
-/// If a line or one of its neighbours is longer than this, the lines are not
-/// shown: nobody would find a place in them.
+/// A line that is longer than this, in bytes, is not shown: nobody would find a place in it.
 const WIDEST: usize = 1000;
 
 impl Place {
-    fn is_wide(&self) -> bool {
-        let text: &str = self.source.inner();
-        let (before, behind) = (&text[..self.span.start], &text[self.span.start..]);
-        let lines: usize = before.lines().rev().take(2).chain(behind.lines().take(2)).map(str::len).sum();
-        lines > WIDEST
+    /// The line, and the span within it.
+    fn line(&self) -> (&str, Range<usize>) {
+        let Range { start, end } = self.span;
+        let first = self.text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = &self.text[first..];
+        let line = &line[..line.find('\n').unwrap_or(line.len())];
+        (line.strip_suffix('\r').unwrap_or(line), start - first..end - first)
     }
 }
 
@@ -79,8 +78,7 @@ impl Error {
     ) -> Self {
         let span = clamp(&text, span);
         let (line, column) = line_and_column(&text, span.start);
-        let source = NamedSource::new(path.display().to_string(), text);
-        let place = Some(Place { source, span, line, column });
+        let place = Some(Place { text, span, line, column });
         Self(Box::new(Inner { path: path.to_path_buf(), message, help, place }))
     }
 
@@ -107,115 +105,31 @@ impl Error {
 
     /// Renders the error with the line it points at and a marker below it.
     ///
-    /// Without `colour` it is plain ASCII and independent of the terminal and
-    /// the environment; with it, it is for a terminal.
+    /// Without `colour` it is independent of the terminal and the environment; with it, it is
+    /// for a terminal.
     pub fn render(&self, colour: bool) -> Text {
-        if self.0.place.as_ref().is_some_and(Place::is_wide) {
+        let Inner { path, message, help, place } = &*self.0;
+        // The renderer prints these unchanged.
+        let path = neutral(&path.display().to_string()).into_owned();
+        let message = neutral(message);
+        let help = help.as_ref().map(|help| neutral(help));
+        let Some((place, (line, span))) = place
+            .as_ref()
+            .map(|place| (place, place.line()))
+            .filter(|(_, (line, _))| line.len() <= WIDEST)
+        else {
             return Text::of(self);
-        }
-        let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::none() };
-        let handler = GraphicalReportHandler::new_themed(theme)
-            .with_links(false)
-            .with_wrap_lines(false)
-            .with_width(100)
-            .with_context_lines(1);
-        let mut out = String::new();
-        match handler.render_report(&mut out, &self.0.pictured()) {
-            Ok(()) => Text::made_neutral(out),
-            // The renderer refuses only spans outside the text, and ours are clamped; should it
-            // refuse one anyway, the words remain.
-            Err(fmt::Error) => Text::of(self),
-        }
-    }
-}
-
-impl Diagnostic for Error {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0.help()
-    }
-
-    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        self.0.source_code()
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        self.0.labels()
-    }
-}
-
-impl Inner {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        self.place.as_ref().map(|place| &place.source as &dyn miette::SourceCode)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let place = self.place.as_ref()?;
-        let label = LabeledSpan::new(None, place.span.start, place.span.len());
-        Some(Box::new(std::iter::once(label)))
-    }
-}
-
-/// The error for a renderer that prints position and help itself, so that they
-/// are not printed twice. It is neutralised, since the renderer prints it
-/// unchanged.
-#[derive(Debug)]
-struct Pictured {
-    message: String,
-    help: Option<String>,
-    place: Option<(NamedSource<String>, Range<usize>)>,
-}
-
-impl Inner {
-    fn pictured(&self) -> Pictured {
-        let path = neutral(&self.path.display().to_string()).into_owned();
-        let message = neutral(&self.message);
-        let message = if self.place.is_none() { format!("{path}: {message}") } else { message.into_owned() };
-        let help = self.help.as_ref().map(|help| neutral(help).into_owned());
-        let place = self.place.as_ref().map(|place| {
-            let text: &str = place.source.inner();
-            let Range { start, end } = place.span;
-            // The lines are kept separate, for their numbers.
-            let [before, marked, after] =
-                [&text[..start], &text[start..end], &text[end..]].map(neutral_lines);
-            let span = before.len()..before.len() + marked.len();
-            (NamedSource::new(path, before + &marked + &after), span)
-        });
-        Pictured { message, help, place }
-    }
-}
-
-fn neutral_lines(text: &str) -> String {
-    text.split('\n')
-        .map(|line| neutral(line.strip_suffix('\r').unwrap_or(line)))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-impl fmt::Display for Pictured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Pictured {}
-
-impl Diagnostic for Pictured {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        self.place.as_ref().map(|(source, _)| source as &dyn miette::SourceCode)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let (_, span) = self.place.as_ref()?;
-        let label = LabeledSpan::new(None, span.start, span.len());
-        Some(Box::new(std::iter::once(label)))
+        };
+        let parts = [&line[..span.start], &line[span.start..span.end], &line[span.end..]].map(neutral);
+        let marked = parts[0].len()..parts[0].len() + parts[1].len();
+        let snippet = Snippet::source(parts.concat())
+            .path(path)
+            .line_start(place.line)
+            .annotation(AnnotationKind::Primary.span(marked));
+        let report = Level::ERROR.primary_title(message).element(snippet);
+        let report = report.elements(help.map(|help| Level::HELP.message(help)));
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        Text::made_neutral(format!("{}\n", renderer.render(&[report])))
     }
 }
 
