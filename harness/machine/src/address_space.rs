@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::ptr;
 
-use memmap2::{MmapMut, MmapRaw};
+use memmap2::{Advice, MmapMut, MmapRaw};
 use unicorn_engine::{Prot, Unicorn, uc_error};
 
 /// The page size, on every ABI here.
@@ -99,6 +99,8 @@ impl AddressSpace {
             .map_err(std::io::Error::other)
             .and_then(MmapMut::map_anon)
             .map_err(|source| MapError::Host { start, len, source })?;
+        // Stacks are filled before each run: fewer faults. Without huge pages nothing is lost.
+        let _ = memory.advise(Advice::HugePage);
         self.regions.push(Region { start, len, permissions, memory: memory.into() });
         Ok(())
     }
@@ -201,25 +203,24 @@ impl AddressSpace {
     /// stack is filled before each run. Returns false unless all of it is mapped in one region.
     #[must_use]
     pub(crate) fn fill(&self, start: u64, pages: u64, value: impl Fn(u64) -> u64) -> bool {
+        let mut words = [[0; 8]; PAGE_LEN / 8];
         (0..pages).map(|page| start + page * PAGE).all(|page| {
-            let mut bytes = [0; PAGE_LEN];
-            let (words, _) = bytes.as_chunks_mut::<8>();
-            for (word, address) in words.iter_mut().zip((page..).step_by(8)) {
-                let value = value(address);
-                *word = if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+            let addresses = (page..).step_by(8);
+            if self.big_endian {
+                words.iter_mut().zip(addresses).for_each(|(word, at)| *word = value(at).to_be_bytes());
+            } else {
+                words.iter_mut().zip(addresses).for_each(|(word, at)| *word = value(at).to_le_bytes());
             }
-            self.write(page, &bytes)
+            self.write(page, words.as_flattened())
         })
     }
 
-    /// Returns the bounds of the executable region around an address, and whether the program
-    /// can change it.
-    pub(crate) fn executable(&self, address: u64) -> Option<(std::ops::Range<u64>, bool)> {
+    /// Returns whether an address is in executable memory that the program can't change.
+    pub(crate) fn is_constant_code(&self, address: u64) -> bool {
         self.regions
             .iter()
             .find(|region| address.wrapping_sub(region.start) < region.len)
-            .filter(|region| region.permissions.execute)
-            .map(|region| (region.start..region.start + region.len, region.permissions.write))
+            .is_some_and(|region| region.permissions.execute && !region.permissions.write)
     }
 }
 

@@ -105,12 +105,14 @@ impl CallStack {
     }
 
     /// Returns the calls, oldest first.
+    #[inline]
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
     /// Returns the number of frames: one for each call, and one at the bottom.
+    #[inline]
     #[must_use]
     pub fn depth(&self) -> usize {
         self.records.len() + 1
@@ -118,6 +120,7 @@ impl CallStack {
 
     /// Returns how many of the oldest calls have not changed at any moment since the previous
     /// one that was observed.
+    #[inline]
     #[must_use]
     pub const fn kept(&self) -> usize {
         self.kept
@@ -125,6 +128,7 @@ impl CallStack {
 
     /// Returns how the last instruction left frames, if it did: where SP only moves past
     /// frames, control has not left them yet.
+    #[inline]
     #[must_use]
     pub const fn exit(&self) -> Option<Exit> {
         self.exit
@@ -136,6 +140,7 @@ impl CallStack {
     }
 
     /// The bottom of the call stack, below the oldest record.
+    #[inline]
     #[must_use]
     pub const fn bottom(&self) -> Bottom {
         self.bottom
@@ -149,6 +154,7 @@ impl CallStack {
     /// saved context, or moves it past frames and so ends them, and the branch into the frame
     /// that is left. Nor are they known in a retpoline within the calling function, whose call
     /// belongs to the function that it will jump to.
+    #[inline]
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.settled

@@ -28,6 +28,7 @@ mod link;
 mod machine;
 mod observer;
 mod outcome;
+mod pc_map;
 mod places;
 mod prelude;
 mod process;
@@ -44,6 +45,9 @@ pub use images::{Images, Library};
 pub use machine::{Machine, MachineError, Options};
 pub use observer::{Flow, Moment, Observer};
 pub use outcome::{Broken, End, Outcome};
+pub use pc_map::PcMap;
 pub use process::Pattern;
+#[doc(hidden)]
+pub use run::Hook;
 #[doc(hidden)]
 pub use witness::WitnessFaults;

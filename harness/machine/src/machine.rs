@@ -16,7 +16,7 @@ use crate::observer::Observer;
 use crate::outcome::{Broken, End, Outcome};
 use crate::prelude;
 use crate::process::{self, Pattern, ProcessError};
-use crate::run::{Run, Start, TRANSLATION_BUFFER, execute, set_up};
+use crate::run::{Hook, Run, Start, TRANSLATION_BUFFER, execute, set_up};
 use crate::witness::WitnessFaults;
 
 /// How a program is started.
@@ -140,6 +140,16 @@ impl Machine {
     /// The emulator can't be set up. Later failures are an [`End::Broken`], with everything
     /// that was observed before.
     pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome, MachineError> {
+        self.run_with(observer, Hook::Observer)
+    }
+
+    /// Runs the program, for measuring what observing it costs. Unless it is observed, its
+    /// instructions are not counted.
+    ///
+    /// # Errors
+    /// As for [`Self::run`].
+    #[doc(hidden)]
+    pub fn run_with(self, observer: &mut dyn Observer, each: Hook) -> Result<Outcome, MachineError> {
         let cpu = self.cpu;
         let failed = |error| match error {
             uc_error::NOMEM => MachineError::Memory,
@@ -163,7 +173,7 @@ impl Machine {
             },
             observer,
         ));
-        let mut unicorn = set_up(&run, cpu).map_err(failed)?;
+        let mut unicorn = set_up(&run, cpu, each).map_err(failed)?;
         let result = match prelude::run(&plan, &run, &mut unicorn, sp, pattern) {
             Ok(true) => {
                 process::set_registers(&mut unicorn, cpu, sp, pattern, plan.places).map_err(failed)?;

@@ -36,12 +36,14 @@ pub struct Moment<'m> {
 
 impl Moment<'_> {
     /// The number of bytes below SP that signals leave alone (the ABI's red zone).
+    #[inline]
     #[must_use]
     pub const fn red_zone(&self) -> u64 {
         self.cpu.signal_frame.red_zone
     }
 
     /// Returns the value of a register by its DWARF number, or `None` if the number is unknown.
+    #[inline]
     #[must_use]
     pub fn register(&self, dwarf: u32) -> Option<u64> {
         let register = self.cpu.registers.get(usize::try_from(dwarf).ok()?)?;

@@ -438,6 +438,15 @@ impl Witness {
             self.callees.insert(pc);
         }
         self.current.call_stack.exit = None;
+        // Most instructions leave both control and SP alone, and so did the one before.
+        let is_idle = self.previous.action == Action::NOTHING
+            && action == Action::NOTHING
+            && sp == self.previous.sp
+            && self.top().is_none_or(|top| sp <= top.caller_sp);
+        if is_idle {
+            self.previous = Previous { action, time, pc, sp, fp };
+            return;
+        }
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }

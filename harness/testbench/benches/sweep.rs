@@ -8,12 +8,12 @@ mod handmade;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sframe_machine::{AMD64, End, Flow, Image, Machine, Moment, Options};
+use sframe_machine::{AMD64, End, Flow, Hook, Machine, Moment, Options};
 use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder, sframe_unwinder};
 
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 5;
 
 /// The fastest of some rounds.
 fn fastest(mut work: impl FnMut()) -> Duration {
@@ -25,43 +25,61 @@ fn fastest(mut work: impl FnMut()) -> Duration {
     (0..ROUNDS).map(|_| time(&mut work)).min().unwrap_or_default()
 }
 
-fn run(image: &Image<'_>, observer: &mut dyn FnMut(&Moment<'_>) -> Flow) -> u64 {
-    let machine = Machine::new(image, &Options::default()).expect("a machine");
-    let mut each = |moment: &Moment<'_>| observer(moment);
-    machine.run(&mut each).expect("an emulator").instructions
-}
-
 fn main() {
-    programs();
+    layers();
     depths();
 }
 
-fn programs() {
-    println!("program           abi         instructions   set-up  witness  compare   (witness = 1)");
+/// A build of `busy` that computes everything this many times.
+fn busy(abi: &str, rounds: u32) -> Vec<u8> {
     let builds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47");
-    for program in ["recursion", "mutual_recursion", "function_pointers"] {
-        for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
-            let path = builds.join(abi).join(format!("{program}.O2"));
-            let bytes = std::fs::read(&path).expect("a build");
-            let target = Target::open(&bytes).expect("a target");
-            let mut instructions = 0;
-            let set_up = fastest(|| {
-                run(&target.executable().image, &mut |_| Flow::Stop);
-            });
-            let witness = fastest(|| instructions = run(&target.executable().image, &mut |_| Flow::Continue));
-            let compare = fastest(|| {
-                let mut unwinder = sframe_unwinder(&target);
-                let options = Options::default();
-                examine(&target, &mut *unwinder, &ExamineOptions::default(), &options).expect("a machine");
-            });
-            let ratio = |time: Duration| time.as_secs_f64() / witness.as_secs_f64();
-            println!(
-                "{program:<18}{abi:<12}{instructions:>12}{:>9.2}{:>9.2}{:>9.2}",
-                ratio(set_up),
-                1.0,
-                ratio(compare)
-            );
-        }
+    let mut bytes = std::fs::read(builds.join(abi).join("busy.O2")).expect("a build");
+    let at = {
+        let target = Target::open(&bytes).expect("a target");
+        let address = target.address_of_object("rounds").expect("an object").0;
+        let segments = &target.executable().image.segments;
+        let segment = segments.iter().rfind(|segment| segment.address <= address).expect("data");
+        segment.file.start + usize::try_from(address - segment.address).expect("a small file")
+    };
+    let big_endian = bytes[5] == 2;
+    let rounds = if big_endian { rounds.to_be_bytes() } else { rounds.to_le_bytes() };
+    bytes[at..at + 4].copy_from_slice(&rounds);
+    bytes
+}
+
+/// What each layer costs, where the emulator alone is 1.
+fn layers() {
+    const ROUNDS_OF_BUSY: u32 = 2000;
+    println!("busy         instructions  empty hook  call stack    compare   / empty hook");
+    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+        let bytes = busy(abi, ROUNDS_OF_BUSY);
+        let target = Target::open(&bytes).expect("a target");
+        let image = &target.executable().image;
+        let mut instructions = 0;
+        let mut run = |each: Hook| {
+            fastest(|| {
+                let machine = Machine::new(image, &Options::default()).expect("a machine");
+                let mut observer = |_: &Moment<'_>| Flow::Continue;
+                let outcome = machine.run_with(&mut observer, each).expect("an emulator");
+                assert_eq!(outcome.end, End::Exit(0));
+                instructions = outcome.instructions;
+            })
+        };
+        let (bare, empty, call_stack) = (run(Hook::None), run(Hook::Empty), run(Hook::Observer));
+        let compare = fastest(|| {
+            let mut unwinder = sframe_unwinder(&target);
+            let examination =
+                examine(&target, &mut *unwinder, &ExamineOptions::default(), &Options::default());
+            assert_eq!(examination.expect("a machine").findings.len(), 0);
+        });
+        let ratio = |time: Duration, to: Duration| time.as_secs_f64() / to.as_secs_f64();
+        println!(
+            "{abi:<12}{instructions:>13}{:>12.2}{:>12.2}{:>11.2}{:>15.2}",
+            ratio(empty, bare),
+            ratio(call_stack, bare),
+            ratio(compare, bare),
+            ratio(compare, empty),
+        );
     }
 }
 

@@ -36,7 +36,6 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         // Not x0: start-up code registers it with atexit where it is not 0.
         poisoned: REGISTERS.split_at(1).1.split_at(30).0,
         cfa_above_sp: 0,
-        alignment: 4,
         longest: 4,
         system_calls: SystemCalls {
             number: R::X8 as i32,

@@ -60,7 +60,6 @@ pub static AMD64: Cpu = Cpu {
         R::R15 as i32,
     ],
     cfa_above_sp: 0,
-    alignment: 1,
     longest: 15,
     system_calls: SystemCalls {
         number: R::RAX as i32,

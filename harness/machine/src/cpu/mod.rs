@@ -212,8 +212,6 @@ pub struct Cpu {
     pub(crate) poisoned: &'static [i32],
     /// The CFA of a callee, in bytes above SP at the call.
     pub(crate) cfa_above_sp: u64,
-    /// Instructions start at multiples of this.
-    pub(crate) alignment: u64,
     /// The length of the longest instruction, in bytes.
     pub(crate) longest: usize,
     pub(crate) system_calls: SystemCalls,

@@ -26,7 +26,6 @@ pub static S390X: Cpu = Cpu {
     registers: &REGISTERS,
     poisoned: &POISONED,
     cfa_above_sp: 160,
-    alignment: 2,
     longest: 6,
     system_calls: SystemCalls {
         number: R::R1 as i32,

@@ -80,9 +80,25 @@ pub(crate) struct Run<'o> {
     pub(crate) end: Option<End>,
 }
 
+/// What happens before each instruction.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// The call stack is followed, and the observer is called.
+    Observer,
+    /// A function that does nothing is called.
+    Empty,
+    /// Nothing.
+    None,
+}
+
 /// Installs memory and hooks. Hooks are installed before anything runs: a hook that is added
 /// after code was translated misses that code.
-pub(crate) fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result<Unicorn<'a, ()>, uc_error> {
+pub(crate) fn set_up<'a>(
+    run: &'a RefCell<Run<'_>>,
+    cpu: &'static Cpu,
+    each: Hook,
+) -> Result<Unicorn<'a, ()>, uc_error> {
     let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
     // Without room for its translations, the emulator would end the process, with the status of
     // a finding.
@@ -96,9 +112,17 @@ pub(crate) fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result
         unicorn.ctl_set_tlb_type(TlbType::VIRTUAL)?;
         unicorn.add_tlb_hook(1, 0, |_, address, _| Some(TlbEntry { paddr: address, perms: Prot::ALL }))?;
     }
-    unicorn.add_code_hook(1, 0, move |unicorn, pc, size| {
-        hook(run, unicorn, |run, unicorn| run.instruction(unicorn, pc, size));
-    })?;
+    match each {
+        Hook::Observer => {
+            unicorn.add_code_hook(1, 0, move |unicorn, pc, size| {
+                hook(run, unicorn, |run, unicorn| run.instruction(unicorn, pc, size));
+            })?;
+        }
+        Hook::Empty => {
+            unicorn.add_code_hook(1, 0, |_, _, _| {})?;
+        }
+        Hook::None => {}
+    }
     if run.borrow().reports_stores {
         unicorn.add_mem_hook(HookType::MEM_WRITE, 1, 0, move |unicorn, _, address, len, _| {
             hook(run, unicorn, |run, _| run.stored(address, len as u64));
@@ -121,13 +145,12 @@ pub(crate) fn set_up<'a>(run: &'a RefCell<Run<'_>>, cpu: &'static Cpu) -> Result
     unicorn.add_intr_hook(move |unicorn, number| {
         // On aarch64 and s390x, exception 2 is the supervisor call.
         let is_call = cpu.arch != unicorn_engine::Arch::X86 && number == 2;
-        hook(
-            run,
-            unicorn,
-            |run, unicorn| {
-                if is_call { run.system_call(unicorn) } else { run.exception(Some(number)) }
-            },
-        );
+        hook(run, unicorn, |run, unicorn| {
+            if each != Hook::Observer {
+                run.last_pc = unicorn.pc_read().unwrap_or_default();
+            }
+            if is_call { run.system_call(unicorn) } else { run.exception(Some(number)) }
+        });
     })?;
     Ok(unicorn)
 }
@@ -212,7 +235,7 @@ impl<'o> Run<'o> {
         let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
             return self.end(End::Broken(Broken::Unicorn("registers can't be read".into())));
         };
-        if self.places.is_resolver(pc) {
+        if self.places.linker().contains(&pc) && self.places.is_resolver(pc) {
             match self.slots.bind(self.cpu, &self.space, unicorn, sp, self.places) {
                 Ok(slot) => {
                     self.witness.bound();

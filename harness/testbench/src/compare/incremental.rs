@@ -46,6 +46,12 @@ struct Readers {
     others: Vec<Position>,
 }
 
+impl Readers {
+    fn all(&self) -> impl Iterator<Item = Position> {
+        [self.first].into_iter().chain(self.others.iter().copied())
+    }
+}
+
 /// Where the walk ends: at a frame without a caller, or with a frame that is not
 /// the call stack's.
 type Cut = Result<State, End>;
@@ -153,14 +159,21 @@ impl Guide<'_, '_> {
 }
 
 impl Walk {
-    /// Records a store to memory. Returns whether the steps of kept frames have read there.
+    /// Takes note of calls and returns at an instruction at which nothing is walked. `kept` is
+    /// the number of oldest calls that have not changed.
+    pub(crate) fn keep(&mut self, kept: usize) {
+        self.same_calls = self.same_calls.min(kept);
+    }
+
+    /// Records a store to memory. Returns whether the steps of kept frames that have not been
+    /// left have read there.
     pub(crate) fn stored(&mut self, address: u64, len: u64) -> bool {
+        let same = position(self.same_calls);
         let Self { readers, stale, .. } = self;
         let mut is_read = false;
         let mut touch = |readers: &Readers| {
-            is_read = true;
-            stale.insert(readers.first);
-            stale.extend(&readers.others);
+            is_read |= readers.all().any(|reader| reader < same);
+            stale.extend(readers.all());
         };
         let words = words(address, len);
         // Choose the shorter loop.

@@ -1,19 +1,20 @@
-//! Instructions before which only the topmost frame has changed.
+//! Instructions before which hardly anything has changed.
 //!
 //! Most instructions neither call nor return, and store to nothing that a step of
 //! the walk has read. Then the callers' frames are as they were, and so is what
-//! comparing them says. If the topmost frame's row leads to the same caller, by
-//! values in the same reliable places, all of the comparison ends as the last one
-//! did. Whatever is not as plain as that is compared in full.
+//! comparing them says. After a call, there is one more of them, and after a return
+//! one fewer. If the rows of the topmost frame and of the new callers lead to the
+//! call stack's frames, by values in reliable places, all of the comparison ends as
+//! the last one in full did. Whatever is not as plain as that is compared in full.
 
-use rustc_hash::FxHashMap;
-use sframe_machine::{Moment, Record};
+use sframe_engine::{DwarfRegister, InstructionPointer, LookupAddress, ReturnAddress};
+use sframe_machine::{Moment, PcMap, Record};
 
 use crate::compare::{Truth, WalkEnd};
 use crate::truth::stores::LastStores;
-use crate::unwind::{PlainRow, Stepper};
+use crate::unwind::{DEPTH_LIMIT, PlainRow, Saved, Stepper};
 
-/// The result of a comparison in full that found nothing.
+/// The result of a comparison that found nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreement {
     /// How the walk ended.
@@ -24,57 +25,175 @@ pub(crate) struct Agreement {
     pub(crate) depth: usize,
 }
 
+/// A caller's frame that agrees: the bounds of the words that hold its RA and FP.
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    low: u64,
+    high: u64,
+    /// The lowest word of this one and of those further out.
+    lowest: u64,
+    /// Whether the words of each one lie below those further out.
+    is_sorted: bool,
+}
+
 /// What is known of the moments since the last comparison in full.
 #[derive(Debug, Default)]
 pub(crate) struct Steady {
     last: Option<Agreement>,
+    /// The number of callers that were compared in full, and have not changed.
+    walked: usize,
+    /// Those since then, the outermost first.
+    callers: Vec<Caller>,
     /// When the topmost frame's call was made.
     since: u64,
     /// Addresses of words of which it is known that they hold what the row says, stored
     /// there by the function: where RA is, and where FP is.
     words: [Option<u64>; 2],
-    rows: FxHashMap<u64, Option<PlainRow>>,
+    rows: PcMap<Option<PlainRow>>,
+    /// The rows of callers, by return address.
+    caller_rows: PcMap<Option<PlainRow>>,
 }
 
+/// More calls at once than this are compared in full.
+const MOST_NEW_CALLERS: usize = 4;
+
 impl Steady {
+    /// Begins another run of the same program.
+    pub(crate) fn start(&mut self) {
+        self.compared(None);
+        (self.since, self.words) = (0, [None; 2]);
+    }
+
     /// Records a comparison in full; `None` if it found anything.
     pub(crate) fn compared(&mut self, agreement: Option<Agreement>) {
         self.last = agreement;
+        self.walked = agreement.map_or(0, |agreement| agreement.depth - 1);
+        self.callers.clear();
     }
 
     /// Records a store to memory. `is_read` says whether the walk has read there.
     pub(crate) fn stored(&mut self, address: u64, len: u64, is_read: bool) {
-        if is_read {
-            self.last = None;
-        }
+        let end = address.saturating_add(len);
         for word in &mut self.words {
-            if word.is_some_and(|word| address < word + 8 && word < address.saturating_add(len)) {
+            if word.is_some_and(|word| address < word + 8 && word < end) {
                 *word = None;
             }
         }
+        if is_read || self.is_read(address, end) {
+            self.last = None;
+        }
     }
 
-    /// Returns the result of comparing now, if it is that of the last comparison in full.
+    /// Whether something in a range of addresses may have been read for the callers.
+    fn is_read(&self, start: u64, end: u64) -> bool {
+        let Some(innermost) = self.callers.last().filter(|caller| caller.lowest < end) else { return false };
+        if !innermost.is_sorted {
+            return true;
+        }
+        // The outermost one with a word below the end; the others are below it.
+        let first = self.callers.partition_point(|caller| caller.lowest >= end);
+        self.callers.get(first).is_some_and(|caller| start < caller.high + 8)
+    }
+
+    /// Returns the result of comparing now, if it follows from that of the last comparison in
+    /// full, and the number of frames that were compared for it.
     pub(crate) fn unchanged(
         &mut self,
         truth: &Truth<'_>,
         moment: &Moment<'_>,
         stepper: &mut dyn Stepper,
-    ) -> Option<Agreement> {
-        let agreement = self.last?;
+    ) -> Option<(Agreement, usize)> {
+        let last = self.last?;
+        let kept = truth.call_stack.kept();
+        if kept < self.walked {
+            self.walked = kept;
+            self.callers.clear();
+        } else {
+            self.callers.truncate(kept - self.walked);
+        }
         let (records, stores) = (truth.call_stack.records(), truth.stores?);
         let call = records.last()?;
-        let is_same_stack = truth.call_stack.is_settled()
-            && truth.call_stack.kept() == records.len()
-            && truth.call_stack.depth() == agreement.depth;
-        if !is_same_stack || call.interrupted || truth.ignores_fp {
+        if !truth.call_stack.is_settled() || call.interrupted || truth.ignores_fp {
             return None;
         }
-        let row = (*self.rows.entry(truth.pc).or_insert_with(|| stepper.plain_row(truth.pc)))?;
+        let depth = truth.call_stack.depth();
+        if depth != last.depth && (!last.end.is_whole() || depth >= DEPTH_LIMIT) {
+            return None;
+        }
+        let new = records.len() - self.walked - self.callers.len();
+        if new > MOST_NEW_CALLERS {
+            return None;
+        }
+        for position in records.len() - new..records.len() {
+            let caller = self.caller(position, records, stores, moment, stepper)?;
+            self.callers.push(caller);
+        }
+        let row = self.rows.get_or_insert_with(truth.pc, || {
+            let address = InstructionPointer(truth.pc);
+            stepper.plain_row(address.into())
+        });
+        let row = (*row)?;
         if call.since != self.since {
             (self.since, self.words) = (call.since, [None; 2]);
         }
-        self.leads_to_caller(&row, truth, moment, call, stores).then_some(agreement)
+        let frames = last.frames + depth - last.depth;
+        self.leads_to_caller(&row, truth, moment, call, stores)
+            .then_some((Agreement { end: last.end, frames, depth }, 1 + new))
+    }
+
+    /// Looks at the frame that made the call at a position: whether its row leads to its caller,
+    /// with nothing that needs a closer look.
+    fn caller(
+        &mut self,
+        position: usize,
+        records: &[Record],
+        stores: &LastStores,
+        moment: &Moment<'_>,
+        stepper: &mut dyn Stepper,
+    ) -> Option<Caller> {
+        let (from, call) = (&records[position], &records[position.checked_sub(1)?]);
+        let row = self.caller_rows.get_or_insert_with(from.return_address, || {
+            let address: LookupAddress = ReturnAddress(from.return_address).into();
+            stepper.plain_row(address)
+        });
+        let row = (*row)?;
+        let base = if row.cfa_from_fp { from.caller_fp } else { from.caller_sp };
+        let cfa = base.wrapping_add_signed(row.cfa_offset);
+        let is_plain = !from.interrupted
+            && !call.interrupted
+            && cfa == call.cfa
+            && cfa.is_multiple_of(8)
+            // The walk makes progress.
+            && cfa.wrapping_sub(row.sp_below_cfa) > from.caller_sp
+            && from.caller_sp <= cfa;
+        if !is_plain {
+            return None;
+        }
+        let holds = |offset: i64, expected: u64, is_fp: bool| {
+            let address = cfa.wrapping_add_signed(offset);
+            let store = stores.last(address).filter(|store| store.time >= call.since)?;
+            let holds = address.is_multiple_of(8)
+                && address >= from.caller_sp
+                && !(is_fp && store.is_not_fp(call.since))
+                && moment.memory.read_u64(address) == Some(expected);
+            holds.then_some(address)
+        };
+        let Saved::At(offset) = row.ra else { return None };
+        let ra = holds(offset, call.return_address, false)?;
+        let fp = match row.saved_fp {
+            Saved::At(offset) => holds(offset, call.caller_fp, true)?,
+            Saved::Unchanged => (from.caller_fp == call.caller_fp).then_some(ra)?,
+            // Unknown beyond the topmost frame.
+            Saved::In(_) => return None,
+        };
+        let (low, high) = (ra.min(fp), ra.max(fp));
+        let outer = self.callers.last();
+        Some(Caller {
+            low,
+            high,
+            lowest: outer.map_or(low, |outer| outer.lowest.min(low)),
+            is_sorted: outer.is_none_or(|outer| outer.is_sorted && high < outer.low),
+        })
     }
 
     /// Whether a row leads to the true caller, with nothing that needs a closer look.
@@ -111,13 +230,19 @@ impl Steady {
             }
             holds
         };
+        let in_register = |register: Option<DwarfRegister>, expected: u64| {
+            register.is_some_and(|register| moment.register(register.0) == Some(expected))
+        };
+        let has_written = |register| stores.has_written(register, call.since);
         let ra = match row.ra {
-            Ok(offset) => holds(0, offset, call.return_address),
-            Err(register) => moment.register(register.0) == Some(call.return_address),
+            Saved::At(offset) => holds(0, offset, call.return_address),
+            Saved::Unchanged => in_register(row.ra_register, call.return_address),
+            Saved::In(register) => has_written(register) && in_register(Some(register), call.return_address),
         };
         ra && match row.saved_fp {
-            Some(offset) => holds(1, offset, call.caller_fp),
-            None => truth.fp == call.caller_fp && stores.overwritten_fp(call.since).is_none(),
+            Saved::At(offset) => holds(1, offset, call.caller_fp),
+            Saved::Unchanged => truth.fp == call.caller_fp && stores.overwritten_fp(call.since).is_none(),
+            Saved::In(register) => has_written(register) && in_register(Some(register), call.caller_fp),
         }
     }
 }

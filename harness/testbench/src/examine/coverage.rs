@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
+use sframe_machine::PcMap;
 
 use crate::finding::FindingRow;
 use crate::target::{Loaded, Target};
@@ -14,7 +15,7 @@ use crate::target::{Loaded, Target};
 #[derive(Debug, Default)]
 pub(crate) struct Executed {
     /// How often each instruction ran, and whether the stacks were compared there.
-    instructions: FxHashMap<u64, (u64, bool)>,
+    instructions: PcMap<(u64, bool)>,
     /// Return addresses of calls.
     calls: FxHashSet<u64>,
 }
@@ -63,7 +64,7 @@ impl Executed {
     /// first time.
     #[inline]
     pub(crate) fn instruction(&mut self, pc: u64, compared: bool) -> bool {
-        let (count, was_compared) = self.instructions.entry(pc).or_default();
+        let (count, was_compared) = self.instructions.get_or_insert_with(pc, Default::default);
         let is_first = compared && !*was_compared;
         *count += 1;
         *was_compared |= compared;
@@ -72,18 +73,17 @@ impl Executed {
 
     /// Returns all instructions that ran, with their counts.
     pub(crate) fn hits(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.instructions.iter().map(|(pc, (count, _))| (*pc, *count))
+        self.instructions.iter().map(|(pc, (count, _))| (pc, *count))
     }
 
     /// Records a comparison in another run than the one whose instructions are counted.
     pub(crate) fn compared(&mut self, pc: u64) {
-        self.instructions.entry(pc).or_default().1 = true;
+        self.instructions.get_or_insert_with(pc, Default::default).1 = true;
     }
 
     /// Returns the instructions in a range that ran, with their counts.
     pub(crate) fn within(&self, range: &Range<u64>) -> BTreeMap<u64, u64> {
-        let within = self.instructions.iter().filter(|(pc, _)| range.contains(pc));
-        within.map(|(pc, (count, _))| (*pc, *count)).collect()
+        self.hits().filter(|(pc, _)| range.contains(pc)).collect()
     }
 
     /// Returns all instructions that ran, with their counts.
@@ -105,7 +105,7 @@ impl Executed {
     pub(crate) fn coverage(&self, target: &Target<'_>) -> Coverage {
         let mut coverage = Coverage::default();
         let mut rows = FxHashSet::default();
-        for (&pc, &(count, compared)) in &self.instructions {
+        for (pc, &(count, compared)) in self.instructions.iter() {
             let pc = InstructionPointer(pc);
             if compared {
                 rows.extend(Self::row(target, pc.into()));

@@ -12,8 +12,10 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use sframe_engine::PauthMask;
-use sframe_machine::{End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome};
+use sframe_engine::{Abi, PauthMask};
+use sframe_machine::{
+    End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap,
+};
 
 use crate::compare::incremental::Walk;
 use crate::compare::steady::{Agreement, Steady};
@@ -354,8 +356,8 @@ struct Examiner<'e, 'a, 'p> {
     steady: Steady,
     cross_check: CrossCheck,
     stores: LastStores,
-    /// The registers written by instructions, by address.
-    written: FxHashMap<u64, Written>,
+    /// The instructions that have executed.
+    instructions: PcMap<Known>,
     doubt: Option<TraceConflict>,
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
@@ -373,6 +375,7 @@ struct Examiner<'e, 'a, 'p> {
     image: Range<u64>,
     /// First instructions of functions.
     functions: FxHashSet<u64>,
+    abi: Option<Abi>,
     features: Features,
     findings: Findings,
     layouts: RefCell<FrameLayouts>,
@@ -381,6 +384,17 @@ struct Examiner<'e, 'a, 'p> {
     frames_seen: FxHashMap<u64, TrueFrame>,
     interruption: Option<Interruption>,
     probe: Option<&'p mut dyn Probe>,
+}
+
+/// What is known of an instruction.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// The registers that it writes.
+    written: Written,
+    /// Whether it is the first one of a function.
+    starts_function: bool,
+    /// Whether it has breakpoints.
+    is_watched: bool,
 }
 
 /// A signal to deliver.
@@ -429,7 +443,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             steady: Steady::default(),
             cross_check: CrossCheck::new(target, look.traces),
             stores: LastStores::default(),
-            written: FxHashMap::default(),
+            instructions: PcMap::default(),
+            abi: target.executable().subject.abi(),
             doubt: None,
             backtrace: Backtrace::default(),
             watched,
@@ -462,7 +477,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         interruption: Option<Interruption>,
     ) -> Result<Outcome, MachineError> {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
-        self.steady.compared(None);
+        self.steady.start();
         self.cross_check.start();
         self.findings.start();
         self.stores = LastStores::default();
@@ -542,7 +557,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 
     /// Compares the stacks before an instruction.
-    fn compare(&mut self, moment: &Moment<'_>) -> WalkEnd {
+    fn compare(&mut self, moment: &Moment<'_>, starts_function: bool) -> WalkEnd {
         let depth = moment.call_stack.depth();
         if depth > self.depth
             && let Some(call) = moment.call_stack.records().last()
@@ -550,7 +565,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         {
             self.executed.call(call.return_address);
         }
-        if depth == self.depth && self.functions.contains(&moment.pc) && self.is_tail_call(moment) {
+        if depth == self.depth && starts_function && self.is_tail_call(moment) {
             self.features.count(Feature::TailCalls);
         }
         if !self.image.contains(&moment.pc)
@@ -565,16 +580,20 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.last_pc = moment.pc;
         self.max_depth = self.max_depth.max(depth);
 
+        if let Some(walk) = &mut self.walk {
+            walk.keep(moment.call_stack.kept());
+        }
         let viewpoint = Viewpoint::new(moment);
         let truth =
             Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
         if let Some(stepper) = self.unwinder.stepper()
-            && let Some(Agreement { end, frames, .. }) = self.steady.unchanged(&truth, moment, stepper)
+            && let Some((Agreement { end, frames, .. }, derived)) =
+                self.steady.unchanged(&truth, moment, stepper)
         {
             self.walk_ends.count(end);
             self.comparisons += 1;
             self.frames += frames as u64;
-            self.frames_derived += 1;
+            self.frames_derived += derived as u64;
             if let Some(probe) = &mut self.probe {
                 probe.compared(&truth, &viewpoint);
             }
@@ -641,7 +660,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let executable = self.target.executable();
         let pauth = PauthMask::for_address_bits(executable.image.cpu.address_bits);
         let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
-        let frame = TrueFrame::of(&truth, &Viewpoint::new(moment), executable.subject.abi(), pauth);
+        let frame = TrueFrame::of(&truth, &Viewpoint::new(moment), self.abi, pauth);
         self.frames_seen.insert(moment.pc, frame);
     }
 
@@ -680,12 +699,15 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
 
 impl Observer for Examiner<'_, '_, '_> {
     fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
-        let target = self.target;
-        let written = self.written.entry(moment.pc);
-        let written = written.or_insert_with(|| Written::at(target.module_at(Loaded(moment.pc)), moment.pc));
-        self.stores.instruction(moment.time, moment.pc, *written);
+        let (target, functions, watched) = (self.target, &self.functions, &self.watched);
+        let known = *self.instructions.get_or_insert_with(moment.pc, || Known {
+            written: Written::at(target.module_at(Loaded(moment.pc)), moment.pc),
+            starts_function: functions.contains(&moment.pc),
+            is_watched: watched.contains_key(&moment.pc),
+        });
+        self.stores.instruction(moment.time, moment.pc, known.written);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);
-        self.findings.follow(moment, self.target.executable().subject.abi());
+        self.findings.follow(moment, self.abi);
         if let (Some(exit), Some(probe)) = (moment.call_stack.exit(), &mut self.probe) {
             probe.left(exit, moment);
         }
@@ -700,20 +722,23 @@ impl Observer for Examiner<'_, '_, '_> {
             self.doubt = Some(doubt);
             return Flow::Stop;
         }
-        if self.interruption.is_none()
+        if known.is_watched
+            && self.interruption.is_none()
             && self.is_breakpoint(moment.pc)
             && let Some(probe) = &mut self.probe
         {
             probe.breakpoint();
         }
-        let end = self.compare(moment);
+        let end = self.compare(moment, known.starts_function);
         match &mut self.interruption {
             None => {
                 let is_first = self.executed.instruction(moment.pc, end != WalkEnd::Unsettled);
                 if is_first && self.look.observes {
                     self.observe(moment);
                 }
-                self.arrive(moment, end);
+                if known.is_watched {
+                    self.arrive(moment, end);
+                }
             }
             Some(interruption) => {
                 self.executed.compared(moment.pc);

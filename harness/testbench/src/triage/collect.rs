@@ -8,7 +8,7 @@ use sframe_engine::{
 };
 use sframe_inspect::Address;
 use sframe_inspect::instructions::Instruction;
-use sframe_machine::{Exit, Moment};
+use sframe_machine::{CallStack, Exit, Moment};
 
 use super::{Circumstances, Triage, triage, triage_place};
 use crate::compare::{Disagreement, Value};
@@ -148,6 +148,9 @@ impl Findings {
     /// before it has gone. Only the program can show which of the two a row
     /// means.
     pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) {
+        if self.claims.is_followed(moment.call_stack) {
+            return;
+        }
         for (finding, count) in self.claims.follow(moment, abi) {
             self.found[finding].borne_out += count;
         }
@@ -300,6 +303,12 @@ impl Claims {
             self.count += usize::from(*times == 0);
             *times += 1;
         }
+    }
+
+    /// Whether nothing has been called or left since the last moment.
+    fn is_followed(&self, call_stack: &CallStack) -> bool {
+        (call_stack.kept(), call_stack.records().len()) == (self.depth, self.depth)
+            && call_stack.exit().is_none()
     }
 
     /// The findings whose claims the program bears out now, and how many.

@@ -1,5 +1,6 @@
 //! When, and by which instruction, memory and registers were last written.
 
+use std::cell::Cell;
 use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashMap;
@@ -73,14 +74,59 @@ pub(crate) fn words(address: u64, len: u64) -> RangeInclusive<u64> {
     address / 8..=last / 8
 }
 
+/// The number of words of a page.
+const PAGE: usize = 512;
+
+/// The last store to each word, by address / 8, in pages.
+#[derive(Debug, Default)]
+struct Words {
+    /// Positions of pages, by word / 512.
+    pages: FxHashMap<u64, usize>,
+    stores: Vec<Box<[Option<Store>; PAGE]>>,
+    /// The last page: its key and position.
+    last: Cell<Option<(u64, usize)>>,
+}
+
+impl Words {
+    fn split(word: u64) -> (u64, usize) {
+        (word / PAGE as u64, usize::try_from(word % PAGE as u64).unwrap_or(0))
+    }
+
+    fn known(&self, page: u64) -> Option<usize> {
+        match self.last.get() {
+            Some((last, position)) if last == page => Some(position),
+            _ => {
+                let position = *self.pages.get(&page)?;
+                self.last.set(Some((page, position)));
+                Some(position)
+            }
+        }
+    }
+
+    fn get(&self, word: u64) -> Option<Store> {
+        let (page, offset) = Self::split(word);
+        self.stores[self.known(page)?][offset]
+    }
+
+    fn get_mut(&mut self, word: u64) -> &mut Option<Store> {
+        let (page, offset) = Self::split(word);
+        let position = self.known(page).unwrap_or_else(|| {
+            self.stores.push(Box::new([None; PAGE]));
+            self.pages.insert(page, self.stores.len() - 1);
+            self.stores.len() - 1
+        });
+        &mut self.stores[position][offset]
+    }
+}
+
 /// The last store to each 8-byte word.
 #[derive(Debug, Default)]
 pub(crate) struct LastStores {
-    /// The executing instruction, as far as its stores are known.
-    now: Option<Store>,
+    /// The executing instruction: its time and address.
+    now: Option<(u64, u64)>,
     /// Its effect on registers.
     written: Written,
-    words: FxHashMap<u64, Store>,
+    words: Words,
     /// The last store with unknown bounds.
     anywhere: Option<Store>,
     registers: LastWrites,
@@ -117,33 +163,37 @@ impl Default for LastWrites {
 impl LastStores {
     /// Notes that the previous instruction has executed; from now on, stores
     /// are by this one.
+    #[inline]
     pub(crate) fn instruction(&mut self, time: u64, pc: u64, written: Written) {
         self.executed();
-        let last = |register| self.registers.of(register).unwrap_or(0);
-        let others_since = written.stored.map(|stored| stored.iter().map(last).max().unwrap_or(0));
-        self.now = Some(Store { time, pc, others_since });
+        self.now = Some((time, pc));
         self.written = written;
     }
 
     /// Notes that the instruction has not executed: a signal comes before it.
     pub(crate) fn interrupted(&mut self) {
         self.written = Written::default();
-        if let Some(now) = &mut self.now {
-            now.others_since = None;
-        }
+    }
+
+    /// Returns a store by the executing instruction; `None` before the first one.
+    fn store(&self) -> Option<Store> {
+        let (time, pc) = self.now?;
+        let last = |register| self.registers.of(register).unwrap_or(0);
+        let others_since = self.written.stored.map(|stored| stored.iter().map(last).max().unwrap_or(0));
+        Some(Store { time, pc, others_since })
     }
 
     /// Records the registers that the instruction has written.
     fn executed(&mut self) {
-        let Some(now) = self.now else { return };
+        let Some((time, pc)) = self.now else { return };
         if let Some(overwritten) = self.written.fp {
             self.forget_overwritten(self.call.map_or(0, |call| call.since));
             if overwritten {
-                self.overwritten.push(Overwritten { time: now.time, pc: now.pc });
+                self.overwritten.push(Overwritten { time, pc });
             }
         }
         for register in self.written.registers.iter() {
-            self.registers.0[register.0 as usize] = Some(now.time);
+            self.registers.0[register.0 as usize] = Some(time);
         }
     }
 
@@ -187,19 +237,19 @@ impl LastStores {
 
     pub(crate) fn stored(&mut self, address: u64, len: u64) {
         // Contents from before the first instruction have no store.
-        let Some(now) = self.now else { return };
+        let Some(now) = self.store() else { return };
         if len > LARGEST {
             self.anywhere = Some(now);
             return;
         }
         for word in words(address, len) {
-            self.words.insert(word, now);
+            *self.words.get_mut(word) = Some(now);
         }
     }
 
     /// The last store to the word at an address.
     pub(crate) fn last(&self, address: u64) -> Option<Store> {
-        let word = self.words.get(&(address / 8)).copied();
+        let word = self.words.get(address / 8);
         [word, self.anywhere].into_iter().flatten().max_by_key(|store| store.time)
     }
 

@@ -1,6 +1,6 @@
 //! What an unwinder is given, and what it answers.
 
-use sframe_engine::{DwarfRegister, InstructionPointer, Mangled, Pc, StepError};
+use sframe_engine::{DwarfRegister, InstructionPointer, LookupAddress, Mangled, Pc, StepError};
 use sframe_machine::{AddressSpace, Moment};
 
 /// Where an unwinder starts: the registers of the CPU, and memory.
@@ -151,8 +151,19 @@ pub enum FpUse {
     Used,
 }
 
-/// A row of the topmost frame that needs nothing but SP, FP, RA's register and two words
-/// of memory, and says nothing else: of no signal frame, and of no signed return address.
+/// Where a plain row finds RA or FP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saved {
+    /// In its register.
+    Unchanged,
+    /// In memory, at this offset from the CFA.
+    At(i64),
+    /// In another register.
+    In(DwarfRegister),
+}
+
+/// A row that needs nothing but SP, FP, registers that hold RA and FP, and two words of memory,
+/// and says nothing else: of no signal frame, and of no signed return address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainRow {
     /// The frame pointer register.
@@ -163,10 +174,12 @@ pub struct PlainRow {
     pub cfa_offset: i64,
     /// How far the caller's SP lies below the CFA.
     pub sp_below_cfa: u64,
-    /// The offset from the CFA at which RA is saved, or the register that it is in.
-    pub ra: Result<i64, DwarfRegister>,
-    /// The offset from the CFA at which FP is saved; `None` if FP is unchanged.
-    pub saved_fp: Option<i64>,
+    /// The register that calls leave RA in, if they do.
+    pub ra_register: Option<DwarfRegister>,
+    /// Where RA is.
+    pub ra: Saved,
+    /// Where the caller's FP is.
+    pub saved_fp: Saved,
 }
 
 /// The steps of an unwinder.
@@ -184,10 +197,10 @@ pub trait Stepper {
         memory: &dyn Fn(u64) -> Option<u64>,
     ) -> Stepped;
 
-    /// Returns the row for the topmost frame at a PC, if a step from it does what the
-    /// row says and nothing else. Otherwise each step is made.
-    fn plain_row(&mut self, pc: u64) -> Option<PlainRow> {
-        let _ = pc;
+    /// Returns the row for a frame, if a step from it does what the row says and nothing else.
+    /// Otherwise each step is made.
+    fn plain_row(&mut self, address: LookupAddress) -> Option<PlainRow> {
+        let _ = address;
         None
     }
 }

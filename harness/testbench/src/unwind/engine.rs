@@ -12,7 +12,9 @@ use crate::target::Target;
 use crate::target::sections::Sections;
 use crate::truth::stores::words;
 
-use super::{Backtrace, End, FpUse, PlainRow, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint};
+use super::{
+    Backtrace, End, FpUse, PlainRow, Saved, State, Stepped, Stepper, Unreadable, Unwinder, Viewpoint,
+};
 
 /// A walk with more frames than this is taken as endless.
 pub(crate) const DEPTH_LIMIT: usize = 1 << 20;
@@ -27,7 +29,7 @@ pub fn sframe_unwinder<'a>(target: &Target<'a>) -> Box<dyn Unwinder + 'a> {
 pub struct SframeUnwinder<'a> {
     sections: Sections<'a>,
     pauth: PauthMask,
-    /// ExamineOptions-ups depend on the address alone, and a sweep repeats them often.
+    /// Look-ups depend on the address alone, and a sweep repeats them often.
     rules: FxHashMap<LookupAddress, Result<(Abi, Found), StepError>>,
 }
 
@@ -124,14 +126,22 @@ impl Stepper for SframeUnwinder<'_> {
         Stepped { cfa, mangled, caller, fp_use }
     }
 
-    fn plain_row(&mut self, pc: u64) -> Option<PlainRow> {
-        let (abi, found) = self.rules(InstructionPointer(pc).into()).ok()?;
+    fn plain_row(&mut self, address: LookupAddress) -> Option<PlainRow> {
+        let (abi, found) = self.rules(address).ok()?;
         let Row { cfa: Some(cfa), ra, fp, mangled_ra: false, .. } = found.row else { return None };
         if found.fde.signal || cfa.dereference || !matches!(cfa.base, Base::Sp | Base::Fp) {
             return None;
         }
-        let saved_at = |recovery| match recovery {
-            Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => Some(offset),
+        let saved = |recovery| match recovery {
+            Recovery::Unchanged => Some(Saved::Unchanged),
+            Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => {
+                Some(Saved::At(offset))
+            }
+            Recovery::Rule(RecoveryRule {
+                base: Base::Register(register),
+                offset: 0,
+                dereference: false,
+            }) => Some(Saved::In(register)),
             _ => None,
         };
         Some(PlainRow {
@@ -139,14 +149,9 @@ impl Stepper for SframeUnwinder<'_> {
             cfa_from_fp: cfa.base == Base::Fp,
             cfa_offset: cfa.offset,
             sp_below_cfa: 0_u64.wrapping_sub(abi.sp_from_cfa(0)),
-            ra: match ra {
-                Recovery::Unchanged => Err(abi.ra()?),
-                saved => Ok(saved_at(saved)?),
-            },
-            saved_fp: match fp {
-                Recovery::Unchanged => None,
-                saved => Some(saved_at(saved)?),
-            },
+            ra_register: abi.ra(),
+            ra: saved(ra)?,
+            saved_fp: saved(fp)?,
         })
     }
 }

@@ -4,7 +4,7 @@ mod backtrace;
 mod engine;
 
 pub use backtrace::{
-    Backtrace, BlackBox, End, FpUse, Frame, PlainRow, State, Stepped, Stepper, Unreadable, Unwinder,
+    Backtrace, BlackBox, End, FpUse, Frame, PlainRow, Saved, State, Stepped, Stepper, Unreadable, Unwinder,
     Viewpoint,
 };
 pub(crate) use engine::DEPTH_LIMIT;

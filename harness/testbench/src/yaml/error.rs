@@ -113,10 +113,8 @@ impl Error {
         let path = neutral(&path.display().to_string()).into_owned();
         let message = neutral(message);
         let help = help.as_ref().map(|help| neutral(help));
-        let Some((place, (line, span))) = place
-            .as_ref()
-            .map(|place| (place, place.line()))
-            .filter(|(_, (line, _))| line.len() <= WIDEST)
+        let Some((place, (line, span))) =
+            place.as_ref().map(|place| (place, place.line())).filter(|(_, (line, _))| line.len() <= WIDEST)
         else {
             return Text::of(self);
         };

@@ -224,8 +224,5 @@ fn a_line_of_a_spec_that_is_quoted_does_nothing() {
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(is_harmless(&text), Ok(()));
-    assert!(
-        text.contains("stopps") && text.contains(r"\u{9b}2J \u{202e}") && text.contains(r"le\naf.yaml"),
-        "{text}"
-    );
+    assert!(text.contains(r"\u{9b}2J \u{202e}") && text.contains(r"le\naf.yaml"), "{text}");
 }
