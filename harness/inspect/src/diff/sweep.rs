@@ -669,12 +669,12 @@ impl<'s> Unit<'_, 's> {
         cfi: &CfiRows<'s>,
         rules: Option<Rules>,
     ) -> (Option<usize>, bool) {
-        let told = match (&cfi.rows, &rules) {
+        let told = || match (&cfi.rows, &rules) {
             (Err(error), _) => error.to_string(),
             (Ok(_), Some(rules)) => rules.to_string(),
             (Ok(_), None) => "no row".to_owned(),
         };
-        let differ = |sframe: String| vec![Disagreement { field: Field::Row, sframe, cfi: told.clone() }];
+        let differ = |sframe: String| vec![Disagreement { field: Field::Row, sframe, cfi: told() }];
         let (disagreements, fp_is_lost) = match (row, rules) {
             (Some(row), Some(rules)) => {
                 let comparison = compare(self.sweep.abi, &sframe.fde, row, cfi.fde, &rules);
@@ -691,7 +691,7 @@ impl<'s> Unit<'_, 's> {
             row: row.copied(),
             malformed: matches!(found, Found::Malformed(_)),
             cfi: cfi.fde,
-            rules: told,
+            rules: told(),
             disagreements,
             pcs: 0,
             run: (pc, pc),
