@@ -183,7 +183,8 @@ impl Measure {
     /// Returns the length of the instruction that some code starts with, if it does.
     fn len(&mut self, code: &[u8], address: u64) -> Option<usize> {
         let head = Head::of(code);
-        head.and_then(|head| self.known.get(head)).or_else(|| {
+        let known = head.and_then(|head| self.known.get(head)).filter(|len| *len <= code.len());
+        known.or_else(|| {
             let len = self.decoder.disasm_iter(code, address).ok()?.next()?.len();
             if let (Some(head), Ok(len)) = (head, u8::try_from(len)) {
                 self.known.insert(head, len);
@@ -526,8 +527,9 @@ mod tests {
     #[test]
     fn an_instruction_that_is_cut_off_is_bytes() {
         let movabs = [&[0x48, 0xb8][..], &[0; 8]].concat();
-        // The second one is too long for an instruction.
-        for long in [movabs.clone(), [&[0x3e; 10][..], &movabs].concat()] {
+        let with_prefixes = [&[0x3e; 5][..], &movabs].concat();
+        // No instruction is as long as the last one.
+        for long in [movabs.clone(), with_prefixes, [&[0x3e; 10][..], &movabs].concat()] {
             for len in (1..=long.len()).rev() {
                 let code = [&long, &[0x90; 16][..], &long[..len]].concat();
                 let decoded = Disassembly::of(Abi::Amd64, [(0x1000, &code[..])]);

@@ -7,8 +7,8 @@
 /// The lengths for the heads that were decoded last.
 pub(super) struct KnownLengths(Box<[u128]>);
 
-/// Number of heads that are kept, as a power of two: together, 256 KiB.
-const SLOT_BITS: u32 = 14;
+/// Number of heads that are kept, as a power of two: together, 512 KiB.
+const SLOT_BITS: u32 = 15;
 /// Bytes that are looked at: an instruction, and so a head, has fewer.
 const WINDOW: usize = 16;
 /// The position of the length in an entry, after the bytes of the head.
@@ -21,12 +21,15 @@ const SCATTER: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
 pub(super) struct Head(u128);
 
 impl Head {
-    /// Returns the head of the instruction that some code starts with; `None` if its
-    /// length depends on more, or if the code is so short that it may be cut off.
+    /// Returns the head of the instruction that some code starts with; `None` if it
+    /// is not all there, or if the length depends on more.
     pub(super) fn of(code: &[u8]) -> Option<Self> {
-        let window = code.first_chunk::<WINDOW>()?;
-        let len = u32::try_from(head_len(window)?).ok().filter(|len| len * 8 <= LEN_SHIFT)?;
-        Some(Self(u128::from_le_bytes(*window) & ((1 << (len * 8)) - 1)))
+        let window = code
+            .first_chunk()
+            .copied()
+            .unwrap_or_else(|| std::array::from_fn(|index| code.get(index).copied().unwrap_or_default()));
+        let len = head_len(&window).filter(|len| *len < WINDOW && *len <= code.len())?;
+        Some(Self(u128::from_le_bytes(window) & ((1 << (len * 8)) - 1)))
     }
 
     fn slot(self) -> usize {
@@ -41,7 +44,8 @@ impl Default for KnownLengths {
 }
 
 impl KnownLengths {
-    /// Returns the length of instructions with this head, if it is known.
+    /// Returns the length of instructions with this head, if it is known. The code may
+    /// be shorter.
     pub(super) fn get(&self, head: Head) -> Option<usize> {
         let entry = *self.0.get(head.slot())?;
         let len = (entry >> LEN_SHIFT) as usize;
