@@ -80,11 +80,13 @@ pub struct Hazard {
 
 impl Hazard {
     fn new(kind: HazardKind, function: String, row: Option<&Row>, instructions: u64) -> Self {
-        let place = row.map_or_else(|| "no row".to_owned(), |row| format!("row +{:#x}: {row}", row.start));
+        let row = row.map(FindingRow::new);
+        let place = row.as_ref().map(|row| format!("row +{}: {}", row.start, row.rules));
+        let place = place.unwrap_or_else(|| "no row".to_owned());
         let counted =
             if instructions == 1 { "1 instruction" } else { &format!("{instructions} instructions") };
         let message = format!("{function}: {}; {place} ({counted})", kind.text());
-        Self { kind, image: None, function, row: row.map(FindingRow::new), instructions, message }
+        Self { kind, image: None, function, row, instructions, message }
     }
 }
 

@@ -5,15 +5,15 @@ use std::ops::Range;
 /// Returns the ranges sorted, without empty ones, merged if they overlap or meet.
 pub fn merge(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.retain(|range| !range.is_empty());
-    ranges.sort_by_key(|range| range.start);
-    let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|range, last| {
+        let meets = range.start <= last.end;
+        if meets {
+            last.end = last.end.max(range.end);
         }
-    }
-    merged
+        meets
+    });
+    ranges
 }
 
 /// Returns the one of these sorted ranges that contains an address.

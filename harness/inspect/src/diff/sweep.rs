@@ -188,6 +188,19 @@ impl SframeRows {
         }
     }
 
+    /// Returns the next address for which [`Self::at`] may find something else than
+    /// for the one that was looked up last.
+    fn until(&self, pc: u64) -> u64 {
+        if self.fde.pc_type == PcType::Mask {
+            return pc.saturating_add(1);
+        }
+        let offset = pc.wrapping_sub(self.fde.start);
+        let rows = self.rows.iter().skip(self.at).take(2).map(|row| row.start);
+        let changes = rows.chain(self.end.as_ref().map(|(start, _)| *start)).map(u64::from);
+        let next = changes.filter(|change| *change > offset).min();
+        next.map_or(u64::MAX, |next| pc.saturating_add(next - offset))
+    }
+
     fn row(&self, found: Found) -> Option<&Row> {
         let Found::Row(index) = found else { return None };
         self.rows.get(index)?.row.as_ref().ok()
@@ -208,25 +221,21 @@ struct CfiRows<'s> {
     fde: &'s CfiFde,
     rows: Result<Vec<CfiRow>, CfiError>,
     at: usize,
-    /// The index of the row, and its rules.
-    rules: Option<(usize, Rules)>,
 }
 
 impl CfiRows<'_> {
-    /// Addresses must come in their order.
-    fn at(&mut self, info: &CallFrameInfo, pc: u64) -> Option<Rules> {
-        let rows = self.rows.as_ref().ok()?;
+    /// Returns the rules for an address, and the next address for which they may be
+    /// others. Addresses must come in their order.
+    fn at(&mut self, info: &CallFrameInfo, pc: u64) -> (Option<Rules>, u64) {
+        let rows = self.rows.as_deref().unwrap_or_default();
         while rows.get(self.at).is_some_and(|row| row.range.end <= pc) {
             self.at += 1;
         }
-        let row = rows.get(self.at).filter(|row| row.range.contains(&pc))?;
-        match self.rules {
-            Some((at, rules)) if at == self.at && !depends_on_pc(row) => Some(rules),
-            _ => {
-                let rules = info.rules(row, pc);
-                self.rules = Some((self.at, rules));
-                Some(rules)
-            }
+        match rows.get(self.at) {
+            None => (None, u64::MAX),
+            Some(row) if pc < row.range.start => (None, row.range.start),
+            Some(row) if depends_on_pc(row) => (Some(info.rules(row, pc)), pc.saturating_add(1)),
+            Some(row) => (Some(info.rules(row, pc)), row.range.end),
         }
     }
 }
@@ -278,16 +287,32 @@ impl<'s> Sweep<'s> {
             });
             let mut cfi = piece.cfi.and_then(|position| {
                 let fde = self.cfi.fdes().get(position)?;
-                let rows = || CfiRows { fde, rows: self.cfi.rows(fde), at: 0, rules: None };
+                let rows = || CfiRows { fde, rows: self.cfi.rows(fde), at: 0 };
                 Some(cfis.remove(&position).unwrap_or_else(rows))
             });
             let mut before = None;
+            let mut pcs = 0;
             for (address, code) in self.code_in(&piece.range) {
+                let mut stretch: Option<Stretch> = None;
                 starts(self.abi, address, &code, |pc| {
-                    *counts.entry((piece.sframe, piece.cfi)).or_default() += 1;
-                    unit.instruction(pc, before, sframe.as_mut(), cfi.as_mut());
+                    pcs += 1;
+                    match &mut stretch {
+                        Some(stretch) if pc < stretch.until => stretch.add(pc),
+                        _ => {
+                            let new = Stretch::new(self.cfi, pc, before, sframe.as_mut(), cfi.as_mut());
+                            if let Some(last) = stretch.replace(new) {
+                                unit.stretch(&last, sframe.as_ref(), cfi.as_ref());
+                            }
+                        }
+                    }
                     before = Some(pc);
                 });
+                if let Some(last) = stretch {
+                    unit.stretch(&last, sframe.as_ref(), cfi.as_ref());
+                }
+            }
+            if pcs > 0 {
+                *counts.entry((piece.sframe, piece.cfi)).or_default() += pcs;
             }
             let goes_on = |fde: &Fde| fde.start.saturating_add(fde.size.into()) > piece.range.end;
             sframes.extend(piece.sframe.zip(sframe.filter(|rows| goes_on(&rows.fde))));
@@ -549,6 +574,41 @@ const MAX_INSTRUCTION: u64 = 16;
 /// rules of the information.
 type Key = (u64, u32, Found, (CfiSection, usize), Option<Rules>);
 
+/// Consecutive instructions for which both sides have the same rules as for the
+/// first.
+struct Stretch {
+    found: Option<Found>,
+    rules: Option<Rules>,
+    /// The next address for which either may be another one.
+    until: u64,
+    first: u64,
+    last: u64,
+    pcs: u64,
+    /// The instruction before them, if the function has one.
+    before: Option<u64>,
+}
+
+impl Stretch {
+    /// Begins one with an instruction.
+    fn new(
+        info: &CallFrameInfo,
+        pc: u64,
+        before: Option<u64>,
+        sframe: Option<&mut SframeRows>,
+        cfi: Option<&mut CfiRows<'_>>,
+    ) -> Self {
+        let (rules, cfi_until) = cfi.map_or((None, u64::MAX), |cfi| cfi.at(info, pc));
+        let (found, sframe_until) =
+            sframe.map_or((None, u64::MAX), |sframe| (Some(sframe.at(pc)), sframe.until(pc)));
+        Self { found, rules, until: cfi_until.min(sframe_until), first: pc, last: pc, pcs: 1, before }
+    }
+
+    const fn add(&mut self, pc: u64) {
+        self.last = pc;
+        self.pcs += 1;
+    }
+}
+
 struct Unit<'w, 's> {
     sweep: &'w Sweep<'s>,
     part: Part<'s>,
@@ -559,19 +619,11 @@ struct Unit<'w, 's> {
 }
 
 impl<'s> Unit<'_, 's> {
-    fn instruction(
-        &mut self,
-        pc: u64,
-        before: Option<u64>,
-        mut sframe: Option<&mut SframeRows>,
-        mut cfi: Option<&mut CfiRows<'s>>,
-    ) {
-        let info = self.sweep.cfi;
-        let rules = cfi.as_mut().and_then(|cfi| cfi.at(info, pc));
-        let found = sframe.as_mut().map(|sframe| sframe.at(pc));
-        let row = sframe.as_ref().zip(found).and_then(|(sframe, found)| sframe.row(found));
-        self.hazards(pc, sframe.as_deref(), row, cfi.as_deref(), rules.as_ref());
-        let (Some(sframe), Some(found), Some(cfi)) = (sframe.as_deref(), found, cfi.as_deref()) else {
+    fn stretch(&mut self, stretch: &Stretch, sframe: Option<&SframeRows>, cfi: Option<&CfiRows<'s>>) {
+        let Stretch { found, rules, first: pc, pcs, before, .. } = *stretch;
+        let row = sframe.zip(found).and_then(|(sframe, found)| sframe.row(found));
+        self.hazards(stretch, sframe, row, cfi);
+        let (Some(sframe), Some(found), Some(cfi)) = (sframe, found, cfi) else {
             self.last = None;
             return;
         };
@@ -589,20 +641,20 @@ impl<'s> Unit<'_, 's> {
             self.known.insert(key, new);
             new
         });
-        self.part.lost_fp += u64::from(fp_is_lost);
+        self.part.lost_fp += if fp_is_lost { pcs } else { 0 };
         match group.and_then(|group| self.part.groups.get_mut(group)) {
             Some(group) => {
-                group.pcs += 1;
-                group.last = pc;
+                group.pcs += pcs;
+                group.last = stretch.last;
             }
-            None => self.part.agree += 1,
+            None => self.part.agree += pcs,
         }
         if let Some(index) = group
             && (self.last == Some(index) || known.is_none())
             && let Some(group) = self.part.groups.get_mut(index)
             && (known.is_none() || before == Some(group.run.1))
         {
-            group.run.1 = pc;
+            group.run.1 = stretch.last;
         }
         self.last = group;
     }
@@ -617,12 +669,12 @@ impl<'s> Unit<'_, 's> {
         cfi: &CfiRows<'s>,
         rules: Option<Rules>,
     ) -> (Option<usize>, bool) {
-        let told = match (&cfi.rows, &rules) {
+        let told = || match (&cfi.rows, &rules) {
             (Err(error), _) => error.to_string(),
             (Ok(_), Some(rules)) => rules.to_string(),
             (Ok(_), None) => "no row".to_owned(),
         };
-        let differ = |sframe: String| vec![Disagreement { field: Field::Row, sframe, cfi: told.clone() }];
+        let differ = |sframe: String| vec![Disagreement { field: Field::Row, sframe, cfi: told() }];
         let (disagreements, fp_is_lost) = match (row, rules) {
             (Some(row), Some(rules)) => {
                 let comparison = compare(self.sweep.abi, &sframe.fde, row, cfi.fde, &rules);
@@ -639,7 +691,7 @@ impl<'s> Unit<'_, 's> {
             row: row.copied(),
             malformed: matches!(found, Found::Malformed(_)),
             cfi: cfi.fde,
-            rules: told,
+            rules: told(),
             disagreements,
             pcs: 0,
             run: (pc, pc),
@@ -651,17 +703,16 @@ impl<'s> Unit<'_, 's> {
 
     fn hazards(
         &mut self,
-        pc: u64,
+        stretch: &Stretch,
         sframe: Option<&SframeRows>,
         row: Option<&Row>,
         cfi: Option<&CfiRows<'_>>,
-        rules: Option<&Rules>,
     ) {
-        let has_caller = rules.is_some_and(Rules::has_caller);
+        let has_caller = stretch.rules.as_ref().is_some_and(Rules::has_caller);
         let hazards = &mut self.part.hazards;
         let mut add = |start: u64, kind| {
             let hazard = hazards.entry((start, row.map(|row| row.start), kind)).or_insert((row.copied(), 0));
-            hazard.1 += 1;
+            hazard.1 += stretch.pcs;
         };
         match (sframe, row) {
             (Some(sframe), Some(row)) => {
@@ -673,7 +724,7 @@ impl<'s> Unit<'_, 's> {
                 }
             }
             _ if has_caller => {
-                let start = cfi.map_or(pc, |cfi| cfi.fde.range.start);
+                let start = cfi.map_or(stretch.first, |cfi| cfi.fde.range.start);
                 add(start, HazardKind::EndsEarly);
             }
             _ => {}

@@ -13,6 +13,7 @@ use sframe_engine::constants::V3_FDE_ATTR_SIZE;
 use sframe_engine::{ByteOrder, Fde, Section};
 
 use crate::elf::bounded::File;
+use crate::elf::dynamic_relocations;
 use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
 use crate::text::counted;
@@ -189,8 +190,8 @@ fn of_relocatable(elf: &File<'_>, section: &Section<'_>, index: SectionIndex) ->
 /// Checks for relocations that a loader would apply to the section. A linked
 /// section has none.
 fn of_dynamic(elf: &File<'_>, section: &Section<'_>) -> Option<MergeFault> {
-    let offsets: BTreeSet<u64> =
-        elf.dynamic_relocations()?.filter_map(|(address, _)| section_offset(section, address)).collect();
+    let mut offsets = BTreeSet::new();
+    dynamic_relocations::each(elf, |address, _| offsets.extend(section_offset(section, address)));
     Some(MergeFault {
         kind: MergeFaultKind::MisplacedRelocations { relocations: offsets.len(), unrelocated: 0 },
         offset: *offsets.first()?,
@@ -215,11 +216,12 @@ fn of_linked(section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
         let origin = if section.header().start_is_pcrel() { field } else { section.address() };
         fde.size > 0 && fde.start == origin
     };
-    let (untouched, moved): (Vec<Fde>, Vec<Fde>) = section.fdes().flatten().partition(is_untouched);
+    let untouched: Vec<Fde> = section.fdes().flatten().filter(is_untouched).collect();
     if untouched.is_empty() {
         return None;
     }
-    let starts: BTreeSet<u64> = moved.iter().map(|fde| fde.start).collect();
+    let moved = section.fdes().flatten().filter(|fde| !is_untouched(fde));
+    let starts: BTreeSet<u64> = moved.map(|fde| fde.start).collect();
     let functions: BTreeSet<u64> = symbols.addresses().filter(|address| !starts.contains(address)).collect();
     let width = start_width(section);
     let rows = (section.header().end() as u64).saturating_add(section.header().freoff.into());

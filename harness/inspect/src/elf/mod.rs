@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod bounded;
+mod dynamic_relocations;
 pub mod find_sframe;
 pub mod line_table;
 pub mod merge_faults;

@@ -62,7 +62,7 @@ pub struct ObjectFile<'a> {
     /// The `.sframe` section, if there is one.
     pub sframe: Option<SectionBytes<'a>>,
     /// Function symbols.
-    pub symbols: Symbols,
+    pub symbols: Symbols<'a>,
     /// The section's index in the section table, if it is there.
     sframe_index: Option<SectionIndex>,
     /// Why there is no section, if there is none.
@@ -275,29 +275,29 @@ impl<'a> ObjectFile<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Symbol {
+struct Symbol<'a> {
     address: u64,
     /// Address past the end of the function.
     end: u64,
-    name: Box<str>,
+    name: Cow<'a, str>,
 }
 
 /// Function symbols, for naming addresses.
 #[derive(Clone, Debug, Default)]
-pub struct Symbols {
+pub struct Symbols<'a> {
     /// Sorted by address, with one symbol for each address.
-    symbols: Vec<Symbol>,
+    symbols: Vec<Symbol<'a>>,
 }
 
-impl Symbols {
-    pub(crate) fn read(elf: &File<'_>) -> Self {
+impl<'a> Symbols<'a> {
+    pub(crate) fn read(elf: &File<'a>) -> Self {
         let endian = elf.endian();
         let in_code = |section: Option<SectionIndex>| {
             section
                 .and_then(|index| elf.section_by_index(index).ok())
                 .is_some_and(|section| section.kind() == SectionKind::Text)
         };
-        let mut found: Vec<(u64, u8, u64, Cow<'_, str>)> = Vec::new();
+        let mut found: Vec<(u64, u8, u64, Cow<'a, str>)> = Vec::new();
         // A stripped library still has the dynamic ones.
         for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
             let raw = symbol.elf_symbol();
@@ -320,15 +320,17 @@ impl Symbols {
         }
         let entries = plt::entries(elf).into_iter();
         found.extend(entries.map(|entry| (entry.address, u8::MAX, entry.size, Cow::Owned(entry.name))));
-        found.sort();
+        found.sort_unstable();
         found.dedup_by_key(|(address, ..)| *address);
         // A symbol without a size extends to the next one.
         let nexts = found.iter().skip(1).map(|(next, ..)| *next).chain([u64::MAX]).collect::<Vec<_>>();
-        let symbol = |((address, _, size, name), next): ((u64, _, u64, Cow<'_, str>), u64)| {
+        let symbol = |((address, _, size, name), next): ((u64, _, u64, Cow<'a, str>), u64)| {
             let end = if size == 0 { next } else { address.saturating_add(size) };
-            Symbol { address, end, name: cut(&name).into() }
+            Symbol { address, end, name: cut(name) }
         };
-        Self { symbols: found.into_iter().zip(nexts).map(symbol).collect() }
+        let mut symbols: Vec<_> = found.into_iter().zip(nexts).map(symbol).collect();
+        symbols.shrink_to_fit();
+        Self { symbols }
     }
 
     /// Returns the function that contains an address, and the offset into it in bytes.
@@ -362,7 +364,7 @@ impl Symbols {
         self.all(|symbol| *symbol.name == *name)
     }
 
-    fn all(&self, is_it: impl Fn(&Symbol) -> bool) -> Vec<u64> {
+    fn all(&self, is_it: impl Fn(&Symbol<'_>) -> bool) -> Vec<u64> {
         self.symbols.iter().filter(|symbol| is_it(symbol)).map(|symbol| symbol.address).collect()
     }
 
@@ -381,8 +383,12 @@ impl Symbols {
 /// findings repeat them.
 const LONGEST_NAME: usize = 1 << 12;
 
-fn cut(name: &str) -> &str {
-    name.char_indices().nth(LONGEST_NAME).map_or(name, |(end, _)| &name[..end])
+fn cut(name: Cow<'_, str>) -> Cow<'_, str> {
+    let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(end, _)| end);
+    match name {
+        Cow::Borrowed(name) => Cow::Borrowed(&name[..end]),
+        Cow::Owned(name) => Cow::Owned(name[..end].to_owned()),
+    }
 }
 
 /// Returns the name without what compilers append to clones: `f.constprop.0` is `f`.

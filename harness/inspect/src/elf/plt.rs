@@ -2,12 +2,14 @@
 //! of `leaf` go through `leaf@plt`.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
-use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable};
 use sframe_engine::Abi;
 
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{Allowance, File};
+use crate::elf::dynamic_relocations;
 
 /// An entry: its address and size in bytes, and the name of its target.
 pub(crate) struct Entry {
@@ -21,21 +23,29 @@ pub(crate) struct Entry {
 /// Code in a table that does not lead to a named slot gets the name of its section:
 /// the first entry, and entries that lead back to it.
 pub(crate) fn entries(elf: &File<'_>) -> Vec<Entry> {
-    let names = slots(elf);
     let Some(abi) = abi_of(elf) else { return Vec::new() };
     let decode = match abi {
         Abi::Amd64 => amd64,
         Abi::Aarch64 | Abi::Aarch64Be => aarch64,
         Abi::S390x => s390x,
     };
+    let tables = || {
+        [".plt", ".plt.sec", ".plt.got", ".iplt"].into_iter().filter_map(|name| {
+            let section = elf.section_by_name(name)?;
+            Some((name, section.address(), section.data().ok()?))
+        })
+    };
+    let slots = tables().flat_map(|(_, address, code)| {
+        (0..code.len()).filter_map(move |offset| decode(code, offset, address))
+    });
+    let (first, last) = slots.fold((u64::MAX, 0), |(first, last), slot| (first.min(slot), last.max(slot)));
+    let names = names_of(elf, &(first..=last));
     let mut entries = Vec::new();
     let mut names_left = Allowance::new("names of entries", elf.data().len());
-    for section_name in [".plt", ".plt.sec", ".plt.got", ".iplt"] {
-        let Some(section) = elf.section_by_name(section_name) else { continue };
-        let Ok(code) = section.data() else { continue };
+    for (section_name, section_address, code) in tables() {
         let mut starts = vec![(0, section_name.to_owned())];
         for offset in 0..code.len() {
-            let slot = decode(code, offset, section.address());
+            let slot = decode(code, offset, section_address);
             if let Some(name) = slot.and_then(|slot| names.get(&slot)) {
                 if names_left.take(name.len() as u64).is_err() {
                     return entries;
@@ -47,31 +57,27 @@ pub(crate) fn entries(elf: &File<'_>) -> Vec<Entry> {
         }
         let ends = starts.iter().skip(1).map(|(start, _)| *start).chain([code.len()]).collect::<Vec<_>>();
         for ((start, name), end) in starts.into_iter().zip(ends) {
-            let address = section.address().wrapping_add(start as u64);
+            let address = section_address.wrapping_add(start as u64);
             entries.push(Entry { address, size: (end - start) as u64, name });
         }
     }
     entries
 }
 
-/// Returns the symbols of slots, by the slots' addresses.
-fn slots<'a>(elf: &File<'a>) -> HashMap<u64, &'a str> {
-    let mut slots = HashMap::new();
-    for (address, relocation) in elf.dynamic_relocations().into_iter().flatten() {
-        let RelocationTarget::Symbol(index) = relocation.target() else { continue };
-        let symbols = elf.dynamic_symbol_table();
-        let Some(symbol) =
-            symbols.and_then(|table| object::ObjectSymbolTable::symbol_by_index(&table, index).ok())
-        else {
-            continue;
-        };
-        if let Ok(name) = symbol.name()
-            && !name.is_empty()
-        {
-            slots.insert(address, name);
+/// Returns the symbols of slots, by the slots' addresses. A library has far more
+/// relocations elsewhere.
+fn names_of<'a>(elf: &File<'a>, slots: &RangeInclusive<u64>) -> HashMap<u64, &'a str> {
+    let mut names = HashMap::new();
+    let symbols = elf.dynamic_symbol_table();
+    dynamic_relocations::each(elf, |address, symbol| {
+        let symbol = symbol.filter(|_| slots.contains(&address));
+        let symbol = symbol.and_then(|index| symbols.as_ref()?.symbol_by_index(index).ok());
+        let name = symbol.and_then(|symbol| symbol.name().ok()).filter(|name| !name.is_empty());
+        if let Some(name) = name {
+            names.insert(address, name);
         }
-    }
-    slots
+    });
+    names
 }
 
 /// Returns the slot of an entry at an offset: `jmp *slot(%rip)`, optionally after

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use sframe_engine::Abi;
 
 use super::instruction::{Flow, Instruction, Operation};
+use super::known_lengths::{Head, KnownLengths};
 use super::{aarch64, amd64, s390x};
 
 /// The differences between the architectures.
@@ -145,38 +146,52 @@ pub fn starts(abi: Abi, address: u64, code: &[u8], mut visit: impl FnMut(u64)) {
 
 fn decoded_starts(abi: Abi, address: u64, code: &[u8], mut visit: impl FnMut(u64)) {
     thread_local! {
-        /// Without details, which take most of the time.
-        static DECODERS: RefCell<FxHashMap<Abi, Capstone>> = RefCell::default();
+        static MEASURES: RefCell<FxHashMap<Abi, Measure>> = RefCell::default();
     }
-    DECODERS.with_borrow_mut(|all| {
-        let decoder = match all.entry(abi) {
+    MEASURES.with_borrow_mut(|all| {
+        let measure = match all.entry(abi) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => {
-                let decoder = (Architecture::of(abi).decoder)();
-                let Ok(decoder) = decoder.and_then(|mut decoder| {
-                    decoder.set_detail(false)?;
-                    Ok(decoder)
-                }) else {
-                    return;
-                };
-                unknown.insert(decoder)
-            }
+            Entry::Vacant(unknown) => match Measure::new(abi) {
+                Ok(measure) => unknown.insert(measure),
+                Err(_) => return,
+            },
         };
         let mut offset = 0;
         while let Some(rest) = code.get(offset..).filter(|rest| !rest.is_empty()) {
             let at = address.wrapping_add(offset as u64);
-            let Ok(mut instructions) = decoder.disasm_iter(rest, at) else { return };
-            while let Some(instruction) = instructions.next() {
-                visit(instruction.address());
-                offset += instruction.len();
-            }
+            visit(at);
             // A byte that does not start an instruction.
-            if offset < code.len() {
-                visit(address.wrapping_add(offset as u64));
-                offset += 1;
-            }
+            offset += measure.len(rest, at).unwrap_or(1);
         }
     });
+}
+
+/// Measures instructions whose first byte does not tell their length: those of amd64.
+struct Measure {
+    /// Without details, which take most of the time.
+    decoder: Capstone,
+    known: KnownLengths,
+}
+
+impl Measure {
+    fn new(abi: Abi) -> CsResult<Self> {
+        let mut decoder = (Architecture::of(abi).decoder)()?;
+        decoder.set_detail(false)?;
+        Ok(Self { decoder, known: KnownLengths::default() })
+    }
+
+    /// Returns the length of the instruction that some code starts with, if it does.
+    fn len(&mut self, code: &[u8], address: u64) -> Option<usize> {
+        let head = Head::of(code);
+        let known = head.and_then(|head| self.known.get(head)).filter(|len| *len <= code.len());
+        known.or_else(|| {
+            let len = self.decoder.disasm_iter(code, address).ok()?.next()?.len();
+            if let (Some(head), Ok(len)) = (head, u8::try_from(len)) {
+                self.known.insert(head, len);
+            }
+            Some(len)
+        })
+    }
 }
 
 thread_local! {
@@ -474,6 +489,54 @@ mod tests {
                 _ => None,
             };
             assert_eq!(seen, sum, "{}", read.text);
+        }
+    }
+
+    /// Every opcode with every ModRM, and encodings with fields in their prefixes, before
+    /// two continuations: the second time, the length is remembered.
+    #[test]
+    fn a_remembered_length_is_the_decoded_one() {
+        let mut measure = Measure::new(Abi::Amd64).expect("a decoder");
+        let decoder = Measure::new(Abi::Amd64).expect("a decoder").decoder;
+        let mut random = 1_u64;
+        let mut same = |head: &[u8]| {
+            for _ in 0..2 {
+                random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                let code = [head, &random.to_be_bytes(), &random.to_be_bytes()].concat();
+                let decoded = decoder.disasm_count(&code, 0x1000, 1).expect("memory");
+                let len = decoded.first().map(Insn::len);
+                assert_eq!(measure.len(&code, 0x1000), len, "{code:02x?}");
+            }
+        };
+        let bytes = || 0..=u8::MAX;
+        for prefix in [&[][..], &[0x66], &[0x48], &[0xf3], &[0xf2, 0x41], &[0x67], &[0xf0]] {
+            for (escape, opcode) in [&[][..], &[0x0f], &[0x0f, 0x38], &[0x0f, 0x3a]]
+                .into_iter()
+                .flat_map(|escape| bytes().map(move |opcode| (escape, opcode)))
+            {
+                bytes().for_each(|modrm| same(&[prefix, escape, &[opcode, modrm]].concat()));
+            }
+        }
+        for escape in [0x62, 0x8f, 0xc4, 0xc5] {
+            for (first, second) in bytes().flat_map(|first| bytes().map(move |second| (first, second))) {
+                [0, 0x7d].into_iter().for_each(|third| same(&[escape, first, second, third]));
+            }
+        }
+    }
+
+    #[test]
+    fn an_instruction_that_is_cut_off_is_bytes() {
+        let movabs = [&[0x48, 0xb8][..], &[0; 8]].concat();
+        let with_prefixes = [&[0x3e; 5][..], &movabs].concat();
+        // No instruction is as long as the last one.
+        for long in [movabs.clone(), with_prefixes, [&[0x3e; 10][..], &movabs].concat()] {
+            for len in (1..=long.len()).rev() {
+                let code = [&long, &[0x90; 16][..], &long[..len]].concat();
+                let decoded = Disassembly::of(Abi::Amd64, [(0x1000, &code[..])]);
+                let mut measured = Vec::new();
+                starts(Abi::Amd64, 0x1000, &code, |address| measured.push(address));
+                assert_eq!(measured, decoded.iter().map(|(address, _)| address).collect::<Vec<_>>());
+            }
         }
     }
 

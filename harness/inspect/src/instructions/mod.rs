@@ -9,6 +9,7 @@ mod aarch64;
 mod amd64;
 mod disassembly;
 mod instruction;
+mod known_lengths;
 mod s390x;
 
 pub use disassembly::{Disassembly, starts};

@@ -190,20 +190,21 @@ impl<'a> File<'a> {
             } else {
                 Linkage::Linked { executable: Some(&self.executable) }
             };
-            let mut found = Vec::new();
-            lint_section(sframe.data, sframe.address, linkage, &name_of, &mut found);
+            let first_of_section = findings.len();
+            lint_section(sframe.data, sframe.address, linkage, &name_of, findings);
             if let Ok(section) = Section::parse(sframe.data, sframe.address) {
                 let fdes = section.fdes().flatten().filter(|fde| fde.size > 0);
                 covered.extend(fdes.map(|fde| fde.start..fde.start.saturating_add(fde.size.into())));
                 let index = sframe.section.map(|(.., index)| index);
                 for fault in merge_faults(&self.elf, &section, index, &symbols) {
                     // Consequences of a fault are not reported separately.
+                    let mut found = findings.split_off(first_of_section);
                     found.retain(|finding| finding.fde.is_none_or(|fde| !fault.spoilt.contains(&fde)));
                     found.extend(misplaced_relocations(&fault));
+                    findings.append(&mut found);
                     covered.extend(fault.lost);
                 }
             }
-            findings.extend(found);
         }
         if !self.relocatable {
             self.check_coverage(merge(covered), findings);
@@ -254,25 +255,35 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Checks that the code of every function symbol has FDEs.
-    fn check_coverage(&self, covered: Vec<Range<u64>>, findings: &mut Vec<Finding>) {
+    /// Returns the code of every function symbol: its start, its end, its name.
+    fn functions(&self) -> impl Iterator<Item = (u64, u64, &'a str)> {
         let endian = self.elf.endian();
-        let mut functions: Vec<(u64, u64, &str)> = Vec::new();
-        for symbol in self.elf.symbols().chain(self.elf.dynamic_symbols()) {
+        self.elf.symbols().chain(self.elf.dynamic_symbols()).filter_map(move |symbol| {
             let raw = symbol.elf_symbol();
             let is_function = raw.st_type() == STT_FUNC && raw.st_shndx(endian) != SHN_UNDEF;
             let (start, size) = (symbol.address(), symbol.size());
-            let in_code = position(&self.executable, start).is_some();
-            if let (true, 1.., true, Ok(name)) = (is_function, size, in_code, symbol.name()) {
-                functions.push((start, start.saturating_add(size), name));
+            let is_code = is_function && size > 0 && position(&self.executable, start).is_some();
+            if !is_code {
+                return None;
             }
-        }
-        functions.sort();
-        functions.dedup_by_key(|(start, ..)| *start);
-        for (start, end, name) in functions {
+            Some((start, start.saturating_add(size), symbol.name().ok()?))
+        })
+    }
+
+    /// Checks that the code of every function symbol has FDEs. Of several symbols at
+    /// one address, the shortest function counts, by its first name.
+    fn check_coverage(&self, covered: Vec<Range<u64>>, findings: &mut Vec<Finding>) {
+        let mut functions: Vec<(u64, u64)> = self.functions().map(|(start, end, _)| (start, end)).collect();
+        functions.sort_unstable();
+        functions.dedup_by_key(|(start, _)| *start);
+        functions.retain(|(start, end)| position(&covered, *start).is_none_or(|range| range.end < *end));
+        let is_found = |(start, end, _): &(u64, u64, &str)| functions.binary_search(&(*start, *end)).is_ok();
+        let mut named: Vec<(u64, u64, &str)> = self.functions().filter(is_found).collect();
+        named.sort_unstable();
+        named.dedup_by_key(|(start, ..)| *start);
+        for (start, _, name) in named {
             let at = hex(start);
             let finding = match position(&covered, start) {
-                Some(range) if range.end >= end => continue,
                 Some(range) => {
                     let covered_to = hex(range.end);
                     let message = rules::PARTLY_COVERED.sentence(&[&name, &at, &covered_to]).to_string();

@@ -233,7 +233,7 @@ impl<'a> Target<'a> {
                 name == meant || name.strip_suffix(meant).is_some_and(|rest| rest.ends_with('.'))
             }
         };
-        let all = |of: fn(&Symbols, &str) -> Vec<u64>| -> Vec<Loaded> {
+        let all = |of: fn(&Symbols<'a>, &str) -> Vec<u64>| -> Vec<Loaded> {
             let modules = self.modules.iter().filter(is_meant);
             let loaded = |module: &'_ Module<'a>| {
                 let addresses = of(&module.subject.symbols, name).into_iter();
