@@ -3,10 +3,11 @@
 //! Unicorn maps these regions by pointer, so the harness reads them without asking it, in a
 //! tenth of the time per stop.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr;
 
 use memmap2::{Advice, MmapMut, MmapRaw};
+use rustc_hash::FxHashMap;
 use unicorn_engine::{Prot, Unicorn, uc_error};
 
 /// The page size, on every ABI here.
@@ -80,11 +81,13 @@ pub struct AddressSpace {
     big_endian: bool,
     /// The region of the last access; most accesses go to the stack.
     last: Cell<usize>,
+    /// What pages held, by address, before they were changed, where that is kept.
+    kept: RefCell<Option<FxHashMap<u64, Box<[u8; PAGE_LEN]>>>>,
 }
 
 impl AddressSpace {
     pub(crate) const fn new(big_endian: bool) -> Self {
-        Self { regions: Vec::new(), big_endian, last: Cell::new(0) }
+        Self { regions: Vec::new(), big_endian, last: Cell::new(0), kept: RefCell::new(None) }
     }
 
     /// Adds a region of zeroes.
@@ -184,12 +187,50 @@ impl AddressSpace {
         let Some(pointer) = self.pointer(address, bytes.len() as u64) else {
             return false;
         };
+        self.save(address, bytes.len() as u64);
         // SAFETY: as in `read`; the region is writable for the host.
         #[expect(unsafe_code, reason = "the emulator reads this memory without Rust's knowledge")]
         unsafe {
             ptr::copy_nonoverlapping(bytes.as_ptr(), pointer, bytes.len());
         }
         true
+    }
+
+    /// From now on, keeps what pages hold before they are changed.
+    pub(crate) fn keep_pages(&self) {
+        self.kept.replace(Some(FxHashMap::default()));
+    }
+
+    /// Keeps what the pages of some addresses hold, if pages are kept: they are about to be
+    /// changed.
+    pub(crate) fn save(&self, address: u64, len: u64) {
+        let mut kept = self.kept.borrow_mut();
+        let Some(pages) = kept.as_mut() else { return };
+        let end = address.saturating_add(len);
+        for region in &self.regions {
+            let start = (address & !(PAGE - 1)).max(region.start);
+            for page in (start..end.min(region.start + region.len)).step_by(PAGE_LEN) {
+                pages.entry(page).or_insert_with(|| {
+                    let mut bytes = Box::new([0; PAGE_LEN]);
+                    let _ = self.read(page, &mut bytes[..]);
+                    bytes
+                });
+            }
+        }
+    }
+
+    /// Gives all pages back what they held, and keeps them no longer. Returns whether there is
+    /// code on one of them.
+    pub(crate) fn restore_pages(&self) -> bool {
+        let kept = self.kept.take().unwrap_or_default();
+        for (page, bytes) in &kept {
+            let _ = self.write(*page, &bytes[..]);
+        }
+        let is_code = |page: &u64| {
+            let region = |region: &&Region| page.wrapping_sub(region.start) < region.len;
+            self.regions.iter().find(region).is_some_and(|region| region.permissions.execute)
+        };
+        kept.keys().any(is_code)
     }
 
     /// Stores a number in the program's byte order.

@@ -13,7 +13,7 @@ use crate::image::{Image, LoadError};
 use crate::images::Images;
 use crate::link::Plan;
 use crate::observer::Observer;
-use crate::outcome::{Broken, End, Outcome};
+use crate::outcome::Outcome;
 use crate::prelude;
 use crate::process::{self, Pattern, ProcessError};
 use crate::run::{Hook, Run, Start, TRANSLATION_BUFFER, execute, set_up};
@@ -182,15 +182,9 @@ impl Machine {
             }
             other => other.map(|_| ()),
         };
-        let pc = unicorn.reg_read(cpu.pc).unwrap_or_default();
+        let end = run.borrow_mut().conclude(&unicorn, result);
         drop(unicorn);
-        let mut run = run.into_inner();
-        match result {
-            Ok(()) => run.end(End::Broken(Broken::Halted { pc })),
-            Err(uc_error::INSN_INVALID | uc_error::EXCEPTION) => run.exception(None),
-            Err(error) => run.end(End::Broken(Broken::Unicorn(format!("{error:?}")))),
-        }
-        let end = run.end.unwrap_or(End::Broken(Broken::Halted { pc }));
+        let run = run.into_inner();
         let control_flow = *run.witness.control_flow();
         Ok(Outcome { end, instructions: run.instructions, control_flow, output: run.output })
     }

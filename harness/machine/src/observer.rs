@@ -3,6 +3,7 @@
 use crate::address_space::AddressSpace;
 use crate::call_stack::CallStack;
 use crate::cpu::Cpu;
+use crate::outcome::End;
 
 /// Whether to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,11 @@ pub enum Flow {
     /// Send this signal to the program, which receives it before the instruction unless it
     /// blocks it. The instruction will be seen again after the handler.
     Signal(u8),
+    /// The same in a copy of the process. The instruction will be seen again, in the state that
+    /// it has now, when the observer answers [`Flow::Rewind`] or the copy has ended.
+    Fork(u8),
+    /// In a copy of the process: end the copy.
+    Rewind,
 }
 
 /// The state of the machine before an instruction executes.
@@ -70,6 +76,11 @@ pub trait Observer {
     /// the same, and for some instructions only bounds of what they store are known.
     fn store(&mut self, address: u64, len: u64) {
         let _ = (address, len);
+    }
+
+    /// Called when a copy of the process has come to an end by itself.
+    fn fork_ended(&mut self, end: &End) {
+        let _ = end;
     }
 }
 

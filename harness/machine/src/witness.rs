@@ -188,7 +188,7 @@ impl Stack {
 }
 
 /// A thread of control: its calls and their stacks, oldest first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Context {
     call_stack: CallStack,
     stacks: Vec<Stack>,
@@ -215,7 +215,7 @@ enum Target {
 }
 
 /// First instructions of functions, as calls have shown them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Callees {
     all: FxHashSet<u64>,
     sorted: BTreeSet<u64>,
@@ -243,7 +243,7 @@ struct Frame {
 }
 
 /// The frame that a call has returned to last, by return address and SP.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Returned(FxHashMap<(u64, u64), Frame>);
 
 impl Returned {
@@ -259,7 +259,7 @@ impl Returned {
 }
 
 /// Follows the program and keeps its [`CallStack`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Witness {
     cfa_above_sp: u64,
     /// Whether calls leave their return address at SP.
@@ -863,6 +863,15 @@ impl Witness {
             self.previous.sp = record.caller_sp;
             self.previous.action = Action::LOADED;
         }
+    }
+
+    /// Goes back to an earlier state, in which the instruction that was followed last has not
+    /// executed. What was counted stays counted.
+    pub(crate) fn rewind(&mut self, to: Self, at: &Place) {
+        let control_flow = self.control_flow;
+        *self = Self { control_flow, ..to };
+        self.previous.time = self.previous.time.saturating_sub(1);
+        self.continue_at(at);
     }
 
     /// Notes that the next instruction does not follow the last one.

@@ -1,6 +1,7 @@
 //! A run of a program: hooks and their state.
 
 mod signal;
+mod snapshot;
 mod system_call;
 mod trail;
 
@@ -21,6 +22,7 @@ use crate::outcome::{Broken, End};
 use crate::places::Places;
 use crate::witness::{Action, Branch, Callee, Movement, Place, Witness, WitnessFaults};
 use signal::{Pause, Signals};
+use snapshot::Snapshot;
 use trail::Trail;
 
 /// Runs from one address to another, with the pauses that signals need.
@@ -34,8 +36,9 @@ pub(crate) fn execute(
     loop {
         let result = unicorn.emu_start(start, until, 0, 0);
         let mut run = run.borrow_mut();
-        let Some(pause) = run.pause.take() else { return result };
-        match run.resume(unicorn, pause) {
+        let pause = run.pause.take();
+        let next = pause.and_then(|pause| run.resume(unicorn, pause));
+        match next.or_else(|| run.fork_ended(unicorn, result)) {
             Some(pc) => start = pc,
             None => return result,
         }
@@ -72,6 +75,8 @@ pub(crate) struct Run<'o> {
     pub(crate) signing: Option<AuthenticationKey>,
     /// The reason for stopping the emulator.
     pub(crate) pause: Option<Pause>,
+    /// The state to go back to from a copy of the process.
+    snapshot: Option<Snapshot>,
     pub(crate) instructions: u64,
     /// The instruction that started last.
     pub(crate) last_pc: u64,
@@ -209,6 +214,7 @@ impl<'o> Run<'o> {
             signals: Signals::default(),
             signing: None,
             pause: None,
+            snapshot: None,
             instructions: 0,
             last_pc: start.entry,
             last_size: 0,
@@ -295,7 +301,7 @@ impl<'o> Run<'o> {
         };
         let flow = self.observer.instruction(&moment);
         self.witness.seen();
-        if effect.stores_unreported && self.reports_stores {
+        if flow == Flow::Continue && effect.stores_unreported && self.reports_stores {
             self.store_unreported(pc, &read_register);
         }
         match flow {
@@ -304,6 +310,8 @@ impl<'o> Run<'o> {
                 self.raise(signal.into());
                 self.deliver_pending();
             }
+            Flow::Fork(signal) => self.pause = Some(Pause::Fork(signal.into())),
+            Flow::Rewind => self.pause = Some(Pause::Rewind),
             Flow::Continue if effect.is_privileged => {
                 self.end(End::Broken(Broken::Privileged { pc, code: self.code_at(pc) }));
             }
@@ -396,8 +404,12 @@ impl<'o> Run<'o> {
         self.store(address, &bytes)
     }
 
-    /// Reports a store. Every change of the program's memory has to go through here.
+    /// Reports a store. Every change of the program's memory has to go through here, before it is
+    /// made or by [`AddressSpace::write`].
     pub(crate) fn stored(&mut self, address: u64, len: u64) {
+        if self.snapshot.is_some() {
+            self.space.save(address, len);
+        }
         if self.reports_stores {
             self.observer.store(address, len);
         }
@@ -435,6 +447,17 @@ impl<'o> Run<'o> {
         let pc = self.last_pc;
         let code = self.code_at(pc);
         self.end(End::Broken(Broken::Exception { number, pc, code }));
+    }
+
+    /// Ends the run where the emulator has stopped, unless it has ended already.
+    pub(crate) fn conclude(&mut self, unicorn: &Unicorn<'_, ()>, result: Result<(), uc_error>) -> End {
+        match result {
+            Ok(()) => {}
+            Err(uc_error::INSN_INVALID | uc_error::EXCEPTION) => self.exception(None),
+            Err(error) => self.end(End::Broken(Broken::Unicorn(format!("{error:?}")))),
+        }
+        let pc = unicorn.reg_read(self.cpu.pc).unwrap_or_default();
+        self.end.take().unwrap_or(End::Broken(Broken::Halted { pc }))
     }
 
     /// Returns the bytes of the last instruction. If the emulator can't decode it, returns as

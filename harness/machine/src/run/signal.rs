@@ -2,6 +2,7 @@
 //! handler, the restorer after it, and `rt_sigreturn`.
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use unicorn_engine::{Context, Unicorn, uc_error};
 
@@ -26,7 +27,7 @@ struct Action {
 }
 
 /// The process's signals.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Signals {
     /// By signal number minus one.
     actions: Vec<Option<Action>>,
@@ -38,10 +39,11 @@ pub(crate) struct Signals {
 }
 
 /// State that a signal has interrupted.
+#[derive(Clone)]
 struct Interrupted {
     frame: u64,
     /// The complete CPU state; the frame holds the part that programs look at.
-    state: Context,
+    state: Rc<Context>,
     /// What the frame's registers were.
     registers: Vec<u64>,
     /// The instructions before.
@@ -55,6 +57,10 @@ pub(crate) enum Pause {
     Signal(u64),
     /// The last instruction was `rt_sigreturn`.
     SignalReturn,
+    /// A copy of the process is to be made, to which a signal is delivered.
+    Fork(u64),
+    /// The copy is to be given up.
+    Rewind,
 }
 
 const EFAULT: u64 = 14;
@@ -98,6 +104,19 @@ impl Run<'_> {
                 self.deliver(unicorn, signal)
             }
             Pause::SignalReturn => self.signal_return(unicorn),
+            Pause::Fork(signal) => {
+                self.instructions -= 1;
+                self.fork(unicorn).and_then(|()| {
+                    self.raise(signal);
+                    self.deliver_pending();
+                    match self.pause.take() {
+                        Some(Pause::Signal(signal)) => self.deliver(unicorn, signal),
+                        // It is blocked.
+                        _ => Ok(Some(self.last_pc)),
+                    }
+                })
+            }
+            Pause::Rewind => self.rewind(unicorn),
         };
         result.unwrap_or_else(|error| {
             self.end(End::Broken(Broken::Unicorn(format!("{error:?}"))));
@@ -225,7 +244,7 @@ impl Run<'_> {
         self.signals.interrupted.retain(|state| state.frame > frame || state.frame + room <= frame);
         self.signals.interrupted.push(Interrupted {
             frame,
-            state: unicorn.context_init()?,
+            state: Rc::new(unicorn.context_init()?),
             registers,
             trail: self.trail.clone(),
         });

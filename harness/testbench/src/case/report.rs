@@ -61,7 +61,7 @@ pub struct SeenKnown {
     pub finding: Finding,
 }
 
-/// Numbers of signals, each of which was delivered in a separate run.
+/// Numbers of signals, each of which was delivered to a copy of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct SignalCounts {
     /// The number of signals delivered.
@@ -133,7 +133,7 @@ pub struct CaseReport {
     pub max_depth: usize,
     /// How the walks ended.
     pub walk_ends: WalkEnds,
-    /// Signals delivered, each in a separate run.
+    /// Signals delivered, each to a copy of the process.
     pub signals: SignalCounts,
     /// The kinds of control flow seen, in all runs.
     pub control_flow: Features,

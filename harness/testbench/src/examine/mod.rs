@@ -1,13 +1,14 @@
 //! Compares every instruction's backtrace with the call stack, for one program.
 
 pub mod coverage;
+mod deliveries;
 pub mod hazards;
 pub mod listings;
 pub mod observed;
 mod section_faults;
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,6 +22,7 @@ use crate::compare::incremental::Walk;
 use crate::compare::steady::{Agreement, Steady};
 use crate::compare::{self, Disagreement, Remembered, Truth, WalkEnd, Walked};
 use crate::examine::coverage::{Coverage, Executed};
+use crate::examine::deliveries::{Followed, Interruptions};
 use crate::examine::observed::{Observed, TrueFrame};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
@@ -32,6 +34,8 @@ use crate::truth::cross_check::{CrossCheck, TraceConflict, TraceCounts, Traces};
 use crate::truth::stores::{LastStores, Written};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use sframe_inspect::hazard::Hazard;
+
+pub use deliveries::{BrokenDelivery, Deliveries, DeliveryFault, Signals};
 
 /// A place that a spec wants examined closely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,62 +116,6 @@ impl WalkEnds {
             WalkEnd::Disagreed => &mut self.disagreed,
         } += 1;
     }
-}
-
-/// Signals to deliver, each in a separate run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signals {
-    /// The signal's number.
-    pub signal: u8,
-    /// The instructions before which it is delivered, with load bias.
-    pub ranges: Vec<Range<u64>>,
-    /// The number of arrivals at an instruction at which it is delivered, starting
-    /// at the first.
-    pub hits: u32,
-}
-
-/// The results of delivering signals.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Deliveries {
-    /// Number of signals that were delivered.
-    pub delivered: u64,
-    /// Those for which every backtrace was complete: from the handler through the
-    /// interrupted instruction to the outermost frame.
-    pub complete: u64,
-    /// How the other backtraces ended, with the number of signals each.
-    pub ends: BTreeMap<End, u64>,
-    /// Instructions at which backtrace and call stack were compared.
-    pub comparisons: u64,
-    /// Why the results are invalid, if they are.
-    pub broken: Option<BrokenDelivery>,
-}
-
-/// A signal without a valid result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("signal {signal} before {place}, arrival {arrival}: {fault}")]
-pub struct BrokenDelivery {
-    /// The signal's number.
-    pub signal: u8,
-    /// The instruction before which it should have been delivered.
-    pub place: String,
-    /// The number of the arrival there.
-    pub arrival: u32,
-    /// The fault.
-    pub fault: DeliveryFault,
-}
-
-/// What is wrong with the delivery of a signal.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeliveryFault {
-    /// The run ended before it.
-    #[error("it was not delivered, {0:?}")]
-    NotDelivered(RunEnd),
-    /// The run ended in the handler.
-    #[error("it was not returned from, {0:?}")]
-    NotReturned(RunEnd),
-    /// The run ended differently from the run without the signal.
-    #[error("the program then ends by {0:?}")]
-    End(RunEnd),
 }
 
 /// What to examine in a program besides every instruction.
@@ -291,6 +239,7 @@ pub(crate) fn examine_with(
 ) -> Result<Examination, MachineError> {
     let mut examiner = Examiner::new(target, unwinder, look, probe);
     let outcome = examiner.run(options, None)?;
+    examiner.features.add(&outcome.control_flow);
     let Examiner {
         mut comparisons, nothing_compared, frames, frames_derived, mut walk_ends, max_depth, ..
     } = examiner;
@@ -382,7 +331,7 @@ struct Examiner<'e, 'a, 'p> {
     executed: Executed,
     /// The first true frame at each instruction.
     frames_seen: FxHashMap<u64, TrueFrame>,
-    interruption: Option<Interruption>,
+    interruptions: Option<Interruptions>,
     probe: Option<&'p mut dyn Probe>,
 }
 
@@ -395,32 +344,6 @@ struct Known {
     starts_function: bool,
     /// Whether it has breakpoints.
     is_watched: bool,
-}
-
-/// A signal to deliver.
-#[derive(Debug)]
-struct Interruption {
-    signal: u8,
-    /// The instruction before which it is delivered, and the number of arrivals
-    /// there so far.
-    pc: u64,
-    arrivals: u32,
-    phase: Phase,
-    /// How the incomplete backtraces ended.
-    ends: BTreeSet<End>,
-    disagreed: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// The instruction has not been reached often enough.
-    Before,
-    /// The signal has been sent.
-    Sent,
-    /// The handler is running.
-    Handler,
-    /// It has returned, or left in another way.
-    After,
 }
 
 impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
@@ -465,95 +388,33 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             layouts: RefCell::default(),
             executed: Executed::default(),
             frames_seen: FxHashMap::default(),
-            interruption: None,
+            interruptions: None,
             probe,
         }
     }
 
-    /// Runs the program once.
+    /// Runs the program once, with signals if there are any to deliver.
     fn run(
         &mut self,
         options: &Options,
-        interruption: Option<Interruption>,
+        interruptions: Option<Interruptions>,
     ) -> Result<Outcome, MachineError> {
+        self.begin_comparing();
+        self.findings.start(0);
+        self.stores = LastStores::default();
+        self.interruptions = interruptions;
+        Machine::with_images(&self.target.images, options)?.run(self)
+    }
+
+    /// Forgets all earlier comparisons.
+    fn begin_comparing(&mut self) {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         self.steady.start();
         self.cross_check.start();
-        self.findings.start();
-        self.stores = LastStores::default();
         self.depth = 0;
-        self.interruption = interruption;
         if let Some(probe) = &mut self.probe {
             probe.start();
         }
-        let outcome = Machine::with_images(&self.target.images, options)?.run(self)?;
-        self.features.add(&outcome.control_flow);
-        Ok(outcome)
-    }
-
-    /// Delivers signals.
-    fn deliver(&mut self, signals: &Signals, options: &Options) -> Result<Deliveries, MachineError> {
-        let mut deliveries = Deliveries::default();
-        let before = self.comparisons;
-        let places = signals.ranges.iter().flat_map(|range| self.executed.within(range));
-        for (pc, count) in places.collect::<Vec<_>>() {
-            let hits = u32::try_from(count).unwrap_or(u32::MAX).min(signals.hits);
-            for hit in 1..=hits {
-                let interruption = Interruption {
-                    signal: signals.signal,
-                    pc,
-                    arrivals: hit,
-                    phase: Phase::Before,
-                    ends: BTreeSet::new(),
-                    disagreed: false,
-                };
-                let outcome = self.run(options, Some(interruption))?;
-                let Some(interruption) = self.interruption.take() else { continue };
-                let fault = match interruption.phase {
-                    Phase::Before | Phase::Sent => Some(DeliveryFault::NotDelivered(outcome.end)),
-                    Phase::Handler => Some(DeliveryFault::NotReturned(outcome.end)),
-                    Phase::After if outcome.end == RunEnd::Exit(self.look.exit_status) => None,
-                    Phase::After => Some(DeliveryFault::End(outcome.end)),
-                };
-                deliveries.broken = fault.map(|fault| BrokenDelivery {
-                    signal: signals.signal,
-                    place: self.target.place(Loaded(pc)).to_string(),
-                    arrival: hit,
-                    fault,
-                });
-                if deliveries.broken.is_some() || self.doubt.is_some() {
-                    return Ok(deliveries);
-                }
-                deliveries.delivered += 1;
-                deliveries.complete += u64::from(interruption.ends.is_empty() && !interruption.disagreed);
-                for end in interruption.ends {
-                    *deliveries.ends.entry(end).or_default() += 1;
-                }
-            }
-        }
-        deliveries.comparisons = self.comparisons - before;
-        Ok(deliveries)
-    }
-
-    /// Returns whether to compare the stacks now, in a run with a signal.
-    fn follow_signal(&mut self, moment: &Moment<'_>) -> (bool, Flow) {
-        let Some(interruption) = &mut self.interruption else { return (true, Flow::Continue) };
-        let handled = || moment.call_stack.innermost_first().any(|call| call.interrupted);
-        let phase = match interruption.phase {
-            Phase::Before if moment.pc == interruption.pc => {
-                interruption.arrivals -= 1;
-                if interruption.arrivals > 0 {
-                    return (false, Flow::Continue);
-                }
-                interruption.phase = Phase::Sent;
-                return (false, Flow::Signal(interruption.signal));
-            }
-            Phase::Sent if handled() => Phase::Handler,
-            Phase::Handler if !handled() => Phase::After,
-            phase => phase,
-        };
-        interruption.phase = phase;
-        (phase == Phase::Handler, Flow::Continue)
     }
 
     /// Compares the stacks before an instruction.
@@ -711,26 +572,25 @@ impl Observer for Examiner<'_, '_, '_> {
         if let (Some(exit), Some(probe)) = (moment.call_stack.exit(), &mut self.probe) {
             probe.left(exit, moment);
         }
-        let (compares, flow) = self.follow_signal(moment);
-        if matches!(flow, Flow::Signal(_)) {
-            self.stores.interrupted();
-        }
-        if !compares {
-            return flow;
+        if self.interruptions.is_some() {
+            match self.follow_signals(moment) {
+                Followed::Compare => {}
+                Followed::Pass(flow) => return flow,
+            }
         }
         if let Err(doubt) = self.cross_check.instruction(moment, &self.stores, self.target) {
             self.doubt = Some(doubt);
             return Flow::Stop;
         }
         if known.is_watched
-            && self.interruption.is_none()
+            && self.interruptions.is_none()
             && self.is_breakpoint(moment.pc)
             && let Some(probe) = &mut self.probe
         {
             probe.breakpoint();
         }
         let end = self.compare(moment, known.starts_function);
-        match &mut self.interruption {
+        match &mut self.interruptions {
             None => {
                 let is_first = self.executed.instruction(moment.pc, end != WalkEnd::Unsettled);
                 if is_first && self.look.observes {
@@ -740,15 +600,16 @@ impl Observer for Examiner<'_, '_, '_> {
                     self.arrive(moment, end);
                 }
             }
-            Some(interruption) => {
+            Some(interruptions) => {
                 self.executed.compared(moment.pc);
-                interruption.disagreed |= end == WalkEnd::Disagreed;
-                if !end.is_whole() {
-                    interruption.ends.extend(end.in_specs());
-                }
+                interruptions.compared(end);
             }
         }
-        flow
+        Flow::Continue
+    }
+
+    fn fork_ended(&mut self, end: &RunEnd) {
+        self.end_fork(Some(end));
     }
 
     fn wants_stores(&self) -> bool {

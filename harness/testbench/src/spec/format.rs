@@ -73,7 +73,7 @@ pub struct Spec {
     /// mark it, that is not (`unmarked`).
     #[serde(default, deserialize_with = "list")]
     pub ends: Vec<Ends>,
-    /// Signals that are delivered to the program, each in a run of its own.
+    /// Signals that are delivered to the program, each to a copy of the process.
     #[serde(default, deserialize_with = "list")]
     pub signals: Vec<Signal>,
     /// Traces of its calls that the program falsifies.
@@ -124,7 +124,7 @@ pub struct Sweep {
     pub control_flow: BTreeMap<Feature, u64>,
 }
 
-/// Signals, each delivered in a run of its own. The stacks are compared at
+/// Signals, each delivered to a copy of the process. The stacks are compared at
 /// every instruction from the handler's first one to the return from it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a mapping with `during` or `at`")]

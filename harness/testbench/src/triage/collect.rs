@@ -156,9 +156,9 @@ impl Findings {
         }
     }
 
-    /// Begins a new run.
-    pub(crate) fn start(&mut self) {
-        self.claims = Claims::default();
+    /// Begins a new run, or another part of one, after some calls.
+    pub(crate) fn start(&mut self, calls: usize) {
+        self.claims = Claims { depth: calls, ..Claims::default() };
     }
 
     /// How many disagreements the program has borne out.

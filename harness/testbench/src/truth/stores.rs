@@ -78,7 +78,7 @@ pub(crate) fn words(address: u64, len: u64) -> RangeInclusive<u64> {
 const PAGE: usize = 512;
 
 /// The last store to each word, by address / 8, in pages.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Words {
     /// Positions of pages, by word / 512.
     pages: FxHashMap<u64, usize>,
@@ -120,7 +120,7 @@ impl Words {
 }
 
 /// The last store to each 8-byte word.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LastStores {
     /// The executing instruction: its time and address.
     now: Option<(u64, u64)>,
@@ -151,7 +151,7 @@ struct Overwritten {
 }
 
 /// When registers were written, by their DWARF numbers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LastWrites([Option<u64>; 64]);
 
 impl Default for LastWrites {

@@ -1,0 +1,89 @@
+//! Copies of the process: a snapshot of its state, to which the run goes back.
+
+use unicorn_engine::{Context, Unicorn, uc_error};
+
+use super::Run;
+use super::signal::Signals;
+use super::trail::Trail;
+use crate::link::lazy::Slots;
+use crate::outcome::{Broken, End};
+use crate::witness::{Place, Witness};
+
+/// The state of the process before an instruction, without memory: the address space keeps what
+/// its pages held.
+pub(super) struct Snapshot {
+    at: Place,
+    registers: Context,
+    witness: Witness,
+    slots: Slots,
+    trail: Trail,
+    signals: Signals,
+    instructions: u64,
+    output: usize,
+}
+
+impl Run<'_> {
+    /// Makes a copy of the process, which runs from now on, before the last instruction.
+    pub(super) fn fork(&mut self, unicorn: &Unicorn<'_, ()>) -> Result<(), uc_error> {
+        if self.snapshot.is_some() {
+            self.end(End::Broken(Broken::Harness("a copy of the process is copied".into())));
+            return Ok(());
+        }
+        let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
+        self.snapshot = Some(Snapshot {
+            at: Place { pc: self.last_pc, sp, fp },
+            registers: unicorn.context_init()?,
+            witness: self.witness.clone(),
+            slots: self.slots.clone(),
+            trail: self.trail.clone(),
+            signals: self.signals.clone(),
+            instructions: self.instructions,
+            output: self.output.len(),
+        });
+        self.space.keep_pages();
+        if !self.reports_stores {
+            // Nothing tells which pages change.
+            self.space.save(0, u64::MAX);
+        }
+        Ok(())
+    }
+
+    /// Gives the copy up. Returns where the process continues.
+    pub(super) fn rewind(&mut self, unicorn: &mut Unicorn<'_, ()>) -> Result<Option<u64>, uc_error> {
+        let Some(snapshot) = self.snapshot.take() else {
+            self.end(End::Broken(Broken::Harness("there is no copy of the process to end".into())));
+            return Ok(None);
+        };
+        if self.space.restore_pages() {
+            // Code has changed that may be translated.
+            unicorn.ctl_flush_tb()?;
+        }
+        unicorn.context_restore(&snapshot.registers)?;
+        self.witness.rewind(snapshot.witness, &snapshot.at);
+        (self.slots, self.trail, self.signals) = (snapshot.slots, snapshot.trail, snapshot.signals);
+        self.instructions = snapshot.instructions;
+        self.last_pc = snapshot.at.pc;
+        self.output.truncate(snapshot.output);
+        Ok(Some(snapshot.at.pc))
+    }
+
+    /// Gives the copy up because it has ended. Returns `None` if there is none, or if a fault of
+    /// the harness has ended it.
+    pub(super) fn fork_ended(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        result: Result<(), uc_error>,
+    ) -> Option<u64> {
+        self.snapshot.as_ref()?;
+        let end = self.conclude(unicorn, result);
+        if matches!(end, End::Broken(Broken::Harness(_))) {
+            self.end(end);
+            return None;
+        }
+        self.observer.fork_ended(&end);
+        self.rewind(unicorn).unwrap_or_else(|error| {
+            self.end(End::Broken(Broken::Unicorn(format!("{error:?}"))));
+            None
+        })
+    }
+}
