@@ -1,0 +1,45 @@
+//! This project's engine.
+
+use std::hint::black_box;
+
+use sframe_engine::{Error, Found, InstructionPointer, Section};
+
+use crate::{Contender, Group, Input};
+
+fn section(input: &Input) -> Result<Section<'_>, String> {
+    Section::parse(&input.data, input.address).map_err(|error| error.to_string())
+}
+
+/// A value that has to be waited for.
+fn value(found: &Result<Option<Found>, Error>) -> u64 {
+    match black_box(found) {
+        Ok(Some(found)) => found.row.start.into(),
+        Ok(None) | Err(_) => 0,
+    }
+}
+
+fn read(section: &Section<'_>) -> u64 {
+    let mut rows = 0;
+    for fde in section.fdes().flatten() {
+        for row in section.rows(&fde).flatten() {
+            black_box((row.start, row.cfa, row.ra, row.fp));
+            rows += 1;
+        }
+    }
+    rows
+}
+
+pub fn contenders(input: &Input) -> Result<Vec<Contender<'_>>, String> {
+    let mut contenders = Vec::new();
+    for (group, pcs) in [(Group::Random, &input.random), (Group::Hot, &input.hot)] {
+        let section = section(input)?;
+        let look_up = move |pc| value(&section.lookup(InstructionPointer(pc)));
+        contenders.push(Contender::look_up(group, "engine", pcs, look_up));
+    }
+    contenders.push(Contender::read("engine", input, || section(input).map(|section| read(&section))));
+    Ok(contenders)
+}
+
+pub fn memory(_input: &Input) -> String {
+    String::new()
+}
