@@ -49,6 +49,22 @@ fn assert_is_told(error: &Error, data: &[u8]) {
     assert!(error.to_string().contains(error.clause().title()), "{error}");
 }
 
+/// The rows of a function, and the first error, in the plainest way: from its entries, one by one.
+fn interpreted(section: &Section<'_>, fde: &Fde) -> Vec<Result<Row, Error>> {
+    let mut rows = Vec::new();
+    let mut entries = section.fres(fde);
+    while let Some(entry) = entries.next() {
+        let is_last = rows.len() as u64 + 1 == u64::from(fde.num_rows);
+        let next_start = entries.next_start().filter(|_| !is_last);
+        let row = entry.and_then(|entry| section.row(fde, &entry, next_start.unwrap_or(fde.rows_end())));
+        rows.push(row);
+        if row.is_err() {
+            break;
+        }
+    }
+    rows
+}
+
 /// Everything can be read, or is a typed error; no more is read than there is. Stored entries
 /// and rows correspond one to one.
 pub fn read(data: &[u8]) {
@@ -67,22 +83,19 @@ pub fn read(data: &[u8]) {
             }
         };
         assert_eq!(fde.index as usize, index);
-        let mut entries = section.fres(&fde);
-        let mut rows: usize = 0;
-        for row in section.rows(&fde) {
-            rows += 1;
-            let entry = entries.next().expect("as many entries as rows");
+        let rows: Vec<_> = section.rows(&fde).collect();
+        assert_eq!(rows, interpreted(&section, &fde));
+        for row in &rows {
             match row {
-                Ok(row) => {
-                    assert!(!row.to_string().is_empty());
-                    let entry = entry.expect("a row has an entry");
-                    assert_eq!(section.row(&fde, &entry, row.end), Ok(row));
-                    assert!(entry.offset() + entry.size() <= data.len());
-                }
-                Err(error) => assert_is_told(&error, data),
+                Ok(row) => assert!(!row.to_string().is_empty()),
+                Err(error) => assert_is_told(error, data),
             }
         }
+        for entry in section.fres(&fde).flatten() {
+            assert!(entry.offset() + entry.size() <= data.len());
+        }
         // A row takes at least two bytes; one more may be a row that is cut off.
+        let rows = rows.len();
         assert!(rows <= data.len() / 2 + 1, "{rows} rows in {} bytes", data.len());
     }
     assert_eq!(count, header.num_fdes as usize);

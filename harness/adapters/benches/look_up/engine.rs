@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use sframe_engine::{Error, Found, InstructionPointer, Section};
+use sframe_engine::{Error, Found, InstructionPointer, Recovery, Section};
 
 use crate::{Contender, Group, Input};
 
@@ -19,14 +19,21 @@ fn value(found: &Result<Option<Found>, Error>) -> u64 {
 }
 
 fn read(section: &Section<'_>) -> u64 {
-    let mut rows = 0;
+    let mut sum = 0_i64;
     for fde in section.fdes().flatten() {
         for row in section.rows(&fde).flatten() {
-            black_box((row.start, row.cfa, row.ra, row.fp));
-            rows += 1;
+            sum += row.cfa.map_or(0, |rule| rule.offset) + offset(row.ra) + offset(row.fp);
         }
     }
-    rows
+    sum.cast_unsigned()
+}
+
+/// The offset of a rule.
+fn offset(recovery: Recovery) -> i64 {
+    match recovery {
+        Recovery::Rule(rule) => rule.offset,
+        Recovery::Undefined | Recovery::Unchanged => 0,
+    }
 }
 
 pub fn contenders(input: &Input) -> Result<Vec<Contender<'_>>, String> {

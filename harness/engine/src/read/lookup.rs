@@ -43,7 +43,7 @@ impl Section<'_> {
         let count = self.header().num_fdes;
         if !self.header().flags.sorted() {
             for index in 0..count {
-                let range = self.fde_range(index)?;
+                let range = self.stored_fde(index)?;
                 if address.wrapping_sub(range.start) < u64::from(range.size) {
                     return self.fde(index).map(Some);
                 }
@@ -55,7 +55,7 @@ impl Section<'_> {
         // may be several places before.
         let mut last_start = None;
         for index in (0..low).rev() {
-            let range = self.fde_range(index)?;
+            let range = self.stored_fde(index)?;
             if address.wrapping_sub(range.start) < u64::from(range.size) {
                 return self.fde(index).map(Some);
             }
@@ -87,7 +87,7 @@ impl Section<'_> {
             return Ok(Some(Found { fde: *fde, row_index: None, row }));
         }
         match self.scan_rows(fde, address) {
-            Some(Ok(found)) => found.map(|found| self.found(fde, found)).transpose(),
+            Some(Ok(found)) => found.and_then(|found| self.found(fde, found)).transpose(),
             Some(Err(Malformed)) | None => self.interpret_rows(fde, address),
         }
     }
@@ -117,11 +117,9 @@ impl Section<'_> {
     }
 
     /// Interprets the row that a search has found.
-    fn found(&self, fde: &Fde, found: FoundRow) -> Result<Found, Error> {
-        let FoundRow { index, at, next } = found;
-        let fre = self.fre_at(fde, fde.rows_offset + at)?;
-        let row = self.row(fde, &fre, next.unwrap_or_else(|| fde.rows_end()))?;
-        Ok(Found { fde: *fde, row_index: Some(index), row })
+    fn found(&self, fde: &Fde, FoundRow { index, at }: FoundRow) -> Option<Result<Found, Error>> {
+        let row = self.rows_from(fde, fde.rows_offset + at, fde.num_rows - index).next()?;
+        Some(row.map(|row| Found { fde: *fde, row_index: Some(index), row }))
     }
 
     /// Searches the rows of a function by interpreting all up to the one after.

@@ -1,6 +1,7 @@
 //! From bytes to functions and rows. One file per structure of the format.
 
 mod bytes;
+mod default_row;
 mod fde;
 mod fde_table;
 mod fre;

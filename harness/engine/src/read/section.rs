@@ -83,15 +83,12 @@ impl<'a> Section<'a> {
     }
 
     /// Offset of an FDE from the start of the section.
-    pub(crate) fn fde_offset(&self, index: u32) -> Result<usize, Error> {
-        if index < self.header.num_fdes {
-            Ok(self.fdes.start + index as usize * self.header.version.fde_size())
-        } else {
-            Err(ErrorKind::NoSuchFde(index).at(self.fdes.start))
-        }
+    pub(crate) fn fde_offset(&self, index: u32) -> usize {
+        self.fdes.start + index as usize * self.header.version.fde_size()
     }
 
     /// The FDEs as they are stored.
+    #[inline]
     pub(crate) fn fde_table(&self) -> FdeTable<'a> {
         let Self { header, address, .. } = self;
         let (origin, step) = if header.start_is_pcrel() {
@@ -140,6 +137,7 @@ pub struct Fdes<'s, 'a> {
 impl Iterator for Fdes<'_, '_> {
     type Item = Result<Fde, Error>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.next >= self.section.header.num_fdes {
             return None;
