@@ -63,6 +63,8 @@ pub mod write;
 pub use abi::{Abi, ByteOrder, CfaOffsetScaling, DwarfRegister, UnknownAbi};
 pub use address::{InstructionPointer, LookupAddress, Pc, ReturnAddress};
 pub use error::{Clause, Error, ErrorKind};
+#[cfg(feature = "alloc")]
+pub use read::Index;
 pub use read::{
     DataWordSize, Fde, FdeType, Fdes, Flags, Found, Fre, FreType, Fres, Header, PauthKey, PcType, Rows,
     Section,

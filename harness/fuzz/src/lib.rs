@@ -16,7 +16,7 @@ use std::cell::Cell;
 
 use sframe_engine::write::{self, Layout, Target};
 use sframe_engine::{
-    Abi, Base, ByteOrder, DataWordSize, DwarfRegister, Error, Fde, Found, Frame, InstructionPointer,
+    Abi, Base, ByteOrder, DataWordSize, DwarfRegister, Error, Fde, Found, Frame, Index, InstructionPointer,
     PauthMask, Pc, PcType, Recovery, RecoveryRule, ReturnAddress, Row, Section, Step, Version,
 };
 
@@ -150,6 +150,8 @@ fn interpret(section: &Section<'_>, fde: &Fde, address: u64) -> Result<Option<Fo
 pub fn look_up(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let fdes = searchable(&section);
+    let index = Index::new(&section);
+    assert!(index.memory() <= data.len(), "{} bytes for {}", index.memory(), data.len());
     for address in boundaries(&section) {
         if let Some(fdes) = &fdes {
             let scanned = fdes.iter().find(|fde| fde.contains(address));
@@ -161,6 +163,7 @@ pub fn look_up(data: &[u8]) {
         }
         let found = section.lookup(InstructionPointer(address));
         assert_eq!(found, section.lookup(ReturnAddress(address.wrapping_add(1))));
+        assert_eq!(found, index.lookup(InstructionPointer(address)), "{address:#x}");
         let found = match found {
             Ok(Some(found)) => found,
             Ok(None) => continue,
@@ -183,15 +186,18 @@ pub fn look_up(data: &[u8]) {
 /// At every address of every function, the row is found that a scan of all rows finds. For
 /// sections whose rows are sound and in order. Returns the number of addresses.
 pub fn look_up_everywhere(section: &Section<'_>) -> u64 {
+    let index = Index::new(section);
     let mut addresses = 0;
     for fde in section.fdes().map(|fde| fde.expect("a sound section")).filter(|fde| !fde.outermost) {
         let rows: Vec<Row> = section.rows(&fde).map(|row| row.expect("a sound row")).collect();
         for address in (0..fde.size).map(|offset| fde.start.wrapping_add(offset.into())) {
             let covers = |row: &Row| fde.row_covers(row.start, address);
-            let index = rows.iter().take_while(|row| covers(row)).count().checked_sub(1);
-            let found = index.map(|index| (u32::try_from(index).ok(), rows[index]));
+            let last = rows.iter().take_while(|row| covers(row)).count().checked_sub(1);
+            let found = last.map(|last| (u32::try_from(last).ok(), rows[last]));
             let looked_up = section.lookup_row(&fde, InstructionPointer(address)).expect("a sound row");
             assert_eq!(looked_up.map(|found| (found.row_index, found.row)), found, "{address:#x}");
+            let everywhere = section.lookup(InstructionPointer(address));
+            assert_eq!(index.lookup(InstructionPointer(address)), everywhere, "{address:#x}");
             addresses += 1;
         }
     }

@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use sframe_engine::{Error, Found, InstructionPointer, Recovery, Section};
+use sframe_engine::{Error, Found, Index, InstructionPointer, Recovery, Section};
 
-use crate::{Contender, Group, Input};
+use crate::{Contender, Group, Input, processor_time};
 
 fn section(input: &Input) -> Result<Section<'_>, String> {
     Section::parse(&input.data, input.address).map_err(|error| error.to_string())
@@ -43,10 +43,21 @@ pub fn contenders(input: &Input) -> Result<Vec<Contender<'_>>, String> {
         let look_up = move |pc| value(&section.lookup(InstructionPointer(pc)));
         contenders.push(Contender::look_up(group, "engine", pcs, look_up));
     }
+    let index = Index::new(&section(input)?);
+    let look_up = move |pc| value(&index.lookup(InstructionPointer(pc)));
+    contenders.push(Contender::look_up(Group::Random, "engine, with index", &input.random, look_up));
     contenders.push(Contender::read("engine", input, || section(input).map(|section| read(&section))));
     Ok(contenders)
 }
 
-pub fn memory(_input: &Input) -> String {
-    String::new()
+/// What an index costs.
+pub fn memory(input: &Input) -> Result<String, String> {
+    let section = section(input)?;
+    let start = processor_time();
+    let index = Index::new(&section);
+    let (microseconds, bytes) = ((processor_time() - start) / 1e3, index.memory());
+    Ok(format!(
+        "index: {bytes} bytes for {} bytes of section; made in {microseconds:.0} us",
+        input.data.len()
+    ))
 }

@@ -160,7 +160,7 @@ fn bench(input: &Input) -> Result<(), String> {
     contenders.extend(eh_frame::contenders(input));
     contenders.extend(libsframe::contenders(input));
     print(&measure(contenders));
-    println!("\n{}", engine::memory(input));
+    println!("\n{}", engine::memory(input)?);
     Ok(())
 }
 

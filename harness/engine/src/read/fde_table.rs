@@ -36,6 +36,14 @@ pub(crate) struct StoredFde {
     pub(crate) attribute: Option<Attribute>,
 }
 
+impl StoredFde {
+    /// Returns whether the function covers an address.
+    #[inline]
+    pub(crate) const fn contains(&self, address: u64) -> bool {
+        address.wrapping_sub(self.start) < self.size as u64
+    }
+}
+
 /// How the rows of a function are stored (2.3.2).
 #[derive(Clone, Copy)]
 pub(crate) struct Attribute {

@@ -43,8 +43,7 @@ impl Section<'_> {
         let count = self.header().num_fdes;
         if !self.header().flags.sorted() {
             for index in 0..count {
-                let range = self.stored_fde(index)?;
-                if address.wrapping_sub(range.start) < u64::from(range.size) {
+                if self.stored_fde(index)?.contains(address) {
                     return self.fde(index).map(Some);
                 }
             }
@@ -56,7 +55,7 @@ impl Section<'_> {
         let mut last_start = None;
         for index in (0..low).rev() {
             let range = self.stored_fde(index)?;
-            if address.wrapping_sub(range.start) < u64::from(range.size) {
+            if range.contains(address) {
                 return self.fde(index).map(Some);
             }
             if range.size != 0 && last_start.is_some_and(|start| start != range.start) {
@@ -87,7 +86,10 @@ impl Section<'_> {
             return Ok(Some(Found { fde: *fde, row_index: None, row }));
         }
         match self.scan_rows(fde, address) {
-            Some(Ok(found)) => found.and_then(|found| self.found(fde, found)).transpose(),
+            Some(Ok(Some(FoundRow { index, at }))) => {
+                self.found(fde, index, fde.rows_offset + at).transpose()
+            }
+            Some(Ok(None)) => Ok(None),
             Some(Err(Malformed)) | None => self.interpret_rows(fde, address),
         }
     }
@@ -116,9 +118,10 @@ impl Section<'_> {
         Some(rows.last_up_to(offset))
     }
 
-    /// Interprets the row that a search has found.
-    fn found(&self, fde: &Fde, FoundRow { index, at }: FoundRow) -> Option<Result<Found, Error>> {
-        let row = self.rows_from(fde, fde.rows_offset + at, fde.num_rows - index).next()?;
+    /// Interprets a row of a function, given by its position and where it is: in bytes from the
+    /// start of the section. `None` if the function has no such row.
+    pub(crate) fn found(&self, fde: &Fde, index: u32, offset: usize) -> Option<Result<Found, Error>> {
+        let row = self.rows_from(fde, offset, fde.num_rows.checked_sub(index)?).next()?;
         Some(row.map(|row| Found { fde: *fde, row_index: Some(index), row }))
     }
 

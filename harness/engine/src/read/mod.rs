@@ -6,6 +6,8 @@ mod fde;
 mod fde_table;
 mod fre;
 mod header;
+#[cfg(feature = "alloc")]
+mod index;
 mod lookup;
 mod row_table;
 mod section;
@@ -14,5 +16,7 @@ pub(crate) use bytes::Bytes;
 pub use fde::{Fde, FdeType, FreType, PauthKey, PcType};
 pub use fre::{DataWordSize, Fre, Fres, Rows};
 pub use header::{Flags, Header};
+#[cfg(feature = "alloc")]
+pub use index::Index;
 pub use lookup::Found;
 pub use section::{Fdes, Section};

@@ -40,7 +40,7 @@ impl ValidRows {
 pub(crate) struct FoundRow {
     /// Its position.
     pub(crate) index: u32,
-    /// Its offset from the first row, in bytes.
+    /// Where it is, in bytes from the start of the first row that was searched.
     pub(crate) at: usize,
 }
 
