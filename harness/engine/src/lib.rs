@@ -66,8 +66,8 @@ pub use error::{Clause, Error, ErrorKind};
 #[cfg(feature = "alloc")]
 pub use read::Index;
 pub use read::{
-    DataWordSize, Fde, FdeType, Fdes, Flags, Found, Fre, FreType, Fres, Header, PauthKey, PcType, Rows,
-    Section,
+    Cache, DataWordSize, Fde, FdeType, Fdes, FindRow, Flags, Found, Fre, FreType, Fres, Header, PauthKey,
+    PcType, Rows, Section,
 };
 pub use rule::{Base, Recovery, RecoveryRule, Row};
 pub use step::{Caller, Frame, Mangled, Memory, PauthMask, Registers, Step, StepError, Tracked};

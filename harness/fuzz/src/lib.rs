@@ -16,8 +16,9 @@ use std::cell::Cell;
 
 use sframe_engine::write::{self, Layout, Target};
 use sframe_engine::{
-    Abi, Base, ByteOrder, DataWordSize, DwarfRegister, Error, Fde, Found, Frame, Index, InstructionPointer,
-    PauthMask, Pc, PcType, Recovery, RecoveryRule, ReturnAddress, Row, Section, Step, Version,
+    Abi, Base, ByteOrder, Cache, DataWordSize, DwarfRegister, Error, Fde, Found, Frame, Index,
+    InstructionPointer, PauthMask, Pc, PcType, Recovery, RecoveryRule, ReturnAddress, Row, Section, Step,
+    Version,
 };
 
 /// A property: panics if it does not hold for the input.
@@ -152,6 +153,8 @@ pub fn look_up(data: &[u8]) {
     let fdes = searchable(&section);
     let index = Index::new(&section);
     assert!(index.memory() <= data.len(), "{} bytes for {}", index.memory(), data.len());
+    // So small that addresses displace each other.
+    let mut cache = Cache::<_, 7>::new(&index);
     for address in boundaries(&section) {
         if let Some(fdes) = &fdes {
             let scanned = fdes.iter().find(|fde| fde.contains(address));
@@ -164,6 +167,10 @@ pub fn look_up(data: &[u8]) {
         let found = section.lookup(InstructionPointer(address));
         assert_eq!(found, section.lookup(ReturnAddress(address.wrapping_add(1))));
         assert_eq!(found, index.lookup(InstructionPointer(address)), "{address:#x}");
+        for _ in 0..2 {
+            let kept = cache.lookup(InstructionPointer(address)).map(|found| found.copied());
+            assert_eq!(found, kept, "{address:#x}");
+        }
         let found = match found {
             Ok(Some(found)) => found,
             Ok(None) => continue,
@@ -187,6 +194,7 @@ pub fn look_up(data: &[u8]) {
 /// sections whose rows are sound and in order. Returns the number of addresses.
 pub fn look_up_everywhere(section: &Section<'_>) -> u64 {
     let index = Index::new(section);
+    let mut cache = Cache::<_, 61>::new(section);
     let mut addresses = 0;
     for fde in section.fdes().map(|fde| fde.expect("a sound section")).filter(|fde| !fde.outermost) {
         let rows: Vec<Row> = section.rows(&fde).map(|row| row.expect("a sound row")).collect();
@@ -198,6 +206,10 @@ pub fn look_up_everywhere(section: &Section<'_>) -> u64 {
             assert_eq!(looked_up.map(|found| (found.row_index, found.row)), found, "{address:#x}");
             let everywhere = section.lookup(InstructionPointer(address));
             assert_eq!(index.lookup(InstructionPointer(address)), everywhere, "{address:#x}");
+            for _ in 0..2 {
+                let kept = cache.lookup(InstructionPointer(address)).map(|found| found.copied());
+                assert_eq!(kept, everywhere, "{address:#x}");
+            }
             addresses += 1;
         }
     }

@@ -2,8 +2,11 @@
 
 use std::hint::black_box;
 
-use sframe_engine::{Error, Found, Index, InstructionPointer, Recovery, Section};
+use sframe_engine::{
+    Cache, DwarfRegister, Error, Found, Frame, Index, InstructionPointer, PauthMask, Recovery, Section, Step,
+};
 
+use crate::input::CACHE;
 use crate::{Contender, Group, Input, processor_time};
 
 fn section(input: &Input) -> Result<Section<'_>, String> {
@@ -46,8 +49,35 @@ pub fn contenders(input: &Input) -> Result<Vec<Contender<'_>>, String> {
     let index = Index::new(&section(input)?);
     let look_up = move |pc| value(&index.lookup(InstructionPointer(pc)));
     contenders.push(Contender::look_up(Group::Random, "engine, with index", &input.random, look_up));
+    let mut cache = Box::new(Cache::<_, CACHE>::new(section(input)?));
+    contenders.push(Contender::look_up(Group::Hot, "engine, cached", &input.hot, move |pc| match black_box(
+        cache.lookup(InstructionPointer(pc)),
+    ) {
+        Ok(Some(found)) => found.row.start.into(),
+        Ok(None) | Err(_) => 0,
+    }));
+    let mut cache = Box::new(Cache::<_, CACHE>::new(section(input)?));
+    contenders.push(Contender::look_up(
+        Group::Hot,
+        "engine, cached; look-up and step",
+        &input.hot,
+        move |pc| step(&mut cache, pc).unwrap_or_default(),
+    ));
     contenders.push(Contender::read("engine", input, || section(input).map(|section| read(&section))));
     Ok(contenders)
+}
+
+/// Steps to the caller; returns its SP.
+fn step(cache: &mut Cache<Section<'_>, CACHE>, pc: u64) -> Option<u64> {
+    let abi = cache.source().header().abi;
+    let frame = Frame::topmost(InstructionPointer(pc), 0x7000, 0x7100);
+    let found = cache.lookup(InstructionPointer(pc)).ok()??;
+    let registers = |_: DwarfRegister| None;
+    let memory = |address: u64| Some(address);
+    match found.apply(abi, &frame, Some(&registers), &memory, PauthMask::NONE) {
+        Ok(Step::Caller(caller)) => Some(black_box(&caller).sp),
+        Ok(Step::Outermost) | Err(_) => None,
+    }
 }
 
 /// What an index costs.

@@ -33,7 +33,7 @@ pub(crate) struct StoredRow {
 
 impl StoredRow {
     /// Reads the row at the start of a window, or returns `None` if it is not valid.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(
         window: &[u8; WINDOW],
         order: ByteOrder,
@@ -46,7 +46,7 @@ impl StoredRow {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read_in_order<O: Order>(window: &[u8; WINDOW], fre_type: FreType, valid: ValidRows) -> Option<Self> {
         let width = fre_type.width();
         let info = *window.get(width)?;

@@ -109,7 +109,7 @@ impl Fde {
 
 impl Section<'_> {
     /// An FDE as it is stored.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn stored_fde(&self, index: u32) -> Result<StoredFde, Error> {
         self.fde_table().get(index).ok_or_else(|| self.no_such_fde(index))
     }
@@ -120,7 +120,13 @@ impl Section<'_> {
     /// No such FDE, rows outside the FRE sub-section, or an unknown type.
     #[inline]
     pub fn fde(&self, index: u32) -> Result<Fde, Error> {
-        let StoredFde { start, size, fre_offset, attribute } = self.stored_fde(index)?;
+        self.fde_of(index, self.stored_fde(index)?)
+    }
+
+    /// Reads the FDE at a position, whose part in the FDE sub-section is known.
+    #[inline(always)]
+    pub(crate) fn fde_of(&self, index: u32, stored: StoredFde) -> Result<Fde, Error> {
+        let StoredFde { start, size, fre_offset, attribute } = stored;
         let fres = self.fre_range();
         let data = fres.start.checked_add(fre_offset as usize).filter(|data| *data <= fres.end);
         let data = data.ok_or_else(|| self.fre_offset_out_of_bounds(index, fre_offset))?;
@@ -166,7 +172,7 @@ impl Section<'_> {
     }
 
     /// Reads the attribute of an FDE of version 3.
-    #[inline]
+    #[inline(always)]
     fn attribute(&self, offset: usize) -> Result<Attribute, Error> {
         let bytes = self.bytes.slice(offset..self.fre_range().end);
         match bytes.first_chunk() {

@@ -56,7 +56,7 @@ pub(crate) struct Attribute {
 
 impl Attribute {
     /// Reads the attribute of an FDE of version 3.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(order: ByteOrder, bytes: [u8; V3_FDE_ATTR_SIZE]) -> Self {
         let [first, second, info, info2, rep_size] = bytes;
         let num_rows = match order {
@@ -69,7 +69,7 @@ impl Attribute {
 
 impl FdeTable<'_> {
     /// Returns the FDE at a position, or `None` past the last one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(self, index: u32) -> Option<StoredFde> {
         match self.order {
             ByteOrder::Little => self.read::<Little>(index),
@@ -77,7 +77,7 @@ impl FdeTable<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read<O: Order>(self, index: u32) -> Option<StoredFde> {
         let attribute = |num_rows, info, rep_size| {
             Some(Attribute { num_rows, info, info2: SFRAME_FDE_TYPE_DEFAULT, rep_size })

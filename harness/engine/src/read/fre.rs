@@ -293,7 +293,7 @@ impl Fre<'_> {
 
 /// 3.1: the words are CFA offset, RA offset unless RA is fixed, and FP offset. There are as many
 /// as a row of default type can have, and at least one.
-#[inline]
+#[inline(always)]
 fn default_rules(header: &Header, base: Base, count: u8, [cfa, second, third]: [i32; WORDS]) -> Rules {
     let cfa = RecoveryRule { base, offset: header.abi.decode_cfa_offset(cfa), dereference: false };
     let (ra, fp) = match fixed(header.fixed_ra_offset) {
@@ -342,10 +342,27 @@ pub struct Rows<'a> {
     bytes: Bytes<'a>,
     header: Header,
     fde: Fde,
-    /// Which rows can be read at once; `None` if they are of flex type.
     valid: Option<ValidRows>,
     offset: usize,
     left: u32,
+}
+
+/// Reads a row of default type and its length, in bytes, unless it is not valid or among the last
+/// bytes of the section.
+#[inline(always)]
+fn row_at_once(
+    bytes: Bytes<'_>,
+    header: &Header,
+    fde: &Fde,
+    valid: ValidRows,
+    offset: usize,
+    is_last: bool,
+) -> Option<(Row, usize)> {
+    let StoredRow { start, base, mangled_ra, count, words, len, next_start } =
+        StoredRow::read(bytes.window(offset)?, bytes.order(), fde.fre_type, valid)?;
+    let (cfa, ra, fp) = default_rules(header, base, count, words);
+    let end = if is_last { fde.rows_end() } else { next_start };
+    Some((Row { start, end, cfa, ra, fp, mangled_ra }, len))
 }
 
 impl Rows<'_> {
@@ -355,17 +372,13 @@ impl Rows<'_> {
         self.offset
     }
 
-    /// Reads a valid row of default type that is not among the last bytes of the section. Returns
-    /// `None` for any other.
-    #[inline]
+    #[inline(always)]
     fn read_at_once(&mut self) -> Option<Row> {
-        let window = self.bytes.window(self.offset)?;
-        let row = StoredRow::read(window, self.bytes.order(), self.fde.fre_type, self.valid?)?;
-        self.offset += row.len;
-        self.left -= 1;
-        let end = if self.left == 0 { self.fde.rows_end() } else { row.next_start };
-        let (cfa, ra, fp) = default_rules(&self.header, row.base, row.count, row.words);
-        Some(Row { start: row.start, end, cfa, ra, fp, mangled_ra: row.mangled_ra })
+        let Self { bytes, header, fde, valid, offset, left } = self;
+        let (row, len) = row_at_once(*bytes, header, fde, (*valid)?, *offset, *left == 1)?;
+        *offset += len;
+        *left -= 1;
+        Some(row)
     }
 
     #[inline(never)]
@@ -454,12 +467,7 @@ impl<'a> Section<'a> {
     /// Returns the frame row entries of a function, as they are stored.
     #[must_use]
     pub fn fres(&self, fde: &Fde) -> Fres<'a> {
-        Fres {
-            bytes: self.bytes.until(self.fre_range().end),
-            fre_type: fde.fre_type,
-            offset: fde.rows_offset,
-            left: fde.num_rows,
-        }
+        Fres { bytes: self.fres_bytes(), fre_type: fde.fre_type, offset: fde.rows_offset, left: fde.num_rows }
     }
 
     /// Returns the row that a frame row entry of a function stands for (3). `end` is the start
@@ -482,12 +490,32 @@ impl<'a> Section<'a> {
     /// Returns the last rows of a function, from an offset from the start of the section on.
     #[inline]
     pub(crate) fn rows_from(&self, fde: &Fde, offset: usize, left: u32) -> Rows<'a> {
-        let header = *self.header();
-        let valid = match fde.fde_type {
-            FdeType::Default => Some(ValidRows::with_words(1, header.default_fp_word() + 1)),
+        let (bytes, header) = (self.fres_bytes(), *self.header());
+        Rows { bytes, header, fde: *fde, valid: self.valid_rows(fde), offset, left }
+    }
+
+    /// Reads the row of a function at an offset from the start of the section, unless it is not a
+    /// valid one of default type or among the last bytes of the section. `left` is the number of
+    /// rows from there on.
+    #[inline(always)]
+    pub(crate) fn row_at_once(&self, fde: &Fde, offset: usize, left: u32) -> Option<Row> {
+        let valid = self.valid_rows(fde).filter(|_| left > 0)?;
+        let (row, _) = row_at_once(self.fres_bytes(), self.header(), fde, valid, offset, left == 1)?;
+        Some(row)
+    }
+
+    /// The bytes up to the end of the FRE sub-section.
+    #[inline]
+    fn fres_bytes(&self) -> Bytes<'a> {
+        self.bytes.until(self.fre_range().end)
+    }
+
+    /// Which rows of a function can be read at once; `None` if they are of flex type.
+    #[inline]
+    fn valid_rows(&self, fde: &Fde) -> Option<ValidRows> {
+        match fde.fde_type {
+            FdeType::Default => Some(ValidRows::with_words(1, self.header().default_fp_word() + 1)),
             FdeType::Flex => None,
-        };
-        let bytes = self.bytes.until(self.fre_range().end);
-        Rows { bytes, header, fde: *fde, valid, offset, left }
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::abi::ByteOrder;
 use crate::address::LookupAddress;
 use crate::error::Error;
 use crate::read::bytes::{Big, Little, Order};
+use crate::read::cache::FindRow;
 use crate::read::fde::{FreType, PcType};
 use crate::read::fde_table::StoredFde;
 use crate::read::lookup::Found;
@@ -91,14 +92,21 @@ impl<'a> Index<'a> {
         // This needs no FDE, so that the processor can read both at once.
         let row = place.row(section, address.get().wrapping_sub(table.first));
         // An error of a function that does not cover the address does not count.
-        if !section.stored_fde(place.fde)?.contains(address.get()) {
+        let stored = section.stored_fde(place.fde)?;
+        if !stored.contains(address.get()) {
             return Ok(None);
         }
-        let fde = section.fde(place.fde)?;
-        match row.and_then(|FoundRow { index, at }| section.found(&fde, index, at)) {
-            Some(found) => found.map(Some),
+        let fde = section.fde_of(place.fde, stored)?;
+        match row {
+            Some(FoundRow { index, at }) => section.found(fde, index, at),
             None => section.lookup_row(&fde, address),
         }
+    }
+}
+
+impl FindRow for Index<'_> {
+    fn find_row(&self, address: LookupAddress) -> Result<Option<Found>, Error> {
+        self.lookup(address)
     }
 }
 
@@ -122,7 +130,7 @@ impl Place {
     /// Returns the last row that starts at or before an offset from the first function; where it
     /// is, is in bytes from the start of the section. `None` for a whole function, and for rows so
     /// close to the end of the section that they can't be searched in this way.
-    #[inline]
+    #[inline(always)]
     fn row(&self, section: &Section<'_>, offset: u64) -> Option<FoundRow> {
         let first = section.fre_range().start + self.rows_offset as usize;
         let rows = RowTable {
@@ -158,7 +166,7 @@ struct Table {
 
 impl Table {
     /// Returns the last place that starts at or before an address.
-    #[inline]
+    #[inline(always)]
     fn last_up_to(&self, address: u64) -> Option<&Place> {
         let offset = address.wrapping_sub(self.first);
         let bucket = usize::try_from(offset >> self.shift).ok()?;
@@ -231,11 +239,11 @@ fn functions(section: &Section<'_>) -> Option<(u64, Vec<Function>)> {
 /// The most rows of a place.
 const MOST_ROWS: u8 = 128;
 
-/// Returns how many rows a place should have: as few as leave an eighth of the memory for buckets.
+/// Returns how many rows a place should have: as few as leave a fifth of the memory for buckets.
 fn rows_of_a_place(section: &Section<'_>, functions: &[Function], memory: usize) -> Option<u8> {
     let rows_of = |function: &Function| section.fde(function.fde).map_or(0, |fde| fde.num_rows);
     let counts: Vec<u32> = functions.iter().map(rows_of).collect();
-    let most = (memory - memory / 8) / size_of::<Place>();
+    let most = (memory - memory / 5) / size_of::<Place>();
     let places = |rows: u8| counts.iter().map(move |count| u64::from(count.div_ceil(rows.into()).max(1)));
     (1..=MOST_ROWS).find(|rows| places(*rows).sum::<u64>() <= most as u64)
 }

@@ -43,8 +43,9 @@ impl Section<'_> {
         let count = self.header().num_fdes;
         if !self.header().flags.sorted() {
             for index in 0..count {
-                if self.stored_fde(index)?.contains(address) {
-                    return self.fde(index).map(Some);
+                let stored = self.stored_fde(index)?;
+                if stored.contains(address) {
+                    return self.fde_of(index, stored).map(Some);
                 }
             }
             return Ok(None);
@@ -54,15 +55,15 @@ impl Section<'_> {
         // may be several places before.
         let mut last_start = None;
         for index in (0..low).rev() {
-            let range = self.stored_fde(index)?;
-            if range.contains(address) {
-                return self.fde(index).map(Some);
+            let stored = self.stored_fde(index)?;
+            if stored.contains(address) {
+                return self.fde_of(index, stored).map(Some);
             }
-            if range.size != 0 && last_start.is_some_and(|start| start != range.start) {
+            if stored.size != 0 && last_start.is_some_and(|start| start != stored.start) {
                 break;
             }
-            if range.size != 0 {
-                last_start = Some(range.start);
+            if stored.size != 0 {
+                last_start = Some(stored.start);
             }
         }
         Ok(None)
@@ -86,9 +87,7 @@ impl Section<'_> {
             return Ok(Some(Found { fde: *fde, row_index: None, row }));
         }
         match self.scan_rows(fde, address) {
-            Some(Ok(Some(FoundRow { index, at }))) => {
-                self.found(fde, index, fde.rows_offset + at).transpose()
-            }
+            Some(Ok(Some(FoundRow { index, at }))) => self.found(*fde, index, fde.rows_offset + at),
             Some(Ok(None)) => Ok(None),
             Some(Err(Malformed)) | None => self.interpret_rows(fde, address),
         }
@@ -120,9 +119,14 @@ impl Section<'_> {
 
     /// Interprets a row of a function, given by its position and where it is: in bytes from the
     /// start of the section. `None` if the function has no such row.
-    pub(crate) fn found(&self, fde: &Fde, index: u32, offset: usize) -> Option<Result<Found, Error>> {
-        let row = self.rows_from(fde, offset, fde.num_rows.checked_sub(index)?).next()?;
-        Some(row.map(|row| Found { fde: *fde, row_index: Some(index), row }))
+    #[inline(always)]
+    pub(crate) fn found(&self, fde: Fde, index: u32, offset: usize) -> Result<Option<Found>, Error> {
+        let left = fde.num_rows.saturating_sub(index);
+        if let Some(row) = self.row_at_once(&fde, offset, left) {
+            return Ok(Some(Found { fde, row_index: Some(index), row }));
+        }
+        let row = self.rows_from(&fde, offset, left).next();
+        row.map(|row| Ok(Found { fde, row_index: Some(index), row: row? })).transpose()
     }
 
     /// Searches the rows of a function by interpreting all up to the one after.

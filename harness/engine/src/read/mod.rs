@@ -1,6 +1,7 @@
 //! From bytes to functions and rows. One file per structure of the format.
 
 mod bytes;
+mod cache;
 mod default_row;
 mod fde;
 mod fde_table;
@@ -13,6 +14,7 @@ mod row_table;
 mod section;
 
 pub(crate) use bytes::Bytes;
+pub use cache::{Cache, FindRow};
 pub use fde::{Fde, FdeType, FreType, PauthKey, PcType};
 pub use fre::{DataWordSize, Fre, Fres, Rows};
 pub use header::{Flags, Header};
