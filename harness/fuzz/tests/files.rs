@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use sframe_engine::Section;
+use sframe_engine::{Index, Section};
 use sframe_fuzz::files;
 use sframe_inspect::elf::object_file::{ObjectFile, SectionBytes};
 
@@ -204,13 +204,15 @@ fn kept_inputs_hold() {
 /// Each build's section, and each of its addresses: all versions and byte orders.
 #[test]
 fn look_ups_find_what_interpreting_every_row_finds() {
-    let mut addresses = 0;
+    let (mut addresses, mut indexed) = (0, 0);
     for path in small("corpus/builds", u64::MAX) {
         let bytes = read(&path);
         let Ok(object) = ObjectFile::parse(&*bytes) else { continue };
         let Some(SectionBytes { data, address }) = object.sframe else { continue };
         let section = Section::parse(data, address).expect("a section of the corpus");
         addresses += sframe_fuzz::look_up_everywhere(&section);
+        indexed += u32::from(Index::new(&section).memory() > 0);
     }
+    assert!(indexed > 1000, "{indexed} sections have an index");
     assert!(addresses > 1_000_000, "{addresses} addresses");
 }

@@ -2,25 +2,62 @@
 //!
 //!     counted WORK ROUNDS FILE
 //!
-//! WORK is one of those that [`WORKS`] lists, or `none`, which only opens the file. ROUNDS is how
-//! often it is done.
+//! WORK is one of those that [`WORKS`] lists; ROUNDS is how often it is done.
 
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use sframe_engine::{InstructionPointer, Section};
+use sframe_engine::{Cache, Index, InstructionPointer, Section};
 use sframe_inspect::elf::sframe_section::Input;
 
 type Work = fn(&Section<'_>, &[u64], usize);
 
 /// What can be counted.
-const WORKS: [(&str, Work); 3] = [("none", |_, _, _| ()), ("look-up", look_up), ("read", read)];
+const WORKS: [(&str, Work); 5] = [
+    ("look-up", look_up),
+    ("indexed", indexed),
+    ("cached", cached),
+    ("make-index", make_index),
+    ("read", read),
+];
 
 fn look_up(section: &Section<'_>, pcs: &[u64], rounds: usize) {
     for _ in 0..rounds {
         for pc in pcs {
             black_box(&section.lookup(InstructionPointer(*pc)));
         }
+    }
+}
+
+fn indexed(section: &Section<'_>, pcs: &[u64], rounds: usize) {
+    let index = Index::new(section);
+    for _ in 0..rounds {
+        for pc in pcs {
+            black_box(&index.lookup(InstructionPointer(*pc)));
+        }
+    }
+}
+
+/// Looks up only what a cache holds.
+fn cached(section: &Section<'_>, pcs: &[u64], rounds: usize) {
+    const ENTRIES: usize = 509;
+    let mut taken = [false; ENTRIES];
+    let is_alone = |pc: &&u64| {
+        let place = usize::try_from(**pc % ENTRIES as u64).unwrap_or_default();
+        !std::mem::replace(&mut taken[place], true)
+    };
+    let pcs: Vec<u64> = pcs.iter().filter(is_alone).copied().collect();
+    let mut cache = Cache::<_, ENTRIES>::new(section);
+    for _ in 0..rounds {
+        for pc in &pcs {
+            black_box(&cache.lookup(InstructionPointer(*pc)));
+        }
+    }
+}
+
+fn make_index(section: &Section<'_>, _: &[u64], rounds: usize) {
+    for _ in 0..rounds {
+        black_box(&Index::new(section));
     }
 }
 
