@@ -11,66 +11,92 @@ use crate::rule::Base;
 /// the info byte, 3 data words of 4 bytes, and a start of 4 bytes.
 pub(crate) const WINDOW: usize = 24;
 
-/// The most data words that a row of default type has (3.1).
-pub(crate) const WORDS: usize = 3;
-
 /// A row of default type as it is stored (2.4).
 #[derive(Clone, Copy)]
-pub(crate) struct StoredRow {
-    /// Its start.
-    pub(crate) start: u32,
-    pub(crate) base: Base,
-    pub(crate) mangled_ra: bool,
-    /// Its number of data words.
-    pub(crate) count: u8,
-    /// Its data words. What is past the last one means nothing.
-    pub(crate) words: [i32; WORDS],
-    /// Its length in bytes.
-    pub(crate) len: usize,
-    /// The start of the next row, if there is one.
-    pub(crate) next_start: u32,
+pub(crate) struct StoredRow<'a> {
+    window: &'a [u8; WINDOW],
+    order: ByteOrder,
+    fre_type: FreType,
+    info: u8,
 }
 
-impl StoredRow {
-    /// Reads the row at the start of a window, or returns `None` if it is not valid.
+impl<'a> StoredRow<'a> {
+    /// Returns the row at the start of a window, or `None` if it is not valid.
     #[inline(always)]
     pub(crate) fn read(
-        window: &[u8; WINDOW],
+        window: &'a [u8; WINDOW],
         order: ByteOrder,
         fre_type: FreType,
         valid: ValidRows,
     ) -> Option<Self> {
-        match order {
-            ByteOrder::Little => Self::read_in_order::<Little>(window, fre_type, valid),
-            ByteOrder::Big => Self::read_in_order::<Big>(window, fre_type, valid),
+        let info = *window.get(fre_type.width())?;
+        valid.has(info).then_some(Self { window, order, fre_type, info })
+    }
+
+    /// Its start.
+    #[inline(always)]
+    pub(crate) fn start(&self) -> u32 {
+        self.start_at(0)
+    }
+
+    /// The start of the next row, if there is one.
+    #[inline(always)]
+    pub(crate) fn next_start(&self) -> u32 {
+        self.start_at(self.len())
+    }
+
+    /// Its length in bytes.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.fre_type.width() + 1 + (usize::from(self.count()) << self.size())
+    }
+
+    /// The CFA base.
+    #[inline(always)]
+    pub(crate) fn base(&self) -> Base {
+        Base::of_info(self.info)
+    }
+
+    /// Whether the return address carries an authentication code.
+    #[inline(always)]
+    pub(crate) fn mangled_ra(&self) -> bool {
+        self.info & 0x80 != 0
+    }
+
+    /// The number of data words.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u8 {
+        (self.info >> 1) & 0xf
+    }
+
+    /// Returns a data word. What is past the last one means nothing.
+    #[inline(always)]
+    pub(crate) fn word(&self, index: u8) -> i32 {
+        let bytes = self.four_at(self.fre_type.width() + 1 + (usize::from(index) << self.size()));
+        let bits = 8 << self.size();
+        match self.order {
+            ByteOrder::Little => Little::leading_signed(bytes, bits),
+            ByteOrder::Big => Big::leading_signed(bytes, bits),
+        }
+    }
+
+    /// The size of a data word, as a power of two.
+    #[inline(always)]
+    fn size(&self) -> u8 {
+        (self.info >> 5) & 3
+    }
+
+    #[inline(always)]
+    fn start_at(&self, offset: usize) -> u32 {
+        let (bytes, bits) = (self.four_at(offset), self.fre_type.bits());
+        match self.order {
+            ByteOrder::Little => Little::leading(bytes, bits),
+            ByteOrder::Big => Big::leading(bytes, bits),
         }
     }
 
     #[inline(always)]
-    fn read_in_order<O: Order>(window: &[u8; WINDOW], fre_type: FreType, valid: ValidRows) -> Option<Self> {
-        let width = fre_type.width();
-        let info = *window.get(width)?;
-        if !valid.has(info) {
-            return None;
-        }
-        let (count, size) = ((info >> 1) & 0xf, (info >> 5) & 3);
-        let len = width + 1 + (usize::from(count) << size);
-        let word = |index: usize| -> Option<i32> {
-            let bytes = window.get(width + 1 + (index << size)..)?.first_chunk()?;
-            Some(O::leading_signed(*bytes, 8 << size))
-        };
-        let start = |at: usize| -> Option<u32> {
-            let bytes = window.get(at..)?.first_chunk()?;
-            Some(O::leading(*bytes, fre_type.bits()))
-        };
-        Some(Self {
-            start: start(0)?,
-            base: Base::of_info(info),
-            mangled_ra: info & 0x80 != 0,
-            count,
-            words: [word(0)?, word(1)?, word(2)?],
-            len,
-            next_start: start(len)?,
-        })
+    fn four_at(&self, offset: usize) -> [u8; 4] {
+        self.window.get(offset..).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or_default()
     }
 }

@@ -8,7 +8,7 @@ use crate::constants::{
 };
 use crate::error::{Clause, Error, ErrorKind};
 use crate::read::bytes::Bytes;
-use crate::read::default_row::{StoredRow, WORDS};
+use crate::read::default_row::StoredRow;
 use crate::read::fde::{Fde, FdeType, FreType, PcType};
 use crate::read::header::Header;
 use crate::read::row_table::ValidRows;
@@ -230,11 +230,9 @@ impl Fre<'_> {
         if words.count == 0 || words.count > header.default_fp_word() + 1 {
             return Err(ErrorKind::BadDataWordCount(words.count).at(self.info_at));
         }
-        let mut all = [0; WORDS];
-        for (index, word) in (0..words.count).zip(&mut all) {
-            *word = words.signed(index)?;
-        }
-        Ok(default_rules(header, *base, words.count, all))
+        // As many as there are can be read.
+        let word = |index| words.signed(index).unwrap_or_default();
+        Ok(default_rules(header, *base, words.count, word))
     }
 
     /// 3.2: pairs of control word and offset for CFA, RA and FP, in this
@@ -294,16 +292,18 @@ impl Fre<'_> {
 /// 3.1: the words are CFA offset, RA offset unless RA is fixed, and FP offset. There are as many
 /// as a row of default type can have, and at least one.
 #[inline(always)]
-fn default_rules(header: &Header, base: Base, count: u8, [cfa, second, third]: [i32; WORDS]) -> Rules {
-    let cfa = RecoveryRule { base, offset: header.abi.decode_cfa_offset(cfa), dereference: false };
-    let (ra, fp) = match fixed(header.fixed_ra_offset) {
-        Some(ra) => (ra, (count > 1).then_some(second)),
-        None if count > 1 => (tracked_ra(header, second), (count > 2).then_some(third)),
-        None => (Recovery::Unchanged, None),
+fn default_rules(header: &Header, base: Base, count: u8, word: impl Fn(u8) -> i32) -> Rules {
+    let cfa = RecoveryRule { base, offset: header.abi.decode_cfa_offset(word(0)), dereference: false };
+    let ra = match fixed(header.fixed_ra_offset) {
+        Some(ra) => ra,
+        None if count > 1 => tracked_ra(header, word(1)),
+        None => Recovery::Unchanged,
     };
-    let fp = match fp {
-        Some(word) => saved(header, word),
-        None => fixed(header.fixed_fp_offset).unwrap_or(Recovery::Unchanged),
+    let fp_word = header.default_fp_word();
+    let fp = if count > fp_word {
+        saved(header, word(fp_word))
+    } else {
+        fixed(header.fixed_fp_offset).unwrap_or(Recovery::Unchanged)
     };
     (Some(cfa), ra, fp)
 }
@@ -358,11 +358,10 @@ fn row_at_once(
     offset: usize,
     is_last: bool,
 ) -> Option<(Row, usize)> {
-    let StoredRow { start, base, mangled_ra, count, words, len, next_start } =
-        StoredRow::read(bytes.window(offset)?, bytes.order(), fde.fre_type, valid)?;
-    let (cfa, ra, fp) = default_rules(header, base, count, words);
-    let end = if is_last { fde.rows_end() } else { next_start };
-    Some((Row { start, end, cfa, ra, fp, mangled_ra }, len))
+    let row = StoredRow::read(bytes.window(offset)?, bytes.order(), fde.fre_type, valid)?;
+    let (cfa, ra, fp) = default_rules(header, row.base(), row.count(), |index| row.word(index));
+    let end = if is_last { fde.rows_end() } else { row.next_start() };
+    Some((Row { start: row.start(), end, cfa, ra, fp, mangled_ra: row.mangled_ra() }, row.len()))
 }
 
 impl Rows<'_> {
