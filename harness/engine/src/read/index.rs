@@ -23,10 +23,10 @@ use crate::read::section::Section;
 ///
 /// What it finds is what [`Section::lookup`] finds, errors included. It costs:
 ///
-/// - memory: at most as many bytes as the section has ([`Self::memory`]), and about as many again
-///   while it is made;
-/// - time: about that of reading all rows once. It is worth it for a section in which at least about
-///   as many look-ups are made as it has functions.
+/// - memory: at most as many bytes as the section has ([`Self::memory`]), and up to twice as many
+///   more while it is made;
+/// - time: that of reading all rows two or three times. It has paid after about as many look-ups as
+///   there are functions.
 ///
 /// Functions that do not lend themselves are looked up as without it: those whose rows repeat, are
 /// malformed or not in order. So are all functions of a section in which functions overlap, which
@@ -213,19 +213,16 @@ impl Function {
 /// where the first one starts. `None` if one of them covers an address that another covers too, or
 /// if a binary search can't find them although the section calls itself sorted.
 fn functions(section: &Section<'_>) -> Option<(u64, Vec<Function>)> {
-    let indices = 0..section.header().num_fdes;
-    let stored: Vec<StoredFde> =
-        indices.map(|index| section.stored_fde(index)).collect::<Result<_, _>>().ok()?;
-    if section.header().flags.sorted() && !stored.is_sorted_by_key(|fde| fde.start) {
+    let count = section.header().num_fdes;
+    let stored = || (0..count).filter_map(|index| Some((index, section.stored_fde(index).ok()?)));
+    if section.header().flags.sorted() && !stored().is_sorted_by_key(|(_, fde)| fde.start) {
         return None;
     }
-    let first = stored.iter().filter(|fde| fde.size > 0).map(|fde| fde.start).min()?;
-    let mut functions = Vec::with_capacity(stored.len());
-    for (fde, StoredFde { start, size, .. }) in (0..).zip(stored) {
-        if size > 0 {
-            let start = u32::try_from(start.wrapping_sub(first)).ok()?;
-            functions.push(Function { start, size, fde });
-        }
+    let covering = || stored().filter(|(_, fde)| fde.size > 0);
+    let first = covering().map(|(_, fde)| fde.start).min()?;
+    let mut functions = Vec::with_capacity(covering().count());
+    for (fde, StoredFde { start, size, .. }) in covering() {
+        functions.push(Function { start: u32::try_from(start.wrapping_sub(first)).ok()?, size, fde });
     }
     functions.sort_unstable_by_key(|function| function.start);
     let ends = functions.iter().map(|function| function.end());
@@ -281,8 +278,7 @@ fn add_places(
         let offset = reader.offset();
         let row = reader.next()?.ok()?;
         *bytes_left = bytes_left.checked_sub(reader.offset() - offset)?;
-        // Its rows start with the function, and each one after the one before.
-        if row.start < last_start || (index == 0 && row.start != 0) {
+        if row.start < last_start {
             return None;
         }
         last_start = row.start;
