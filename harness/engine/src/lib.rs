@@ -21,6 +21,9 @@
 //! 3. [`Found::apply`] evaluates the rules with registers and memory;
 //!    [`Section::step`] does look-up and evaluation in one call.
 //!
+//! A [`Cache`] remembers the look-ups of PCs that come back. With the feature `alloc`, an `Index`
+//! makes many look-ups faster. Both find what the section finds, errors included.
+//!
 //! An [`InstructionPointer`] and a [`ReturnAddress`] are different types, so a
 //! look-up can't forget that a return address belongs to the call before it.
 //!

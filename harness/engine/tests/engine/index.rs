@@ -36,7 +36,7 @@ fn rows(count: u32) -> Vec<Fre> {
 
 /// Functions with gaps between them, of which one is long.
 fn functions() -> Vec<Function> {
-    let small = |index: u64| function(0x1000 + 0x20 * index, 0x1c, &rows(1 + (index as u32) % 7));
+    let small = |index: u32| function(0x1000 + 0x20 * u64::from(index), 0x1c, &rows(1 + index % 7));
     (0..8).map(small).chain([function(0x1200, 0xf0, &rows(100))]).collect()
 }
 
