@@ -75,7 +75,10 @@ fn step(cache: &mut Cache<Section<'_>, CACHE>, pc: u64) -> Option<u64> {
     let registers = |_: DwarfRegister| None;
     let memory = |address: u64| Some(address);
     match found.apply(abi, &frame, Some(&registers), &memory, PauthMask::NONE) {
-        Ok(Step::Caller(caller)) => Some(black_box(&caller).sp),
+        Ok(Step::Caller(caller)) => {
+            black_box((caller.ra.ok(), caller.fp.ok()));
+            Some(caller.sp)
+        }
         Ok(Step::Outermost) | Err(_) => None,
     }
 }
