@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use sframe_engine::{Index, Section};
+use sframe_engine::Section;
 use sframe_fuzz::files;
 use sframe_inspect::elf::object_file::{ObjectFile, SectionBytes};
 
@@ -211,7 +211,7 @@ fn look_ups_find_what_interpreting_every_row_finds() {
         let Some(SectionBytes { data, address }) = object.sframe else { continue };
         let section = Section::parse(data, address).expect("a section of the corpus");
         addresses += sframe_fuzz::look_up_everywhere(&section);
-        indexed += u32::from(Index::new(&section).memory() > 0);
+        indexed += u32::from(sframe_engine::Index::new(&section).memory() > 0);
     }
     assert!(indexed > 1000, "{indexed} sections have an index");
     assert!(addresses > 1_000_000, "{addresses} addresses");
