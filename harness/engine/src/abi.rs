@@ -278,6 +278,7 @@ impl Abi {
     ///
     /// The text gives scaling for default FDEs only; GNU as stores the CFA
     /// offset of flex rows the same way, whatever their base register.
+    #[inline]
     pub(crate) const fn decode_cfa_offset(self, word: i32) -> i64 {
         match self.cfa_offset_scaling() {
             Some(scaling) => word as i64 * scaling.factor - scaling.adjustment,
@@ -287,6 +288,7 @@ impl Abi {
 
     /// The word of RA in a default row that stands for an RA which is not saved
     /// (3.1.3).
+    #[inline]
     pub(crate) const fn ra_padding(self) -> Option<i32> {
         match self {
             Self::S390x => Some(SFRAME_FRE_RA_OFFSET_INVALID),

@@ -21,6 +21,9 @@
 //! 3. [`Found::apply`] evaluates the rules with registers and memory;
 //!    [`Section::step`] does look-up and evaluation in one call.
 //!
+//! A [`Cache`] remembers the look-ups of PCs that come back. With the feature `alloc`, an `Index`
+//! makes many look-ups faster. Both find what the section finds, errors included.
+//!
 //! An [`InstructionPointer`] and a [`ReturnAddress`] are different types, so a
 //! look-up can't forget that a return address belongs to the call before it.
 //!
@@ -63,9 +66,11 @@ pub mod write;
 pub use abi::{Abi, ByteOrder, CfaOffsetScaling, DwarfRegister, UnknownAbi};
 pub use address::{InstructionPointer, LookupAddress, Pc, ReturnAddress};
 pub use error::{Clause, Error, ErrorKind};
+#[cfg(feature = "alloc")]
+pub use read::Index;
 pub use read::{
-    DataWordSize, Fde, FdeType, Fdes, Flags, Found, Fre, FreType, Fres, Header, PauthKey, PcType, Rows,
-    Section,
+    Cache, DataWordSize, Fde, FdeType, Fdes, FindRow, Flags, Found, Fre, FreType, Fres, Header, PauthKey,
+    PcType, Rows, Section,
 };
 pub use rule::{Base, Recovery, RecoveryRule, Row};
 pub use step::{Caller, Frame, Mangled, Memory, PauthMask, Registers, Step, StepError, Tracked};

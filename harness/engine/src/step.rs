@@ -270,6 +270,7 @@ impl<R: Registers, M: Memory> Evaluation<'_, R, M> {
         }
     }
 
+    #[inline]
     fn rule(&self, rule: &RecoveryRule, cfa: u64, tracked: Tracked) -> Result<u64, StepError> {
         let base = match rule.base {
             Base::Cfa => cfa,
@@ -285,6 +286,7 @@ impl<R: Registers, M: Memory> Evaluation<'_, R, M> {
         }
     }
 
+    #[inline]
     fn ra(&self, recovery: Recovery, cfa: u64) -> Result<u64, StepError> {
         match (recovery, self.abi.ra()) {
             (Recovery::Rule(rule), _) => self.rule(&rule, cfa, Tracked::Ra),
@@ -295,6 +297,7 @@ impl<R: Registers, M: Memory> Evaluation<'_, R, M> {
         }
     }
 
+    #[inline]
     fn fp(&self, recovery: Recovery, cfa: u64) -> Result<u64, StepError> {
         match recovery {
             Recovery::Rule(rule) => self.rule(&rule, cfa, Tracked::Fp),
@@ -312,6 +315,7 @@ impl Found {
     /// # Errors
     /// The CFA can't be computed, is misaligned, or makes no progress. RA and FP have their own
     /// errors within the result.
+    #[inline]
     pub fn apply<R: Registers, M: Memory>(
         &self,
         abi: Abi,

@@ -16,8 +16,9 @@ use std::cell::Cell;
 
 use sframe_engine::write::{self, Layout, Target};
 use sframe_engine::{
-    Abi, Base, ByteOrder, DataWordSize, DwarfRegister, Error, Fde, Found, Frame, InstructionPointer,
-    PauthMask, Pc, PcType, Recovery, RecoveryRule, ReturnAddress, Row, Section, Step, Version,
+    Abi, Base, ByteOrder, Cache, DataWordSize, DwarfRegister, Error, Fde, Found, Frame, Index,
+    InstructionPointer, PauthMask, Pc, PcType, Recovery, RecoveryRule, ReturnAddress, Row, Section, Step,
+    Version,
 };
 
 /// A property: panics if it does not hold for the input.
@@ -49,6 +50,22 @@ fn assert_is_told(error: &Error, data: &[u8]) {
     assert!(error.to_string().contains(error.clause().title()), "{error}");
 }
 
+/// The rows of a function, and the first error, in the plainest way: from its entries, one by one.
+fn interpreted(section: &Section<'_>, fde: &Fde) -> Vec<Result<Row, Error>> {
+    let mut rows = Vec::new();
+    let mut entries = section.fres(fde);
+    while let Some(entry) = entries.next() {
+        let is_last = rows.len() as u64 + 1 == u64::from(fde.num_rows);
+        let next_start = entries.next_start().filter(|_| !is_last);
+        let row = entry.and_then(|entry| section.row(fde, &entry, next_start.unwrap_or(fde.rows_end())));
+        rows.push(row);
+        if row.is_err() {
+            break;
+        }
+    }
+    rows
+}
+
 /// Everything can be read, or is a typed error; no more is read than there is. Stored entries
 /// and rows correspond one to one.
 pub fn read(data: &[u8]) {
@@ -67,22 +84,19 @@ pub fn read(data: &[u8]) {
             }
         };
         assert_eq!(fde.index as usize, index);
-        let mut entries = section.fres(&fde);
-        let mut rows: usize = 0;
-        for row in section.rows(&fde) {
-            rows += 1;
-            let entry = entries.next().expect("as many entries as rows");
+        let rows: Vec<_> = section.rows(&fde).collect();
+        assert_eq!(rows, interpreted(&section, &fde));
+        for row in &rows {
             match row {
-                Ok(row) => {
-                    assert!(!row.to_string().is_empty());
-                    let entry = entry.expect("a row has an entry");
-                    assert_eq!(section.row(&fde, &entry, row.end), Ok(row));
-                    assert!(entry.offset() + entry.size() <= data.len());
-                }
-                Err(error) => assert_is_told(&error, data),
+                Ok(row) => assert!(!row.to_string().is_empty()),
+                Err(error) => assert_is_told(error, data),
             }
         }
+        for entry in section.fres(&fde).flatten() {
+            assert!(entry.offset() + entry.size() <= data.len());
+        }
         // A row takes at least two bytes; one more may be a row that is cut off.
+        let rows = rows.len();
         assert!(rows <= data.len() / 2 + 1, "{rows} rows in {} bytes", data.len());
     }
     assert_eq!(count, header.num_fdes as usize);
@@ -137,6 +151,10 @@ fn interpret(section: &Section<'_>, fde: &Fde, address: u64) -> Result<Option<Fo
 pub fn look_up(data: &[u8]) {
     let Some(section) = parse(data) else { return };
     let fdes = searchable(&section);
+    let index = Index::new(&section);
+    assert!(index.memory() <= data.len(), "{} bytes for {}", index.memory(), data.len());
+    // So small that addresses displace each other.
+    let mut cache = Cache::<_, 7>::new(&index);
     for address in boundaries(&section) {
         if let Some(fdes) = &fdes {
             let scanned = fdes.iter().find(|fde| fde.contains(address));
@@ -148,6 +166,11 @@ pub fn look_up(data: &[u8]) {
         }
         let found = section.lookup(InstructionPointer(address));
         assert_eq!(found, section.lookup(ReturnAddress(address.wrapping_add(1))));
+        assert_eq!(found, index.lookup(InstructionPointer(address)), "{address:#x}");
+        for _ in 0..2 {
+            let kept = cache.lookup(InstructionPointer(address)).map(|found| found.copied());
+            assert_eq!(found, kept, "{address:#x}");
+        }
         let found = match found {
             Ok(Some(found)) => found,
             Ok(None) => continue,
@@ -170,15 +193,23 @@ pub fn look_up(data: &[u8]) {
 /// At every address of every function, the row is found that a scan of all rows finds. For
 /// sections whose rows are sound and in order. Returns the number of addresses.
 pub fn look_up_everywhere(section: &Section<'_>) -> u64 {
+    let index = Index::new(section);
+    let mut cache = Cache::<_, 61>::new(section);
     let mut addresses = 0;
     for fde in section.fdes().map(|fde| fde.expect("a sound section")).filter(|fde| !fde.outermost) {
         let rows: Vec<Row> = section.rows(&fde).map(|row| row.expect("a sound row")).collect();
         for address in (0..fde.size).map(|offset| fde.start.wrapping_add(offset.into())) {
             let covers = |row: &Row| fde.row_covers(row.start, address);
-            let index = rows.iter().take_while(|row| covers(row)).count().checked_sub(1);
-            let found = index.map(|index| (u32::try_from(index).ok(), rows[index]));
+            let last = rows.iter().take_while(|row| covers(row)).count().checked_sub(1);
+            let found = last.map(|last| (u32::try_from(last).ok(), rows[last]));
             let looked_up = section.lookup_row(&fde, InstructionPointer(address)).expect("a sound row");
             assert_eq!(looked_up.map(|found| (found.row_index, found.row)), found, "{address:#x}");
+            let everywhere = section.lookup(InstructionPointer(address));
+            assert_eq!(index.lookup(InstructionPointer(address)), everywhere, "{address:#x}");
+            for _ in 0..2 {
+                let kept = cache.lookup(InstructionPointer(address)).map(|found| found.copied());
+                assert_eq!(kept, everywhere, "{address:#x}");
+            }
             addresses += 1;
         }
     }

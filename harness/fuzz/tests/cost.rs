@@ -8,7 +8,7 @@
 use allocation_counter::{AllocationInfo, measure};
 use sframe_engine::lint::{self, Linkage};
 use sframe_engine::write::{self, Target};
-use sframe_engine::{ByteOrder, Frame, InstructionPointer, PauthMask, Section, Version};
+use sframe_engine::{ByteOrder, Cache, Frame, Index, InstructionPointer, PauthMask, Section, Version};
 
 const ADDRESS: u64 = 0x10_0000;
 
@@ -185,6 +185,30 @@ fn taking_over_and_writing_need_a_small_multiple_of_the_input() {
         assert!(written <= 3 * data.len(), "{name}: {written} bytes from {}", data.len());
     }
     assert!(taken > 20 && refused >= 6, "{taken} taken over, {refused} refused");
+}
+
+#[test]
+fn an_index_is_no_larger_than_its_section_and_looks_up_without_allocating() {
+    let mut made = 0;
+    for (name, data) in inputs() {
+        let Ok(section) = Section::parse(&data, ADDRESS) else { continue };
+        let mut index = None;
+        let used = measure(|| index = Some(Index::new(&section)));
+        let index = index.expect("every section has one");
+        let kept = usize::try_from(used.bytes_current).expect("fits");
+        let most = usize::try_from(used.bytes_max).expect("fits");
+        assert_eq!(kept, index.memory(), "{name}");
+        assert!(kept <= data.len() && most <= 3 * data.len(), "{name}: {kept}, {most} of {}", data.len());
+        let mut cache = Cache::<_, 61>::new(&index);
+        let used = measure(|| {
+            (0..5000).for_each(|offset| {
+                let _ = cache.lookup(InstructionPointer(ADDRESS + offset));
+            })
+        });
+        assert_eq!(used, AllocationInfo::default(), "{name}");
+        made += u32::from(kept > 0);
+    }
+    assert!(made > 10, "{made} indexes");
 }
 
 #[test]

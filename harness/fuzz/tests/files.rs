@@ -204,13 +204,15 @@ fn kept_inputs_hold() {
 /// Each build's section, and each of its addresses: all versions and byte orders.
 #[test]
 fn look_ups_find_what_interpreting_every_row_finds() {
-    let mut addresses = 0;
+    let (mut addresses, mut indexed) = (0, 0);
     for path in small("corpus/builds", u64::MAX) {
         let bytes = read(&path);
         let Ok(object) = ObjectFile::parse(&*bytes) else { continue };
         let Some(SectionBytes { data, address }) = object.sframe else { continue };
         let section = Section::parse(data, address).expect("a section of the corpus");
         addresses += sframe_fuzz::look_up_everywhere(&section);
+        indexed += u32::from(sframe_engine::Index::new(&section).memory() > 0);
     }
+    assert!(indexed > 1000, "{indexed} sections have an index");
     assert!(addresses > 1_000_000, "{addresses} addresses");
 }

@@ -8,6 +8,16 @@ pub(crate) trait Order {
     fn u16(bytes: [u8; 2]) -> u16;
     fn u32(bytes: [u8; 4]) -> u32;
     fn u64(bytes: [u8; 8]) -> u64;
+
+    /// Returns the number in the first 1, 2 or 4 of some bytes, whose width is given in bits.
+    fn leading(bytes: [u8; 4], width: u32) -> u32;
+
+    /// The same, with its sign.
+    #[inline]
+    fn leading_signed(bytes: [u8; 4], width: u32) -> i32 {
+        let unused = 32 - width;
+        (Self::leading(bytes, width) << unused).cast_signed() >> unused
+    }
 }
 
 /// The lowest byte first.
@@ -17,30 +27,46 @@ pub(crate) struct Little;
 pub(crate) struct Big;
 
 impl Order for Little {
+    #[inline]
     fn u16(bytes: [u8; 2]) -> u16 {
         u16::from_le_bytes(bytes)
     }
 
+    #[inline]
     fn u32(bytes: [u8; 4]) -> u32 {
         u32::from_le_bytes(bytes)
     }
 
+    #[inline]
     fn u64(bytes: [u8; 8]) -> u64 {
         u64::from_le_bytes(bytes)
+    }
+
+    #[inline]
+    fn leading(bytes: [u8; 4], width: u32) -> u32 {
+        u32::from_le_bytes(bytes) & (u32::MAX >> (32 - width))
     }
 }
 
 impl Order for Big {
+    #[inline]
     fn u16(bytes: [u8; 2]) -> u16 {
         u16::from_be_bytes(bytes)
     }
 
+    #[inline]
     fn u32(bytes: [u8; 4]) -> u32 {
         u32::from_be_bytes(bytes)
     }
 
+    #[inline]
     fn u64(bytes: [u8; 8]) -> u64 {
         u64::from_be_bytes(bytes)
+    }
+
+    #[inline]
+    fn leading(bytes: [u8; 4], width: u32) -> u32 {
+        u32::from_be_bytes(bytes) >> (32 - width)
     }
 }
 
@@ -63,6 +89,16 @@ impl<'a> Bytes<'a> {
     /// Returns the first `end` bytes; offsets do not change.
     pub(crate) fn until(self, end: usize) -> Self {
         Self { data: self.data.get(..end).unwrap_or(self.data), order: self.order }
+    }
+
+    pub(crate) const fn order(self) -> ByteOrder {
+        self.order
+    }
+
+    /// Returns the `N` bytes from an offset on, or `None` if there are fewer.
+    #[inline]
+    pub(crate) fn window<const N: usize>(self, offset: usize) -> Option<&'a [u8; N]> {
+        self.data.get(offset..)?.first_chunk()
     }
 
     /// Returns part of the bytes, or `None` if it reaches past the end.

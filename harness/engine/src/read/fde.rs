@@ -6,6 +6,7 @@ use crate::constants::{
     SFRAME_FRE_TYPE_ADDR1, SFRAME_FRE_TYPE_ADDR2, SFRAME_FRE_TYPE_ADDR4, V3_FDE_ATTR_SIZE,
 };
 use crate::error::{Clause, Error, ErrorKind};
+use crate::read::fde_table::{Attribute, StoredFde};
 use crate::read::section::Section;
 use crate::version::Version;
 
@@ -28,6 +29,15 @@ impl FreType {
             Self::Addr1 => 1,
             Self::Addr2 => 2,
             Self::Addr4 => 4,
+        }
+    }
+
+    /// Width in bits.
+    pub(crate) const fn bits(self) -> u32 {
+        match self {
+            Self::Addr1 => u8::BITS,
+            Self::Addr2 => u16::BITS,
+            Self::Addr4 => u32::BITS,
         }
     }
 }
@@ -97,91 +107,49 @@ impl Fde {
     }
 }
 
-/// The part of an FDE that look-ups search by.
-#[derive(Clone, Copy)]
-pub(crate) struct FdeRange {
-    pub(crate) start: u64,
-    pub(crate) size: u32,
-}
-
 impl Section<'_> {
-    /// Start and size of an FDE, without its rows and attributes.
-    pub(crate) fn fde_range(&self, index: u32) -> Result<FdeRange, Error> {
-        let offset = self.fde_offset(index)?;
-        let clause = Clause::FdeIndex;
-        let (relative, size) = match self.header().version {
-            Version::V1 | Version::V2 => {
-                let relative = i64::from(self.bytes.u32(offset, clause)?.cast_signed());
-                (relative, self.bytes.u32(offset + 4, clause)?)
-            }
-            Version::V3 => {
-                let relative = self.bytes.u64(offset, clause)?.cast_signed();
-                (relative, self.bytes.u32(offset + 8, clause)?)
-            }
-        };
-        let origin = self.fde_table().origin_of(index.into());
-        Ok(FdeRange { start: origin.wrapping_add_signed(relative), size })
+    /// An FDE as it is stored.
+    #[inline(always)]
+    pub(crate) fn stored_fde(&self, index: u32) -> Result<StoredFde, Error> {
+        self.fde_table().get(index).ok_or_else(|| self.no_such_fde(index))
     }
 
     /// Reads the FDE at a position of the FDE sub-section (2.3.1, 2.3.2).
     ///
     /// # Errors
     /// No such FDE, rows outside the FRE sub-section, or an unknown type.
+    #[inline]
     pub fn fde(&self, index: u32) -> Result<Fde, Error> {
-        let offset = self.fde_offset(index)?;
-        let FdeRange { start, size } = self.fde_range(index)?;
-        let index_clause = Clause::FdeIndex;
+        self.fde_of(index, self.stored_fde(index)?)
+    }
 
-        // Where the fields are that version 3 moved into the attribute.
-        let (fre_offset_at, attribute) = match self.header().version {
-            Version::V1 | Version::V2 => (offset + 8, None),
-            Version::V3 => (offset + 12, Some(Clause::FdeAttribute)),
+    /// Reads the FDE at a position, whose part in the FDE sub-section is known.
+    #[inline(always)]
+    pub(crate) fn fde_of(&self, index: u32, stored: StoredFde) -> Result<Fde, Error> {
+        let StoredFde { start, size, fre_offset, attribute } = stored;
+        let fres = self.fre_range();
+        let data = fres.start.checked_add(fre_offset as usize).filter(|data| *data <= fres.end);
+        let data = data.ok_or_else(|| self.fre_offset_out_of_bounds(index, fre_offset))?;
+        let (rows_offset, attribute) = match attribute {
+            Some(attribute) => (data, attribute),
+            None => (data + V3_FDE_ATTR_SIZE, self.attribute(data)?),
         };
-        let fre_offset = self.bytes.u32(fre_offset_at, index_clause)?;
-        let data = self
-            .fre_range()
-            .start
-            .checked_add(fre_offset as usize)
-            .filter(|data| *data <= self.fre_range().end)
-            .ok_or(ErrorKind::FreOffsetOutOfBounds(fre_offset).at(fre_offset_at))?;
-
-        let (rows_offset, num_rows, info_at, info2, rep_size) = match attribute {
-            Some(clause) => {
-                let (needed, available) = (V3_FDE_ATTR_SIZE, self.fre_range().end - data);
-                if available < needed {
-                    return Err(ErrorKind::Truncated { needed, available, clause }.at(data));
-                }
-                let num_rows = u32::from(self.bytes.u16(data, clause)?);
-                let info2 = self.bytes.u8(data + 3, clause)?;
-                let rep_size = self.bytes.u8(data + 4, clause)?;
-                (data + V3_FDE_ATTR_SIZE, num_rows, data + 2, info2, Some(rep_size))
-            }
-            None => {
-                let num_rows = self.bytes.u32(offset + 12, index_clause)?;
-                let rep_size = if self.header().version.has_rep_size() {
-                    Some(self.bytes.u8(offset + 17, index_clause)?)
-                } else {
-                    None
-                };
-                (data, num_rows, offset + 16, SFRAME_FDE_TYPE_DEFAULT, rep_size)
-            }
-        };
-        let info = self.bytes.u8(info_at, attribute.unwrap_or(index_clause))?;
-
+        let Attribute { num_rows, info, info2, rep_size } = attribute;
+        let info_at = || self.info_offset(index, data);
         let fre_type = match info & 0xf {
             SFRAME_FRE_TYPE_ADDR1 => FreType::Addr1,
             SFRAME_FRE_TYPE_ADDR2 => FreType::Addr2,
             SFRAME_FRE_TYPE_ADDR4 => FreType::Addr4,
-            unknown => return Err(ErrorKind::UnknownFreType(unknown).at(info_at)),
+            unknown => return Err(ErrorKind::UnknownFreType(unknown).at(info_at())),
         };
         let fde_type = match info2 & 0x1f {
             SFRAME_FDE_TYPE_DEFAULT => FdeType::Default,
             SFRAME_FDE_TYPE_FLEX => FdeType::Flex,
-            unknown => return Err(ErrorKind::UnknownFdeType(unknown).at(info_at + 1)),
+            unknown => return Err(ErrorKind::UnknownFdeType(unknown).at(info_at() + 1)),
         };
         let pc_type = if (info >> 4) & 1 == SFRAME_FDE_PCTYPE_MASK { PcType::Mask } else { PcType::Inc };
         if pc_type == PcType::Mask && rep_size == Some(0) {
-            return Err(ErrorKind::ZeroRepSize.at(info_at));
+            return Err(ErrorKind::ZeroRepSize.at(info_at()));
         }
         let version = self.header().version;
         Ok(Fde {
@@ -201,5 +169,43 @@ impl Section<'_> {
             rep_size,
             outermost: version.marks_outermost_functions() && fde_type == FdeType::Default && num_rows == 0,
         })
+    }
+
+    /// Reads the attribute of an FDE of version 3.
+    #[inline(always)]
+    fn attribute(&self, offset: usize) -> Result<Attribute, Error> {
+        let bytes = self.bytes.slice(offset..self.fre_range().end);
+        match bytes.first_chunk() {
+            Some(bytes) => Ok(Attribute::read(self.header().abi.byte_order(), *bytes)),
+            None => {
+                let (needed, available) = (V3_FDE_ATTR_SIZE, bytes.len());
+                let clause = Clause::FdeAttribute;
+                Err(ErrorKind::Truncated { needed, available, clause }.at(offset))
+            }
+        }
+    }
+
+    /// Where the first info byte of an FDE is, in bytes from the start of the section. `data` is
+    /// where its rows or its attribute start.
+    #[cold]
+    fn info_offset(&self, index: u32, data: usize) -> usize {
+        match self.header().version {
+            Version::V1 | Version::V2 => self.fde_offset(index) + 16,
+            Version::V3 => data + 2,
+        }
+    }
+
+    #[cold]
+    fn no_such_fde(&self, index: u32) -> Error {
+        ErrorKind::NoSuchFde(index).at(self.fde_offset(0))
+    }
+
+    #[cold]
+    fn fre_offset_out_of_bounds(&self, index: u32, fre_offset: u32) -> Error {
+        let field = match self.header().version {
+            Version::V1 | Version::V2 => 8,
+            Version::V3 => 12,
+        };
+        ErrorKind::FreOffsetOutOfBounds(fre_offset).at(self.fde_offset(index) + field)
     }
 }

@@ -8,6 +8,7 @@ use crate::constants::{
 };
 use crate::error::{Clause, Error, ErrorKind};
 use crate::read::bytes::Bytes;
+use crate::read::default_row::StoredRow;
 use crate::read::fde::{Fde, FdeType, FreType, PcType};
 use crate::read::header::Header;
 use crate::read::row_table::ValidRows;
@@ -181,12 +182,20 @@ fn read_fre(bytes: Bytes<'_>, offset: usize, fre_type: FreType) -> Result<Fre<'_
         start,
         info,
         info_at,
-        base: if info & 1 == SFRAME_BASE_REG_FP { Base::Fp } else { Base::Sp },
+        base: Base::of_info(info),
         mangled_ra: info & 0x80 != 0,
         offset,
         end: words.offset + needed,
         words,
     })
+}
+
+impl Base {
+    /// The CFA base of default rows, from the info byte (2.4.1).
+    #[inline]
+    pub(crate) const fn of_info(info: u8) -> Self {
+        if info & 1 == SFRAME_BASE_REG_FP { Self::Fp } else { Self::Sp }
+    }
 }
 
 impl Header {
@@ -216,29 +225,14 @@ impl Fre<'_> {
         }
     }
 
-    /// 3.1: the words are CFA offset, RA offset unless RA is fixed, and FP offset.
     fn default_rules(&self, header: &Header) -> Result<Rules, Error> {
-        let words = &self.words;
-        let fp_index = header.default_fp_word();
-        if words.count == 0 || words.count > fp_index + 1 {
+        let Self { base, words, .. } = self;
+        if words.count == 0 || words.count > header.default_fp_word() + 1 {
             return Err(ErrorKind::BadDataWordCount(words.count).at(self.info_at));
         }
-        let cfa = RecoveryRule {
-            base: self.base,
-            offset: header.abi.decode_cfa_offset(words.signed(0)?),
-            dereference: false,
-        };
-        let ra = match fixed(header.fixed_ra_offset) {
-            Some(rule) => rule,
-            None if words.count > 1 => tracked_ra(header, words.signed(1)?),
-            None => Recovery::Unchanged,
-        };
-        let fp = if words.count > fp_index {
-            saved(header, words.signed(fp_index)?)
-        } else {
-            fixed(header.fixed_fp_offset).unwrap_or(Recovery::Unchanged)
-        };
-        Ok((Some(cfa), ra, fp))
+        // As many as there are can be read.
+        let word = |index| words.signed(index).unwrap_or_default();
+        Ok(default_rules(header, *base, words.count, word))
     }
 
     /// 3.2: pairs of control word and offset for CFA, RA and FP, in this
@@ -295,21 +289,44 @@ impl Fre<'_> {
     }
 }
 
+/// 3.1: the words are CFA offset, RA offset unless RA is fixed, and FP offset. There are as many
+/// as a row of default type can have, and at least one.
+#[inline(always)]
+fn default_rules(header: &Header, base: Base, count: u8, word: impl Fn(u8) -> i32) -> Rules {
+    let cfa = RecoveryRule { base, offset: header.abi.decode_cfa_offset(word(0)), dereference: false };
+    let ra = match fixed(header.fixed_ra_offset) {
+        Some(ra) => ra,
+        None if count > 1 => tracked_ra(header, word(1)),
+        None => Recovery::Unchanged,
+    };
+    let fp_word = header.default_fp_word();
+    let fp = if count > fp_word {
+        saved(header, word(fp_word))
+    } else {
+        fixed(header.fixed_fp_offset).unwrap_or(Recovery::Unchanged)
+    };
+    (Some(cfa), ra, fp)
+}
+
 /// A value saved at a fixed offset from the CFA, from the header (2.2).
+#[inline]
 fn fixed(offset: Option<i8>) -> Option<Recovery> {
     offset.map(|offset| saved_at_cfa(i64::from(offset)))
 }
 
+#[inline]
 fn saved_at_cfa(offset: i64) -> Recovery {
     Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true })
 }
 
 /// The RA word of a default row.
+#[inline]
 fn tracked_ra(header: &Header, word: i32) -> Recovery {
     if header.abi.ra_padding() == Some(word) { Recovery::Unchanged } else { saved(header, word) }
 }
 
 /// The RA or FP word of a default row: an offset from the CFA, or a register.
+#[inline]
 fn saved(header: &Header, word: i32) -> Recovery {
     if header.version.has_registers_in_words(header.abi) && word & 1 != 0 {
         let register = DwarfRegister((word >> 1).cast_unsigned());
@@ -325,8 +342,26 @@ pub struct Rows<'a> {
     bytes: Bytes<'a>,
     header: Header,
     fde: Fde,
+    valid: Option<ValidRows>,
     offset: usize,
     left: u32,
+}
+
+/// Reads a row of default type and its length, in bytes, unless it is not valid or among the last
+/// bytes of the section.
+#[inline(always)]
+fn row_at_once(
+    bytes: Bytes<'_>,
+    header: &Header,
+    fde: &Fde,
+    valid: ValidRows,
+    offset: usize,
+    is_last: bool,
+) -> Option<(Row, usize)> {
+    let row = StoredRow::read(bytes.window(offset)?, bytes.order(), fde.fre_type, valid)?;
+    let (cfa, ra, fp) = default_rules(header, row.base(), row.count(), |index| row.word(index));
+    let end = if is_last { fde.rows_end() } else { row.next_start() };
+    Some((Row { start: row.start(), end, cfa, ra, fp, mangled_ra: row.mangled_ra() }, row.len()))
 }
 
 impl Rows<'_> {
@@ -336,6 +371,16 @@ impl Rows<'_> {
         self.offset
     }
 
+    #[inline(always)]
+    fn read_at_once(&mut self) -> Option<Row> {
+        let Self { bytes, header, fde, valid, offset, left } = self;
+        let (row, len) = row_at_once(*bytes, header, fde, (*valid)?, *offset, *left == 1)?;
+        *offset += len;
+        *left -= 1;
+        Some(row)
+    }
+
+    #[inline(never)]
     fn read(&mut self) -> Result<Row, Error> {
         let fre = read_fre(self.bytes, self.offset, self.fde.fre_type)?;
         self.offset = fre.end;
@@ -355,9 +400,13 @@ impl Rows<'_> {
 impl Iterator for Rows<'_> {
     type Item = Result<Row, Error>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left == 0 {
             return None;
+        }
+        if let Some(row) = self.read_at_once() {
+            return Some(Ok(row));
         }
         let row = self.read();
         if row.is_err() {
@@ -417,17 +466,7 @@ impl<'a> Section<'a> {
     /// Returns the frame row entries of a function, as they are stored.
     #[must_use]
     pub fn fres(&self, fde: &Fde) -> Fres<'a> {
-        Fres {
-            bytes: self.bytes.until(self.fre_range().end),
-            fre_type: fde.fre_type,
-            offset: fde.rows_offset,
-            left: fde.num_rows,
-        }
-    }
-
-    /// Returns the frame row entry of a function at an offset from the start of the section.
-    pub(crate) fn fre_at(&self, fde: &Fde, offset: usize) -> Result<Fre<'a>, Error> {
-        read_fre(self.bytes.until(self.fre_range().end), offset, fde.fre_type)
+        Fres { bytes: self.fres_bytes(), fre_type: fde.fre_type, offset: fde.rows_offset, left: fde.num_rows }
     }
 
     /// Returns the row that a frame row entry of a function stands for (3). `end` is the start
@@ -442,13 +481,40 @@ impl<'a> Section<'a> {
 
     /// Returns the rows of a function.
     #[must_use]
+    #[inline]
     pub fn rows(&self, fde: &Fde) -> Rows<'a> {
-        Rows {
-            bytes: self.bytes.until(self.fre_range().end),
-            header: *self.header(),
-            fde: *fde,
-            offset: fde.rows_offset,
-            left: fde.num_rows,
+        self.rows_from(fde, fde.rows_offset, fde.num_rows)
+    }
+
+    /// Returns the last rows of a function, from an offset from the start of the section on.
+    #[inline]
+    pub(crate) fn rows_from(&self, fde: &Fde, offset: usize, left: u32) -> Rows<'a> {
+        let (bytes, header) = (self.fres_bytes(), *self.header());
+        Rows { bytes, header, fde: *fde, valid: self.valid_rows(fde), offset, left }
+    }
+
+    /// Reads the row of a function at an offset from the start of the section, unless it is not a
+    /// valid one of default type or among the last bytes of the section. `left` is the number of
+    /// rows from there on.
+    #[inline(always)]
+    pub(crate) fn row_at_once(&self, fde: &Fde, offset: usize, left: u32) -> Option<Row> {
+        let valid = self.valid_rows(fde).filter(|_| left > 0)?;
+        let (row, _) = row_at_once(self.fres_bytes(), self.header(), fde, valid, offset, left == 1)?;
+        Some(row)
+    }
+
+    /// The bytes up to the end of the FRE sub-section.
+    #[inline]
+    fn fres_bytes(&self) -> Bytes<'a> {
+        self.bytes.until(self.fre_range().end)
+    }
+
+    /// Which rows of a function can be read at once; `None` if they are of flex type.
+    #[inline]
+    fn valid_rows(&self, fde: &Fde) -> Option<ValidRows> {
+        match fde.fde_type {
+            FdeType::Default => Some(ValidRows::with_words(1, self.header().default_fp_word() + 1)),
+            FdeType::Flex => None,
         }
     }
 }

@@ -43,9 +43,9 @@ impl Section<'_> {
         let count = self.header().num_fdes;
         if !self.header().flags.sorted() {
             for index in 0..count {
-                let range = self.fde_range(index)?;
-                if address.wrapping_sub(range.start) < u64::from(range.size) {
-                    return self.fde(index).map(Some);
+                let stored = self.stored_fde(index)?;
+                if stored.contains(address) {
+                    return self.fde_of(index, stored).map(Some);
                 }
             }
             return Ok(None);
@@ -55,15 +55,15 @@ impl Section<'_> {
         // may be several places before.
         let mut last_start = None;
         for index in (0..low).rev() {
-            let range = self.fde_range(index)?;
-            if address.wrapping_sub(range.start) < u64::from(range.size) {
-                return self.fde(index).map(Some);
+            let stored = self.stored_fde(index)?;
+            if stored.contains(address) {
+                return self.fde_of(index, stored).map(Some);
             }
-            if range.size != 0 && last_start.is_some_and(|start| start != range.start) {
+            if stored.size != 0 && last_start.is_some_and(|start| start != stored.start) {
                 break;
             }
-            if range.size != 0 {
-                last_start = Some(range.start);
+            if stored.size != 0 {
+                last_start = Some(stored.start);
             }
         }
         Ok(None)
@@ -87,7 +87,8 @@ impl Section<'_> {
             return Ok(Some(Found { fde: *fde, row_index: None, row }));
         }
         match self.scan_rows(fde, address) {
-            Some(Ok(found)) => found.map(|found| self.found(fde, found)).transpose(),
+            Some(Ok(Some(FoundRow { index, at }))) => self.found(*fde, index, fde.rows_offset + at),
+            Some(Ok(None)) => Ok(None),
             Some(Err(Malformed)) | None => self.interpret_rows(fde, address),
         }
     }
@@ -116,12 +117,16 @@ impl Section<'_> {
         Some(rows.last_up_to(offset))
     }
 
-    /// Interprets the row that a search has found.
-    fn found(&self, fde: &Fde, found: FoundRow) -> Result<Found, Error> {
-        let FoundRow { index, at, next } = found;
-        let fre = self.fre_at(fde, fde.rows_offset + at)?;
-        let row = self.row(fde, &fre, next.unwrap_or_else(|| fde.rows_end()))?;
-        Ok(Found { fde: *fde, row_index: Some(index), row })
+    /// Interprets a row of a function, given by its position and where it is: in bytes from the
+    /// start of the section. `None` if the function has no such row.
+    #[inline(always)]
+    pub(crate) fn found(&self, fde: Fde, index: u32, offset: usize) -> Result<Option<Found>, Error> {
+        let left = fde.num_rows.saturating_sub(index);
+        if let Some(row) = self.row_at_once(&fde, offset, left) {
+            return Ok(Some(Found { fde, row_index: Some(index), row }));
+        }
+        let row = self.rows_from(&fde, offset, left).next();
+        row.map(|row| Ok(Found { fde, row_index: Some(index), row: row? })).transpose()
     }
 
     /// Searches the rows of a function by interpreting all up to the one after.

@@ -18,17 +18,19 @@ pub(crate) struct RowTable<'a> {
 
 /// Which sizes and counts of data words a row may have: a bit for each value of these bits of
 /// its info byte (2.4.1).
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ValidRows(u64);
 
 impl ValidRows {
     /// Rows with these numbers of data words, of any known size.
-    pub(crate) fn with_words(least: u8, most: u8) -> Self {
+    #[inline]
+    pub(crate) const fn with_words(least: u8, most: u8) -> Self {
         let counts = (2 << most) - (1 << least);
         Self(counts | counts << 16 | counts << 32)
     }
 
-    fn has(self, info: u8) -> bool {
+    #[inline]
+    pub(crate) fn has(self, info: u8) -> bool {
         self.0 >> ((info >> 1) & 0x3f) & 1 != 0
     }
 }
@@ -38,10 +40,8 @@ impl ValidRows {
 pub(crate) struct FoundRow {
     /// Its position.
     pub(crate) index: u32,
-    /// Its offset from the first row, in bytes.
+    /// Where it is, in bytes from the start of the first row that was searched.
     pub(crate) at: usize,
-    /// Where the next one starts, if there is one.
-    pub(crate) next: Option<u32>,
 }
 
 /// A row up to the one that starts after the offset is malformed.
@@ -74,13 +74,12 @@ impl RowTable<'_> {
             if !self.valid.has(info) || next > self.bytes.len() {
                 return Err(Malformed);
             }
-            let start = number(*start);
-            if u64::from(start) > offset {
-                return Ok(found.map(|(index, at)| FoundRow { index, at, next: Some(start) }));
+            if u64::from(number(*start)) > offset {
+                break;
             }
-            found = Some((index, at));
+            found = Some(FoundRow { index, at });
             at = next;
         }
-        Ok(found.map(|(index, at)| FoundRow { index, at, next: None }))
+        Ok(found)
     }
 }

@@ -83,19 +83,14 @@ impl<'a> Section<'a> {
     }
 
     /// Offset of an FDE from the start of the section.
-    pub(crate) fn fde_offset(&self, index: u32) -> Result<usize, Error> {
-        if index < self.header.num_fdes {
-            Ok(self.fdes.start + index as usize * self.header.version.fde_size())
-        } else {
-            Err(ErrorKind::NoSuchFde(index).at(self.fdes.start))
-        }
+    pub(crate) fn fde_offset(&self, index: u32) -> usize {
+        self.fdes.start + index as usize * self.header.version.fde_size()
     }
 
     /// The FDEs as they are stored.
+    #[inline]
     pub(crate) fn fde_table(&self) -> FdeTable<'a> {
         let Self { header, address, .. } = self;
-        // Linked files without the flag are relative to the section, although
-        // the text of versions 1 and 2 says "virtual memory address".
         let (origin, step) = if header.start_is_pcrel() {
             (address.wrapping_add(self.fdes.start as u64), header.version.fde_size() as u64)
         } else {
@@ -142,6 +137,7 @@ pub struct Fdes<'s, 'a> {
 impl Iterator for Fdes<'_, '_> {
     type Item = Result<Fde, Error>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.next >= self.section.header.num_fdes {
             return None;
