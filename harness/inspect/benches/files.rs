@@ -7,21 +7,17 @@
 //! cargo bench -p sframe-inspect -- FILE           # an executable or library with .eh_frame
 //! ```
 
+mod cost;
+
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
+use cost::{Cost, measure};
 use sframe_inspect::text::grouped;
 
 const OURS: &str = env!("CARGO_BIN_EXE_sframe-inspect");
 const ROUNDS: usize = 7;
-/// The kernel counts the CPU time of processes that have ended in these.
-const TICKS_PER_SECOND: u64 = 100;
-/// How often a running process is asked for its memory.
-const LOOK: Duration = Duration::from_millis(1);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,19 +37,19 @@ fn main() {
     println!("with .sframe of version 2: {} bytes\n", len(&library));
     println!("CPU and wall-clock time in seconds: median (lowest to highest) of {ROUNDS} rounds;");
     println!("the ratio is that of CPU times\n");
-    println!("{:<30}{:>20}{:>22}{:>12}{:>8}", "program", "CPU", "wall", "peak MB", "ratio");
+    println!("{:<30}{:>20}{:>22}{:>12}{:>8}{:>8}", "program", "CPU", "wall", "peak MB", "ratio", "aim");
     let versions = [2, 1].into_iter().filter_map(|v| Some((v, with_sframe(file, v, folder.path())?)));
     let objdump = ("objdump", &["--sframe=.sframe"][..]);
     let mut readable = versions.filter(|(_, library)| runs(objdump.0, objdump.1, library));
     if let Some((version, library)) = readable.next() {
-        compare(&["dump"], objdump, &library);
+        compare(&["dump"], objdump, &library, 1);
         println!("    (both on version {version}, the newest that objdump reads)");
     } else {
         compare_alone(&["dump"], &library);
         println!("objdump: not here, or it reads neither version 2 nor version 1");
     }
     if runs("readelf", &["-wF"], &library) {
-        compare(&["diff"], ("readelf", &["-wF"]), &library);
+        compare(&["diff"], ("readelf", &["-wF"]), &library, 4);
     } else {
         compare_alone(&["diff"], &library);
         println!("readelf: not here, or it can't read the file");
@@ -117,23 +113,24 @@ fn runs(program: &str, arguments: &[&str], file: &Path) -> bool {
 }
 
 /// Prints a row for a command of ours, and one for the program that it is compared with.
-fn compare(arguments: &[&str], (peer, peer_arguments): (&str, &[&str]), file: &Path) {
+/// `aim` is the ratio that it is to have at most.
+fn compare(arguments: &[&str], (peer, peer_arguments): (&str, &[&str]), file: &Path, aim: u32) {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         ours.push(measure(OURS, arguments, file).expect("our own program"));
         theirs.push(measure(peer, peer_arguments, file).expect("a program that has run before"));
     }
     let unit = median(&theirs, |cost| cost.cpu);
-    print_row(&format!("sframe-inspect {}", arguments.join(" ")), &ours, Some(unit));
-    print_row(&format!("{peer} {}", peer_arguments.join(" ")), &theirs, Some(unit));
+    print_row(&format!("sframe-inspect {}", arguments.join(" ")), &ours, Some(unit), &format!("<= {aim}"));
+    print_row(&format!("{peer} {}", peer_arguments.join(" ")), &theirs, Some(unit), "");
 }
 
 fn compare_alone(arguments: &[&str], file: &Path) {
     let rounds = (0..ROUNDS).map(|_| measure(OURS, arguments, file).expect("our own program"));
-    print_row(&format!("sframe-inspect {}", arguments.join(" ")), &rounds.collect::<Vec<_>>(), None);
+    print_row(&format!("sframe-inspect {}", arguments.join(" ")), &rounds.collect::<Vec<_>>(), None, "");
 }
 
-fn print_row(name: &str, rounds: &[Cost], unit: Option<f64>) {
+fn print_row(name: &str, rounds: &[Cost], unit: Option<f64>, aim: &str) {
     let spread = |value: fn(&Cost) -> f64| {
         let values = || rounds.iter().map(value);
         let (least, most) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
@@ -143,53 +140,11 @@ fn print_row(name: &str, rounds: &[Cost], unit: Option<f64>) {
     let peak = median(rounds, |cost| cost.peak);
     let ratio =
         unit.map_or_else(String::new, |unit| format!("{:.2}", median(rounds, |cost| cost.cpu) / unit));
-    println!("{name:<30}{cpu:>20}{wall:>22}{peak:>12.1}{ratio:>8}");
+    println!("{name:<30}{cpu:>20}{wall:>22}{peak:>12.1}{ratio:>8}{aim:>8}");
 }
 
 fn median(rounds: &[Cost], value: fn(&Cost) -> f64) -> f64 {
     let mut values: Vec<f64> = rounds.iter().map(value).collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
-}
-
-/// What a process has used.
-struct Cost {
-    /// In user and system mode, of all threads, in seconds.
-    cpu: f64,
-    /// In seconds.
-    wall: f64,
-    /// In MB.
-    peak: f64,
-}
-
-fn measure(program: &str, arguments: &[&str], file: &Path) -> io::Result<Cost> {
-    let before = cpu_of_children()?;
-    let start = Instant::now();
-    let mut command = Command::new(program);
-    command.args(arguments).arg(file).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
-    let mut peak = 0.0;
-    while child.try_wait()?.is_none() {
-        peak = peak_of(child.id()).unwrap_or(peak);
-        sleep(LOOK);
-    }
-    let wall = start.elapsed().as_secs_f64();
-    Ok(Cost { cpu: cpu_of_children()? - before, wall, peak })
-}
-
-/// Returns the CPU time of all children that have ended, in seconds (`proc_pid_stat(5)`).
-fn cpu_of_children() -> io::Result<f64> {
-    let stat = fs::read_to_string("/proc/self/stat")?;
-    // After the name, which can contain spaces, `cutime` and `cstime` are the 14th and 15th.
-    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    let ticks = fields.skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
-    Ok(ticks as f64 / TICKS_PER_SECOND as f64)
-}
-
-/// Returns the peak memory of a running process in MB (`proc_pid_status(5)`).
-fn peak_of(id: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: f64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kib * 1024.0 / 1e6)
 }

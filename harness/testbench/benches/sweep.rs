@@ -1,39 +1,60 @@
-//! What observing and comparing cost, as ratios to the same program run
-//! without looking at it, and what it costs far down the stack. All figures of
-//! a line are from one run.
+//! What observing and comparing cost, as ratios to the same program run without
+//! looking at it; what it costs far down the stack; and what small programs and the
+//! whole corpus cost. All figures of a line are from one run.
 
+#[path = "../../inspect/benches/cost/mod.rs"]
+mod cost;
 #[path = "../tests/bench/kept_walks/handmade.rs"]
 mod handmade;
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use sframe_machine::{AMD64, End, Flow, Hook, Machine, Moment, Options};
 use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder, sframe_unwinder};
 
-const ROUNDS: usize = 5;
+use cost::measure;
 
-/// The fastest of some rounds.
-fn fastest(mut work: impl FnMut()) -> Duration {
-    let time = |work: &mut dyn FnMut()| {
-        let start = Instant::now();
-        work();
-        start.elapsed()
-    };
-    (0..ROUNDS).map(|_| time(&mut work)).min().unwrap_or_default()
-}
+const BENCH: &str = env!("CARGO_BIN_EXE_sframe-testbench");
+const ROUNDS: usize = 7;
 
 fn main() {
+    // `cargo test --all-targets` calls it without.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
     layers();
     depths();
+    programs();
+    corpus();
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn build(id: &str) -> PathBuf {
+    repository().join("corpus/builds").join(id)
+}
+
+fn timed(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    work();
+    start.elapsed().as_secs_f64()
+}
+
+/// The median, and the lowest and the highest.
+fn spread(mut values: Vec<f64>) -> String {
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (values[0], values[values.len() - 1]);
+    format!("{:.2} ({least:.2} to {most:.2})", values[values.len() / 2])
 }
 
 /// A build of `busy` that computes everything this many times.
 fn busy(abi: &str, rounds: u32) -> Vec<u8> {
-    let builds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47");
-    let mut bytes = std::fs::read(builds.join(abi).join("busy.O2")).expect("a build");
+    let mut bytes = std::fs::read(build(&format!("gnu-2.47/{abi}/busy.O2"))).expect("a build");
     let at = {
         let target = Target::open(&bytes).expect("a target");
         let address = target.address_of_object("rounds").expect("an object").0;
@@ -47,17 +68,21 @@ fn busy(abi: &str, rounds: u32) -> Vec<u8> {
     bytes
 }
 
-/// What each layer costs, where the emulator alone is 1.
+/// What each layer costs.
 fn layers() {
     const ROUNDS_OF_BUSY: u32 = 2000;
-    println!("busy         instructions  empty hook  call stack    compare   / empty hook");
-    for abi in ["amd64", "aarch64", "aarch64_be", "s390x"] {
+    println!("times the emulator alone: median (lowest to highest) of {ROUNDS} rounds");
+    println!(
+        "{:<12}{:>13}{:>22}{:>22}{:>24}{:>7}{:>22}{:>7}",
+        "busy", "instructions", "empty hook", "call stack", "compare", "aim", "/ empty hook", "aim"
+    );
+    for (abi, aim) in [("amd64", 12), ("aarch64", 15), ("aarch64_be", 15), ("s390x", 15)] {
         let bytes = busy(abi, ROUNDS_OF_BUSY);
         let target = Target::open(&bytes).expect("a target");
         let image = &target.executable().image;
         let mut instructions = 0;
         let mut run = |each: Hook| {
-            fastest(|| {
+            timed(|| {
                 let machine = Machine::new(image, &Options::default()).expect("a machine");
                 let mut observer = |_: &Moment<'_>| Flow::Continue;
                 let outcome = machine.run_with(&mut observer, each).expect("an emulator");
@@ -65,26 +90,29 @@ fn layers() {
                 instructions = outcome.instructions;
             })
         };
-        let (bare, empty, call_stack) = (run(Hook::None), run(Hook::Empty), run(Hook::Observer));
-        let compare = fastest(|| {
-            let mut unwinder = sframe_unwinder(&target);
-            let examination =
-                examine(&target, &mut *unwinder, &ExamineOptions::default(), &Options::default());
-            assert_eq!(examination.expect("a machine").findings.len(), 0);
-        });
-        let ratio = |time: Duration, to: Duration| time.as_secs_f64() / to.as_secs_f64();
+        let mut ratios: [Vec<f64>; 4] = Default::default();
+        for _ in 0..ROUNDS {
+            let (bare, empty, call_stack) = (run(Hook::None), run(Hook::Empty), run(Hook::Observer));
+            let compare = timed(|| {
+                let mut unwinder = sframe_unwinder(&target);
+                let look = ExamineOptions::default();
+                let examination = examine(&target, &mut *unwinder, &look, &Options::default());
+                assert_eq!(examination.expect("a machine").findings.len(), 0);
+            });
+            let round = [empty / bare, call_stack / bare, compare / bare, compare / empty];
+            ratios.iter_mut().zip(round).for_each(|(ratios, ratio)| ratios.push(ratio));
+        }
+        let [empty, call_stack, compare, to_empty] = ratios.map(spread);
         println!(
-            "{abi:<12}{instructions:>13}{:>12.2}{:>12.2}{:>11.2}{:>15.2}",
-            ratio(empty, bare),
-            ratio(call_stack, bare),
-            ratio(compare, bare),
-            ratio(compare, empty),
+            "{abi:<12}{instructions:>13}{empty:>22}{call_stack:>22}{compare:>24}{:>7}{to_empty:>22}{:>7}",
+            format!("<= {aim}"),
+            "<= 6"
         );
     }
 }
 
 /// Seconds for an instruction at a depth: those of a run with many calls there,
-/// less those of a run with none.
+/// less those of a run with none. The fastest of some rounds.
 fn per_instruction(levels: u32, calls: u32, kept: bool) -> f64 {
     let run = |calls: u32| {
         let code: [&[u8]; 6] = [
@@ -99,18 +127,20 @@ fn per_instruction(levels: u32, calls: u32, kept: bool) -> f64 {
         let target = Target::open(&bytes).expect("a target");
         let options = Options { stack_size: 64 << 20, ..Options::default() };
         let mut instructions = 0;
-        let time = fastest(|| {
-            let unwinder = SframeUnwinder::new(target.sections.clone(), AMD64.address_bits);
-            let examination = if kept {
-                examine(&target, &mut { unwinder }, &ExamineOptions::default(), &options)
-            } else {
-                examine(&target, &mut BlackBox(unwinder), &ExamineOptions::default(), &options)
-            };
-            let examination = examination.expect("a machine");
-            assert_eq!((examination.end, examination.findings.len()), (End::Exit(0), 0));
-            instructions = examination.instructions;
+        let rounds = (0..ROUNDS).map(|_| {
+            timed(|| {
+                let unwinder = SframeUnwinder::new(target.sections.clone(), AMD64.address_bits);
+                let examination = if kept {
+                    examine(&target, &mut { unwinder }, &ExamineOptions::default(), &options)
+                } else {
+                    examine(&target, &mut BlackBox(unwinder), &ExamineOptions::default(), &options)
+                };
+                let examination = examination.expect("a machine");
+                assert_eq!((examination.end, examination.findings.len()), (End::Exit(0), 0));
+                instructions = examination.instructions;
+            })
         });
-        (time.as_secs_f64(), instructions)
+        (rounds.fold(f64::MAX, f64::min), instructions)
     };
     let ((without, fewer), (with, more)) = (run(1), run(calls));
     (with - without) / (more - fewer) as f64
@@ -118,13 +148,54 @@ fn per_instruction(levels: u32, calls: u32, kept: bool) -> f64 {
 
 fn depths() {
     println!();
-    println!("frames    per instruction   the same with whole walks   (kept walks, 10 frames = 1)");
-    let first = per_instruction(8, 100_000, true);
+    println!("times 10 frames with kept walks");
+    println!("{:<10}{:>18}{:>8}{:>24}", "frames", "per instruction", "aim", "with whole walks");
+    let first = per_instruction(8, 400_000, true);
     for levels in [8, 998, 99_998] {
-        let kept = per_instruction(levels, 100_000, true) / first;
+        let kept = per_instruction(levels, 400_000, true) / first;
         // With more frames, whole walks take hours.
         let whole = (levels < 1000).then(|| per_instruction(levels, 2000, false) / first);
         let whole = whole.map_or_else(|| "-".to_owned(), |whole| format!("{whole:.2}"));
-        println!("{:<10}{kept:>15.2}{whole:>28}", levels + 2);
+        println!("{:<10}{kept:>18.2}{:>8}{whole:>24}", levels + 2, "<= 1.2");
+    }
+}
+
+/// What `check` of programs of the corpus costs, with the start of the process.
+fn programs() {
+    const RUNS: u32 = 40;
+    println!();
+    println!("{:<34}{:>14}{:>10}{:>14}{:>10}", "check", "CPU, ms", "aim", "peak, MB", "aim");
+    for (id, time, memory) in [
+        ("gnu-2.47/amd64/mutual_recursion.O2", "<= 12", ""),
+        ("gnu-2.47/amd64/large_function.O2", "", "<= 40"),
+    ] {
+        let file = build(id);
+        let costs = (0..RUNS).map(|_| measure(BENCH, &["check", "--in-child"], &file).expect("the bench"));
+        let costs: Vec<_> = costs.collect();
+        let cpu = 1000.0 * costs.iter().map(|cost| cost.cpu).sum::<f64>() / f64::from(RUNS);
+        let peak = costs.iter().map(|cost| cost.peak).fold(0.0, f64::max);
+        println!("{id:<34}{cpu:>14.1}{time:>10}{peak:>14.1}{memory:>10}");
+    }
+}
+
+/// What the whole corpus costs, on one core and on two.
+fn corpus() {
+    println!();
+    println!("{:<10}{:>10}{:>10}{:>12}{:>8}", "run", "CPU, s", "wall, s", "speed-up", "aim");
+    let folder = repository();
+    let mut alone = None;
+    for jobs in ["1", "2"] {
+        let corpus = folder.join("corpus").display().to_string();
+        let specs = folder.join("specs");
+        let run = measure(BENCH, &["run", "--jobs", jobs, "--corpus", &corpus, "--specs"], &specs);
+        let run = run.expect("the bench");
+        let speed_up = *alone.get_or_insert(run.wall) / run.wall;
+        let aim = if jobs == "2" { ">= 1.8" } else { "" };
+        println!(
+            "{:<10}{:>10.1}{:>10.1}{speed_up:>12.2}{aim:>8}",
+            format!("--jobs {jobs}"),
+            run.cpu,
+            run.wall
+        );
     }
 }

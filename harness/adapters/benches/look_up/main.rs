@@ -128,13 +128,27 @@ fn ratio(rounds: &[f64], unit: Option<&Vec<f64>>) -> String {
     format!("{median:.2}")
 }
 
+/// What our own figures are to be: searches, and the ratio to libsframe.
+fn aim(group: Group, name: &str) -> &'static str {
+    match (group, name) {
+        (Group::Random, "engine") => "<= 9; <= 0.30",
+        (Group::Random, "engine, with index") => "<= 2.5; <= 0.08",
+        (Group::Hot, "engine, cached; look-up and step") => "as framehop",
+        (Group::Reading, "engine") => ">= 500; >= 10",
+        _ => "",
+    }
+}
+
 fn print(figures: &[Figures]) {
     let rounds_of = |group: Group, name: &str| {
         figures.iter().find(|it| it.group == group && it.name.starts_with(name))?.rounds.as_ref().ok()
     };
     let search = rounds_of(Group::Random, input::SEARCH);
     for (group, title) in Group::ALL {
-        println!("\n{title:<44} {:>9} {:>19} {:>9} {:>11}", "median", "min..max", "searches", "libsframe=1");
+        println!(
+            "\n{title:<44} {:>9} {:>19} {:>9} {:>11} {:>16}",
+            "median", "min..max", "searches", "libsframe=1", "aim"
+        );
         let libsframe = rounds_of(group, libsframe::NAME);
         for Figures { name, rounds, .. } in figures.iter().filter(|figures| figures.group == group) {
             let rounds = match rounds {
@@ -147,7 +161,8 @@ fn print(figures: &[Figures]) {
             let [median, min, max] = spread(rounds.clone());
             let range = format!("{min:.1}..{max:.1}");
             let searches = ratio(rounds, search.filter(|_| group != Group::Reading));
-            println!("  {name:<42} {median:>9.1} {range:>19} {searches:>9} {:>11}", ratio(rounds, libsframe));
+            let (peer, aim) = (ratio(rounds, libsframe), aim(group, name));
+            println!("  {name:<42} {median:>9.1} {range:>19} {searches:>9} {peer:>11} {aim:>16}");
         }
     }
 }

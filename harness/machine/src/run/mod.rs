@@ -1,6 +1,7 @@
 //! A run of a program: hooks and their state.
 
 mod signal;
+mod signals;
 mod snapshot;
 mod system_call;
 mod trail;
@@ -21,7 +22,7 @@ use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End};
 use crate::places::Places;
 use crate::witness::{Action, Branch, Callee, Movement, Place, Witness, WitnessFaults};
-use signal::{Pause, Signals};
+use signals::{Pause, Signals};
 use snapshot::Snapshot;
 use trail::Trail;
 

@@ -4,64 +4,18 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use unicorn_engine::{Context, Unicorn, uc_error};
+use unicorn_engine::{Unicorn, uc_error};
 
 use crate::cpu::{Chain, Link};
 
 use super::Run;
-use super::trail::Trail;
+use super::signals::{Action, Interrupted, Pause};
 use crate::outcome::{Broken, End};
 use crate::witness::{Delivery, Place};
 
 const SIGNALS: usize = 64;
 const SIGKILL: u64 = 9;
 const SIGSTOP: u64 = 19;
-
-/// What the program wants done with a signal.
-#[derive(Clone, Copy, Debug)]
-struct Action {
-    handler: u64,
-    flags: u64,
-    restorer: u64,
-    mask: u64,
-}
-
-/// The process's signals.
-#[derive(Clone, Default)]
-pub(crate) struct Signals {
-    /// By signal number minus one.
-    actions: Vec<Option<Action>>,
-    /// A bit for each signal, at its number minus one.
-    blocked: u64,
-    pending: u64,
-    alternate: Option<Range<u64>>,
-    interrupted: Vec<Interrupted>,
-}
-
-/// State that a signal has interrupted.
-#[derive(Clone)]
-struct Interrupted {
-    frame: u64,
-    /// The complete CPU state; the frame holds the part that programs look at.
-    state: Rc<Context>,
-    /// What the frame's registers were.
-    registers: Vec<u64>,
-    /// The instructions before.
-    trail: Trail,
-}
-
-/// The reason for a pause of the emulator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pause {
-    /// A signal is to be delivered before the last instruction.
-    Signal(u64),
-    /// The last instruction was `rt_sigreturn`.
-    SignalReturn,
-    /// A copy of the process is to be made, to which a signal is delivered.
-    Fork(u64),
-    /// The copy is to be given up.
-    Rewind,
-}
 
 const EFAULT: u64 = 14;
 const EINVAL: u64 = 22;

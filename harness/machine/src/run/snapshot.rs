@@ -3,7 +3,7 @@
 use unicorn_engine::{Context, Unicorn, uc_error};
 
 use super::Run;
-use super::signal::Signals;
+use super::signals::Signals;
 use super::trail::Trail;
 use crate::link::lazy::Slots;
 use crate::outcome::{Broken, End};

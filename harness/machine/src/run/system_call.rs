@@ -3,7 +3,7 @@
 use unicorn_engine::Unicorn;
 
 use super::Run;
-use super::signal::Pause;
+use super::signals::Pause;
 use crate::cpu::SystemCall;
 use crate::outcome::{Broken, End};
 

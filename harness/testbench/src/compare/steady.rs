@@ -132,12 +132,12 @@ impl Steady {
             let address = InstructionPointer(truth.pc);
             stepper.plain_row(address.into())
         });
-        let row = (*row)?;
+        let row = row.as_ref()?;
         if call.since != self.since {
             (self.since, self.words) = (call.since, [None; 2]);
         }
         let frames = last.frames + depth - last.depth;
-        self.leads_to_caller(&row, truth, moment, call, stores)
+        leads_to_caller(row, &mut self.words, truth, moment, call, stores)
             .then_some((Agreement { end: last.end, frames, depth }, 1 + new))
     }
 
@@ -195,54 +195,55 @@ impl Steady {
             is_sorted: outer.is_none_or(|outer| outer.is_sorted && high < outer.low),
         })
     }
+}
 
-    /// Whether a row leads to the true caller, with nothing that needs a closer look.
-    fn leads_to_caller(
-        &mut self,
-        row: &PlainRow,
-        truth: &Truth<'_>,
-        moment: &Moment<'_>,
-        call: &Record,
-        stores: &LastStores,
-    ) -> bool {
-        let base = if row.cfa_from_fp { truth.fp } else { truth.sp };
-        let cfa = base.wrapping_add_signed(row.cfa_offset);
-        if cfa != call.cfa || !cfa.is_multiple_of(8) || cfa.wrapping_sub(row.sp_below_cfa) < truth.sp {
+/// Whether a row leads to the true caller, with nothing that needs a closer look. `words` are
+/// those of which it is known.
+fn leads_to_caller(
+    row: &PlainRow,
+    words: &mut [Option<u64>; 2],
+    truth: &Truth<'_>,
+    moment: &Moment<'_>,
+    call: &Record,
+    stores: &LastStores,
+) -> bool {
+    let base = if row.cfa_from_fp { truth.fp } else { truth.sp };
+    let cfa = base.wrapping_add_signed(row.cfa_offset);
+    if cfa != call.cfa || !cfa.is_multiple_of(8) || cfa.wrapping_sub(row.sp_below_cfa) < truth.sp {
+        return false;
+    }
+    if row.cfa_from_fp && !stores.has_written(row.fp, call.since) {
+        return false;
+    }
+    let mut holds = |index: usize, offset: i64, expected: u64| {
+        let address = cfa.wrapping_add_signed(offset);
+        let is_protected = address >= truth.sp.wrapping_sub(truth.red_zone) && truth.sp <= cfa;
+        if !is_protected || !address.is_multiple_of(8) {
             return false;
         }
-        if row.cfa_from_fp && !stores.has_written(row.fp, call.since) {
-            return false;
+        if words[index] == Some(address) {
+            return true;
         }
-        let mut holds = |index: usize, offset: i64, expected: u64| {
-            let address = cfa.wrapping_add_signed(offset);
-            let is_protected = address >= truth.sp.wrapping_sub(truth.red_zone) && truth.sp <= cfa;
-            if !is_protected || !address.is_multiple_of(8) {
-                return false;
-            }
-            if self.words[index] == Some(address) {
-                return true;
-            }
-            let store = stores.last(address).filter(|store| store.time >= call.since);
-            let is_saved = store.is_some_and(|store| index == 0 || !store.is_not_fp(call.since));
-            let holds = is_saved && moment.memory.read_u64(address) == Some(expected);
-            if holds {
-                self.words[index] = Some(address);
-            }
-            holds
-        };
-        let in_register = |register: Option<DwarfRegister>, expected: u64| {
-            register.is_some_and(|register| moment.register(register.0) == Some(expected))
-        };
-        let has_written = |register| stores.has_written(register, call.since);
-        let ra = match row.ra {
-            Saved::At(offset) => holds(0, offset, call.return_address),
-            Saved::Unchanged => in_register(row.ra_register, call.return_address),
-            Saved::In(register) => has_written(register) && in_register(Some(register), call.return_address),
-        };
-        ra && match row.saved_fp {
-            Saved::At(offset) => holds(1, offset, call.caller_fp),
-            Saved::Unchanged => truth.fp == call.caller_fp && stores.overwritten_fp(call.since).is_none(),
-            Saved::In(register) => has_written(register) && in_register(Some(register), call.caller_fp),
+        let store = stores.last(address).filter(|store| store.time >= call.since);
+        let is_saved = store.is_some_and(|store| index == 0 || !store.is_not_fp(call.since));
+        let holds = is_saved && moment.memory.read_u64(address) == Some(expected);
+        if holds {
+            words[index] = Some(address);
         }
+        holds
+    };
+    let in_register = |register: Option<DwarfRegister>, expected: u64| {
+        register.is_some_and(|register| moment.register(register.0) == Some(expected))
+    };
+    let has_written = |register| stores.has_written(register, call.since);
+    let ra = match row.ra {
+        Saved::At(offset) => holds(0, offset, call.return_address),
+        Saved::Unchanged => in_register(row.ra_register, call.return_address),
+        Saved::In(register) => has_written(register) && in_register(Some(register), call.return_address),
+    };
+    ra && match row.saved_fp {
+        Saved::At(offset) => holds(1, offset, call.caller_fp),
+        Saved::Unchanged => truth.fp == call.caller_fp && stores.overwritten_fp(call.since).is_none(),
+        Saved::In(register) => has_written(register) && in_register(Some(register), call.caller_fp),
     }
 }

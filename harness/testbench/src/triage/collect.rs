@@ -147,6 +147,7 @@ impl Findings {
     /// its caller, as `__builtin_eh_return` does, rows describe where it will go
     /// before it has gone. Only the program can show which of the two a row
     /// means.
+    #[inline]
     pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) {
         if self.claims.is_followed(moment.call_stack) {
             return;
