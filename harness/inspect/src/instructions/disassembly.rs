@@ -224,9 +224,10 @@ impl Disassembler {
         let mut offset = 0;
         while offset < code.len() {
             let at = address.wrapping_add(offset as u64);
-            let Ok(read) = self.decoder.disasm_all(&code[offset..], at) else { return };
-            for decoded in read.iter() {
-                instructions.insert(decoded.address(), self.instruction(decoded));
+            // One at a time: what the decoder says of an instruction takes kilobytes.
+            let Ok(mut read) = self.decoder.disasm_iter(&code[offset..], at) else { return };
+            while let Some(decoded) = read.next() {
+                instructions.insert(decoded.address(), self.instruction(&decoded));
                 offset += decoded.len();
             }
             // Not an instruction, or unknown to the decoder.
