@@ -73,7 +73,7 @@ fn layers() {
     const ROUNDS_OF_BUSY: u32 = 2000;
     println!("times the emulator alone: median (lowest to highest) of {ROUNDS} rounds");
     println!(
-        "{:<12}{:>13}{:>22}{:>22}{:>24}{:>7}{:>22}{:>7}",
+        "{:<12}{:>13}{:>22}{:>22}{:>24}{:>7}{:>25}{:>6}",
         "busy", "instructions", "empty hook", "call stack", "compare", "aim", "/ empty hook", "aim"
     );
     for (abi, aim) in [("amd64", 12), ("aarch64", 15), ("aarch64_be", 15), ("s390x", 15)] {
@@ -104,7 +104,7 @@ fn layers() {
         }
         let [empty, call_stack, compare, to_empty] = ratios.map(spread);
         println!(
-            "{abi:<12}{instructions:>13}{empty:>22}{call_stack:>22}{compare:>24}{:>7}{to_empty:>22}{:>7}",
+            "{abi:<12}{instructions:>13}{empty:>22}{call_stack:>22}{compare:>24}{:>7}{to_empty:>25}{:>6}",
             format!("<= {aim}"),
             "<= 6"
         );
