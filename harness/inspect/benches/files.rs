@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use cost::{Cost, measure};
+use cost::{Cost, measure, spread};
 use sframe_inspect::text::grouped;
 
 const OURS: &str = env!("CARGO_BIN_EXE_sframe-inspect");
@@ -131,12 +131,8 @@ fn compare_alone(arguments: &[&str], file: &Path) {
 }
 
 fn print_row(name: &str, rounds: &[Cost], unit: Option<f64>, aim: &str) {
-    let spread = |value: fn(&Cost) -> f64| {
-        let values = || rounds.iter().map(value);
-        let (least, most) = (values().fold(f64::MAX, f64::min), values().fold(0.0, f64::max));
-        format!("{:.2} ({least:.2} to {most:.2})", median(rounds, value))
-    };
-    let (cpu, wall) = (spread(|cost| cost.cpu), spread(|cost| cost.wall));
+    let of = |value: fn(&Cost) -> f64| spread(rounds.iter().map(value).collect());
+    let (cpu, wall) = (of(|cost| cost.cpu), of(|cost| cost.wall));
     let peak = median(rounds, |cost| cost.peak);
     let ratio =
         unit.map_or_else(String::new, |unit| format!("{:.2}", median(rounds, |cost| cost.cpu) / unit));

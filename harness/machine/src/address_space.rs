@@ -226,11 +226,7 @@ impl AddressSpace {
         for (page, bytes) in &kept {
             let _ = self.write(*page, &bytes[..]);
         }
-        let is_code = |page: &u64| {
-            let region = |region: &&Region| page.wrapping_sub(region.start) < region.len;
-            self.regions.iter().find(region).is_some_and(|region| region.permissions.execute)
-        };
-        kept.keys().any(is_code)
+        kept.keys().any(|page| self.permissions(*page).execute)
     }
 
     /// Stores a number in the program's byte order.
@@ -258,10 +254,14 @@ impl AddressSpace {
 
     /// Returns whether an address is in executable memory that the program can't change.
     pub(crate) fn is_constant_code(&self, address: u64) -> bool {
-        self.regions
-            .iter()
-            .find(|region| address.wrapping_sub(region.start) < region.len)
-            .is_some_and(|region| region.permissions.execute && !region.permissions.write)
+        let permissions = self.permissions(address);
+        permissions.execute && !permissions.write
+    }
+
+    /// Returns what the program may do at an address: nothing where nothing is mapped.
+    fn permissions(&self, address: u64) -> Permissions {
+        let region = self.regions.iter().find(|region| address.wrapping_sub(region.start) < region.len);
+        region.map(|region| region.permissions).unwrap_or_default()
     }
 }
 

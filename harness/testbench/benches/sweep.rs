@@ -15,7 +15,7 @@ use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder, sframe_unwinder};
 
-use cost::measure;
+use cost::{measure, spread};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_sframe-testbench");
 const ROUNDS: usize = 7;
@@ -43,13 +43,6 @@ fn timed(work: impl FnOnce()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64()
-}
-
-/// The median, and the lowest and the highest.
-fn spread(mut values: Vec<f64>) -> String {
-    values.sort_by(f64::total_cmp);
-    let (least, most) = (values[0], values[values.len() - 1]);
-    format!("{:.2} ({least:.2} to {most:.2})", values[values.len() / 2])
 }
 
 /// A build of `busy` that computes everything this many times.

@@ -12,6 +12,13 @@ const TICKS_PER_SECOND: u64 = 100;
 /// How often a running process is asked for its memory.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// Returns the median, the lowest and the highest of some figures.
+pub(crate) fn spread(mut values: Vec<f64>) -> String {
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (values[0], values[values.len() - 1]);
+    format!("{:.2} ({least:.2} to {most:.2})", values[values.len() / 2])
+}
+
 /// What a process has used.
 pub(crate) struct Cost {
     /// In user and system mode, of all threads, in seconds.

@@ -242,7 +242,7 @@ impl<'o> Run<'o> {
         let (Ok(sp), Ok(fp)) = (unicorn.reg_read(self.cpu.sp), unicorn.reg_read(self.cpu.fp)) else {
             return self.end(End::Broken(Broken::Unicorn("registers can't be read".into())));
         };
-        if self.places.linker().contains(&pc) && self.places.is_resolver(pc) {
+        if self.places.is_resolver(pc) {
             match self.slots.bind(self.cpu, &self.space, unicorn, sp, self.places) {
                 Ok(slot) => {
                     self.witness.bound();

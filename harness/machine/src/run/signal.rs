@@ -40,12 +40,17 @@ impl Run<'_> {
 
     /// Asks for a pause if a signal can be delivered now.
     pub(crate) fn deliver_pending(&mut self) {
-        let ready = self.signals.pending & !self.signals.blocked;
-        if ready != 0 {
-            let signal = u64::from(ready.trailing_zeros()) + 1;
-            self.signals.pending &= !(1 << (signal - 1));
+        if let Some(signal) = self.take_pending() {
             self.pause = Some(Pause::Signal(signal));
         }
+    }
+
+    /// Takes the first of the signals that can be delivered now.
+    fn take_pending(&mut self) -> Option<u64> {
+        let ready = self.signals.pending & !self.signals.blocked;
+        let position = (ready != 0).then(|| ready.trailing_zeros())?;
+        self.signals.pending &= !(1 << position);
+        Some(u64::from(position) + 1)
     }
 
     /// Does what the emulator was stopped for, and returns where it continues.
@@ -62,16 +67,20 @@ impl Run<'_> {
                 self.instructions -= 1;
                 self.fork(unicorn).and_then(|()| {
                     self.raise(signal);
-                    self.deliver_pending();
-                    match self.pause.take() {
-                        Some(Pause::Signal(signal)) => self.deliver(unicorn, signal),
+                    match self.take_pending() {
+                        Some(signal) => self.deliver(unicorn, signal),
                         // It is blocked.
-                        _ => Ok(Some(self.last_pc)),
+                        None => Ok(Some(self.last_pc)),
                     }
                 })
             }
             Pause::Rewind => self.rewind(unicorn),
         };
+        self.unless_refused(result)
+    }
+
+    /// Ends the run if the emulator has refused something.
+    pub(super) fn unless_refused(&mut self, result: Result<Option<u64>, uc_error>) -> Option<u64> {
         result.unwrap_or_else(|error| {
             self.end(End::Broken(Broken::Unicorn(format!("{error:?}"))));
             None

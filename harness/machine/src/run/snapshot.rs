@@ -81,9 +81,7 @@ impl Run<'_> {
             return None;
         }
         self.observer.fork_ended(&end);
-        self.rewind(unicorn).unwrap_or_else(|error| {
-            self.end(End::Broken(Broken::Unicorn(format!("{error:?}"))));
-            None
-        })
+        let result = self.rewind(unicorn);
+        self.unless_refused(result)
     }
 }
