@@ -4,9 +4,11 @@
 //! tenth of the time per stop.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::ptr;
+use std::rc::Rc;
 
-use memmap2::{Advice, MmapMut, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustc_hash::FxHashMap;
 use unicorn_engine::{Prot, Unicorn, uc_error};
 
@@ -26,6 +28,8 @@ pub struct Permissions {
 }
 
 impl Permissions {
+    /// For memory that is only reserved.
+    pub const NONE: Self = Self { read: false, write: false, execute: false };
     /// For data.
     pub const READ_WRITE: Self = Self { read: true, write: true, execute: false };
 
@@ -66,17 +70,85 @@ pub enum MapError {
     },
 }
 
-#[derive(Debug)]
+/// Memory can't be changed while the emulator runs.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LiveError {
+    #[error(transparent)]
+    Map(#[from] MapError),
+    #[error("Unicorn: {0:?}")]
+    Unicorn(uc_error),
+}
+
+impl From<uc_error> for LiveError {
+    fn from(error: uc_error) -> Self {
+        Self::Unicorn(error)
+    }
+}
+
+/// The regions of an address space at some time.
+pub(crate) struct Regions(Vec<Region>);
+
+/// Consecutive pages with the same permissions.
+#[derive(Clone, Debug)]
 struct Region {
     start: u64,
     len: u64,
     permissions: Permissions,
-    memory: MmapRaw,
+    /// The host's memory, which several regions may share, and where in it this region starts.
+    /// `None` while nobody has been allowed to use it: programs reserve more than the host has.
+    memory: Option<(Rc<MmapRaw>, usize)>,
+    /// Whether copies of the process share it.
+    is_shared: bool,
+}
+
+impl Region {
+    const fn end(&self) -> u64 {
+        self.start + self.len
+    }
+
+    /// Returns the host's pointer to the region, if the program may use it.
+    fn pointer(&self) -> Option<*mut u8> {
+        let (memory, offset) = self.memory.as_ref().filter(|_| self.permissions != Permissions::NONE)?;
+        Some(memory.as_mut_ptr().wrapping_add(*offset))
+    }
+
+    /// Gives it memory, if it has none and the program may use it.
+    fn allocate(&mut self) -> Result<(), MapError> {
+        if self.memory.is_none() && self.permissions != Permissions::NONE {
+            let Self { start, len, .. } = *self;
+            let memory = usize::try_from(len)
+                .map_err(std::io::Error::other)
+                .and_then(|len| MmapOptions::new().no_reserve_swap().len(len).map_anon())
+                .map_err(|source| MapError::Host { start, len, source })?;
+            self.memory = Some((Rc::new(memory.into()), 0));
+        }
+        Ok(())
+    }
+
+    /// Hands it to the emulator.
+    fn install<D>(&self, unicorn: &mut Unicorn<'_, D>) -> Result<(), uc_error> {
+        let Some(pointer) = self.pointer() else { return Ok(()) };
+        // SAFETY: the memory is at least `len` bytes long from there on, and page-aligned. It
+        // lives as long as the address space has the region, or a copy of it; before it drops
+        // the last one, it takes the region from the emulator, or the emulator is gone. The
+        // host reads and writes it only through raw pointers, so no Rust reference aliases the
+        // emulator's accesses.
+        #[expect(unsafe_code, reason = "Unicorn maps host memory by raw pointer")]
+        unsafe {
+            unicorn.mem_map_ptr(self.start, self.len, self.permissions.prot(), pointer.cast())
+        }
+    }
+
+    /// Takes it from the emulator.
+    fn uninstall<D>(&self, unicorn: &mut Unicorn<'_, D>) -> Result<(), uc_error> {
+        self.pointer().map_or(Ok(()), |_| unicorn.mem_unmap(self.start, self.len))
+    }
 }
 
 /// Regions of memory at the program's addresses.
 #[derive(Debug)]
 pub struct AddressSpace {
+    /// By address, without overlaps.
     regions: Vec<Region>,
     big_endian: bool,
     /// The region of the last access; most accesses go to the stack.
@@ -93,58 +165,257 @@ impl AddressSpace {
     /// Adds a region of zeroes.
     pub(crate) fn map(&mut self, start: u64, len: u64, permissions: Permissions) -> Result<(), MapError> {
         let end = start.wrapping_add(len);
-        let overlaps = |region: &Region| start < region.start + region.len && region.start < end;
         let odd = !start.is_multiple_of(PAGE) || !len.is_multiple_of(PAGE) || end <= start;
-        if odd || self.regions.iter().any(overlaps) {
+        if odd || !self.is_free(start..end) {
             return Err(MapError::Overlap { start, end });
         }
-        let memory = usize::try_from(len)
-            .map_err(std::io::Error::other)
-            .and_then(MmapMut::map_anon)
-            .map_err(|source| MapError::Host { start, len, source })?;
-        // Stacks are filled before each run: fewer faults. Without huge pages nothing is lost.
-        let _ = memory.advise(Advice::HugePage);
-        self.regions.push(Region { start, len, permissions, memory: memory.into() });
+        let mut region = Region { start, len, permissions, memory: None, is_shared: false };
+        region.allocate()?;
+        if let Some((memory, _)) = &region.memory {
+            // Stacks are filled before each run: fewer faults. Without huge pages nothing is lost.
+            let _ = memory.advise(Advice::HugePage);
+        }
+        self.insert(region);
         Ok(())
+    }
+
+    fn insert(&mut self, region: Region) -> usize {
+        let index = self.regions.partition_point(|other| other.start < region.start);
+        self.regions.insert(index, region);
+        self.last.set(0);
+        index
     }
 
     /// Hands every region to the emulator.
     pub(crate) fn install<D>(&self, unicorn: &mut Unicorn<'_, D>) -> Result<(), uc_error> {
-        for region in &self.regions {
-            let memory = region.memory.as_mut_ptr().cast();
-            // SAFETY: the mapping is `len` bytes long and page-aligned. It
-            // lives as long as `self`, which `Machine::run` keeps until the
-            // emulator is gone. The host reads and writes it only through raw
-            // pointers, so no Rust reference aliases the emulator's accesses.
-            #[expect(unsafe_code, reason = "Unicorn maps host memory by raw pointer")]
-            unsafe {
-                unicorn.mem_map_ptr(region.start, region.len, region.permissions.prot(), memory)?;
-            }
+        self.regions.iter().try_for_each(|region| region.install(unicorn))
+    }
+
+    /// Takes every region from the emulator.
+    pub(crate) fn uninstall<D>(&self, unicorn: &mut Unicorn<'_, D>) -> Result<(), uc_error> {
+        self.regions.iter().try_for_each(|region| region.uninstall(unicorn))
+    }
+
+    /// Maps zeroes while the emulator runs, in place of what is there.
+    pub(crate) fn map_live<D>(
+        &mut self,
+        unicorn: &mut Unicorn<'_, D>,
+        range: Range<u64>,
+        permissions: Permissions,
+        is_shared: bool,
+    ) -> Result<(), LiveError> {
+        let Range { start, end } = range;
+        self.unmap_live(unicorn, range)?;
+        let mut region = Region { start, len: end - start, permissions, memory: None, is_shared };
+        region.allocate()?;
+        let index = self.insert(region);
+        Ok(self.regions[index].install(unicorn)?)
+    }
+
+    /// Unmaps what is in a range of whole pages.
+    pub(crate) fn unmap_live<D>(
+        &mut self,
+        unicorn: &mut Unicorn<'_, D>,
+        range: Range<u64>,
+    ) -> Result<(), LiveError> {
+        self.take(unicorn, range).map(drop)
+    }
+
+    /// Takes regions out of the address space.
+    fn take<D>(&mut self, unicorn: &mut Unicorn<'_, D>, range: Range<u64>) -> Result<Vec<Region>, LiveError> {
+        let Range { start, end } = range;
+        self.save(start, end - start);
+        let indices = self.cut(unicorn, start..end)?;
+        let taken: Vec<Region> = self.regions.drain(indices).collect();
+        for region in &taken {
+            region.uninstall(unicorn)?;
+        }
+        Ok(taken)
+    }
+
+    /// Moves what is in a range to another address, in place of what is there.
+    pub(crate) fn move_live<D>(
+        &mut self,
+        unicorn: &mut Unicorn<'_, D>,
+        range: Range<u64>,
+        to: u64,
+    ) -> Result<(), LiveError> {
+        let from = range.start;
+        let moved = self.take(unicorn, range.clone())?;
+        self.unmap_live(unicorn, to..to + (range.end - from))?;
+        for region in moved {
+            let index = self.insert(Region { start: region.start - from + to, ..region });
+            self.regions[index].install(unicorn)?;
         }
         Ok(())
+    }
+
+    /// Changes permissions while the emulator runs. Returns false, having changed what there is,
+    /// unless all of the range is mapped.
+    pub(crate) fn protect_live<D>(
+        &mut self,
+        unicorn: &mut Unicorn<'_, D>,
+        range: Range<u64>,
+        permissions: Permissions,
+    ) -> Result<bool, LiveError> {
+        let len = range.end - range.start;
+        let indices = self.cut(unicorn, range)?;
+        let mut mapped = 0;
+        for region in &mut self.regions[indices] {
+            mapped += region.len;
+            if region.permissions == permissions {
+                continue;
+            }
+            let was_usable = region.pointer().is_some();
+            if was_usable && permissions != Permissions::NONE {
+                region.permissions = permissions;
+                unicorn.mem_protect(region.start, region.len, permissions.prot())?;
+                continue;
+            }
+            region.uninstall(unicorn)?;
+            region.permissions = permissions;
+            region.allocate()?;
+            region.install(unicorn)?;
+        }
+        Ok(mapped == len)
+    }
+
+    /// Splits regions at both ends of a range. Returns which regions are in it.
+    fn cut<D>(&mut self, unicorn: &mut Unicorn<'_, D>, range: Range<u64>) -> Result<Range<usize>, LiveError> {
+        self.last.set(0);
+        for at in [range.start, range.end] {
+            let index = self.regions.partition_point(|region| region.end() <= at);
+            let Some(region) = self.regions.get(index).filter(|region| region.start < at) else { continue };
+            // The emulator has each region as one, so that it never splits any itself.
+            region.uninstall(unicorn)?;
+            let mut head = region.clone();
+            let mut tail = region.clone();
+            head.len = at - head.start;
+            tail.start = at;
+            tail.len -= head.len;
+            if let Some((_, offset)) = &mut tail.memory {
+                *offset += usize::try_from(head.len).unwrap_or_default();
+            }
+            head.install(unicorn)?;
+            tail.install(unicorn)?;
+            self.regions.splice(index..=index, [head, tail]);
+        }
+        let position = |at: u64| self.regions.partition_point(|region| region.start < at);
+        Ok(position(range.start)..position(range.end))
+    }
+
+    /// Returns a copy, which shares what copies of a process share.
+    pub(crate) fn copy(&self) -> Result<Self, MapError> {
+        let mut copy = Self::new(self.big_endian);
+        for region in &self.regions {
+            if region.is_shared {
+                copy.insert(region.clone());
+                continue;
+            }
+            let index = copy.insert(Region { memory: None, ..region.clone() });
+            copy.regions[index].allocate()?;
+            let (Some(from), Some(to)) = (region.pointer(), copy.regions[index].pointer()) else { continue };
+            let len = usize::try_from(region.len).unwrap_or_default();
+            // SAFETY: both are `len` bytes long; the copy's memory is new, so they don't overlap.
+            #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
+            unsafe {
+                ptr::copy_nonoverlapping(from, to, len);
+            }
+        }
+        Ok(copy)
+    }
+
+    /// Returns the regions as they are, to go back to with [`Self::restore_regions`].
+    pub(crate) fn keep_regions(&self) -> Regions {
+        Regions(self.regions.clone())
+    }
+
+    /// Goes back to earlier regions. Returns whether they had changed.
+    pub(crate) fn restore_regions<D>(
+        &mut self,
+        unicorn: &mut Unicorn<'_, D>,
+        regions: Regions,
+    ) -> Result<bool, uc_error> {
+        let same = |one: &Region, other: &Region| {
+            let pointers = (one.pointer(), other.pointer());
+            (one.start, one.len, one.permissions) == (other.start, other.len, other.permissions)
+                && pointers.0 == pointers.1
+        };
+        let is_unchanged = self.regions.len() == regions.0.len()
+            && self.regions.iter().zip(&regions.0).all(|(one, other)| same(one, other));
+        if !is_unchanged {
+            self.uninstall(unicorn)?;
+            self.regions = regions.0;
+            self.last.set(0);
+            self.install(unicorn)?;
+        }
+        Ok(!is_unchanged)
+    }
+
+    /// Returns whether nothing is mapped in a range.
+    pub(crate) fn is_free(&self, range: Range<u64>) -> bool {
+        let index = self.regions.partition_point(|region| region.end() <= range.start);
+        self.regions.get(index).is_none_or(|region| region.start >= range.end)
+    }
+
+    /// Returns the lowest address in a range from which on `len` bytes are free.
+    pub(crate) fn find_free(&self, range: Range<u64>, len: u64) -> Option<u64> {
+        let mut start = range.start;
+        for region in &self.regions {
+            if region.end() <= start {
+                continue;
+            }
+            if start.checked_add(len)? <= region.start {
+                break;
+            }
+            start = region.end();
+        }
+        start.checked_add(len).is_some_and(|end| end <= range.end).then_some(start)
+    }
+
+    /// Returns the number of bytes that the program may use.
+    pub(crate) fn size(&self) -> u64 {
+        let usable = self.regions.iter().filter(|region| region.memory.is_some());
+        usable.map(|region| region.len).sum()
+    }
+
+    /// Returns the region that holds an address.
+    #[inline]
+    fn region(&self, address: u64) -> Option<&Region> {
+        let holds = |region: &Region| address.wrapping_sub(region.start) < region.len;
+        if let Some(region) = self.regions.get(self.last.get()).filter(|region| holds(region)) {
+            return Some(region);
+        }
+        let index = self.regions.partition_point(|region| region.end() <= address);
+        let region = self.regions.get(index).filter(|region| holds(region))?;
+        self.last.set(index);
+        Some(region)
     }
 
     /// Returns the host's pointer to `len` bytes at an address, if one region has them all.
     #[inline]
     fn pointer(&self, address: u64, len: u64) -> Option<*mut u8> {
-        let within = |region: &Region| {
-            let offset = address.wrapping_sub(region.start);
-            (offset < region.len && len <= region.len - offset).then_some(offset)
-        };
-        let (region, offset) = match self.regions.get(self.last.get()).and_then(|r| Some((r, within(r)?))) {
-            Some(found) => found,
-            None => {
-                let (index, offset) = self
-                    .regions
-                    .iter()
-                    .enumerate()
-                    .find_map(|(index, region)| Some((index, within(region)?)))?;
-                self.last.set(index);
-                (&self.regions[index], offset)
-            }
-        };
-        let offset = usize::try_from(offset).ok()?;
-        Some(region.memory.as_mut_ptr().wrapping_add(offset))
+        let region = self.region(address)?;
+        let offset = address - region.start;
+        if len > region.len - offset {
+            return None;
+        }
+        Some(region.pointer()?.wrapping_add(usize::try_from(offset).ok()?))
+    }
+
+    /// Splits a range of bytes where regions end: pairs of an address and a length. `None` if
+    /// something is not mapped.
+    fn pieces(&self, address: u64, len: u64) -> Option<Vec<(u64, usize)>> {
+        let end = address.checked_add(len)?;
+        let mut pieces = Vec::new();
+        let mut at = address;
+        while at < end {
+            let region = self.region(at).filter(|region| region.pointer().is_some())?;
+            let stop = end.min(region.end());
+            pieces.push((at, usize::try_from(stop - at).ok()?));
+            at = stop;
+        }
+        Some(pieces)
     }
 
     /// Returns the 8 bytes at an address as a number in the program's byte order, or `None` if
@@ -152,48 +423,70 @@ impl AddressSpace {
     #[inline]
     #[must_use]
     pub fn read_u64(&self, address: u64) -> Option<u64> {
-        let pointer = self.pointer(address, 8)?;
+        let Some(pointer) = self.pointer(address, 8) else { return self.read_u64_in_pieces(address) };
         // SAFETY: `pointer` checked that 8 bytes lie within a live mapping.
         #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
         let bytes = unsafe { ptr::read_volatile(pointer.cast::<[u8; 8]>()) };
-        Some(if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+        Some(self.number(bytes))
+    }
+
+    #[cold]
+    fn read_u64_in_pieces(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes).then(|| self.number(bytes))
+    }
+
+    const fn number(&self, bytes: [u8; 8]) -> u64 {
+        if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
     }
 
     /// Fills a buffer from an address on. Returns false, and leaves the buffer unspecified,
-    /// unless all of it is mapped in one region.
+    /// unless all of it is mapped.
     #[must_use]
     pub fn read(&self, address: u64, buffer: &mut [u8]) -> bool {
-        let Some(pointer) = self.pointer(address, buffer.len() as u64) else {
-            return false;
-        };
-        // SAFETY: `pointer` checked the length, and a mapping never overlaps a
-        // buffer that Rust owns.
-        #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
-        unsafe {
-            ptr::copy_nonoverlapping(pointer, buffer.as_mut_ptr(), buffer.len());
+        if let Some(pointer) = self.pointer(address, buffer.len() as u64) {
+            // SAFETY: `pointer` checked the length, and a mapping never overlaps a
+            // buffer that Rust owns.
+            #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
+            unsafe {
+                ptr::copy_nonoverlapping(pointer, buffer.as_mut_ptr(), buffer.len());
+            }
+            return true;
         }
-        true
+        let Some(pieces) = self.pieces(address, buffer.len() as u64) else { return false };
+        let mut rest = buffer;
+        pieces.into_iter().all(|(address, len)| {
+            let (piece, after) = std::mem::take(&mut rest).split_at_mut(len);
+            rest = after;
+            self.read(address, piece)
+        })
     }
 
-    /// Returns the bounds of the regions, in no particular order.
-    pub fn regions(&self) -> impl Iterator<Item = std::ops::Range<u64>> {
-        self.regions.iter().map(|region| region.start..region.start + region.len)
+    /// Returns the bounds of the regions, by address.
+    pub fn regions(&self) -> impl Iterator<Item = Range<u64>> {
+        self.regions.iter().map(|region| region.start..region.end())
     }
 
-    /// Stores bytes at an address. Returns false, and stores nothing, unless all of it is
-    /// mapped in one region.
+    /// Stores bytes at an address, whether or not the program may. Returns false, and stores
+    /// nothing, unless all of it is mapped.
     #[must_use]
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> bool {
-        let Some(pointer) = self.pointer(address, bytes.len() as u64) else {
-            return false;
-        };
-        self.save(address, bytes.len() as u64);
-        // SAFETY: as in `read`; the region is writable for the host.
-        #[expect(unsafe_code, reason = "the emulator reads this memory without Rust's knowledge")]
-        unsafe {
-            ptr::copy_nonoverlapping(bytes.as_ptr(), pointer, bytes.len());
+        if let Some(pointer) = self.pointer(address, bytes.len() as u64) {
+            self.save(address, bytes.len() as u64);
+            // SAFETY: as in `read`; the region is writable for the host.
+            #[expect(unsafe_code, reason = "the emulator reads this memory without Rust's knowledge")]
+            unsafe {
+                ptr::copy_nonoverlapping(bytes.as_ptr(), pointer, bytes.len());
+            }
+            return true;
         }
-        true
+        let Some(pieces) = self.pieces(address, bytes.len() as u64) else { return false };
+        let mut rest = bytes;
+        pieces.into_iter().all(|(address, len)| {
+            let (piece, after) = rest.split_at(len);
+            rest = after;
+            self.write(address, piece)
+        })
     }
 
     /// From now on, keeps what pages hold before they are changed.
@@ -207,9 +500,9 @@ impl AddressSpace {
         let mut kept = self.kept.borrow_mut();
         let Some(pages) = kept.as_mut() else { return };
         let end = address.saturating_add(len);
-        for region in &self.regions {
+        for region in self.regions.iter().filter(|region| region.pointer().is_some()) {
             let start = (address & !(PAGE - 1)).max(region.start);
-            for page in (start..end.min(region.start + region.len)).step_by(PAGE_LEN) {
+            for page in (start..end.min(region.end())).step_by(PAGE_LEN) {
                 pages.entry(page).or_insert_with(|| {
                     let mut bytes = Box::new([0; PAGE_LEN]);
                     let _ = self.read(page, &mut bytes[..]);
@@ -259,9 +552,25 @@ impl AddressSpace {
     }
 
     /// Returns what the program may do at an address: nothing where nothing is mapped.
-    fn permissions(&self, address: u64) -> Permissions {
-        let region = self.regions.iter().find(|region| address.wrapping_sub(region.start) < region.len);
-        region.map(|region| region.permissions).unwrap_or_default()
+    pub(crate) fn permissions(&self, address: u64) -> Permissions {
+        self.region(address).map(|region| region.permissions).unwrap_or_default()
+    }
+
+    /// Returns whether the program may access all bytes from an address on in a way.
+    pub(crate) fn allows(&self, address: u64, len: u64, access: impl Fn(Permissions) -> bool) -> bool {
+        let pieces = self.pieces(address, len);
+        pieces.is_some_and(|pieces| pieces.iter().all(|(address, _)| access(self.permissions(*address))))
+    }
+
+    /// Returns the bounds of the region that holds an address.
+    pub(crate) fn extent(&self, address: u64) -> Option<Range<u64>> {
+        let region = self.region(address)?;
+        Some(region.start..region.end())
+    }
+
+    /// Returns every region with its permissions, by address.
+    pub(crate) fn layout(&self) -> impl Iterator<Item = (Range<u64>, Permissions)> {
+        self.regions.iter().map(|region| (region.start..region.end(), region.permissions))
     }
 }
 

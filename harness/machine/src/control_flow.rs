@@ -38,3 +38,26 @@ pub struct ControlFlow {
     /// Return addresses signed with key B.
     pub signed_with_key_b: u64,
 }
+
+impl ControlFlow {
+    /// Adds the events of another task.
+    pub(crate) const fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.returns += other.returns;
+        self.computed_returns += other.computed_returns;
+        self.pc_fetches += other.pc_fetches;
+        self.speculation_traps += other.speculation_traps;
+        self.outlined_frames += other.outlined_frames;
+        self.discarded_frames += other.discarded_frames;
+        self.nonlocal_exits += other.nonlocal_exits;
+        self.stack_moves += other.stack_moves;
+        self.contexts_begun += other.contexts_begun;
+        self.contexts_resumed += other.contexts_resumed;
+        self.signals += other.signals;
+        self.alternate_stacks += other.alternate_stacks;
+        self.signal_returns += other.signal_returns;
+        self.lazy_bindings += other.lazy_bindings;
+        self.signed_with_key_a += other.signed_with_key_a;
+        self.signed_with_key_b += other.signed_with_key_b;
+    }
+}

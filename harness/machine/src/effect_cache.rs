@@ -9,6 +9,11 @@ use crate::pc_map::PcMap;
 pub(crate) struct EffectCache(PcMap<Effect>);
 
 impl EffectCache {
+    /// Forgets all effects: code may have changed.
+    pub(crate) fn clear(&mut self) {
+        self.0 = PcMap::default();
+    }
+
     /// Returns the effect of the instruction at an address.
     #[inline]
     pub(crate) fn get(&mut self, cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::cpu::Cpu;
 use crate::image::{Image, LoadError, malformed};
 use crate::link::{self, Plan};
+use crate::places::Places;
 
 /// Libraries are loaded from this address on.
 const LIBRARIES: u64 = (1 << 36) + (1 << 35);
@@ -33,6 +34,27 @@ pub struct Images<'a> {
     /// The images and their names; the executable's is empty.
     images: Vec<(String, Image<'a>)>,
     pub(crate) plan: Plan,
+    pub(crate) loader: Loader<'a>,
+}
+
+/// Who loads and links what the executable needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Loader<'a> {
+    /// The machine.
+    Machine,
+    /// The program itself, or its interpreter.
+    Program(Option<&'a [u8]>),
+}
+
+/// An image that a program has loaded itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded<'a> {
+    /// Its name: that of its file.
+    pub name: &'a str,
+    /// The file.
+    pub bytes: &'a [u8],
+    /// What is added to the file's addresses.
+    pub bias: u64,
 }
 
 impl<'a> Images<'a> {
@@ -78,7 +100,48 @@ impl<'a> Images<'a> {
         }
         refuse_overlaps(&images)?;
         let plan = link::plan(&images)?;
-        Ok(Self { images, plan })
+        Ok(Self { images, plan, loader: Loader::Machine })
+    }
+
+    /// Takes an executable that needs its interpreter, and what both load, as far as that is
+    /// known from an earlier run (see [`Machine::survey`](crate::Machine::survey)): the machine
+    /// maps the executable and its interpreter only.
+    ///
+    /// # Errors
+    /// A file that can't be loaded, files for different CPUs, or images at the same addresses.
+    pub fn with_interpreter(
+        executable: &'a [u8],
+        interpreter: Option<Library<'a>>,
+        loaded: &[Loaded<'a>],
+    ) -> Result<Self, LoadError> {
+        let executable = Image::parse(executable)?;
+        let cpu = executable.cpu;
+        let of_library = |name: &str, image: Result<Image<'a>, LoadError>| {
+            image
+                .and_then(|image| same_cpu(image, cpu))
+                .map_err(|source| LoadError::Library { name: name.to_owned(), source: Box::new(source) })
+        };
+        let base = first_base(&executable.range());
+        let mut images = vec![(String::new(), executable)];
+        if let Some(Library { name, bytes }) = interpreter {
+            images.push((name.to_owned(), of_library(name, Image::parse_library(bytes, base))?));
+        }
+        let ranges: Vec<_> = images.iter().map(|(_, image)| image.range()).collect();
+        let places = Places::among(&ranges, cpu.user_end)
+            .ok_or_else(|| malformed("the images leave no room in the address space for a stack"))?;
+        for Loaded { name, bytes, bias } in loaded {
+            images.push(((*name).to_owned(), of_library(name, Image::parse_at(bytes, *bias))?));
+        }
+        refuse_overlaps(&images)?;
+        let plan = Plan { places, ..Plan::default() };
+        let loader = Loader::Program(interpreter.map(|library| library.bytes));
+        Ok(Self { images, plan, loader })
+    }
+
+    /// Returns whether an address is in the code that the kernel offers to programs.
+    #[must_use]
+    pub fn is_kernel(&self, address: u64) -> bool {
+        self.plan.places.kernel().contains(&address)
     }
 
     /// Returns the executable.
@@ -102,7 +165,7 @@ impl<'a> Images<'a> {
 
 /// Returns where the first library is loaded: after an executable that was linked to the usual
 /// addresses of libraries.
-const fn first_base(program: &Range<u64>) -> u64 {
+pub(crate) const fn first_base(program: &Range<u64>) -> u64 {
     if program.end <= LIBRARIES || LIBRARIES_END <= program.start {
         LIBRARIES
     } else {
@@ -119,7 +182,7 @@ fn soname<'i>(image: &'i Image<'_>) -> Option<&'i String> {
     image.dynamic.as_ref()?.soname.as_ref()
 }
 
-fn same_cpu<'a>(image: Image<'a>, cpu: &Cpu) -> Result<Image<'a>, LoadError> {
+pub(crate) fn same_cpu<'a>(image: Image<'a>, cpu: &Cpu) -> Result<Image<'a>, LoadError> {
     if image.cpu.abi == cpu.abi {
         return Ok(image);
     }

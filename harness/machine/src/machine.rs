@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use sframe_engine::Abi;
 use unicorn_engine::uc_error;
@@ -10,20 +12,23 @@ use crate::address_space::{AddressSpace, MapError};
 use crate::call_stack::Bottom;
 use crate::cpu::Cpu;
 use crate::image::{Image, LoadError};
-use crate::images::Images;
+use crate::images::{Images, Loader};
 use crate::link::Plan;
-use crate::observer::Observer;
+use crate::linux::System;
+use crate::linux::kernel::Linux;
+use crate::linux::objects::memory::MappedFile;
+use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::Outcome;
 use crate::prelude;
-use crate::process::{self, Pattern, ProcessError};
+use crate::process::{self, Pattern, ProcessError, Program, Started};
 use crate::run::{Hook, Run, Start, TRANSLATION_BUFFER, execute, set_up};
 use crate::witness::WitnessFaults;
 
 /// How a program is started.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Arguments after `argv[0]`.
-    pub arguments: Vec<String>,
+    /// What surrounds it: files, arguments, environment, input.
+    pub system: System,
     /// The content of uninitialised registers and stack.
     pub pattern: Pattern,
     /// The program is broken if it executes more instructions than this.
@@ -43,7 +48,7 @@ impl Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            arguments: Vec::new(),
+            system: System::default(),
             pattern: Pattern::First,
             budget: 50_000_000,
             stack_size: 8 << 20,
@@ -81,7 +86,8 @@ impl From<ProcessError> for MachineError {
     fn from(error: ProcessError) -> Self {
         match error {
             ProcessError::Map(error) => Self::Map(error),
-            ProcessError::StackTooSmall(_) => Self::Stack(error.to_string()),
+            ProcessError::Interpreter(error) => Self::Load(error),
+            ProcessError::StackTooSmall(_) | ProcessError::NoRoom => Self::Stack(error.to_string()),
         }
     }
 }
@@ -102,6 +108,7 @@ pub struct Machine {
     witness_faults: WitnessFaults,
     space: AddressSpace,
     plan: Plan,
+    linux: Linux,
 }
 
 impl Machine {
@@ -119,19 +126,53 @@ impl Machine {
     /// # Errors
     /// The host lacks memory, or the arguments do not fit.
     pub fn with_images(images: &Images<'_>, options: &Options) -> Result<Self, MachineError> {
-        let (space, sp) = process::create(images, &options.arguments, options.stack_size, options.pattern)?;
         let image = images.executable();
+        let system = Rc::new(options.system.clone());
+        let program = Program {
+            executable: image,
+            arguments: &system.all_arguments(),
+            environment: &system.environment,
+            stack_size: options.stack_size,
+            pattern: options.pattern,
+        };
+        let started = match images.loader {
+            Loader::Program(interpreter) => program.start(interpreter)?,
+            Loader::Machine => program.start_linked(images)?,
+        };
+        let Started { space, sp, entry, places: _, layout } = started;
+        let stack = layout.stack.clone();
+        let file = system.root.is_some().then(|| image.bytes().to_vec());
         Ok(Self {
             cpu: image.cpu,
-            entry: image.entry,
+            entry,
             sp,
             pattern: options.pattern,
             budget: options.budget,
-            stack: images.plan.places.stack_top() - options.stack_size..images.plan.places.stack_top(),
+            stack,
             witness_faults: options.witness_faults,
             space,
             plan: images.plan.clone(),
+            linux: Linux::new(image.cpu, system, layout, file),
         })
+    }
+
+    /// Runs the program to its end without an observer, and returns what it has mapped to
+    /// execute. Runs with the same options map the same files to the same addresses.
+    ///
+    /// # Errors
+    /// As for [`Self::run`].
+    pub fn survey(self) -> Result<Survey, MachineError> {
+        let mut nobody = |_: &Moment<'_>| Flow::Continue;
+        let (outcome, mapped) = self.execute(&mut nobody, Hook::Observer, false)?;
+        let mut images: Vec<Mapped> = Vec::new();
+        for file in mapped {
+            let bias = Image::bias_of(&file.bytes, file.address, file.offset);
+            let Some(bias) = bias.filter(|bias| !images.iter().any(|known| known.bias == *bias)) else {
+                continue;
+            };
+            images.push(Mapped { path: file.path, bytes: file.bytes, bias });
+        }
+        Ok(Survey { outcome, images })
     }
 
     /// Runs the program to its end and shows the observer each instruction.
@@ -150,6 +191,15 @@ impl Machine {
     /// As for [`Self::run`].
     #[doc(hidden)]
     pub fn run_with(self, observer: &mut dyn Observer, each: Hook) -> Result<Outcome, MachineError> {
+        self.execute(observer, each, true).map(|(outcome, _)| outcome)
+    }
+
+    fn execute(
+        self,
+        observer: &mut dyn Observer,
+        each: Hook,
+        observes: bool,
+    ) -> Result<(Outcome, Vec<MappedFile>), MachineError> {
         let cpu = self.cpu;
         let failed = |error| match error {
             uc_error::NOMEM => MachineError::Memory,
@@ -170,6 +220,9 @@ impl Machine {
                 space: self.space,
                 places: plan.places,
                 slots: self.plan.slots,
+                linux: self.linux,
+                pattern,
+                observes,
             },
             observer,
         ));
@@ -185,7 +238,37 @@ impl Machine {
         let end = run.borrow_mut().conclude(&unicorn, result);
         drop(unicorn);
         let run = run.into_inner();
-        let control_flow = *run.witness.control_flow();
-        Ok(Outcome { end, instructions: run.instructions, control_flow, output: run.output })
+        let output = run.linux.output();
+        let outcome = Outcome {
+            end,
+            instructions: run.instructions,
+            unobserved: run.unobserved,
+            control_flow: run.control_flow(),
+            output: output.all.clone(),
+            standard_output: output.standard.clone(),
+            is_output_cut: output.is_cut,
+            system_calls: run.linux.usage.clone(),
+        };
+        Ok((outcome, run.linux.mapped.clone()))
     }
+}
+
+/// What a run without an observer has shown.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The images that the program has loaded, in their order, without executable and interpreter.
+    pub images: Vec<Mapped>,
+}
+
+/// An image that a program has loaded itself.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    /// Its path, as the program sees it.
+    pub path: PathBuf,
+    /// The file.
+    pub bytes: Rc<[u8]>,
+    /// What is added to the file's addresses.
+    pub bias: u64,
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::control_flow::ControlFlow;
+use crate::linux::Usage;
 
 /// Why a run is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,14 @@ pub enum Broken {
     SystemCall {
         /// Its number in the program's ABI.
         number: u64,
+        /// Its name.
+        name: &'static str,
         /// The instruction.
+        pc: u64,
+    },
+    /// Every task waits for what can't happen.
+    Deadlock {
+        /// The last instruction of the last one.
         pc: u64,
     },
     /// A signal that can't be delivered.
@@ -87,7 +95,12 @@ impl fmt::Display for Broken {
                     None => Ok(()),
                 }
             }
-            Self::SystemCall { number, pc } => write!(f, "unknown system call {number} at {pc:#x}"),
+            Self::SystemCall { number, name, pc } => {
+                write!(f, "the machine does not implement the system call {name} ({number}), made at {pc:#x}")
+            }
+            Self::Deadlock { pc } => {
+                write!(f, "every thread waits for another one; the last call was made at {pc:#x}")
+            }
             Self::Signal { number, pc, why } => {
                 write!(f, "signal {number} can't be delivered at {pc:#x}: {why}")
             }
@@ -108,6 +121,8 @@ fn hex(code: &[u8]) -> String {
 pub enum End {
     /// By `exit` or `exit_group`, with this status.
     Exit(u8),
+    /// By a signal that it does not handle and that it, or one of its processes, has sent.
+    Killed(u8),
     /// By a jump to itself at this address.
     SelfJump(u64),
     /// The observer asked for it.
@@ -126,6 +141,15 @@ pub struct Outcome {
     pub instructions: u64,
     /// The control transfers.
     pub control_flow: ControlFlow,
+    /// Those of them that were not observed: of other programs that it has executed, and of
+    /// copies of it.
+    pub unobserved: u64,
     /// What the program wrote to its standard output and error.
     pub output: Vec<u8>,
+    /// What it wrote to its standard output.
+    pub standard_output: Vec<u8>,
+    /// Whether it wrote more than is kept.
+    pub is_output_cut: bool,
+    /// The system calls that it has made.
+    pub system_calls: Usage,
 }

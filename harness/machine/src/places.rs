@@ -45,6 +45,23 @@ impl Places {
         start..start + PAGE
     }
 
+    /// The page of code that the kernel offers to programs: where handlers of signals return to
+    /// that bring nothing of their own.
+    pub(crate) const fn kernel(self) -> Range<u64> {
+        let start = self.start + 0x30_0000;
+        start..start + PAGE
+    }
+
+    /// Where a handler of signals returns to.
+    pub(crate) const fn restorer(self) -> u64 {
+        self.kernel().start
+    }
+
+    /// Addresses for mappings: what is left below the largest stack.
+    pub(crate) const fn mappings(self) -> Range<u64> {
+        self.start + (1 << 30)..self.start + Self::LEN - (1 << 31)
+    }
+
     /// Where calls are bound lazily; and the same where the slot's value is signed, too.
     pub(crate) const fn resolver(self, signs: bool) -> u64 {
         self.linker().start + if signs { 0x100 } else { 0 }

@@ -5,8 +5,9 @@ use unicorn_engine::{Unicorn, uc_error};
 
 use crate::address_space::{AddressSpace, MapError, PAGE, Permissions};
 use crate::cpu::{Cpu, Link};
-use crate::image::Image;
-use crate::images::Images;
+use crate::image::{Image, LoadError};
+use crate::images::{Images, first_base, same_cpu};
+use crate::linux::kernel::Layout;
 use crate::places::Places;
 
 /// Where amd64 and s390x keep the stack guard, in bytes from the thread pointer.
@@ -48,38 +49,105 @@ impl Pattern {
 pub(crate) enum ProcessError {
     #[error(transparent)]
     Map(#[from] MapError),
-    #[error("arguments and auxiliary vector need more than the stack of {0:#x} bytes")]
+    #[error("arguments, environment and auxiliary vector need more than the stack of {0:#x} bytes")]
     StackTooSmall(u64),
+    #[error("the images leave no room in the address space for a stack")]
+    NoRoom,
+    #[error("the interpreter: {0}")]
+    Interpreter(#[source] LoadError),
 }
 
-/// Maps images with stack and thread storage, and links them. Returns the
-/// memory and the first SP.
-pub(crate) fn create(
-    images: &Images<'_>,
-    arguments: &[String],
-    stack_size: u64,
-    pattern: Pattern,
-) -> Result<(AddressSpace, u64), ProcessError> {
-    let image = images.executable();
-    let mut space = AddressSpace::new(image.cpu.abi.is_big_endian());
-    for (_, image) in images.iter() {
-        map_image(&mut space, image)?;
+/// A program that is to be started.
+pub(crate) struct Program<'p, 'a> {
+    pub(crate) executable: &'p Image<'a>,
+    /// All arguments.
+    pub(crate) arguments: &'p [Vec<u8>],
+    /// The environment.
+    pub(crate) environment: &'p [Vec<u8>],
+    /// In bytes.
+    pub(crate) stack_size: u64,
+    pub(crate) pattern: Pattern,
+}
+
+/// A program before its first instruction.
+pub(crate) struct Started {
+    pub(crate) space: AddressSpace,
+    pub(crate) sp: u64,
+    /// Its first instruction; that of its interpreter, if that loads it.
+    pub(crate) entry: u64,
+    pub(crate) places: Places,
+    pub(crate) layout: Layout,
+}
+
+impl Program<'_, '_> {
+    /// Maps the executable, and the interpreter that is to load what else it needs.
+    pub(crate) fn start(&self, interpreter: Option<&[u8]>) -> Result<Started, ProcessError> {
+        let executable = self.executable;
+        let interpreter = interpreter.map(|bytes| interpreter_image(executable, bytes)).transpose()?;
+        let images = || std::iter::once(executable).chain(&interpreter);
+        let ranges: Vec<_> = images().map(Image::range).collect();
+        let places = Places::among(&ranges, executable.cpu.user_end).ok_or(ProcessError::NoRoom)?;
+        self.start_at(places, images(), interpreter.as_ref(), 0, |_| Ok(()))
     }
 
-    let stack_size = stack_size.next_multiple_of(PAGE).max(PAGE);
-    let places = images.plan.places;
-    let (bottom, thread_pointer) = (places.stack_top() - stack_size, places.thread_pointer());
-    space.map(bottom, stack_size, Permissions::READ_WRITE)?;
-    let thread_storage = images.plan.thread_storage.len.next_multiple_of(PAGE);
-    let start = places.thread_storage() - thread_storage;
-    space.map(start, PAGE + 2 * thread_storage, Permissions::READ_WRITE)?;
-    images.plan.install(image.cpu, &mut space)?;
-    // The regions were just mapped, and these addresses are within them.
-    let mut stored = space.fill(bottom, stack_size / PAGE, |address| pattern.stack(address));
-    stored &= space.write_u64(thread_pointer, thread_pointer);
-    stored &= space.write_u64(thread_pointer + STACK_GUARD, CANARY);
-    let sp = initial_stack(&space, image, arguments, places.stack_top()).filter(|sp| *sp >= bottom && stored);
-    sp.map(|sp| (space, sp)).ok_or(ProcessError::StackTooSmall(stack_size))
+    /// Maps all images of a program that the machine has linked.
+    pub(crate) fn start_linked(&self, images: &Images<'_>) -> Result<Started, ProcessError> {
+        let plan = &images.plan;
+        let install = |space: &mut AddressSpace| plan.install(self.executable.cpu, space);
+        let len = plan.thread_storage.len;
+        self.start_at(plan.places, images.iter().map(|(_, image)| image), None, len, install)
+    }
+
+    fn start_at<'i, 'b: 'i>(
+        &self,
+        places: Places,
+        images: impl Iterator<Item = &'i Image<'b>>,
+        interpreter: Option<&Image<'_>>,
+        thread_storage: u64,
+        install: impl FnOnce(&mut AddressSpace) -> Result<(), MapError>,
+    ) -> Result<Started, ProcessError> {
+        let executable = self.executable;
+        let mut space = AddressSpace::new(executable.cpu.abi.is_big_endian());
+        for image in images {
+            map_image(&mut space, image)?;
+        }
+        let stack_size = self.stack_size.next_multiple_of(PAGE).max(PAGE);
+        let (bottom, thread_pointer) = (places.stack_top() - stack_size, places.thread_pointer());
+        space.map(bottom, stack_size, Permissions::READ_WRITE)?;
+        let thread_storage = thread_storage.next_multiple_of(PAGE);
+        let start = places.thread_storage() - thread_storage;
+        space.map(start, PAGE + 2 * thread_storage, Permissions::READ_WRITE)?;
+        let kernel = places.kernel();
+        space.map(kernel.start, PAGE, Permissions { read: true, write: false, execute: true })?;
+        install(&mut space)?;
+        // The regions were just mapped, and these addresses are within them.
+        let mut stored = space.fill(bottom, stack_size / PAGE, |address| self.pattern.stack(address));
+        stored &= space.write_u64(thread_pointer, thread_pointer);
+        stored &= space.write_u64(thread_pointer + STACK_GUARD, CANARY);
+        stored &= space.write(kernel.start, executable.cpu.system_calls.restorer);
+        let base = interpreter.map_or(0, |image| image.bias);
+        let sp = self.initial_stack(&space, base, places.stack_top());
+        let sp = sp.filter(|sp| *sp >= bottom && stored).ok_or(ProcessError::StackTooSmall(stack_size))?;
+        let layout = Layout {
+            // Not right after the image: what lies beyond its end is not the heap's.
+            brk: executable.range().end.next_multiple_of(PAGE) + PAGE,
+            mappings: places.mappings(),
+            stack: bottom..places.stack_top(),
+        };
+        let entry = interpreter.unwrap_or(executable).entry;
+        Ok(Started { space, sp, entry, places, layout })
+    }
+}
+
+/// Reads an interpreter, for a place where it is out of the program's way.
+pub(crate) fn interpreter_image<'a>(
+    executable: &Image<'_>,
+    bytes: &'a [u8],
+) -> Result<Image<'a>, ProcessError> {
+    let base = first_base(&executable.range());
+    Image::parse_library(bytes, base)
+        .and_then(|image| same_cpu(image, executable.cpu))
+        .map_err(ProcessError::Interpreter)
 }
 
 /// Maps the segments. Segments that share a page form one region with the permissions of both.
@@ -109,72 +177,70 @@ fn map_image(space: &mut AddressSpace, image: &Image<'_>) -> Result<(), MapError
     Ok(())
 }
 
-/// Stores argc, argv, envp and auxv with the strings they point to, and returns SP, or `None`
-/// if they do not fit.
-fn initial_stack(
-    space: &AddressSpace,
-    image: &Image<'_>,
-    arguments: &[String],
-    stack_top: u64,
-) -> Option<u64> {
-    // From <elf.h>.
-    const AT_NULL: u64 = 0;
-    const AT_PHDR: u64 = 3;
-    const AT_PHENT: u64 = 4;
-    const AT_PHNUM: u64 = 5;
-    const AT_PAGESZ: u64 = 6;
-    const AT_BASE: u64 = 7;
-    const AT_FLAGS: u64 = 8;
-    const AT_ENTRY: u64 = 9;
-    const AT_UID: u64 = 11;
-    const AT_EUID: u64 = 12;
-    const AT_GID: u64 = 13;
-    const AT_EGID: u64 = 14;
-    const AT_HWCAP: u64 = 16;
-    const AT_CLKTCK: u64 = 17;
-    const AT_SECURE: u64 = 23;
-    const AT_RANDOM: u64 = 25;
-    const AT_EXECFN: u64 = 31;
+impl Program<'_, '_> {
+    /// Stores argc, argv, envp and auxv with the strings they point to, and returns SP, or `None`
+    /// if they do not fit.
+    fn initial_stack(&self, space: &AddressSpace, base: u64, stack_top: u64) -> Option<u64> {
+        // From <elf.h>.
+        const AT_NULL: u64 = 0;
+        const AT_PHDR: u64 = 3;
+        const AT_PHENT: u64 = 4;
+        const AT_PHNUM: u64 = 5;
+        const AT_PAGESZ: u64 = 6;
+        const AT_BASE: u64 = 7;
+        const AT_FLAGS: u64 = 8;
+        const AT_ENTRY: u64 = 9;
+        const AT_UID: u64 = 11;
+        const AT_EUID: u64 = 12;
+        const AT_GID: u64 = 13;
+        const AT_EGID: u64 = 14;
+        const AT_HWCAP: u64 = 16;
+        const AT_CLKTCK: u64 = 17;
+        const AT_SECURE: u64 = 23;
+        const AT_RANDOM: u64 = 25;
+        const AT_EXECFN: u64 = 31;
 
-    let mut top = stack_top - 16;
-    let mut push = |bytes: &[u8]| {
-        top = top.checked_sub(bytes.len() as u64 + 1)?;
-        (space.write(top, bytes) && space.write(top + bytes.len() as u64, &[0])).then_some(top)
-    };
-    let name = push(b"program")?;
-    let argv = std::iter::once(Some(name))
-        .chain(arguments.iter().map(|argument| push(argument.as_bytes())))
-        .collect::<Option<Vec<_>>>()?;
-    let environment = push(b"LC_ALL=C")?;
-    let random = push(&[0x42; 16])?;
+        let image = self.executable;
+        let mut top = stack_top - 16;
+        let mut push = |bytes: &[u8]| {
+            top = top.checked_sub(bytes.len() as u64 + 1)?;
+            (space.write(top, bytes) && space.write(top + bytes.len() as u64, &[0])).then_some(top)
+        };
+        let argv = self.arguments.iter().map(|argument| push(argument)).collect::<Option<Vec<_>>>()?;
+        let environment =
+            self.environment.iter().map(|variable| push(variable)).collect::<Option<Vec<_>>>()?;
+        let random = push(&[0x42; 16])?;
 
-    let mut words = vec![argv.len() as u64];
-    words.extend(argv);
-    words.extend([0, environment, 0]);
-    for (key, value) in [
-        (AT_PHDR, image.phdr.unwrap_or_default()),
-        (AT_PHENT, 56),
-        (AT_PHNUM, u64::from(image.phnum)),
-        (AT_PAGESZ, PAGE),
-        (AT_BASE, 0),
-        (AT_FLAGS, 0),
-        (AT_ENTRY, image.entry),
-        (AT_UID, 1000),
-        (AT_EUID, 1000),
-        (AT_GID, 1000),
-        (AT_EGID, 1000),
-        (AT_HWCAP, 0),
-        (AT_CLKTCK, 100),
-        (AT_SECURE, 0),
-        (AT_RANDOM, random),
-        (AT_EXECFN, name),
-        (AT_NULL, 0),
-    ] {
-        words.extend([key, value]);
+        let mut words = vec![argv.len() as u64];
+        words.extend(&argv);
+        words.push(0);
+        words.extend(environment);
+        words.push(0);
+        for (key, value) in [
+            (AT_PHDR, image.phdr.unwrap_or_default()),
+            (AT_PHENT, 56),
+            (AT_PHNUM, u64::from(image.phnum)),
+            (AT_PAGESZ, PAGE),
+            (AT_BASE, base),
+            (AT_FLAGS, 0),
+            (AT_ENTRY, image.entry),
+            (AT_UID, 1000),
+            (AT_EUID, 1000),
+            (AT_GID, 1000),
+            (AT_EGID, 1000),
+            (AT_HWCAP, 0),
+            (AT_CLKTCK, 100),
+            (AT_SECURE, 0),
+            (AT_RANDOM, random),
+            (AT_EXECFN, argv.first().copied().unwrap_or_default()),
+            (AT_NULL, 0),
+        ] {
+            words.extend([key, value]);
+        }
+        let sp = top.checked_sub(words.len() as u64 * 8)? & !15;
+        let stored = (0..).zip(&words).all(|(index, word)| space.write_u64(sp + index * 8, *word));
+        stored.then_some(sp)
     }
-    let sp = top.checked_sub(words.len() as u64 * 8)? & !15;
-    let stored = (0..).zip(&words).all(|(index, word)| space.write_u64(sp + index * 8, *word));
-    stored.then_some(sp)
 }
 
 /// Sets the registers to what a program expects, or must not rely on.
@@ -192,6 +258,10 @@ pub(crate) fn set_registers(
     unicorn.reg_write(cpu.fp, pattern.register(0xf0))?;
     if let Link::Register(link) = cpu.link {
         unicorn.reg_write(link, pattern.register(0xf1))?;
+    }
+    // Start-up code registers it with atexit where it is not 0.
+    if let Some(register) = cpu.termination {
+        unicorn.reg_write(register, 0)?;
     }
     (cpu.set_thread_pointer)(unicorn, places.thread_pointer())?;
     unicorn.reg_write(cpu.sp, sp)

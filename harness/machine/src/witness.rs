@@ -340,6 +340,25 @@ impl Witness {
         self.starts = true;
     }
 
+    /// The witness of a new task with its own stack, which knows the functions.
+    pub(crate) fn of_task(&self, cpu: &Cpu, stack: Range<u64>, sp: u64) -> Self {
+        let mut witness = Self::new(cpu, stack, sp, self.faults);
+        witness.start_again(sp, Bottom::Context);
+        witness.previous.time = self.previous.time;
+        witness.callees.clone_from(&self.callees);
+        witness
+    }
+
+    /// The witness of a new task that continues the calls of its parent.
+    pub(crate) fn copy(&self) -> Self {
+        Self { control_flow: ControlFlow::default(), ..self.clone() }
+    }
+
+    /// Notes that other tasks have run in between.
+    pub(crate) const fn resumed(&mut self) {
+        self.current.call_stack.resumed();
+    }
+
     pub(crate) const fn call_stack(&self) -> &CallStack {
         &self.current.call_stack
     }

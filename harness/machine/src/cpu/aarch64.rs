@@ -6,7 +6,7 @@ use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM6
 
 use super::{
     AuthenticationKey, BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes,
-    SignalFrame, Signing, Source, StackPointer, SystemCall, SystemCalls, Unreported,
+    SignalFrame, Signing, Source, StackPointer, SystemCalls, Unreported,
 };
 
 /// aarch64, little endian.
@@ -35,27 +35,17 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         registers: &REGISTERS,
         // Not x0: start-up code registers it with atexit where it is not 0.
         poisoned: REGISTERS.split_at(1).1.split_at(30).0,
+        termination: Some(R::X0 as i32),
         cfa_above_sp: 0,
         longest: 4,
         system_calls: SystemCalls {
             number: R::X8 as i32,
-            arguments: [R::X0 as i32, R::X1 as i32, R::X2 as i32],
+            arguments: [R::X0 as i32, R::X1 as i32, R::X2 as i32, R::X3 as i32, R::X4 as i32, R::X5 as i32],
             result: R::X0 as i32,
-            numbers: &[
-                (64, SystemCall::Write),
-                (93, SystemCall::Exit),
-                (94, SystemCall::ExitGroup),
-                (134, SystemCall::SignalAction),
-                (135, SystemCall::SignalMask),
-                (139, SystemCall::SignalReturn),
-                (132, SystemCall::AlternateStack),
-                (129, SystemCall::Kill),
-                (130, SystemCall::KillThread),
-                (131, SystemCall::KillThreadOfGroup),
-                (172, SystemCall::ProcessId),
-                (178, SystemCall::ThreadId),
-            ],
-            pc_lag: 0,
+            len: 4,
+            is_in_instruction: false,
+            exceptions: &[(7, 5, 1), (17, 7, 1)],
+            restorer: &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4],
         },
         signal_frame: &SIGNAL_FRAME,
         linking: LINKING,
@@ -163,6 +153,7 @@ static SIGNAL_FRAME: SignalFrame = SignalFrame {
     info: 0,
     context: 128,
     mask: 168,
+    fault: Some(304),
     registers: &[
         (312, R::X0 as i32),
         (320, R::X1 as i32),

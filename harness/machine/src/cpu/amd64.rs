@@ -6,7 +6,7 @@ use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
 use super::{
     BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source,
-    StackPointer, SystemCall, SystemCalls, Unreported,
+    StackPointer, SystemCalls, Unreported,
 };
 
 /// amd64, as the System V psABI uses it.
@@ -59,27 +59,30 @@ pub static AMD64: Cpu = Cpu {
         R::R14 as i32,
         R::R15 as i32,
     ],
+    termination: None,
     cfa_above_sp: 0,
     longest: 15,
     system_calls: SystemCalls {
         number: R::RAX as i32,
-        arguments: [R::RDI as i32, R::RSI as i32, R::RDX as i32],
+        arguments: [R::RDI as i32, R::RSI as i32, R::RDX as i32, R::R10 as i32, R::R8 as i32, R::R9 as i32],
         result: R::RAX as i32,
-        numbers: &[
-            (1, SystemCall::Write),
-            (60, SystemCall::Exit),
-            (231, SystemCall::ExitGroup),
-            (13, SystemCall::SignalAction),
-            (14, SystemCall::SignalMask),
-            (15, SystemCall::SignalReturn),
-            (131, SystemCall::AlternateStack),
-            (62, SystemCall::Kill),
-            (200, SystemCall::KillThread),
-            (234, SystemCall::KillThreadOfGroup),
-            (39, SystemCall::ProcessId),
-            (186, SystemCall::ThreadId),
+        len: 2,
+        is_in_instruction: false,
+        exceptions: &[
+            (0, 8, 1),
+            (1, 5, 2),
+            (3, 5, 1),
+            (4, 11, 0x80),
+            (5, 11, 0x80),
+            (11, 7, 0x80),
+            (12, 7, 0x80),
+            (13, 11, 0x80),
+            (14, 11, 1),
+            (16, 8, 1),
+            (17, 7, 1),
+            (19, 8, 1),
         ],
-        pc_lag: 0,
+        restorer: &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
     },
     signal_frame: &SIGNAL_FRAME,
     linking: LINKING,
@@ -134,6 +137,7 @@ static SIGNAL_FRAME: SignalFrame = SignalFrame {
     info: 312,
     context: 8,
     mask: 304,
+    fault: Some(224),
     registers: &[
         (48, R::R8 as i32),
         (56, R::R9 as i32),

@@ -1,32 +1,21 @@
 //! The part of Linux that programs see: system calls and signal frames.
 
-/// The system calls that the machine implements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SystemCall {
-    Write,
-    Exit,
-    ExitGroup,
-    SignalAction,
-    SignalMask,
-    SignalReturn,
-    AlternateStack,
-    Kill,
-    KillThread,
-    KillThreadOfGroup,
-    ProcessId,
-    ThreadId,
-}
-
-/// Registers and numbers of the Linux system calls that the machine knows.
+/// How programs make system calls, and what exceptions they see.
 #[derive(Debug)]
 pub(crate) struct SystemCalls {
     pub(crate) number: i32,
-    pub(crate) arguments: [i32; 3],
+    pub(crate) arguments: [i32; 6],
     pub(crate) result: i32,
-    pub(crate) numbers: &'static [(u64, SystemCall)],
-    /// The distance from the PC to the next instruction while the system call is handled:
-    /// Unicorn leaves the PC at the `svc` on s390x, and past the instruction on the others.
-    pub(crate) pc_lag: u64,
+    /// The length of the instruction, in bytes.
+    pub(crate) len: u64,
+    /// Whether the number may be in the instruction.
+    pub(crate) is_in_instruction: bool,
+    /// Unicorn's numbers of exceptions, with the signal and its code that Linux sends. For all
+    /// others it is `SIGILL`.
+    pub(crate) exceptions: &'static [(u32, u64, i32)],
+    /// What a handler of signals returns to that brings nothing of its own: it calls
+    /// `rt_sigreturn`.
+    pub(crate) restorer: &'static [u8],
 }
 
 /// The layout of a signal frame, in bytes from its start.
@@ -48,6 +37,8 @@ pub(crate) struct SignalFrame {
     pub(crate) context: u64,
     /// `uc_sigmask`.
     pub(crate) mask: u64,
+    /// Where a fault's address is, beside `siginfo_t`.
+    pub(crate) fault: Option<u64>,
     /// The registers that it holds.
     pub(crate) registers: &'static [(u64, i32)],
     /// Where the restorer's SP points to.

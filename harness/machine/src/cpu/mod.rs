@@ -10,7 +10,7 @@ use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
 
 pub use aarch64::{AARCH64, AARCH64_BE};
 pub use amd64::AMD64;
-pub(crate) use kernel::{Chain, SignalFrame, SystemCall, SystemCalls};
+pub(crate) use kernel::{Chain, SignalFrame, SystemCalls};
 pub use s390x::S390X;
 
 /// How an instruction can move control, as far as the call stack is concerned.
@@ -210,6 +210,9 @@ pub struct Cpu {
     /// Registers that the start-up contract leaves undefined, including FP and the link
     /// register. They are poisoned.
     pub(crate) poisoned: &'static [i32],
+    /// The register with a function to call at the program's end, or 0, at the first
+    /// instruction.
+    pub(crate) termination: Option<i32>,
     /// The CFA of a callee, in bytes above SP at the call.
     pub(crate) cfa_above_sp: u64,
     /// The length of the longest instruction, in bytes.

@@ -6,7 +6,7 @@ use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 
 use super::{
     BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source,
-    StackPointer, SystemCall, SystemCalls, Unreported,
+    StackPointer, SystemCalls, Unreported,
 };
 
 /// s390x, as the ELF ABI supplement uses it.
@@ -25,27 +25,17 @@ pub static S390X: Cpu = Cpu {
     link: Link::Register(R::R14 as i32),
     registers: &REGISTERS,
     poisoned: &POISONED,
+    termination: Some(R::R14 as i32),
     cfa_above_sp: 160,
     longest: 6,
     system_calls: SystemCalls {
         number: R::R1 as i32,
-        arguments: [R::R2 as i32, R::R3 as i32, R::R4 as i32],
+        arguments: [R::R2 as i32, R::R3 as i32, R::R4 as i32, R::R5 as i32, R::R6 as i32, R::R7 as i32],
         result: R::R2 as i32,
-        numbers: &[
-            (4, SystemCall::Write),
-            (1, SystemCall::Exit),
-            (248, SystemCall::ExitGroup),
-            (174, SystemCall::SignalAction),
-            (175, SystemCall::SignalMask),
-            (173, SystemCall::SignalReturn),
-            (186, SystemCall::AlternateStack),
-            (37, SystemCall::Kill),
-            (237, SystemCall::KillThread),
-            (241, SystemCall::KillThreadOfGroup),
-            (20, SystemCall::ProcessId),
-            (236, SystemCall::ThreadId),
-        ],
-        pc_lag: 2,
+        len: 2,
+        is_in_instruction: true,
+        exceptions: &[],
+        restorer: &[0x0a, 173],
     },
     signal_frame: &SIGNAL_FRAME,
     linking: LINKING,
@@ -155,6 +145,7 @@ static SIGNAL_FRAME: SignalFrame = SignalFrame {
     info: 168,
     context: 296,
     mask: 680,
+    fault: None,
     registers: &[
         (336, R::PSWM as i32),
         (344, R::PC as i32),

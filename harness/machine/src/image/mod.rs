@@ -96,7 +96,7 @@ pub struct Segment {
 pub struct Image<'a> {
     /// The CPU it is for.
     pub cpu: &'static Cpu,
-    /// First instruction, with the load bias. Libraries have none.
+    /// First instruction, with the load bias; meaningless in most libraries.
     pub entry: u64,
     /// What is added to the file's addresses; 0 for executables that are not
     /// position-independent.
@@ -105,8 +105,8 @@ pub struct Image<'a> {
     pub segments: Vec<Segment>,
     /// What it requires of a dynamic linker, if it has a dynamic section.
     pub dynamic: Option<Dynamic>,
-    /// Whether it names an interpreter.
-    pub(crate) interpreter: bool,
+    /// The path of the interpreter that it names.
+    pub(crate) interpreter: Option<Vec<u8>>,
     /// The initial values of its per-thread variables, if it has any.
     pub(crate) thread_storage: Option<ThreadStorage>,
     /// Address of the program headers in memory, where they are mapped.
@@ -159,7 +159,25 @@ impl<'a> Image<'a> {
         if image.bias == 0 {
             return Err(LoadError::Unsupported("this is an executable, not a shared library".into()));
         }
-        Ok(Self { entry: 0, ..image })
+        Ok(Self { entry: image.entry.wrapping_add(image.bias), ..image })
+    }
+
+    /// Like [`Self::parse_library`], for an image that is loaded with a known bias.
+    pub(crate) fn parse_at(bytes: &'a [u8], bias: u64) -> Result<Self, LoadError> {
+        let image = Self::read(bytes, |_| bias)?;
+        Ok(Self { entry: image.entry.wrapping_add(image.bias), ..image })
+    }
+
+    /// Returns the bias with which a page of a file was mapped to an address, if the file is an
+    /// image that has such a segment.
+    pub(crate) fn bias_of(bytes: &'a [u8], address: u64, offset: u64) -> Option<u64> {
+        let image = Self::parse_at(bytes, 0).ok()?;
+        let page = |address: u64| address & !(PAGE - 1);
+        let segment = image.segments.iter().find(|segment| {
+            let start = segment.file.start as u64;
+            !segment.file.is_empty() && segment.permissions.execute && page(start) == offset
+        })?;
+        Some(address.wrapping_sub(page(segment.address)))
     }
 
     /// `bias_of` returns the bias of a position-independent image, given the address of its
@@ -205,7 +223,7 @@ impl<'a> Image<'a> {
             bias,
             segments,
             dynamic,
-            interpreter: headers.iter().any(|header| header.p_type == PT_INTERP),
+            interpreter: interpreter(bytes, &headers),
             thread_storage,
             phdr,
             phnum: header.e_phnum,
@@ -230,7 +248,13 @@ impl<'a> Image<'a> {
     /// Returns whether the machine has to do the work of its interpreter. Static executables
     /// relocate themselves.
     pub(crate) fn is_dynamic(&self) -> bool {
-        self.interpreter || self.dynamic.as_ref().is_some_and(|dynamic| !dynamic.needed.is_empty())
+        self.interpreter.is_some() || self.dynamic.as_ref().is_some_and(|dynamic| !dynamic.needed.is_empty())
+    }
+
+    /// Returns the path of the interpreter that it names.
+    #[must_use]
+    pub fn interpreter(&self) -> Option<&[u8]> {
+        self.interpreter.as_deref()
     }
 
     /// Returns the address at which a linked address is loaded.
@@ -318,6 +342,14 @@ fn file_range(bytes: &[u8], header: &ProgramHeader) -> Result<Range<usize>, Load
             bytes.len()
         ))),
     }
+}
+
+/// Returns the path of the interpreter, which is empty if it is not in the file.
+fn interpreter(bytes: &[u8], headers: &[ProgramHeader]) -> Option<Vec<u8>> {
+    const PATH_MAX: usize = 4096;
+    let header = headers.iter().find(|header| header.p_type == PT_INTERP)?;
+    let path = file_range(bytes, header).ok().and_then(|range| bytes.get(range)).unwrap_or_default();
+    Some(path.iter().copied().take_while(|byte| *byte != 0).take(PATH_MAX).collect())
 }
 
 fn segments(

@@ -1,28 +1,38 @@
 //! A run of a program: hooks and their state.
 
+mod parked;
 mod signal;
 mod signals;
 mod snapshot;
 mod system_call;
+mod tasks;
 mod trail;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use memmap2::MmapMut;
 use unicorn_engine::{HookType, MemType, Prot, TlbEntry, TlbType, Unicorn, X86Insn, uc_error};
 
 use crate::address_space::AddressSpace;
 use crate::call_stack::Signature;
+use crate::control_flow::ControlFlow;
 use crate::cpu::{AuthenticationKey, BranchTarget, Control, Cpu, Link, Source, StackPointer, Unreported};
 use crate::effect_cache::{EffectCache, with_code};
 use crate::link::lazy;
+use crate::linux::ids::{FIRST, SpaceId, TaskId};
+use crate::linux::kernel::Linux;
+use crate::linux::objects::signals::SignalInfo;
 use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End};
 use crate::places::Places;
+use crate::process::Pattern;
 use crate::witness::{Action, Branch, Callee, Movement, Place, Witness, WitnessFaults};
-use signals::{Pause, Signals};
+use parked::Parked;
+use signals::{Interrupted, Pause};
 use snapshot::Snapshot;
 use trail::Trail;
 
@@ -70,8 +80,33 @@ pub(crate) struct Run<'o> {
     /// Lazily bound calls.
     slots: lazy::Slots,
     effects: EffectCache,
-    pub(crate) trail: Trail,
-    pub(crate) signals: Signals,
+    trail: Trail,
+    /// What signals have interrupted.
+    interrupted: Vec<Interrupted>,
+    /// Whether a signal can be delivered now.
+    signal_waits: bool,
+    /// The last signal that the observer has sent.
+    observers_signal: Option<u64>,
+    pub(crate) linux: Rc<Linux>,
+    /// The tasks that wait for their turn.
+    parked: BTreeMap<TaskId, Parked>,
+    /// The address space that `space` is, and the others.
+    space_id: SpaceId,
+    spaces: BTreeMap<SpaceId, AddressSpace>,
+    /// Whether there is somebody who observes the first program.
+    observes: bool,
+    /// Whether the current task executes it.
+    is_observed: bool,
+    /// The number of instructions at which the current task's turn ends.
+    turn_end: u64,
+    /// The first stack.
+    stack: Range<u64>,
+    pattern: Pattern,
+    witness_faults: WitnessFaults,
+    /// The control flow of tasks that have ended.
+    ended_flow: ControlFlow,
+    /// Instructions that were not observed: those of other programs.
+    pub(crate) unobserved: u64,
     /// The key with which the last instruction has signed the link register.
     pub(crate) signing: Option<AuthenticationKey>,
     /// The reason for stopping the emulator.
@@ -82,9 +117,13 @@ pub(crate) struct Run<'o> {
     /// The instruction that started last.
     pub(crate) last_pc: u64,
     last_size: u32,
-    pub(crate) output: Vec<u8>,
     pub(crate) end: Option<End>,
 }
+
+const SIGILL: u64 = 4;
+const SIGSEGV: u64 = 11;
+const ILL_ILLOPC: i32 = 1;
+const SI_KERNEL: i32 = 0x80;
 
 /// What happens before each instruction.
 #[doc(hidden)]
@@ -145,7 +184,12 @@ pub(crate) fn set_up<'a>(
     })?;
     if cpu.arch == unicorn_engine::Arch::X86 {
         unicorn.add_insn_sys_hook(X86Insn::SYSCALL, 1, 0, move |unicorn| {
-            hook(run, unicorn, |run, unicorn| run.system_call(unicorn));
+            hook(run, unicorn, |run, unicorn| {
+                if each != Hook::Observer {
+                    run.last_pc = unicorn.pc_read().unwrap_or_default();
+                }
+                run.pause = Some(Pause::SystemCall);
+            });
         })?;
     }
     unicorn.add_intr_hook(move |unicorn, number| {
@@ -155,7 +199,7 @@ pub(crate) fn set_up<'a>(
             if each != Hook::Observer {
                 run.last_pc = unicorn.pc_read().unwrap_or_default();
             }
-            if is_call { run.system_call(unicorn) } else { run.exception(Some(number)) }
+            if is_call { run.pause = Some(Pause::SystemCall) } else { run.exception(Some(number)) }
         });
     })?;
     Ok(unicorn)
@@ -197,6 +241,10 @@ pub(crate) struct Start {
     pub(crate) space: AddressSpace,
     pub(crate) places: Places,
     pub(crate) slots: lazy::Slots,
+    pub(crate) linux: Linux,
+    pub(crate) pattern: Pattern,
+    /// Whether the observer is to be called.
+    pub(crate) observes: bool,
 }
 
 impl<'o> Run<'o> {
@@ -205,21 +253,34 @@ impl<'o> Run<'o> {
             cpu: start.cpu,
             space: start.space,
             budget: start.budget,
-            reports_stores: observer.wants_stores(),
+            reports_stores: start.observes && observer.wants_stores(),
             observer,
-            witness: Witness::new(start.cpu, start.stack, start.sp, start.witness_faults),
+            witness: Witness::new(start.cpu, start.stack.clone(), start.sp, start.witness_faults),
             places: start.places,
             slots: start.slots,
             effects: EffectCache::default(),
             trail: Trail::default(),
-            signals: Signals::default(),
+            interrupted: Vec::new(),
+            signal_waits: false,
+            observers_signal: None,
+            linux: Rc::new(start.linux),
+            parked: BTreeMap::new(),
+            space_id: SpaceId(FIRST),
+            spaces: BTreeMap::new(),
+            observes: start.observes,
+            is_observed: start.observes,
+            turn_end: start.budget,
+            stack: start.stack,
+            pattern: start.pattern,
+            witness_faults: start.witness_faults,
+            ended_flow: ControlFlow::default(),
+            unobserved: 0,
             signing: None,
             pause: None,
             snapshot: None,
             instructions: 0,
             last_pc: start.entry,
             last_size: 0,
-            output: Vec::new(),
             end: None,
         }
     }
@@ -233,8 +294,16 @@ impl<'o> Run<'o> {
         if self.end.is_some() || self.pause.is_some() || pc == self.places.sign() {
             return;
         }
-        if self.instructions >= self.budget {
-            return self.end(End::Broken(Broken::Budget(self.budget)));
+        if self.instructions >= self.turn_end {
+            if self.instructions >= self.budget {
+                return self.end(End::Broken(Broken::Budget(self.budget)));
+            }
+            self.last_pc = pc;
+            self.pause = Some(Pause::Turn);
+            return;
+        }
+        if !self.is_observed {
+            return self.pass(pc, size);
         }
         let time = self.instructions;
         self.instructions += 1;
@@ -285,8 +354,8 @@ impl<'o> Run<'o> {
         };
         let (cpu, space) = (self.cpu, &self.space);
         self.witness.follow(Place { pc, sp, fp }, time, action, || branch(cpu, space, unicorn, pc, sp));
-        if self.signals_wait() {
-            self.deliver_pending();
+        if self.signal_waits {
+            self.pause = Some(Pause::Signal);
             return;
         }
         let read_register = |register: i32| unicorn.reg_read(register).ok();
@@ -309,15 +378,35 @@ impl<'o> Run<'o> {
             Flow::Stop => self.end(End::Stopped),
             Flow::Signal(signal) => {
                 self.raise(signal.into());
-                self.deliver_pending();
+                if self.signal_waits {
+                    self.pause = Some(Pause::Signal);
+                }
             }
             Flow::Fork(signal) => self.pause = Some(Pause::Fork(signal.into())),
             Flow::Rewind => self.pause = Some(Pause::Rewind),
             Flow::Continue if effect.is_privileged => {
-                self.end(End::Broken(Broken::Privileged { pc, code: self.code_at(pc) }));
+                let fault = SignalInfo { code: SI_KERNEL, ..SignalInfo::default() };
+                if !self.raise_fault(SIGSEGV, fault) {
+                    self.end(End::Broken(Broken::Privileged { pc, code: self.code_at(pc) }));
+                }
             }
             Flow::Continue if effect.control == Control::SelfJump => self.end(End::SelfJump(pc)),
             Flow::Continue => {}
+        }
+    }
+
+    /// Passes an instruction that nobody observes.
+    fn pass(&mut self, pc: u64, size: u32) {
+        let repeats = pc == self.last_pc;
+        self.instructions += 1;
+        self.unobserved += 1;
+        (self.last_pc, self.last_size) = (pc, size);
+        if self.signal_waits {
+            self.pause = Some(Pause::Signal);
+        } else if repeats
+            && with_code(self.cpu, &self.space, pc, |code| (self.cpu.control)(code)) == Control::SelfJump
+        {
+            self.end(End::SelfJump(pc));
         }
     }
 
@@ -435,6 +524,13 @@ impl<'o> Run<'o> {
     }
 
     fn fault(&mut self, access: MemType, address: u64) {
+        const SEGV_MAPERR: i32 = 1;
+        const SEGV_ACCERR: i32 = 2;
+        let is_mapped = !self.space.is_free(address..address.saturating_add(1));
+        let code = if is_mapped { SEGV_ACCERR } else { SEGV_MAPERR };
+        if self.raise_fault(SIGSEGV, SignalInfo { code, word: address, value: 0 }) {
+            return;
+        }
         let access = match access {
             MemType::WRITE | MemType::WRITE_UNMAPPED | MemType::WRITE_PROT => "write",
             MemType::FETCH | MemType::FETCH_UNMAPPED | MemType::FETCH_PROT => "fetch",
@@ -446,8 +542,22 @@ impl<'o> Run<'o> {
 
     pub(crate) fn exception(&mut self, number: Option<u32>) {
         let pc = self.last_pc;
+        let exceptions = self.cpu.system_calls.exceptions;
+        let known = exceptions.iter().find(|(known, ..)| Some(*known) == number);
+        let (signal, code) = known.map_or((SIGILL, ILL_ILLOPC), |(_, signal, code)| (*signal, *code));
+        if self.raise_fault(signal, SignalInfo { code, word: pc, value: 0 }) {
+            return;
+        }
         let code = self.code_at(pc);
         self.end(End::Broken(Broken::Exception { number, pc, code }));
+    }
+
+    /// Returns the control transfers of all tasks.
+    pub(crate) fn control_flow(&self) -> ControlFlow {
+        let mut all = self.ended_flow;
+        all.add(self.witness.control_flow());
+        self.parked.values().for_each(|task| all.add(task.control_flow()));
+        all
     }
 
     /// Ends the run where the emulator has stopped, unless it has ended already.

@@ -1,32 +1,11 @@
-//! The state of the process's signals.
+//! What signals have interrupted, and why the emulator pauses.
 
-use std::ops::Range;
 use std::rc::Rc;
 
 use unicorn_engine::Context;
 
 use super::trail::Trail;
-
-/// What the program wants done with a signal.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Action {
-    pub(super) handler: u64,
-    pub(super) flags: u64,
-    pub(super) restorer: u64,
-    pub(super) mask: u64,
-}
-
-/// The process's signals.
-#[derive(Clone, Default)]
-pub(crate) struct Signals {
-    /// By signal number minus one.
-    pub(super) actions: Vec<Option<Action>>,
-    /// A bit for each signal, at its number minus one.
-    pub(super) blocked: u64,
-    pub(super) pending: u64,
-    pub(super) alternate: Option<Range<u64>>,
-    pub(super) interrupted: Vec<Interrupted>,
-}
+use crate::linux::objects::signals::SignalInfo;
 
 /// State that a signal has interrupted.
 #[derive(Clone)]
@@ -44,9 +23,13 @@ pub(super) struct Interrupted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pause {
     /// A signal is to be delivered before the last instruction.
-    Signal(u64),
-    /// The last instruction was `rt_sigreturn`.
-    SignalReturn,
+    Signal,
+    /// The last instruction has failed, and the program handles that signal.
+    Fault(u64, SignalInfo),
+    /// The last instruction is a system call.
+    SystemCall,
+    /// Another task has its turn before the last instruction.
+    Turn,
     /// A copy of the process is to be made, to which a signal is delivered.
     Fork(u64),
     /// The copy is to be given up.

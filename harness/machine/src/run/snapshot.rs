@@ -1,11 +1,15 @@
 //! Copies of the process: a snapshot of its state, to which the run goes back.
 
+use std::rc::Rc;
+
 use unicorn_engine::{Context, Unicorn, uc_error};
 
 use super::Run;
-use super::signals::Signals;
+use super::signals::Interrupted;
 use super::trail::Trail;
+use crate::address_space::Regions;
 use crate::link::lazy::Slots;
+use crate::linux::kernel::Linux;
 use crate::outcome::{Broken, End};
 use crate::witness::{Place, Witness};
 
@@ -17,9 +21,10 @@ pub(super) struct Snapshot {
     witness: Witness,
     slots: Slots,
     trail: Trail,
-    signals: Signals,
+    interrupted: Vec<Interrupted>,
+    linux: Rc<Linux>,
+    regions: Regions,
     instructions: u64,
-    output: usize,
 }
 
 impl Run<'_> {
@@ -29,6 +34,10 @@ impl Run<'_> {
             self.end(End::Broken(Broken::Harness("a copy of the process is copied".into())));
             return Ok(());
         }
+        if self.linux.tasks.are_several() {
+            self.end(End::Broken(Broken::Harness("a process with several threads can't be copied".into())));
+            return Ok(());
+        }
         let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
         self.snapshot = Some(Snapshot {
             at: Place { pc: self.last_pc, sp, fp },
@@ -36,9 +45,10 @@ impl Run<'_> {
             witness: self.witness.clone(),
             slots: self.slots.clone(),
             trail: self.trail.clone(),
-            signals: self.signals.clone(),
+            interrupted: self.interrupted.clone(),
+            linux: Rc::clone(&self.linux),
+            regions: self.space.keep_regions(),
             instructions: self.instructions,
-            output: self.output.len(),
         });
         self.space.keep_pages();
         if !self.reports_stores {
@@ -54,16 +64,30 @@ impl Run<'_> {
             self.end(End::Broken(Broken::Harness("there is no copy of the process to end".into())));
             return Ok(None);
         };
-        if self.space.restore_pages() {
+        // The copy may have made others.
+        self.parked.clear();
+        if let Some(own) = self.spaces.remove(&snapshot.linux.tasks.current().space) {
+            self.space.uninstall(unicorn)?;
+            own.install(unicorn)?;
+            self.space = own;
+        }
+        self.spaces.clear();
+        self.space_id = snapshot.linux.tasks.current().space;
+        let is_remapped = self.space.restore_regions(unicorn, snapshot.regions)?;
+        if self.space.restore_pages() || is_remapped {
             // Code has changed that may be translated.
             unicorn.ctl_flush_tb()?;
         }
+        if is_remapped {
+            self.effects.clear();
+        }
         unicorn.context_restore(&snapshot.registers)?;
         self.witness.rewind(snapshot.witness, &snapshot.at);
-        (self.slots, self.trail, self.signals) = (snapshot.slots, snapshot.trail, snapshot.signals);
+        (self.slots, self.trail, self.interrupted) = (snapshot.slots, snapshot.trail, snapshot.interrupted);
+        self.linux = snapshot.linux;
+        self.note_signals();
         self.instructions = snapshot.instructions;
         self.last_pc = snapshot.at.pc;
-        self.output.truncate(snapshot.output);
         Ok(Some(snapshot.at.pc))
     }
 

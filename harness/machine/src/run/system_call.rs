@@ -1,90 +1,98 @@
-//! The Linux system calls that programs may make.
+//! System calls: the emulator pauses, the kernel answers, and the program continues.
 
-use unicorn_engine::Unicorn;
+use std::rc::Rc;
+
+use unicorn_engine::{Unicorn, uc_error};
 
 use super::Run;
-use super::signals::Pause;
-use crate::cpu::SystemCall;
+use super::parked::{Request, failure};
+use crate::linux::answer::{Answer, Fault};
+use crate::linux::user::User;
+use crate::linux::{kernel::Linux, name_of_call};
 use crate::outcome::{Broken, End};
 
-/// Longer output is truncated.
-const OUTPUT_LIMIT: usize = 1 << 20;
-
-/// The number of the process, and of its only thread.
-const PROCESS: u64 = 1000;
-
 impl Run<'_> {
-    /// Executes the program's system call. Ends the run if the machine does not implement it.
-    pub(crate) fn system_call(&mut self, unicorn: &mut Unicorn<'_, ()>) {
+    /// Reads the system call that the last instruction makes.
+    pub(super) fn request(&self, unicorn: &Unicorn<'_, ()>) -> Result<Request, uc_error> {
         let calls = &self.cpu.system_calls;
-        let read = |register: i32| unicorn.reg_read(register).unwrap_or_default();
-        let number = read(calls.number);
-        let arguments = calls.arguments.map(read);
+        let mut number = unicorn.reg_read(calls.number)?;
+        let mut arguments = [0; 6];
+        for (argument, register) in arguments.iter_mut().zip(calls.arguments) {
+            *argument = unicorn.reg_read(register)?;
+        }
         // s390x may name the call in the instruction itself: svc 1 to 255.
         let mut code = [0; 2];
-        let immediate = calls.pc_lag > 0 && self.space.read(self.last_pc, &mut code) && code[1] != 0;
-        let number = if immediate { u64::from(code[1]) } else { number };
-        let sp = read(self.cpu.sp);
+        if calls.is_in_instruction && self.space.read(self.last_pc, &mut code) && code[1] != 0 {
+            number = code[1].into();
+        }
+        let next = self.last_pc.wrapping_add(calls.len);
+        Ok(Request { number, arguments, at: self.last_pc, next })
+    }
 
-        let call = calls.numbers.iter().find(|(known, _)| *known == number).map(|(_, call)| *call);
-        let result = match call {
-            Some(SystemCall::Exit | SystemCall::ExitGroup) => {
-                return self.end(End::Exit(arguments[0].to_le_bytes()[0]));
+    /// Makes a system call for the current task. Returns where the program continues.
+    pub(super) fn system_call(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        request: Request,
+    ) -> Result<Option<u64>, uc_error> {
+        let answer = self.as_kernel(unicorn, |linux, user, now| {
+            linux.call(user, request.number, request.arguments, now)
+        })?;
+        match answer {
+            Answer::Done(result) => {
+                let result = result.unwrap_or_else(|errno| failure(errno.raw_os_error()));
+                unicorn.reg_write(self.cpu.system_calls.result, result)?;
+                Ok(Some(request.next))
             }
-            Some(SystemCall::SignalReturn) => {
-                self.pause = Some(Pause::SignalReturn);
-                return;
+            Answer::Wait(wait) => {
+                Rc::make_mut(&mut self.linux).tasks.wait(wait);
+                self.park(unicorn, request.next, Some(request))?;
+                self.next_task(unicorn, true)
             }
-            Some(SystemCall::Write) => self.write(arguments),
-            Some(SystemCall::SignalAction) => self.signal_action(arguments),
-            Some(SystemCall::SignalMask) => self.signal_mask(arguments),
-            Some(SystemCall::AlternateStack) => self.alternate_stack(sp, arguments),
-            Some(SystemCall::Kill | SystemCall::KillThread) => self.kill(arguments[0], arguments[1]),
-            Some(SystemCall::KillThreadOfGroup) => self.kill(arguments[1], arguments[2]),
-            Some(SystemCall::ProcessId | SystemCall::ThreadId) => PROCESS,
-            None => {
-                let pc = self.last_pc;
-                return self.end(End::Broken(Broken::SystemCall { number, pc }));
+            Answer::SignalReturn => self.signal_return(unicorn),
+            Answer::Clone(task) => self.new_task(unicorn, *task, request),
+            Answer::Execute(execute) => self.execute_program(unicorn, &execute, request),
+            Answer::Gone => self.next_task(unicorn, false),
+            Answer::Exit(status) => {
+                self.end(End::Exit(status));
+                Ok(None)
             }
+            Answer::Unsupported => {
+                let Request { number, at: pc, .. } = request;
+                let name = name_of_call(self.cpu.abi, number).unwrap_or("?");
+                self.end(End::Broken(Broken::SystemCall { number, name, pc }));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Lets the kernel act on the program's memory.
+    pub(super) fn as_kernel<T>(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        act: impl FnOnce(&mut Linux, &mut User<'_, '_>, u64) -> T,
+    ) -> Result<T, uc_error> {
+        let mut user = User {
+            cpu: self.cpu,
+            space: &mut self.space,
+            unicorn,
+            stores: Vec::new(),
+            changes_code: false,
+            fault: None,
         };
-        let mut done = unicorn.reg_write(calls.result, result);
-        if calls.pc_lag > 0 {
-            done = done.and(unicorn.reg_write(self.cpu.pc, self.last_pc + calls.pc_lag));
+        let result = act(Rc::make_mut(&mut self.linux), &mut user, self.instructions);
+        let User { stores, changes_code, fault, .. } = user;
+        for (address, len) in stores {
+            self.stored(address, len);
         }
-        if let Err(error) = done {
-            self.end(End::Broken(Broken::Unicorn(format!("{error:?}"))));
+        if changes_code {
+            self.effects.clear();
+            unicorn.ctl_flush_tb()?;
         }
-    }
-
-    /// kill(2), tkill(2) and tgkill(2), to the program itself only.
-    fn kill(&mut self, process: u64, signal: u64) -> u64 {
-        const ESRCH: u64 = 3;
-        const EINVAL: u64 = 22;
-        if process != PROCESS {
-            return ESRCH.wrapping_neg();
+        self.note_signals();
+        match fault {
+            Some(Fault::Unicorn(error)) => Err(error),
+            None => Ok(result),
         }
-        if signal > 64 {
-            return EINVAL.wrapping_neg();
-        }
-        self.raise(signal);
-        0
-    }
-
-    /// write(2), to standard output and error only.
-    fn write(&mut self, [descriptor, buffer, len]: [u64; 3]) -> u64 {
-        const EBADF: u64 = 9;
-        const EFAULT: u64 = 14;
-        if !matches!(descriptor, 1 | 2) {
-            return EBADF.wrapping_neg();
-        }
-        // A partial write is what Linux would also do with a huge length.
-        let len = len.min(0x1_0000);
-        let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
-        if !self.space.read(buffer, &mut bytes) {
-            return EFAULT.wrapping_neg();
-        }
-        let room = OUTPUT_LIMIT.saturating_sub(self.output.len());
-        self.output.extend(bytes.iter().take(room));
-        len
     }
 }

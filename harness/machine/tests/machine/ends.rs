@@ -78,9 +78,9 @@ fn whatever_else_stops_a_program_is_broken_and_says_where() {
         End::Broken(broken) => broken,
         end => panic!("{end:?}"),
     };
-    // mov $57,%eax; syscall
-    let fork = broken(&AMD64, &[0xb8, 57, 0, 0, 0, 0x0f, 0x05]);
-    assert_eq!(fork, Broken::SystemCall { number: 57, pc: CODE + 5 });
+    // mov $222,%eax; syscall
+    let timer = broken(&AMD64, &[0xb8, 222, 0, 0, 0, 0x0f, 0x05]);
+    assert_eq!(timer, Broken::SystemCall { number: 222, name: "timer_create", pc: CODE + 5 });
     // mov 0,%eax
     let read = broken(&AMD64, &[0x8b, 0x04, 0x25, 0, 0, 0, 0]);
     assert_eq!(read, Broken::Fault { access: "read", address: 0, pc: CODE });

@@ -5,14 +5,16 @@ mod reason;
 mod report;
 pub(crate) mod stand_in;
 
-pub use reason::{BrokenReason, BrokenRun, NOTHING_COMPARED, NoWorker, SkipReason, broken_reason};
+pub use reason::{
+    BrokenReason, BrokenRun, NOTHING_COMPARED, NoWorker, OutputDifference, SkipReason, broken_reason,
+};
 pub use report::{CaseReport, CaseResult, Outcome, SeenKnown, SignalCounts};
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use sframe_engine::Section;
-use sframe_machine::Options;
+use sframe_machine::{Options, System};
 use sha2::{Digest as _, Sha256};
 
 use crate::case::judge::{
@@ -338,7 +340,7 @@ impl Case<'_> {
             })
             .collect::<Result<Vec<_>, BrokenReason>>()?;
         let options = Options {
-            arguments: self.spec.args.clone(),
+            system: System::with_arguments(&self.spec.args),
             stack_size: self.spec.stack_size.unwrap_or(options.stack_size),
             ..options.clone()
         };

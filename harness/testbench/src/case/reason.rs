@@ -114,6 +114,48 @@ pub enum SkipReason<'s> {
     Unsupported(String),
 }
 
+/// How a program's standard output differs from the expected one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutputDifference {
+    /// From a line on.
+    #[error("line {line} is {found:?}, not {expected:?}")]
+    Line {
+        /// The line, from 1.
+        line: usize,
+        /// What was written.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// One has more.
+    #[error("it has {found} bytes, not {expected}")]
+    Length {
+        /// What was written, in bytes.
+        found: usize,
+        /// What was expected, in bytes.
+        expected: usize,
+    },
+}
+
+impl OutputDifference {
+    /// Compares what was written with what was expected.
+    #[must_use]
+    pub fn between(found: &[u8], expected: &[u8]) -> Option<Self> {
+        if found == expected {
+            return None;
+        }
+        let text = |line: &[u8]| String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
+        let lines = found.split(|byte| *byte == b'\n').zip(expected.split(|byte| *byte == b'\n'));
+        let different = lines.enumerate().find(|(_, (found, expected))| found != expected);
+        Some(match different {
+            Some((index, (found, expected))) => {
+                Self::Line { line: index + 1, found: text(found), expected: text(expected) }
+            }
+            None => Self::Length { found: found.len(), expected: expected.len() },
+        })
+    }
+}
+
 /// Why a run is invalid. Addresses are without load bias.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokenRun {
@@ -131,6 +173,19 @@ pub enum BrokenRun {
         /// The expected status.
         expected: u8,
     },
+    /// A signal has ended the program, instead of the expected exit.
+    #[error(
+        "the program was ended by signal {signal}, which it does not handle; status {expected} was expected"
+    )]
+    Killed {
+        /// The signal.
+        signal: u8,
+        /// The expected status.
+        expected: u8,
+    },
+    /// The program has written something else than was expected.
+    #[error("the program's standard output is not the expected one: {0}")]
+    Output(OutputDifference),
     /// An observer stopped the run.
     #[error("the run was stopped")]
     Stopped,
@@ -147,9 +202,14 @@ pub enum BrokenRun {
     Machine(Broken),
 }
 
-/// Returns why a run is invalid, if it is.
+/// Returns why a run is invalid, if it is. Without an expected exit status, any will do.
 #[must_use]
-pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status: u8) -> Option<BrokenRun> {
+pub fn broken_reason(
+    examination: &Examination,
+    target: &Target<'_>,
+    exit_status: impl Into<Option<u8>>,
+) -> Option<BrokenRun> {
+    let expected = exit_status.into();
     if let Some(doubt) = &examination.doubt {
         return Some(BrokenRun::Doubt(doubt.clone()));
     }
@@ -157,15 +217,21 @@ pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status
         return Some(BrokenRun::Delivery(broken));
     }
     match &examination.end {
-        End::Exit(status) if *status != exit_status => {
-            Some(BrokenRun::ExitStatus { status: *status, expected: exit_status })
+        End::Exit(_) | End::Killed(_) => {
+            let status = examination.exit_status()?;
+            let expected = expected.filter(|expected| *expected != status)?;
+            Some(match examination.end {
+                End::Killed(signal) => BrokenRun::Killed { signal, expected },
+                _ => BrokenRun::ExitStatus { status, expected },
+            })
         }
-        End::Exit(_) | End::SelfJump(_) => None,
+        End::SelfJump(_) => None,
         End::Stopped => Some(BrokenRun::Stopped),
         End::Broken(broken) => Some(match broken {
             Broken::Fault { pc, .. }
             | Broken::Exception { pc, .. }
             | Broken::SystemCall { pc, .. }
+            | Broken::Deadlock { pc }
             | Broken::Halted { pc } => {
                 BrokenRun::At { broken: broken.clone(), place: target.place(Loaded(*pc)).to_string() }
             }

@@ -1,14 +1,15 @@
 //! `check`: tests one executable, without a spec.
 
 use super::options::MachineOptions;
+use super::system::SystemOptions;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::path::PathBuf;
 
 use clap::Args;
 use sframe_machine::Options;
-use sframe_testbench::case::{BrokenReason, NOTHING_COMPARED, broken_reason};
+use sframe_testbench::case::{BrokenReason, BrokenRun, NOTHING_COMPARED, OutputDifference, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
-use sframe_testbench::examine::{ExamineOptions, examine};
+use sframe_testbench::examine::{Examination, ExamineOptions, examine};
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
 use sframe_testbench::report::{CheckReport, Document, Style, check_summary};
 use sframe_testbench::target::Target;
@@ -37,9 +38,11 @@ pub(crate) struct Check {
     unwinder: UnwinderStops,
     #[command(flatten)]
     child: ChildOptions,
-    /// The exit status that the program should end with.
-    #[arg(long, value_name = "STATUS", default_value_t = 0)]
-    exit_status: u8,
+    #[command(flatten)]
+    system: SystemOptions,
+    /// The exit status that the program should end with [default: any].
+    #[arg(long, value_name = "STATUS")]
+    exit_status: Option<u8>,
     /// Size of the program's stack.
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().stack_size,
           value_parser = clap::value_parser!(u64).range(Options::STACK_SIZES))]
@@ -61,34 +64,40 @@ impl Check {
         let external = self.unwinder.start()?;
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        let files = Files::find(&self.file, &self.library_path).map_err(|error| match error {
-            FilesError::Missing { .. } => unusable(&error),
+        let mut options = self.machine.options();
+        options.system = self.system.system(&self.file, &self.arguments)?;
+        options.stack_size = self.stack_size;
+        let expected_output = self.system.expected_output()?;
+        let files = if options.system.root.is_some() {
+            Files::survey(&self.file, &options).map(|(files, _)| files)
+        } else {
+            Files::find(&self.file, &self.library_path)
+        };
+        let files = files.map_err(|error| match error {
+            FilesError::Missing { .. } | FilesError::Interpreter { .. } => unusable(&error),
             // These errors name the file that they are about.
             _ => Failure::unusable(format!("error: {error}")),
         })?;
         let target = Target::open_files(&files).map_err(|error| unusable(&error))?;
         self.report.as_deref().map_or(Ok(()), report::begin)?;
-        let mut options = self.machine.options();
-        options.arguments.clone_from(&self.arguments);
-        options.stack_size = self.stack_size;
         // Only the traces that every program for an ABI leaves, whatever compiled it.
         let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
         let observes = self.report.is_some();
         let look = ExamineOptions {
             traces,
-            exit_status: self.exit_status,
+            exit_status: self.exit_status.unwrap_or_default(),
             hazards: true,
             observes,
             ..ExamineOptions::default()
         };
         if let Some(external) = external {
-            return self.ask(&external, name, &target, &look, &options);
+            return self.ask(&external, name, &target, &look, &options, expected_output.as_deref());
         }
         let mut unwinder = sframe_unwinder(&target);
         let examination = examine(&target, &mut *unwinder, &look, &options)
             .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
         drop(unwinder);
-        let broken = broken_reason(&examination, &target, self.exit_status);
+        let broken = self.broken(&examination, &target, expected_output.as_deref());
         let mut listings = Listings::default();
         if observes {
             let unlisted = |error: &dyn std::fmt::Display| Failure::broken(format!("error: {name}: {error}"));
@@ -103,6 +112,17 @@ impl Check {
             print(&check_summary(&report, Style::for_stdout()))?;
         }
         Ok(Self::status(&report))
+    }
+
+    /// Returns why the run is invalid, if it is.
+    fn broken(
+        &self,
+        examination: &Examination,
+        target: &Target<'_>,
+        expected_output: Option<&[u8]>,
+    ) -> Option<BrokenRun> {
+        let differs = || OutputDifference::between(&examination.standard_output, expected_output?);
+        broken_reason(examination, target, self.exit_status).or_else(|| differs().map(BrokenRun::Output))
     }
 
     fn status(report: &CheckReport) -> Status {
@@ -126,6 +146,7 @@ impl Check {
         target: &Target<'_>,
         look: &ExamineOptions,
         options: &Options,
+        expected_output: Option<&[u8]>,
     ) -> Result<Status, Failure> {
         let shown = match external.examine(target, &name, look, options) {
             Ok(shown) => shown,
@@ -135,7 +156,7 @@ impl Check {
             }
             Err(error) => return Err(Failure::broken(format!("error: {name}: {error}"))),
         };
-        let broken = broken_reason(&shown.examination, target, self.exit_status);
+        let broken = self.broken(&shown.examination, target, expected_output);
         let report = CheckReport::of_unwinder(name, target, shown, broken);
         self.write(&report, &Listings::default())?;
         if self.json {

@@ -218,7 +218,7 @@ impl Build {
             Ok((library.name.clone(), bytes))
         };
         let libraries = self.libraries.iter().map(library).collect::<Result<_, Error>>()?;
-        Ok(Files { executable, libraries })
+        Ok(Files { executable, libraries, own: None })
     }
 }
 

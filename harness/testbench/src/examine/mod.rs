@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, PauthMask};
 use sframe_machine::{
-    End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap,
+    End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
 };
 
 use crate::compare::incremental::Walk;
@@ -148,6 +148,13 @@ pub struct Examination {
     pub doubt: Option<TraceConflict>,
     /// Instructions executed.
     pub instructions: u64,
+    /// Those of them that were not looked at: of other programs that the program has executed, and
+    /// of copies of it.
+    pub unobserved: u64,
+    /// What the program wrote to its standard output.
+    pub standard_output: Vec<u8>,
+    /// The system calls that it made.
+    pub system_calls: Usage,
     /// Instructions at which backtrace and call stack were compared.
     pub comparisons: u64,
     /// Comparisons without a disagreement.
@@ -187,6 +194,19 @@ pub struct Examination {
     pub hazards: Vec<Hazard>,
     /// The executed instructions by address, if [`ExamineOptions::observes`].
     pub observed: Vec<Observed>,
+}
+
+impl Examination {
+    /// Returns the program's exit status, as a shell reports it: 128 and the signal's number if
+    /// it was ended by one. `None` if it has not ended by itself.
+    #[must_use]
+    pub const fn exit_status(&self) -> Option<u8> {
+        match self.end {
+            RunEnd::Exit(status) => Some(status),
+            RunEnd::Killed(signal) => Some(128 | signal),
+            _ => None,
+        }
+    }
 }
 
 /// Observes each moment at which backtrace and call stack are compared and the call
@@ -264,6 +284,9 @@ pub(crate) fn examine_with(
         end: outcome.end,
         doubt: examiner.doubt,
         instructions: outcome.instructions,
+        unobserved: outcome.unobserved,
+        standard_output: outcome.standard_output,
+        system_calls: outcome.system_calls,
         comparisons,
         agree: comparisons - walk_ends.disagreed,
         nothing_compared,

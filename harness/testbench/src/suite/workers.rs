@@ -30,7 +30,6 @@ use crate::yaml::Source;
 #[derive(Deserialize, Serialize)]
 struct Setup {
     corpus: PathBuf,
-    arguments: Vec<String>,
     is_second_pattern: bool,
     budget: u64,
     stack_size: u64,
@@ -72,14 +71,13 @@ pub(crate) struct Workers<'w> {
 
 impl<'w> Workers<'w> {
     pub(crate) fn new(isolation: &'w Isolation, corpus: &Path, plan: &Plan<'_>) -> Self {
-        let Options { arguments, pattern, budget, stack_size, .. } = plan.options.clone();
+        let Options { pattern, budget, stack_size, .. } = plan.options;
         let unwinder = match plan.unwinder {
             UnderTest::Rust(_) => None,
             UnderTest::External(external) => Some(external.clone()),
         };
         let setup = Setup {
             corpus: corpus.to_owned(),
-            arguments,
             is_second_pattern: pattern == Pattern::Second,
             budget,
             stack_size,
@@ -158,7 +156,6 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
     let setup: Setup = serde_json::from_str(&setup)?;
     address_space::limit(setup.memory)?;
     let options = Options {
-        arguments: setup.arguments,
         pattern: if setup.is_second_pattern { Pattern::Second } else { Pattern::First },
         budget: setup.budget,
         stack_size: setup.stack_size,

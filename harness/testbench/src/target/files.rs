@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use sframe_inspect::file::{MAX_BYTES, read};
-use sframe_machine::{Dynamic, Library, LoadError};
+use sframe_machine::{
+    Dynamic, Image, Images, Library, LoadError, Loaded, Machine, MachineError, Options, Outcome,
+};
 
 /// Why the files of a process can't be collected.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,17 @@ pub enum FilesError {
         /// What is wrong with it.
         source: LoadError,
     },
+    /// The interpreter that loads an executable's libraries is not there.
+    #[error("its interpreter {name} is not below the root: {source}")]
+    Interpreter {
+        /// Its path.
+        name: String,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The machine can't be set up for the first run.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
     /// A library is in none of the folders that were searched.
     #[error("{needed_by} needs the library {name}, {}", searched(.folders))]
     Missing {
@@ -52,8 +65,30 @@ fn searched(folders: &[PathBuf]) -> String {
 pub struct Files {
     /// The executable.
     pub executable: Vec<u8>,
-    /// Its libraries.
+    /// Its libraries, which the machine links.
     pub libraries: Vec<(String, Vec<u8>)>,
+    /// What it loads itself, instead.
+    pub own: Option<OwnImages>,
+}
+
+/// The images of a program that loads its libraries itself.
+#[derive(Clone, Debug, Default)]
+pub struct OwnImages {
+    /// The interpreter: its name and its file.
+    pub interpreter: Option<(String, Vec<u8>)>,
+    /// What was loaded in a first run, in its order.
+    pub loaded: Vec<LoadedFile>,
+}
+
+/// An image that a program has loaded.
+#[derive(Clone, Debug)]
+pub struct LoadedFile {
+    /// Its name: that of its file.
+    pub name: String,
+    /// The file.
+    pub bytes: Vec<u8>,
+    /// What is added to its addresses.
+    pub bias: u64,
 }
 
 impl Files {
@@ -82,7 +117,54 @@ impl Files {
             search.add(&found, &name, &bytes)?;
             libraries.push((name, bytes));
         }
-        Ok(Self { executable, libraries })
+        Ok(Self { executable, libraries, own: None })
+    }
+
+    /// Reads an executable that finds its libraries below a root, and runs it once, without
+    /// looking, to see what it loads. Returns also how that run has ended.
+    ///
+    /// # Errors
+    /// A file can't be read or loaded, its interpreter is not there, or the machine can't be set
+    /// up.
+    pub fn survey(path: &Path, options: &Options) -> Result<(Self, Outcome), FilesError> {
+        let executable = read_some(path, &mut MAX_BYTES.clone())?;
+        let load = |source: LoadError| FilesError::Load { path: path.to_owned(), source };
+        let image = Image::parse(&executable).map_err(load)?;
+        let interpreter = image.interpreter().map(|interpreter| {
+            let found = options.system.read(interpreter);
+            let name = String::from_utf8_lossy(interpreter).into_owned();
+            match found {
+                Ok(bytes) => Ok((file_name(Path::new(&name)), bytes.to_vec())),
+                Err(source) => Err(FilesError::Interpreter { name, source }),
+            }
+        });
+        let interpreter = interpreter.transpose()?;
+        let library = interpreter.as_ref().map(|(name, bytes)| Library { name, bytes });
+        let images = Images::with_interpreter(&executable, library, &[]).map_err(load)?;
+        let survey = Machine::with_images(&images, options)?.survey()?;
+        let loaded = survey.images.into_iter().map(|image| LoadedFile {
+            name: file_name(&image.path),
+            bytes: image.bytes.to_vec(),
+            bias: image.bias,
+        });
+        let loaded = loaded.collect();
+        let own = Some(OwnImages { interpreter, loaded });
+        Ok((Self { executable, libraries: Vec::new(), own }, survey.outcome))
+    }
+
+    /// Loads the images.
+    ///
+    /// # Errors
+    /// As for [`Images::load`] and [`Images::with_interpreter`].
+    pub fn images(&self) -> Result<Images<'_>, LoadError> {
+        let Some(own) = &self.own else { return Images::load(&self.executable, &self.libraries()) };
+        let interpreter = own.interpreter.as_ref().map(|(name, bytes)| Library { name, bytes });
+        let loaded: Vec<Loaded<'_>> = own
+            .loaded
+            .iter()
+            .map(|LoadedFile { name, bytes, bias }| Loaded { name, bytes, bias: *bias })
+            .collect();
+        Images::with_interpreter(&self.executable, interpreter, &loaded)
     }
 
     /// The libraries in the form that the machine takes.
@@ -98,6 +180,10 @@ fn read_some(path: &Path, left: &mut u64) -> Result<Vec<u8>, FilesError> {
     let bytes = read(path, *left).map_err(|source| FilesError::Read { path: path.to_owned(), source })?;
     *left -= bytes.len() as u64;
     Ok(bytes)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 struct Search<'p> {

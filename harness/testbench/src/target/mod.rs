@@ -151,7 +151,7 @@ impl<'a> Target<'a> {
     /// # Errors
     /// A file can't be loaded, a section can't be used, or there is no section.
     pub fn open_files(files: &'a Files) -> Result<Self, TargetError> {
-        Self::of(Images::load(&files.executable, &files.libraries())?)
+        Self::of(files.images()?)
     }
 
     fn of(images: Images<'a>) -> Result<Self, TargetError> {
@@ -293,7 +293,11 @@ impl<'a> Target<'a> {
         let address = self.linked(loaded);
         let Some(module) = self.module_at(loaded) else {
             // Lazily bound calls pass here; in a real process it is ld.so.
-            let function = self.images.is_linker(loaded.0).then_some("[dynamic linker]");
+            let function = if self.images.is_linker(loaded.0) {
+                Some("[dynamic linker]")
+            } else {
+                self.images.is_kernel(loaded.0).then_some("[vdso]")
+            };
             return Place { image: None, address, function, offset: 0 };
         };
         let symbol = module.subject.symbols.at(address.0);

@@ -1,0 +1,207 @@
+//! What the kernel keeps.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use rustix::io::Errno;
+
+use super::answer::Execute;
+use super::ids::{FIRST, ProcessId, SpaceId, TaskId};
+use super::objects::clock::Clock;
+use super::objects::descriptions::{Descriptions, Descriptors, Output};
+use super::objects::disk::{Disk, Entry, path_of};
+use super::objects::memory::{MappedFile, Memory};
+use super::objects::random::Random;
+use super::objects::signals::Actions;
+use super::objects::special::Processes;
+use super::objects::tasks::{Task, Tasks};
+use super::system::System;
+use super::usage::Usage;
+use crate::address_space::AddressSpace;
+use crate::cpu::Cpu;
+
+/// A process: what its tasks share.
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    pub(super) parent: ProcessId,
+    pub(super) space: SpaceId,
+    /// The path of its program.
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<Vec<u8>>,
+    pub(super) descriptors: Descriptors,
+    pub(super) folder: PathBuf,
+    pub(super) umask: u32,
+    pub(super) actions: Actions,
+    /// The status that `wait4` gives, if it has ended.
+    pub(super) status: Option<u32>,
+}
+
+/// What the kernel knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Linux {
+    pub(super) cpu: &'static Cpu,
+    pub(super) system: Rc<System>,
+    pub(super) disk: Disk,
+    pub(super) descriptions: Descriptions,
+    pub(super) processes: BTreeMap<ProcessId, Process>,
+    pub(super) memories: BTreeMap<SpaceId, Memory>,
+    pub(crate) tasks: Tasks,
+    pub(super) clock: Clock,
+    pub(super) random: Random,
+    /// The number of the next process, task or address space.
+    next: u32,
+    /// Files that the first program has mapped to execute them.
+    pub(crate) mapped: Vec<MappedFile>,
+    pub(crate) usage: Usage,
+}
+
+/// The memory that a program starts with.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// The end of the program's image: its break.
+    pub(crate) brk: u64,
+    /// Addresses for mappings.
+    pub(crate) mappings: Range<u64>,
+    /// The first stack.
+    pub(crate) stack: Range<u64>,
+}
+
+impl From<Layout> for Memory {
+    fn from(layout: Layout) -> Self {
+        Self::new(layout.brk, layout.mappings, layout.stack)
+    }
+}
+
+impl Linux {
+    /// The kernel of a first process. `program` is its file, if programs are to find it at
+    /// its path, which need not be below the root.
+    pub(crate) fn new(
+        cpu: &'static Cpu,
+        system: Rc<System>,
+        layout: Layout,
+        program: Option<Vec<u8>>,
+    ) -> Self {
+        let (process, space) = (ProcessId(FIRST), SpaceId(FIRST));
+        let mut descriptions = Descriptions::default();
+        let mut disk = Disk::new(system.root.as_deref());
+        let path = path_of(&system.program);
+        let found = disk.resolve(&Processes::default(), std::path::Path::new("/"), &path, true);
+        if let (Some(program), Ok(found)) = (program, &found)
+            && !matches!(disk.entry(&Processes::default(), found), Ok(Entry::File(_)))
+        {
+            disk.add(found, program);
+        }
+        let first = Process {
+            parent: ProcessId(1),
+            space,
+            program: found.unwrap_or(path),
+            arguments: system.all_arguments(),
+            descriptors: Descriptors::standard(&mut descriptions, system.input.as_deref()),
+            folder: path_of(&system.folder),
+            umask: 0o022,
+            actions: Actions::default(),
+            status: None,
+        };
+        Self {
+            cpu,
+            disk,
+            descriptions,
+            processes: BTreeMap::from([(process, first)]),
+            memories: BTreeMap::from([(space, layout.into())]),
+            tasks: Tasks::new(Task::new(TaskId(FIRST), process, space)),
+            clock: Clock::default(),
+            random: Random::default(),
+            next: FIRST + 1,
+            mapped: Vec::new(),
+            usage: Usage::default(),
+            system,
+        }
+    }
+
+    /// Returns the process of the current task.
+    pub(super) fn process(&self) -> &Process {
+        // It is removed after its last task, when its parent has waited for it.
+        &self.processes[&self.tasks.current().process]
+    }
+
+    pub(super) fn process_mut(&mut self) -> &mut Process {
+        let process = self.tasks.current().process;
+        self.processes.entry(process).or_insert_with(|| unreachable!("a task without its process"))
+    }
+
+    /// Returns what is known of the memory of the current task.
+    pub(super) fn memory(&mut self) -> &mut Memory {
+        let space = self.tasks.current().space;
+        self.memories.entry(space).or_default()
+    }
+
+    pub(super) fn next_id(&mut self) -> u32 {
+        let next = self.next;
+        self.next += 1;
+        next
+    }
+
+    /// Returns what `/proc` shows.
+    pub(super) fn proc(&self) -> Processes {
+        let process = self.process();
+        Processes {
+            own: self.tasks.current().process.0,
+            all: self.processes.keys().map(|id| id.0).collect(),
+            program: process.program.clone(),
+            folder: process.folder.clone(),
+            descriptors: process.descriptors.numbers().collect(),
+        }
+    }
+
+    /// Returns whether the current task executes the first program in its first memory.
+    pub(crate) fn is_first_program(&self) -> bool {
+        self.tasks.current().space == SpaceId(FIRST)
+    }
+
+    /// Returns whether the current task belongs to the first process.
+    pub(crate) fn is_first_process(&self) -> bool {
+        self.tasks.current().process == ProcessId(FIRST)
+    }
+
+    /// Replaces the program of the current process: the end of `execve`. Returns its new address
+    /// space.
+    pub(crate) fn executed(&mut self, execute: &Execute, layout: Layout) -> SpaceId {
+        let space = SpaceId(self.next_id());
+        self.memories.insert(space, layout.into());
+        let process = self.process_mut();
+        process.space = space;
+        process.program.clone_from(&execute.path);
+        process.arguments.clone_from(&execute.arguments);
+        process.actions.reset();
+        for closed in process.descriptors.close_on_execute() {
+            self.descriptions.release(closed);
+        }
+        self.tasks.executed(space);
+        space
+    }
+
+    /// Reads a program to execute, or its interpreter.
+    pub(crate) fn read_program(&mut self, path: &[u8]) -> Result<Rc<[u8]>, Errno> {
+        let processes = self.proc();
+        let folder = self.process().folder.clone();
+        let path = self.disk.resolve(&processes, &folder, &path_of(path), true)?;
+        match self.disk.entry(&processes, &path)? {
+            Entry::File(file) => self.disk.content(file),
+            _ => Err(Errno::ACCESS),
+        }
+    }
+
+    /// Returns what the program has written.
+    pub(crate) const fn output(&self) -> &Output {
+        &self.descriptions.output
+    }
+
+    /// Removes the address spaces that no task uses.
+    pub(crate) fn drop_unused(&mut self, spaces: &mut BTreeMap<SpaceId, AddressSpace>) {
+        let used: Vec<SpaceId> = self.tasks.spaces().collect();
+        spaces.retain(|space, _| used.contains(space));
+        self.memories.retain(|space, _| used.contains(space));
+    }
+}

@@ -1,0 +1,94 @@
+//! What is known of an address space beyond its regions.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::address_space::PAGE;
+use crate::linux::user::User;
+
+/// A file that was mapped to be executed.
+#[derive(Clone, Debug)]
+pub(crate) struct MappedFile {
+    pub(crate) path: PathBuf,
+    /// Its content.
+    pub(crate) bytes: Rc<[u8]>,
+    /// Where the mapping is, and from where in the file it comes.
+    pub(crate) address: u64,
+    pub(crate) offset: u64,
+}
+
+/// What is known of an address space beyond its regions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) heap: Range<u64>,
+    /// Addresses for mappings.
+    free: Range<u64>,
+    pub(crate) stack: Range<u64>,
+    /// Mappings of files, with their paths.
+    pub(crate) files: Vec<(Range<u64>, PathBuf)>,
+    /// Where code of files has been. These addresses are not used again, so that an address
+    /// always means the same function.
+    pub(crate) code: Vec<Range<u64>>,
+}
+
+pub(crate) const fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+impl Memory {
+    pub(crate) fn new(brk: u64, free: Range<u64>, stack: Range<u64>) -> Self {
+        let brk = brk.next_multiple_of(PAGE);
+        Self { heap: brk..brk, free, stack, files: Vec::new(), code: Vec::new() }
+    }
+
+    /// Forgets the files that were mapped in a range.
+    pub(crate) fn forget(&mut self, range: &Range<u64>) {
+        let cut = |(mapped, path): (Range<u64>, PathBuf)| {
+            let before = mapped.start..mapped.end.min(range.start.max(mapped.start));
+            let after = mapped.start.max(range.end.min(mapped.end))..mapped.end;
+            let rest = if overlap(&mapped, range) { [before, after] } else { [mapped.clone(), 0..0] };
+            rest.into_iter().filter(|part| !part.is_empty()).map(move |part| (part, path.clone()))
+        };
+        self.files = std::mem::take(&mut self.files).into_iter().flat_map(cut).collect();
+    }
+
+    /// Finds a place for a mapping.
+    pub(crate) fn place(&self, user: &User<'_, '_>, len: u64) -> Option<u64> {
+        let mut free = self.free.clone();
+        loop {
+            let start = user.space.find_free(free.clone(), len)?;
+            match self.code.iter().find(|code| overlap(code, &(start..start + len))) {
+                Some(code) => free.start = code.end,
+                None => return Some(start),
+            }
+        }
+    }
+
+    /// Returns the content of `/proc/self/maps`.
+    pub(crate) fn maps(&self, user: &User<'_, '_>) -> Vec<u8> {
+        let mut text = String::new();
+        for (range, allowed) in user.space.layout() {
+            let bit = |set, letter| if set { letter } else { '-' };
+            let file = self.files.iter().find(|(mapped, _)| overlap(mapped, &range));
+            let name = if overlap(&range, &self.stack) {
+                "[stack]".to_owned()
+            } else if overlap(&range, &self.heap) {
+                "[heap]".to_owned()
+            } else {
+                file.map(|(_, path)| path.display().to_string()).unwrap_or_default()
+            };
+            let _ = writeln!(
+                text,
+                "{:08x}-{:08x} {}{}{}p 00000000 00:00 0 {name}",
+                range.start,
+                range.end,
+                bit(allowed.read, 'r'),
+                bit(allowed.write, 'w'),
+                bit(allowed.execute, 'x'),
+            );
+        }
+        text.into_bytes()
+    }
+}

@@ -1,0 +1,115 @@
+//! Signals: what is to be done with them, and who has them pending (signal(7)).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+pub(crate) const SIGNALS: u64 = 64;
+pub(crate) const SIGKILL: u64 = 9;
+pub(crate) const SIGPIPE: u64 = 13;
+pub(crate) const SIGCHLD: u64 = 17;
+const SIGCONT: u64 = 18;
+pub(crate) const SIGSTOP: u64 = 19;
+const SIGURG: u64 = 23;
+const SIGWINCH: u64 = 28;
+
+pub(crate) const SIG_DFL: u64 = 0;
+pub(crate) const SIG_IGN: u64 = 1;
+pub(crate) const SA_RESTORER: u64 = 0x0400_0000;
+pub(crate) const SA_ONSTACK: u64 = 0x0800_0000;
+pub(crate) const SA_RESTART: u64 = 0x1000_0000;
+pub(crate) const SA_NODEFER: u64 = 0x4000_0000;
+pub(crate) const SA_RESETHAND: u64 = 0x8000_0000;
+
+pub(crate) const UNBLOCKABLE: u64 = bit(SIGKILL) | bit(SIGSTOP);
+
+/// Returns the bit of a signal in a set.
+pub(crate) const fn bit(signal: u64) -> u64 {
+    1 << (signal - 1)
+}
+
+/// What the program wants done with a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) handler: u64,
+    pub(crate) flags: u64,
+    pub(crate) restorer: u64,
+    pub(crate) mask: u64,
+}
+
+/// What is to be done with a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Disposition {
+    Handle(Action),
+    Ignore,
+    /// The process ends.
+    Terminate,
+}
+
+/// The actions of a process, by signal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Actions(pub(crate) BTreeMap<u64, Action>);
+
+impl Actions {
+    pub(crate) fn disposition(&self, signal: u64) -> Disposition {
+        match self.0.get(&signal) {
+            Some(action) if action.handler == SIG_IGN => Disposition::Ignore,
+            Some(action) if action.handler != SIG_DFL => Disposition::Handle(*action),
+            _ if matches!(signal, SIGCHLD | SIGCONT | SIGURG | SIGWINCH) => Disposition::Ignore,
+            _ => Disposition::Terminate,
+        }
+    }
+
+    /// The program is replaced, and its handlers with it.
+    pub(crate) fn reset(&mut self) {
+        self.0.retain(|_, action| action.handler == SIG_IGN);
+    }
+}
+
+/// What a handler is told about its signal: the fields of `siginfo_t`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SignalInfo {
+    /// `si_code`.
+    pub(crate) code: i32,
+    /// The word at its start: the sender, or the address of a fault.
+    pub(crate) word: u64,
+    /// The value that was sent along.
+    pub(crate) value: u64,
+}
+
+/// The signals of a task.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TaskSignals {
+    /// A bit for each signal.
+    pub(crate) blocked: u64,
+    /// The mask that returns when the call ends that has replaced it.
+    pub(crate) saved: Option<u64>,
+    pub(crate) pending: BTreeMap<u64, SignalInfo>,
+    /// Signals that it waits for.
+    pub(crate) awaited: u64,
+    /// The alternate stack.
+    pub(crate) alternate: Option<Range<u64>>,
+}
+
+impl TaskSignals {
+    /// The signals of a new task. It keeps the alternate stack if it is on its own copy of it.
+    pub(crate) fn of_child(&self, keeps_stack: bool) -> Self {
+        let alternate = if keeps_stack { self.alternate.clone() } else { None };
+        Self { blocked: self.blocked, alternate, ..Self::default() }
+    }
+
+    /// The program is replaced.
+    pub(crate) fn executed(&mut self) {
+        self.alternate = None;
+        self.saved = None;
+    }
+
+    pub(crate) fn first_ready(&self) -> Option<u64> {
+        self.pending.keys().copied().find(|signal| self.blocked & bit(*signal) == 0)
+    }
+
+    /// Replaces the mask until the call has ended.
+    pub(crate) fn replace_mask(&mut self, mask: u64) {
+        self.saved.get_or_insert(self.blocked);
+        self.blocked = mask & !UNBLOCKABLE;
+    }
+}

@@ -1,0 +1,233 @@
+//! Tasks, as far as the CPU is concerned: each has its registers and its calls.
+
+use std::rc::Rc;
+
+use unicorn_engine::{Unicorn, uc_error};
+
+use super::Run;
+use super::parked::{Parked, Request, failure};
+use super::trail::Trail;
+use crate::address_space::AddressSpace;
+use crate::call_stack::Bottom;
+use crate::image::Image;
+use crate::linux::answer::{Execute, NewTask};
+use crate::linux::objects::tasks::Wake;
+use crate::outcome::{Broken, End};
+use crate::process;
+use crate::witness::Witness;
+
+impl Run<'_> {
+    /// Ends the turn of the current task before the last instruction.
+    pub(super) fn end_turn(&mut self, unicorn: &mut Unicorn<'_, ()>) -> Result<Option<u64>, uc_error> {
+        self.park(unicorn, self.last_pc, None)?;
+        self.next_task(unicorn, true)
+    }
+
+    /// Keeps the state of the current task, which will continue at `pc`.
+    pub(super) fn park(
+        &mut self,
+        unicorn: &Unicorn<'_, ()>,
+        pc: u64,
+        request: Option<Request>,
+    ) -> Result<(), uc_error> {
+        let fresh = Witness::new(self.cpu, 0..0, 0, self.witness_faults);
+        let parked = Parked {
+            registers: Rc::new(unicorn.context_init()?),
+            pc,
+            request,
+            witness: std::mem::replace(&mut self.witness, fresh),
+            trail: std::mem::take(&mut self.trail),
+            signing: self.signing.take(),
+            interrupted: std::mem::take(&mut self.interrupted),
+        };
+        self.parked.insert(self.linux.tasks.current().id, parked);
+        Ok(())
+    }
+
+    /// Gives the turn to the next task that is ready, and returns where it continues. `yields` is
+    /// whether the current one has been parked; otherwise it has ended.
+    pub(super) fn next_task(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        yields: bool,
+    ) -> Result<Option<u64>, uc_error> {
+        if !yields {
+            self.ended_flow.add(self.witness.control_flow());
+        }
+        let now = self.instructions;
+        if Rc::make_mut(&mut self.linux).schedule(now, yields).is_err() {
+            self.end(End::Broken(Broken::Deadlock { pc: self.last_pc }));
+            return Ok(None);
+        }
+        let task = self.linux.tasks.current().id;
+        let Some(parked) = self.parked.remove(&task) else {
+            self.end(End::Broken(Broken::Harness("a task has no state".into())));
+            return Ok(None);
+        };
+        self.go_to_space(unicorn)?;
+        unicorn.context_restore(&parked.registers)?;
+        self.witness = parked.witness;
+        self.witness.resumed();
+        self.trail = parked.trail;
+        self.signing = parked.signing;
+        self.interrupted = parked.interrupted;
+        self.begin_turn();
+        let wake = Rc::make_mut(&mut self.linux).tasks.current_mut().take_wake();
+        self.note_signals();
+        match (wake, parked.request) {
+            (Some(Wake::Done(result)), _) => {
+                let result = result.unwrap_or_else(|errno| failure(errno.raw_os_error()));
+                unicorn.reg_write(self.cpu.system_calls.result, result)?;
+                Rc::make_mut(&mut self.linux).restore_mask();
+                self.note_signals();
+                Ok(Some(parked.pc))
+            }
+            (Some(Wake::Again), Some(request)) => self.system_call(unicorn, request),
+            (Some(Wake::Restart), Some(request)) => Ok(Some(request.at)),
+            _ => Ok(Some(parked.pc)),
+        }
+    }
+
+    /// Notes whether the current task is observed, and when its turn ends.
+    fn begin_turn(&mut self) {
+        const TURN: u64 = 20_000;
+        self.is_observed = self.observes && self.linux.is_first_program();
+        self.turn_end = if self.linux.tasks.are_several() {
+            self.budget.min(self.instructions.saturating_add(TURN))
+        } else {
+            self.budget
+        };
+    }
+
+    /// Brings the memory of the current task into the emulator.
+    fn go_to_space(&mut self, unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
+        let space = self.linux.tasks.current().space;
+        if space != self.space_id {
+            let Some(next) = self.spaces.remove(&space) else {
+                self.end(End::Broken(Broken::Harness("a task has no memory".into())));
+                return Ok(());
+            };
+            let old = self.replace_space(unicorn, next)?;
+            self.spaces.insert(self.space_id, old);
+            self.space_id = space;
+        }
+        Rc::make_mut(&mut self.linux).drop_unused(&mut self.spaces);
+        Ok(())
+    }
+
+    /// Hands the emulator another address space in place of the current one.
+    fn replace_space(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        next: AddressSpace,
+    ) -> Result<AddressSpace, uc_error> {
+        self.space.uninstall(unicorn)?;
+        next.install(unicorn)?;
+        unicorn.ctl_flush_tb()?;
+        self.effects.clear();
+        Ok(std::mem::replace(&mut self.space, next))
+    }
+
+    /// Makes a task that continues after the system call of its parent.
+    pub(super) fn new_task(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        task: NewTask,
+        request: Request,
+    ) -> Result<Option<u64>, uc_error> {
+        let NewTask { id, sp, thread_pointer, space, is_copy, lends } = task;
+        let parent = unicorn.context_init()?;
+        let own_sp = unicorn.reg_read(self.cpu.sp)?;
+        let sp = sp.unwrap_or(own_sp);
+        unicorn.reg_write(self.cpu.sp, sp)?;
+        unicorn.reg_write(self.cpu.system_calls.result, 0)?;
+        if let Some(thread_pointer) = thread_pointer {
+            (self.cpu.set_thread_pointer)(unicorn, thread_pointer)?;
+        }
+        let child = Parked {
+            registers: Rc::new(unicorn.context_init()?),
+            pc: request.next,
+            request: None,
+            // A child on the same stack continues its parent's calls.
+            witness: if is_copy && sp == own_sp {
+                self.witness.copy()
+            } else {
+                let stack = self.space.extent(sp.wrapping_sub(1)).unwrap_or(0..0);
+                self.witness.of_task(self.cpu, stack, sp)
+            },
+            trail: self.trail.clone(),
+            signing: self.signing,
+            interrupted: if is_copy { self.interrupted.clone() } else { Vec::new() },
+        };
+        unicorn.context_restore(&parent)?;
+        self.parked.insert(id, child);
+        if let Some((id, space)) = space {
+            self.spaces.insert(id, space);
+        }
+        unicorn.reg_write(self.cpu.system_calls.result, id.0.into())?;
+        if lends {
+            Rc::make_mut(&mut self.linux).lend(id);
+            self.park(unicorn, request.next, Some(request))?;
+            return self.next_task(unicorn, true);
+        }
+        self.begin_turn();
+        Ok(Some(request.next))
+    }
+
+    /// Replaces the program of the current process.
+    pub(super) fn execute_program(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        execute: &Execute,
+        request: Request,
+    ) -> Result<Option<u64>, uc_error> {
+        const ENOENT: i32 = 2;
+        const ENOEXEC: i32 = 8;
+        const ENOMEM: i32 = 12;
+        let fails = |unicorn: &mut Unicorn<'_, ()>, errno| {
+            unicorn.reg_write(self.cpu.system_calls.result, failure(errno))?;
+            Ok(Some(request.next))
+        };
+        let linux = Rc::make_mut(&mut self.linux);
+        let Ok(bytes) = linux.read_program(execute.path.as_os_str().as_encoded_bytes()) else {
+            return fails(unicorn, ENOENT);
+        };
+        let Some(image) = Image::parse(&bytes).ok().filter(|image| image.cpu.abi == self.cpu.abi) else {
+            return fails(unicorn, ENOEXEC);
+        };
+        let interpreter = match &image.interpreter {
+            None => None,
+            Some(path) => match linux.read_program(path) {
+                Ok(bytes) => Some(bytes),
+                Err(_) => return fails(unicorn, ENOENT),
+            },
+        };
+        let program = process::Program {
+            executable: &image,
+            arguments: &execute.arguments,
+            environment: &execute.environment,
+            stack_size: self.stack.end - self.stack.start,
+            pattern: self.pattern,
+        };
+        let Ok(process::Started { space, sp, entry, places, layout, .. }) =
+            program.start(interpreter.as_deref())
+        else {
+            return fails(unicorn, ENOMEM);
+        };
+        let id = linux.executed(execute, layout);
+        let old = self.replace_space(unicorn, space)?;
+        self.spaces.insert(self.space_id, old);
+        self.space_id = id;
+        Rc::make_mut(&mut self.linux).drop_unused(&mut self.spaces);
+        process::set_registers(unicorn, self.cpu, sp, self.pattern, places)?;
+        self.interrupted.clear();
+        self.trail = Trail::default();
+        self.signing = None;
+        self.ended_flow.add(self.witness.control_flow());
+        self.witness = Witness::new(self.cpu, 0..0, sp, self.witness_faults);
+        self.witness.start_again(sp, Bottom::Entry);
+        self.begin_turn();
+        self.note_signals();
+        Ok(Some(entry))
+    }
+}
