@@ -150,7 +150,23 @@ impl Request {
     /// The file has no such information, none of it can be read, or the section
     /// can't have the version or the byte order at all.
     pub fn synthesize<'a>(&self, file: impl Into<Source<'a>>) -> Result<Converted<'a>, ConvertError> {
-        let file = file.into();
+        self.imply(file.into(), None)
+    }
+
+    /// The same for any address: the section is used without putting it into the
+    /// file, which may have no place for it.
+    ///
+    /// # Errors
+    /// As for [`Self::synthesize`].
+    pub fn synthesize_at<'a>(
+        &self,
+        file: impl Into<Source<'a>>,
+        address: u64,
+    ) -> Result<Converted<'a>, ConvertError> {
+        self.imply(file.into(), Some(address))
+    }
+
+    fn imply<'a>(&self, file: Source<'a>, address: Option<u64>) -> Result<Converted<'a>, ConvertError> {
         let subject = ObjectFile::parse(file).map_err(InputError::from)?;
         let (machine, executable) = elf_facts(file)?;
         let abi = subject.abi().ok_or(InputError::Machine(machine))?;
@@ -168,9 +184,10 @@ impl Request {
             return Err(errors.into_iter().next().map_or(ConvertError::NoCfi, ConvertError::Cfi));
         }
         let layout = self.layout.apply(&mut section);
-        let address = match subject.sframe {
-            Some(sframe) => sframe.address,
-            None => address_of_new(file, HEADER_SIZE)?,
+        let address = match (address, subject.sframe) {
+            (Some(address), _) => address,
+            (None, Some(sframe)) => sframe.address,
+            (None, None) => address_of_new(file, HEADER_SIZE)?,
         };
         let mut converted = Converted {
             functions: section.functions.len() + left_out.len(),

@@ -5,15 +5,16 @@ use super::system::SystemOptions;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use sframe_inspect::elf::object_file::MissingSection;
 use sframe_machine::Options;
 use sframe_testbench::case::{BrokenReason, BrokenRun, NOTHING_COMPARED, OutputDifference, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::examine::{Examination, ExamineOptions, examine};
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
 use sframe_testbench::report::{CheckReport, Document, Style, check_summary};
-use sframe_testbench::target::Target;
 use sframe_testbench::target::files::{Files, FilesError};
+use sframe_testbench::target::{MadeSections, SectionSource, Target, TargetError};
 use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
@@ -32,6 +33,9 @@ pub(crate) struct Check {
     /// files name themselves. The host's libraries are never used.
     #[arg(long, value_name = "DIR")]
     library_path: Vec<PathBuf>,
+    /// Which section of each file to judge.
+    #[arg(long, value_name = "SECTION", value_enum, default_value_t = JudgedSection::Sframe)]
+    from: JudgedSection,
     #[command(flatten)]
     machine: MachineOptions,
     #[command(flatten)]
@@ -53,6 +57,26 @@ pub(crate) struct Check {
     /// Print the report as JSON instead of the summary.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum JudgedSection {
+    /// Its .sframe section.
+    Sframe,
+    /// One made from its .eh_frame section, in memory.
+    EhFrame,
+    /// Its .sframe section, or one made from .eh_frame if it has none.
+    Either,
+}
+
+impl JudgedSection {
+    const fn source(self) -> SectionSource {
+        match self {
+            Self::Sframe => SectionSource::Sframe,
+            Self::EhFrame => SectionSource::EhFrame,
+            Self::Either => SectionSource::Either,
+        }
+    }
 }
 
 impl Check {
@@ -78,7 +102,13 @@ impl Check {
             // These errors name the file that they are about.
             _ => Failure::unusable(format!("error: {error}")),
         })?;
-        let target = Target::open_files(&files).map_err(|error| unusable(&error))?;
+        let made = MadeSections::of(&files, self.from.source());
+        let target = Target::open_made(&files, &made).map_err(|error| match error {
+            TargetError::NoSection(MissingSection::Absent) => {
+                unusable(&format!("{error}; --from eh-frame judges one that is made from .eh_frame"))
+            }
+            _ => unusable(&error),
+        })?;
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         // Only the traces that every program for an ABI leaves, whatever compiled it.
         let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");

@@ -38,6 +38,7 @@ Examples:
   sframe-testbench check corpus/builds/gnu-2.47/amd64/realign.O2
   sframe-testbench check corpus/builds/gnu-2.47/s390x/recursion.O2 --report report --json
   sframe-testbench check ./program --library-path lib -- first second
+  sframe-testbench check ./program --from eh-frame
 
 Exit status:
   0  no finding

@@ -130,11 +130,19 @@ impl Executed {
 }
 
 /// Returns the name of a library as a whole if it has no section, otherwise of a
-/// function.
+/// function, or of the file's section if no symbol names one.
 fn uncovered_name(target: &Target<'_>, pc: u64) -> String {
-    let without_section = target.module_at(Loaded(pc)).filter(|module| module.section.is_none());
-    let library = without_section.and_then(|module| module.name.clone());
-    library.unwrap_or_else(|| target.frame_name(Loaded(pc)))
+    let pc = Loaded(pc);
+    let Some(module) = target.module_at(pc) else { return target.frame_name(pc) };
+    let (image, place) = (module.name.as_deref(), target.place(pc));
+    if let (None, Some(image)) = (&module.section, image) {
+        return image.to_owned();
+    }
+    match (place.function, module.subject.section_at(place.address.0), image) {
+        (None, Some(section), Some(image)) => format!("{image}: {section}"),
+        (None, Some(section), None) => section.to_owned(),
+        _ => target.frame_name(pc),
+    }
 }
 
 impl Coverage {

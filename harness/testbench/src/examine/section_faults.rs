@@ -8,9 +8,10 @@ use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Module, Target};
 
 impl Module<'_> {
-    /// Returns what linkers did wrong with the section as a whole.
+    /// Returns what linkers did wrong with the section as a whole. They have not seen
+    /// one that was made from `.eh_frame`.
     fn merge_faults(&self) -> Vec<MergeFault> {
-        let Some(section) = &self.section else { return Vec::new() };
+        let Some(section) = self.section.as_ref().filter(|_| !self.is_made()) else { return Vec::new() };
         // Symbols and relocations have addresses without load bias.
         let Linked(address) = self.linked(Loaded(section.address()));
         let section = Section::parse(section.data(), address);

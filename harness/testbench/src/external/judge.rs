@@ -1,5 +1,6 @@
 //! Judges the answers of an unwinder.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use sframe_engine::{LookupAddress, Mangled, PauthKey, ReturnAddress, StepError, Tracked};
@@ -21,15 +22,26 @@ pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::R
     for (index, module) in target.modules.iter().enumerate() {
         let bytes = module.image.bytes();
         let range = module.image.range();
-        let sframe = module.subject.sframe.map(|section| Range {
-            address: Address(module.loaded(Linked(section.address)).0),
-            // A section is part of the file's bytes.
-            offset: (section.data.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize) as u64,
-            size: section.data.len() as u64,
-        });
+        let mut copy = Copy { bytes, made: &[] };
+        let sframe = match module.made() {
+            None => module.subject.sframe.map(|section| Range {
+                address: Address(module.loaded(Linked(section.address)).0),
+                // A section is part of the file's bytes.
+                offset: (section.data.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize) as u64,
+                size: section.data.len() as u64,
+            }),
+            Some(_) => module.section.as_ref().map(|section| {
+                copy.made = section.data();
+                Range {
+                    address: Address(section.address()),
+                    offset: bytes.len() as u64,
+                    size: copy.made.len() as u64,
+                }
+            }),
+        };
         images.push(Image {
             name: module.name.clone().unwrap_or_else(|| name.to_owned()),
-            path: copy(folder, index, bytes)?,
+            path: copy.write(folder, index)?,
             start: Address(range.start),
             end: Address(range.end),
             bias: Address(module.image.bias),
@@ -39,11 +51,21 @@ pub(super) fn open(target: &Target<'_>, name: &str, folder: &Path) -> std::io::R
     Ok(Open { abi: cpu.abi, endian: cpu.abi.byte_order(), address_bits: cpu.address_bits, images })
 }
 
-/// Writes a file for the unwinder: exactly the bytes that the machine has loaded.
-fn copy(folder: &Path, index: usize, bytes: &[u8]) -> std::io::Result<PathBuf> {
-    let path = folder.join(format!("image{index}"));
-    std::fs::write(&path, bytes)?;
-    Ok(path)
+/// A file for the unwinder: exactly the bytes that the machine has loaded, followed
+/// by the section if it is in no file.
+struct Copy<'f> {
+    bytes: &'f [u8],
+    made: &'f [u8],
+}
+
+impl Copy<'_> {
+    fn write(&self, folder: &Path, index: usize) -> std::io::Result<PathBuf> {
+        let path = folder.join(format!("image{index}"));
+        let mut file = std::fs::File::create(&path)?;
+        file.write_all(self.bytes)?;
+        file.write_all(self.made)?;
+        Ok(path)
+    }
 }
 
 /// The judgement of an answer.

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 
-use super::RunIdentity;
+use super::diagnostic::quoted;
+use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, BrokenRun, CaseReport, Outcome, SignalCounts};
 use crate::examine::coverage::UnexercisedRow;
 use crate::examine::{Examination, WalkEnds};
@@ -15,10 +16,11 @@ use crate::external::{UnwinderExamination, UnwinderReport};
 use crate::finding::Finding;
 use crate::spec::{Feature, Verdict};
 use crate::suite::shard::Shard;
-use crate::target::Target;
+use crate::target::{Lacks, Module, Target};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::TraceCounts;
 use sframe_inspect::hazard::Hazard;
+use sframe_inspect::text::{counted, grouped};
 
 /// The version of the document format.
 pub use sframe_inspect::json::SCHEMA;
@@ -212,6 +214,8 @@ pub struct CheckReport {
     pub abi: Abi,
     /// Version of its section, or of the first library's section.
     pub sframe_version: u8,
+    /// The executable and its libraries, with the section that each was judged by.
+    pub images: Vec<JudgedImage>,
     /// Why the check is broken, if it is.
     pub broken: Option<String>,
     /// What an unwinder in a separate process was asked, if it was asked at
@@ -232,6 +236,85 @@ pub struct CheckReport {
     /// Rows that are right by luck or cause trouble in the field, with the
     /// number of instructions that executed with them. They are not findings.
     pub hazards: Vec<Hazard>,
+}
+
+/// An image, and the section that it was judged by.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JudgedImage {
+    /// The library's name; `None` for the executable.
+    pub name: Option<String>,
+    /// Where the section comes from.
+    pub section: Origin,
+    /// Number of FDEs in the section.
+    pub functions: u64,
+    /// What a section made from `.eh_frame` lacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<Lacks>,
+    /// Why no section could be made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Where a section comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// It is the file's `.sframe` section.
+    Sframe,
+    /// It was made from the file's `.eh_frame` section.
+    EhFrame,
+    /// There is none: the image's code has no FDEs.
+    None,
+}
+
+impl JudgedImage {
+    fn of(module: &Module<'_>) -> Self {
+        let made = module.made();
+        let functions = module.section.as_ref().map_or(0, |section| section.header().num_fdes.into());
+        Self {
+            name: module.name.clone(),
+            section: match (&module.section, made) {
+                (None, _) => Origin::None,
+                (Some(_), None) => Origin::Sframe,
+                (Some(_), Some(_)) => Origin::EhFrame,
+            },
+            functions,
+            lacks: made.and_then(Result::ok).map(|made| made.lacks.clone()),
+            reason: made.and_then(Result::err).map(ToString::to_string),
+        }
+    }
+
+    /// Returns a description in a line. `executable` is the executable's name.
+    pub(super) fn line(&self, executable: &str) -> String {
+        /// At most this many reasons are told.
+        const TOLD: usize = 3;
+        let name = self.name.as_deref().unwrap_or(executable);
+        let mut line = match self.section {
+            Origin::Sframe => format!("{name}: .sframe"),
+            Origin::EhFrame => format!("{name}: made from .eh_frame"),
+            Origin::None => match &self.reason {
+                Some(reason) => return format!("{name}: none: {reason}"),
+                None => return format!("{name}: none"),
+            },
+        };
+        line += &format!(", {}", counted(self.functions, "function"));
+        let Some(Lacks { left_out, reasons, unread }) = &self.lacks else { return line };
+        if *left_out > 0 {
+            let mut most: Vec<(&String, &u64)> = reasons.iter().collect();
+            most.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let told: Vec<String> = most
+                .iter()
+                .take(TOLD)
+                .map(|(reason, count)| format!("{reason}: {}", grouped(**count)))
+                .collect();
+            let more = if most.len() > TOLD { "; ..." } else { "" };
+            line += &format!("; {} left out ({}{more})", grouped(*left_out), told.join("; "));
+        }
+        if let Some(first) = unread.first() {
+            line += &format!("; {first}");
+        }
+        line
+    }
 }
 
 /// A check in numbers.
@@ -274,6 +357,27 @@ pub struct CheckSummary {
 }
 
 impl CheckReport {
+    /// Describes the section of each image, line by line. Empty if each image has an
+    /// `.sframe` section, which needs no words.
+    pub(super) fn sections(&self) -> Vec<String> {
+        if self.images.iter().all(|image| image.section == Origin::Sframe) {
+            return Vec::new();
+        }
+        self.images.iter().map(|image| image.line(file_name(&self.file))).collect()
+    }
+
+    /// The command that repeats the check. It lacks what only that one was told, such
+    /// as where libraries are.
+    pub(super) fn command(&self) -> String {
+        let is = |origin| move |image: &JudgedImage| image.section == origin;
+        let from = match self.images.iter().any(is(Origin::EhFrame)) {
+            false => "",
+            true if self.images.iter().any(is(Origin::Sframe)) => " --from either",
+            true => " --from eh-frame",
+        };
+        format!("sframe-testbench check {}{from}", quoted(&self.file))
+    }
+
     /// Makes the document of a check of an unwinder in a separate process.
     #[must_use]
     pub fn of_unwinder(
@@ -310,6 +414,7 @@ impl CheckReport {
             libraries: target.modules.iter().filter_map(|module| module.name.clone()).collect(),
             abi: target.executable().image.cpu.abi,
             sframe_version: target.sframe_version(),
+            images: target.modules.iter().map(JudgedImage::of).collect(),
             broken: broken.map(|reason| reason.to_string()),
             unwinder: None,
             summary: CheckSummary {

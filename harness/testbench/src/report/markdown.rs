@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::diagnostic::{Style, groups, not_shown, quoted};
+use super::diagnostic::{Style, groups, not_shown};
 use super::format::{Document, Format, Written};
 use super::summary::{IN_FULL, SHOWN, command_for, frames};
 use super::{CheckReport, Report};
@@ -114,6 +114,12 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         grouped(summary.rows_exercised),
         grouped(summary.rows_total),
     );
+    let sections = report.sections();
+    if !sections.is_empty() {
+        let mut shown = Text::default();
+        sections.iter().for_each(|section| shown.line(cut(section)));
+        let _ = write!(text, "\n## Sections\n\n{}", block(&shown));
+    }
     if let Some(reason) = &report.broken {
         let _ = write!(text, "\n## Broken\n\n{}", block(&Text::of(reason)));
     }
@@ -131,7 +137,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
                 .collect::<String>(),
             block(&shown),
         );
-        let command = format!("sframe-testbench check {} --report DIR", quoted(&report.file));
+        let command = format!("{} --report DIR", report.command());
         let _ = writeln!(text, "\n{}", code(&command));
     }
     text

@@ -23,7 +23,9 @@ use sha2::{Digest as _, Sha256};
 
 pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
 pub use diagnostic::Style;
-pub use document::{CheckReport, CheckSummary, FeatureCount, Report, ReportSummary, SCHEMA};
+pub use document::{
+    CheckReport, CheckSummary, FeatureCount, JudgedImage, Origin, Report, ReportSummary, SCHEMA,
+};
 pub use format::{Document, Format, Written};
 pub use formats::FORMATS;
 pub use html::{html, html_of_check};

@@ -93,7 +93,10 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let mut text = Text::default();
     let summary = &report.summary;
     let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
-    let command = format!("sframe-testbench check {} --report DIR", quoted(&report.file));
+    for section in report.sections() {
+        let _ = writeln!(text, "section     {section}");
+    }
+    let command = format!("{} --report DIR", report.command());
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
     for (function, instructions) in &summary.uncovered {

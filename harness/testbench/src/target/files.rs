@@ -152,6 +152,16 @@ impl Files {
         Ok((Self { executable, libraries: Vec::new(), own }, survey.outcome))
     }
 
+    /// Returns each file with its name, which is empty for the executable.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let libraries = self.libraries.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+        let own = self.own.iter().flat_map(|own| {
+            let interpreter = own.interpreter.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
+            interpreter.chain(own.loaded.iter().map(|file| (file.name.as_str(), file.bytes.as_slice())))
+        });
+        std::iter::once(("", self.executable.as_slice())).chain(libraries).chain(own)
+    }
+
     /// Loads the images.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 
 mod address;
 pub mod files;
+mod made;
 pub mod sections;
 
 use std::fmt;
@@ -13,10 +14,13 @@ use sframe_engine::Section;
 use sframe_machine::{Image, Images, LoadError};
 
 pub use address::{Linked, Loaded};
+pub use made::{Lacks, MadeSection, MadeSections, SectionSource};
 
 use crate::target::files::Files;
+use crate::target::made::Made;
 use crate::target::sections::Sections;
 use sframe_inspect::cfi::CallFrameInfo;
+use sframe_inspect::convert::ConvertError;
 use sframe_inspect::elf::object_file::{
     MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError, Symbols,
 };
@@ -34,6 +38,9 @@ pub enum TargetError {
     /// There is nothing to test.
     #[error(transparent)]
     NoSection(#[from] MissingSection),
+    /// There is nothing to test, and nothing to make it from.
+    #[error("no section can be made from .eh_frame: {0}")]
+    NotMade(Arc<ConvertError>),
     /// The section's header is malformed, or it is for another ABI than the file.
     #[error(transparent)]
     Section(#[from] SectionError),
@@ -75,18 +82,38 @@ pub struct Module<'a> {
     pub subject: Arc<ObjectFile<'a>>,
     /// The SFrame section, at its address with the load bias.
     pub section: Option<Section<'a>>,
+    /// The section made from `.eh_frame`, or why there is none, if one was to be
+    /// made. [`Self::section`] is then this one.
+    made: Option<&'a Made>,
     code: Arc<OnceLock<Disassembly>>,
     cfi: Arc<OnceLock<Option<CallFrameInfo>>>,
 }
 
 impl<'a> Module<'a> {
-    fn open(name: &str, image: &Image<'a>) -> Result<Self, TargetError> {
+    fn open(name: &str, image: &Image<'a>, made: Option<&'a Made>) -> Result<Self, TargetError> {
         let subject = Arc::new(ObjectFile::parse(image.bytes())?);
         let name = (!name.is_empty()).then(|| name.to_owned());
         let (image, code, cfi) = (image.clone(), Arc::default(), Arc::default());
-        let mut module = Self { name, image, subject, section: None, code, cfi };
-        module.section = module.subject.sframe.map(|sframe| module.open_section(sframe)).transpose()?;
+        let mut module = Self { name, image, subject, section: None, made, code, cfi };
+        let bytes = match made {
+            None => module.subject.sframe,
+            Some(Ok(made)) => Some(SectionBytes { data: &made.data, address: made::ADDRESS }),
+            Some(Err(_)) => None,
+        };
+        module.section = bytes.map(|bytes| module.open_section(bytes)).transpose()?;
         Ok(module)
+    }
+
+    /// The section made from `.eh_frame`, or why it could not be made. `None` if none
+    /// was to be made.
+    #[must_use]
+    pub fn made(&self) -> Option<Result<&'a MadeSection, &'a ConvertError>> {
+        self.made.map(|made| made.as_ref().map_err(|error| &**error))
+    }
+
+    /// Whether the section was made from `.eh_frame`.
+    pub(crate) fn is_made(&self) -> bool {
+        matches!(self.made, Some(Ok(_)))
     }
 
     /// The instructions, read at the first call.
@@ -143,7 +170,7 @@ impl<'a> Target<'a> {
     /// # Errors
     /// As for [`Self::open_files`].
     pub fn open(bytes: &'a [u8]) -> Result<Self, TargetError> {
-        Self::of(Images::load(bytes, &[])?)
+        Self::of(Images::load(bytes, &[])?, None)
     }
 
     /// Opens an executable with its libraries.
@@ -151,19 +178,33 @@ impl<'a> Target<'a> {
     /// # Errors
     /// A file can't be loaded, a section can't be used, or there is no section.
     pub fn open_files(files: &'a Files) -> Result<Self, TargetError> {
-        Self::of(files.images()?)
+        Self::of(files.images()?, None)
     }
 
-    fn of(images: Images<'a>) -> Result<Self, TargetError> {
+    /// The same with the sections that were made for some of the files, instead of
+    /// their own.
+    ///
+    /// # Errors
+    /// As for [`Self::open_files`].
+    pub fn open_made(files: &'a Files, made: &'a MadeSections) -> Result<Self, TargetError> {
+        Self::of(files.images()?, Some(made))
+    }
+
+    fn of(images: Images<'a>, made: Option<&'a MadeSections>) -> Result<Self, TargetError> {
         let mut modules = Vec::new();
         for (name, image) in images.iter() {
-            let module = Module::open(name, image).map_err(|error| error.of_library(name))?;
+            let made = made.and_then(|made| made.get(name));
+            let module = Module::open(name, image, made).map_err(|error| error.of_library(name))?;
             modules.push(module);
         }
         let sections = sections_of(&modules);
         if sections.iter().next().is_none() {
-            let executable = modules.first().map(|module| module.subject.section());
-            return Err(executable.and_then(Result::err).unwrap_or(MissingSection::Absent).into());
+            let executable = modules.first();
+            if let Some(Err(error)) = executable.and_then(|module| module.made) {
+                return Err(TargetError::NotMade(Arc::clone(error)));
+            }
+            let section = executable.map(|module| module.subject.section());
+            return Err(section.and_then(Result::err).unwrap_or(MissingSection::Absent).into());
         }
         Ok(Self { images: Arc::new(images), modules, sections })
     }

@@ -14,7 +14,7 @@ use super::{Circumstances, Triage, triage, triage_place};
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Finding, FindingRow, ListedInstruction};
 use crate::spec::Verdict;
-use crate::target::{Linked, Loaded, Target};
+use crate::target::{Linked, Loaded, Module, Target};
 use crate::unwind::End;
 
 impl Finding {
@@ -375,7 +375,9 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         _ => format!("{got}; the call stack has {expected}"),
     };
     if let Some(row) = &row {
-        message += &format!("; row +{}: {}", row.start, row.rules);
+        let is_made = target.module_at(lookup).is_some_and(Module::is_made);
+        let made = if is_made { " (made from .eh_frame)" } else { "" };
+        message += &format!("; row +{}{made}: {}", row.start, row.rules);
     }
     message += &match (verdict, &found.consequence) {
         (Verdict::WrongFp, None) => "; no rule reads it further out".to_owned(),

@@ -169,6 +169,9 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let stepped = reader.step(&self.state, topmost, &|address| self.word(address));
         let values = self.of_step(&stepped);
         let says = match (&self.row, &stepped.caller) {
+            (_, Err(End::Failed(StepError::NoFde))) if self.module.is_some_and(Module::is_made) => {
+                "made from .eh_frame, it has no FDE here".to_owned()
+            }
             (_, Err(End::Failed(StepError::NoFde))) => "it has no FDE here".to_owned(),
             (_, Err(End::Failed(error @ StepError::Malformed(_)))) => format!("it can't be decoded: {error}"),
             (Some(found), _) => format!("row +{:#x}: {}", found.row.start, found.row),

@@ -58,6 +58,10 @@ pub(crate) fn triage_place(
 ) -> (Blame, Confidence, Vec<Evidence>) {
     let nobody = (Blame::Unknown, Confidence::Low, Vec::new());
     let Some(module) = target.module_at(address) else { return nobody };
+    if module.is_made() {
+        // What is missing is what CFI does not say, or the format can't.
+        return nobody;
+    }
     let linked = module.linked(address);
     let cfi = module.cfi().and_then(|cfi| {
         let row = cfi.row_at(linked.0).ok()??;
@@ -185,8 +189,11 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     ) -> (Blame, Confidence) {
         use Confidence::{High, Low, Medium};
         use Side::{CallStack, Neither, Section};
+        let is_made = self.module.is_some_and(Module::is_made);
         if self.is_unmarked_signal() {
-            return (Blame::ProducerAssembler, Medium);
+            // A made section has the marks of CFI.
+            let blame = if is_made { Blame::CompilerOrCfi } else { Blame::ProducerAssembler };
+            return (blame, Medium);
         }
         let section_is_right = self.section.agree(&self.truth, self.subject) == Some(true);
         if section_is_right {
@@ -209,8 +216,21 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         if cfi == Some(Section) && instructions == Some(Section) && !for_truth {
             return (Blame::Bench, High);
         }
+        if is_made && cfi == Some(CallStack) {
+            // Conversion has changed what the information means.
+            return (Blame::Bench, High);
+        }
         if linker_made {
             return (Blame::ProducerLinker, if cfi == Some(CallStack) || for_truth { High } else { Medium });
+        }
+        if is_made {
+            // No assembler has written the row, and no linker has moved it.
+            return match cfi {
+                Some(Section) if for_truth => (Blame::CompilerOrCfi, High),
+                Some(Section) if for_section => (Blame::Bench, Medium),
+                Some(_) => (Blame::CompilerOrCfi, Medium),
+                None => (Blame::Unknown, if for_truth { Medium } else { Low }),
+            };
         }
         match cfi {
             Some(CallStack) if self.is_moved() => (Blame::ProducerLinker, Medium),
@@ -285,9 +305,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     }
 
     /// Whether the FDE begins elsewhere than the CFI's: assemblers start both
-    /// at the same label.
+    /// at the same label. Conversion cuts FDEs where others cover them.
     fn is_moved(&self) -> bool {
         let (Some(found), Some(module)) = (&self.row, self.module) else { return false };
+        if module.is_made() {
+            return false;
+        }
         let fde = module.cfi().and_then(|cfi| cfi.fde_at(self.linked_address().0));
         let Linked(start) = module.linked(Loaded(found.fde.start));
         fde.is_some_and(|fde| fde.range.start != start)

@@ -341,7 +341,7 @@ fn stderr(output: &Output) -> String {
 
 /// Returns the file without its section: neither the linker's table nor the loader's
 /// has it.
-fn without_section(file: &[u8]) -> Vec<u8> {
+pub(crate) fn without_section(file: &[u8]) -> Vec<u8> {
     let header = FileHeader64::<Endianness>::parse(file).expect("an ELF file");
     let endian = header.endian().expect("a byte order");
     let mut new = file.to_vec();
@@ -455,7 +455,7 @@ fn the_implied_section_has_not_the_faults_of_the_written_one(#[case] id: &str, #
 }
 
 /// The position of the `.eh_frame` section in a file.
-fn eh_frame(file: &[u8]) -> std::ops::Range<usize> {
+pub(crate) fn eh_frame(file: &[u8]) -> std::ops::Range<usize> {
     let header = FileHeader64::<Endianness>::parse(file).expect("an ELF file");
     let endian = header.endian().expect("a byte order");
     let sections = header.sections(endian, file).expect("sections");
@@ -466,14 +466,14 @@ fn eh_frame(file: &[u8]) -> std::ops::Range<usize> {
 }
 
 /// The version and the file of a build.
-fn sound(id: &str) -> (u8, Vec<u8>) {
+pub(crate) fn sound(id: &str) -> (u8, Vec<u8>) {
     let suite = common::suite();
     let build = suite.manifest().get(id).expect("a build");
     (build.sframe_version, build.read(suite.corpus()).expect("a file"))
 }
 
 /// The same, with the first occurrence of some bytes in `.eh_frame` replaced.
-fn doctored(id: &str, from: &[u8], to: &[u8]) -> (u8, Vec<u8>) {
+pub(crate) fn doctored(id: &str, from: &[u8], to: &[u8]) -> (u8, Vec<u8>) {
     let (version, mut file) = sound(id);
     let section = eh_frame(&file);
     let position = file[section.clone()].windows(from.len()).position(|bytes| bytes == from);

@@ -90,6 +90,12 @@ struct CaseView<'r> {
     unreached: Vec<(&'r str, Address, &'r str)>,
     /// Functions without an FDE, and how many instructions.
     uncovered: Vec<(&'r str, u64)>,
+    /// The command that repeats a check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    /// Where the sections come from, if not all are the files' own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sections: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -262,6 +268,8 @@ impl<'r> CaseView<'r> {
                 .map(|row| (row.function.as_str(), row.row.start, reason(row)))
                 .collect(),
             uncovered: case.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
+            command: None,
+            sections: Vec::new(),
         }
     }
 
@@ -302,6 +310,8 @@ impl<'r> CaseView<'r> {
                 .map(|row| (row.function.as_str(), row.row.start, ""))
                 .collect(),
             uncovered: summary.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
+            command: Some(report.command()),
+            sections: report.sections(),
         }
     }
 }

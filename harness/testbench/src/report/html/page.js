@@ -337,7 +337,7 @@
   const quoted = (text) => (/^[\w/.+=:@%,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   const command = (entry) => (isRun
     ? `sframe-testbench run --spec ${quoted(entry.id.split("/")[0])} --toolchain ${quoted(entry.toolchain)} --abi ${quoted(entry.abi)}`
-    : `sframe-testbench check ${quoted(entry.id)}`);
+    : entry.command);
   function instructions(finding) {
     const pc = finding.pc === null ? -1n : BigInt(finding.pc);
     const isCaller = finding.frame > 0;
@@ -545,6 +545,7 @@
       ["frames", `${grouped(entry.frames_derived)} derived, ${grouped(entry.frames - entry.frames_derived)} stood unchanged, at most ${grouped(entry.depth)} deep`], ["rows", share],
       ...(entry.signals ? [["signals", grouped(entry.signals)]] : []),
       ...(entry.uncovered.length ? [["without FDE", uncoveredNames(entry)]] : []),
+      ...(entry.sections ? [["sections", el("ul", {}, entry.sections.map((section) => el("li", {}, section)))]] : []),
       ...(others.length ? [["same build", others.map((other, position) => [position ? ", " : "", el("a", { href: caseLink(other) }, other.id)])]] : []),
       ["again", el("code", {}, command(entry))],
     ];

@@ -1,0 +1,105 @@
+//! Sections made from `.eh_frame`, in memory: for programs whose toolchain wrote
+//! none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+use sframe_engine::Version;
+use sframe_inspect::convert::layout::Layout;
+use sframe_inspect::convert::{ConvertError, Request};
+use sframe_inspect::elf::find_sframe::find_sframe;
+
+use super::files::Files;
+
+/// Which section of an image is under test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SectionSource {
+    /// Its `.sframe` section.
+    #[default]
+    Sframe,
+    /// The section that its `.eh_frame` implies.
+    EhFrame,
+    /// Its `.sframe` section or, if it has none, the one that its `.eh_frame`
+    /// implies.
+    Either,
+}
+
+/// The version of made sections: the one that can express the most.
+const VERSION: Version = Version::V3;
+
+/// The address of made sections in their files. They are in no file, and version 3
+/// reaches any function from there.
+pub(super) const ADDRESS: u64 = 0;
+
+/// At most this many different reasons are told apart, and as many unreadable parts
+/// listed: in a malformed file, each function may have its own.
+const MOST_REASONS: usize = 100;
+
+/// A section made for an image, or why there is none.
+pub(super) type Made = Result<MadeSection, Arc<ConvertError>>;
+
+/// The sections made for the files of a process.
+#[derive(Debug, Default)]
+pub struct MadeSections {
+    /// By the library's name, which is empty for the executable.
+    sections: BTreeMap<String, Made>,
+}
+
+/// A section made from `.eh_frame`.
+#[derive(Debug)]
+pub struct MadeSection {
+    pub(super) data: Vec<u8>,
+    /// What it lacks.
+    pub lacks: Lacks,
+}
+
+/// What a made section lacks of the call frame information.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lacks {
+    /// Number of functions that could not be carried over.
+    pub left_out: u64,
+    /// The reasons, each with its number of functions. A function may have several.
+    pub reasons: BTreeMap<String, u64>,
+    /// The parts of the information that can't be read.
+    pub unread: Vec<String>,
+}
+
+impl MadeSections {
+    /// Makes the sections that `source` demands.
+    #[must_use]
+    pub fn of(files: &Files, source: SectionSource) -> Self {
+        let is_wanted = |bytes: &[u8]| match source {
+            SectionSource::Sframe => false,
+            SectionSource::EhFrame => true,
+            // A file that can't be read gets its error when it is opened.
+            SectionSource::Either => find_sframe(bytes).is_ok_and(|found| found.is_none()),
+        };
+        let wanted = files.iter().filter(|(_, bytes)| is_wanted(bytes));
+        Self { sections: wanted.map(|(name, bytes)| (name.to_owned(), MadeSection::of(bytes))).collect() }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Made> {
+        self.sections.get(name)
+    }
+}
+
+impl MadeSection {
+    fn of(file: &[u8]) -> Made {
+        let request = Request { version: VERSION, byte_order: None, layout: Layout::default() };
+        let converted = request.synthesize_at(file, ADDRESS)?;
+        let mut lacks = Lacks::default();
+        // Each row of a function may be listed, and several have the same reason.
+        let refusals = converted.left_out.iter().map(|gone| (gone.start, gone.end, gone.reason.as_str()));
+        let refusals: BTreeSet<_> = refusals.collect();
+        let functions: BTreeSet<_> = refusals.iter().map(|(start, end, _)| (start, end)).collect();
+        lacks.left_out = functions.len() as u64;
+        for (.., reason) in refusals {
+            let is_full = lacks.reasons.len() >= MOST_REASONS && !lacks.reasons.contains_key(reason);
+            let reason = if is_full { "other reasons" } else { reason };
+            *lacks.reasons.entry(reason.to_owned()).or_default() += 1;
+        }
+        lacks.unread = converted.errors.iter().take(MOST_REASONS).map(ToString::to_string).collect();
+        Ok(Self { data: converted.section()?, lacks })
+    }
+}
