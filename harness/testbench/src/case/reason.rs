@@ -176,22 +176,43 @@ pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status
 
 /// Why a build does not have a place.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoSuchPlace {
+pub enum NoSuchPlace {
+    /// No symbol has this name.
     #[error("there is no symbol `{name}`")]
-    NoSymbol { name: String, close: Option<String> },
+    NoSymbol {
+        /// The name.
+        name: String,
+        /// The most similar name that there is.
+        close: Option<String>,
+    },
+    /// Several functions have this name.
     #[error("there are {count} functions `{name}`")]
-    Ambiguous { name: String, count: usize },
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// The number of functions.
+        count: usize,
+    },
+    /// The symbol has no size.
     #[error("`{0}` has no size")]
     NoSize(String),
+    /// The line has no code.
     #[error("no instruction belongs to `{file}:{line}`")]
-    NoCode { file: String, line: u32 },
+    NoCode {
+        /// The source file.
+        file: String,
+        /// The line, counted from 1.
+        line: u32,
+    },
+    /// The file has no line table that can be read.
     #[error(transparent)]
     NoLines(#[from] LinesError),
 }
 
 impl NoSuchPlace {
     /// Returns a suggestion of what was meant.
-    pub(crate) fn help(&self) -> Option<String> {
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
         match self {
             Self::NoSymbol { close, .. } => close.as_ref().map(|close| format!("did you mean `{close}`?")),
             Self::Ambiguous { .. } | Self::NoSize(_) | Self::NoCode { .. } | Self::NoLines(_) => None,

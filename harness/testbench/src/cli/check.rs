@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use sframe_machine::Options;
-use sframe_testbench::case::{BrokenReason, NOTHING_COMPARED, broken_reason};
+use sframe_testbench::case::{BrokenReason, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
@@ -18,6 +18,7 @@ use sframe_testbench::unwind::sframe_unwinder;
 
 use super::isolation::ChildOptions;
 use super::report;
+use super::sampling::SamplingOptions;
 use super::unwinder::UnwinderStops;
 
 #[derive(Args)]
@@ -33,6 +34,8 @@ pub(crate) struct Check {
     library_path: Vec<PathBuf>,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    sampling: SamplingOptions,
     #[command(flatten)]
     unwinder: UnwinderStops,
     #[command(flatten)]
@@ -67,6 +70,7 @@ impl Check {
             _ => Failure::unusable(format!("error: {error}")),
         })?;
         let target = Target::open_files(&files).map_err(|error| unusable(&error))?;
+        let sampling = self.sampling.sampling(&target, &name)?;
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let mut options = self.machine.options();
         options.arguments.clone_from(&self.arguments);
@@ -79,6 +83,7 @@ impl Check {
             exit_status: self.exit_status,
             hazards: true,
             observes,
+            sampling,
             ..ExamineOptions::default()
         };
         if let Some(external) = external {
@@ -96,6 +101,7 @@ impl Check {
             listings.add(&name, &listing).map_err(|error| unlisted(&error))?;
         }
         let report = CheckReport::new(name, &target, examination, broken.map(BrokenReason::from));
+        let report = report.sampled(look.sampling);
         self.write(&report, &listings)?;
         if self.json {
             print_json(&report)?;
@@ -108,7 +114,7 @@ impl Check {
     fn status(report: &CheckReport) -> Status {
         let compared = report.summary.comparisons > 0;
         if !compared && report.broken.is_none() {
-            tell_line(format_args!("{}: {NOTHING_COMPARED}", report.file));
+            tell_line(format_args!("{}: {}", report.file, report.why_nothing_compared()));
         }
         status(!report.findings.is_empty(), report.broken.is_some(), compared)
     }
@@ -137,6 +143,7 @@ impl Check {
         };
         let broken = broken_reason(&shown.examination, target, self.exit_status);
         let report = CheckReport::of_unwinder(name, target, shown, broken);
+        let report = report.sampled(look.sampling.clone());
         self.write(&report, &Listings::default())?;
         if self.json {
             print_json(&report)?;

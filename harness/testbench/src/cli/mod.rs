@@ -14,6 +14,7 @@ mod options;
 mod rebuild;
 mod report;
 mod run;
+mod sampling;
 mod unwinder;
 mod vectors;
 

@@ -84,6 +84,20 @@ impl Steady {
         }
     }
 
+    /// Takes note of calls and returns. `kept` is the number of oldest calls that have not
+    /// changed since the previous instruction, compared or not.
+    pub(crate) fn keep(&mut self, kept: usize) {
+        if kept < self.walked {
+            self.walked = kept;
+            self.callers.clear();
+            // The frame at which the walk ended may be gone. New ones may have come since, as
+            // many as before, if nothing was compared in between.
+            self.last = self.last.filter(|last| last.end.is_whole());
+        } else {
+            self.callers.truncate(kept - self.walked);
+        }
+    }
+
     /// Whether something in a range of addresses may have been read for the callers.
     fn is_read(&self, start: u64, end: u64) -> bool {
         let Some(innermost) = self.callers.last().filter(|caller| caller.lowest < end) else { return false };
@@ -104,13 +118,6 @@ impl Steady {
         stepper: &mut dyn Stepper,
     ) -> Option<(Agreement, usize)> {
         let last = self.last?;
-        let kept = truth.call_stack.kept();
-        if kept < self.walked {
-            self.walked = kept;
-            self.callers.clear();
-        } else {
-            self.callers.truncate(kept - self.walked);
-        }
         let (records, stores) = (truth.call_stack.records(), truth.stores?);
         let call = records.last()?;
         if !truth.call_stack.is_settled() || call.interrupted || truth.ignores_fp {

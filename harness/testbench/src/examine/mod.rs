@@ -5,6 +5,7 @@ mod deliveries;
 pub mod hazards;
 pub mod listings;
 pub mod observed;
+pub mod sampling;
 mod section_faults;
 
 use std::cell::RefCell;
@@ -24,6 +25,7 @@ use crate::compare::{self, Disagreement, Remembered, Truth, WalkEnd, Walked};
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
 use crate::examine::observed::{Observed, TrueFrame};
+use crate::examine::sampling::{Sampler, Sampling};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
 use crate::target::{Loaded, Target};
@@ -133,6 +135,8 @@ pub struct ExamineOptions {
     pub hazards: bool,
     /// Whether to record the true frame at each instruction.
     pub observes: bool,
+    /// Which instructions are compared in the run without signals.
+    pub sampling: Sampling,
     /// A fault in the comparison, to check that it is noticed.
     #[doc(hidden)]
     pub ignores_fp: bool,
@@ -156,6 +160,10 @@ pub struct Examination {
     /// FDE, or is the first of a context that the program has made. They are not
     /// counted as comparisons.
     pub nothing_compared: u64,
+    /// Instructions that are not in the sample: see [`ExamineOptions::sampling`].
+    /// With those compared, those with nothing to compare, and those that were not
+    /// settled, these are all that were observed.
+    pub left_out: u64,
     /// Frames whose CFA, RA and FP were compared, or are unchanged since they were
     /// compared.
     pub frames: u64,
@@ -257,6 +265,7 @@ pub(crate) fn examine_with(
             deliveries.push(examiner.deliver(signals, options)?);
         }
     }
+    let left_out = examiner.sampler.as_ref().map_or(0, |sampler| sampler.left_out);
     let findings_omitted = examiner.findings.omitted().clone();
     let mut findings = target.section_faults();
     findings.extend(target.without_consequences(examiner.findings.into_findings(target)));
@@ -267,6 +276,7 @@ pub(crate) fn examine_with(
         comparisons,
         agree: comparisons - walk_ends.disagreed,
         nothing_compared,
+        left_out,
         frames,
         frames_derived,
         walk_ends,
@@ -303,6 +313,7 @@ struct Examiner<'e, 'a, 'p> {
     /// The walk, if the unwinder offers its steps.
     walk: Option<Walk>,
     steady: Steady,
+    sampler: Option<Sampler>,
     cross_check: CrossCheck,
     stores: LastStores,
     /// The instructions that have executed.
@@ -319,6 +330,8 @@ struct Examiner<'e, 'a, 'p> {
     end_places: BTreeMap<End, u64>,
     max_depth: usize,
     depth: usize,
+    /// How many of the oldest calls have been counted as compared.
+    counted_calls: usize,
     last_pc: u64,
     /// Addresses of the executing image.
     image: Range<u64>,
@@ -364,6 +377,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             look,
             walk: None,
             steady: Steady::default(),
+            sampler: Sampler::new(&look.sampling),
             cross_check: CrossCheck::new(target, look.traces),
             stores: LastStores::default(),
             instructions: PcMap::default(),
@@ -380,6 +394,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             end_places: BTreeMap::new(),
             max_depth: 0,
             depth: 0,
+            counted_calls: 0,
             last_pc: 0,
             image: 0..0,
             functions: target.functions().map(|start| start.0).collect(),
@@ -411,21 +426,15 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         self.steady.start();
         self.cross_check.start();
-        self.depth = 0;
+        (self.depth, self.counted_calls) = (0, 0);
         if let Some(probe) = &mut self.probe {
             probe.start();
         }
     }
 
-    /// Compares the stacks before an instruction.
-    fn compare(&mut self, moment: &Moment<'_>, starts_function: bool) -> WalkEnd {
+    /// Follows how control moves, whether or not the stacks are compared.
+    fn follow(&mut self, moment: &Moment<'_>, starts_function: bool) {
         let depth = moment.call_stack.depth();
-        if depth > self.depth
-            && let Some(call) = moment.call_stack.records().last()
-            && !call.interrupted
-        {
-            self.executed.call(call.return_address);
-        }
         if depth == self.depth && starts_function && self.is_tail_call(moment) {
             self.features.count(Feature::TailCalls);
         }
@@ -441,9 +450,22 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.last_pc = moment.pc;
         self.max_depth = self.max_depth.max(depth);
 
+        let kept = moment.call_stack.kept();
+        self.counted_calls = self.counted_calls.min(kept);
+        self.steady.keep(kept);
         if let Some(walk) = &mut self.walk {
-            walk.keep(moment.call_stack.kept());
+            walk.keep(kept);
         }
+    }
+
+    /// Compares the stacks before an instruction.
+    fn compare(&mut self, moment: &Moment<'_>) -> WalkEnd {
+        let depth = moment.call_stack.depth();
+        let calls = moment.call_stack.records();
+        for call in calls[self.counted_calls..].iter().filter(|call| !call.interrupted) {
+            self.executed.call(call.return_address);
+        }
+        self.counted_calls = calls.len();
         let viewpoint = Viewpoint::new(moment);
         let truth =
             Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
@@ -589,15 +611,27 @@ impl Observer for Examiner<'_, '_, '_> {
         {
             probe.breakpoint();
         }
-        let end = self.compare(moment, known.starts_function);
+        self.follow(moment, known.starts_function);
+        if self.interruptions.is_none()
+            && let Some(sampler) = &mut self.sampler
+            && !sampler.takes(moment)
+        {
+            self.executed.instruction(moment.pc, false);
+            return Flow::Continue;
+        }
+        let end = self.compare(moment);
         match &mut self.interruptions {
             None => {
-                let is_first = self.executed.instruction(moment.pc, end != WalkEnd::Unsettled);
+                let is_settled = end != WalkEnd::Unsettled;
+                let is_first = self.executed.instruction(moment.pc, is_settled);
                 if is_first && self.look.observes {
                     self.observe(moment);
                 }
                 if known.is_watched {
                     self.arrive(moment, end);
+                }
+                if let Some(sampler) = self.sampler.as_mut().filter(|_| is_settled) {
+                    sampler.compared(moment);
                 }
             }
             Some(interruptions) => {

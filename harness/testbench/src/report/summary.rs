@@ -93,6 +93,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let mut text = Text::default();
     let summary = &report.summary;
     let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
+    if let Some(sample) = report.sample() {
+        let _ = writeln!(text, "{sample}");
+    }
     let command = format!("sframe-testbench check {} --report DIR", quoted(&report.file));
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);

@@ -31,6 +31,7 @@ mod reports;
 mod resume;
 mod robustness;
 mod rows;
+mod sampling;
 mod sarif;
 mod suite_notices;
 mod triage;
