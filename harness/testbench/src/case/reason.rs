@@ -7,6 +7,7 @@ use sframe_inspect::text::with_causes;
 use sframe_machine::{Broken, End, MachineError};
 
 use crate::corpus;
+use crate::examine::stop::StopReason;
 use crate::examine::{BrokenDelivery, Examination};
 use crate::external::{ExternalError, Fault};
 use crate::spec::Location;
@@ -134,6 +135,12 @@ pub enum BrokenRun {
     /// An observer stopped the run.
     #[error("the run was stopped")]
     Stopped,
+    /// Somebody has interrupted the run.
+    #[error("interrupted")]
+    Interrupted,
+    /// The time limit is over.
+    #[error("the time limit (--timeout) is over")]
+    TimeIsOver,
     /// The machine gave up at an instruction.
     #[error("{broken}, in {place}")]
     At {
@@ -161,7 +168,11 @@ pub fn broken_reason(examination: &Examination, target: &Target<'_>, exit_status
             Some(BrokenRun::ExitStatus { status: *status, expected: exit_status })
         }
         End::Exit(_) | End::SelfJump(_) => None,
-        End::Stopped => Some(BrokenRun::Stopped),
+        End::Stopped => Some(match examination.stopped {
+            None => BrokenRun::Stopped,
+            Some(StopReason::Interrupted) => BrokenRun::Interrupted,
+            Some(StopReason::TimeIsOver) => BrokenRun::TimeIsOver,
+        }),
         End::Broken(broken) => Some(match broken {
             Broken::Fault { pc, .. }
             | Broken::Exception { pc, .. }

@@ -3,11 +3,13 @@
 use super::options::MachineOptions;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use sframe_machine::Options;
 use sframe_testbench::case::{BrokenReason, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
+use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
 use sframe_testbench::report::{CheckReport, Document, Style, check_summary};
@@ -17,11 +19,16 @@ use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::isolation::ChildOptions;
+use super::progress::ProgressLine;
 use super::report;
 use super::sampling::SamplingOptions;
 use super::unwinder::UnwinderStops;
 
+/// The default budget. Specs are for small programs; what is checked may be large.
+const BUDGET: &str = "1000000000";
+
 #[derive(Args)]
+#[command(mut_arg("budget", |budget| budget.default_value(BUDGET)))]
 pub(crate) struct Check {
     /// An executable for amd64, aarch64, aarch64_be or s390x.
     file: PathBuf,
@@ -57,10 +64,10 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        self.child.run(&self.file.display().to_string(), "check", || self.check())
+        self.child.run(&self.file.display().to_string(), "check", |stop| self.check(stop))
     }
 
-    fn check(&self) -> Result<Status, Failure> {
+    fn check(&self, stop: StopRequest) -> Result<Status, Failure> {
         let external = self.unwinder.start()?;
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
@@ -84,15 +91,19 @@ impl Check {
             hazards: true,
             observes,
             sampling,
+            stop,
+            progress: Some(Arc::default()),
             ..ExamineOptions::default()
         };
         if let Some(external) = external {
             return self.ask(&external, name, &target, &look, &options);
         }
         let mut unwinder = sframe_unwinder(&target);
+        let shown = ProgressLine::begin(&look, None);
         let examination = examine(&target, &mut *unwinder, &look, &options)
             .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
         drop(unwinder);
+        drop(shown);
         let broken = broken_reason(&examination, &target, self.exit_status);
         let mut listings = Listings::default();
         if observes {
@@ -133,7 +144,10 @@ impl Check {
         look: &ExamineOptions,
         options: &Options,
     ) -> Result<Status, Failure> {
-        let shown = match external.examine(target, &name, look, options) {
+        let line = ProgressLine::begin(look, None);
+        let shown = external.examine(target, &name, look, options);
+        drop(line);
+        let shown = match shown {
             Ok(shown) => shown,
             Err(error @ ExternalError::Unsupported(_)) => {
                 tell_line(format_args!("{name}: nothing was compared: {error}"));

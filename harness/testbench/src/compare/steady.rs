@@ -254,3 +254,24 @@ fn leads_to_caller(
         Saved::In(register) => has_written(register) && in_register(Some(register), call.caller_fp),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of a comparison of 5 frames after some calls have been left.
+    fn left(end: WalkEnd, kept: usize) -> (Option<usize>, usize) {
+        let mut steady = Steady::default();
+        steady.compared(Some(Agreement { end, frames: 5, depth: 5 }));
+        steady.keep(kept);
+        (steady.last.map(|last| last.depth), steady.walked)
+    }
+
+    #[test]
+    fn a_frame_that_was_left_may_be_the_one_at_which_the_walk_ended() {
+        assert_eq!(left(WalkEnd::Outermost, 4), (Some(5), 4));
+        assert_eq!(left(WalkEnd::Outermost, 2), (Some(5), 2));
+        assert_eq!(left(WalkEnd::NoFde { frame: 1 }, 4), (Some(5), 4));
+        assert_eq!(left(WalkEnd::NoFde { frame: 1 }, 3), (None, 3));
+    }
+}

@@ -5,12 +5,15 @@ mod deliveries;
 pub mod hazards;
 pub mod listings;
 pub mod observed;
+pub mod progress;
 pub mod sampling;
 mod section_faults;
+pub mod stop;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -25,7 +28,9 @@ use crate::compare::{self, Disagreement, Remembered, Truth, WalkEnd, Walked};
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
 use crate::examine::observed::{Observed, TrueFrame};
+use crate::examine::progress::{Figures, Progress};
 use crate::examine::sampling::{Sampler, Sampling};
+use crate::examine::stop::{StopReason, StopRequest};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
 use crate::target::{Loaded, Target};
@@ -137,6 +142,10 @@ pub struct ExamineOptions {
     pub observes: bool,
     /// Which instructions are compared in the run without signals.
     pub sampling: Sampling,
+    /// Ends the run if somebody asks for that.
+    pub stop: StopRequest,
+    /// Where to show how far the run is.
+    pub progress: Option<Arc<Progress>>,
     /// A fault in the comparison, to check that it is noticed.
     #[doc(hidden)]
     pub ignores_fp: bool,
@@ -147,6 +156,8 @@ pub struct ExamineOptions {
 pub struct Examination {
     /// How the program ended.
     pub end: RunEnd,
+    /// Why it was ended early: see [`ExamineOptions::stop`].
+    pub stopped: Option<StopReason>,
     /// Why the call stack itself is uncertain: another trace of the calls
     /// contradicts it.
     pub doubt: Option<TraceConflict>,
@@ -271,6 +282,7 @@ pub(crate) fn examine_with(
     findings.extend(target.without_consequences(examiner.findings.into_findings(target)));
     Ok(Examination {
         end: outcome.end,
+        stopped: examiner.stopped,
         doubt: examiner.doubt,
         instructions: outcome.instructions,
         comparisons,
@@ -319,6 +331,7 @@ struct Examiner<'e, 'a, 'p> {
     /// The instructions that have executed.
     instructions: PcMap<Known>,
     doubt: Option<TraceConflict>,
+    stopped: Option<StopReason>,
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
     arrivals: Vec<(u32, Option<Arrival>)>,
@@ -383,6 +396,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             instructions: PcMap::default(),
             abi: target.executable().subject.abi(),
             doubt: None,
+            stopped: None,
             backtrace: Backtrace::default(),
             watched,
             arrivals: vec![(0, None); look.breakpoints.len()],
@@ -580,8 +594,10 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 }
 
-impl Observer for Examiner<'_, '_, '_> {
-    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+impl Examiner<'_, '_, '_> {
+    /// Follows, and compares, before an instruction.
+    #[inline]
+    fn see(&mut self, moment: &Moment<'_>) -> Flow {
         let (target, functions, watched) = (self.target, &self.functions, &self.watched);
         let known = *self.instructions.get_or_insert_with(moment.pc, || Known {
             written: Written::at(target.module_at(Loaded(moment.pc)), moment.pc),
@@ -640,6 +656,25 @@ impl Observer for Examiner<'_, '_, '_> {
             }
         }
         Flow::Continue
+    }
+}
+
+impl Observer for Examiner<'_, '_, '_> {
+    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+        let flow = self.see(moment);
+        if moment.time.is_multiple_of(Progress::INTERVAL)
+            && let Some(progress) = &self.look.progress
+        {
+            let (findings, depth) = (self.findings.count(), moment.call_stack.depth() as u64);
+            progress.set(Figures { instructions: moment.time, findings, depth });
+        }
+        if flow == Flow::Continue
+            && let Some(reason) = self.look.stop.reason()
+        {
+            self.stopped = Some(reason);
+            return Flow::Stop;
+        }
+        flow
     }
 
     fn fork_ended(&mut self, end: &RunEnd) {

@@ -15,6 +15,7 @@ mod guide;
 mod hazards;
 mod hostile_documents;
 mod hostile_tables;
+mod interrupts;
 mod isolate;
 mod kept_walks;
 mod manual;
