@@ -7,10 +7,12 @@ mod cost;
 #[path = "../tests/bench/kept_walks/handmade.rs"]
 mod handmade;
 
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use sframe_machine::{AMD64, End, Flow, Hook, Machine, Moment, Options};
+use sframe_testbench::examine::sampling::Sampling;
 use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::target::Target;
 use sframe_testbench::unwind::{BlackBox, SframeUnwinder, sframe_unwinder};
@@ -26,6 +28,7 @@ fn main() {
         return;
     }
     layers();
+    samples();
     depths();
     programs();
     corpus();
@@ -101,6 +104,35 @@ fn layers() {
             format!("<= {aim}"),
             "<= 6"
         );
+    }
+}
+
+/// What comparing a part of the instructions costs.
+fn samples() {
+    const ROUNDS_OF_BUSY: u32 = 2000;
+    println!();
+    println!("times comparing everything: median (lowest to highest) of {ROUNDS} rounds");
+    println!("{:<12}{:>24}{:>24}{:>24}", "busy", "--per-place 3", "--every 100", "--every 1000000");
+    for abi in ["amd64", "aarch64", "s390x"] {
+        let bytes = busy(abi, ROUNDS_OF_BUSY);
+        let target = Target::open(&bytes).expect("a target");
+        let run = |sampling: Sampling| {
+            let look = ExamineOptions { sampling, ..ExamineOptions::default() };
+            timed(|| {
+                let seen = examine(&target, &mut *sframe_unwinder(&target), &look, &Options::default());
+                assert_eq!(seen.expect("a machine").end, End::Exit(0));
+            })
+        };
+        let every = |every| Sampling { every: NonZeroU64::new(every), ..Sampling::default() };
+        let per_place = Sampling { per_place: NonZeroU32::new(3), ..Sampling::default() };
+        let mut ratios: [Vec<f64>; 3] = Default::default();
+        for _ in 0..ROUNDS {
+            let all = run(Sampling::default());
+            let some = [per_place.clone(), every(100), every(1_000_000)].map(&run);
+            ratios.iter_mut().zip(some).for_each(|(ratios, time)| ratios.push(time / all));
+        }
+        let [per_place, every_100, every_million] = ratios.map(spread);
+        println!("{abi:<12}{per_place:>24}{every_100:>24}{every_million:>24}");
     }
 }
 

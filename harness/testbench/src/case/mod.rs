@@ -6,7 +6,7 @@ mod report;
 pub(crate) mod stand_in;
 
 pub use reason::{
-    BrokenReason, BrokenRun, NOTHING_COMPARED, NoWorker, OutputDifference, SkipReason, broken_reason,
+    BrokenReason, BrokenRun, NOTHING_COMPARED, NoSuchPlace, NoWorker, OutputDifference, SkipReason, broken_reason,
 };
 pub use report::{CaseReport, CaseResult, Outcome, SeenKnown, SignalCounts};
 
@@ -20,7 +20,6 @@ use sha2::{Digest as _, Sha256};
 use crate::case::judge::{
     Expected, judge_coverage, judge_ends, judge_rules, judge_signals, judge_stop, judge_sweep, places,
 };
-use crate::case::reason::NoSuchPlace;
 use crate::corpus::Build;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
 use crate::examine::listings::Listing;
@@ -354,9 +353,9 @@ impl Case<'_> {
             signals: if extent.without_signals { Vec::new() } else { self.signals(target)? },
             traces: distrusted.fold(traces, Traces::without),
             exit_status: self.spec.exit_status,
-            hazards: false,
             observes: extent.listing.is_some(),
             ignores_fp: extent.ignores_fp,
+            ..ExamineOptions::default()
         };
         Ok((stops, look, options))
     }
@@ -521,7 +520,10 @@ pub fn spec_name(source: &Source) -> &str {
 }
 
 /// Returns the loaded address of a location.
-pub(crate) fn resolve(at: &Location, target: &Target<'_>) -> Result<Loaded, NoSuchPlace> {
+///
+/// # Errors
+/// The program has no such place, or several.
+pub fn resolve(at: &Location, target: &Target<'_>) -> Result<Loaded, NoSuchPlace> {
     match at {
         Location::Symbol { name, offset } => {
             let addresses = target.addresses_of(name);

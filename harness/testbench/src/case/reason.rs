@@ -7,6 +7,7 @@ use sframe_inspect::text::with_causes;
 use sframe_machine::{Broken, End, MachineError};
 
 use crate::corpus;
+use crate::examine::stop::StopReason;
 use crate::examine::{BrokenDelivery, Examination};
 use crate::external::{ExternalError, Fault};
 use crate::spec::Location;
@@ -189,6 +190,12 @@ pub enum BrokenRun {
     /// An observer stopped the run.
     #[error("the run was stopped")]
     Stopped,
+    /// Somebody has interrupted the run.
+    #[error("interrupted")]
+    Interrupted,
+    /// The time limit is over.
+    #[error("the time limit (--timeout) is over")]
+    TimeIsOver,
     /// The machine gave up at an instruction.
     #[error("{broken}, in {place}")]
     At {
@@ -226,7 +233,11 @@ pub fn broken_reason(
             })
         }
         End::SelfJump(_) => None,
-        End::Stopped => Some(BrokenRun::Stopped),
+        End::Stopped => Some(match examination.stopped {
+            None => BrokenRun::Stopped,
+            Some(StopReason::Interrupted) => BrokenRun::Interrupted,
+            Some(StopReason::TimeIsOver) => BrokenRun::TimeIsOver,
+        }),
         End::Broken(broken) => Some(match broken {
             Broken::Fault { pc, .. }
             | Broken::Exception { pc, .. }
@@ -242,22 +253,43 @@ pub fn broken_reason(
 
 /// Why a build does not have a place.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoSuchPlace {
+pub enum NoSuchPlace {
+    /// No symbol has this name.
     #[error("there is no symbol `{name}`")]
-    NoSymbol { name: String, close: Option<String> },
+    NoSymbol {
+        /// The name.
+        name: String,
+        /// The most similar name that there is.
+        close: Option<String>,
+    },
+    /// Several functions have this name.
     #[error("there are {count} functions `{name}`")]
-    Ambiguous { name: String, count: usize },
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// The number of functions.
+        count: usize,
+    },
+    /// The symbol has no size.
     #[error("`{0}` has no size")]
     NoSize(String),
+    /// The line has no code.
     #[error("no instruction belongs to `{file}:{line}`")]
-    NoCode { file: String, line: u32 },
+    NoCode {
+        /// The source file.
+        file: String,
+        /// The line, counted from 1.
+        line: u32,
+    },
+    /// The file has no line table that can be read.
     #[error(transparent)]
     NoLines(#[from] LinesError),
 }
 
 impl NoSuchPlace {
     /// Returns a suggestion of what was meant.
-    pub(crate) fn help(&self) -> Option<String> {
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
         match self {
             Self::NoSymbol { close, .. } => close.as_ref().map(|close| format!("did you mean `{close}`?")),
             Self::Ambiguous { .. } | Self::NoSize(_) | Self::NoCode { .. } | Self::NoLines(_) => None,

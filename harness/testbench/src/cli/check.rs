@@ -4,12 +4,14 @@ use super::options::MachineOptions;
 use super::system::SystemOptions;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use sframe_inspect::elf::object_file::MissingSection;
 use sframe_machine::Options;
-use sframe_testbench::case::{BrokenReason, BrokenRun, NOTHING_COMPARED, OutputDifference, broken_reason};
+use sframe_testbench::case::{BrokenReason, BrokenRun, OutputDifference, broken_reason};
 use sframe_testbench::examine::listings::{Listing, Listings};
+use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::examine::{Examination, ExamineOptions, examine};
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
 use sframe_testbench::report::{CheckReport, Document, Style, check_summary};
@@ -19,10 +21,16 @@ use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::isolation::ChildOptions;
+use super::progress::ProgressLine;
 use super::report;
+use super::sampling::SamplingOptions;
 use super::unwinder::UnwinderStops;
 
+/// The default budget. Specs are for small programs; what is checked may be large.
+const BUDGET: &str = "1000000000";
+
 #[derive(Args)]
+#[command(mut_arg("budget", |budget| budget.default_value(BUDGET)))]
 pub(crate) struct Check {
     /// An executable for amd64, aarch64, aarch64_be or s390x.
     file: PathBuf,
@@ -38,6 +46,8 @@ pub(crate) struct Check {
     from: JudgedSection,
     #[command(flatten)]
     machine: MachineOptions,
+    #[command(flatten)]
+    sampling: SamplingOptions,
     #[command(flatten)]
     unwinder: UnwinderStops,
     #[command(flatten)]
@@ -81,10 +91,10 @@ impl JudgedSection {
 
 impl Check {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        self.child.run(&self.file.display().to_string(), "check", || self.check())
+        self.child.run(&self.file.display().to_string(), "check", |stop| self.check(stop))
     }
 
-    fn check(&self) -> Result<Status, Failure> {
+    fn check(&self, stop: StopRequest) -> Result<Status, Failure> {
         let external = self.unwinder.start()?;
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
@@ -109,6 +119,7 @@ impl Check {
             }
             _ => unusable(&error),
         })?;
+        let sampling = self.sampling.sampling(&target, &name)?;
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         // Only the traces that every program for an ABI leaves, whatever compiled it.
         let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
@@ -118,15 +129,20 @@ impl Check {
             exit_status: self.exit_status.unwrap_or_default(),
             hazards: true,
             observes,
+            sampling,
+            stop,
+            progress: Some(Arc::default()),
             ..ExamineOptions::default()
         };
         if let Some(external) = external {
             return self.ask(&external, name, &target, &look, &options, expected_output.as_deref());
         }
         let mut unwinder = sframe_unwinder(&target);
+        let shown = ProgressLine::begin(&look, None);
         let examination = examine(&target, &mut *unwinder, &look, &options)
             .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
         drop(unwinder);
+        drop(shown);
         let broken = self.broken(&examination, &target, expected_output.as_deref());
         let mut listings = Listings::default();
         if observes {
@@ -135,6 +151,7 @@ impl Check {
             listings.add(&name, &listing).map_err(|error| unlisted(&error))?;
         }
         let report = CheckReport::new(name, &target, examination, broken.map(BrokenReason::from));
+        let report = report.sampled(look.sampling);
         self.write(&report, &listings)?;
         if self.json {
             print_json(&report)?;
@@ -158,7 +175,7 @@ impl Check {
     fn status(report: &CheckReport) -> Status {
         let compared = report.summary.comparisons > 0;
         if !compared && report.broken.is_none() {
-            tell_line(format_args!("{}: {NOTHING_COMPARED}", report.file));
+            tell_line(format_args!("{}: {}", report.file, report.why_nothing_compared()));
         }
         status(!report.findings.is_empty(), report.broken.is_some(), compared)
     }
@@ -178,7 +195,10 @@ impl Check {
         options: &Options,
         expected_output: Option<&[u8]>,
     ) -> Result<Status, Failure> {
-        let shown = match external.examine(target, &name, look, options) {
+        let line = ProgressLine::begin(look, None);
+        let shown = external.examine(target, &name, look, options);
+        drop(line);
+        let shown = match shown {
             Ok(shown) => shown,
             Err(error @ ExternalError::Unsupported(_)) => {
                 tell_line(format_args!("{name}: nothing was compared: {error}"));
@@ -188,6 +208,7 @@ impl Check {
         };
         let broken = self.broken(&shown.examination, target, expected_output);
         let report = CheckReport::of_unwinder(name, target, shown, broken);
+        let report = report.sampled(look.sampling.clone());
         self.write(&report, &Listings::default())?;
         if self.json {
             print_json(&report)?;

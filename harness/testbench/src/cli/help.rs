@@ -39,13 +39,17 @@ Examples:
   sframe-testbench check corpus/builds/gnu-2.47/s390x/recursion.O2 --report report --json
   sframe-testbench check ./program --library-path lib -- first second
   sframe-testbench check ./program --from eh-frame
+  sframe-testbench check ./program --from-function main --per-place 3
 
 Exit status:
   0  no finding
   1  a finding
   2  the file, or a library of it, can't be used
-  3  no executed instruction has an FDE, or the unwinder was not asked anything
-  4  broken: the program did not end as it should, or the bench could not follow it";
+  3  no executed instruction has an FDE or is in the sample, or the unwinder was not asked anything
+  4  broken: the program did not end as it should, the run was interrupted or took too long,
+     or the bench could not follow it. The report has what was seen until then
+
+An interrupt (SIGINT, SIGTERM) ends the run with its report; a second one kills it.";
 
 pub(super) const VECTORS: &str = "\
 Examples:

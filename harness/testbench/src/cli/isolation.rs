@@ -1,15 +1,20 @@
 //! Programs under test in separate processes.
 
 use sframe_inspect::command::{Failure, Status};
+use std::ops::RangeInclusive;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sframe_testbench::address_space;
+use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::suite::{Isolation, workers};
 use sframe_testbench::unwind::sframe_unwinder;
 use wait_timeout::ChildExt as _;
+
+use super::interrupt::{self, Interrupts};
 
 /// The name of the worker subcommand.
 pub(super) const WORKER: &str = "worker";
@@ -78,6 +83,10 @@ pub(super) fn worker() -> Result<Status, Failure> {
     }
 }
 
+/// How many seconds a child may take for its report when its time is over: as long as the
+/// run, within these bounds.
+const FOR_THE_REPORT: RangeInclusive<u64> = 2..=30;
+
 /// Runs a command in a child process, so that a crash of the child is one clear
 /// error.
 #[derive(Args)]
@@ -91,23 +100,27 @@ pub(crate) struct ChildOptions {
 
 impl ChildOptions {
     /// Runs the command in a child with the same arguments. `name` is its
-    /// subject, for messages.
+    /// subject, for messages. The request comes when the command is interrupted, and when its
+    /// time is over.
     pub(crate) fn run(
         &self,
         name: &str,
         command: &str,
-        run: impl FnOnce() -> Result<Status, Failure>,
+        run: impl FnOnce(StopRequest) -> Result<Status, Failure>,
     ) -> Result<Status, Failure> {
         if self.in_child {
             let limited = self.limit().map_err(|error| Failure::broken(format!("error: {error}")));
-            let status = limited.and_then(|()| run()).unwrap_or_else(|failure| failure.report());
+            let status = limited.and_then(run).unwrap_or_else(|failure| failure.report());
             std::process::exit(FROM_CHILD + status as i32);
         }
         let broken = |what: &str| Failure::broken(format!("error: {name}: {what}"));
+        let failed = |error: std::io::Error| broken(&error.to_string());
+        let interrupts = Interrupts::receive().map_err(failed)?;
         let arguments = std::env::args_os().skip(2);
         let child = Command::new(BENCH).args([command, "--in-child"]).args(arguments).spawn();
         let mut child = child.map_err(|error| broken(&format!("no process can be started: {error}")))?;
-        let status = self.wait(&mut child).map_err(|error| broken(&error.to_string()))?;
+        let interrupts = interrupts.pass_on(&child).map_err(failed)?;
+        let status = self.wait(&mut child).map_err(failed)?;
         let Some(status) = status else {
             return Err(broken(&format!(
                 "{command} took more than {} s, and was killed",
@@ -116,6 +129,9 @@ impl ChildOptions {
         };
         let from_child = status.code().and_then(|code| Status::of(code - FROM_CHILD));
         from_child.ok_or_else(|| {
+            if interrupts.load(Ordering::Relaxed) > 0 {
+                return broken("interrupted, without a report");
+            }
             broken(&format!(
                 "{command} ended without a result: {status}; its memory limit is {} bytes",
                 self.limits.memory
@@ -123,14 +139,19 @@ impl ChildOptions {
         })
     }
 
-    fn limit(&self) -> std::io::Result<()> {
+    fn limit(&self) -> std::io::Result<StopRequest> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        address_space::limit(self.limits.memory)
+        let stop = interrupt::requests(Duration::from_secs(self.limits.timeout))?;
+        address_space::limit(self.limits.memory)?;
+        Ok(stop)
     }
 
-    /// Waits for the child. `None` if it took too long and was killed.
+    /// Waits for the child. `None` if it took too long and was killed: it ends by itself when
+    /// its time is over, unless it hangs.
     fn wait(&self, child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
-        let status = child.wait_timeout(Duration::from_secs(self.limits.timeout))?;
+        let Limits { timeout, .. } = self.limits;
+        let more = timeout.clamp(*FOR_THE_REPORT.start(), *FOR_THE_REPORT.end());
+        let status = child.wait_timeout(Duration::from_secs(timeout + more))?;
         if status.is_none() {
             child.kill()?;
             child.wait()?;

@@ -84,6 +84,20 @@ impl Steady {
         }
     }
 
+    /// Takes note of calls and returns. `kept` is the number of oldest calls that have not
+    /// changed since the previous instruction, compared or not.
+    pub(crate) fn keep(&mut self, kept: usize) {
+        if kept < self.walked {
+            self.walked = kept;
+            self.callers.clear();
+            // The frame at which the walk ended may be gone. New ones may have come since, as
+            // many as before, if nothing was compared in between.
+            self.last = self.last.filter(|last| last.end.is_whole());
+        } else {
+            self.callers.truncate(kept - self.walked);
+        }
+    }
+
     /// Whether something in a range of addresses may have been read for the callers.
     fn is_read(&self, start: u64, end: u64) -> bool {
         let Some(innermost) = self.callers.last().filter(|caller| caller.lowest < end) else { return false };
@@ -104,13 +118,6 @@ impl Steady {
         stepper: &mut dyn Stepper,
     ) -> Option<(Agreement, usize)> {
         let last = self.last?;
-        let kept = truth.call_stack.kept();
-        if kept < self.walked {
-            self.walked = kept;
-            self.callers.clear();
-        } else {
-            self.callers.truncate(kept - self.walked);
-        }
         let (records, stores) = (truth.call_stack.records(), truth.stores?);
         let call = records.last()?;
         if !truth.call_stack.is_settled() || call.interrupted || truth.ignores_fp {
@@ -245,5 +252,26 @@ fn leads_to_caller(
         Saved::At(offset) => holds(1, offset, call.caller_fp),
         Saved::Unchanged => truth.fp == call.caller_fp && stores.overwritten_fp(call.since).is_none(),
         Saved::In(register) => has_written(register) && in_register(Some(register), call.caller_fp),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of a comparison of 5 frames after some calls have been left.
+    fn left(end: WalkEnd, kept: usize) -> (Option<usize>, usize) {
+        let mut steady = Steady::default();
+        steady.compared(Some(Agreement { end, frames: 5, depth: 5 }));
+        steady.keep(kept);
+        (steady.last.map(|last| last.depth), steady.walked)
+    }
+
+    #[test]
+    fn a_frame_that_was_left_may_be_the_one_at_which_the_walk_ended() {
+        assert_eq!(left(WalkEnd::Outermost, 4), (Some(5), 4));
+        assert_eq!(left(WalkEnd::Outermost, 2), (Some(5), 2));
+        assert_eq!(left(WalkEnd::NoFde { frame: 1 }, 4), (Some(5), 4));
+        assert_eq!(left(WalkEnd::NoFde { frame: 1 }, 3), (None, 3));
     }
 }

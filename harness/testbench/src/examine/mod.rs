@@ -5,11 +5,15 @@ mod deliveries;
 pub mod hazards;
 pub mod listings;
 pub mod observed;
+pub mod progress;
+pub mod sampling;
 mod section_faults;
+pub mod stop;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -24,6 +28,9 @@ use crate::compare::{self, Disagreement, Remembered, Truth, WalkEnd, Walked};
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
 use crate::examine::observed::{Observed, TrueFrame};
+use crate::examine::progress::{Figures, Progress};
+use crate::examine::sampling::{Sampler, Sampling};
+use crate::examine::stop::{StopReason, StopRequest};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
 use crate::target::{Loaded, Target};
@@ -133,6 +140,12 @@ pub struct ExamineOptions {
     pub hazards: bool,
     /// Whether to record the true frame at each instruction.
     pub observes: bool,
+    /// Which instructions are compared in the run without signals.
+    pub sampling: Sampling,
+    /// Ends the run if somebody asks for that.
+    pub stop: StopRequest,
+    /// Where to show how far the run is.
+    pub progress: Option<Arc<Progress>>,
     /// A fault in the comparison, to check that it is noticed.
     #[doc(hidden)]
     pub ignores_fp: bool,
@@ -143,6 +156,8 @@ pub struct ExamineOptions {
 pub struct Examination {
     /// How the program ended.
     pub end: RunEnd,
+    /// Why it was ended early: see [`ExamineOptions::stop`].
+    pub stopped: Option<StopReason>,
     /// Why the call stack itself is uncertain: another trace of the calls
     /// contradicts it.
     pub doubt: Option<TraceConflict>,
@@ -163,6 +178,10 @@ pub struct Examination {
     /// FDE, or is the first of a context that the program has made. They are not
     /// counted as comparisons.
     pub nothing_compared: u64,
+    /// Instructions that are not in the sample: see [`ExamineOptions::sampling`].
+    /// With those compared, those with nothing to compare, and those that were not
+    /// settled, these are all that were observed.
+    pub left_out: u64,
     /// Frames whose CFA, RA and FP were compared, or are unchanged since they were
     /// compared.
     pub frames: u64,
@@ -277,11 +296,13 @@ pub(crate) fn examine_with(
             deliveries.push(examiner.deliver(signals, options)?);
         }
     }
+    let left_out = examiner.sampler.as_ref().map_or(0, |sampler| sampler.left_out);
     let findings_omitted = examiner.findings.omitted().clone();
     let mut findings = target.section_faults();
     findings.extend(target.without_consequences(examiner.findings.into_findings(target)));
     Ok(Examination {
         end: outcome.end,
+        stopped: examiner.stopped,
         doubt: examiner.doubt,
         instructions: outcome.instructions,
         unobserved: outcome.unobserved,
@@ -290,6 +311,7 @@ pub(crate) fn examine_with(
         comparisons,
         agree: comparisons - walk_ends.disagreed,
         nothing_compared,
+        left_out,
         frames,
         frames_derived,
         walk_ends,
@@ -326,11 +348,13 @@ struct Examiner<'e, 'a, 'p> {
     /// The walk, if the unwinder offers its steps.
     walk: Option<Walk>,
     steady: Steady,
+    sampler: Option<Sampler>,
     cross_check: CrossCheck,
     stores: LastStores,
     /// The instructions that have executed.
     instructions: PcMap<Known>,
     doubt: Option<TraceConflict>,
+    stopped: Option<StopReason>,
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
     arrivals: Vec<(u32, Option<Arrival>)>,
@@ -342,6 +366,8 @@ struct Examiner<'e, 'a, 'p> {
     end_places: BTreeMap<End, u64>,
     max_depth: usize,
     depth: usize,
+    /// How many of the oldest calls have been counted as compared.
+    counted_calls: usize,
     last_pc: u64,
     /// Addresses of the executing image.
     image: Range<u64>,
@@ -387,11 +413,13 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             look,
             walk: None,
             steady: Steady::default(),
+            sampler: Sampler::new(&look.sampling),
             cross_check: CrossCheck::new(target, look.traces),
             stores: LastStores::default(),
             instructions: PcMap::default(),
             abi: target.executable().subject.abi(),
             doubt: None,
+            stopped: None,
             backtrace: Backtrace::default(),
             watched,
             arrivals: vec![(0, None); look.breakpoints.len()],
@@ -403,6 +431,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             end_places: BTreeMap::new(),
             max_depth: 0,
             depth: 0,
+            counted_calls: 0,
             last_pc: 0,
             image: 0..0,
             functions: target.functions().map(|start| start.0).collect(),
@@ -434,21 +463,15 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         self.steady.start();
         self.cross_check.start();
-        self.depth = 0;
+        (self.depth, self.counted_calls) = (0, 0);
         if let Some(probe) = &mut self.probe {
             probe.start();
         }
     }
 
-    /// Compares the stacks before an instruction.
-    fn compare(&mut self, moment: &Moment<'_>, starts_function: bool) -> WalkEnd {
+    /// Follows how control moves, whether or not the stacks are compared.
+    fn follow(&mut self, moment: &Moment<'_>, starts_function: bool) {
         let depth = moment.call_stack.depth();
-        if depth > self.depth
-            && let Some(call) = moment.call_stack.records().last()
-            && !call.interrupted
-        {
-            self.executed.call(call.return_address);
-        }
         if depth == self.depth && starts_function && self.is_tail_call(moment) {
             self.features.count(Feature::TailCalls);
         }
@@ -464,9 +487,22 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.last_pc = moment.pc;
         self.max_depth = self.max_depth.max(depth);
 
+        let kept = moment.call_stack.kept();
+        self.counted_calls = self.counted_calls.min(kept);
+        self.steady.keep(kept);
         if let Some(walk) = &mut self.walk {
-            walk.keep(moment.call_stack.kept());
+            walk.keep(kept);
         }
+    }
+
+    /// Compares the stacks before an instruction.
+    fn compare(&mut self, moment: &Moment<'_>) -> WalkEnd {
+        let depth = moment.call_stack.depth();
+        let calls = moment.call_stack.records();
+        for call in calls[self.counted_calls..].iter().filter(|call| !call.interrupted) {
+            self.executed.call(call.return_address);
+        }
+        self.counted_calls = calls.len();
         let viewpoint = Viewpoint::new(moment);
         let truth =
             Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
@@ -581,8 +617,10 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 }
 
-impl Observer for Examiner<'_, '_, '_> {
-    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+impl Examiner<'_, '_, '_> {
+    /// Follows, and compares, before an instruction.
+    #[inline]
+    fn see(&mut self, moment: &Moment<'_>) -> Flow {
         let (target, functions, watched) = (self.target, &self.functions, &self.watched);
         let known = *self.instructions.get_or_insert_with(moment.pc, || Known {
             written: Written::at(target.module_at(Loaded(moment.pc)), moment.pc),
@@ -612,15 +650,27 @@ impl Observer for Examiner<'_, '_, '_> {
         {
             probe.breakpoint();
         }
-        let end = self.compare(moment, known.starts_function);
+        self.follow(moment, known.starts_function);
+        if self.interruptions.is_none()
+            && let Some(sampler) = &mut self.sampler
+            && !sampler.takes(moment)
+        {
+            self.executed.instruction(moment.pc, false);
+            return Flow::Continue;
+        }
+        let end = self.compare(moment);
         match &mut self.interruptions {
             None => {
-                let is_first = self.executed.instruction(moment.pc, end != WalkEnd::Unsettled);
+                let is_settled = end != WalkEnd::Unsettled;
+                let is_first = self.executed.instruction(moment.pc, is_settled);
                 if is_first && self.look.observes {
                     self.observe(moment);
                 }
                 if known.is_watched {
                     self.arrive(moment, end);
+                }
+                if let Some(sampler) = self.sampler.as_mut().filter(|_| is_settled) {
+                    sampler.compared(moment);
                 }
             }
             Some(interruptions) => {
@@ -629,6 +679,25 @@ impl Observer for Examiner<'_, '_, '_> {
             }
         }
         Flow::Continue
+    }
+}
+
+impl Observer for Examiner<'_, '_, '_> {
+    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+        let flow = self.see(moment);
+        if moment.time.is_multiple_of(Progress::INTERVAL)
+            && let Some(progress) = &self.look.progress
+        {
+            let (findings, depth) = (self.findings.count(), moment.call_stack.depth() as u64);
+            progress.set(Figures { instructions: moment.time, findings, depth });
+        }
+        if flow == Flow::Continue
+            && let Some(reason) = self.look.stop.reason()
+        {
+            self.stopped = Some(reason);
+            return Flow::Stop;
+        }
+        flow
     }
 
     fn fork_ended(&mut self, end: &RunEnd) {

@@ -9,8 +9,9 @@ use sframe_engine::Abi;
 
 use super::diagnostic::quoted;
 use super::{RunIdentity, file_name};
-use crate::case::{BrokenReason, BrokenRun, CaseReport, Outcome, SignalCounts};
+use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SignalCounts};
 use crate::examine::coverage::UnexercisedRow;
+use crate::examine::sampling::Sampling;
 use crate::examine::{Examination, WalkEnds};
 use crate::external::{UnwinderExamination, UnwinderReport};
 use crate::finding::Finding;
@@ -218,6 +219,10 @@ pub struct CheckReport {
     pub images: Vec<JudgedImage>,
     /// Why the check is broken, if it is.
     pub broken: Option<String>,
+    /// Which instructions were to be compared, if not all of them. Then nothing is
+    /// proved about the others, and hits of findings are those that were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// What an unwinder in a separate process was asked, if it was asked at
     /// some stops only. `comparisons`, `agree`, `frames` and `walk_ends` of the
     /// summary are about it.
@@ -330,6 +335,8 @@ pub struct CheckSummary {
     /// FDE, or is the first of a context that the program has made. They are not
     /// among the comparisons.
     pub nothing_compared: u64,
+    /// Instructions that the sample leaves out.
+    pub left_out: u64,
     /// Frames compared, or shown to be unchanged since.
     pub frames: u64,
     /// Those of them that were derived again.
@@ -416,12 +423,14 @@ impl CheckReport {
             sframe_version: target.sframe_version(),
             images: target.modules.iter().map(JudgedImage::of).collect(),
             broken: broken.map(|reason| reason.to_string()),
+            sampling: None,
             unwinder: None,
             summary: CheckSummary {
                 instructions: examination.instructions,
                 comparisons: examination.comparisons,
                 agree: examination.agree,
                 nothing_compared: examination.nothing_compared,
+                left_out: examination.left_out,
                 frames: examination.frames,
                 frames_derived: examination.frames_derived,
                 max_depth: examination.max_depth,
@@ -439,6 +448,42 @@ impl CheckReport {
             findings_omitted: examination.findings_omitted,
             unexercised: coverage.unexercised,
             hazards: examination.hazards,
+        }
+    }
+    /// Adds which instructions were to be compared.
+    #[must_use]
+    pub fn sampled(self, sampling: Sampling) -> Self {
+        Self { sampling: (!sampling.is_everything()).then_some(sampling), ..self }
+    }
+
+    /// Says that the run was sampled. `None` if it was not.
+    pub(super) fn sample(&self) -> Option<String> {
+        let sampling = self.sampling.as_ref()?;
+        let CheckSummary { instructions, left_out, .. } = self.summary;
+        Some(format!(
+            "a sample was compared: {sampling}; {} of {} instructions are not in it",
+            grouped(left_out),
+            grouped(instructions)
+        ))
+    }
+
+    /// Says why there are no comparisons.
+    #[must_use]
+    pub fn why_nothing_compared(&self) -> String {
+        let Some(sampling) = self.sampling.as_ref().filter(|_| self.summary.left_out > 0) else {
+            return NOTHING_COMPARED.to_owned();
+        };
+        let instructions = grouped(self.summary.instructions);
+        match &sampling.from {
+            Some(start) if sampling.every.is_none() && self.summary.left_out == self.summary.instructions => {
+                format!(
+                    "nothing was compared: `{}` is not among the {instructions} instructions executed",
+                    start.function
+                )
+            }
+            _ => format!(
+                "nothing was compared of the {instructions} instructions executed, with the sample {sampling}"
+            ),
         }
     }
 }

@@ -99,6 +99,10 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         (None, findings) => counted(findings, "finding"),
     };
     let mut text = format!("# SFrame test bench: {headline}\n\n");
+    if let Some(sample) = report.sample() {
+        // Names come from files.
+        let _ = writeln!(text, "{}", block(&Text::of(sample)));
+    }
     let _ = writeln!(
         text,
         "{}: {}, SFrame version {}.\n{} instructions executed, {} compared, {} agree; {}, at most {} \

@@ -58,6 +58,9 @@ pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
     let mut log = Log::default();
     let file = &report.file;
     log.add(file, file_name(file), file, &report.findings, &report.findings_omitted, listings);
+    if let Some(sample) = report.sample() {
+        log.warning(&format!("{file}: {sample}"));
+    }
     if let Some(reason) = &report.broken {
         log.broken(file, reason);
     }

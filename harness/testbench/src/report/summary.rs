@@ -96,6 +96,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     for section in report.sections() {
         let _ = writeln!(text, "section     {section}");
     }
+    if let Some(sample) = report.sample() {
+        let _ = writeln!(text, "{sample}");
+    }
     let command = format!("{} --report DIR", report.command());
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);

@@ -238,6 +238,11 @@ impl Findings {
         })
     }
 
+    /// How many there are, described or only counted.
+    pub(crate) fn count(&self) -> u64 {
+        self.found.len() as u64 + self.omitted.values().sum::<u64>()
+    }
+
     /// How many findings are only counted, by verdict.
     #[must_use]
     pub(crate) const fn omitted(&self) -> &BTreeMap<Verdict, u64> {

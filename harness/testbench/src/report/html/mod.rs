@@ -86,6 +86,9 @@ struct CaseView<'r> {
     /// The report's note on findings that it omits.
     #[serde(skip_serializing_if = "Option::is_none")]
     omission: Option<String>,
+    /// The report's note that only a sample was compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<String>,
     /// Function, start of the row, and why it is not exercised.
     unreached: Vec<(&'r str, Address, &'r str)>,
     /// Functions without an FDE, and how many instructions.
@@ -262,6 +265,7 @@ impl<'r> CaseView<'r> {
             rows: [case.rows_total, case.rows_exercised, case.rows_exercised_as_caller],
             count: case.findings.len() as u64 + known,
             omission: omission(&case.findings_omitted),
+            sample: None,
             unreached: case
                 .unreached
                 .iter()
@@ -304,6 +308,7 @@ impl<'r> CaseView<'r> {
             rows: [summary.rows_total, summary.rows_exercised, summary.rows_exercised_as_caller],
             count: report.findings.len() as u64,
             omission: omission(&report.findings_omitted),
+            sample: report.sample(),
             unreached: report
                 .unexercised
                 .iter()

@@ -558,6 +558,7 @@
     return [
       el("h2", { tabindex: -1 }, entry.id, " ", chip(entry.outcome, entry.outcome)),
       entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
+      entry.sample ? el("p", { class: "reason" }, `${entry.sample}.`) : "",
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
       findingSection(entry.findings, false),
       missing > 0 ? el("p", {}, `${counted(missing, "more finding")} of this case are in report.json only.`) : "",

@@ -1,0 +1,70 @@
+//! Interrupts of a command that runs in a child process.
+//!
+//! The parent passes the first interrupt on, and the child then ends its run and reports
+//! what it has seen. A second one kills the child.
+
+use std::io;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use sframe_testbench::examine::stop::{StopReason, StopRequest};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+/// Interrupts that follow within this time are the same one: `timeout` sends its signal to the
+/// process, and then to the whole group.
+const SAME: Duration = Duration::from_millis(200);
+
+/// The interrupts that the parent has received.
+pub(super) struct Interrupts {
+    signals: Signals,
+    count: Arc<AtomicUsize>,
+}
+
+impl Interrupts {
+    /// Begins to receive. Until [`Self::pass_on`], they wait.
+    pub(super) fn receive() -> io::Result<Self> {
+        Ok(Self { signals: Signals::new([SIGINT, SIGTERM])?, count: Arc::default() })
+    }
+
+    /// Passes them on to the child. Returns their number so far.
+    pub(super) fn pass_on(self, child: &Child) -> io::Result<Arc<AtomicUsize>> {
+        let Self { mut signals, count } = self;
+        // Unlike a process ID, it never comes to mean another process.
+        let child = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+        let shown = Arc::clone(&count);
+        std::thread::spawn(move || {
+            let mut first: Option<Instant> = None;
+            for _ in signals.forever() {
+                let signal = match first {
+                    None => Signal::TERM,
+                    Some(first) if first.elapsed() < SAME => continue,
+                    Some(_) => Signal::KILL,
+                };
+                first.get_or_insert_with(Instant::now);
+                count.fetch_add(1, Ordering::Relaxed);
+                // It may have just ended.
+                let _ = pidfd_send_signal(&child, signal);
+            }
+        });
+        Ok(shown)
+    }
+}
+
+/// In the child: returns what the parent, or the end of the time limit, asks for.
+pub(super) fn requests(timeout: Duration) -> io::Result<StopRequest> {
+    let stop = StopRequest::default();
+    flag::register_usize(SIGTERM, stop.cell(), StopReason::Interrupted.value())?;
+    // A terminal sends its interrupts to all processes. The parent's word counts.
+    flag::register(SIGINT, Arc::new(AtomicBool::new(false)))?;
+    let limited = stop.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(timeout);
+        limited.stop(StopReason::TimeIsOver);
+    });
+    Ok(stop)
+}

@@ -1,0 +1,44 @@
+//! Options that make long runs shorter: which instructions are compared.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use clap::Args;
+use sframe_inspect::command::Failure;
+use sframe_testbench::case::resolve;
+use sframe_testbench::examine::sampling::{Sampling, Start};
+use sframe_testbench::spec::Location;
+use sframe_testbench::target::Target;
+
+/// Which instructions are compared. The call stack is followed at all of them.
+#[derive(Args)]
+pub(super) struct SamplingOptions {
+    /// Compare only from the first arrival at this function on: `main`, `libx.so!init`, or any
+    /// other place as in specs.
+    #[arg(long, value_name = "NAME")]
+    from_function: Option<Location>,
+    /// Compare at one in N instructions, at distances that vary around N. Faults are missed.
+    #[arg(long, value_name = "N")]
+    every: Option<NonZeroU64>,
+    /// Compare at each place at most K times: at each PC, for each return address of its
+    /// function's caller. Without --every, all rows that run are compared.
+    #[arg(long, value_name = "K")]
+    per_place: Option<NonZeroU32>,
+}
+
+impl SamplingOptions {
+    /// Finds the function in a program. `name` is that of the program, for messages.
+    pub(super) fn sampling(&self, target: &Target<'_>, name: &str) -> Result<Sampling, Failure> {
+        let start = |location: &Location| {
+            let function = location.to_string();
+            match resolve(location, target) {
+                Ok(address) => Ok(Start { function, address: address.0 }),
+                Err(error) => {
+                    let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
+                    Err(Failure::unusable(format!("error: {name}: --from-function: {error}{help}")))
+                }
+            }
+        };
+        let from = self.from_function.as_ref().map(start).transpose()?;
+        Ok(Sampling { from, every: self.every, per_place: self.per_place })
+    }
+}

@@ -1,0 +1,53 @@
+//! Requests to end a run before its program ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Why a run was ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// Somebody interrupted it.
+    Interrupted,
+    /// Its time is over.
+    TimeIsOver,
+}
+
+impl StopReason {
+    /// The value of [`StopRequest::cell`] that asks for an end. It is not 0.
+    #[must_use]
+    pub const fn value(self) -> usize {
+        match self {
+            Self::Interrupted => 1,
+            Self::TimeIsOver => 2,
+        }
+    }
+}
+
+/// A request that may be made at any time, by another thread or the handler of a signal.
+/// The run ends before the next instruction; what was compared until then stays valid.
+#[derive(Clone, Debug, Default)]
+pub struct StopRequest(Arc<AtomicUsize>);
+
+impl StopRequest {
+    /// Asks for an end.
+    pub fn stop(&self, reason: StopReason) {
+        self.0.store(reason.value(), Ordering::Relaxed);
+    }
+
+    /// Where to store [`StopReason::value`], for handlers of signals, which can do little else.
+    #[must_use]
+    pub fn cell(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.0)
+    }
+
+    /// Returns why to end, if that was asked for.
+    #[inline]
+    #[must_use]
+    pub fn reason(&self) -> Option<StopReason> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            value if value == StopReason::TimeIsOver.value() => Some(StopReason::TimeIsOver),
+            _ => Some(StopReason::Interrupted),
+        }
+    }
+}

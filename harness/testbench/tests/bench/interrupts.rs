@@ -1,0 +1,152 @@
+//! Runs that are ended early: by an interrupt, or because their time is over.
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::command::{json, status};
+use crate::isolate::{Endless, children, is_there};
+
+/// Waits until something is there.
+fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn send(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).expect("a process"), signal).expect("it is there");
+}
+
+fn interrupt(child: &Child, signal: Signal) {
+    send(child.id().try_into().expect("a process"), signal);
+}
+
+/// The signals that a process handles, as a mask.
+fn handled(pid: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mask = text.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
+/// Starts a check of an endless program. Returns it with its child, which handles interrupts.
+fn started(endless: &Endless, more: &[&str]) -> (Child, i32) {
+    const TERM: u64 = 1 << (15 - 1);
+    let child = endless.check(more).spawn().expect("the bench");
+    let ready = |pid: &i32| handled(*pid).is_some_and(|mask| mask & TERM != 0);
+    let process = wait("no child runs", || children(child.id()).into_iter().find(ready));
+    // It loads the program, and runs it.
+    std::thread::sleep(Duration::from_millis(300));
+    (child, process)
+}
+
+fn assert_reported(report: &Value, reason: &str) {
+    assert_eq!(report["broken"], reason);
+    let summary = &report["summary"];
+    assert!(summary["comparisons"].as_u64() > Some(100), "{summary}");
+    assert_eq!(summary["comparisons"], summary["instructions"]);
+    // Its loop has replaced the prologue, and the rows have not changed.
+    assert_eq!(report["findings"][0]["verdict"], "wrong-cfa", "{report}");
+}
+
+fn written(folder: &Path) -> Value {
+    let text = std::fs::read(folder.join("report.json")).expect("report.json");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+fn last_line(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    text.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn an_interrupted_check_reports_what_it_has_seen() {
+    let endless = Endless::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report");
+    for signal in [Signal::INT, Signal::TERM] {
+        let (child, process) = started(&endless, &["--json", "--report", report.to_str().expect("a name")]);
+        interrupt(&child, signal);
+        let output = child.wait_with_output().expect("the bench");
+        assert_eq!(status(&output), 4, "{output:?}");
+        assert!(!is_there(process));
+        assert_reported(&json(&output), "interrupted");
+        assert_reported(&written(&report), "interrupted");
+        std::fs::remove_dir_all(&report).expect("a folder");
+    }
+}
+
+/// A terminal interrupts the parent and the child; so does `timeout`, and its parent twice.
+#[test]
+fn an_interrupt_of_all_processes_is_one_interrupt() {
+    let endless = Endless::new();
+    let (child, process) = started(&endless, &["--json"]);
+    send(process, Signal::INT);
+    for signal in [Signal::INT, Signal::TERM] {
+        interrupt(&child, signal);
+    }
+    let output = child.wait_with_output().expect("the bench");
+    assert_eq!(status(&output), 4, "{output:?}");
+    assert_reported(&json(&output), "interrupted");
+}
+
+#[test]
+fn a_second_interrupt_kills_a_child_that_hangs() {
+    let endless = Endless::new();
+    let (mut child, process) = started(&endless, &[]);
+    send(process, Signal::STOP);
+    interrupt(&child, Signal::INT);
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(is_there(process) && child.try_wait().expect("the bench").is_none());
+    interrupt(&child, Signal::INT);
+    let output = child.wait_with_output().expect("the bench");
+    let expected = format!("error: {}: interrupted, without a report", endless.file.display());
+    assert_eq!((status(&output), last_line(&output)), (4, expected));
+    assert!(!is_there(process) && output.stdout.is_empty());
+}
+
+#[test]
+fn a_check_whose_time_is_over_reports_what_it_has_seen() {
+    let endless = Endless::new();
+    let output = endless.check(&["--json", "--timeout", "1"]).output().expect("the bench");
+    assert_eq!(status(&output), 4, "{output:?}");
+    assert_reported(&json(&output), "the time limit (--timeout) is over");
+}
+
+#[test]
+fn a_child_that_hangs_when_its_time_is_over_is_killed() {
+    let endless = Endless::new();
+    let (child, process) = started(&endless, &["--timeout", "1"]);
+    send(process, Signal::STOP);
+    let output = child.wait_with_output().expect("the bench");
+    let expected = format!("error: {}: check took more than 1 s, and was killed", endless.file.display());
+    assert_eq!((status(&output), last_line(&output)), (4, expected));
+    assert!(!is_there(process));
+}
+
+/// `script` runs a command on a terminal of its own.
+#[test]
+fn a_terminal_shows_how_far_a_long_run_is() {
+    let endless = Endless::new();
+    let check = endless.check(&["--timeout", "3"]);
+    let words = std::iter::once(check.get_program()).chain(check.get_args());
+    let words: Vec<&str> = words.map(|word| word.to_str().expect("a word")).collect();
+    let command = shlex::try_join(words).expect("a command");
+    let mut script = Command::new("script");
+    script.args(["-qefc", &command, "/dev/null"]).stdin(Stdio::null()).env("TERM", "xterm");
+    let output = script.output().expect("script, of bsdutils");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(status(&output), 4, "{text}");
+    assert!(text.contains("million per second, 1 finding, 2 deep; 0:0"), "{text:?}");
+    // The report follows on lines of its own.
+    let report = text.rsplit_once("million per second").map_or("", |(_, rest)| rest);
+    assert!(report.contains("instructions executed"), "{text:?}");
+}
