@@ -53,7 +53,10 @@ pub enum Exit {
     /// To the caller.
     Return,
     /// To another place of a frame further out, as `longjmp` and unwinding do.
-    Landing,
+    Landing {
+        /// Where the frame's last call would have returned to, if it had made one.
+        call: Option<u64>,
+    },
 }
 
 /// The calls that have not returned, oldest first.
@@ -119,7 +122,7 @@ impl CallStack {
     }
 
     /// Returns how many of the oldest calls have not changed at any moment since the previous
-    /// one that was observed.
+    /// one of this thread that was observed.
     #[inline]
     #[must_use]
     pub const fn kept(&self) -> usize {

@@ -26,6 +26,8 @@ pub enum Flow {
 pub struct Moment<'m> {
     /// The number of instructions that have executed before.
     pub time: u64,
+    /// The thread that executes it, by its number.
+    pub thread: u32,
     /// Address of the instruction.
     pub pc: u64,
     /// The stack pointer.
@@ -77,6 +79,10 @@ pub trait Observer {
     fn store(&mut self, address: u64, len: u64) {
         let _ = (address, len);
     }
+
+    /// Called before the machine delivers a signal: the instruction that was shown last has not
+    /// executed, and what is stored next is the signal's frame.
+    fn interrupted(&mut self) {}
 
     /// Called when a copy of the process has come to an end by itself.
     fn fork_ended(&mut self, end: &End) {

@@ -103,6 +103,8 @@ pub(crate) struct Delivery {
     pub(crate) handler: Place,
     /// The alternate stack, if SP has gone there.
     pub(crate) alternate: Option<Range<u64>>,
+    /// The time of the last instruction that was observed: other tasks may have run since.
+    pub(crate) observed: u64,
 }
 
 /// What an instruction can do to the call stack.
@@ -246,6 +248,11 @@ struct Frame {
 #[derive(Clone, Debug, Default)]
 struct Returned(FxHashMap<(u64, u64), Frame>);
 
+/// A function that has made a call without having a frame: by the place that the call returned
+/// to, its own call, and the frame that had made that.
+#[derive(Clone, Debug, Default)]
+struct Frameless(FxHashMap<(u64, u64), (Record, Frame)>);
+
 impl Returned {
     /// The memory is cleared when it holds this number of places.
     const LIMIT: usize = 1 << 19;
@@ -280,12 +287,16 @@ pub(crate) struct Witness {
     left: Option<Record>,
     /// Where the context was left that SP has gone to since then.
     resumed: Option<u64>,
+    /// SP with which that context was entered, if SP has this value again: it may have ended, and
+    /// another one begins in its place.
+    entered: Option<u64>,
     /// The number of records and contexts that are parked.
     parked_size: usize,
     /// First instructions of all callees so far, and of functions that nobody called.
     callees: Callees,
     /// Where calls have returned to.
     returned: Returned,
+    frameless: Frameless,
     /// Whether the next instruction is the first of the run.
     starts: bool,
     control_flow: ControlFlow,
@@ -309,9 +320,11 @@ impl Witness {
             restored: None,
             left: None,
             resumed: None,
+            entered: None,
             parked_size: 0,
             callees: Callees::default(),
             returned: Returned::default(),
+            frameless: Frameless::default(),
             starts: true,
             control_flow: ControlFlow::default(),
         }
@@ -336,7 +349,9 @@ impl Witness {
         self.restored = None;
         self.left = None;
         self.resumed = None;
+        self.entered = None;
         self.returned.0.clear();
+        self.frameless.0.clear();
         self.starts = true;
     }
 
@@ -352,11 +367,6 @@ impl Witness {
     /// The witness of a new task that continues the calls of its parent.
     pub(crate) fn copy(&self) -> Self {
         Self { control_flow: ControlFlow::default(), ..self.clone() }
-    }
-
-    /// Notes that other tasks have run in between.
-    pub(crate) const fn resumed(&mut self) {
-        self.current.call_stack.resumed();
     }
 
     pub(crate) const fn call_stack(&self) -> &CallStack {
@@ -401,6 +411,7 @@ impl Witness {
         self.left = None;
         self.restored = None;
         self.resumed = None;
+        self.entered = None;
         let Previous { sp, fp, .. } = self.previous;
         if let Some(Unsettled { left, entered }) = self.unsettled.take() {
             // The frame continues on another stack.
@@ -565,6 +576,7 @@ impl Witness {
         let left = self.left.take();
         let resumed = self.resumed.take();
         let from = resumed.unwrap_or(self.previous.pc);
+        let entered = self.entered.take();
         self.current.call_stack.settled = true;
         if self.unsettled.is_some() {
             self.control_flow.contexts_begun += 1;
@@ -579,7 +591,19 @@ impl Witness {
             self.control_flow.returns += 1;
             self.current.call_stack.pop();
             self.current.call_stack.exit = Some(Exit::Return);
+            self.note_frameless(pc, sp);
             return self.returned.insert(pc, sp, self.innermost());
+        }
+        if let (Some(entered), Some(left_at)) = (entered, resumed)
+            && self.callees.at(pc) != self.callees.at(left_at)
+            && !self.current.call_stack.records().iter().any(|call| self.callees.at(pc) == Some(call.callee))
+        {
+            // Not one of the functions of the context that was left: it has ended.
+            self.control_flow.contexts_begun += 1;
+            self.callees.insert(pc);
+            self.current.call_stack.truncate(0);
+            self.current.stacks = vec![Stack::new(0, entered, sp)];
+            return;
         }
         let second = self.returned.0.get(&(pc, sp)).copied();
         if let Some(frame) = second.filter(|frame| restored && self.is_there(*frame)) {
@@ -589,8 +613,12 @@ impl Witness {
             self.control_flow.nonlocal_exits += 1;
             let lost = self.current.call_stack.records().len() - frame.depth;
             self.control_flow.discarded_frames += lost as u64;
+            let call = self.current.call_stack.records().get(frame.depth).copied().or(left);
             self.current.call_stack.truncate(frame.depth);
-            self.current.call_stack.exit = Some(Exit::Landing);
+            self.current.call_stack.exit = Some(Exit::Landing { call: call.map(|call| call.return_address) });
+            return;
+        }
+        if restored && second.is_some() && self.enter_again(pc, sp) {
             return;
         }
         if moves_sp {
@@ -626,6 +654,39 @@ impl Witness {
     fn innermost(&self) -> Frame {
         let records = self.current.call_stack.records();
         Frame { depth: records.len(), since: records.last().map_or(0, |call| call.since) }
+    }
+
+    /// Remembers the innermost call if its callee has no frame although it calls: `sigsetjmp`
+    /// keeps its return address elsewhere.
+    fn note_frameless(&mut self, pc: u64, sp: u64) {
+        const MOST: usize = 1 << 16;
+        let Some(call) = self.top().copied().filter(|call| sp >= call.caller_sp && !call.interrupted) else {
+            return;
+        };
+        let records = self.current.call_stack.records();
+        let depth = records.len() - 1;
+        let since = depth.checked_sub(1).map_or(0, |last| records[last].since);
+        if self.frameless.0.len() >= MOST {
+            self.frameless.0.clear();
+        }
+        self.frameless.0.insert((pc, sp), (call, Frame { depth, since }));
+    }
+
+    /// Enters a function without a frame a second time, as if its caller had called it again:
+    /// `siglongjmp` continues in a `sigsetjmp` that has returned. Returns whether there is one.
+    fn enter_again(&mut self, pc: u64, sp: u64) -> bool {
+        let Some((call, caller)) = self.frameless.0.get(&(pc, sp)).copied() else { return false };
+        if self.faults.misses_nonlocal_exits || !self.is_there(caller) {
+            return false;
+        }
+        self.control_flow.nonlocal_exits += 1;
+        let lost = self.current.call_stack.records().len() - caller.depth;
+        self.control_flow.discarded_frames += lost as u64;
+        let last = self.current.call_stack.records().get(caller.depth).map(|call| call.return_address);
+        self.current.call_stack.truncate(caller.depth);
+        self.current.call_stack.push(Record { since: self.previous.time, signature: None, ..call });
+        self.current.call_stack.exit = Some(Exit::Landing { call: last });
+        true
     }
 
     /// Returns whether a frame on the current stack has not ended.
@@ -676,7 +737,9 @@ impl Witness {
     fn land(&mut self, at: Place, from: u64, left: Option<Record>) {
         let Place { pc, sp, fp } = at;
         self.control_flow.nonlocal_exits += 1;
-        self.current.call_stack.exit = Some(Exit::Landing);
+        let landing =
+            |call: Option<Record>| Some(Exit::Landing { call: call.map(|call| call.return_address) });
+        self.current.call_stack.exit = landing(left);
         let Some(here) = self.callees.at(pc) else { return };
         if self.is_innermost(here, left, from) {
             return;
@@ -691,7 +754,9 @@ impl Witness {
         let same_fp = frames.find(|frame| records[*frame].caller_fp == fp);
         if let Some(frame) = all.or(same_fp).or(nearest) {
             self.control_flow.discarded_frames += (records.len() - frame) as u64;
+            let call = records[frame];
             self.current.call_stack.truncate(frame);
+            self.current.call_stack.exit = landing(Some(call));
         }
     }
 
@@ -822,6 +887,7 @@ impl Witness {
                     return self.unsettle(before, sp);
                 }
                 self.resumed = Some(resumed.left_at);
+                self.entered = (index == 0 && sp == stack.entered).then_some(sp);
                 let left = std::mem::replace(&mut self.current, resumed);
                 self.park(left);
                 self.current.call_stack.resumed();
@@ -836,14 +902,14 @@ impl Witness {
 
     /// Notes that a signal is delivered before the instruction that was followed last.
     pub(crate) fn signal(&mut self, delivery: &Delivery) {
-        let Delivery { interrupted, restorer, handler, alternate } = delivery;
+        let Delivery { interrupted, restorer, handler, alternate, observed } = delivery;
         if self.unsettled.is_some() {
             // It isn't known yet what the interrupted frame belongs to.
             self.begin_context(interrupted.sp);
         }
         self.control_flow.signals += 1;
         // The interrupted instruction has not executed.
-        self.previous.time = self.previous.time.saturating_sub(1);
+        self.previous.time = self.previous.time.saturating_sub(1).min(*observed);
         if !self.faults.misses_signal_frames {
             self.push(*interrupted, *restorer, true);
         }

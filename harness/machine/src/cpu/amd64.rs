@@ -427,8 +427,11 @@ fn source(code: &[u8], register: u8) -> Source {
 }
 
 /// Unicorn starts in long mode with SSE. It has no 256-bit AVX to be enabled.
-fn prepare(_: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
-    Ok(())
+/// The floating-point environment of a new process (System V psABI, 3.4.1): x87 with extended
+/// precision, and no exceptions.
+fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
+    unicorn.reg_write(R::FPCW, 0x37f)?;
+    unicorn.reg_write(R::MXCSR, 0x1f80)
 }
 
 fn set_thread_pointer(unicorn: &mut Unicorn<'_, ()>, address: u64) -> Result<(), uc_error> {

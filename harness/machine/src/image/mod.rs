@@ -171,13 +171,14 @@ impl<'a> Image<'a> {
     /// Returns the bias with which a page of a file was mapped to an address, if the file is an
     /// image that has such a segment.
     pub(crate) fn bias_of(bytes: &'a [u8], address: u64, offset: u64) -> Option<u64> {
-        let image = Self::parse_at(bytes, 0).ok()?;
+        // Nothing can be loaded to address 0.
+        let image = Self::parse_at(bytes, PIE_BASE).ok()?;
         let page = |address: u64| address & !(PAGE - 1);
         let segment = image.segments.iter().find(|segment| {
             let start = segment.file.start as u64;
             !segment.file.is_empty() && segment.permissions.execute && page(start) == offset
         })?;
-        Some(address.wrapping_sub(page(segment.address)))
+        Some(address.wrapping_sub(page(segment.address)).wrapping_add(PIE_BASE))
     }
 
     /// `bias_of` returns the bias of a position-independent image, given the address of its

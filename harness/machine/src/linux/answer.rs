@@ -16,6 +16,8 @@ pub(crate) enum Answer {
     Done(Result<u64, Errno>),
     /// The task waits.
     Wait(Wait),
+    /// It is made again after the handler of a signal.
+    Restart,
     /// The state that a signal has interrupted continues.
     SignalReturn,
     /// A task was made.

@@ -88,6 +88,8 @@ pub(crate) struct Run<'o> {
     /// The last signal that the observer has sent.
     observers_signal: Option<u64>,
     pub(crate) linux: Rc<Linux>,
+    /// The number of the current task.
+    thread: u32,
     /// The tasks that wait for their turn.
     parked: BTreeMap<TaskId, Parked>,
     /// The address space that `space` is, and the others.
@@ -105,6 +107,8 @@ pub(crate) struct Run<'o> {
     witness_faults: WitnessFaults,
     /// The control flow of tasks that have ended.
     ended_flow: ControlFlow,
+    /// The time of the last instruction that was observed.
+    observed: u64,
     /// Instructions that were not observed: those of other programs.
     pub(crate) unobserved: u64,
     /// The key with which the last instruction has signed the link register.
@@ -264,6 +268,7 @@ impl<'o> Run<'o> {
             signal_waits: false,
             observers_signal: None,
             linux: Rc::new(start.linux),
+            thread: FIRST,
             parked: BTreeMap::new(),
             space_id: SpaceId(FIRST),
             spaces: BTreeMap::new(),
@@ -274,6 +279,7 @@ impl<'o> Run<'o> {
             pattern: start.pattern,
             witness_faults: start.witness_faults,
             ended_flow: ControlFlow::default(),
+            observed: 0,
             unobserved: 0,
             signing: None,
             pause: None,
@@ -361,6 +367,7 @@ impl<'o> Run<'o> {
         let read_register = |register: i32| unicorn.reg_read(register).ok();
         let moment = Moment {
             time,
+            thread: self.thread,
             pc,
             sp,
             fp,
@@ -370,6 +377,7 @@ impl<'o> Run<'o> {
             read_register: &read_register,
         };
         let flow = self.observer.instruction(&moment);
+        self.observed = time;
         self.witness.seen();
         if flow == Flow::Continue && effect.stores_unreported && self.reports_stores {
             self.store_unreported(pc, &read_register);

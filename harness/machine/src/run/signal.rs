@@ -124,6 +124,9 @@ impl Run<'_> {
             .alternate
             .clone()
             .filter(|stack| action.flags & SA_ONSTACK != 0 && !(stack.start < sp && sp <= stack.end));
+        if self.is_observed {
+            self.observer.interrupted();
+        }
         let Some(frame) =
             self.write_frame(unicorn, (signal, info), &action, interrupted, alternate.as_ref())?
         else {
@@ -155,7 +158,8 @@ impl Run<'_> {
             handler.fp = frame + layout.len;
             unicorn.reg_write(self.cpu.fp, handler.fp)?;
         }
-        self.witness.signal(&Delivery { interrupted, restorer: action.restorer, handler, alternate });
+        let (restorer, observed) = (action.restorer, self.observed);
+        self.witness.signal(&Delivery { interrupted, restorer, handler, alternate, observed });
         Ok(Some(action.handler))
     }
 

@@ -49,6 +49,7 @@ impl Run<'_> {
                 self.park(unicorn, request.next, Some(request))?;
                 self.next_task(unicorn, true)
             }
+            Answer::Restart => Ok(Some(request.at)),
             Answer::SignalReturn => self.signal_return(unicorn),
             Answer::Clone(task) => self.new_task(unicorn, *task, request),
             Answer::Execute(execute) => self.execute_program(unicorn, &execute, request),

@@ -67,7 +67,6 @@ impl Run<'_> {
         self.go_to_space(unicorn)?;
         unicorn.context_restore(&parked.registers)?;
         self.witness = parked.witness;
-        self.witness.resumed();
         self.trail = parked.trail;
         self.signing = parked.signing;
         self.interrupted = parked.interrupted;
@@ -92,6 +91,7 @@ impl Run<'_> {
     fn begin_turn(&mut self) {
         const TURN: u64 = 20_000;
         self.is_observed = self.observes && self.linux.is_first_program();
+        self.thread = self.linux.tasks.current().id.0;
         self.turn_end = if self.linux.tasks.are_several() {
             self.budget.min(self.instructions.saturating_add(TURN))
         } else {

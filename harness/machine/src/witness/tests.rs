@@ -484,6 +484,7 @@ fn deliver(runner: &mut Runner, interrupted_sp: u64, handler_sp: u64, alternate:
         restorer: 0x700,
         handler: Place { pc: 0x600, sp: handler_sp, fp: 8 },
         alternate,
+        observed: u64::MAX,
     });
 }
 

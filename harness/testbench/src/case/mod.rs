@@ -6,7 +6,8 @@ mod report;
 pub(crate) mod stand_in;
 
 pub use reason::{
-    BrokenReason, BrokenRun, NOTHING_COMPARED, NoSuchPlace, NoWorker, OutputDifference, SkipReason, broken_reason,
+    BrokenReason, BrokenRun, NOTHING_COMPARED, NoSuchPlace, NoWorker, OutputDifference, SkipReason,
+    broken_reason,
 };
 pub use report::{CaseReport, CaseResult, Outcome, SeenKnown, SignalCounts};
 

@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, PauthMask};
 use sframe_machine::{
-    End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
+    End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
 };
 
 use crate::compare::incremental::Walk;
@@ -241,8 +241,8 @@ pub(crate) trait Probe {
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>);
 
     /// Called when frames have been left, at the first instruction after that.
-    fn left(&mut self, exit: Exit, moment: &Moment<'_>) {
-        let _ = (exit, moment);
+    fn left(&mut self, moment: &Moment<'_>) {
+        let _ = moment;
     }
 
     /// Called for each store: see [`Observer::store`].
@@ -366,6 +366,8 @@ struct Examiner<'e, 'a, 'p> {
     end_places: BTreeMap<End, u64>,
     max_depth: usize,
     depth: usize,
+    /// The thread that executes; 0 before the first one.
+    thread: u32,
     /// How many of the oldest calls have been counted as compared.
     counted_calls: usize,
     last_pc: u64,
@@ -431,6 +433,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             end_places: BTreeMap::new(),
             max_depth: 0,
             depth: 0,
+            thread: 0,
             counted_calls: 0,
             last_pc: 0,
             image: 0..0,
@@ -576,6 +579,20 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         end
     }
 
+    /// Notes that another thread goes on, whose frames are different ones.
+    fn go_to_thread(&mut self, thread: u32) {
+        if self.thread != 0 {
+            self.stores.go_to_thread(thread);
+            self.steady.start();
+            self.cross_check.go_to_thread();
+            (self.depth, self.counted_calls) = (0, 0);
+            if let Some(walk) = &mut self.walk {
+                walk.keep(0);
+            }
+        }
+        self.thread = thread;
+    }
+
     fn observe(&mut self, moment: &Moment<'_>) {
         let executable = self.target.executable();
         let pauth = PauthMask::for_address_bits(executable.image.cpu.address_bits);
@@ -627,11 +644,14 @@ impl Examiner<'_, '_, '_> {
             starts_function: functions.contains(&moment.pc),
             is_watched: watched.contains_key(&moment.pc),
         });
+        if moment.thread != self.thread {
+            self.go_to_thread(moment.thread);
+        }
         self.stores.instruction(moment.time, moment.pc, known.written);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);
         self.findings.follow(moment, self.abi);
-        if let (Some(exit), Some(probe)) = (moment.call_stack.exit(), &mut self.probe) {
-            probe.left(exit, moment);
+        if let (Some(_), Some(probe)) = (moment.call_stack.exit(), &mut self.probe) {
+            probe.left(moment);
         }
         if self.interruptions.is_some() {
             match self.follow_signals(moment) {
@@ -698,6 +718,10 @@ impl Observer for Examiner<'_, '_, '_> {
             return Flow::Stop;
         }
         flow
+    }
+
+    fn interrupted(&mut self) {
+        self.stores.interrupted();
     }
 
     fn fork_ended(&mut self, end: &RunEnd) {

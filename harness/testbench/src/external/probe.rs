@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use sframe_engine::Abi;
-use sframe_machine::{CallStack, Exit, Moment};
+use sframe_machine::{CallStack, Moment};
 use sframe_protocol::{Address, Hex, Stack, Stop};
 
 use crate::compare::{Disagreement, Truth, Value, WalkEnd, compare};
@@ -14,7 +14,7 @@ use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::Finding;
 use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Target};
-use crate::triage::{Circumstances, ExitClaim, Findings, FrameLayouts, Triage, triage};
+use crate::triage::{Circumstances, Departure, ExitClaim, Findings, FrameLayouts, Triage, triage};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 
 use super::command::ExternalError;
@@ -36,11 +36,10 @@ const SNAPSHOT: u64 = 16 << 10;
 /// The number of DWARF registers that are asked for.
 const REGISTERS: u32 = 96;
 
-/// Where control has landed after leaving frames.
+/// How control has left frames.
 #[derive(Clone, Copy, Debug)]
-struct Landing {
-    pc: u64,
-    sp: u64,
+struct Left {
+    departure: Departure,
     /// The number of calls that have not ended.
     calls: usize,
 }
@@ -56,8 +55,8 @@ pub(super) struct Pending {
     pub(super) engine: (WalkEnd, Vec<Disagreement>),
     /// What other witnesses say about these.
     triages: Vec<Triage>,
-    /// How existing frames were left next, if not by returning to callers.
-    landing: Option<Landing>,
+    /// How existing frames were left next.
+    left: Option<Left>,
 }
 
 impl Pending {
@@ -78,10 +77,9 @@ impl Pending {
     /// Whether an answer describes the place that its frame was about to leave for.
     fn bears_out(&self, found: &Disagreement, abi: Option<Abi>) -> bool {
         let frame = self.call_stack.records().len().checked_sub(found.frame + 1);
-        let left = |landing: &Landing| frame.is_some_and(|frame| frame >= landing.calls);
-        let says =
-            |landing: Landing| ExitClaim::of(found)?.is_borne_out(landing.pc, landing.sp, abi).then_some(());
-        self.landing.filter(left).and_then(says).is_some()
+        let left = |left: &Left| frame.is_some_and(|frame| frame >= left.calls);
+        let says = |left: Left| ExitClaim::of(found)?.is_borne_out(&left.departure, abi).then_some(());
+        self.left.filter(left).and_then(says).is_some()
     }
 
     /// Returns what other witnesses say about a disagreement that the engine has, too.
@@ -367,14 +365,13 @@ impl Probe for Questions<'_, '_> {
         self.stops.push(Stop { pc: Address(truth.pc), registers, stack });
         let call_stack = truth.call_stack.clone();
         let Truth { pc, sp, fp, red_zone, .. } = *truth;
-        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages, landing: None });
+        self.pending.push(Pending { pc, sp, fp, red_zone, call_stack, engine, triages, left: None });
     }
 
-    fn left(&mut self, exit: Exit, moment: &Moment<'_>) {
-        if exit == Exit::Landing {
-            let calls = moment.call_stack.records().len();
-            let landing = Landing { pc: moment.pc, sp: moment.sp, calls };
-            self.pending[self.straight..].iter_mut().for_each(|pending| pending.landing = Some(landing));
+    fn left(&mut self, moment: &Moment<'_>) {
+        if let Some(departure) = Departure::of(moment) {
+            let left = Left { departure, calls: moment.call_stack.records().len() };
+            self.pending[self.straight..].iter_mut().for_each(|pending| pending.left = Some(left));
         }
         self.straight = self.pending.len();
     }

@@ -94,6 +94,9 @@ pub(crate) struct Findings {
     /// The last wrong FP, for what follows from it in the same walk.
     last_wrong_fp: Option<Entry>,
     claims: Claims,
+    /// Those of the other threads.
+    parked: FxHashMap<u32, Claims>,
+    thread: u32,
 }
 
 /// Where a finding is kept.
@@ -114,6 +117,8 @@ impl Default for Findings {
             omitted: BTreeMap::new(),
             last_wrong_fp: None,
             claims: Claims::default(),
+            parked: FxHashMap::default(),
+            thread: 0,
         }
     }
 }
@@ -149,6 +154,11 @@ impl Findings {
     /// means.
     #[inline]
     pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) {
+        if moment.thread != self.thread {
+            let claims = self.parked.remove(&moment.thread).unwrap_or_default();
+            self.parked.insert(self.thread, std::mem::replace(&mut self.claims, claims));
+            self.thread = moment.thread;
+        }
         if self.claims.is_followed(moment.call_stack) {
             return;
         }
@@ -265,6 +275,8 @@ pub(crate) enum ExitClaim {
     GoesTo(u64),
     /// This is the CFA.
     LeavesCfa(u64),
+    /// FP has this value then.
+    LeavesFp(u64),
 }
 
 impl ExitClaim {
@@ -272,17 +284,39 @@ impl ExitClaim {
         match (disagreement.verdict, disagreement.got) {
             (Verdict::WrongRa, Value::Word(address)) => Some(Self::GoesTo(address)),
             (Verdict::WrongCfa, Value::Word(cfa)) => Some(Self::LeavesCfa(cfa)),
+            (Verdict::WrongFp, Value::Word(fp)) => Some(Self::LeavesFp(fp)),
             _ => None,
         }
     }
 
-    /// Whether control that has arrived at a PC, with an SP, bears out the
-    /// claim.
-    pub(crate) fn is_borne_out(self, pc: u64, sp: u64, abi: Option<Abi>) -> bool {
+    /// Whether a departure from the function bears out the claim.
+    ///
+    /// Code that installs a context, as libgcc's unwinder does, first makes its own frame one
+    /// that was called by the frame where it lands, in place of that frame's last call.
+    pub(crate) fn is_borne_out(self, departure: &Departure, abi: Option<Abi>) -> bool {
+        let Departure { exit, pc, sp, fp } = *departure;
         match self {
-            Self::GoesTo(address) => pc == address,
+            Self::GoesTo(address) => pc == address || exit == Exit::Landing { call: Some(address) },
             Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == sp),
+            Self::LeavesFp(value) => fp == value,
         }
+    }
+}
+
+/// How control has left frames, and where it has gone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure {
+    exit: Exit,
+    pc: u64,
+    sp: u64,
+    fp: u64,
+}
+
+impl Departure {
+    /// Returns how control has left frames with the last instruction, if it has.
+    pub(crate) fn of(moment: &Moment<'_>) -> Option<Self> {
+        let exit = moment.call_stack.exit()?;
+        Some(Self { exit, pc: moment.pc, sp: moment.sp, fp: moment.fp })
     }
 }
 
@@ -333,10 +367,9 @@ impl Claims {
             return Vec::new();
         }
         let leaving = std::mem::take(&mut self.leaving).into_iter();
+        let departure = Departure::of(moment);
         leaving
-            .filter(|((_, says), _)| {
-                call_stack.exit() == Some(Exit::Landing) && says.is_borne_out(moment.pc, moment.sp, abi)
-            })
+            .filter(|((_, says), _)| departure.is_some_and(|departure| says.is_borne_out(&departure, abi)))
             .map(|((finding, _), count)| (finding, count))
             .collect()
     }

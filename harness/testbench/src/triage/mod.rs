@@ -13,7 +13,7 @@ mod inquiry;
 mod stack;
 
 pub use collect::MOST_FINDINGS;
-pub(crate) use collect::{ExitClaim, Findings};
+pub(crate) use collect::{Departure, ExitClaim, Findings};
 
 pub(crate) use frame_layout::FrameLayouts;
 pub(crate) use inquiry::Circumstances;

@@ -129,6 +129,15 @@ pub(crate) struct LastStores {
     words: Words,
     /// The last store with unknown bounds.
     anywhere: Option<Store>,
+    thread: Thread,
+    /// The number of the thread, and the state of the others.
+    number: u32,
+    others: FxHashMap<u32, Thread>,
+}
+
+/// What is known of the registers of a thread.
+#[derive(Clone, Debug, Default)]
+struct Thread {
     registers: LastWrites,
     /// Where FP was overwritten and not loaded again since: the last time in
     /// each call, the oldest first.
@@ -170,6 +179,15 @@ impl LastStores {
         self.written = written;
     }
 
+    /// Notes that another thread goes on.
+    pub(crate) fn go_to_thread(&mut self, number: u32) {
+        self.executed();
+        self.now = None;
+        let thread = self.others.remove(&number).unwrap_or_default();
+        self.others.insert(self.number, std::mem::replace(&mut self.thread, thread));
+        self.number = number;
+    }
+
     /// Notes that the instruction has not executed: a signal comes before it.
     pub(crate) fn interrupted(&mut self) {
         self.written = Written::default();
@@ -178,7 +196,7 @@ impl LastStores {
     /// Returns a store by the executing instruction; `None` before the first one.
     fn store(&self) -> Option<Store> {
         let (time, pc) = self.now?;
-        let last = |register| self.registers.of(register).unwrap_or(0);
+        let last = |register| self.thread.registers.of(register).unwrap_or(0);
         let others_since = self.written.stored.map(|stored| stored.iter().map(last).max().unwrap_or(0));
         Some(Store { time, pc, others_since })
     }
@@ -187,13 +205,13 @@ impl LastStores {
     fn executed(&mut self) {
         let Some((time, pc)) = self.now else { return };
         if let Some(overwritten) = self.written.fp {
-            self.forget_overwritten(self.call.map_or(0, |call| call.since));
+            self.forget_overwritten(self.thread.call.map_or(0, |call| call.since));
             if overwritten {
-                self.overwritten.push(Overwritten { time, pc });
+                self.thread.overwritten.push(Overwritten { time, pc });
             }
         }
         for register in self.written.registers.iter() {
-            self.registers.0[register.0 as usize] = Some(time);
+            self.thread.registers.0[register.0 as usize] = Some(time);
         }
     }
 
@@ -201,22 +219,26 @@ impl LastStores {
     /// it when it returns.
     pub(crate) fn follow(&mut self, call_stack: &CallStack, pc: u64, fp: u64) {
         let records = call_stack.records();
-        if (call_stack.kept(), records.len()) == (self.calls, self.calls) {
+        if (call_stack.kept(), records.len()) == (self.thread.calls, self.thread.calls) {
             return;
         }
-        if call_stack.kept() < self.calls {
-            let ended = self.calls - call_stack.kept();
-            match self.call.filter(|call| ended == 1 && call.return_address == pc && call.caller_fp == fp) {
+        if call_stack.kept() < self.thread.calls {
+            let ended = self.thread.calls - call_stack.kept();
+            match self
+                .thread
+                .call
+                .filter(|call| ended == 1 && call.return_address == pc && call.caller_fp == fp)
+            {
                 Some(call) => self.forget_overwritten(call.since),
                 // Anything may have been restored.
-                None => self.overwritten.clear(),
+                None => self.thread.overwritten.clear(),
             }
         }
-        (self.call, self.calls) = (records.last().copied(), records.len());
+        (self.thread.call, self.thread.calls) = (records.last().copied(), records.len());
     }
 
     fn forget_overwritten(&mut self, since: u64) {
-        while self.overwritten.pop_if(|last| last.time > since).is_some() {}
+        while self.thread.overwritten.pop_if(|last| last.time > since).is_some() {}
     }
 
     /// Returns one of these registers that has not been written after a time.
@@ -226,13 +248,13 @@ impl LastStores {
 
     /// Whether a register has been written after a time.
     pub(crate) fn has_written(&self, register: DwarfRegister, time: u64) -> bool {
-        self.registers.of(register).is_some_and(|last| last > time)
+        self.thread.registers.of(register).is_some_and(|last| last > time)
     }
 
     /// Returns the instruction that has overwritten FP after a time, unless FP
     /// has been loaded again since.
     pub(crate) fn overwritten_fp(&self, time: u64) -> Option<u64> {
-        self.overwritten.last().filter(|last| last.time > time).map(|last| last.pc)
+        self.thread.overwritten.last().filter(|last| last.time > time).map(|last| last.pc)
     }
 
     pub(crate) fn stored(&mut self, address: u64, len: u64) {

@@ -92,6 +92,9 @@ impl Linux {
         let start = self.address_of(user, address, len, has(MAP_FIXED), has(MAP_FIXED_NOREPLACE))?;
         let range = start..start + len;
         self.memory().forget(&range);
+        if !has(MAP_FIXED) {
+            self.memory().placed(range.clone());
+        }
         user.map(range.clone(), permissions, is_shared)?;
         if let Some((file, path)) = file {
             let content = self.disk.read_at(file, offset, len)?;
@@ -104,7 +107,7 @@ impl Linux {
                 user.fill(start, &content)?;
             }
             if permissions.execute {
-                self.memory().code.push(range.clone());
+                self.memory().has_code(&range);
                 if self.is_first_program() {
                     let bytes = self.disk.content(file)?;
                     self.mapped.push(MappedFile { path: path.clone(), bytes, address: start, offset });
@@ -222,8 +225,14 @@ impl Linux {
     /// Memory that is not needed is cleared; other advice changes nothing that programs see.
     fn madvise(&mut self, user: &mut User<'_, '_>, a: [u64; 6]) -> Result<u64, Errno> {
         const DONTNEED: u64 = 4;
+        /// `MADV_COLLAPSE`.
+        const LAST_KNOWN: u64 = 25;
         let [address, len, advice, ..] = a;
         let range = pages(address, len)?;
+        if advice > LAST_KNOWN {
+            // Newer kernels install guard pages on request.
+            return Err(Errno::INVAL);
+        }
         if advice != DONTNEED || range.is_empty() {
             return Ok(0);
         }

@@ -44,6 +44,11 @@ impl Linux {
         };
         self.usage.called(name);
         let answer = self.answer(user, name, arguments);
+        // A signal may have come while the call was about to be made again.
+        let answer = match answer {
+            Answer::Wait(wait) if self.has_signal() => self.interrupted(wait),
+            answer => answer,
+        };
         if matches!(answer, Answer::Wait(_)) {
             return answer;
         }

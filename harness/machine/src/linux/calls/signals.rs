@@ -4,7 +4,7 @@
 use rustix::io::Errno;
 
 use super::time::deadline;
-use crate::linux::answer::{Call, Refused};
+use crate::linux::answer::{Answer, Call, Refused};
 use crate::linux::ids::{FIRST, ProcessId, TaskId};
 use crate::linux::kernel::Linux;
 use crate::linux::objects::signals::{
@@ -38,6 +38,14 @@ impl Linux {
     /// Returns whether a signal is to be delivered to the current task now.
     pub(crate) fn has_signal(&self) -> bool {
         self.tasks.current().signals.first_ready().is_some()
+    }
+
+    /// Ends a wait for the signal that is to be delivered.
+    pub(crate) fn interrupted(&self, wait: Wait) -> Answer {
+        let signal = self.tasks.current().signals.first_ready();
+        let action = signal.map(|signal| self.disposition(signal));
+        let restarts = matches!(action, Some(Disposition::Handle(action)) if action.flags & SA_RESTART != 0);
+        if restarts && wait.restarts { Answer::Restart } else { Answer::Done(Err(Errno::INTR)) }
     }
 
     /// Takes the first signal that is to be delivered to the current task now.

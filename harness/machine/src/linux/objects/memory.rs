@@ -1,5 +1,6 @@
 //! What is known of an address space beyond its regions.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ pub(crate) struct Memory {
     /// Where code of files has been. These addresses are not used again, so that an address
     /// always means the same function.
     pub(crate) code: Vec<Range<u64>>,
+    /// The last mappings whose place was free to choose: linkers map images into them.
+    placed: VecDeque<Range<u64>>,
 }
 
 pub(crate) const fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
@@ -40,7 +43,20 @@ pub(crate) const fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
 impl Memory {
     pub(crate) fn new(brk: u64, free: Range<u64>, stack: Range<u64>) -> Self {
         let brk = brk.next_multiple_of(PAGE);
-        Self { heap: brk..brk, free, stack, files: Vec::new(), code: Vec::new() }
+        Self { heap: brk..brk, free, stack, ..Self::default() }
+    }
+
+    /// Notes that a place was chosen for a mapping.
+    pub(crate) fn placed(&mut self, range: Range<u64>) {
+        const LAST: usize = 16;
+        self.placed.truncate(LAST - 1);
+        self.placed.push_front(range);
+    }
+
+    /// Notes that a file was mapped to be executed, as a part of an image or alone.
+    pub(crate) fn has_code(&mut self, range: &Range<u64>) {
+        let whole = self.placed.iter().find(|placed| overlap(placed, range));
+        self.code.push(whole.unwrap_or(range).clone());
     }
 
     /// Forgets the files that were mapped in a range.

@@ -15,7 +15,7 @@ pub(crate) struct Wait {
     on: On,
     deadline: Option<u64>,
     /// Whether a signal whose handler says so makes the call again, rather than end it.
-    restarts: bool,
+    pub(crate) restarts: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
