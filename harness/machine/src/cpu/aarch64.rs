@@ -62,6 +62,7 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         unreported,
         is_privileged: |_| false,
         prepare,
+        memory_operands: None,
         set_thread_pointer,
     }
 }

@@ -99,6 +99,7 @@ pub static AMD64: Cpu = Cpu {
     unreported: |_| Unreported::Nothing,
     is_privileged,
     prepare,
+    memory_operands: None,
     set_thread_pointer,
 };
 

@@ -250,6 +250,9 @@ pub struct Cpu {
     pub(crate) is_privileged: fn(&[u8]) -> bool,
     /// Puts the CPU into the state that user code expects.
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
+    /// The addresses of an instruction's operands in memory, if Unicorn does not say which one
+    /// has failed. The registers are the general ones.
+    pub(crate) memory_operands: Option<fn(&[u8], &dyn Fn(usize) -> u64) -> Vec<u64>>,
     pub(crate) set_thread_pointer: fn(&mut Unicorn<'_, ()>, u64) -> Result<(), uc_error>,
 }
 

@@ -52,6 +52,7 @@ pub static S390X: Cpu = Cpu {
     unreported,
     is_privileged: |_| false,
     prepare,
+    memory_operands: Some(memory_operands),
     set_thread_pointer,
 };
 
@@ -369,6 +370,43 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
 fn set_thread_pointer(unicorn: &mut Unicorn<'_, ()>, address: u64) -> Result<(), uc_error> {
     unicorn.reg_write(R::A0, address >> 32)?;
     unicorn.reg_write(R::A1, address & 0xffff_ffff)
+}
+
+/// z/Architecture Principles of Operation, chapter 5: the addresses of the operands in memory,
+/// by the instruction's format.
+fn memory_operands(code: &[u8], register: &dyn Fn(usize) -> u64) -> Vec<u64> {
+    let value = |number: u8| if number == 0 { 0 } else { register(usize::from(number)) };
+    let based =
+        |high: u8, low: u8| value(high >> 4).wrapping_add(u64::from(high & 0xf) << 8 | u64::from(low));
+    // With 20 bits of displacement, signed.
+    let long = |high: u8, low: u8, sign: u8| {
+        let displacement = i64::from(sign.cast_signed()) << 12 | i64::from(high & 0xf) << 8 | i64::from(low);
+        value(high >> 4).wrapping_add_signed(displacement)
+    };
+    match *code {
+        // RX: base, index and displacement.
+        [0x40..=0x7f, registers, high, low, ..] => {
+            vec![based(high, low).wrapping_add(value(registers & 0xf))]
+        }
+        // RS and SI.
+        [0x80..=0x9f | 0xba..=0xbf, _, high, low, ..] => vec![based(high, low)],
+        // SS: two operands.
+        [0xd0..=0xdf | 0xe8 | 0xf0..=0xff, _, high, low, second, last, ..] => {
+            vec![based(high, low), based(second, last)]
+        }
+        // RXY, RXE and the vector formats.
+        [0xe3, registers, high, low, sign, ..] => {
+            vec![long(high, low, sign).wrapping_add(value(registers & 0xf))]
+        }
+        [0xe7 | 0xed, registers, high, low, ..] => {
+            vec![based(high, low).wrapping_add(value(registers & 0xf))]
+        }
+        // RSY and SIY.
+        [0xeb, _, high, low, sign, ..] => vec![long(high, low, sign)],
+        // SIL.
+        [0xe5, _, high, low, ..] => vec![based(high, low)],
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -203,7 +203,13 @@ pub(crate) fn set_up<'a>(
             if each != Hook::Observer {
                 run.last_pc = unicorn.pc_read().unwrap_or_default();
             }
-            if is_call { run.pause = Some(Pause::SystemCall) } else { run.exception(Some(number)) }
+            if is_call {
+                run.pause = Some(Pause::SystemCall);
+            } else if let Some(address) = run.failed_operand(unicorn) {
+                run.fault(MemType::READ, address);
+            } else {
+                run.exception(Some(number));
+            }
         });
     })?;
     Ok(unicorn)
@@ -529,6 +535,24 @@ impl<'o> Run<'o> {
             // The target of an `exrl` is not itself an `exrl`.
             Unreported::Anything | Unreported::Target(_) => self.stored(0, u64::MAX),
         }
+    }
+
+    /// Returns the operand in memory that the last instruction can't access, if the emulator has
+    /// not named it.
+    fn failed_operand(&self, unicorn: &Unicorn<'_, ()>) -> Option<u64> {
+        const PAGE: u64 = 4096;
+        let operands = self.cpu.memory_operands?;
+        let register = |number: usize| {
+            let register = self.cpu.registers.get(number);
+            register.and_then(|register| unicorn.reg_read(*register).ok()).unwrap_or_default()
+        };
+        let addresses = with_code(self.cpu, &self.space, self.last_pc, |code| operands(code, &register));
+        let fails = |address: &u64| {
+            let allowed = self.space.permissions(*address);
+            !(allowed.read && allowed.write)
+        };
+        // Linux knows the page only.
+        addresses.into_iter().find(fails).map(|address| address - address % PAGE)
     }
 
     fn fault(&mut self, access: MemType, address: u64) {

@@ -80,7 +80,7 @@ impl Linux {
             .or_else(|| self.call_poll(user, name, arguments))
             .or_else(|| self.call_epoll(user, name, arguments))
             .or_else(|| self.call_signals(user, name, arguments))
-            .or_else(|| self.call_sockets(name))
+            .or_else(|| self.call_sockets(name, arguments))
             .or_else(|| self.call_wait(user, name, arguments))
             .or_else(|| unsupported::call(name));
         match call {

@@ -45,7 +45,7 @@ impl Linux {
             "fstat" => self.fstat(user, a[0], a[1]),
             "stat" => self.stat(user, FOLDER, a[0], a[1], 0),
             "lstat" => self.stat(user, FOLDER, a[0], a[1], SYMLINK_NOFOLLOW),
-            "newfstatat" => self.stat(user, int(a[0]), a[1], a[2], a[3]),
+            "newfstatat" | "fstatat" => self.stat(user, int(a[0]), a[1], a[2], a[3]),
             "statx" => self.statx(user, a),
             "access" => self.access(user, FOLDER, a[0], a[1]),
             "faccessat" | "faccessat2" => self.access(user, int(a[0]), a[1], a[2]),
