@@ -49,7 +49,7 @@ Exit status:
   4  broken: the program did not end as it should, the run was interrupted or took too long,
      or the bench could not follow it. The report has what was seen until then
 
-An interrupt (SIGINT, SIGTERM) ends the run with its report; a second one kills it.";
+An interrupt (SIGINT, SIGTERM) ends the run with its report; a second one, a second later, kills it.";
 
 pub(super) const VECTORS: &str = "\
 Examples:

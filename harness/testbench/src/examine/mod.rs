@@ -702,22 +702,24 @@ impl Examiner<'_, '_, '_> {
     }
 }
 
-impl Observer for Examiner<'_, '_, '_> {
-    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
-        let flow = self.see(moment);
-        if moment.time.is_multiple_of(Progress::INTERVAL)
-            && let Some(progress) = &self.look.progress
-        {
+impl Examiner<'_, '_, '_> {
+    /// Shows how far the run is. Returns whether somebody asks for its end.
+    #[cold]
+    fn asked(&mut self, moment: &Moment<'_>) -> bool {
+        if let Some(progress) = &self.look.progress {
             let (findings, depth) = (self.findings.count(), moment.call_stack.depth() as u64);
             progress.set(Figures { instructions: moment.time, findings, depth });
         }
-        if flow == Flow::Continue
-            && let Some(reason) = self.look.stop.reason()
-        {
-            self.stopped = Some(reason);
-            return Flow::Stop;
-        }
-        flow
+        self.stopped = self.look.stop.reason();
+        self.stopped.is_some()
+    }
+}
+
+impl Observer for Examiner<'_, '_, '_> {
+    fn instruction(&mut self, moment: &Moment<'_>) -> Flow {
+        let flow = self.see(moment);
+        let is_asked = moment.time.is_multiple_of(Progress::INTERVAL) && self.asked(moment);
+        if is_asked && flow == Flow::Continue { Flow::Stop } else { flow }
     }
 
     fn interrupted(&mut self) {

@@ -23,8 +23,9 @@ pub struct Figures {
 }
 
 impl Progress {
-    /// The figures are renewed whenever so many instructions have executed.
-    pub const INTERVAL: u64 = 256;
+    /// The figures are renewed, and requests to stop are seen, whenever so many instructions
+    /// have executed.
+    pub const INTERVAL: u64 = 64;
 
     /// Returns the figures.
     #[must_use]

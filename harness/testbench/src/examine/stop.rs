@@ -24,7 +24,8 @@ impl StopReason {
 }
 
 /// A request that may be made at any time, by another thread or the handler of a signal.
-/// The run ends before the next instruction; what was compared until then stays valid.
+/// The run ends within [`Progress::INTERVAL`](super::progress::Progress::INTERVAL)
+/// instructions; what was compared until then stays valid.
 #[derive(Clone, Debug, Default)]
 pub struct StopRequest(Arc<AtomicUsize>);
 
