@@ -3,7 +3,7 @@
 real=${SFRAME_REAL:-target/real}
 
 # amd64 comes first: the others are compared with it.
-roots=({musl,musl-plain,glibc}/{amd64,aarch64,s390x})
+roots=({musl,glibc,musl-plain}/{amd64,aarch64,s390x})
 
 # Prints the cases, one a line, without comments.
 cases() {

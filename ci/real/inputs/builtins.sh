@@ -2,9 +2,9 @@
 trap 'echo "exit with $?"' EXIT
 
 i=0
-while [ "$i" -lt 200 ]; do
+while [ "$i" -lt 100 ]; do
     i=$((i + 1))
-    [ $((i % 50)) -ne 0 ] || echo "$i"
+    [ $((i % 25)) -ne 0 ] || echo "$i"
 done
 
 factorial() {

@@ -1,7 +1,4 @@
-"""Classes, generators, closures, exceptions, JSON, regular expressions and sorting."""
-import functools
-import json
-import re
+"""Classes, generators, closures, exceptions and sorting, without a module of the library."""
 
 
 class Shape:
@@ -70,14 +67,6 @@ generator = delegating()
 print([next(generator) for _ in range(30)][-5:], generator.send("enough"))
 
 
-@functools.lru_cache(maxsize=None)
-def fibonacci(n):
-    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
-
-
-print(fibonacci(90))
-
-
 def endless(n):
     return endless(n + 1) + 1
 
@@ -87,9 +76,6 @@ try:
 except RecursionError:
     print("recursion")
 
-document = json.loads('{"list": [1, 2.5, {"deep": [null, true]}], "text": "\\u00e4"}')
-print(json.dumps(document, sort_keys=True), json.dumps({1: [1.5, None, "ä"]}))
-print(re.sub(r"(\d+)-(\d+)-(\d+)", r"\3.\2.\1", "on 2026-11-23"), re.findall(r"\b(\w)\w*\b", "one two three"))
 words = "the quick brown fox jumps over the lazy dog".split()
 print(sorted(words, key=lambda word: (-len(word), word)))
 print({word: words.count(word) for word in sorted(set(words)) if len(word) > 3}, 2**200 % 1000007)

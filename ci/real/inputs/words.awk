@@ -10,7 +10,7 @@ function more(a, b) {
 END {
     for (word in count)
         list[++n] = word
-    for (i = 1; i <= n; i++)
+    for (i = 1; i <= 10; i++)
         for (j = n; j > i; j--)
             if (more(list[j], list[j - 1])) {
                 swap = list[j]; list[j] = list[j - 1]; list[j - 1] = swap
