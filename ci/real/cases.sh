@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034 # what it sets is used by those that read it
 # Read by ci/real/build and ci/real/run: where the roots are, and the cases.
 
 real=${SFRAME_REAL:-target/real}
