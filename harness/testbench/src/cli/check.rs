@@ -18,6 +18,7 @@ use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::isolation::ChildOptions;
+use super::known::{KnownOptions, KnownSoFar};
 use super::report;
 use super::unwinder::UnwinderStops;
 
@@ -39,6 +40,8 @@ pub(crate) struct Check {
     machine: MachineOptions,
     #[command(flatten)]
     unwinder: UnwinderStops,
+    #[command(flatten)]
+    known: KnownOptions,
     #[command(flatten)]
     child: ChildOptions,
     /// The exit status that the program should end with.
@@ -82,6 +85,7 @@ impl Check {
     }
 
     fn check(&self) -> Result<Status, Failure> {
+        let known = self.known.open()?;
         let external = self.unwinder.start()?;
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
@@ -112,7 +116,7 @@ impl Check {
             ..ExamineOptions::default()
         };
         if let Some(external) = external {
-            return self.ask(&external, name, &target, &look, &options);
+            return self.ask(&external, &known, name, &target, &look, &options);
         }
         let mut unwinder = sframe_unwinder(&target);
         let examination = examine(&target, &mut *unwinder, &look, &options)
@@ -126,6 +130,7 @@ impl Check {
             listings.add(&name, &listing).map_err(|error| unlisted(&error))?;
         }
         let report = CheckReport::new(name, &target, examination, broken.map(BrokenReason::from));
+        let report = known.apply(report)?;
         self.write(&report, &listings)?;
         if self.json {
             print_json(&report)?;
@@ -140,7 +145,8 @@ impl Check {
         if !compared && report.broken.is_none() {
             tell_line(format_args!("{}: {NOTHING_COMPARED}", report.file));
         }
-        status(!report.findings.is_empty(), report.broken.is_some(), compared)
+        let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
+        status(!is_known, report.broken.is_some(), compared)
     }
 
     fn write(&self, report: &CheckReport, listings: &Listings) -> Result<(), Failure> {
@@ -152,6 +158,7 @@ impl Check {
     fn ask(
         &self,
         external: &External,
+        known: &KnownSoFar<'_>,
         name: String,
         target: &Target<'_>,
         look: &ExamineOptions,
@@ -166,7 +173,7 @@ impl Check {
             Err(error) => return Err(Failure::broken(format!("error: {name}: {error}"))),
         };
         let broken = broken_reason(&shown.examination, target, self.exit_status);
-        let report = CheckReport::of_unwinder(name, target, shown, broken);
+        let report = known.apply(CheckReport::of_unwinder(name, target, shown, broken))?;
         self.write(&report, &Listings::default())?;
         if self.json {
             print_json(&report)?;

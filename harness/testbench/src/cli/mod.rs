@@ -6,6 +6,7 @@ mod check;
 mod clauses;
 mod help;
 mod isolation;
+mod known;
 mod man;
 mod matrix;
 mod merge;

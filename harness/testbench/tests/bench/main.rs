@@ -17,6 +17,7 @@ mod hostile_documents;
 mod hostile_tables;
 mod isolate;
 mod kept_walks;
+mod known;
 mod made_sections;
 mod manual;
 mod markdown;
