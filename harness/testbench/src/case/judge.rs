@@ -1,13 +1,13 @@
 //! Compares a spec's expectations with what a run has shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::case::CaseReport;
 use crate::compare::WalkEnd;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
 use crate::examine::{Arrival, Deliveries, WalkEnds};
 use crate::finding::{Finding, FindingRow};
-use crate::spec::{BuildFacts, End, Exception, Known, RowOffset, Signal, Spec, Stop, Sweep, Verdict};
+use crate::spec::{BuildFacts, End, Exception, Signal, Spec, Stop, Sweep, Verdict};
 
 /// Returns the finding if a stop's expectations were not met.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
@@ -241,116 +241,4 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
         floor(count >= *minimum, &format!("{feature}:"), minimum.to_string(), count.to_string());
     }
     findings
-}
-
-/// Stands for the rules of a place without a row.
-const NO_ROW: &str = "no row";
-
-/// Returns the rules with which findings occur, each with the number of places.
-pub(crate) fn places<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u64> {
-    let place = |finding: &'f Finding| {
-        let rules = finding.row.as_ref().map_or(NO_ROW, |row| row.rules.as_str());
-        (rules, finding.image.as_deref(), finding.pc, finding.function.as_deref())
-    };
-    let places: BTreeSet<_> = findings.into_iter().map(place).collect();
-    let mut rules: BTreeMap<String, u64> = BTreeMap::new();
-    for (of, ..) in places {
-        *rules.entry(of.to_owned()).or_default() += 1;
-    }
-    rules
-}
-
-/// A known failure includes its rules and places: with any others it has changed. A
-/// run that is not `complete` may show fewer places.
-pub(crate) fn judge_rules(known: &Known, seen: &[&Finding], complete: bool) -> Option<Finding> {
-    if known.any_rules {
-        return None;
-    }
-    let shown = places(seen.iter().copied());
-    let is_it = |known: &BTreeMap<String, u64>| {
-        let is_part = || shown.iter().all(|(rules, count)| known.get(rules).is_some_and(|all| count <= all));
-        *known == shown || (!complete && is_part())
-    };
-    if known.rules.iter().flatten().any(is_it) {
-        return None;
-    }
-    let text = |rules: &BTreeMap<String, u64>| {
-        let text = |(rules, count): (&String, &u64)| {
-            format!("{rules} at {count} {}", if *count == 1 { "place" } else { "places" })
-        };
-        rules.iter().map(text).collect::<Vec<_>>().join("; ")
-    };
-    let expected = match &known.rules {
-        Some(rules) => rules.iter().map(text).collect::<Vec<_>>().join(", or "),
-        None => "nothing: `bless --known` writes its `rules`".to_owned(),
-    };
-    let verdict = known.verdict;
-    let place = known.function.as_ref().map(|function| format!(" in {function}")).unwrap_or_default();
-    let got = text(&shown);
-    let message = format!("the known {verdict}{place} happens with {got}; the spec has {expected}");
-    let first = (*seen.first()?).clone();
-    Some(Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..first })
-}
-
-/// A finding that a `known` entry predicts. Each of the entry's rows has to be seen.
-pub(crate) struct Expected<'k> {
-    /// The entry's index in the spec.
-    pub(crate) entry: usize,
-    pub(crate) known: &'k Known,
-    pub(crate) row: Option<RowOffset>,
-}
-
-impl<'k> Expected<'k> {
-    /// Returns one for each row of an entry, or one for the whole entry.
-    pub(crate) fn all_of(entry: usize, known: &'k Known) -> Vec<Self> {
-        match &known.row {
-            None => vec![Self { entry, known, row: None }],
-            Some(rows) => rows.iter().map(|row| Self { entry, known, row: Some(*row) }).collect(),
-        }
-    }
-
-    /// Whether a finding is the known one.
-    pub(crate) fn explains(&self, finding: &Finding) -> bool {
-        let row_start = |row: &FindingRow| row.start.0;
-        let Known { verdict, function, .. } = self.known;
-        *verdict == finding.verdict
-            && function.as_ref().is_none_or(|function| finding.function.as_ref() == Some(function))
-            && self.row.is_none_or(|row| finding.row.as_ref().map(row_start) == Some(row.0))
-    }
-
-    /// Returns the finding for a known failure whose blame differs from the spec's.
-    pub(crate) fn blamed_differently(&self, finding: &Finding) -> Finding {
-        let expected = format!("blame on {}", self.known.blame);
-        let got = format!("{} ({} confidence)", finding.blame, finding.confidence);
-        let message = format!("{}: the spec blames {}, and triage {got}", finding.message, self.known.blame);
-        Finding { verdict: Verdict::ChangedFailure, expected, got, message, ..finding.clone() }
-    }
-
-    /// Returns the finding for a known failure that was not seen: it is gone, or
-    /// has changed into something else.
-    pub(crate) fn missed(&self, seen: &[(Option<String>, Verdict)]) -> Finding {
-        let function = self.known.function.as_deref();
-        let mut expected = self.known.verdict.to_string();
-        if let Some(function) = function {
-            expected += &format!(" in {function}");
-        }
-        if let Some(row) = self.row {
-            expected += &format!(", row +{row}");
-        }
-        let other = seen.iter().find(|(at, _)| function.is_some() && at.as_deref() == function);
-        match other {
-            Some((_, verdict)) => Finding::of_spec(
-                Verdict::ChangedFailure,
-                expected.clone(),
-                verdict.to_string(),
-                format!("the known {expected} was not seen, but there is {verdict}: it has changed"),
-            ),
-            None => Finding::of_spec(
-                Verdict::UnexpectedPass,
-                expected.clone(),
-                "no such finding".to_owned(),
-                format!("the known {expected} was not seen; if it has been fixed, remove the entry"),
-            ),
-        }
-    }
 }

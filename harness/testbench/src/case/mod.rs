@@ -1,15 +1,19 @@
 //! A case: one spec on one build, and its result.
 
 mod judge;
+mod known_findings;
 mod reason;
 mod report;
+mod settle;
 pub(crate) mod stand_in;
 
+pub use known_findings::known_findings;
 pub use reason::{
     BrokenReason, BrokenRun, NOTHING_COMPARED, NoSuchPlace, NoWorker, OutputDifference, SkipReason,
     broken_reason,
 };
 pub use report::{CaseReport, CaseResult, Outcome, SeenKnown, SignalCounts};
+pub use settle::{Settled, settle};
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,16 +22,14 @@ use sframe_engine::Section;
 use sframe_machine::{Options, System};
 use sha2::{Digest as _, Sha256};
 
-use crate::case::judge::{
-    Expected, judge_coverage, judge_ends, judge_rules, judge_signals, judge_stop, judge_sweep, places,
-};
+use crate::case::judge::{judge_coverage, judge_ends, judge_signals, judge_stop, judge_sweep};
 use crate::corpus::Build;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
 use crate::examine::listings::Listing;
 use crate::examine::{Breakpoint, Examination, ExamineOptions, Probe, Signals, WalkEnds, examine_with};
 use crate::external::{External, ExternalError, UnwinderExamination};
-use crate::finding::{Address, Finding};
-use crate::spec::{BuildFacts, Known, Location, Producer, Spec, Stop, Verdict};
+use crate::finding::Finding;
+use crate::spec::{BuildFacts, Location, Producer, Spec, Stop, Verdict};
 use crate::target::files::Files;
 use crate::target::{Linked, Loaded, Target};
 use crate::truth::control_flow::Features;
@@ -460,44 +462,10 @@ impl Case<'_> {
     /// again is a finding too, unless the run broke before its end.
     fn settle(&self, findings: Vec<Finding>, complete: bool, report: &mut CaseReport) {
         let facts = self.facts();
-        let expected: Vec<Expected<'_>> =
-            self.spec.known_for(&facts).flat_map(|(entry, known)| Expected::all_of(entry, known)).collect();
-        let mut seen: Vec<Vec<Finding>> = expected.iter().map(|_| Vec::new()).collect();
-        let functions: Vec<(Option<String>, Verdict)> =
-            findings.iter().map(|finding| (finding.function.clone(), finding.verdict)).collect();
-        for finding in findings {
-            match expected.iter().position(|expected| expected.explains(&finding)) {
-                Some(index) => seen[index].push(finding),
-                None => report.findings.push(finding),
-            }
-        }
-        let mut shown: BTreeMap<usize, (&Known, Vec<&Finding>)> = BTreeMap::new();
-        for (expected, seen) in expected.iter().zip(&seen).filter(|(_, seen)| !seen.is_empty()) {
-            shown.entry(expected.entry).or_insert((expected.known, Vec::new())).1.extend(seen);
-        }
-        let changed = shown.into_values().filter_map(|(known, seen)| judge_rules(known, &seen, complete));
-        report.findings.extend(changed);
-        for (expected, seen) in expected.iter().zip(seen) {
-            let count = seen.len() as u64;
-            let blamed_on = seen.iter().find(|finding| finding.blame != expected.known.blame);
-            report.findings.extend(blamed_on.map(|finding| expected.blamed_differently(finding)));
-            let rules = places(&seen);
-            if let Some(first) = seen.into_iter().next() {
-                report.known.push(SeenKnown {
-                    verdict: expected.known.verdict,
-                    function: expected.known.function.clone(),
-                    row: expected.row.map(|row| Address(row.0)),
-                    reason: expected.known.reason.clone(),
-                    blame: expected.known.blame,
-                    findings: count,
-                    rules,
-                    entry: expected.entry,
-                    finding: first,
-                });
-            } else if complete {
-                report.findings.push(expected.missed(&functions));
-            }
-        }
+        let Settled { known, unexpected, changed } = settle(self.spec.known_for(&facts), findings, complete);
+        report.known.extend(known);
+        report.findings.extend(unexpected);
+        report.findings.extend(changed.into_iter().map(|(_, finding)| finding));
         let all_known = report.findings.is_empty() && report.findings_omitted.is_empty();
         report.outcome = match (all_known, report.known.is_empty()) {
             (true, true) => Outcome::Agree,

@@ -21,6 +21,7 @@ use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::isolation::ChildOptions;
+use super::known::{KnownOptions, KnownSoFar};
 use super::progress::ProgressLine;
 use super::report;
 use super::sampling::SamplingOptions;
@@ -50,6 +51,8 @@ pub(crate) struct Check {
     sampling: SamplingOptions,
     #[command(flatten)]
     unwinder: UnwinderStops,
+    #[command(flatten)]
+    known: KnownOptions,
     #[command(flatten)]
     child: ChildOptions,
     #[command(flatten)]
@@ -95,6 +98,7 @@ impl Check {
     }
 
     fn check(&self, stop: StopRequest) -> Result<Status, Failure> {
+        let known = self.known.open()?;
         let external = self.unwinder.start()?;
         let name = self.file.display().to_string();
         let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
@@ -135,7 +139,7 @@ impl Check {
             ..ExamineOptions::default()
         };
         if let Some(external) = external {
-            return self.ask(&external, name, &target, &look, &options, expected_output.as_deref());
+            return self.ask(&external, &known, name, &target, &look, &options, expected_output.as_deref());
         }
         let mut unwinder = sframe_unwinder(&target);
         let shown = ProgressLine::begin(&look, None);
@@ -151,7 +155,7 @@ impl Check {
             listings.add(&name, &listing).map_err(|error| unlisted(&error))?;
         }
         let report = CheckReport::new(name, &target, examination, broken.map(BrokenReason::from));
-        let report = report.sampled(look.sampling);
+        let report = known.apply(report.sampled(look.sampling))?;
         self.write(&report, &listings)?;
         if self.json {
             print_json(&report)?;
@@ -177,7 +181,8 @@ impl Check {
         if !compared && report.broken.is_none() {
             tell_line(format_args!("{}: {}", report.file, report.why_nothing_compared()));
         }
-        status(!report.findings.is_empty(), report.broken.is_some(), compared)
+        let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
+        status(!is_known, report.broken.is_some(), compared)
     }
 
     fn write(&self, report: &CheckReport, listings: &Listings) -> Result<(), Failure> {
@@ -189,6 +194,7 @@ impl Check {
     fn ask(
         &self,
         external: &External,
+        known: &KnownSoFar<'_>,
         name: String,
         target: &Target<'_>,
         look: &ExamineOptions,
@@ -208,7 +214,7 @@ impl Check {
         };
         let broken = self.broken(&shown.examination, target, expected_output);
         let report = CheckReport::of_unwinder(name, target, shown, broken);
-        let report = report.sampled(look.sampling.clone());
+        let report = known.apply(report.sampled(look.sampling.clone()))?;
         self.write(&report, &Listings::default())?;
         if self.json {
             print_json(&report)?;

@@ -38,12 +38,13 @@ Examples:
   sframe-testbench check corpus/builds/gnu-2.47/amd64/realign.O2
   sframe-testbench check corpus/builds/gnu-2.47/s390x/recursion.O2 --report report --json
   sframe-testbench check ./program --library-path lib -- first second
-  sframe-testbench check ./program --from eh-frame
+  sframe-testbench check ./program --from eh-frame --write-known known.yaml
+  sframe-testbench check ./program --from eh-frame --known known.yaml
   sframe-testbench check ./program --from-function main --per-place 3
 
 Exit status:
-  0  no finding
-  1  a finding
+  0  no finding, or only known ones
+  1  a finding, or a known one that is gone or has changed
   2  the file, or a library of it, can't be used
   3  no executed instruction has an FDE or is in the sample, or the unwinder was not asked anything
   4  broken: the program did not end as it should, the run was interrupted or took too long,

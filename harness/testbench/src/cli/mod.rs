@@ -7,6 +7,7 @@ mod clauses;
 mod help;
 mod interrupt;
 mod isolation;
+mod known;
 mod man;
 mod matrix;
 mod merge;

@@ -17,16 +17,16 @@ pub(super) fn create(folder: &Path) -> Result<(), Failure> {
 pub(super) fn write(folder: &Path, document: &Document<'_>) -> Result<(), Failure> {
     for (name, text) in FORMATS.iter().filter_map(|format| (format.write)(document)) {
         let text = text.map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
-        replace(folder, name, &text)?;
+        replace(&folder.join(name), &text)?;
     }
     Ok(())
 }
 
 /// Writes a file atomically.
-fn replace(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
-    let path = folder.join(name);
-    let part = folder.join(format!("{name}.part"));
-    std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &path)).map_err(|error| {
+pub(super) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path)).map_err(|error| {
         // A partial file is of no use.
         let _ = std::fs::remove_file(&part);
         Failure::broken(format!("error: {} can't be written: {error}", path.display()))

@@ -9,7 +9,7 @@ use sframe_engine::Abi;
 
 use super::diagnostic::quoted;
 use super::{RunIdentity, file_name};
-use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SignalCounts};
+use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
 use crate::examine::coverage::UnexercisedRow;
 use crate::examine::sampling::Sampling;
 use crate::examine::{Examination, WalkEnds};
@@ -230,8 +230,10 @@ pub struct CheckReport {
     pub unwinder: Option<UnwinderReport>,
     /// The run in numbers.
     pub summary: CheckSummary,
-    /// What is wrong.
+    /// What is wrong, and not known to be.
     pub findings: Vec<Finding>,
+    /// What is known to be wrong.
+    pub known: Vec<SeenKnown>,
     /// How many findings the report omits, by verdict: it describes the first 10,000 of a
     /// program.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -359,7 +361,7 @@ pub struct CheckSummary {
     pub control_flow: Features,
     /// How often the call stack was compared with each other trace of the calls.
     pub traces: TraceCounts,
-    /// Number of findings by verdict.
+    /// Number of findings by verdict, without known ones.
     pub verdicts: BTreeMap<String, u64>,
 }
 
@@ -409,11 +411,6 @@ impl CheckReport {
         examination: Examination,
         broken: Option<BrokenReason>,
     ) -> Self {
-        let named = |(verdict, count): (&Verdict, &u64)| (verdict.to_string(), *count);
-        let mut verdicts: BTreeMap<String, u64> = examination.findings_omitted.iter().map(named).collect();
-        for finding in &examination.findings {
-            *verdicts.entry(finding.verdict.to_string()).or_default() += 1;
-        }
         let coverage = examination.coverage;
         Self {
             schema: SCHEMA,
@@ -442,9 +439,10 @@ impl CheckReport {
                 walk_ends: examination.walk_ends,
                 control_flow: examination.features,
                 traces: examination.traces,
-                verdicts,
+                verdicts: verdicts(&examination.findings, &examination.findings_omitted),
             },
             findings: examination.findings,
+            known: Vec::new(),
             findings_omitted: examination.findings_omitted,
             unexercised: coverage.unexercised,
             hazards: examination.hazards,
@@ -486,4 +484,14 @@ impl CheckReport {
             ),
         }
     }
+}
+
+/// Counts findings, including those that are omitted, by verdict.
+pub(super) fn verdicts(findings: &[Finding], omitted: &BTreeMap<Verdict, u64>) -> BTreeMap<String, u64> {
+    let named = |(verdict, count): (&Verdict, &u64)| (verdict.to_string(), *count);
+    let mut verdicts: BTreeMap<String, u64> = omitted.iter().map(named).collect();
+    for finding in findings {
+        *verdicts.entry(finding.verdict.to_string()).or_default() += 1;
+    }
+    verdicts
 }

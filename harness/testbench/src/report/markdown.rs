@@ -95,6 +95,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     let headline = match (&report.broken, summary.verdicts.values().sum()) {
         (Some(_), _) => "broken".to_owned(),
         (None, 0) if summary.comparisons == 0 => "nothing compared".to_owned(),
+        (None, 0) if !report.known.is_empty() => "as expected".to_owned(),
         (None, 0) => "no finding".to_owned(),
         (None, findings) => counted(findings, "finding"),
     };
@@ -143,6 +144,16 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         );
         let command = format!("{} --report DIR", report.command());
         let _ = writeln!(text, "\n{}", code(&command));
+    }
+    let known = report.known_lines();
+    if !known.is_empty() {
+        let _ = writeln!(text, "\n## Known\n");
+        for line in known.iter().take(CASES) {
+            let _ = writeln!(text, "- {}", code(line));
+        }
+        if let Some(more) = known.len().checked_sub(CASES).filter(|more| *more > 0) {
+            let _ = writeln!(text, "- and {more} more reasons");
+        }
     }
     text
 }

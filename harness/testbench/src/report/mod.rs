@@ -9,6 +9,7 @@ mod html;
 mod identity;
 mod json;
 mod junit;
+mod known;
 mod markdown;
 mod merge;
 mod mutation;

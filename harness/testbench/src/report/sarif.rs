@@ -9,7 +9,7 @@ use sframe_inspect::sarif::{artifact, document, message, uri};
 use super::format::{Document, Format, Written};
 use super::html::{meaning, verdicts_of_findings};
 use super::{CheckReport, Report, file_name, fingerprint, omission};
-use crate::case::{CaseReport, Outcome};
+use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, SourceLine};
 use crate::finding::Finding;
 use crate::spec::Verdict;
@@ -37,14 +37,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
         let CaseReport { id, build, .. } = case;
         let file = corpus.join("builds").join(build).display().to_string();
         log.add(id, build, &file, &case.findings, &case.findings_omitted, listings);
-        for seen in &case.known {
-            let finding = &seen.finding;
-            let mut result = result(id, build, &file, finding, listings);
-            result["suppressions"] =
-                json!([{ "kind": "external", "status": "accepted", "justification": seen.reason }]);
-            result["occurrenceCount"] = json!(seen.findings.max(1));
-            log.results.push(result);
-        }
+        log.add_known(id, build, &file, &case.known, listings);
         if case.outcome == Outcome::Broken {
             log.broken(id, case.reason.as_deref().unwrap_or_default());
         }
@@ -52,12 +45,13 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     log.document()
 }
 
-/// The findings of a check.
+/// The findings of a check, known ones as suppressed results.
 #[must_use]
 pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
     let mut log = Log::default();
     let file = &report.file;
     log.add(file, file_name(file), file, &report.findings, &report.findings_omitted, listings);
+    log.add_known(file, file_name(file), file, &report.known, listings);
     if let Some(sample) = report.sample() {
         log.warning(&format!("{file}: {sample}"));
     }
@@ -91,6 +85,16 @@ impl Log {
         }
         if let Some(omission) = omission(omitted) {
             self.warning(&format!("{case}: {omission}"));
+        }
+    }
+
+    fn add_known(&mut self, case: &str, build: &str, file: &str, known: &[SeenKnown], listings: &Listings) {
+        for seen in known {
+            let mut result = result(case, build, file, &seen.finding, listings);
+            result["suppressions"] =
+                json!([{ "kind": "external", "status": "accepted", "justification": seen.reason }]);
+            result["occurrenceCount"] = json!(seen.findings.max(1));
+            self.results.push(result);
         }
     }
 

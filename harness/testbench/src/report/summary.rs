@@ -102,6 +102,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let command = format!("{} --report DIR", report.command());
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
+    for line in report.known_lines() {
+        let _ = writeln!(text, "known       {line}");
+    }
     for (function, instructions) in &summary.uncovered {
         let _ = writeln!(text, "    no FDE      {function}: {instructions} instructions");
     }
@@ -150,11 +153,15 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     }
     let _ = writeln!(
         text,
-        "{} of {} rows exercised, {} as a caller's; {}",
+        "{} of {} rows exercised, {} as a caller's; {}{}",
         summary.rows_exercised,
         summary.rows_total,
         summary.rows_exercised_as_caller,
-        counted(summary.verdicts.values().sum(), "finding")
+        counted(summary.verdicts.values().sum(), "finding"),
+        match report.known_count() {
+            0 => String::new(),
+            known => format!(", {} known", grouped(known)),
+        }
     );
     text
 }

@@ -1,11 +1,11 @@
 //! What a spec must fulfil beyond what its types can express.
 
 use sframe_engine::{Abi, Version};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use sframe_machine::Options;
 
-use super::{Ability, Exception, Frames, Selector, Spec, Targets, Verdict};
+use super::{Ability, Exception, Frames, Known, Selector, Spec, Targets, Verdict};
 use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
@@ -53,13 +53,27 @@ pub(super) fn check_clauses(spec: &Spec, source: &Source, catalogue: Option<&Cat
     errors
 }
 
-struct Check<'a> {
-    spec: &'a Spec,
+/// The mistakes in a file of known findings.
+pub(super) fn check_known(known: &[Known], source: &Source) -> Vec<Error> {
+    let mut check = Check { spec: known, source, errors: Vec::new() };
+    let mut seen = HashSet::new();
+    for (index, known) in known.iter().enumerate() {
+        let at = index.to_string();
+        check.known_failure(&at, known);
+        if !seen.insert((known.verdict, known.blame, &known.function, &known.row)) {
+            check.wrong(&["known", &at], "an earlier entry says the same", "remove one");
+        }
+    }
+    check.errors
+}
+
+struct Check<'a, T: ?Sized> {
+    spec: &'a T,
     source: &'a Source,
     errors: Vec<Error>,
 }
 
-impl Check<'_> {
+impl<T: ?Sized> Check<'_, T> {
     /// A mistake in the value at a path.
     fn wrong<S: AsRef<str>>(&mut self, path: &[S], message: impl Into<String>, help: &str) {
         if self.errors.len() < MAX_ERRORS {
@@ -78,6 +92,43 @@ impl Check<'_> {
         self.errors.push(self.source.error_at(span, message, Some(help)));
     }
 
+    fn reason(&mut self, path: &[&str], reason: &str) {
+        if reason.trim().chars().count() < MIN_REASON {
+            let message = format!("a reason has at least {MIN_REASON} characters");
+            let help = "say what is wrong, whose fault it is, and where it is reported";
+            self.wrong(path, message, help);
+        }
+    }
+
+    /// An entry of `known`, apart from the builds that it is about.
+    fn known_failure(&mut self, at: &str, known: &Known) {
+        if let Some(why) = known.verdict.not_knowable() {
+            let message = format!("`{}` cannot be a known failure", known.verdict);
+            self.wrong(&["known", at, "verdict"], message, why);
+        }
+        if known.function.as_ref().is_some_and(|name| name.trim().is_empty()) {
+            let help = "leave the key out to mean any function";
+            self.wrong(&["known", at, "function"], "this name is empty", help);
+        }
+        if known.verdict == Verdict::NoFde && known.function.is_none() {
+            let help = "name the `function` that has none; any other must not lose its own unseen";
+            self.wrong(&["known", at, "verdict"], "no FDE for which function?", help);
+        }
+        if known.row.is_some() && known.function.is_none() {
+            let help = "a row is counted from the beginning of a function: give `function`";
+            self.wrong_key(&["known", at, "row"], "a row of which function?", help);
+        }
+        let is_nowhere =
+            |rules: &BTreeMap<String, u64>| rules.is_empty() || rules.values().any(|count| *count == 0);
+        if known.rules.as_ref().is_some_and(|rules| rules.is_empty() || rules.iter().any(is_nowhere)) {
+            let help = "give each of the rules, as findings print them, with the number of its places";
+            self.wrong_key(&["known", at, "rules"], "rules without a place", help);
+        }
+        self.reason(&["known", at, "reason"], &known.reason);
+    }
+}
+
+impl Check<'_, Spec> {
     fn head(&mut self) {
         let spec = self.spec;
         let named = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
@@ -286,33 +337,7 @@ impl Check<'_> {
         for (index, known) in all.iter().enumerate() {
             let at = index.to_string();
             self.selector(&["known", &at, "where"], &known.selector);
-            if let Some(why) = known.verdict.not_knowable() {
-                let message = format!("`{}` cannot be a known failure", known.verdict);
-                self.wrong(&["known", &at, "verdict"], message, why);
-            }
-            if known.function.as_ref().is_some_and(|name| name.trim().is_empty()) {
-                let help = "leave the key out to mean any function";
-                self.wrong(&["known", &at, "function"], "this name is empty", help);
-            }
-            if known.verdict == Verdict::NoFde && known.function.is_none() {
-                let help = "name the `function` that has none; any other must not lose its own unseen";
-                self.wrong(&["known", &at, "verdict"], "no FDE for which function?", help);
-            }
-            if known.row.is_some() && known.function.is_none() {
-                let help = "a row is counted from the beginning of a function: give `function`";
-                self.wrong_key(&["known", &at, "row"], "a row of which function?", help);
-            }
-            if known
-                .rules
-                .iter()
-                .flatten()
-                .any(|rules| rules.is_empty() || rules.values().any(|count| *count == 0))
-            {
-                let help =
-                    "give each of the rules with the number of its places; `bless --known` writes them";
-                self.wrong_key(&["known", &at, "rules"], "rules without a place", help);
-            }
-            self.reason(&["known", &at, "reason"], &known.reason);
+            self.known_failure(&at, known);
             if (0..index).any(|earlier| identity(earlier) == identity(index)) {
                 self.wrong(&["known", &at], "an earlier entry says the same", "remove one");
             }
@@ -329,14 +354,6 @@ impl Check<'_> {
             if all[..index].iter().any(same) {
                 self.wrong(&["skip", &at], "an earlier entry says the same", "remove one");
             }
-        }
-    }
-
-    fn reason(&mut self, path: &[&str], reason: &str) {
-        if reason.trim().chars().count() < MIN_REASON {
-            let message = format!("a reason has at least {MIN_REASON} characters");
-            let help = "say what is wrong, whose fault it is, and where it is reported";
-            self.wrong(path, message, help);
         }
     }
 

@@ -14,8 +14,8 @@ use sframe_engine::Abi;
 use super::de::{list, present};
 use super::stop::{Entry, stops};
 use super::{
-    Ability, Blame, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, RowOffset, Selector,
-    Stop, Trace, Verdict,
+    Ability, Blame, BuildFacts, End, Feature, Location, NamePattern, OneOrMany, Percent, QualifiedName,
+    RowOffset, Selector, Stop, Trace, Verdict,
 };
 
 /// A spec of the SFrame test bench: what must be true of one program.
@@ -208,6 +208,17 @@ pub struct Distrust {
     pub reason: String,
 }
 
+impl Known {
+    /// Whether a function is meant, or code without a name. `image` is the library;
+    /// `None` for the executable.
+    pub fn is_in(&self, image: Option<&str>, function: Option<&str>) -> bool {
+        self.function.as_deref().is_none_or(|name| {
+            let name = QualifiedName::parse(name);
+            name.is_of(image) && (name.function.is_empty() || function == Some(name.function))
+        })
+    }
+}
+
 impl Exception {
     /// Whether a function is meant.
     #[must_use]
@@ -238,7 +249,9 @@ pub struct Known {
     pub selector: Selector,
     /// The verdict it has.
     pub verdict: Verdict,
-    /// The function in which it happens. Without this key: any.
+    /// The function in which it happens: `f`, `library.so!f` for that of a library,
+    /// `!f` for that of the executable; `library.so!` for any of the library.
+    /// Without this key: any.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "String", length(min = 1))]
     pub function: Option<String>,

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | `format.rs` | the keys of a spec file |
 //! | `abi.rs`, `blame.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
-//! | `location.rs`, `pattern.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
+//! | `known.rs` | the known findings of a program that has no spec |
+//! | `location.rs`, `qualified_name.rs`, `pattern.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
 //! | `stop.rs`, `frames.rs` | stops, of which several can share keys |
 //! | `producer.rs`, `tool.rs` | who made a build |
 //! | `selector.rs` | which builds an entry is about |
@@ -26,6 +27,7 @@ mod end;
 mod feature;
 mod format;
 mod frames;
+mod known;
 mod load;
 mod location;
 pub(crate) mod named;
@@ -33,6 +35,7 @@ mod one_or_many;
 mod pattern;
 mod percent;
 mod producer;
+mod qualified_name;
 mod row;
 pub mod schema;
 mod selector;
@@ -48,6 +51,7 @@ pub use end::End;
 pub use feature::Feature;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
 pub use frames::Frames;
+pub use known::{KnownFile, KnownFinding, KnownFindings};
 pub use load::load_dir;
 pub use location::{InvalidLocation, Location};
 pub use named::UnknownName;
@@ -55,6 +59,7 @@ pub use one_or_many::OneOrMany;
 pub use pattern::{InvalidPattern, NamePattern};
 pub use percent::{InvalidPercent, Percent};
 pub use producer::{Ability, Producer};
+pub use qualified_name::QualifiedName;
 pub use row::{InvalidRow, RowOffset};
 pub use selector::{BuildFacts, Selector};
 pub use sframe_inspect::Blame;

@@ -1,16 +1,25 @@
-//! The JSON Schema of spec files, for editors.
+//! The JSON Schemas of spec files, and of files of known findings, for editors.
 
-use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
+use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-use super::Spec;
+use super::{KnownFindings, Spec};
 
 /// The schema as text: what `specs/spec.schema.json` holds.
 pub fn schema() -> String {
+    schema_of::<Spec>()
+}
+
+/// The schema of files of known findings: what `specs/known.schema.json` holds.
+pub fn schema_of_known() -> String {
+    schema_of::<KnownFindings>()
+}
+
+fn schema_of<T: JsonSchema>() -> String {
     let settings = SchemaSettings::draft2020_12().with_transform(tidy);
-    let schema = settings.into_generator().into_root_schema_for::<Spec>();
+    let schema = settings.into_generator().into_root_schema_for::<T>();
     format!("{:#}\n", schema.as_value())
 }
 
@@ -33,44 +42,52 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    const COMMAND: &str = "UPDATE_SCHEMA=1 cargo test -p sframe-testbench schema";
+    const COMMAND: &str = "UPDATE_SCHEMA=1 cargo test --workspace --lib schema";
 
-    #[test]
-    fn the_committed_schema_is_current() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/spec.schema.json");
-        let current = schema();
+    fn assert_current(name: &str, current: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs").join(name);
         if std::env::var_os("UPDATE_SCHEMA").is_some_and(|value| value == "1") {
-            std::fs::write(&path, &current).expect("the schema is written");
+            std::fs::write(&path, current).expect("the schema is written");
         }
         // As values: the order of keys depends on features of serde_json.
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            value(&committed) == value(&current),
-            "specs/spec.schema.json is outdated; rewrite it: {COMMAND}"
-        );
+        assert!(value(&committed) == value(current), "specs/{name} is outdated; rewrite it: {COMMAND}");
     }
 
     #[test]
-    fn the_schema_refuses_unknown_keys_everywhere() {
-        let schema: Value = serde_json::from_str(&schema()).expect("JSON");
+    fn the_committed_schemas_are_current() {
+        assert_current("spec.schema.json", &schema());
+        assert_current("known.schema.json", &schema_of_known());
+    }
+
+    /// All mappings of a schema.
+    fn objects(schema: &Value) -> impl Iterator<Item = &Value> {
         let definitions = schema["$defs"].as_object().expect("definitions");
-        let objects = definitions.values().filter(|schema| schema["type"] == "object");
-        let mut seen = 0;
-        for object in objects.chain([&schema]) {
-            assert_eq!(object["additionalProperties"], false, "{object}");
-            seen += 1;
+        definitions.values().filter(|schema| schema["type"] == "object").chain([schema])
+    }
+
+    #[test]
+    fn the_schemas_refuse_unknown_keys_everywhere() {
+        for (schema, least) in [(schema(), 6), (schema_of_known(), 2)] {
+            let schema: Value = serde_json::from_str(&schema).expect("JSON");
+            let mut seen = 0;
+            for object in objects(&schema) {
+                assert_eq!(object["additionalProperties"], false, "{object}");
+                seen += 1;
+            }
+            assert!(seen >= least, "only {seen} kinds of mapping");
         }
-        assert!(seen >= 6, "only {seen} kinds of mapping");
     }
 
     #[test]
     fn every_key_is_explained() {
-        let schema: Value = serde_json::from_str(&schema()).expect("JSON");
-        let definitions = schema["$defs"].as_object().expect("definitions");
-        for object in definitions.values().chain([&schema]) {
-            for (key, value) in object["properties"].as_object().into_iter().flatten() {
-                assert!(value["description"].is_string(), "{key}: {value}");
+        for schema in [schema(), schema_of_known()] {
+            let schema: Value = serde_json::from_str(&schema).expect("JSON");
+            for object in objects(&schema) {
+                for (key, value) in object["properties"].as_object().into_iter().flatten() {
+                    assert!(value["description"].is_string(), "{key}: {value}");
+                }
             }
         }
     }

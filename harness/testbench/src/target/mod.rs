@@ -16,6 +16,7 @@ use sframe_machine::{Image, Images, LoadError};
 pub use address::{Linked, Loaded};
 pub use made::{Lacks, MadeSection, MadeSections, SectionSource};
 
+use crate::spec::QualifiedName;
 use crate::target::files::Files;
 use crate::target::made::Made;
 use crate::target::sections::Sections;
@@ -266,18 +267,12 @@ impl<'a> Target<'a> {
     /// the executable.
     #[must_use]
     pub fn addresses_of(&self, name: &str) -> Vec<Loaded> {
-        let (library, name) = name.split_once('!').map_or((None, name), |(image, name)| (Some(image), name));
-        let is_meant = |module: &&Module<'_>| match (library, module.name.as_deref()) {
-            (None, _) => true,
-            (Some(meant), None) => meant.is_empty(),
-            (Some(meant), Some(name)) => {
-                name == meant || name.strip_suffix(meant).is_some_and(|rest| rest.ends_with('.'))
-            }
-        };
+        let name = QualifiedName::parse(name);
+        let is_meant = |module: &&Module<'_>| name.is_of(module.name.as_deref());
         let all = |of: fn(&Symbols<'a>, &str) -> Vec<u64>| -> Vec<Loaded> {
             let modules = self.modules.iter().filter(is_meant);
             let loaded = |module: &'_ Module<'a>| {
-                let addresses = of(&module.subject.symbols, name).into_iter();
+                let addresses = of(&module.subject.symbols, name.function).into_iter();
                 addresses.map(|address| module.loaded(Linked(address))).collect::<Vec<_>>()
             };
             modules.flat_map(loaded).collect()

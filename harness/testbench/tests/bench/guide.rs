@@ -534,6 +534,19 @@ fn the_manual_of_specs_has_the_keys_of_the_schema_and_no_others() {
     }
 }
 
+#[test]
+fn the_guide_has_the_keys_of_known_findings_and_no_others() {
+    let schema = std::fs::read_to_string(repository().join("specs/known.schema.json")).expect("a schema");
+    let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
+    let keys = schema["$defs"]["KnownFinding"]["properties"].as_object().expect("keys").keys();
+    let page = text(Path::new("harness/guide/toolchain.md"));
+    let mut written = first_cells(&page, "key of known").remove("Known findings").expect("a table");
+    written.sort();
+    let mut keys: Vec<&String> = keys.collect();
+    keys.sort();
+    assert_eq!(written.iter().collect::<Vec<_>>(), keys);
+}
+
 /// Entries that the tables of verdicts, blame, ends and hazards lack, and superfluous ones.
 fn unexplained(page: &str) -> Vec<String> {
     fn names(all: &[impl ToString]) -> BTreeSet<String> {

@@ -18,6 +18,7 @@ mod hostile_tables;
 mod interrupts;
 mod isolate;
 mod kept_walks;
+mod known;
 mod made_sections;
 mod manual;
 mod markdown;

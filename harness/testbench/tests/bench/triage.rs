@@ -261,7 +261,7 @@ fn a_known_fault_that_is_blamed_on_somebody_else_has_changed() {
     assert!(changed(&run_known("compiler-or-cfi", &rules)).is_empty());
     let report = run_known("producer-linker", &rules);
     let [changed] = changed(&report)[..] else { panic!("{:?}", report.findings) };
-    assert!(changed.message.contains("the spec blames producer-linker"), "{}", changed.message);
+    assert!(changed.message.contains("the entry blames producer-linker"), "{}", changed.message);
     assert!(changed.got.starts_with("compiler-or-cfi"), "{}", changed.got);
 }
 

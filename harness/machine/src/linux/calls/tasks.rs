@@ -23,7 +23,7 @@ impl Linux {
             "clone" | "clone3" | "fork" | "vfork" => self.clone(user, name, a),
             "execve" => self.execve(user, a),
             "execveat" => self.execveat(user, a),
-            "rt_sigreturn" => Answer::SignalReturn,
+            "rt_sigreturn" | "sigreturn" => Answer::SignalReturn,
             _ => return None,
         })
     }

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::diagnostic::groups;
 use super::format::{Document, Format, Written};
 use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint, omission};
-use crate::case::{CaseReport, Outcome};
+use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use crate::finding::{Address, Finding};
 use crate::spec::Verdict;
@@ -148,18 +148,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
     let mut shown = Vec::new();
     for (case, report) in report.cases.iter().enumerate() {
         show(&mut shown, case, &report.findings, OF_A_CASE);
-        for (rank, seen) in report.known.iter().enumerate() {
-            let finding = &seen.finding;
-            let known = Some(seen.reason.as_str());
-            shown.push(FindingEntry {
-                case,
-                rank,
-                places: seen.findings,
-                hits: finding.hits,
-                known,
-                finding,
-            });
-        }
+        show_known(&mut shown, case, &report.known);
     }
     page(Summary::Run(&report.summary), cases, shown, listings)
 }
@@ -171,6 +160,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
 pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String, serde_json::Error> {
     let mut shown = Vec::new();
     show(&mut shown, 0, &report.findings, IN_FULL);
+    show_known(&mut shown, 0, &report.known);
     page(Summary::Check(&report.summary), vec![CaseView::of_check(report)], shown, listings)
 }
 
@@ -179,6 +169,13 @@ fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Findi
     shown.extend(groups.map(|(rank, group)| {
         let (places, hits) = (group.places as u64, group.hits);
         FindingEntry { case, rank, places, hits, known: None, finding: group.first }
+    }));
+}
+
+fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [SeenKnown]) {
+    shown.extend(known.iter().enumerate().map(|(rank, seen)| {
+        let (finding, reason) = (&seen.finding, Some(seen.reason.as_str()));
+        FindingEntry { case, rank, places: seen.findings, hits: finding.hits, known: reason, finding }
     }));
 }
 
@@ -280,11 +277,6 @@ impl<'r> CaseView<'r> {
     fn of_check(report: &'r CheckReport) -> Self {
         let CheckSummary { instructions, comparisons, agree, frames, frames_derived, max_depth, .. } =
             report.summary;
-        let outcome = match (&report.broken, report.findings.is_empty()) {
-            (Some(_), _) => Outcome::Broken,
-            (None, true) => Outcome::Agree,
-            (None, false) => Outcome::Unexpected,
-        };
         let summary = &report.summary;
         Self {
             id: &report.file,
@@ -295,7 +287,7 @@ impl<'r> CaseView<'r> {
             version: report.sframe_version,
             build: &report.file,
             known_as: file_name(&report.file),
-            outcome,
+            outcome: report.outcome(),
             reason: report.broken.as_deref(),
             instructions,
             comparisons,
@@ -306,7 +298,7 @@ impl<'r> CaseView<'r> {
             depth: max_depth,
             signals: 0,
             rows: [summary.rows_total, summary.rows_exercised, summary.rows_exercised_as_caller],
-            count: report.findings.len() as u64,
+            count: report.findings.len() as u64 + report.known_count(),
             omission: omission(&report.findings_omitted),
             sample: report.sample(),
             unreached: report

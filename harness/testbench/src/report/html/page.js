@@ -310,7 +310,7 @@
       return (a.known !== undefined) - (b.known !== undefined) || a.case - b.case;
     }
     return el("section", {}, el("h2", {}, `Findings (${grouped(list.length)})`),
-      el("p", { class: "faint" }, "One for each wrong row and verdict of a case; of known ones, one for each entry of the spec."),
+      el("p", { class: "faint" }, "One for each wrong row and verdict of a case; of known ones, one for each entry that explains them."),
       list.length ? findingTable(sorted, withCase) : el("p", {}, "None."));
   }
   function reasons(kept) {

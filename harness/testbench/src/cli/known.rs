@@ -1,0 +1,71 @@
+//! Options of `check` for findings that are known.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sframe_inspect::command::{Failure, tell_line};
+use sframe_testbench::case::known_findings;
+use sframe_testbench::failure::of_documents;
+use sframe_testbench::report::CheckReport;
+use sframe_testbench::spec::KnownFile;
+
+use super::report;
+
+#[derive(Args)]
+pub(super) struct KnownOptions {
+    /// A YAML file of findings that are known, each with its reason. Any other is a
+    /// finding, and so is one that is listed but gone or changed.
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+    /// Write all findings into a new file for --known, or into the file of --known
+    /// again. Reasons are taken from there; where there is none, a person has to write
+    /// it.
+    #[arg(long, value_name = "FILE")]
+    write_known: Option<PathBuf>,
+}
+
+/// What is known.
+pub(super) struct KnownSoFar<'o> {
+    options: &'o KnownOptions,
+    file: Option<KnownFile>,
+}
+
+impl KnownOptions {
+    /// Reads the file, and looks at the one to be written.
+    pub(super) fn open(&self) -> Result<KnownSoFar<'_>, Failure> {
+        let file = self.known.as_deref().map(KnownFile::load).transpose();
+        let file = file.map_err(|errors| of_documents(&errors))?;
+        if let Some(path) =
+            self.write_known.as_ref().filter(|path| path.exists() && self.known.as_ref() != Some(path))
+        {
+            let path = path.display();
+            let message =
+                format!("error: {path} exists already; with --known {path} too, its reasons are kept");
+            return Err(Failure::unusable(message));
+        }
+        Ok(KnownSoFar { options: self, file })
+    }
+}
+
+impl KnownSoFar<'_> {
+    /// Writes the findings if that is wanted, and separates those that are known.
+    pub(super) fn apply(&self, report: CheckReport) -> Result<CheckReport, Failure> {
+        if let Some(path) = &self.options.write_known {
+            if report.broken.is_some() || !report.findings_omitted.is_empty() {
+                tell_line(format_args!(
+                    "{}: not written: the report does not have all findings",
+                    path.display()
+                ));
+            } else {
+                let known = self.file.as_ref().map_or(&[][..], KnownFile::known);
+                let text = known_findings(&report.findings, known)
+                    .map_err(|error| Failure::broken(format!("error: {}: {error}", path.display())))?;
+                report::replace(path, &text)?;
+            }
+        }
+        Ok(match &self.file {
+            Some(file) => report.with_known(file),
+            None => report,
+        })
+    }
+}

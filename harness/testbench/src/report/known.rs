@@ -1,0 +1,63 @@
+//! Findings of a check that are known.
+
+use std::collections::BTreeMap;
+
+use super::CheckReport;
+use super::document::verdicts;
+use crate::case::{Outcome, Settled, settle};
+use crate::spec::KnownFile;
+use sframe_inspect::text::counted;
+
+impl CheckReport {
+    /// Separates the findings that a file explains from the others. Its entries that
+    /// are gone or have changed become findings, with their places in the file; if the
+    /// run is broken, or an unwinder was asked at some stops only, they may be gone.
+    #[must_use]
+    pub fn with_known(mut self, file: &KnownFile) -> Self {
+        let complete = self.broken.is_none() && self.unwinder.is_none();
+        let findings = std::mem::take(&mut self.findings);
+        let Settled { known, unexpected, changed } =
+            settle(file.known().iter().enumerate(), findings, complete);
+        let entries: Vec<usize> = changed.iter().map(|(entry, _)| *entry).collect();
+        self.known = known;
+        self.findings = unexpected;
+        for ((_, mut finding), place) in changed.into_iter().zip(file.places(&entries)) {
+            finding.message += &format!(" ({place})");
+            self.findings.push(finding);
+        }
+        self.summary.verdicts = verdicts(&self.findings, &self.findings_omitted);
+        self
+    }
+
+    /// The outcome, as of a case.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let is_explained = self.findings.is_empty() && self.findings_omitted.is_empty();
+        match (&self.broken, is_explained, self.known.is_empty()) {
+            (Some(_), ..) => Outcome::Broken,
+            (None, false, _) => Outcome::Unexpected,
+            (None, true, false) => Outcome::Known,
+            (None, true, true) => Outcome::Agree,
+        }
+    }
+
+    /// The number of known findings.
+    pub(super) fn known_count(&self) -> u64 {
+        self.known.iter().map(|seen| seen.findings).sum()
+    }
+
+    /// Says how many findings each reason explains, most first.
+    pub(super) fn known_lines(&self) -> Vec<String> {
+        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+        for seen in &self.known {
+            *reasons.entry(&seen.reason).or_default() += seen.findings;
+        }
+        let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let line = |(reason, count): (&str, u64)| {
+            let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+            format!("{}: {reason}", counted(count, "finding"))
+        };
+        reasons.into_iter().map(line).collect()
+    }
+}

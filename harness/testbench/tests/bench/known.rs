@@ -1,0 +1,268 @@
+//! `check --known` and `--write-known`: findings that a person has explained.
+
+use std::path::Path;
+use std::process::Output;
+
+use rstest::rstest;
+use serde_json::Value;
+
+use crate::command::{bench_in, json, status};
+use crate::common::repository;
+
+const REASON: &str = "GCC's epilogue of a realigned function, in a test.";
+
+fn path(id: &str) -> String {
+    repository().join("corpus/builds").join(id).display().to_string()
+}
+
+/// The builds with findings: four in two functions of the executable, one in a library.
+fn realign() -> String {
+    path("gnu-2.47/amd64/realign.O2")
+}
+
+fn crossing() -> String {
+    path("gnu-2.47/amd64/crossing.O2-dynamic")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs `check` in a folder.
+fn check(folder: &Path, file: &str, more: &[&str]) -> Output {
+    bench_in(folder, &[&["check", file], more].concat())
+}
+
+/// Writes the findings of a program as known ones, explained, and returns the file's
+/// text.
+fn explained(folder: &Path, file: &str, more: &[&str]) -> String {
+    let written = check(folder, file, &[more, &["--write-known=known.yaml"]].concat());
+    assert!(status(&written) < 2, "{}", text(&written.stderr));
+    let known = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    let known = known.replace("reason: TODO", &format!("reason: {REASON}"));
+    std::fs::write(folder.join("known.yaml"), &known).expect("a file");
+    known
+}
+
+/// Checks with a file of known findings: the status, and the verdicts and messages of
+/// what is not known.
+fn check_known(file: &str, known: &str) -> (i32, Vec<(String, String)>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("known.yaml"), known).expect("a file");
+    let output = check(folder.path(), file, &["--known=known.yaml", "--json"]);
+    assert!(status(&output) < 2, "{}", text(&output.stderr));
+    let report = json(&output);
+    let word = |finding: &Value, key: &str| finding[key].as_str().expect("text").to_owned();
+    let findings = report["findings"].as_array().expect("a list").iter();
+    (status(&output), findings.map(|finding| (word(finding, "verdict"), word(finding, "message"))).collect())
+}
+
+/// Findings are written, refused until they are explained, and then known, in every
+/// report.
+#[test]
+fn what_is_written_is_known_once_it_is_explained() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    assert_eq!(status(&check(folder, &realign(), &["--write-known=known.yaml"])), 1);
+    let output = check(folder, &realign(), &["--known=known.yaml"]);
+    let error = text(&output.stderr);
+    assert_eq!(status(&output), 2, "{error}");
+    assert_eq!(error.matches("error: a reason has at least 20 characters").count(), 2, "{error}");
+    assert!(error.contains("reason: TODO") && output.stdout.is_empty(), "{error}");
+
+    std::fs::remove_file(folder.join("known.yaml")).expect("a file");
+    explained(folder, &realign(), &[]);
+    let output = check(folder, &realign(), &["--known=known.yaml", "--report=report"]);
+    let summary = text(&output.stdout);
+    assert_eq!(status(&output), 0, "{summary}{}", text(&output.stderr));
+    assert!(summary.contains(&format!("\nknown       4 findings: {REASON}\n")), "{summary}");
+    assert!(summary.ends_with("; 0 findings, 4 known\n"), "{summary}");
+    let read = |name: &str| std::fs::read_to_string(folder.join("report").join(name)).expect("a report");
+    let report: Value = serde_json::from_str(&read("report.json")).expect("JSON");
+    assert_eq!(report["findings"], Value::Array(Vec::new()));
+    assert_eq!(report["summary"]["verdicts"], Value::Object(serde_json::Map::new()));
+    let known = report["known"].as_array().expect("a list");
+    let told: Vec<_> = known.iter().map(|known| [&known["function"], &known["reason"]]).collect();
+    assert_eq!(told, [["aligned_and_variable", REASON], ["realigned", REASON]]);
+    let sarif: Value = serde_json::from_str(&read("report.sarif")).expect("JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    assert_eq!(results.len(), 2);
+    assert!(results.iter().all(|result| result["suppressions"][0]["justification"] == REASON), "{results:?}");
+    let markdown = read("summary.md");
+    assert!(markdown.starts_with("# SFrame test bench: as expected\n"), "{markdown}");
+    assert!(markdown.contains(&format!("\n## Known\n\n- `4 findings: {REASON}`\n")), "{markdown}");
+}
+
+#[test]
+fn what_is_not_listed_is_a_finding() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let known = explained(folder.path(), &realign(), &[]);
+    assert_eq!(check_known(&realign(), &known), (0, Vec::new()));
+    let (first, _) = known.rsplit_once("  # ").expect("a second entry");
+    let (status, findings) = check_known(&realign(), first);
+    assert_eq!((status, findings.len()), (1, 2), "{findings:?}");
+    assert!(
+        findings.iter().all(|(verdict, message)| verdict == "wrong-fp" && message.starts_with("realigned+"))
+    );
+    assert_eq!(check_known(&realign(), "known: []\n").1.len(), 4);
+}
+
+/// Each says at which line.
+#[test]
+fn what_is_gone_or_has_changed_is_a_finding() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let known = explained(folder.path(), &realign(), &[]);
+    let line = |text: &str, of: &str| {
+        let before = text.find(of).expect("the entry");
+        text[..before].rfind("- verdict").map(|at| text[..at].lines().count()).expect("an entry")
+    };
+    let stale =
+        known.clone() + &known[known.rfind("  - verdict").expect("an entry")..].replace("realigned", "fixed");
+    let (status, findings) = check_known(&realign(), &stale);
+    let [(verdict, message)] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!((status, verdict.as_str()), (1, "unexpected-pass"));
+    assert!(message.contains("the known wrong-fp in fixed was not seen"), "{message}");
+    let place = format!(" (known.yaml:{})", line(&stale, "function: fixed"));
+    assert!(message.ends_with(&place), "{message}, not {place}");
+
+    for (from, to, what) in [
+        ("FP = *(FP): 1", "FP = *(FP): 2", "happens with"),
+        ("FP = *(FP): 1", "FP = *(FP-8): 1", "happens with"),
+        ("blame: compiler-or-cfi", "blame: bench", "the entry blames bench, and triage compiler-or-cfi"),
+        ("verdict: wrong-fp", "verdict: wrong-ra", "it has changed"),
+    ] {
+        assert!(known.contains(from), "{from}: {known}");
+        let (status, findings) = check_known(&realign(), &known.replacen(from, to, 1));
+        assert_eq!(status, 1, "{to}");
+        let changed = findings.iter().find(|(verdict, _)| verdict == "changed-failure").expect(to);
+        let place = format!(" (known.yaml:{})", line(&known, "function: aligned_and_variable"));
+        assert!(changed.1.contains(what) && changed.1.ends_with(&place), "{to}: {findings:?}");
+    }
+}
+
+#[rstest]
+#[case("crossing.O2-dynamic.first.so!first_leaf@plt", true)]
+#[case("first.so!first_leaf@plt", true)]
+#[case("first_leaf@plt", true)]
+#[case("first.so!", true)]
+#[case("second.so!first_leaf@plt", false)]
+#[case("second.so!", false)]
+#[case("!first_leaf@plt", false)]
+#[case("st.so!first_leaf@plt", false)]
+fn findings_of_libraries_are_named_with_them(#[case] function: &str, #[case] is_it: bool) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let known = explained(folder.path(), &crossing(), &[]);
+    let written = "function: crossing.O2-dynamic.first.so!first_leaf@plt\n";
+    assert!(known.contains(written), "{known}");
+    let known = known.replace(written, &format!("function: '{function}'\n"));
+    let (status, findings) = check_known(&crossing(), &known);
+    let verdicts: Vec<&str> = findings.iter().map(|(verdict, _)| verdict.as_str()).collect();
+    let expected: &[&str] = if is_it { &[] } else { &["wrong-cfa", "unexpected-pass"] };
+    assert_eq!((status, &verdicts[..]), (i32::from(!is_it), expected), "{findings:?}");
+}
+
+#[test]
+fn findings_of_made_sections_may_be_known() {
+    let folder = tempfile::tempdir().expect("a folder");
+    explained(folder.path(), &realign(), &["--from=eh-frame"]);
+    let check = |from: &str| check(folder.path(), &realign(), &["--from", from, "--known=known.yaml"]);
+    assert_eq!(status(&check("eh-frame")), 0);
+}
+
+#[rstest]
+#[case::misspelt_key("known: [{veridct: wrong-fp}]", "known.yaml:1:10", "did you mean `verdict`?")]
+#[case::builds("known: [{where: {abi: amd64}}]", "known.yaml:1:10", "unknown key `where`")]
+#[case::no_list("knwon: []", "known.yaml:1:1", "did you mean `known`?")]
+#[case::nothing("", "known.yaml", "the file is empty")]
+#[case::misspelt_verdict("known: [{verdict: wrong-pf}]", "known.yaml:1:19", "did you mean `wrong-fp`?")]
+#[case::no_rules(
+    "known: [{verdict: wrong-fp, blame: bench, reason: a reason of twenty characters}]",
+    "known.yaml:1",
+    "`rules`"
+)]
+#[case::empty_rules(
+    "known: [{verdict: wrong-fp, blame: bench, rules: {}, reason: a reason of twenty characters}]",
+    "known.yaml:1:43",
+    "rules without a place"
+)]
+#[case::success(
+    "known: [{verdict: agree, blame: bench, rules: {no row: 1}, reason: a reason of twenty characters}]",
+    "known.yaml:1:19",
+    "`agree` cannot be a known failure"
+)]
+#[case::twice(
+    "known:
+- {verdict: wrong-fp, blame: bench, rules: {no row: 1}, reason: a reason of twenty characters}
+- {verdict: wrong-fp, blame: bench, rules: {no row: 2}, reason: another one, but for the same}",
+    "known.yaml:3:3",
+    "an earlier entry says the same"
+)]
+#[case::too_long(&format!("known: []\n#{}", "x".repeat(1 << 20)), "known.yaml: ", "is larger than 1048576 bytes")]
+fn a_mistake_is_shown_with_its_line(#[case] known: &str, #[case] place: &str, #[case] message: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("known.yaml"), known).expect("a file");
+    let output = check(folder.path(), &realign(), &["--known=known.yaml"]);
+    let error = text(&output.stderr);
+    assert_eq!(status(&output), 2, "{error}");
+    assert!(error.contains(place) && error.contains(message), "{error}");
+    assert!(output.stdout.is_empty());
+}
+
+/// Explanations are not overwritten by accident, and kept where they still fit.
+#[test]
+fn reasons_are_kept_when_findings_are_written_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let known = explained(folder, &realign(), &[]);
+    let output = check(folder, &realign(), &["--write-known=known.yaml"]);
+    assert_eq!(status(&output), 2);
+    assert!(text(&output.stderr).contains("known.yaml exists already"), "{}", text(&output.stderr));
+
+    let (first, _) = known.rsplit_once("  # ").expect("a second entry");
+    std::fs::write(folder.join("known.yaml"), first.replace(": 1\n", ": 7\n")).expect("a file");
+    let output = check(folder, &realign(), &["--known=known.yaml", "--write-known=known.yaml"]);
+    assert_eq!(status(&output), 1, "judged by what the file was");
+    let again = std::fs::read_to_string(folder.join("known.yaml")).expect("a file");
+    let (explained, todo) = known.split_at(known.rfind(REASON).expect("a reason"));
+    assert_eq!(again, format!("{explained}{}", todo.replace(REASON, "TODO")));
+}
+
+/// What a broken run has not shown is not gone, and its findings are not all.
+#[test]
+fn a_broken_run_proves_nothing_about_known_findings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    explained(folder, &realign(), &[]);
+    let output = check(folder, &realign(), &["--known=known.yaml", "--budget=50", "--json"]);
+    assert_eq!((status(&output), &json(&output)["findings"]), (4, &Value::Array(Vec::new())));
+    let output = check(folder, &realign(), &["--budget=50", "--write-known=other.yaml"]);
+    assert_eq!(status(&output), 4);
+    assert!(text(&output.stderr).contains("other.yaml: not written"), "{}", text(&output.stderr));
+    assert!(!folder.join("other.yaml").exists());
+}
+
+/// An unwinder is asked at some stops only: it need not show all that is known, but
+/// nothing else.
+#[test]
+fn findings_of_a_build_are_known_of_any_unwinder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let known = explained(folder, &realign(), &[]);
+    let unwinder = env!("CARGO_BIN_EXE_sframe-engine-unwinder");
+    let ask = || check(folder, &realign(), &["--unwinder", unwinder, "--known=known.yaml", "--json"]);
+    let output = ask();
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert!(json(&output)["known"].as_array().is_some_and(|known| !known.is_empty()));
+    let (first, _) = known.rsplit_once("  # ").expect("a second entry");
+    std::fs::write(folder.join("known.yaml"), first).expect("a file");
+    assert_eq!(status(&ask()), 1);
+}
+
+#[test]
+fn a_program_without_findings_has_nothing_to_explain() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sound = path("gnu-2.47/s390x/leaf.O2");
+    let known = explained(folder.path(), &sound, &[]);
+    assert!(known.ends_with("\nknown: []\n"), "{known}");
+    assert_eq!(check_known(&sound, &known), (0, Vec::new()));
+}
