@@ -388,8 +388,8 @@ fn memory_operands(code: &[u8], register: &dyn Fn(usize) -> u64) -> Vec<u64> {
         [0x40..=0x7f, registers, high, low, ..] => {
             vec![based(high, low).wrapping_add(value(registers & 0xf))]
         }
-        // RS and SI.
-        [0x80..=0x9f | 0xba..=0xbf, _, high, low, ..] => vec![based(high, low)],
+        // RS and SI. Before them are shifts, branches, and what only a kernel may execute.
+        [0x90..=0x9f | 0xba..=0xbf, _, high, low, ..] => vec![based(high, low)],
         // SS: two operands.
         [0xd0..=0xdf | 0xe8 | 0xf0..=0xff, _, high, low, second, last, ..] => {
             vec![based(high, low), based(second, last)]
@@ -401,7 +401,8 @@ fn memory_operands(code: &[u8], register: &dyn Fn(usize) -> u64) -> Vec<u64> {
         [0xe7 | 0xed, registers, high, low, ..] => {
             vec![based(high, low).wrapping_add(value(registers & 0xf))]
         }
-        // RSY and SIY.
+        // RSY and SIY, without shifts (and `stctg` and `lctlg`, which are a kernel's).
+        [0xeb, .., 0x0a..=0x0d | 0x1c..=0x1d | 0x25 | 0x2f | 0xdc..=0xdf] => Vec::new(),
         [0xeb, _, high, low, sign, ..] => vec![long(high, low, sign)],
         // SIL.
         [0xe5, _, high, low, ..] => vec![based(high, low)],
