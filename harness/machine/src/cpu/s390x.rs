@@ -195,11 +195,11 @@ fn unreported(code: &[u8]) -> Unreported {
         [0xc6, second, a, b, c, d, ..] if second & 0xf == 0 => {
             Unreported::Target(i64::from(i32::from_be_bytes([*a, *b, *c, *d])) * 2)
         }
-        // ex, mvcl, mvcle, mvcp, mvcs, mvpg, mvst, the cryptographic
-        // instructions and their neighbours, mvcos, mvclu.
+        // ex, mvcl, mvcle, mvcp, mvcs, mvpg, mvst, what ciphers, sorts and
+        // compresses, translates, mvcos, mvclu.
         [0x44 | 0x0e | 0xa8 | 0xda | 0xdb, ..]
         | [0xb2, 0x54 | 0x55, ..]
-        | [0xb9, 0x20..=0x3f | 0x90..=0x93, ..]
+        | [0xb9, 0x28..=0x2f | 0x38..=0x3f | 0x90..=0x93, ..]
         | [0xeb, _, _, _, _, 0x8e, ..] => Unreported::Anything,
         [0xc8, second, ..] if second & 0xf == 0 => Unreported::Anything,
         _ => Unreported::Nothing,
@@ -413,6 +413,19 @@ fn memory_operands(code: &[u8], register: &dyn Fn(usize) -> u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn comparisons_store_nothing_and_ciphers_may_store_anywhere() {
+        for (code, expected) in [
+            ([0xb9, 0x20, 0, 0x23], Unreported::Nothing),  // cgr %r2,%r3
+            ([0xb9, 0x21, 0, 0x23], Unreported::Nothing),  // clgr %r2,%r3
+            ([0xb9, 0x30, 0, 0x23], Unreported::Nothing),  // cgfr %r2,%r3
+            ([0xb9, 0x2e, 0, 0x24], Unreported::Anything), // km %r2,%r4
+            ([0xb9, 0x3e, 0, 0x24], Unreported::Anything), // kimd %r2,%r4
+        ] {
+            assert_eq!(unreported(&code), expected, "{code:02x?}");
+        }
+    }
 
     #[test]
     fn calls_and_returns_are_told_from_other_instructions() {

@@ -261,7 +261,8 @@ impl LastStores {
         // Contents from before the first instruction have no store.
         let Some(now) = self.store() else { return };
         if len > LARGEST {
-            self.anywhere = Some(now);
+            // It is not known what it has stored in a word, nor whether.
+            self.anywhere = Some(Store { others_since: None, ..now });
             return;
         }
         for word in words(address, len) {
@@ -345,6 +346,14 @@ mod tests {
         assert_eq!(stores.overwritten_fp(2), Some(0x10));
         moment(&mut stores, 6, 0x1c);
         assert_eq!(stores.overwritten_fp(2), None);
+    }
+
+    #[test]
+    fn a_store_of_unknown_bounds_may_have_stored_fp() {
+        let mut stores = LastStores::default();
+        stores.instruction(3, 0x10, Written { stored: Some(set(&[])), ..Written::default() });
+        stores.stored(0, u64::MAX);
+        assert_eq!(stores.last(0x100).map(|last| (last.time, last.is_not_fp(9))), Some((3, false)));
     }
 
     #[test]
