@@ -361,6 +361,9 @@ pub(crate) fn compare_frame(
         report(truncated(truth, index, walk.end()));
         return Err(WalkEnd::Disagreed);
     };
+    if is_found_before_restorer(truth, index, call, rules) {
+        return Err(WalkEnd::NoFde { frame: index });
+    }
     if let Some(cfa) = frame.cfa
         && cfa != call.cfa
     {
@@ -403,6 +406,16 @@ pub(crate) fn compare_frame(
     Ok(wrong_fp.or(Some(index)))
 }
 
+/// Whether a signal's frame is looked up in the function before its restorer. A handler
+/// returns to the restorer's first instruction, though nothing called it, so that the address
+/// before is another function's, unless the restorer's FDE starts earlier on purpose. That
+/// function's rules are not wrong: the restorer has none that can be found.
+fn is_found_before_restorer(truth: &Truth<'_>, index: usize, call: &Record, rules: &impl Rules) -> bool {
+    index > 0
+        && call.interrupted
+        && rules.at(truth.address(index)).are_not_for_signal_frame_at(truth.pc_of(index))
+}
+
 /// Whether comparing a frame would report nothing, and change nothing for the
 /// frames after it: its CFA and its caller's PC are right, and its caller's FP is
 /// as right or wrong as its own.
@@ -415,6 +428,7 @@ pub(crate) fn unremarkable(index: usize, truth: &Truth<'_>, walk: &impl Walked, 
     // The topmost frame's FP need not be derived.
     let fp_is_right = truth.call_from(index).is_none_or(|inner| frame.fp == Ok(inner.caller_fp));
     frame.cfa.is_none_or(|cfa| cfa == call.cfa)
+        && !is_found_before_restorer(truth, index, call, rules)
         && caller.pc == call.return_address
         && wrong_signature(&frame, call).is_none()
         && says_how_it_goes_on(truth, index, &caller, call, rules)

@@ -23,6 +23,8 @@ pub struct RulesAt {
     pub has_fde: bool,
     /// First address, and first one past the end, of the function that the FDE is for.
     function: Option<(u64, u64)>,
+    /// Whether the FDE is for a signal's frame.
+    signal: bool,
     row: Option<RowRules>,
 }
 
@@ -39,13 +41,20 @@ impl RulesAt {
     /// has an FDE. It may use any register.
     #[must_use]
     pub const fn of_other_data(has_fde: bool) -> Self {
-        Self { has_fde, function: None, row: None }
+        Self { has_fde, function: None, signal: false, row: None }
     }
 
     /// Returns the addresses of the function there, if an FDE is known to cover it.
     #[must_use]
     pub fn function(&self) -> Option<Range<u64>> {
         self.function.map(|(start, end)| start..end)
+    }
+
+    /// Whether an FDE is known to cover the address that is not for a signal's frame, and does
+    /// not cover another address.
+    #[must_use]
+    pub fn are_not_for_signal_frame_at(&self, pc: u64) -> bool {
+        !self.signal && self.function().is_some_and(|function| !function.contains(&pc))
     }
 
     /// Whether the rules need a register other than SP and FP.
@@ -115,6 +124,7 @@ impl Rules for Sections<'_> {
                 RulesAt {
                     has_fde: true,
                     function: Some((fde.start, fde.start.saturating_add(fde.size.into()))),
+                    signal: fde.signal,
                     row: found.map(|found| RowRules::of(&found.row, section.header().abi)),
                 }
             }

@@ -31,6 +31,7 @@ mod pipelines;
 mod printing;
 mod report_html;
 mod reports;
+mod restorers;
 mod resume;
 mod robustness;
 mod rows;

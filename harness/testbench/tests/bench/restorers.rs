@@ -1,0 +1,53 @@
+//! Signal frames whose restorer no FDE describes.
+
+use sframe_engine::ReturnAddress;
+use sframe_machine::Options;
+use sframe_testbench::examine::{Examination, ExamineOptions, Signals, examine};
+use sframe_testbench::spec::Verdict;
+use sframe_testbench::target::Target;
+use sframe_testbench::unwind::sframe_unwinder;
+
+use crate::doctor::{build, section_offset};
+
+/// Delivers signals to a leaf function, once the FDE that covers the address before the
+/// restorer ends right there, is one of a function or of a signal's frame, and has a wrong row.
+fn deliver(id: &str, is_for_signal_frame: bool) -> Examination {
+    let mut bytes = build(id);
+    let (flags, size, cfa_offset) = {
+        let target = Target::open(&bytes).expect("a target");
+        let restorer = target.executable().subject.symbols.addresses_of("bench_restorer")[0];
+        let address = ReturnAddress(restorer + target.executable().image.bias);
+        let fde = target.sections.lookup_fde(address).expect("a sound section").expect("an FDE");
+        assert!(fde.signal && u64::from(fde.size) > 4);
+        // The header has 28 bytes, an FDE 16, with the size behind the start.
+        let size = 28 + 16 * fde.index as usize + 8;
+        // After the row's start, its info byte, and the control word.
+        (fde.rows_offset - 3, size, fde.rows_offset + 4)
+    };
+    let section = section_offset(&bytes);
+    bytes[section + size] = 4;
+    bytes[section + cfa_offset] += 8;
+    if !is_for_signal_frame {
+        bytes[section + flags] &= 0x7f;
+    }
+    let target = Target::open(&bytes).expect("a target");
+    let leaf = target.addresses_of("leaf")[0].0;
+    let signals = vec![Signals { signal: 10, ranges: vec![leaf..leaf + 8], hits: 1 }];
+    let look = ExamineOptions { signals, ..ExamineOptions::default() };
+    examine(&target, &mut *sframe_unwinder(&target), &look, &Options::default()).expect("a run")
+}
+
+/// The row is that of the function before, which the look-up finds by accident.
+#[test]
+fn a_restorer_without_fde_is_no_fault_of_the_function_before() {
+    let id = "gnu-2.47/aarch64/signals.O2";
+    let wrong = deliver(id, true);
+    assert!(
+        wrong.findings.iter().any(|finding| finding.verdict == Verdict::WrongCfa),
+        "{:?}",
+        wrong.findings
+    );
+    let accident = deliver(id, false);
+    assert!(accident.findings.is_empty(), "{:?}", accident.findings);
+    assert!(accident.deliveries[0].delivered > 0 && accident.deliveries[0].complete == 0);
+}
