@@ -3,6 +3,7 @@
 use super::options::MachineOptions;
 use super::system::SystemOptions;
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use sframe_testbench::truth::cross_check::Traces;
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::isolation::ChildOptions;
-use super::known::{KnownOptions, KnownSoFar};
+use super::known::KnownOptions;
 use super::progress::ProgressLine;
 use super::report;
 use super::sampling::SamplingOptions;
@@ -101,79 +102,103 @@ impl Check {
         let known = self.known.open()?;
         let external = self.unwinder.start()?;
         let name = self.file.display().to_string();
-        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
         let mut options = self.machine.options();
         options.system = self.system.system(&self.file, &self.arguments)?;
         options.stack_size = self.stack_size;
         let expected_output = self.system.expected_output()?;
-        let files = if options.system.root.is_some() {
-            Files::survey(&self.file, &options).map(|(files, _)| files)
-        } else {
-            Files::find(&self.file, &self.library_path)
-        };
-        let files = files.map_err(|error| match error {
-            FilesError::Missing { .. } | FilesError::Interpreter { .. } => unusable(&error),
-            // These errors name the file that they are about.
-            _ => Failure::unusable(format!("error: {error}")),
-        })?;
+        let (files, instructions) = self.files(&name, &options)?;
         let made = MadeSections::of(&files, self.from.source());
         let target = Target::open_made(&files, &made).map_err(|error| match error {
             TargetError::NoSection(MissingSection::Absent) => {
-                unusable(&format!("{error}; --from eh-frame judges one that is made from .eh_frame"))
+                let hint = "--from eh-frame judges one that is made from .eh_frame";
+                unusable(&name, &format!("{error}; {hint}"))
             }
-            _ => unusable(&error),
+            _ => unusable(&name, &error),
         })?;
-        let sampling = self.sampling.sampling(&target, &name)?;
-        self.report.as_deref().map_or(Ok(()), report::begin)?;
-        // Only the traces that every program for an ABI leaves, whatever compiled it.
-        let traces = Traces::of_build(target.executable().image.cpu.abi, &[], "");
-        let observes = self.report.is_some();
         let look = ExamineOptions {
-            traces,
+            // Only the traces that every program for an ABI leaves, whatever compiled it.
+            traces: Traces::of_build(target.executable().image.cpu.abi, &[], ""),
             exit_status: self.exit_status.unwrap_or_default(),
             hazards: true,
-            observes,
-            sampling,
+            observes: self.report.is_some(),
+            sampling: self.sampling.sampling(&target, &name)?,
             stop,
             progress: Some(Arc::default()),
             ..ExamineOptions::default()
         };
-        if let Some(external) = external {
-            return self.ask(&external, &known, name, &target, &look, &options, expected_output.as_deref());
+        self.report.as_deref().map_or(Ok(()), report::begin)?;
+        let line = ProgressLine::begin(&look, instructions);
+        let run = Run { name, target: &target, look: &look, options: &options, expected_output };
+        let examined = match &external {
+            Some(external) => self.ask(run, external)?,
+            None => Some(self.examine(run)?),
+        };
+        drop(line);
+        let Some((report, listings)) = examined else { return Ok(Status::NothingCompared) };
+        let report = known.apply(report.sampled(look.sampling.clone()))?;
+        if let Some(folder) = &self.report {
+            report::write(folder, &Document::Check { report: &report, listings: &listings })?;
         }
-        let mut unwinder = sframe_unwinder(&target);
-        let shown = ProgressLine::begin(&look, None);
-        let examination = examine(&target, &mut *unwinder, &look, &options)
-            .map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
-        drop(unwinder);
-        drop(shown);
-        let broken = self.broken(&examination, &target, expected_output.as_deref());
-        let mut listings = Listings::default();
-        if observes {
-            let unlisted = |error: &dyn std::fmt::Display| Failure::broken(format!("error: {name}: {error}"));
-            let listing = Listing::of(&target, &examination).map_err(|error| unlisted(&error))?;
-            listings.add(&name, &listing).map_err(|error| unlisted(&error))?;
-        }
-        let report = CheckReport::new(name, &target, examination, broken.map(BrokenReason::from));
-        let report = known.apply(report.sampled(look.sampling))?;
-        self.write(&report, &listings)?;
         if self.json {
             print_json(&report)?;
         } else {
             print(&check_summary(&report, Style::for_stdout()))?;
+            print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
         }
         Ok(Self::status(&report))
     }
 
+    /// Returns the program's files, and how many instructions it executes, if that is known.
+    fn files(&self, name: &str, options: &Options) -> Result<(Files, Option<u64>), Failure> {
+        let files = if options.system.root.is_some() {
+            let survey = Files::survey(&self.file, options);
+            survey.map(|(files, outcome)| (files, Some(outcome.instructions)))
+        } else {
+            Files::find(&self.file, &self.library_path).map(|files| (files, None))
+        };
+        files.map_err(|error| match error {
+            FilesError::Missing { .. } | FilesError::Interpreter { .. } => unusable(name, &error),
+            // These errors name the file that they are about.
+            _ => Failure::unusable(format!("error: {error}")),
+        })
+    }
+
+    /// Tests the bench's own engine.
+    fn examine(&self, run: Run<'_, '_>) -> Result<(CheckReport, Listings), Failure> {
+        let broken = |error: &dyn Display| Failure::broken(format!("error: {}: {error}", run.name));
+        let mut unwinder = sframe_unwinder(run.target);
+        let examination = examine(run.target, &mut *unwinder, run.look, run.options);
+        let examination = examination.map_err(|error| broken(&error))?;
+        drop(unwinder);
+        let reason = self.broken(&examination, &run);
+        let mut listings = Listings::default();
+        if run.look.observes {
+            let listing = Listing::of(run.target, &examination).map_err(|error| broken(&error))?;
+            listings.add(&run.name, &listing).map_err(|error| broken(&error))?;
+        }
+        Ok((CheckReport::new(run.name, run.target, examination, reason.map(BrokenReason::from)), listings))
+    }
+
+    /// Tests an unwinder in a separate process. Returns `None` if it can't do what is asked.
+    fn ask(&self, run: Run<'_, '_>, external: &External) -> Result<Option<(CheckReport, Listings)>, Failure> {
+        let shown = match external.examine(run.target, &run.name, run.look, run.options) {
+            Ok(shown) => shown,
+            Err(error @ ExternalError::Unsupported(_)) => {
+                tell_line(format_args!("{}: nothing was compared: {error}", run.name));
+                return Ok(None);
+            }
+            Err(error) => return Err(Failure::broken(format!("error: {}: {error}", run.name))),
+        };
+        let reason = self.broken(&shown.examination, &run);
+        let report = CheckReport::of_unwinder(run.name, run.target, shown, reason);
+        Ok(Some((report, Listings::default())))
+    }
+
     /// Returns why the run is invalid, if it is.
-    fn broken(
-        &self,
-        examination: &Examination,
-        target: &Target<'_>,
-        expected_output: Option<&[u8]>,
-    ) -> Option<BrokenRun> {
-        let differs = || OutputDifference::between(&examination.standard_output, expected_output?);
-        broken_reason(examination, target, self.exit_status).or_else(|| differs().map(BrokenRun::Output))
+    fn broken(&self, examination: &Examination, run: &Run<'_, '_>) -> Option<BrokenRun> {
+        let expected = run.expected_output.as_deref();
+        let differs = || OutputDifference::between(&examination.standard_output, expected?);
+        broken_reason(examination, run.target, self.exit_status).or_else(|| differs().map(BrokenRun::Output))
     }
 
     fn status(report: &CheckReport) -> Status {
@@ -184,44 +209,18 @@ impl Check {
         let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
         status(!is_known, report.broken.is_some(), compared)
     }
+}
 
-    fn write(&self, report: &CheckReport, listings: &Listings) -> Result<(), Failure> {
-        let Some(folder) = &self.report else { return Ok(()) };
-        report::write(folder, &Document::Check { report, listings })
-    }
+/// What is examined.
+struct Run<'r, 't> {
+    /// The file, as named on the command line.
+    name: String,
+    target: &'r Target<'t>,
+    look: &'r ExamineOptions,
+    options: &'r Options,
+    expected_output: Option<Vec<u8>>,
+}
 
-    /// Tests an unwinder in a separate process.
-    fn ask(
-        &self,
-        external: &External,
-        known: &KnownSoFar<'_>,
-        name: String,
-        target: &Target<'_>,
-        look: &ExamineOptions,
-        options: &Options,
-        expected_output: Option<&[u8]>,
-    ) -> Result<Status, Failure> {
-        let line = ProgressLine::begin(look, None);
-        let shown = external.examine(target, &name, look, options);
-        drop(line);
-        let shown = match shown {
-            Ok(shown) => shown,
-            Err(error @ ExternalError::Unsupported(_)) => {
-                tell_line(format_args!("{name}: nothing was compared: {error}"));
-                return Ok(Status::NothingCompared);
-            }
-            Err(error) => return Err(Failure::broken(format!("error: {name}: {error}"))),
-        };
-        let broken = self.broken(&shown.examination, target, expected_output);
-        let report = CheckReport::of_unwinder(name, target, shown, broken);
-        let report = known.apply(report.sampled(look.sampling.clone()))?;
-        self.write(&report, &Listings::default())?;
-        if self.json {
-            print_json(&report)?;
-        } else {
-            print(&check_summary(&report, Style::for_stdout()))?;
-            print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
-        }
-        Ok(Self::status(&report))
-    }
+fn unusable(name: &str, error: &dyn Display) -> Failure {
+    Failure::unusable(format!("error: {name}: {error}"))
 }

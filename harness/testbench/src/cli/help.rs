@@ -41,6 +41,8 @@ Examples:
   sframe-testbench check ./program --from eh-frame --write-known known.yaml
   sframe-testbench check ./program --from eh-frame --known known.yaml
   sframe-testbench check ./program --from-function main --per-place 3
+  sframe-testbench check root/usr/bin/lua --root root --from either --cwd /tmp --env LANG=C -- sort.lua
+  sframe-testbench check root/bin/sed --root root --stdin text --expect-stdout expected --exit-status 0 -- -n 3p
 
 Exit status:
   0  no finding, or only known ones

@@ -580,9 +580,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 
     /// Notes that another thread goes on, whose frames are different ones.
-    fn go_to_thread(&mut self, thread: u32) {
+    fn go_to_thread(&mut self, thread: u32, time: u64) {
         if self.thread != 0 {
-            self.stores.go_to_thread(thread);
+            self.stores.go_to_thread(thread, time);
             self.steady.start();
             self.cross_check.go_to_thread();
             (self.depth, self.counted_calls) = (0, 0);
@@ -645,7 +645,7 @@ impl Examiner<'_, '_, '_> {
             is_watched: watched.contains_key(&moment.pc),
         });
         if moment.thread != self.thread {
-            self.go_to_thread(moment.thread);
+            self.go_to_thread(moment.thread, moment.time);
         }
         self.stores.instruction(moment.time, moment.pc, known.written);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
+use sframe_machine::End;
 
 use super::diagnostic::quoted;
 use super::{RunIdentity, file_name};
@@ -219,6 +220,18 @@ pub struct CheckReport {
     pub images: Vec<JudgedImage>,
     /// Why the check is broken, if it is.
     pub broken: Option<String>,
+    /// The program's exit status, as a shell reports it: 128 and the signal's number if a signal
+    /// ended it. `None` if it has not ended by itself.
+    pub exit_status: Option<u8>,
+    /// The signal that ended the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub killed_by: Option<u8>,
+    /// How often it made each system call, by name.
+    pub system_calls: BTreeMap<String, u64>,
+    /// How often each system call was answered with `ENOSYS`, by name: the bench does not have
+    /// it, and programs have to cope.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub system_calls_refused: BTreeMap<String, u64>,
     /// Which instructions were to be compared, if not all of them. Then nothing is
     /// proved about the others, and hits of findings are those that were compared.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -339,6 +352,9 @@ pub struct CheckSummary {
     pub nothing_compared: u64,
     /// Instructions that the sample leaves out.
     pub left_out: u64,
+    /// Instructions that were not looked at: of other programs that the program has executed,
+    /// and of copies of it.
+    pub unobserved: u64,
     /// Frames compared, or shown to be unchanged since.
     pub frames: u64,
     /// Those of them that were derived again.
@@ -411,6 +427,7 @@ impl CheckReport {
         examination: Examination,
         broken: Option<BrokenReason>,
     ) -> Self {
+        let exit_status = examination.exit_status();
         let coverage = examination.coverage;
         Self {
             schema: SCHEMA,
@@ -420,6 +437,13 @@ impl CheckReport {
             sframe_version: target.sframe_version(),
             images: target.modules.iter().map(JudgedImage::of).collect(),
             broken: broken.map(|reason| reason.to_string()),
+            exit_status,
+            killed_by: match examination.end {
+                End::Killed(signal) => Some(signal),
+                _ => None,
+            },
+            system_calls: examination.system_calls.calls,
+            system_calls_refused: examination.system_calls.refused,
             sampling: None,
             unwinder: None,
             summary: CheckSummary {
@@ -428,6 +452,7 @@ impl CheckReport {
                 agree: examination.agree,
                 nothing_compared: examination.nothing_compared,
                 left_out: examination.left_out,
+                unobserved: examination.unobserved,
                 frames: examination.frames,
                 frames_derived: examination.frames_derived,
                 max_depth: examination.max_depth,
@@ -448,6 +473,26 @@ impl CheckReport {
             hazards: examination.hazards,
         }
     }
+
+    /// Describes how the program ended, and what it did without, line by line. Empty if it ended
+    /// with status 0 and did without nothing.
+    pub(super) fn program(&self) -> Vec<String> {
+        let ended = match (self.killed_by, self.exit_status) {
+            (Some(signal), _) => Some(format!("ended by signal {signal}")),
+            (None, Some(status)) if status != 0 => Some(format!("ended with status {status}")),
+            _ => None,
+        };
+        let refused: Vec<String> = self.system_calls_refused.keys().cloned().collect();
+        let refused = (!refused.is_empty()).then(|| {
+            format!("did without system calls that the bench does not have: {}", refused.join(", "))
+        });
+        let unobserved = (self.summary.unobserved > 0).then(|| {
+            let instructions = grouped(self.summary.unobserved);
+            format!("executed other programs, or copies of itself, which were not judged: {instructions} instructions")
+        });
+        [ended, refused, unobserved].into_iter().flatten().collect()
+    }
+
     /// Adds which instructions were to be compared.
     #[must_use]
     pub fn sampled(self, sampling: Sampling) -> Self {

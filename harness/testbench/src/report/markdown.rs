@@ -125,6 +125,12 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         sections.iter().for_each(|section| shown.line(cut(section)));
         let _ = write!(text, "\n## Sections\n\n{}", block(&shown));
     }
+    let program = report.program();
+    if !program.is_empty() {
+        let mut shown = Text::default();
+        program.iter().for_each(|line| shown.line(cut(line)));
+        let _ = write!(text, "\n## The program\n\n{}", block(&shown));
+    }
     if let Some(reason) = &report.broken {
         let _ = write!(text, "\n## Broken\n\n{}", block(&Text::of(reason)));
     }

@@ -108,6 +108,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     for (function, instructions) in &summary.uncovered {
         let _ = writeln!(text, "    no FDE      {function}: {instructions} instructions");
     }
+    for line in report.program() {
+        let _ = writeln!(text, "program     {line}");
+    }
     if let Some(reason) = &report.broken {
         let _ = writeln!(text, "    broken      {reason}");
     }

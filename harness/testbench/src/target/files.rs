@@ -29,7 +29,7 @@ pub enum FilesError {
         source: LoadError,
     },
     /// The interpreter that loads an executable's libraries is not there.
-    #[error("its interpreter {name} is not below the root: {source}")]
+    #[error("its interpreter {name} is not below the root (--root DIR is what it sees as /): {source}")]
     Interpreter {
         /// Its path.
         name: String,
@@ -40,7 +40,7 @@ pub enum FilesError {
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// A library is in none of the folders that were searched.
-    #[error("{needed_by} needs the library {name}, {}", searched(.folders))]
+    #[error("{needed_by} needs the library {name}, {}", searched(.folders, .interpreter.as_deref()))]
     Missing {
         /// The library's name.
         name: String,
@@ -48,15 +48,22 @@ pub enum FilesError {
         needed_by: String,
         /// The folders that were searched.
         folders: Vec<PathBuf>,
+        /// What loads the libraries when the program runs on a system.
+        interpreter: Option<String>,
     },
 }
 
-fn searched(folders: &[PathBuf]) -> String {
-    if folders.is_empty() {
-        return "and there is no folder to look for it in; name one with --library-path".to_owned();
+fn searched(folders: &[PathBuf], interpreter: Option<&str>) -> String {
+    let mut text = if folders.is_empty() {
+        "and there is no folder to look for it in; name one with --library-path".to_owned()
+    } else {
+        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        format!("which is in none of the folders searched: {}", folders.join(", "))
+    };
+    if let Some(interpreter) = interpreter {
+        text += &format!("; or name with --root what it sees as /, where {interpreter} finds its libraries");
     }
-    let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    format!("which is in none of the folders searched: {}", folders.join(", "))
+    text
 }
 
 /// The bytes of an executable and of its libraries, by the names that are
@@ -111,7 +118,8 @@ impl Files {
             }
             let candidates = folders.iter().map(|folder| folder.join(&name));
             let Some(found) = candidates.into_iter().find(|path| path.is_file()) else {
-                return Err(FilesError::Missing { name, needed_by, folders: folders.to_vec() });
+                let interpreter = interpreter_of(&executable);
+                return Err(FilesError::Missing { name, needed_by, folders: folders.to_vec(), interpreter });
             };
             let bytes = read_some(&found, &mut left)?;
             search.add(&found, &name, &bytes)?;
@@ -190,6 +198,11 @@ fn read_some(path: &Path, left: &mut u64) -> Result<Vec<u8>, FilesError> {
     let bytes = read(path, *left).map_err(|source| FilesError::Read { path: path.to_owned(), source })?;
     *left -= bytes.len() as u64;
     Ok(bytes)
+}
+
+fn interpreter_of(executable: &[u8]) -> Option<String> {
+    let image = Image::parse(executable).ok()?;
+    image.interpreter().map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
 fn file_name(path: &Path) -> String {

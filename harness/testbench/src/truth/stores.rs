@@ -179,11 +179,13 @@ impl LastStores {
         self.written = written;
     }
 
-    /// Notes that another thread goes on.
-    pub(crate) fn go_to_thread(&mut self, number: u32) {
+    /// Notes that another thread goes on, at a time. All registers of a new one have just been
+    /// written: it is not known with what.
+    pub(crate) fn go_to_thread(&mut self, number: u32, time: u64) {
         self.executed();
         self.now = None;
-        let thread = self.others.remove(&number).unwrap_or_default();
+        let new = || Thread { registers: LastWrites([Some(time); 64]), ..Thread::default() };
+        let thread = self.others.remove(&number).unwrap_or_else(new);
         self.others.insert(self.number, std::mem::replace(&mut self.thread, thread));
         self.number = number;
     }
@@ -346,6 +348,19 @@ mod tests {
         assert_eq!(stores.overwritten_fp(2), Some(0x10));
         moment(&mut stores, 6, 0x1c);
         assert_eq!(stores.overwritten_fp(2), None);
+    }
+
+    #[test]
+    fn the_registers_of_a_new_thread_come_from_another() {
+        let mut stores = LastStores::default();
+        moment(&mut stores, 3, 0x10);
+        assert_eq!(stores.unwritten(set(&[5]), 2), Some(DwarfRegister(5)));
+        stores.go_to_thread(2, 4);
+        moment(&mut stores, 4, 0x14);
+        assert_eq!(stores.unwritten(set(&[5]), 2), None);
+        stores.go_to_thread(0, 5);
+        moment(&mut stores, 5, 0x18);
+        assert_eq!(stores.unwritten(set(&[5]), 2), Some(DwarfRegister(5)));
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod rows;
 mod sampling;
 mod sarif;
 mod suite_notices;
+mod surroundings;
 mod triage;
 mod unwinder;
 mod write;

@@ -99,6 +99,9 @@ struct CaseView<'r> {
     /// Where the sections come from, if not all are the files' own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sections: Vec<String>,
+    /// How the program ended, and what it did without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    program_did: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -271,6 +274,7 @@ impl<'r> CaseView<'r> {
             uncovered: case.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
             command: None,
             sections: Vec::new(),
+            program_did: Vec::new(),
         }
     }
 
@@ -309,6 +313,7 @@ impl<'r> CaseView<'r> {
             uncovered: summary.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
             command: Some(report.command()),
             sections: report.sections(),
+            program_did: report.program(),
         }
     }
 }
