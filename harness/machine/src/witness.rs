@@ -891,6 +891,8 @@ impl Witness {
                 let left = std::mem::replace(&mut self.current, resumed);
                 self.park(left);
                 self.current.call_stack.resumed();
+                // It may begin anew where it began: its old frames are not certain.
+                self.current.call_stack.settled &= self.entered.is_none();
                 self.control_flow.contexts_resumed += 1;
                 if let Some(above) = self.current.stacks.get(index + 1) {
                     self.current.call_stack.truncate(above.first);

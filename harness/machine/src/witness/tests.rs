@@ -625,3 +625,22 @@ fn a_context_goes_on_in_the_function_that_has_left_it() {
     ]);
     assert_eq!(runner.step((0x120, 0x1_1080, Other, Relative)), [0x100]);
 }
+
+/// Until control shows it, nobody knows whether a stack goes on or begins anew where it began.
+#[test]
+fn a_context_whose_sp_is_that_of_its_beginning_is_unsettled_until_control_arrives() {
+    let mut runner = Runner::new(&AARCH64, 0x1_1080);
+    runner.steps(&[
+        (0x10, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1080, Other, Foreign), // mov sp, x9
+        (0x104, 0x5000, Indirect, Relative),
+        (0x200, 0x5000, Other, Foreign),
+        (0x204, 0x1_1080, Indirect, Relative),
+        (0x14, 0x1_1080, Call, Relative),
+        (0x100, 0x1_1080, Other, Foreign),
+        (0x104, 0x5000, Indirect, Relative),
+    ]);
+    assert!(!runner.witness.call_stack().is_settled());
+    runner.step((0x200, 0x5000, Other, Relative));
+    assert!(runner.witness.call_stack().is_settled());
+}
