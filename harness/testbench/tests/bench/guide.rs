@@ -27,6 +27,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "builds"),
     ("ci/", "builds, and may install packages"),
     ("export PATH=", "the tests find the programs otherwise"),
+    ("sframe-testbench check root/", "needs the root of a distribution"),
     ("sframe-testbench matrix ", "needs compilers"),
 ];
 
