@@ -236,6 +236,31 @@ impl Callees {
     }
 }
 
+/// No function has parts that are further apart, in bytes: a branch that leads further leads to
+/// another function.
+const FARTHEST_PART: u64 = 1 << 24;
+
+/// What functions without a frame have last branched to in other images, as entries of procedure
+/// linkage tables do.
+#[derive(Clone, Debug, Default)]
+struct Stubs(FxHashMap<u64, u64>);
+
+impl Stubs {
+    /// The memory is cleared when it holds this number of functions.
+    const LIMIT: usize = 1 << 16;
+
+    fn insert(&mut self, from: u64, to: u64) {
+        if self.0.len() >= Self::LIMIT {
+            self.0.clear();
+        }
+        self.0.insert(from, to);
+    }
+
+    fn leads(&self, from: u64, to: u64) -> bool {
+        self.0.get(&from) == Some(&to)
+    }
+}
+
 /// A frame that is running or waits for a callee: the number of calls below it, and when the
 /// innermost of these was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,6 +322,7 @@ pub(crate) struct Witness {
     /// Where calls have returned to.
     returned: Returned,
     frameless: Frameless,
+    stubs: Stubs,
     /// Whether the next instruction is the first of the run.
     starts: bool,
     control_flow: ControlFlow,
@@ -325,6 +351,7 @@ impl Witness {
             callees: Callees::default(),
             returned: Returned::default(),
             frameless: Frameless::default(),
+            stubs: Stubs::default(),
             starts: true,
             control_flow: ControlFlow::default(),
         }
@@ -642,6 +669,10 @@ impl Witness {
         } else {
             self.control_flow.computed_returns += u64::from(is_return);
             let leaves = sp.wrapping_add(if self.links_on_stack { 8 } else { 0 }) == top.caller_sp;
+            if leaves && !is_return && pc.abs_diff(self.previous.pc) > FARTHEST_PART {
+                self.callees.insert(pc);
+                self.stubs.insert(top.callee, pc);
+            }
             if !(self.faults.misses_tail_calls && leaves) {
                 return;
             }
@@ -722,8 +753,12 @@ impl Witness {
     /// the context was left, if it continues after another one.
     fn stays(&self, pc: u64, left: Option<Record>, resumed: Option<u64>, top: &Record) -> bool {
         let Some(here) = self.callees.at(pc) else { return false };
-        self.is_innermost(here, left, resumed.unwrap_or(self.previous.pc))
-            && (resumed.is_some() || !self.calls_from(top, here))
+        // It may have left for another function by a tail call, as `swapcontext` of glibc does.
+        let is_callee =
+            (here == top.callee || self.stubs.leads(top.callee, here)) && !self.calls_from(top, here);
+        is_callee
+            || self.is_innermost(here, left, resumed.unwrap_or(self.previous.pc))
+                && (resumed.is_some() || !self.calls_from(top, here))
     }
 
     /// Handles control that arrives by a restored context, with SP not higher than at the

@@ -644,3 +644,31 @@ fn a_context_whose_sp_is_that_of_its_beginning_is_unsettled_until_control_arrive
     runner.step((0x200, 0x5000, Other, Relative));
     assert!(runner.witness.call_stack().is_settled());
 }
+
+/// A function without a frame saves its context, leaves by a tail call for one that loads
+/// another context, and is continued when the first one is restored. It may have been called by
+/// way of a procedure linkage table.
+#[test]
+fn a_context_goes_on_in_a_function_that_has_left_by_a_tail_call() {
+    const STUB: u64 = 0x2000_0000;
+    for stub in [&[][..], &[(STUB, 0x1_1080, Indirect, Relative)]] {
+        let mut runner = Runner::new(&AARCH64, 0x1_1080);
+        runner.steps(&[
+            (0x10, 0x1_1080, Call, Relative),
+            (0x300, 0x1_1080, Other, Relative), // loads contexts: called directly, once
+            (0x304, 0x1_1080, Return, Relative),
+            (0x14, 0x1_1080, Call, Relative),
+        ]);
+        runner.steps(stub);
+        runner.steps(&[
+            (0x100, 0x1_1080, Other, Relative), // b 0x300
+            (0x300, 0x1_1080, Other, Foreign),  // mov sp, x2
+            (0x304, 0x5000, Indirect, Relative),
+            (0x800, 0x5000, Other, Foreign), // the other context loads the first
+            (0x804, 0x1_1080, Indirect, Relative),
+        ]);
+        let callee = if stub.is_empty() { 0x100 } else { STUB };
+        assert_eq!(runner.step((0x110, 0x1_1080, Return, Relative)), [callee]);
+        assert_eq!(runner.step((0x18, 0x1_1080, Other, Relative)), NONE);
+    }
+}
