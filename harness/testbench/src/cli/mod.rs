@@ -49,8 +49,7 @@ enum Command {
     /// Run any executable and compare at every instruction; no spec needed.
     #[command(after_help = help::CHECK)]
     Check(check::Check),
-    /// Run any executable and measure how often SFrame, CFI and frame pointers give the whole
-    /// backtrace, and what their tables cost.
+    /// Measure how often SFrame, CFI and frame pointers give the whole backtrace.
     #[command(after_help = help::STUDY)]
     Study(study::StudyCommand),
     /// Print a section in full, as objdump --sframe does or as JSON.

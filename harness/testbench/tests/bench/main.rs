@@ -36,6 +36,7 @@ mod robustness;
 mod rows;
 mod sampling;
 mod sarif;
+mod study;
 mod suite_notices;
 mod triage;
 mod unwinder;
