@@ -49,6 +49,7 @@ pub enum PageError {
 struct Group {
     programs: u64,
     instructions: u64,
+    walked: u64,
     executed: Executed,
     /// By name. The same name is the same file in all programs of a group.
     images: BTreeMap<String, ImageStudy>,
@@ -110,13 +111,17 @@ impl Group {
         }
         self.programs += 1;
         self.instructions = self.instructions.saturating_add(report.instructions);
+        self.walked = self.walked.saturating_add(report.walked());
         self.every.insert(report.every);
-        self.executed.add(&report.elsewhere);
-        for image in report.images {
-            self.executed.add(&image.executed);
+        self.executed.add(&report.elsewhere, report.every);
+        for mut image in report.images {
+            let mut executed = Executed::default();
+            executed.add(&image.executed, report.every);
+            image.executed = executed;
+            self.executed.add(&image.executed, 1);
             match self.images.get_mut(&image.name) {
                 Some(seen) => {
-                    seen.executed.add(&image.executed);
+                    seen.executed.add(&image.executed, 1);
                     seen.wrong_rows.extend(image.wrong_rows);
                     seen.wrong_rows.sort();
                     seen.wrong_rows.dedup();
@@ -257,17 +262,19 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
             cell(name),
             grouped(group.programs),
             grouped(group.instructions),
-            grouped(group.executed.sframe.total()),
+            grouped(group.walked),
             shares(&group.executed)
         );
     }
-    let total = |of: fn(&Executed) -> u64| groups.values().map(|group| of(&group.executed)).sum::<u64>();
+    let total = |of: fn(&Executed) -> u64| {
+        groups.values().map(|group| of(&group.executed)).fold(0, u64::saturating_add)
+    };
     let every: BTreeSet<u64> = groups.values().flat_map(|group| group.every.iter().copied()).collect();
     let every: Vec<String> = every.into_iter().map(grouped).collect();
     let _ = writeln!(
         text,
-        "\nSampled: one in {} instructions. In the sample, but not walked: {} with a call stack that was not \
-         certain, {} with one that was too deep.",
+        "\nStacks were walked at one in {} instructions.\nNot walked, by the same estimate: {} instructions \
+         with a call stack that was not certain, {} with one\nthat was too deep.",
         every.join(" or "),
         grouped(total(|executed| executed.unsettled)),
         grouped(total(|executed| executed.too_deep))

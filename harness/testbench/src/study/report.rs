@@ -119,8 +119,9 @@ impl StudyReport {
     /// Returns the number of moments at which stacks were walked.
     #[must_use]
     pub fn walked(&self) -> u64 {
-        self.images.iter().map(|image| image.executed.sframe.total()).sum::<u64>()
-            + self.elsewhere.sframe.total()
+        let images = self.images.iter().map(|image| &image.executed);
+        let walks = images.chain([&self.elsewhere]).map(|executed| executed.sframe.total());
+        walks.fold(0, u64::saturating_add)
     }
 
     /// Returns the report as text.

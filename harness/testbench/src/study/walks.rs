@@ -40,14 +40,14 @@ impl Walks {
     /// Their number.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.whole + self.cut_short + self.wrong
+        self.whole.saturating_add(self.cut_short).saturating_add(self.wrong)
     }
 
-    /// Adds others.
-    pub const fn add(&mut self, other: &Self) {
-        self.whole += other.whole;
-        self.cut_short += other.cut_short;
-        self.wrong += other.wrong;
+    /// Adds others, each as if there were so many of it.
+    pub const fn add(&mut self, other: &Self, times: u64) {
+        self.whole = self.whole.saturating_add(other.whole.saturating_mul(times));
+        self.cut_short = self.cut_short.saturating_add(other.cut_short.saturating_mul(times));
+        self.wrong = self.wrong.saturating_add(other.wrong.saturating_mul(times));
     }
 }
 
@@ -69,14 +69,15 @@ pub struct Executed {
 }
 
 impl Executed {
-    /// Adds another run's.
-    pub const fn add(&mut self, other: &Self) {
-        self.instructions += other.instructions;
-        self.too_deep += other.too_deep;
-        self.unsettled += other.unsettled;
-        self.sframe.add(&other.sframe);
-        self.cfi.add(&other.cfi);
-        self.frame_pointers.add(&other.frame_pointers);
+    /// Adds another run's. Its walks count as many times as there were instructions for each of
+    /// them, so that they weigh as much as those of a run with another distance.
+    pub const fn add(&mut self, other: &Self, every: u64) {
+        self.instructions = self.instructions.saturating_add(other.instructions);
+        self.too_deep = self.too_deep.saturating_add(other.too_deep.saturating_mul(every));
+        self.unsettled = self.unsettled.saturating_add(other.unsettled.saturating_mul(every));
+        self.sframe.add(&other.sframe, every);
+        self.cfi.add(&other.cfi, every);
+        self.frame_pointers.add(&other.frame_pointers, every);
     }
 }
 

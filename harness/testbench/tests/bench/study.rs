@@ -1,9 +1,11 @@
 //! `study`: how often SFrame, CFI and frame pointers give the whole backtrace.
 
 use std::num::NonZeroU64;
+use std::process::Command;
 
 use rstest::rstest;
 use serde_json::Value;
+use sframe_inspect::text::grouped;
 use sframe_machine::Options;
 use sframe_testbench::compare::WalkEnd;
 use sframe_testbench::examine::{Examination, ExamineOptions, examine};
@@ -255,6 +257,11 @@ fn functions_without_an_fde_are_those_of_diff(#[case] id: &str) {
     assert_eq!(reasons.values().filter_map(Value::as_u64).sum::<u64>(), uncovered.len() as u64);
 }
 
+/// Numbers of walks: whole, cut short, wrong.
+fn walks(walks: &Value) -> [f64; 3] {
+    ["whole", "cut_short", "wrong"].map(|kind| walks[kind].as_f64().expect("a number"))
+}
+
 #[test]
 fn a_page_joins_the_reports_of_a_group() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -270,6 +277,13 @@ fn a_page_joins_the_reports_of_a_group() {
         std::fs::write(group.join(name), report.to_string()).expect("a report");
     };
     write("one.json", &report);
+    let once = walks(&report["images"][1]["executed"]["sframe"]);
+    // The walks of a longer run may be further apart, and then stand for more instructions.
+    report["every"] = 4.into();
+    for way in ["sframe", "cfi", "frame_pointers"] {
+        report["images"][1]["executed"][way] =
+            serde_json::json!({ "whole": 0, "cut_short": 25, "wrong": 75 });
+    }
     write("two.json", &report);
     report["broken"] = "a reason | with a bar".into();
     write("three.json", &report);
@@ -277,12 +291,16 @@ fn a_page_joins_the_reports_of_a_group() {
     assert_eq!(status(&output), 0, "{output:?}");
     let page_text = String::from_utf8(output.stdout).expect("text");
     let instructions = report["instructions"].as_u64().expect("a number");
-    let twice = sframe_inspect::text::grouped(2 * instructions);
+    let executed = report["images"][1]["executed"]["instructions"].as_u64().expect("a number");
+    let twice = grouped(2 * instructions);
     assert!(page_text.contains(&format!("| `libc/amd64` | 2 | {twice} |")), "{page_text}");
     assert!(
         page_text.contains("| wrong-cfa | 1 | producer-linker (high) | `first_leaf@plt+0x0` |"),
         "{page_text}"
     );
+    let joined = 100.0 * once[0] / (once.iter().sum::<f64>() + 400.0);
+    let row = format!("| `crossing.O2-dynamic.second.so` | {} | {joined:.2} % |", grouped(2 * executed));
+    assert!(page_text.contains(&row), "{row}\n{page_text}");
     assert!(page_text.contains(r"Not counted: `three`: `a reason \| with a bar`."), "{page_text}");
 
     std::fs::write(group.join("four.json"), "{}").expect("a report");
@@ -303,4 +321,45 @@ fn a_page_joins_the_reports_of_a_group() {
 fn a_study_has_an_exit_status(#[case] arguments: &[&str], #[case] expected: i32) {
     let output = bench(&[&["study"], arguments].concat());
     assert_eq!(status(&output), expected, "{output:?}");
+}
+
+/// The script asks for what the bench has, and its page has each program.
+#[test]
+fn the_script_makes_a_page_of_a_root() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let real = folder.path().join("real");
+    let (root, expected) = (real.join("musl-plain/amd64"), real.join("expected/musl-plain"));
+    for new in [root.join("bin"), root.join("inputs"), expected.clone()] {
+        std::fs::create_dir_all(new).expect("a folder");
+    }
+    let cases = std::fs::read_to_string(repository().join("ci/real/cases.tsv")).expect("the cases");
+    let fields = cases.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect());
+    let cases: Vec<Vec<&str>> =
+        fields.filter(|case: &Vec<&str>| case[1].split(',').any(|scope| scope == "musl-plain")).collect();
+    let build = doctor::build("gnu-2.47/amd64/leaf.O2");
+    for case in &cases {
+        std::fs::write(root.join(case[2]), &build).expect("a program");
+        std::fs::write(expected.join(case[0]), "").expect("what it prints");
+        if let Some(input) = case[6].strip_prefix('/') {
+            std::fs::write(root.join(input), "").expect("an input");
+        }
+    }
+    std::fs::write(real.join("musl-plain/amd64.expected"), "").expect("a mark");
+    let output = Command::new("bash")
+        .arg(repository().join("ci/real/study"))
+        .env("SFRAME_REAL", &real)
+        .env("SFRAME_STUDY", folder.path().join("study"))
+        .env("SFRAME_TESTBENCH", env!("CARGO_BIN_EXE_sframe-testbench"))
+        .output()
+        .expect("bash");
+    assert_eq!(status(&output), 0, "{output:?}");
+    let page = String::from_utf8(output.stdout).expect("text");
+    assert!(page.starts_with("# What walks get right\n"), "{page}");
+    // What should end otherwise than this program does is not counted.
+    let (sound, broken): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case[3] == "0");
+    assert!(sound.len() > 4 && broken.len() > 1);
+    assert!(page.contains(&format!("| `musl-plain/amd64` | {} |", sound.len())), "{page}");
+    for case in broken {
+        assert!(page.contains(&format!("Not counted: `{}`", case[0])), "{page}");
+    }
 }
