@@ -17,6 +17,9 @@ use crate::report::{Origin, cell};
 /// The largest report that is read, in bytes.
 const MAX_REPORT: u64 = 256 << 20;
 
+/// The shares of an image that was walked less often say nothing.
+const FEWEST_WALKS: u64 = 100;
+
 /// The most reasons that are shown for an image.
 const REASONS: usize = 4;
 
@@ -51,8 +54,9 @@ struct Group {
     instructions: u64,
     walked: u64,
     executed: Executed,
-    /// By name. The same name is the same file in all programs of a group.
-    images: BTreeMap<String, ImageStudy>,
+    /// By name, each with its number of walks. The same name is the same file in all programs of a
+    /// group.
+    images: BTreeMap<String, (ImageStudy, u64)>,
     /// The programs whose run was not valid, which are not counted, and why.
     broken: BTreeMap<String, String>,
     every: BTreeSet<u64>,
@@ -115,18 +119,24 @@ impl Group {
         self.every.insert(report.every);
         self.executed.add(&report.elsewhere, report.every);
         for mut image in report.images {
+            let walked = image.executed.sframe.total();
             let mut executed = Executed::default();
             executed.add(&image.executed, report.every);
             image.executed = executed;
             self.executed.add(&image.executed, 1);
             match self.images.get_mut(&image.name) {
-                Some(seen) => {
+                Some((seen, times)) => {
+                    *times = times.saturating_add(walked);
                     seen.executed.add(&image.executed, 1);
                     seen.wrong_rows.extend(image.wrong_rows);
                     seen.wrong_rows.sort();
                     seen.wrong_rows.dedup();
+                    for (verdict, count) in image.without_row {
+                        let most = seen.without_row.entry(verdict).or_default();
+                        *most = count.max(*most);
+                    }
                 }
-                None => drop(self.images.insert(image.name.clone(), image)),
+                None => drop(self.images.insert(image.name.clone(), (image, walked))),
             }
         }
     }
@@ -148,7 +158,9 @@ impl Group {
             "\n| image | instructions | SFrame: whole | cut short | wrong | CFI: whole | cut short | wrong \
              | frame pointers: whole | cut short | wrong |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         );
-        for (name, image) in self.images.iter().filter(|(_, image)| image.executed.instructions > 0) {
+        let (often, seldom): (Vec<_>, Vec<_>) =
+            self.images.iter().partition(|(_, (_, walked))| *walked >= FEWEST_WALKS);
+        for (name, (image, _)) in often {
             let executed = &image.executed;
             let _ = writeln!(
                 text,
@@ -158,6 +170,10 @@ impl Group {
                 shares(executed)
             );
         }
+        if !seldom.is_empty() {
+            let names: Vec<String> = seldom.iter().map(|(name, _)| cell(name)).collect();
+            let _ = writeln!(text, "\nWalked fewer than {FEWEST_WALKS} times: {}.", names.join(", "));
+        }
         text
     }
 
@@ -166,7 +182,7 @@ impl Group {
             "\n| image | code | section | `.sframe` | functions | rows | `.eh_frame` and `_hdr` | functions \
              | `.sframe` to it |\n|---|--:|---|--:|--:|--:|--:|--:|--:|\n",
         );
-        for (name, ImageStudy { sizes, section, .. }) in &self.images {
+        for (name, (ImageStudy { sizes, section, .. }, _)) in &self.images {
             let ImageSizes { code, sframe, eh_frame, eh_frame_hdr, .. } = *sizes;
             let cfi = eh_frame.saturating_add(eh_frame_hdr);
             let section = match section {
@@ -192,7 +208,7 @@ impl Group {
 
     fn skipped(&self) -> String {
         let mut text = String::new();
-        for (name, image) in &self.images {
+        for (name, (image, _)) in &self.images {
             let Some(skipped) = image.skipped.as_ref().filter(|skipped| skipped.functions > 0) else {
                 continue;
             };
@@ -224,7 +240,7 @@ impl Group {
 
     fn wrong_rows(&self) -> String {
         let mut text = String::new();
-        for (name, image) in &self.images {
+        for (name, (image, _)) in &self.images {
             let mut kinds: BTreeMap<_, Vec<&WrongRow>> = BTreeMap::new();
             for row in &image.wrong_rows {
                 kinds.entry((row.verdict, row.blame, row.confidence)).or_default().push(row);
@@ -237,6 +253,14 @@ impl Group {
                     cell(name),
                     grouped(rows.len() as u64),
                     cell(&example.unwrap_or_default())
+                );
+            }
+            for (verdict, count) in &image.without_row {
+                let _ = writeln!(
+                    text,
+                    "| {} | {verdict} | {}, outside of rows | | |",
+                    cell(name),
+                    grouped(*count)
                 );
             }
         }

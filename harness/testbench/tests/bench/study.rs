@@ -345,15 +345,21 @@ fn the_script_makes_a_page_of_a_root() {
         }
     }
     std::fs::write(real.join("musl-plain/amd64.expected"), "").expect("a mark");
-    let output = Command::new("bash")
-        .arg(repository().join("ci/real/study"))
-        .env("SFRAME_REAL", &real)
-        .env("SFRAME_STUDY", folder.path().join("study"))
-        .env("SFRAME_TESTBENCH", env!("CARGO_BIN_EXE_sframe-testbench"))
-        .output()
-        .expect("bash");
-    assert_eq!(status(&output), 0, "{output:?}");
-    let page = String::from_utf8(output.stdout).expect("text");
+    let script = |arguments: &[&str]| {
+        let output = Command::new("bash")
+            .arg(repository().join("ci/real/study"))
+            .args(arguments)
+            .env("SFRAME_REAL", &real)
+            .env("SFRAME_STUDY", folder.path().join("study"))
+            .env("SFRAME_TESTBENCH", env!("CARGO_BIN_EXE_sframe-testbench"))
+            .output()
+            .expect("bash");
+        (status(&output), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (status, page) = script(&[]);
+    assert_eq!(status, 0);
+    assert_eq!(script(&["--again"]), (0, page.clone()));
+    assert_eq!(script(&["--unknown"]), (2, String::new()));
     assert!(page.starts_with("# What walks get right\n"), "{page}");
     // What should end otherwise than this program does is not counted.
     let (sound, broken): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case[3] == "0");
