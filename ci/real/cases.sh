@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034 # what it sets is used by those that read it
-# Read by ci/real/build and ci/real/run: where the roots are, and the cases.
+# Read by ci/real/build, ci/real/run and ci/real/study: where the roots are, and the cases.
 
 real=${SFRAME_REAL:-target/real}
 
@@ -24,4 +24,16 @@ read_case() {
 # is_for ROOT: whether the case that was read is to run in a root.
 is_for() {
     [[ ",$scope," == *",$1,"* || ",$scope," == *",${1%/*},"* ]]
+}
+
+# Sets the array surroundings to the options and arguments with which the case that was read runs in a root.
+surroundings() {
+    local root=$1 variable
+    surroundings=("$real/$root/$program" --root "$real/$root" --cwd "$cwd"
+        --expect-stdout "$real/expected/${root%/*}/$name" --exit-status "$expected_status")
+    for variable in "${environment[@]}"; do
+        surroundings+=(--env "$variable")
+    done
+    [[ -z $stdin ]] || surroundings+=(--stdin "$real/$root$stdin")
+    surroundings+=(-- "${arguments[@]}")
 }

@@ -58,6 +58,7 @@ pub mod matrix;
 pub mod mutate;
 pub mod report;
 pub mod spec;
+pub mod study;
 pub mod suite;
 pub mod target;
 pub mod triage;

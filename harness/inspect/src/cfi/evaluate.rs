@@ -1,7 +1,7 @@
 //! Steps: from the registers of a frame to those of its caller.
 
 use gimli::{CfaRule, RegisterRule};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use sframe_engine::{DwarfRegister, PauthMask};
 
 use super::expression::value;
@@ -75,7 +75,7 @@ impl CallFrameInfo {
         let row = &self.row_at(address)?.ok_or(EvaluationError::NoFde)?;
         let known = |register: DwarfRegister| registers.get(&register_column(register)).copied();
         let cfa = self.cfa(row, &known, memory)?;
-        let mut caller = Registers::default();
+        let mut caller = Registers::with_capacity_and_hasher(registers.len() + 1, FxBuildHasher);
         let mut unknown = Vec::new();
         let sp = register_column(self.abi.sp());
         for (&register, &value) in registers {

@@ -194,6 +194,12 @@ impl<'a> ObjectFile<'a> {
         }
     }
 
+    /// Returns the size of a section in bytes.
+    #[must_use]
+    pub fn section_size(&self, name: &str) -> Option<u64> {
+        Some(self.elf.section_by_name(name)?.size())
+    }
+
     /// Returns the name of the section that contains an address.
     #[must_use]
     pub fn section_at(&self, address: u64) -> Option<&str> {

@@ -54,6 +54,22 @@ Exit status:
 
 An interrupt (SIGINT, SIGTERM) ends the run with its report; a second one, a second later, kills it.";
 
+pub(super) const STUDY: &str = "\
+Examples:
+  sframe-testbench study corpus/builds/gnu-2.47/amd64/recursion.O2
+  sframe-testbench study root/bin/program --root root --every 50 -- first second
+  sframe-testbench study ./program --json > studies/mine/program.json
+  sframe-testbench study --page studies
+
+Findings do not change the exit status; check judges programs.
+
+Exit status:
+  0  the study is done
+  2  the file, or a library of it, can't be used
+  3  no stack was walked
+  4  broken: the program did not end as it should, the run was interrupted or took too long,
+     or the bench could not follow it";
+
 pub(super) const VECTORS: &str = "\
 Examples:
   sframe-testbench vectors

@@ -18,6 +18,7 @@ mod rebuild;
 mod report;
 mod run;
 mod sampling;
+mod study;
 mod system;
 mod unwinder;
 mod vectors;
@@ -48,6 +49,9 @@ enum Command {
     /// Run any executable and compare at every instruction; no spec needed.
     #[command(after_help = help::CHECK)]
     Check(check::Check),
+    /// Measure how often SFrame, CFI and frame pointers give the whole backtrace.
+    #[command(after_help = help::STUDY)]
+    Study(study::StudyCommand),
     /// Print a section in full, as objdump --sframe does or as JSON.
     #[command(after_help = inspect_help::dump(PROGRAM))]
     Dump(Dump),
@@ -101,6 +105,7 @@ pub(crate) fn main() -> ExitCode {
     command::run("a defect of the bench", |arguments: Arguments| match &arguments.command {
         Command::Run(command) => command.execute(),
         Command::Check(command) => command.execute(),
+        Command::Study(command) => command.execute(),
         Command::Dump(command) => command.execute(),
         Command::Lint(command) => command.execute(PROGRAM),
         Command::Diff(command) => command.execute(),

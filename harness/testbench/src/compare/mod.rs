@@ -130,7 +130,8 @@ impl<'m> Truth<'m> {
         rule.dereference.then(|| base.wrapping_add_signed(rule.offset))
     }
 
-    fn pc_of(&self, frame: usize) -> u64 {
+    /// Returns where a frame executes or will continue.
+    pub(crate) fn pc_of(&self, frame: usize) -> u64 {
         self.call_from(frame).map_or(self.pc, |call| call.return_address)
     }
 }

@@ -228,11 +228,16 @@ impl Examination {
     }
 }
 
-/// Observes each moment at which backtrace and call stack are compared and the call
-/// stack is settled.
+/// Observes a program while it is examined: mainly the moments at which backtrace and call stack
+/// are compared and the call stack is settled.
 pub(crate) trait Probe {
     /// Called before each run of the program.
     fn start(&mut self) {}
+
+    /// Called before each instruction of the run without signals, whether or not it is compared.
+    fn executes(&mut self, moment: &Moment<'_>) {
+        let _ = moment;
+    }
 
     /// Called before the comparison at a moment that a spec names.
     fn breakpoint(&mut self) {}
@@ -671,6 +676,11 @@ impl Examiner<'_, '_, '_> {
             probe.breakpoint();
         }
         self.follow(moment, known.starts_function);
+        if self.interruptions.is_none()
+            && let Some(probe) = &mut self.probe
+        {
+            probe.executes(moment);
+        }
         if self.interruptions.is_none()
             && let Some(sampler) = &mut self.sampler
             && !sampler.takes(moment)

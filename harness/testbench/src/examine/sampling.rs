@@ -129,7 +129,7 @@ fn caller(records: &[Record]) -> u64 {
 /// steps, even by an irrational part of the block, keep missing some in loops of some
 /// lengths. Each run of the same program selects the same ones.
 #[derive(Debug)]
-struct Strides {
+pub(crate) struct Strides {
     every: u64,
     /// Instructions so far.
     seen: u64,
@@ -145,13 +145,14 @@ impl Strides {
     /// 2^64 / the golden ratio, as in SplitMix64.
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    fn new(every: NonZeroU64) -> Self {
+    pub(crate) fn new(every: NonZeroU64) -> Self {
         let mut strides = Self { every: every.get(), seen: 0, next: 0, block: 0, state: 0 };
         strides.advance();
         strides
     }
 
-    fn takes(&mut self) -> bool {
+    /// Whether to take the next instruction.
+    pub(crate) fn takes(&mut self) -> bool {
         let takes = self.seen == self.next;
         self.seen += 1;
         if takes {

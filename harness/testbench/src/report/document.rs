@@ -276,7 +276,7 @@ pub struct JudgedImage {
 }
 
 /// Where a section comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// It is the file's `.sframe` section.
@@ -287,17 +287,23 @@ pub enum Origin {
     None,
 }
 
+impl Origin {
+    pub(crate) fn of(module: &Module<'_>) -> Self {
+        match (&module.section, module.made()) {
+            (None, _) => Self::None,
+            (Some(_), None) => Self::Sframe,
+            (Some(_), Some(_)) => Self::EhFrame,
+        }
+    }
+}
+
 impl JudgedImage {
     fn of(module: &Module<'_>) -> Self {
         let made = module.made();
         let functions = module.section.as_ref().map_or(0, |section| section.header().num_fdes.into());
         Self {
             name: module.name.clone(),
-            section: match (&module.section, made) {
-                (None, _) => Origin::None,
-                (Some(_), None) => Origin::Sframe,
-                (Some(_), Some(_)) => Origin::EhFrame,
-            },
+            section: Origin::of(module),
             functions,
             lacks: made.and_then(Result::ok).map(|made| made.lacks.clone()),
             reason: made.and_then(Result::err).map(ToString::to_string),

@@ -288,7 +288,7 @@ fn code(text: &str) -> String {
 }
 
 /// Makes a code span for a table, where a bar ends the cell even in code.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     code(text).replace('|', r"\|")
 }
 

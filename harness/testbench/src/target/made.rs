@@ -85,6 +85,12 @@ impl MadeSections {
 }
 
 impl MadeSection {
+    /// Its size in bytes.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.data.len()
+    }
+
     fn of(file: &[u8]) -> Made {
         let request = Request { version: VERSION, byte_order: None, layout: Layout::default() };
         let converted = request.synthesize_at(file, ADDRESS)?;

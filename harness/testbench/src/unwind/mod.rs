@@ -1,14 +1,18 @@
 //! Unwinders under test, behind one trait.
 
 mod backtrace;
+mod cfi;
 mod engine;
+mod frame_pointers;
 
 pub use backtrace::{
     Backtrace, BlackBox, End, FpUse, Frame, PlainRow, Saved, State, Stepped, Stepper, Unreadable, Unwinder,
     Viewpoint,
 };
+pub use cfi::CfiUnwinder;
 pub(crate) use engine::DEPTH_LIMIT;
 pub use engine::{SframeUnwinder, sframe_unwinder};
+pub use frame_pointers::FramePointerUnwinder;
 
 use crate::target::Target;
 

@@ -37,6 +37,7 @@ mod robustness;
 mod rows;
 mod sampling;
 mod sarif;
+mod study;
 mod suite_notices;
 mod surroundings;
 mod triage;

@@ -83,6 +83,7 @@ fn with_hostile_names(name: &str) -> Vec<u8> {
 
 #[rstest]
 #[case::check("builds/gnu-2.47/amd64/realign.O2", &["check"], true)]
+#[case::study("builds/gnu-2.47/amd64/realign.O2", &["study"], true)]
 #[case::diff("builds/gnu-2.47/amd64/realign.O2", &["diff"], true)]
 #[case::diff_of_an_object("dumps/odd/gnu-2.47/amd64.o", &["diff"], true)]
 #[case::lint("builds/gnu-2.40/amd64/leaf.O2", &["lint"], true)]

@@ -1,0 +1,316 @@
+//! Tables of many studies, in Markdown.
+//!
+//! Names come from the files under test: they are in code spans, where nothing is interpreted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use sframe_inspect::file::read;
+use sframe_inspect::text::grouped;
+
+use super::image::ImageSizes;
+use super::report::{ImageStudy, StudyReport, WrongRow, share};
+use super::walks::{Executed, Walks};
+use crate::report::{Origin, cell};
+
+/// The largest report that is read, in bytes.
+const MAX_REPORT: u64 = 256 << 20;
+
+/// The shares of an image that was walked less often say nothing.
+const FEWEST_WALKS: u64 = 100;
+
+/// The most reasons that are shown for an image.
+const REASONS: usize = 4;
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// A folder or a file can't be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// Its path.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A file is not the output of `study --json`.
+    #[error("{}: not the output of study --json: {source}", path.display())]
+    NotAReport {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// There is nothing to show.
+    #[error("{}: no reports in it: GROUP/PROGRAM.json is expected", .0.display())]
+    Empty(PathBuf),
+}
+
+/// The studies of a group: of programs that share a C library and an ABI.
+#[derive(Debug, Default)]
+struct Group {
+    programs: u64,
+    instructions: u64,
+    walked: u64,
+    executed: Executed,
+    /// By name, each with its number of walks. The same name is the same file in all programs of a
+    /// group.
+    images: BTreeMap<String, (ImageStudy, u64)>,
+    /// The programs whose run was not valid, which are not counted, and why.
+    broken: BTreeMap<String, String>,
+    every: BTreeSet<u64>,
+}
+
+/// Makes tables of the reports in a folder. Those in one folder within are a group, which is named
+/// like that folder: `GROUP/PROGRAM.json`, where `GROUP` may have several parts.
+///
+/// # Errors
+/// A report can't be read, or there is none.
+pub fn page(folder: &Path) -> Result<String, PageError> {
+    let mut files = Vec::new();
+    reports(folder, &mut files)?;
+    files.sort();
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    for path in files {
+        let bytes = read(&path, MAX_REPORT);
+        let bytes = bytes.map_err(|source| PageError::Read { path: path.clone(), source })?;
+        let report: StudyReport = serde_json::from_slice(&bytes)
+            .map_err(|source| PageError::NotAReport { path: path.clone(), source })?;
+        let group = path.parent().and_then(|parent| parent.strip_prefix(folder).ok());
+        let group = group.map(|group| group.display().to_string()).unwrap_or_default();
+        let program = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        groups.entry(group).or_default().add(program, report);
+    }
+    if groups.is_empty() {
+        return Err(PageError::Empty(folder.to_owned()));
+    }
+    let mut text = overview(&groups);
+    for (name, group) in &groups {
+        let _ = writeln!(text, "\n## {}", cell(name));
+        text += &group.tables();
+    }
+    Ok(text)
+}
+
+fn reports(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), PageError> {
+    let failed = |source| PageError::Read { path: folder.to_owned(), source };
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let path = entry.path();
+        if entry.file_type().map_err(failed)?.is_dir() {
+            reports(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+impl Group {
+    fn add(&mut self, program: String, report: StudyReport) {
+        if let Some(reason) = report.broken {
+            self.broken.insert(program, reason);
+            return;
+        }
+        self.programs += 1;
+        self.instructions = self.instructions.saturating_add(report.instructions);
+        self.walked = self.walked.saturating_add(report.walked());
+        self.every.insert(report.every);
+        self.executed.add(&report.elsewhere, report.every);
+        for mut image in report.images {
+            let walked = image.executed.sframe.total();
+            let mut executed = Executed::default();
+            executed.add(&image.executed, report.every);
+            image.executed = executed;
+            self.executed.add(&image.executed, 1);
+            match self.images.get_mut(&image.name) {
+                Some((seen, times)) => {
+                    *times = times.saturating_add(walked);
+                    seen.executed.add(&image.executed, 1);
+                    seen.wrong_rows.extend(image.wrong_rows);
+                    seen.wrong_rows.sort();
+                    seen.wrong_rows.dedup();
+                    for (verdict, count) in image.without_row {
+                        let most = seen.without_row.entry(verdict).or_default();
+                        *most = count.max(*most);
+                    }
+                }
+                None => drop(self.images.insert(image.name.clone(), (image, walked))),
+            }
+        }
+    }
+
+    fn tables(&self) -> String {
+        let mut text = String::new();
+        text += &self.walks();
+        text += &self.sizes();
+        text += &self.skipped();
+        text += &self.wrong_rows();
+        for (program, reason) in &self.broken {
+            let _ = writeln!(text, "\nNot counted: {}: {}.", cell(program), cell(reason));
+        }
+        text
+    }
+
+    fn walks(&self) -> String {
+        let mut text = String::from(
+            "\n| image | instructions | SFrame: whole | cut short | wrong | CFI: whole | cut short | wrong \
+             | frame pointers: whole | cut short | wrong |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        );
+        let (often, seldom): (Vec<_>, Vec<_>) =
+            self.images.iter().partition(|(_, (_, walked))| *walked >= FEWEST_WALKS);
+        for (name, (image, _)) in often {
+            let executed = &image.executed;
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} |",
+                cell(name),
+                grouped(executed.instructions),
+                shares(executed)
+            );
+        }
+        if !seldom.is_empty() {
+            let names: Vec<String> = seldom.iter().map(|(name, _)| cell(name)).collect();
+            let _ = writeln!(text, "\nWalked fewer than {FEWEST_WALKS} times: {}.", names.join(", "));
+        }
+        text
+    }
+
+    fn sizes(&self) -> String {
+        let mut text = String::from(
+            "\n| image | code | section | `.sframe` | functions | rows | `.eh_frame` and `_hdr` | functions \
+             | `.sframe` to it |\n|---|--:|---|--:|--:|--:|--:|--:|--:|\n",
+        );
+        for (name, (ImageStudy { sizes, section, .. }, _)) in &self.images {
+            let ImageSizes { code, sframe, eh_frame, eh_frame_hdr, .. } = *sizes;
+            let cfi = eh_frame.saturating_add(eh_frame_hdr);
+            let section = match section {
+                Origin::Sframe => "its own",
+                Origin::EhFrame => "made",
+                Origin::None => "none",
+            };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {section} | {} | {} | {} | {} | {} | {} |",
+                cell(name),
+                grouped(code),
+                grouped(sframe),
+                grouped(sizes.sframe_functions),
+                grouped(sizes.sframe_rows),
+                grouped(cfi),
+                grouped(sizes.cfi_functions),
+                share(sframe, cfi)
+            );
+        }
+        text
+    }
+
+    fn skipped(&self) -> String {
+        let mut text = String::new();
+        for (name, (image, _)) in &self.images {
+            let Some(skipped) = image.skipped.as_ref().filter(|skipped| skipped.functions > 0) else {
+                continue;
+            };
+            let mut reasons: Vec<(&String, &u64)> = skipped.reasons.iter().collect();
+            reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let more = reasons.len().saturating_sub(REASONS);
+            let mut why: Vec<String> = reasons
+                .iter()
+                .take(REASONS)
+                .map(|(reason, count)| format!("{}: {}", grouped(**count), cell(reason)))
+                .collect();
+            why.extend((more > 0).then(|| format!("{more} more reasons")));
+            let part = skipped.bytes.map_or_else(|| "-".to_owned(), |bytes| share(bytes, image.sizes.code));
+            let _ = writeln!(
+                text,
+                "| {} | {} | {part} | {} |",
+                cell(name),
+                grouped(skipped.functions),
+                why.join("; ")
+            );
+        }
+        if text.is_empty() {
+            return text;
+        }
+        let head =
+            "\n| image | functions with CFI and no FDE | their part of the code | why |\n|---|--:|--:|---|\n";
+        head.to_owned() + &text
+    }
+
+    fn wrong_rows(&self) -> String {
+        let mut text = String::new();
+        for (name, (image, _)) in &self.images {
+            let mut kinds: BTreeMap<_, Vec<&WrongRow>> = BTreeMap::new();
+            for row in &image.wrong_rows {
+                kinds.entry((row.verdict, row.blame, row.confidence)).or_default().push(row);
+            }
+            for ((verdict, blame, confidence), rows) in kinds {
+                let example = rows.first().map(|row| format!("{}+{}", row.function, row.row));
+                let _ = writeln!(
+                    text,
+                    "| {} | {verdict} | {} | {blame} ({confidence}) | {} |",
+                    cell(name),
+                    grouped(rows.len() as u64),
+                    cell(&example.unwrap_or_default())
+                );
+            }
+            for (verdict, count) in &image.without_row {
+                let _ = writeln!(
+                    text,
+                    "| {} | {verdict} | {}, outside of rows | | |",
+                    cell(name),
+                    grouped(*count)
+                );
+            }
+        }
+        if text.is_empty() {
+            return "\nNo row was found to be wrong.\n".to_owned();
+        }
+        "\n| image | verdict | rows | likely culprit (confidence) | for example |\n|---|---|--:|---|---|\n"
+            .to_owned()
+            + &text
+    }
+}
+
+fn overview(groups: &BTreeMap<String, Group>) -> String {
+    let mut text = String::from(
+        "## All\n\n| | programs | instructions | walked | SFrame: whole | cut short | wrong | CFI: whole | cut \
+         short | wrong | frame pointers: whole | cut short | wrong |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+    );
+    for (name, group) in groups {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            cell(name),
+            grouped(group.programs),
+            grouped(group.instructions),
+            grouped(group.walked),
+            shares(&group.executed)
+        );
+    }
+    let total = |of: fn(&Executed) -> u64| {
+        groups.values().map(|group| of(&group.executed)).fold(0, u64::saturating_add)
+    };
+    let every: BTreeSet<u64> = groups.values().flat_map(|group| group.every.iter().copied()).collect();
+    let every: Vec<String> = every.into_iter().map(grouped).collect();
+    let _ = writeln!(
+        text,
+        "\nStacks were walked at one in {} instructions.\nNot walked, by the same estimate: {} instructions \
+         with a call stack that was not certain, {} with one\nthat was too deep.",
+        every.join(" or "),
+        grouped(total(|executed| executed.unsettled)),
+        grouped(total(|executed| executed.too_deep))
+    );
+    text
+}
+
+/// Cells for the three ways.
+fn shares(executed: &Executed) -> String {
+    let of = |walks: &Walks| {
+        let Walks { whole, cut_short, wrong } = *walks;
+        [whole, cut_short, wrong].map(|part| share(part, walks.total())).join(" | ")
+    };
+    [&executed.sframe, &executed.cfi, &executed.frame_pointers].map(of).join(" | ")
+}

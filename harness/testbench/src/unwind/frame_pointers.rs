@@ -1,0 +1,78 @@
+//! An unwinder for frame records and the backchain, to set beside SFrame.
+
+use sframe_engine::{Abi, PauthMask};
+use sframe_machine::AddressSpace;
+
+use crate::target::Target;
+
+use super::engine::DEPTH_LIMIT;
+use super::{Backtrace, End, Frame, Unreadable, Unwinder, Viewpoint};
+
+/// Where callees of the ABI for s390x save r14, in bytes from their caller's SP.
+const SAVED_R14: u64 = 112;
+
+/// Walks stacks as kernels do without any table: by the chain that begins in FP (amd64, aarch64),
+/// or in SP (the backchain of s390x). It looks at no code, so it does not know where a function
+/// has not yet made its record, or has removed it: its caller is missing there.
+pub struct FramePointerUnwinder {
+    abi: Abi,
+    pauth: PauthMask,
+}
+
+/// What a record says of the frame that it belongs to.
+struct Link {
+    cfa: Option<u64>,
+    return_address: u64,
+    /// The address of the caller's record.
+    next: u64,
+}
+
+impl FramePointerUnwinder {
+    /// Makes an unwinder for a process.
+    #[must_use]
+    pub fn new(target: &Target<'_>) -> Self {
+        let cpu = target.executable().image.cpu;
+        Self { abi: cpu.abi, pauth: PauthMask::for_address_bits(cpu.address_bits) }
+    }
+
+    /// Reads the record at an address. `None` if there is none: it can't be read, or the chain has
+    /// ended.
+    fn read(&self, at: u64, memory: &AddressSpace) -> Option<Link> {
+        if !at.is_multiple_of(8) || at == 0 {
+            return None;
+        }
+        let next = memory.read_u64(at)?;
+        if !self.abi.has_backchain() {
+            let return_address = self.pauth.strip(memory.read_u64(at.checked_add(8)?)?);
+            let cfa = self.abi.cfa_offset_from_frame_record().and_then(|offset| at.checked_add(offset));
+            return Some(Link { cfa, return_address, next });
+        }
+        if next <= at || !next.is_multiple_of(8) {
+            return None;
+        }
+        let return_address = memory.read_u64(next.checked_add(SAVED_R14)?)?;
+        let cfa = next.checked_add_signed(self.abi.sp_offset_from_cfa().checked_neg()?);
+        Some(Link { cfa, return_address, next })
+    }
+}
+
+impl Unwinder for FramePointerUnwinder {
+    fn unwind(&mut self, viewpoint: &Viewpoint<'_>, backtrace: &mut Backtrace) {
+        let mut at = if self.abi.has_backchain() { viewpoint.sp } else { viewpoint.fp };
+        let mut pc = viewpoint.pc;
+        let mut fp = Ok(viewpoint.fp);
+        backtrace.end = loop {
+            if backtrace.frames.len() == DEPTH_LIMIT {
+                break End::TooDeep;
+            }
+            let link = self.read(at, viewpoint.memory);
+            let cfa = link.as_ref().and_then(|link| link.cfa);
+            backtrace.frames.push(Frame { pc, cfa, fp, mangled: None, interrupted: None });
+            let Some(Link { return_address, next, .. }) = link else { break End::Unspecified };
+            // Stacks grow downwards, so records further out are above. This one is the last.
+            let is_last = next <= at;
+            (pc, at) = (return_address, if is_last { 0 } else { next });
+            fp = if self.abi.has_backchain() { Err(Unreadable(0)) } else { Ok(next) };
+        };
+    }
+}

@@ -1,0 +1,371 @@
+//! `study`: how often SFrame, CFI and frame pointers give the whole backtrace.
+
+use std::num::NonZeroU64;
+use std::process::Command;
+
+use rstest::rstest;
+use serde_json::Value;
+use sframe_inspect::text::grouped;
+use sframe_machine::Options;
+use sframe_testbench::compare::WalkEnd;
+use sframe_testbench::examine::{Examination, ExamineOptions, examine};
+use sframe_testbench::study::{Executed, Study, StudyOptions, StudyReport, Unwinders, Walks};
+use sframe_testbench::target::Target;
+use sframe_testbench::unwind::{
+    Backtrace, CfiUnwinder, Frame, FramePointerUnwinder, Unwinder, Viewpoint, sframe_unwinder,
+};
+
+use crate::command::{bench, bench_in, json, status};
+use crate::common::repository;
+use crate::doctor::{self, Changed, patch_first_row};
+
+fn study(bytes: &[u8], every: u64) -> Study {
+    let target = Target::open(bytes).expect("a target");
+    study_with(&target, Unwinders::of(&target), every)
+}
+
+fn study_with(target: &Target<'_>, unwinders: Unwinders<'_>, every: u64) -> Study {
+    let every = NonZeroU64::new(every).expect("not 0");
+    let options = StudyOptions { every, ..StudyOptions::default() };
+    Study::of(target, unwinders, &options, &Options::default()).expect("a machine")
+}
+
+fn executable(study: &Study) -> Executed {
+    study.images[0]
+}
+
+/// The part of the walks that were whole, in per cent.
+fn whole(walks: &Walks) -> u64 {
+    100 * walks.whole / walks.total()
+}
+
+/// What is walked in these builds has rows and CFI that are right, down to the entry function.
+#[rstest]
+fn sframe_and_cfi_give_the_whole_backtrace_of_sound_builds(
+    #[values("recursion", "signals", "tail_calls", "long_jump", "coroutines")] program: &str,
+    #[values("amd64", "aarch64", "aarch64_be", "s390x")] abi: &str,
+) {
+    let bytes = doctor::build(&format!("gnu-2.47/{abi}/{program}.O2"));
+    let study = study(&bytes, 1);
+    let executed = executable(&study);
+    assert_eq!(executed.instructions, study.examination.instructions);
+    let walked = executed.instructions - executed.unsettled;
+    let all = Walks { whole: walked, ..Walks::default() };
+    assert_eq!((executed.sframe, executed.cfi), (all, all), "{program}");
+    assert!(walked > 1000 && executed.frame_pointers.total() == walked);
+}
+
+/// It agrees at every instruction, in every frame, in PC, CFA and FP, except where the information
+/// itself is wrong: there, the section has the same mistake.
+#[rstest]
+#[case("amd64/realign.O2", true)]
+#[case("amd64/many_epilogues.O2", false)]
+#[case("amd64/signal_stack.O2", false)]
+#[case("amd64/varargs.O2", false)]
+#[case("aarch64/pauth.O2", false)]
+#[case("aarch64/signal_stack.O2", false)]
+#[case("s390x/saved_fprs.O2", true)]
+#[case("s390x/signal_stack.O2", false)]
+fn the_cfi_unwinder_finds_no_other_mistakes_than_sframe(#[case] id: &str, #[case] has_mistakes: bool) {
+    let bytes = doctor::build(&format!("gnu-2.47/{id}"));
+    let target = Target::open(&bytes).expect("a target");
+    let of = |unwinder: &mut dyn Unwinder| {
+        let seen = check(&target, unwinder);
+        let findings = seen.findings.iter().map(|finding| (finding.pc, finding.verdict, finding.got.clone()));
+        (findings.collect::<Vec<_>>(), seen.comparisons, seen.walk_ends)
+    };
+    let (cfi, sframe) = (of(&mut CfiUnwinder::new(&target)), of(&mut *sframe_unwinder(&target)));
+    assert!(cfi == sframe && cfi.0.is_empty() != has_mistakes && cfi.1 > 1000, "{cfi:#x?}\n{sframe:#x?}");
+}
+
+fn check(target: &Target<'_>, unwinder: &mut dyn Unwinder) -> Examination {
+    examine(target, unwinder, &ExamineOptions::default(), &Options::default()).expect("a machine")
+}
+
+/// A record is missing in prologues, in epilogues, and on aarch64 in functions that call nothing.
+#[rstest]
+#[case("amd64/recursion.O0", 80..96)]
+#[case("amd64/recursion.O2", 0..2)]
+#[case("aarch64/recursion.O0", 80..96)]
+#[case("aarch64/recursion.O2", 0..2)]
+#[case("s390x/backchain.O2", 50..90)]
+#[case("s390x/recursion.O2", 0..2)]
+fn frame_pointers_lead_on_where_code_has_them(#[case] id: &str, #[case] expected: std::ops::Range<u64>) {
+    let walks = executable(&study(&doctor::build(&format!("gnu-2.47/{id}")), 1)).frame_pointers;
+    assert!(expected.contains(&whole(&walks)), "{id}: {walks:?}");
+}
+
+/// Where a function has made its record, the chain is the call stack: all of the frames that it
+/// gives agree, to the bottom.
+#[test]
+fn a_chain_of_records_has_every_frame() {
+    let bytes = doctor::build("gnu-2.47/amd64/recursion.O0");
+    let target = Target::open(&bytes).expect("a target");
+    let seen = check(&target, &mut FramePointerUnwinder::new(&target));
+    let ends = seen.walk_ends;
+    assert!(WalkEnd::Unmarked.is_whole() && ends.unmarked > 5000, "{ends:?}");
+    // At the first two instructions and the last of each function, one frame is missing.
+    assert!(seen.findings.iter().all(|finding| finding.frame == Some(0)), "{:#?}", seen.findings);
+}
+
+type Change = fn(&mut Backtrace);
+
+fn add_8_to_the_cfa(backtrace: &mut Backtrace) {
+    backtrace.frames[0].cfa = backtrace.frames[0].cfa.map(|cfa| cfa + 8);
+}
+
+fn leave_out_the_caller(backtrace: &mut Backtrace) {
+    if backtrace.frames.len() > 1 {
+        backtrace.frames.remove(1);
+    }
+}
+
+fn stop_at_the_topmost(backtrace: &mut Backtrace) {
+    backtrace.frames.truncate(1);
+}
+
+fn add(backtrace: &mut Backtrace, pc: u64) {
+    let frame = Frame { pc, cfa: None, fp: Ok(0), mangled: None, interrupted: None };
+    backtrace.frames.push(frame);
+}
+
+fn add_the_topmost_again(backtrace: &mut Backtrace) {
+    add(backtrace, backtrace.frames[0].pc);
+}
+
+fn add_what_is_no_code(backtrace: &mut Backtrace) {
+    add(backtrace, 0);
+}
+
+fn add_two(backtrace: &mut Backtrace) {
+    add(backtrace, 0);
+    add(backtrace, 0);
+}
+
+/// Says nothing at all.
+struct Silent;
+
+impl Unwinder for Silent {
+    fn unwind(&mut self, _: &Viewpoint<'_>, _: &mut Backtrace) {}
+}
+
+#[test]
+fn faults_of_an_unwinder_are_noticed() {
+    let bytes = doctor::build("gnu-2.47/amd64/mutual_recursion.O2");
+    let target = Target::open(&bytes).expect("a target");
+    let sound = executable(&study_with(&target, Unwinders::of(&target), 1));
+    // What an unwinder with each fault gets, in per cent: whole, cut short, wrong.
+    let faults: [(&str, Change, [u64; 3]); 7] = [
+        ("none", |_| {}, [100, 0, 0]),
+        ("a wrong CFA", add_8_to_the_cfa, [0, 0, 99]),
+        ("a caller is missing", leave_out_the_caller, [0, 5, 94]),
+        ("only the topmost frame", stop_at_the_topmost, [0, 99, 0]),
+        ("the topmost frame comes again", add_the_topmost_again, [0, 0, 100]),
+        ("one frame more that is nowhere", add_what_is_no_code, [100, 0, 0]),
+        ("two of them", add_two, [0, 0, 100]),
+    ];
+    for (fault, change, expected) in faults {
+        let Unwinders { sframe, cfi, .. } = Unwinders::of(&target);
+        let cfi = Box::new(Changed { inner: cfi, change });
+        let unwinders = Unwinders { sframe, cfi, frame_pointers: Box::new(Silent) };
+        let found = executable(&study_with(&target, unwinders, 1));
+        let Walks { whole, cut_short, wrong } = found.cfi;
+        let shares = [whole, cut_short, wrong].map(|part| 100 * part / found.cfi.total());
+        let is_near = shares.iter().zip(expected).all(|(share, expected)| share.abs_diff(expected) <= 1);
+        assert!(is_near, "{fault}: {shares:?} instead of {expected:?}");
+        // The others are judged for themselves.
+        assert_eq!(found.sframe, sound.sframe, "{fault}");
+        let silent = Walks { cut_short: found.sframe.total(), ..Walks::default() };
+        assert_eq!(found.frame_pointers, silent, "{fault}");
+    }
+}
+
+#[test]
+fn a_wrong_row_takes_walks_from_sframe_alone_and_is_listed() {
+    let id = "gnu-2.47/amd64/mutual_recursion.O2";
+    let mut bytes = doctor::build(id);
+    let sound = executable(&study(&bytes, 1));
+    patch_first_row(&mut bytes, "main");
+    let target = Target::open(&bytes).expect("a target");
+    let patched = study_with(&target, Unwinders::of(&target), 1);
+    let executed = executable(&patched);
+    assert_eq!((executed.cfi, executed.frame_pointers), (sound.cfi, sound.frame_pointers));
+    assert!(executed.sframe.wrong > 0 && sound.sframe.wrong == 0, "{executed:?}");
+    let report = StudyReport::new(id, &target, &patched, &StudyOptions::default(), None);
+    let rows: Vec<&str> = report.images[0].wrong_rows.iter().map(|row| row.function.as_str()).collect();
+    assert!(rows.contains(&"main"), "{rows:?}");
+    assert_eq!(report.images[0].name, "mutual_recursion.O2");
+}
+
+/// A sample has about the same shares, and counts all instructions.
+#[test]
+fn a_sample_is_like_the_whole() {
+    let bytes = doctor::build("gnu-2.47/amd64/mutual_recursion.O0");
+    let (all, some) = (executable(&study(&bytes, 1)), executable(&study(&bytes, 7)));
+    assert_eq!(all.instructions, some.instructions);
+    assert_eq!(all.sframe.total().div_ceil(7), some.sframe.total());
+    let [all, some] = [all, some].map(|executed| whole(&executed.frame_pointers));
+    assert!(all.abs_diff(some) <= 6, "{all} and {some}");
+}
+
+fn study_json(arguments: &[&str]) -> Value {
+    let output = bench(&[&["study", "--json"], arguments].concat());
+    assert_eq!(status(&output), 0, "{output:?}");
+    json(&output)
+}
+
+/// Each instruction belongs to the image that it is in.
+#[test]
+fn images_are_counted_and_measured_each_for_itself() {
+    let report = study_json(&["corpus/builds/gnu-2.47/amd64/crossing.O2-dynamic"]);
+    let images = report["images"].as_array().expect("images");
+    let names: Vec<&str> = images.iter().filter_map(|image| image["name"].as_str()).collect();
+    assert_eq!(
+        names,
+        ["crossing.O2-dynamic", "crossing.O2-dynamic.second.so", "crossing.O2-dynamic.first.so"]
+    );
+    let executed = |image: &Value| image["executed"]["instructions"].as_u64().expect("a number");
+    assert!(images.iter().all(|image| executed(image) > 100), "{images:#?}");
+    let elsewhere = report["elsewhere"]["instructions"].as_u64().expect("a number");
+    let sum = images.iter().map(executed).sum::<u64>() + elsewhere;
+    assert_eq!(Some(sum), report["instructions"].as_u64());
+    for image in images {
+        let sizes = &image["sizes"];
+        for size in ["code", "sframe", "sframe_functions", "sframe_rows", "eh_frame", "cfi_functions"] {
+            assert!(sizes[size].as_u64().is_some_and(|size| size > 0), "{size}: {image:#?}");
+        }
+        assert_eq!(image["section"], "sframe");
+    }
+}
+
+/// What a section lacks is what `diff` says.
+#[rstest]
+#[case("gnu-2.44/amd64/realign.O2")]
+#[case("gnu-2.47/amd64/flex_rows.O2")]
+#[case("gnu-2.40/s390x/saved_fprs.O2")]
+fn functions_without_an_fde_are_those_of_diff(#[case] id: &str) {
+    let path = format!("corpus/builds/{id}");
+    if !repository().join(&path).exists() {
+        return;
+    }
+    let skipped = &study_json(&[&path])["images"][0]["skipped"];
+    let uncovered = json(&bench(&["diff", "--json", &path]))["uncovered"].as_array().expect("a list").clone();
+    let size = |function: &Value| function["size"].as_u64().expect("a size");
+    assert_eq!(skipped["functions"].as_u64(), Some(uncovered.len() as u64));
+    assert_eq!(skipped["bytes"].as_u64(), Some(uncovered.iter().map(size).sum()));
+    let reasons = skipped["reasons"].as_object().expect("reasons");
+    assert_eq!(reasons.values().filter_map(Value::as_u64).sum::<u64>(), uncovered.len() as u64);
+}
+
+/// Numbers of walks: whole, cut short, wrong.
+fn walks(walks: &Value) -> [f64; 3] {
+    ["whole", "cut_short", "wrong"].map(|kind| walks[kind].as_f64().expect("a number"))
+}
+
+#[test]
+fn a_page_joins_the_reports_of_a_group() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let group = folder.path().join("studies/libc/amd64");
+    std::fs::create_dir_all(&group).expect("a folder");
+    let page = || bench_in(folder.path(), &["study", "--page", "studies"]);
+    let none = page();
+    assert_eq!(status(&none), 2);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no reports in it"), "{none:?}");
+
+    let mut report = study_json(&["corpus/builds/gnu-2.44/amd64/crossing.O2-dynamic"]);
+    let write = |name: &str, report: &Value| {
+        std::fs::write(group.join(name), report.to_string()).expect("a report");
+    };
+    write("one.json", &report);
+    let once = walks(&report["images"][1]["executed"]["sframe"]);
+    // The walks of a longer run may be further apart, and then stand for more instructions.
+    report["every"] = 4.into();
+    for way in ["sframe", "cfi", "frame_pointers"] {
+        report["images"][1]["executed"][way] =
+            serde_json::json!({ "whole": 0, "cut_short": 25, "wrong": 75 });
+    }
+    write("two.json", &report);
+    report["broken"] = "a reason | with a bar".into();
+    write("three.json", &report);
+    let output = page();
+    assert_eq!(status(&output), 0, "{output:?}");
+    let page_text = String::from_utf8(output.stdout).expect("text");
+    let instructions = report["instructions"].as_u64().expect("a number");
+    let executed = report["images"][1]["executed"]["instructions"].as_u64().expect("a number");
+    let twice = grouped(2 * instructions);
+    assert!(page_text.contains(&format!("| `libc/amd64` | 2 | {twice} |")), "{page_text}");
+    assert!(
+        page_text.contains("| wrong-cfa | 1 | producer-linker (high) | `first_leaf@plt+0x0` |"),
+        "{page_text}"
+    );
+    let joined = 100.0 * once[0] / (once.iter().sum::<f64>() + 400.0);
+    let row = format!("| `crossing.O2-dynamic.second.so` | {} | {joined:.2} % |", grouped(2 * executed));
+    assert!(page_text.contains(&row), "{row}\n{page_text}");
+    assert!(page_text.contains(r"Not counted: `three`: `a reason \| with a bar`."), "{page_text}");
+
+    std::fs::write(group.join("four.json"), "{}").expect("a report");
+    let refused = page();
+    assert_eq!(status(&refused), 2);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("four.json: not the output"), "{refused:?}");
+}
+
+/// The exit status says whether the study is one; findings are the business of `check`.
+#[rstest]
+#[case(&["corpus/builds/gnu-2.44/amd64/crossing.O2-dynamic"], 0)]
+#[case(&["corpus/builds/gnu-2.47/amd64/leaf.O2", "--exit-status", "77"], 4)]
+#[case(&["corpus/builds/gnu-2.47/amd64/leaf.O2", "--budget", "50"], 4)]
+#[case(&["corpus/builds/gnu-2.47/amd64/no-such-build"], 2)]
+#[case(&["README.md"], 2)]
+#[case(&[], 2)]
+#[case(&["--page", "corpus", "--json"], 2)]
+fn a_study_has_an_exit_status(#[case] arguments: &[&str], #[case] expected: i32) {
+    let output = bench(&[&["study"], arguments].concat());
+    assert_eq!(status(&output), expected, "{output:?}");
+}
+
+/// The script asks for what the bench has, and its page has each program.
+#[test]
+fn the_script_makes_a_page_of_a_root() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let real = folder.path().join("real");
+    let (root, expected) = (real.join("musl-plain/amd64"), real.join("expected/musl-plain"));
+    for new in [root.join("bin"), root.join("inputs"), expected.clone()] {
+        std::fs::create_dir_all(new).expect("a folder");
+    }
+    let cases = std::fs::read_to_string(repository().join("ci/real/cases.tsv")).expect("the cases");
+    let fields = cases.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect());
+    let cases: Vec<Vec<&str>> =
+        fields.filter(|case: &Vec<&str>| case[1].split(',').any(|scope| scope == "musl-plain")).collect();
+    let build = doctor::build("gnu-2.47/amd64/leaf.O2");
+    for case in &cases {
+        std::fs::write(root.join(case[2]), &build).expect("a program");
+        std::fs::write(expected.join(case[0]), "").expect("what it prints");
+        if let Some(input) = case[6].strip_prefix('/') {
+            std::fs::write(root.join(input), "").expect("an input");
+        }
+    }
+    std::fs::write(real.join("musl-plain/amd64.expected"), "").expect("a mark");
+    let script = |arguments: &[&str]| {
+        let output = Command::new("bash")
+            .arg(repository().join("ci/real/study"))
+            .args(arguments)
+            .env("SFRAME_REAL", &real)
+            .env("SFRAME_STUDY", folder.path().join("study"))
+            .env("SFRAME_TESTBENCH", env!("CARGO_BIN_EXE_sframe-testbench"))
+            .output()
+            .expect("bash");
+        (status(&output), String::from_utf8(output.stdout).expect("text"))
+    };
+    let (status, page) = script(&[]);
+    assert_eq!(status, 0);
+    assert_eq!(script(&["--again"]), (0, page.clone()));
+    assert_eq!(script(&["--unknown"]), (2, String::new()));
+    assert!(page.starts_with("# What walks get right\n"), "{page}");
+    // What should end otherwise than this program does is not counted.
+    let (sound, broken): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case[3] == "0");
+    assert!(sound.len() > 4 && broken.len() > 1);
+    assert!(page.contains(&format!("| `musl-plain/amd64` | {} |", sound.len())), "{page}");
+    for case in broken {
+        assert!(page.contains(&format!("Not counted: `{}`", case[0])), "{page}");
+    }
+}
