@@ -256,8 +256,9 @@ impl Stubs {
         self.0.insert(from, to);
     }
 
-    fn leads(&self, from: u64, to: u64) -> bool {
-        self.0.get(&from) == Some(&to)
+    /// Returns whether a call has entered a function, by such a branch or directly.
+    fn runs(&self, call: &Record, function: u64) -> bool {
+        call.callee == function || self.0.get(&call.callee) == Some(&function)
     }
 }
 
@@ -623,7 +624,7 @@ impl Witness {
         }
         if let (Some(entered), Some(left_at)) = (entered, resumed)
             && self.callees.at(pc) != self.callees.at(left_at)
-            && !self.current.call_stack.records().iter().any(|call| self.callees.at(pc) == Some(call.callee))
+            && !self.is_in_callee(pc)
         {
             // Not one of the functions of the context that was left: it has ended.
             self.control_flow.contexts_begun += 1;
@@ -748,14 +749,19 @@ impl Witness {
         }
     }
 
+    /// Returns whether an address is in the callee of one of the calls.
+    fn is_in_callee(&self, pc: u64) -> bool {
+        let Some(here) = self.callees.at(pc) else { return false };
+        self.current.call_stack.records().iter().any(|call| self.stubs.runs(call, here))
+    }
+
     /// Returns whether control that comes to `pc`, with SP as it was at the innermost call,
     /// stays in its callee, which has no frame, and is not in its caller. `resumed` is where
     /// the context was left, if it continues after another one.
     fn stays(&self, pc: u64, left: Option<Record>, resumed: Option<u64>, top: &Record) -> bool {
         let Some(here) = self.callees.at(pc) else { return false };
         // It may have left for another function by a tail call, as `swapcontext` of glibc does.
-        let is_callee =
-            (here == top.callee || self.stubs.leads(top.callee, here)) && !self.calls_from(top, here);
+        let is_callee = self.stubs.runs(top, here) && !self.calls_from(top, here);
         is_callee
             || self.is_innermost(here, left, resumed.unwrap_or(self.previous.pc))
                 && (resumed.is_some() || !self.calls_from(top, here))
