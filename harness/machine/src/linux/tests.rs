@@ -1,6 +1,9 @@
 //! System calls, made without a program.
 
 mod files;
+mod memory;
+mod signals;
+mod tasks;
 
 use std::ops::Range;
 use std::path::Path;

@@ -89,9 +89,7 @@ impl Linux {
         let id = self.described(descriptor)?;
         let number = low(descriptor);
         match int(command) {
-            DUPFD | DUPFD_CLOEXEC if u64::from(low(argument)) >= MOST_DESCRIPTORS => {
-                Err(Errno::INVAL.into())
-            }
+            DUPFD | DUPFD_CLOEXEC if u64::from(low(argument)) >= MOST_DESCRIPTORS => Err(Errno::INVAL.into()),
             DUPFD => self.duplicate(descriptor, low(argument), false),
             DUPFD_CLOEXEC => self.duplicate(descriptor, low(argument), true),
             GETFD => Ok(u64::from(*self.process_mut().descriptors.closes_on_execute(number)?)),

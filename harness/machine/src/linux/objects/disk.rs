@@ -320,7 +320,9 @@ impl Disk {
             if entry == Entry::Folder {
                 let names = self.list(processes, &from)?.into_iter();
                 let names = names.filter(|name| name.name != b"." && name.name != b"..");
-                todo.extend(names.map(|name| path_of(&name.name)).map(|name| (from.join(&name), to.join(name))));
+                todo.extend(
+                    names.map(|name| path_of(&name.name)).map(|name| (from.join(&name), to.join(name))),
+                );
             }
             self.changes.insert(to, Some(entry));
             moved.push(from);
