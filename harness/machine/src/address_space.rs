@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::ptr;
 use std::rc::Rc;
 
-use memmap2::{Advice, MmapOptions, MmapRaw};
+use memmap2::{Advice, MmapOptions, MmapRaw, UncheckedAdvice};
 use rustc_hash::FxHashMap;
 use unicorn_engine::{Prot, Unicorn, uc_error};
 
@@ -115,14 +115,31 @@ impl Region {
     /// Gives it memory, if it has none and the program may use it.
     fn allocate(&mut self) -> Result<(), MapError> {
         if self.memory.is_none() && self.permissions != Permissions::NONE {
-            let Self { start, len, .. } = *self;
-            let memory = usize::try_from(len)
-                .map_err(std::io::Error::other)
-                .and_then(|len| MmapOptions::new().no_reserve_swap().len(len).map_anon())
-                .map_err(|source| MapError::Host { start, len, source })?;
-            self.memory = Some((Rc::new(memory.into()), 0));
+            self.memory = Some((Rc::new(self.host_memory()?), 0));
         }
         Ok(())
+    }
+
+    /// Returns zeroes of its length.
+    fn host_memory(&self) -> Result<MmapRaw, MapError> {
+        let Self { start, len, .. } = *self;
+        let memory = usize::try_from(len)
+            .map_err(std::io::Error::other)
+            .and_then(|len| MmapOptions::new().no_reserve_swap().len(len).map_anon())
+            .map_err(|source| MapError::Host { start, len, source })?;
+        Ok(memory.into())
+    }
+
+    /// Gives the host back what the region alone holds of memory of which others have the rest.
+    fn discard(&self) {
+        let Some((memory, offset)) = self.memory.as_ref().filter(|_| !self.is_shared) else { return };
+        if Rc::strong_count(memory) > 1 {
+            let len = usize::try_from(self.len).unwrap_or_default();
+            // SAFETY: no Rust reference points into the memory, and no other region has this part
+            // of it. It has been taken from the emulator.
+            #[expect(unsafe_code, reason = "memory becomes zeroes without a store")]
+            let _ = unsafe { memory.unchecked_advise_range(UncheckedAdvice::DontNeed, *offset, len) };
+        }
     }
 
     /// Hands it to the emulator.
@@ -218,7 +235,12 @@ impl AddressSpace {
         unicorn: &mut Unicorn<'_, D>,
         range: Range<u64>,
     ) -> Result<(), LiveError> {
-        self.take(unicorn, range).map(drop)
+        let taken = self.take(unicorn, range)?;
+        // Unless the regions return as they were.
+        if self.kept.borrow().is_none() {
+            taken.iter().for_each(Region::discard);
+        }
+        Ok(())
     }
 
     /// Takes regions out of the address space.
@@ -312,15 +334,19 @@ impl AddressSpace {
                 copy.insert(region.clone());
                 continue;
             }
-            let index = copy.insert(Region { memory: None, ..region.clone() });
-            copy.regions[index].allocate()?;
-            let (Some(from), Some(to)) = (region.pointer(), copy.regions[index].pointer()) else { continue };
-            let len = usize::try_from(region.len).unwrap_or_default();
-            // SAFETY: both are `len` bytes long; the copy's memory is new, so they don't overlap.
-            #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
-            unsafe {
-                ptr::copy_nonoverlapping(from, to, len);
+            // Whether or not the program may use it now.
+            let mut memory = None;
+            if let Some((from, offset)) = &region.memory {
+                let (from, to) = (from.as_ptr().wrapping_add(*offset), region.host_memory()?);
+                let len = usize::try_from(region.len).unwrap_or_default();
+                // SAFETY: both are `len` bytes long; the copy's memory is new, so they don't overlap.
+                #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
+                unsafe {
+                    ptr::copy_nonoverlapping(from, to.as_mut_ptr(), len);
+                }
+                memory = Some((Rc::new(to), 0));
             }
+            copy.insert(Region { memory, ..region.clone() });
         }
         Ok(copy)
     }
@@ -377,6 +403,14 @@ impl AddressSpace {
     pub(crate) fn size(&self) -> u64 {
         let usable = self.regions.iter().filter(|region| region.memory.is_some());
         usable.map(|region| region.len).sum()
+    }
+
+    /// Returns the number of bytes in a range that are reserved, and never were to be used.
+    pub(crate) fn reserved(&self, range: &Range<u64>) -> u64 {
+        let reserved = self.regions.iter().filter(|region| region.memory.is_none());
+        let within =
+            |region: &Region| region.end().min(range.end).saturating_sub(region.start.max(range.start));
+        reserved.map(within).sum()
     }
 
     /// Returns the region that holds an address.
@@ -601,5 +635,25 @@ mod tests {
             assert!(space.map(start, len, Permissions::READ_WRITE).is_err(), "{start:#x}");
         }
         space.map(0x4000, 0x1000, Permissions::READ_WRITE).unwrap();
+    }
+
+    /// A part that stays must not keep the host's memory for the rest.
+    #[test]
+    fn what_is_unmapped_is_given_back() {
+        let mut unicorn = Unicorn::new(unicorn_engine::Arch::X86, unicorn_engine::Mode::MODE_64).unwrap();
+        let mut space = AddressSpace::new(false);
+        space.map(0x1000, 0x3000, Permissions::READ_WRITE).unwrap();
+        space.install(&mut unicorn).unwrap();
+        for page in [0x1000, 0x2000, 0x3000] {
+            assert!(space.write_u64(page, page));
+        }
+        let before = space.keep_regions();
+        space.unmap_live(&mut unicorn, 0x2000..0x3000).unwrap();
+        assert_eq!(space.read_u64(0x2000), None);
+        // The same memory, as it is now.
+        space.restore_regions(&mut unicorn, before).unwrap();
+        let words = [0x1000, 0x2000, 0x3000].map(|page| space.read_u64(page));
+        assert_eq!(words, [Some(0x1000), Some(0), Some(0x3000)]);
+        drop(unicorn);
     }
 }

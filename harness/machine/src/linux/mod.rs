@@ -15,6 +15,8 @@ pub(crate) mod kernel;
 mod numbers;
 pub(crate) mod objects;
 mod system;
+#[cfg(test)]
+mod tests;
 mod usage;
 pub(crate) mod user;
 

@@ -10,6 +10,7 @@ use crate::linux::objects::tasks::{On, Task, Wait};
 use crate::linux::user::User;
 
 const CLONE_VM: u64 = 0x100;
+const CLONE_SIGHAND: u64 = 0x800;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_THREAD: u64 = 0x1_0000;
 const CLONE_SETTLS: u64 = 0x8_0000;
@@ -18,9 +19,6 @@ const CLONE_CHILD_CLEARTID: u64 = 0x20_0000;
 const CLONE_CHILD_SETTID: u64 = 0x100_0000;
 /// `CLONE_NEWNS` and its like: only privileged processes make namespaces.
 const NAMESPACES: u64 = 0x7e02_0000;
-
-/// Memory of all address spaces together, in bytes.
-const MEMORY_LIMIT: u64 = 4 << 30;
 
 struct Request {
     flags: u64,
@@ -86,16 +84,18 @@ impl Linux {
         if has(NAMESPACES) {
             return Err(Errno::PERM);
         }
-        if has(CLONE_THREAD) && !has(CLONE_VM) {
+        if has(CLONE_THREAD) && !has(CLONE_SIGHAND) || has(CLONE_SIGHAND) && !has(CLONE_VM) {
             return Err(Errno::INVAL);
         }
+        // Before anything is copied for it.
+        self.tasks.check_room()?;
         let parent = self.tasks.current();
         let (process, space, mask) = (parent.process, parent.space, parent.signals.clone());
         let id = self.next_id();
         let new_space = if has(CLONE_VM) {
             None
         } else {
-            if user.space.size() > MEMORY_LIMIT / 4 {
+            if !self.has_room(user, user.space.size()) {
                 return Err(Errno::NOMEM);
             }
             let copy = user.space.copy().map_err(|_| Errno::NOMEM)?;
@@ -107,17 +107,20 @@ impl Linux {
         task.signals = mask.of_child(!has(CLONE_THREAD) && !has(CLONE_VM | CLONE_VFORK));
         task.clears = if has(CLONE_CHILD_CLEARTID) { request.child_word } else { 0 };
         task.lends = has(CLONE_VFORK);
-        self.tasks.add(task)?;
+        self.tasks.add(task);
+        // The task exists, whether or not its number can be stored.
         if has(CLONE_PARENT_SETTID) {
-            user.write_half(request.parent_word, id)?;
+            let _ = user.write_half(request.parent_word, id);
         }
         if has(CLONE_CHILD_SETTID) {
             match &new_space {
-                None => user.write_half(request.child_word, id)?,
+                None => {
+                    let _ = user.write_half(request.child_word, id);
+                }
                 Some((_, copy)) => {
                     let record = user.record().half(id);
-                    if !copy.write(request.child_word, &record.bytes) {
-                        return Err(Errno::FAULT);
+                    if copy.allows(request.child_word, 4, |allowed| allowed.write) {
+                        let _ = copy.write(request.child_word, &record.bytes);
                     }
                 }
             }

@@ -7,7 +7,9 @@ use rustix::io::Errno;
 use super::open::CLOSE_ON_EXECUTE;
 use crate::linux::answer::{Call, Refused};
 use crate::linux::kernel::Linux;
-use crate::linux::objects::descriptions::{ACCESS_MODE, APPEND, NONBLOCK, Object, PIPE_LEN};
+use crate::linux::objects::descriptions::{
+    ACCESS_MODE, APPEND, MOST_DESCRIPTORS, NONBLOCK, Object, PIPE_LEN,
+};
 use crate::linux::objects::disk::FileId;
 use crate::linux::user::{User, int, low};
 
@@ -87,6 +89,7 @@ impl Linux {
         let id = self.described(descriptor)?;
         let number = low(descriptor);
         match int(command) {
+            DUPFD | DUPFD_CLOEXEC if u64::from(low(argument)) >= MOST_DESCRIPTORS => Err(Errno::INVAL.into()),
             DUPFD => self.duplicate(descriptor, low(argument), false),
             DUPFD_CLOEXEC => self.duplicate(descriptor, low(argument), true),
             GETFD => Ok(u64::from(*self.process_mut().descriptors.closes_on_execute(number)?)),

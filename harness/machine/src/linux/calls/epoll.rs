@@ -55,6 +55,17 @@ impl Linux {
         }
     }
 
+    /// Returns whether an epoll object would be in one that is in another one. Linux allows a few
+    /// more, but no circle.
+    fn nests(&self, epoll: DescriptionId, description: DescriptionId) -> Result<bool, Errno> {
+        let is_epoll = |id: &DescriptionId| {
+            self.descriptions.get(*id).is_ok_and(|other| matches!(other.object, Object::Epoll(_)))
+        };
+        let Object::Epoll(inner) = &self.descriptions.get(description)?.object else { return Ok(false) };
+        let holds = inner.values().any(|interest| is_epoll(&interest.description));
+        Ok(holds || self.descriptions.holders(epoll).next().is_some())
+    }
+
     fn epoll_control(
         &mut self,
         user: &User<'_, '_>,
@@ -67,6 +78,12 @@ impl Linux {
         ) {
             return Err(Errno::PERM.into());
         }
+        if description == epoll {
+            return Err(Errno::INVAL.into());
+        }
+        if int(operation) == ADD && self.nests(epoll, description)? {
+            return Err(Errno::LOOP.into());
+        }
         let (offset, _) = self.event_layout();
         let interest = match int(operation) {
             ADD | MODIFY => {
@@ -78,7 +95,8 @@ impl Linux {
         };
         let interests = self.interests(epoll)?;
         let number = low(descriptor);
-        let is_known = interests.contains_key(&number);
+        // The number may have been that of something else, which is closed.
+        let is_known = interests.get(&number).is_some_and(|known| known.description == description);
         match (interest, int(operation)) {
             (Some(_), ADD) if is_known => return Err(Errno::EXIST.into()),
             (_, MODIFY | DELETE) if !is_known => return Err(Errno::NOENT.into()),

@@ -34,6 +34,9 @@ impl Linux {
         let [address, operation, value, timeout, second, third] = a;
         let space = self.tasks.current().space;
         let mask = low(third);
+        if !address.is_multiple_of(4) {
+            return Err(Errno::INVAL.into());
+        }
         match operation & !(PRIVATE | DATE) {
             WAIT | WAIT_BITSET => self.futex_wait(user, a),
             WAKE => Ok(self.tasks.wake_futex(space, address, value.min(i32::MAX as u64), u32::MAX)),

@@ -18,7 +18,7 @@ const MAP_ANONYMOUS: u64 = 0x20;
 const MAP_HUGETLB: u64 = 0x4_0000;
 const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 
-/// Memory of a process, without what it only reserves, in bytes.
+/// Memory of all processes together, without what they only reserve, in bytes.
 const LIMIT: u64 = 4 << 30;
 /// The heap of `brk`, in bytes.
 const HEAP_LIMIT: u64 = 1 << 30;
@@ -31,7 +31,7 @@ fn permissions(protection: u64) -> Permissions {
 
 impl Linux {
     pub(crate) fn call_memory(&mut self, user: &mut User<'_, '_>, name: &str, a: [u64; 6]) -> Option<Call> {
-        Some(match name {
+        let result = match name {
             "brk" => self.brk(user, a[0]).map_err(Refused::from),
             // The old form takes a pointer to its arguments.
             "mmap" if self.cpu.abi == Abi::S390x => {
@@ -44,7 +44,16 @@ impl Linux {
             "madvise" => self.madvise(user, a).map_err(Refused::from),
             "msync" | "mlock" | "mlock2" | "munlock" | "mlockall" | "munlockall" => Ok(0),
             _ => return None,
-        })
+        };
+        self.memory().used = user.space.size();
+        Some(result)
+    }
+
+    /// Returns whether the current process may have more memory.
+    pub(super) fn has_room(&mut self, user: &User<'_, '_>, more: u64) -> bool {
+        self.memory().used = user.space.size();
+        let used = self.memories.values().fold(more, |sum, memory| sum.saturating_add(memory.used));
+        used <= LIMIT
     }
 
     fn brk(&mut self, user: &mut User<'_, '_>, to: u64) -> Result<u64, Errno> {
@@ -55,8 +64,7 @@ impl Linux {
         let pages = |end: u64| end.next_multiple_of(PAGE);
         let (old, new) = (pages(heap.end), pages(to));
         if new > old {
-            let is_full = user.space.size() + (new - old) > LIMIT;
-            if is_full || !user.space.is_free(old..new) {
+            if !self.has_room(user, new - old) || !user.space.is_free(old..new) {
                 return Ok(heap.end);
             }
             if user.map(old..new, Permissions::READ_WRITE, false).is_err() {
@@ -86,7 +94,7 @@ impl Linux {
             // The file would have to change with the memory.
             return Err(Refused::Unsupported);
         }
-        if permissions != Permissions::NONE && user.space.size().saturating_add(len) > LIMIT {
+        if permissions != Permissions::NONE && !self.has_room(user, len) {
             return Err(Errno::NOMEM.into());
         }
         let start = self.address_of(user, address, len, has(MAP_FIXED), has(MAP_FIXED_NOREPLACE))?;
@@ -162,12 +170,12 @@ impl Linux {
         Ok(0)
     }
 
-    #[expect(clippy::unused_self, reason = "as its neighbours")]
-    fn mprotect(&self, user: &mut User<'_, '_>, a: [u64; 6]) -> Result<u64, Errno> {
+    fn mprotect(&mut self, user: &mut User<'_, '_>, a: [u64; 6]) -> Result<u64, Errno> {
         const PROT_GROWSDOWN: u64 = 0x0100_0000;
         const PROT_BTI: u64 = 0x10;
         let [address, len, protection, ..] = a;
-        let mut range = pages(address, len)?;
+        let is_aligned = address.is_multiple_of(PAGE);
+        let mut range = pages(address, len).map_err(|errno| if is_aligned { Errno::NOMEM } else { errno })?;
         if range.is_empty() {
             return Ok(0);
         }
@@ -177,7 +185,11 @@ impl Linux {
         if protection & !(7 | PROT_GROWSDOWN | PROT_BTI) != 0 {
             return Err(Errno::INVAL);
         }
-        user.protect(range, permissions(protection))?;
+        let permissions = permissions(protection);
+        if permissions != Permissions::NONE && !self.has_room(user, user.space.reserved(&range)) {
+            return Err(Errno::NOMEM);
+        }
+        user.protect(range, permissions)?;
         Ok(0)
     }
 
@@ -205,7 +217,7 @@ impl Linux {
         if user.space.extent(address).is_none() {
             return Err(Errno::FAULT);
         }
-        if user.space.size().saturating_add(new_len) > LIMIT {
+        if !self.has_room(user, new_len) {
             return Err(Errno::NOMEM);
         }
         if new.end <= self.cpu.user_end && user.space.is_free(old.end..new.end) {

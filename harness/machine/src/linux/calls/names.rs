@@ -9,6 +9,7 @@ use crate::linux::answer::Call;
 use crate::linux::kernel::Linux;
 use crate::linux::objects::descriptions::Object;
 use crate::linux::objects::disk::{Entry, NewEntry, path_of};
+use crate::linux::objects::special::Special;
 use crate::linux::user::{User, int, low};
 
 /// `AT_FDCWD`.
@@ -136,7 +137,7 @@ impl Linux {
                 return Err(Errno::NOTEMPTY.into());
             }
             (Ok(Entry::Folder), Entry::File(_) | Entry::Link(_)) => return Err(Errno::ISDIR.into()),
-            (Ok(Entry::File(_)), Entry::Folder) => return Err(Errno::NOTDIR.into()),
+            (Ok(Entry::File(_) | Entry::Link(_)), Entry::Folder) => return Err(Errno::NOTDIR.into()),
             _ => {}
         }
         if from != to {
@@ -146,13 +147,29 @@ impl Linux {
     }
 
     fn read_link(&mut self, user: &mut User<'_, '_>, folder: i32, path: u64, to: u64, len: u64) -> Call {
-        let (_, Entry::Link(target)) = self.found(user, folder, path, false)? else {
-            return Err(Errno::INVAL.into());
+        let target = match self.found(user, folder, path, false)? {
+            (_, Entry::Link(target)) => target,
+            (_, Entry::Special(Special::Descriptor(number))) => self.path_of_descriptor(number)?,
+            _ => return Err(Errno::INVAL.into()),
         };
         let bytes = target.as_os_str().as_bytes();
         let len = bytes.len().min(usize::try_from(len).unwrap_or(usize::MAX));
         user.write(to, &bytes[..len])?;
         Ok(len as u64)
+    }
+
+    /// Returns what `/proc` shows of a descriptor.
+    fn path_of_descriptor(&self, number: u32) -> Result<PathBuf, Errno> {
+        let id = self.process().descriptors.get(number)?;
+        Ok(match &self.descriptions.get(id)?.object {
+            Object::File { path, .. } | Object::Folder { path, .. } => path.clone(),
+            Object::Event { .. } => "anon_inode:[eventfd]".into(),
+            Object::Epoll(_) => "anon_inode:[eventpoll]".into(),
+            Object::Bytes(_) | Object::Special(_) => "/dev/null".into(),
+            Object::Output | Object::Error | Object::PipeReader(_) | Object::PipeWriter(_) => {
+                "pipe:[5]".into()
+            }
+        })
     }
 
     fn list(&mut self, user: &mut User<'_, '_>, descriptor: u64, to: u64, room: u64) -> Call {

@@ -77,8 +77,10 @@ impl Linux {
             return Err(Errno::OPNOTSUPP.into());
         }
         let follows = flags & stays == 0 && flags & (CREATE | EXCLUSIVE) != CREATE | EXCLUSIVE;
-        let path = self.resolve(user, folder, path, follows)?;
+        let (folder, name) = self.place(folder, &user.text(path)?)?;
+        let names_folder = name.as_os_str().as_bytes().ends_with(b"/");
         let processes = self.proc();
+        let path = self.disk.resolve(&processes, &folder, &name, follows)?;
         let writes = flags & ACCESS_MODE != READ_ONLY && flags & PATH_ONLY == 0;
         let object = match self.disk.entry(&processes, &path) {
             Ok(_) if flags & (CREATE | EXCLUSIVE) == CREATE | EXCLUSIVE => return Err(Errno::EXIST.into()),
@@ -96,6 +98,7 @@ impl Linux {
                 Object::File { file, path }
             }
             Ok(Entry::Special(special)) => return self.open_special(user, special, flags),
+            Err(Errno::NOENT) if flags & CREATE != 0 && names_folder => return Err(Errno::ISDIR.into()),
             Err(Errno::NOENT) if flags & CREATE != 0 => {
                 let file = self.create(&path, NewEntry::File(low(mode) & !self.process().umask))?;
                 Object::File { file: file.ok_or(Errno::IO)?, path }
@@ -193,6 +196,9 @@ impl Linux {
     }
 
     fn pipe(&mut self, user: &mut User<'_, '_>, to: u64, flags: u64) -> Call {
+        if !user.space.allows(to, 8, |allowed| allowed.write) {
+            return Err(Errno::FAULT.into());
+        }
         let closes = flags & CLOSE_ON_EXECUTE != 0;
         let ends = self.descriptions.pipe(flags);
         let mut numbers = Vec::new();

@@ -10,7 +10,7 @@ use crate::linux::kernel::Linux;
 use crate::linux::objects::signals::{
     Action, Disposition, SA_RESTART, SIGKILL, SIGNALS, SIGSTOP, SignalInfo, UNBLOCKABLE, bit,
 };
-use crate::linux::objects::tasks::{On, Wait};
+use crate::linux::objects::tasks::{On, Task, Wait};
 use crate::linux::user::{User, int, low};
 
 impl Linux {
@@ -28,8 +28,8 @@ impl Linux {
             "rt_sigtimedwait" => self.signal_wait(user, a),
             "sigaltstack" => self.alternate_stack(user, a),
             "kill" => self.kill(int(a[0]), a[1]),
-            "tkill" => self.kill_task(low(a[0]), a[1]),
-            "tgkill" => self.kill_task(low(a[1]), a[2]),
+            "tkill" => self.kill_task(None, low(a[0]), a[1]),
+            "tgkill" => self.kill_task(Some(ProcessId(low(a[0]))), low(a[1]), a[2]),
             "rt_sigqueueinfo" | "rt_tgsigqueueinfo" => self.queue(user, name, a),
             _ => return None,
         })
@@ -113,7 +113,14 @@ impl Linux {
         let before = self.process().actions.0.get(&signal).copied();
         if new != 0 {
             let [handler, flags, restorer, mask] = user.words(new)?;
-            self.process_mut().actions.0.insert(signal, Action { handler, flags, restorer, mask });
+            let action = Action { handler, flags, restorer, mask: mask & !UNBLOCKABLE };
+            self.process_mut().actions.0.insert(signal, action);
+            if self.disposition(signal) == Disposition::Ignore {
+                let process = self.tasks.current().process;
+                for task in self.tasks.iter_mut().filter(|task| task.process == process) {
+                    task.signals.pending.remove(&signal);
+                }
+            }
         }
         if old != 0 {
             let before = before.map_or([0; 4], |a| [a.handler, a.flags, a.restorer, a.mask]);
@@ -235,12 +242,14 @@ impl Linux {
         SignalInfo { code, word, value: 0 }
     }
 
-    fn kill_task(&mut self, task: u32, signal: u64) -> Call {
+    fn kill_task(&mut self, process: Option<ProcessId>, task: u32, signal: u64) -> Call {
         const SI_TKILL: i32 = -6;
         if signal > SIGNALS {
             return Err(Errno::INVAL.into());
         }
-        if !self.tasks.iter().any(|other| other.id == TaskId(task)) {
+        let is_meant =
+            |other: &Task| other.id == TaskId(task) && process.is_none_or(|process| other.process == process);
+        if !self.tasks.iter().any(is_meant) {
             return Err(Errno::SRCH.into());
         }
         if signal != 0 {

@@ -48,6 +48,21 @@ impl Linux {
         self.process().descriptors.get(number)
     }
 
+    /// Refuses an offset in what has none.
+    fn check_offset(&self, id: DescriptionId, at: Option<u64>) -> Result<(), Errno> {
+        let Some(at) = at else { return Ok(()) };
+        match self.descriptions.get(id)?.object {
+            _ if at.cast_signed() < 0 => Err(Errno::INVAL),
+            Object::Bytes(_) | Object::File { .. } | Object::Folder { .. } | Object::Special(_) => Ok(()),
+            Object::Output
+            | Object::Error
+            | Object::PipeReader(_)
+            | Object::PipeWriter(_)
+            | Object::Event { .. }
+            | Object::Epoll(_) => Err(Errno::SPIPE),
+        }
+    }
+
     fn read(
         &mut self,
         user: &mut User<'_, '_>,
@@ -56,6 +71,7 @@ impl Linux {
         at: Option<u64>,
     ) -> Call {
         let id = self.described(descriptor)?;
+        self.check_offset(id, at)?;
         let len = parts.iter().fold(0_u64, |sum, (_, len)| sum.saturating_add(*len)).min(MOST);
         // A call that fails must not have taken anything.
         for (address, len) in parts {
@@ -136,6 +152,7 @@ impl Linux {
         at: Option<u64>,
     ) -> Call {
         let id = self.described(descriptor)?;
+        self.check_offset(id, at)?;
         let mut bytes = Vec::new();
         for (address, len) in parts {
             let room = MOST.saturating_sub(bytes.len() as u64);

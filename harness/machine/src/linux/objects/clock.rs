@@ -8,6 +8,9 @@ pub(crate) const START: u64 = 1_700_000_000;
 /// How long the system has been running then, in nanoseconds.
 pub(crate) const UPTIME: u64 = 1000 * SECOND;
 
+/// When time stands still, in nanoseconds since the start: dates after it could not be numbers.
+pub(crate) const END: u64 = 1 << 62;
+
 /// `CLOCK_REALTIME` and the others that show the date.
 const DATES: [i32; 3] = [0, 5, 11];
 /// `CLOCK_MONOTONIC`, `_RAW`, `_COARSE` and `CLOCK_BOOTTIME`.
@@ -30,7 +33,8 @@ impl Clock {
 
     /// Returns the time since the start.
     pub(crate) const fn now(&self) -> u64 {
-        self.instructions.saturating_add(self.slept)
+        let now = self.instructions.saturating_add(self.slept);
+        if now < END { now } else { END }
     }
 
     /// Lets time pass until then.
@@ -52,7 +56,7 @@ impl Clock {
     /// Returns the time since the start at which a clock shows a time.
     pub(crate) fn at(&self, clock: i32, time: u64) -> Result<u64, Errno> {
         let now = self.read(clock)?;
-        Ok(self.now().saturating_add(time.saturating_sub(now)))
+        Ok(self.now().saturating_add(time.saturating_sub(now)).min(END))
     }
 
     pub(crate) const fn date(&self) -> u64 {

@@ -140,6 +140,15 @@ impl Descriptions {
         self.open.get_mut(&id).ok_or(Errno::BADF)
     }
 
+    /// Returns the epoll objects that are interested in a description.
+    pub(crate) fn holders(&self, id: DescriptionId) -> impl Iterator<Item = DescriptionId> {
+        let holds = move |description: &Description| match &description.object {
+            Object::Epoll(interests) => interests.values().any(|interest| interest.description == id),
+            _ => false,
+        };
+        self.open.iter().filter(move |(_, description)| holds(description)).map(|(id, _)| *id)
+    }
+
     /// Makes a pipe, and returns its ends.
     pub(crate) fn pipe(&mut self, flags: u64) -> [DescriptionId; 2] {
         let pipe = PipeId(self.next);

@@ -19,6 +19,9 @@ use super::special::{Processes, Special};
 
 /// As many links are followed in one path.
 const MOST_LINKS: usize = 40;
+/// Folders in one another. Linux counts bytes only, but here each component costs a look at all
+/// those above it.
+const MOST_FOLDERS: usize = 128;
 /// Everything that programs have written, in bytes.
 const WRITTEN_LIMIT: u64 = 1 << 30;
 /// The largest file that is read as a whole, in bytes.
@@ -136,6 +139,9 @@ impl Disk {
             }
             let is_last = todo.is_empty();
             let next = done.join(&component);
+            if next.components().count() > MOST_FOLDERS {
+                return Err(Errno::NAMETOOLONG);
+            }
             match self.entry(processes, &next) {
                 Ok(Entry::Link(target)) if !is_last || follows_last || wants_folder => {
                     links += 1;
@@ -249,7 +255,10 @@ impl Disk {
     /// Makes a file one in memory, of a length.
     fn memory(&mut self, id: FileId, len: u64) -> Result<&mut Vec<u8>, Errno> {
         let grows = len.saturating_sub(self.len(id));
-        if self.written.saturating_add(grows) > WRITTEN_LIMIT || len > FILE_LIMIT {
+        if len > FILE_LIMIT {
+            return Err(Errno::FBIG);
+        }
+        if self.written.saturating_add(grows) > WRITTEN_LIMIT {
             return Err(Errno::NOSPC);
         }
         self.written += grows;
@@ -275,6 +284,9 @@ impl Disk {
     }
 
     pub(crate) fn truncate(&mut self, id: FileId, len: u64) -> Result<(), Errno> {
+        if len.cast_signed() < 0 {
+            return Err(Errno::INVAL);
+        }
         let content = self.memory(id, len)?;
         content.resize(index(len)?, 0);
         Ok(())
@@ -301,17 +313,21 @@ impl Disk {
 
     /// Moves a file, a link, or a folder with what is in it.
     pub(crate) fn rename(&mut self, processes: &Processes, from: &Path, to: &Path) -> Result<(), Errno> {
-        let entry = self.entry(processes, from)?;
-        if entry == Entry::Folder {
-            for name in self.list(processes, from)? {
-                if name.name != b"." && name.name != b".." {
-                    let name = path_of(&name.name);
-                    self.rename(processes, &from.join(&name), &to.join(&name))?;
-                }
+        let mut todo = vec![(from.to_owned(), to.to_owned())];
+        let mut moved = Vec::new();
+        while let Some((from, to)) = todo.pop() {
+            let entry = self.entry(processes, &from)?;
+            if entry == Entry::Folder {
+                let names = self.list(processes, &from)?.into_iter();
+                let names = names.filter(|name| name.name != b"." && name.name != b"..");
+                todo.extend(
+                    names.map(|name| path_of(&name.name)).map(|name| (from.join(&name), to.join(name))),
+                );
             }
+            self.changes.insert(to, Some(entry));
+            moved.push(from);
         }
-        self.changes.insert(to.to_owned(), Some(entry));
-        self.remove(from);
+        moved.iter().for_each(|path| self.remove(path));
         Ok(())
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct MappedFile {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) heap: Range<u64>,
+    /// What its tasks may use after their last call that has changed it, in bytes.
+    pub(crate) used: u64,
     /// Addresses for mappings.
     free: Range<u64>,
     pub(crate) stack: Range<u64>,

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::clock::Clock;
+use super::clock::{self, Clock};
 use super::signals::TaskSignals;
 use crate::linux::ids::{ProcessId, SpaceId, TaskId};
 
@@ -117,6 +117,7 @@ impl Task {
     pub(crate) const fn answered(&mut self) {
         self.deadline = None;
         self.expired = false;
+        self.signals.awaited = 0;
     }
 
     const fn wake(&mut self, wake: Wake) {
@@ -185,19 +186,22 @@ impl Tasks {
         self.tasks.iter().map(|task| task.space)
     }
 
-    pub(crate) fn add(&mut self, task: Task) -> Result<(), Errno> {
-        if self.tasks.len() >= MOST_TASKS {
-            return Err(Errno::AGAIN);
-        }
+    /// Returns whether another task may be added.
+    pub(crate) const fn check_room(&self) -> Result<(), Errno> {
+        if self.tasks.len() < MOST_TASKS { Ok(()) } else { Err(Errno::AGAIN) }
+    }
+
+    pub(crate) fn add(&mut self, task: Task) {
         self.tasks.push(task);
-        Ok(())
     }
 
     /// Lets the current task wait.
     pub(crate) fn wait(&mut self, wait: Wait) {
+        // It comes, however far it is.
+        let deadline = wait.deadline.map(|deadline| deadline.min(clock::END));
         let task = self.current_mut();
-        task.state = State::Waiting(wait);
-        task.deadline = wait.deadline;
+        task.state = State::Waiting(Wait { deadline, ..wait });
+        task.deadline = deadline;
     }
 
     /// Lets tasks try again that wait for an event.
