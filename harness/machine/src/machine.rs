@@ -31,7 +31,8 @@ pub struct Options {
     pub system: System,
     /// The content of uninitialised registers and stack.
     pub pattern: Pattern,
-    /// The program is broken if it executes more instructions than this.
+    /// The program is broken if it executes more instructions than this. Each KiB that its system
+    /// calls move counts as one, so that the budget bounds the time, too.
     pub budget: u64,
     /// Size of the stack, in bytes.
     pub stack_size: u64,

@@ -5,6 +5,7 @@ mod memory;
 mod signals;
 mod tasks;
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
@@ -78,6 +79,7 @@ impl Caller {
             stores: Vec::new(),
             changes_code: false,
             fault: None,
+            moved: Cell::new(0),
         };
         let answer = self.linux.call(&mut user, number.expect("a system call"), all, 0);
         assert!(user.fault.is_none(), "{name}: {:?}", user.fault);

@@ -1,5 +1,6 @@
 //! The program as its kernel sees it: memory, registers, and the layout of its numbers.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use rustix::io::Errno;
@@ -26,11 +27,18 @@ pub(crate) struct User<'u, 'a> {
     pub(crate) changes_code: bool,
     /// Why the machine can't go on, if it can't.
     pub(crate) fault: Option<Fault>,
+    /// What the kernel has read and stored, in bytes.
+    pub(crate) moved: Cell<u64>,
 }
 
 impl User<'_, '_> {
+    fn moves(&self, len: u64) {
+        self.moved.set(self.moved.get().saturating_add(len));
+    }
+
     /// Reads bytes that the program may read.
     pub(crate) fn read(&self, address: u64, len: u64) -> Result<Vec<u8>> {
+        self.moves(len);
         let mut bytes = vec![0; usize::try_from(len).map_err(|_| Errno::FAULT)?];
         if self.space.allows(address, len, |allowed| allowed.read) && self.space.read(address, &mut bytes) {
             Ok(bytes)
@@ -100,6 +108,7 @@ impl User<'_, '_> {
             return Ok(());
         }
         let len = bytes.len() as u64;
+        self.moves(len);
         if !self.space.allows(address, len, |allowed| allowed.write) || !self.space.write(address, bytes) {
             return Err(Errno::FAULT);
         }
@@ -124,6 +133,7 @@ impl User<'_, '_> {
 
     /// Fills memory that was just mapped, whether or not the program may.
     pub(crate) fn fill(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
+        self.moves(bytes.len() as u64);
         if bytes.is_empty() || self.space.write(address, bytes) { Ok(()) } else { Err(Errno::FAULT) }
     }
 

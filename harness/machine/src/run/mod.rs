@@ -71,6 +71,8 @@ pub(crate) struct Run<'o> {
     pub(crate) cpu: &'static Cpu,
     pub(crate) space: AddressSpace,
     budget: u64,
+    /// The budget without what system calls have spent of it.
+    limit: u64,
     observer: &'o mut dyn Observer,
     /// Whether the observer wants reports of stores.
     reports_stores: bool,
@@ -179,7 +181,7 @@ pub(crate) fn set_up<'a>(
         })?;
     }
     unicorn.add_mem_hook(HookType::MEM_INVALID, 1, 0, move |unicorn, access, address, _, _| {
-        hook(run, unicorn, |run, _| run.fault(access, address));
+        hook(run, unicorn, |run, unicorn| run.fault(unicorn, access, address));
         false
     })?;
     unicorn.add_insn_invalid_hook(move |unicorn| {
@@ -206,7 +208,7 @@ pub(crate) fn set_up<'a>(
             if is_call {
                 run.pause = Some(Pause::SystemCall);
             } else if let Some(address) = run.failed_operand(unicorn) {
-                run.fault(MemType::READ, address);
+                run.fault(unicorn, MemType::READ, address);
             } else {
                 run.exception(Some(number));
             }
@@ -263,6 +265,7 @@ impl<'o> Run<'o> {
             cpu: start.cpu,
             space: start.space,
             budget: start.budget,
+            limit: start.budget,
             reports_stores: start.observes && observer.wants_stores(),
             observer,
             witness: Witness::new(start.cpu, start.stack.clone(), start.sp, start.witness_faults),
@@ -307,7 +310,7 @@ impl<'o> Run<'o> {
             return;
         }
         if self.instructions >= self.turn_end {
-            if self.instructions >= self.budget {
+            if self.instructions >= self.limit {
                 return self.end(End::Broken(Broken::Budget(self.budget)));
             }
             self.last_pc = pc;
@@ -332,19 +335,8 @@ impl<'o> Run<'o> {
                 Err(error) => return self.end(End::Broken(Broken::Linking(error))),
             }
         }
-        if self.witness.was_call() {
-            let return_address = match self.cpu.link {
-                Link::Stack => self.space.read_u64(sp),
-                Link::Register(link) => unicorn.reg_read(link).ok(),
-            };
-            let Some(return_address) = return_address else {
-                let error = "a call left no return address".into();
-                return self.end(End::Broken(Broken::Harness(error)));
-            };
-            self.witness.enter(pc, return_address, self.callee(pc, return_address));
-            if self.witness.size() > DEPTH_LIMIT {
-                return self.end(End::Broken(Broken::Depth(DEPTH_LIMIT)));
-            }
+        if !self.enter_callee(unicorn, pc, sp) {
+            return;
         }
         if let (Some(key), Link::Register(link)) = (self.signing.take(), self.cpu.link)
             && let Ok(signed) = unicorn.reg_read(link)
@@ -407,6 +399,27 @@ impl<'o> Run<'o> {
             Flow::Continue if effect.control == Control::SelfJump => self.end(End::SelfJump(pc)),
             Flow::Continue => {}
         }
+    }
+
+    /// Follows a call to its callee. Returns false if that has ended the run.
+    fn enter_callee(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> bool {
+        if !self.witness.was_call() {
+            return true;
+        }
+        let return_address = match self.cpu.link {
+            Link::Stack => self.space.read_u64(sp),
+            Link::Register(link) => unicorn.reg_read(link).ok(),
+        };
+        let Some(return_address) = return_address else {
+            self.end(End::Broken(Broken::Harness("a call left no return address".into())));
+            return false;
+        };
+        self.witness.enter(pc, return_address, self.callee(pc, return_address));
+        if self.witness.size() > DEPTH_LIMIT {
+            self.end(End::Broken(Broken::Depth(DEPTH_LIMIT)));
+            return false;
+        }
+        true
     }
 
     /// Passes an instruction that nobody observes.
@@ -555,21 +568,43 @@ impl<'o> Run<'o> {
         addresses.into_iter().find(fails).map(|address| address - address % PAGE)
     }
 
-    fn fault(&mut self, access: MemType, address: u64) {
+    fn fault(&mut self, unicorn: &Unicorn<'_, ()>, access: MemType, address: u64) {
         const SEGV_MAPERR: i32 = 1;
         const SEGV_ACCERR: i32 = 2;
         let is_mapped = !self.space.is_free(address..address.saturating_add(1));
         let code = if is_mapped { SEGV_ACCERR } else { SEGV_MAPERR };
+        let is_fetch = matches!(access, MemType::FETCH | MemType::FETCH_UNMAPPED | MemType::FETCH_PROT);
         if self.raise_fault(SIGSEGV, SignalInfo { code, word: address, value: 0 }) {
+            if is_fetch {
+                self.fetch_failed(unicorn, address);
+            }
             return;
         }
         let access = match access {
             MemType::WRITE | MemType::WRITE_UNMAPPED | MemType::WRITE_PROT => "write",
-            MemType::FETCH | MemType::FETCH_UNMAPPED | MemType::FETCH_PROT => "fetch",
+            _ if is_fetch => "fetch",
             _ => "read",
         };
         let pc = self.last_pc;
         self.end(End::Broken(Broken::Fault { access, address, pc }));
+    }
+
+    /// The last instruction has led to where there is none. The one that is not there counts as
+    /// started, like others that fail.
+    fn fetch_failed(&mut self, unicorn: &Unicorn<'_, ()>, address: u64) {
+        let read = |register| unicorn.reg_read(register).unwrap_or_default();
+        let (pc, sp, fp) = (read(self.cpu.pc), read(self.cpu.sp), read(self.cpu.fp));
+        // It may begin on the page before.
+        let is_near = address.checked_sub(pc).is_some_and(|offset| offset < self.cpu.longest as u64);
+        let pc = if is_near { pc } else { address };
+        let time = self.instructions;
+        self.instructions += 1;
+        (self.last_pc, self.last_size) = (pc, 0);
+        if self.is_observed && self.enter_callee(unicorn, pc, sp) {
+            let nothing =
+                Action { control: Control::Other, movement: Movement::Relative, fall_through: None };
+            self.witness.follow(Place { pc, sp, fp }, time, nothing, || None);
+        }
     }
 
     pub(crate) fn exception(&mut self, number: Option<u32>) {

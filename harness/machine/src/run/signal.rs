@@ -10,7 +10,7 @@ use super::Run;
 use super::signals::{Interrupted, Pause};
 use crate::cpu::{Chain, Link};
 use crate::linux::objects::signals::{
-    Action, Disposition, SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SA_RESTORER, SignalInfo, bit,
+    Action, Disposition, SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SA_RESTORER, SignalInfo, UNBLOCKABLE, bit,
 };
 use crate::outcome::{Broken, End};
 use crate::witness::{Delivery, Place};
@@ -32,9 +32,7 @@ impl Run<'_> {
     /// Lets the program handle an instruction that has failed. Returns false if it does not
     /// handle that signal.
     pub(super) fn raise_fault(&mut self, signal: u64, info: SignalInfo) -> bool {
-        let is_blocked = self.linux.tasks.current().signals.blocked & bit(signal) != 0;
-        let handles = matches!(self.linux.disposition(signal), Disposition::Handle(_)) && !is_blocked;
-        if handles || !self.linux.is_first_process() {
+        if self.handles_fault(signal) || !self.linux.is_first_process() {
             self.pause.get_or_insert(Pause::Fault(signal, info));
             return true;
         }
@@ -54,7 +52,7 @@ impl Run<'_> {
             }
             Pause::Fault(signal, info) => {
                 self.instructions -= 1;
-                self.deliver(unicorn, signal, info)
+                self.deliver_fault(unicorn, signal, info)
             }
             Pause::SystemCall => {
                 let request = self.request(unicorn);
@@ -71,6 +69,25 @@ impl Run<'_> {
             Pause::Rewind => self.rewind(unicorn),
         };
         self.unless_refused(result)
+    }
+
+    /// Delivers the signal of a failed instruction, which nobody can block or ignore.
+    fn deliver_fault(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        signal: u64,
+        info: SignalInfo,
+    ) -> Result<Option<u64>, uc_error> {
+        if self.handles_fault(signal) {
+            self.deliver(unicorn, signal, info)
+        } else {
+            self.terminate(unicorn, signal)
+        }
+    }
+
+    fn handles_fault(&self, signal: u64) -> bool {
+        let is_blocked = self.linux.tasks.current().signals.blocked & bit(signal) != 0;
+        !is_blocked && matches!(self.linux.disposition(signal), Disposition::Handle(_))
     }
 
     /// Delivers the first of the signals that can be delivered now.
@@ -254,7 +271,7 @@ impl Run<'_> {
             }
         }
         let mask = self.space.read_u64(frame.wrapping_add(layout.mask)).unwrap_or(0);
-        Rc::make_mut(&mut self.linux).tasks.current_mut().signals.blocked = mask;
+        Rc::make_mut(&mut self.linux).tasks.current_mut().signals.blocked = mask & !UNBLOCKABLE;
         self.note_signals();
         let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
         self.witness.signal_return(&Place { pc, sp, fp });

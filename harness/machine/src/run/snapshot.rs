@@ -25,6 +25,7 @@ pub(super) struct Snapshot {
     linux: Rc<Linux>,
     regions: Regions,
     instructions: u64,
+    limit: u64,
 }
 
 impl Run<'_> {
@@ -49,6 +50,7 @@ impl Run<'_> {
             linux: Rc::clone(&self.linux),
             regions: self.space.keep_regions(),
             instructions: self.instructions,
+            limit: self.limit,
         });
         self.space.keep_pages();
         if !self.reports_stores {
@@ -87,6 +89,8 @@ impl Run<'_> {
         self.linux = snapshot.linux;
         self.note_signals();
         self.instructions = snapshot.instructions;
+        self.limit = snapshot.limit;
+        self.begin_turn();
         self.last_pc = snapshot.at.pc;
         Ok(Some(snapshot.at.pc))
     }

@@ -1,5 +1,6 @@
 //! System calls: the emulator pauses, the kernel answers, and the program continues.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use unicorn_engine::{Unicorn, uc_error};
@@ -67,6 +68,14 @@ impl Run<'_> {
         }
     }
 
+    /// Takes what the kernel has moved, in bytes, from the budget: as much as the program could
+    /// move in about that time.
+    pub(super) fn charge(&mut self, bytes: u64) {
+        const BYTES_OF_AN_INSTRUCTION: u64 = 1024;
+        self.limit = self.limit.saturating_sub(bytes / BYTES_OF_AN_INSTRUCTION);
+        self.turn_end = self.turn_end.min(self.limit);
+    }
+
     /// Lets the kernel act on the program's memory.
     pub(super) fn as_kernel<T>(
         &mut self,
@@ -80,9 +89,11 @@ impl Run<'_> {
             stores: Vec::new(),
             changes_code: false,
             fault: None,
+            moved: Cell::new(0),
         };
         let result = act(Rc::make_mut(&mut self.linux), &mut user, self.instructions);
-        let User { stores, changes_code, fault, .. } = user;
+        let User { stores, changes_code, fault, moved, .. } = user;
+        self.charge(moved.get());
         for (address, len) in stores {
             self.stored(address, len);
         }

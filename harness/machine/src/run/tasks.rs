@@ -88,14 +88,14 @@ impl Run<'_> {
     }
 
     /// Notes whether the current task is observed, and when its turn ends.
-    fn begin_turn(&mut self) {
+    pub(super) fn begin_turn(&mut self) {
         const TURN: u64 = 20_000;
         self.is_observed = self.observes && self.linux.is_first_program();
         self.thread = self.linux.tasks.current().id.0;
         self.turn_end = if self.linux.tasks.are_several() {
-            self.budget.min(self.instructions.saturating_add(TURN))
+            self.limit.min(self.instructions.saturating_add(TURN))
         } else {
-            self.budget
+            self.limit
         };
     }
 
@@ -162,6 +162,7 @@ impl Run<'_> {
         unicorn.context_restore(&parent)?;
         self.parked.insert(id, child);
         if let Some((id, space)) = space {
+            self.charge(space.size());
             self.spaces.insert(id, space);
         }
         unicorn.reg_write(self.cpu.system_calls.result, id.0.into())?;
@@ -215,6 +216,7 @@ impl Run<'_> {
             return fails(unicorn, ENOMEM);
         };
         let id = linux.executed(execute, layout);
+        self.charge(space.size());
         let old = self.replace_space(unicorn, space)?;
         self.spaces.insert(self.space_id, old);
         self.space_id = id;

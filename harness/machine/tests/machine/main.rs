@@ -9,6 +9,7 @@ mod ends;
 mod forks;
 mod link;
 mod malformed;
+mod programs;
 mod signals;
 mod stores;
 mod witness;
