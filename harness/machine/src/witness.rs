@@ -39,14 +39,14 @@
 //! function that was only ever jumped to is taken for the one before it in
 //! memory.
 
-use std::collections::BTreeSet;
-use std::ops::Range;
+mod known_code;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 
 use crate::call_stack::{Bottom, CallStack, Exit, Record, Signature};
 use crate::control_flow::ControlFlow;
 use crate::cpu::{AuthenticationKey, Control, Cpu, Link};
+use known_code::{Callees, FARTHEST_PART, Frame, Frameless, Returned, Stubs};
 
 /// Where the value that an instruction puts into SP comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,81 +216,6 @@ enum Target {
     Parked(usize, usize),
 }
 
-/// First instructions of functions, as calls have shown them.
-#[derive(Clone, Debug, Default)]
-struct Callees {
-    all: FxHashSet<u64>,
-    sorted: BTreeSet<u64>,
-}
-
-impl Callees {
-    fn insert(&mut self, callee: u64) {
-        if self.all.insert(callee) {
-            self.sorted.insert(callee);
-        }
-    }
-
-    /// Returns the function that an address is in, as far as is known.
-    fn at(&self, pc: u64) -> Option<u64> {
-        self.sorted.range(..=pc).next_back().copied()
-    }
-}
-
-/// No function has parts that are further apart, in bytes: a branch that leads further leads to
-/// another function.
-const FARTHEST_PART: u64 = 1 << 24;
-
-/// What functions without a frame have last branched to in other images, as entries of procedure
-/// linkage tables do.
-#[derive(Clone, Debug, Default)]
-struct Stubs(FxHashMap<u64, u64>);
-
-impl Stubs {
-    /// The memory is cleared when it holds this number of functions.
-    const LIMIT: usize = 1 << 16;
-
-    fn insert(&mut self, from: u64, to: u64) {
-        if self.0.len() >= Self::LIMIT {
-            self.0.clear();
-        }
-        self.0.insert(from, to);
-    }
-
-    /// Returns whether a call has entered a function, by such a branch or directly.
-    fn runs(&self, call: &Record, function: u64) -> bool {
-        call.callee == function || self.0.get(&call.callee) == Some(&function)
-    }
-}
-
-/// A frame that is running or waits for a callee: the number of calls below it, and when the
-/// innermost of these was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Frame {
-    depth: usize,
-    since: u64,
-}
-
-/// The frame that a call has returned to last, by return address and SP.
-#[derive(Clone, Debug, Default)]
-struct Returned(FxHashMap<(u64, u64), Frame>);
-
-/// A function that has made a call without having a frame: by the place that the call returned
-/// to, its own call, and the frame that had made that.
-#[derive(Clone, Debug, Default)]
-struct Frameless(FxHashMap<(u64, u64), (Record, Frame)>);
-
-impl Returned {
-    /// The memory is cleared when it holds this number of places.
-    const LIMIT: usize = 1 << 19;
-
-    fn insert(&mut self, pc: u64, sp: u64, frame: Frame) {
-        if self.0.len() >= Self::LIMIT {
-            self.0.clear();
-        }
-        self.0.insert((pc, sp), frame);
-    }
-}
-
 /// Follows the program and keeps its [`CallStack`].
 #[derive(Clone, Debug)]
 pub(crate) struct Witness {
@@ -378,8 +303,8 @@ impl Witness {
         self.left = None;
         self.resumed = None;
         self.entered = None;
-        self.returned.0.clear();
-        self.frameless.0.clear();
+        self.returned.clear();
+        self.frameless.clear();
         self.starts = true;
     }
 
@@ -620,7 +545,7 @@ impl Witness {
             self.current.call_stack.pop();
             self.current.call_stack.exit = Some(Exit::Return);
             self.note_frameless(pc, sp);
-            return self.returned.insert(pc, sp, self.innermost());
+            return self.returned.insert((pc, sp), self.innermost());
         }
         if let (Some(entered), Some(left_at)) = (entered, resumed)
             && self.callees.at(pc) != self.callees.at(left_at)
@@ -633,7 +558,7 @@ impl Witness {
             self.current.stacks = vec![Stack::new(0, entered, sp)];
             return;
         }
-        let second = self.returned.0.get(&(pc, sp)).copied();
+        let second = self.returned.get(&(pc, sp));
         if let Some(frame) = second.filter(|frame| restored && self.is_there(*frame)) {
             if self.faults.misses_nonlocal_exits {
                 return;
@@ -691,23 +616,19 @@ impl Witness {
     /// Remembers the innermost call if its callee has no frame although it calls: `sigsetjmp`
     /// keeps its return address elsewhere.
     fn note_frameless(&mut self, pc: u64, sp: u64) {
-        const MOST: usize = 1 << 16;
         let Some(call) = self.top().copied().filter(|call| sp >= call.caller_sp && !call.interrupted) else {
             return;
         };
         let records = self.current.call_stack.records();
         let depth = records.len() - 1;
         let since = depth.checked_sub(1).map_or(0, |last| records[last].since);
-        if self.frameless.0.len() >= MOST {
-            self.frameless.0.clear();
-        }
-        self.frameless.0.insert((pc, sp), (call, Frame { depth, since }));
+        self.frameless.insert((pc, sp), (call, Frame { depth, since }));
     }
 
     /// Enters a function without a frame a second time, as if its caller had called it again:
     /// `siglongjmp` continues in a `sigsetjmp` that has returned. Returns whether there is one.
     fn enter_again(&mut self, pc: u64, sp: u64) -> bool {
-        let Some((call, caller)) = self.frameless.0.get(&(pc, sp)).copied() else { return false };
+        let Some((call, caller)) = self.frameless.get(&(pc, sp)) else { return false };
         if self.faults.misses_nonlocal_exits || !self.is_there(caller) {
             return false;
         }
