@@ -97,6 +97,10 @@ pub(crate) struct Effect {
     pub(crate) stores_unreported: bool,
 }
 
+/// The addresses of an instruction's operands in memory, from its bytes and the values of
+/// registers by number.
+pub(crate) type MemoryOperands = fn(&[u8], &dyn Fn(usize) -> u64) -> Vec<u64>;
+
 /// Stores of an instruction that Unicorn does not report: some instructions are emulated by
 /// copying in the host's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,7 +256,7 @@ pub struct Cpu {
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
     /// The addresses of an instruction's operands in memory, if Unicorn does not say which one
     /// has failed. The registers are the general ones.
-    pub(crate) memory_operands: Option<fn(&[u8], &dyn Fn(usize) -> u64) -> Vec<u64>>,
+    pub(crate) memory_operands: Option<MemoryOperands>,
     pub(crate) set_thread_pointer: fn(&mut Unicorn<'_, ()>, u64) -> Result<(), uc_error>,
 }
 
