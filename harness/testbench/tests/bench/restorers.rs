@@ -32,7 +32,7 @@ fn deliver(id: &str, is_for_signal_frame: bool) -> Examination {
     }
     let target = Target::open(&bytes).expect("a target");
     let leaf = target.addresses_of("leaf")[0].0;
-    let ranges = Vec::from([leaf..leaf + 8]);
+    let ranges = std::iter::once(leaf..leaf + 8).collect();
     let signals = vec![Signals { signal: 10, ranges, hits: 1 }];
     let look = ExamineOptions { signals, ..ExamineOptions::default() };
     examine(&target, &mut *sframe_unwinder(&target), &look, &Options::default()).expect("a run")
