@@ -145,6 +145,26 @@ fn a_broken_run_ends_with_4_and_keeps_what_it_has_shown() {
     assert!(text(&output.stdout).contains("exit status is 0, not 3"));
 }
 
+/// As shells do, a program that a signal ends has a status of 128 and the signal.
+#[test]
+fn a_program_that_a_signal_ends_is_broken_only_if_another_status_is_asked_for() {
+    // mov %eax,%edi; mov $231,%eax; syscall; ud2
+    const EXIT_GROUP: [u8; 11] = [0x89, 0xc7, 0xb8, 231, 0, 0, 0, 0x0f, 0x05, 0x0f, 0x0b];
+    // mov %eax,%edi; mov $15,%esi; mov $62,%al; syscall: kill(0, SIGTERM)
+    const KILL: [u8; 11] = [0x89, 0xc7, 0xbe, 15, 0, 0, 0, 0xb0, 62, 0x0f, 0x05];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = changed(folder.path(), "gnu-2.44/amd64/leaf.O2", |bytes, _| {
+        let at = bytes.windows(EXIT_GROUP.len()).position(|code| code == EXIT_GROUP).expect("an exit");
+        bytes[at..at + KILL.len()].copy_from_slice(&KILL);
+    });
+    for (asked, expected) in [(&[][..], 0), (&["--exit-status", "143"], 0), (&["--exit-status", "0"], 4)] {
+        let output = bench(&[&["check", &path], asked].concat());
+        let all = text(&output.stdout);
+        assert_eq!(status(&output), expected, "{asked:?}: {all}");
+        assert_eq!(all.contains("ended by signal 15"), expected == 4, "{all}");
+    }
+}
+
 #[test]
 fn run_writes_its_reports_and_their_numbers_add_up() {
     let folder = tempfile::tempdir().expect("a folder");
