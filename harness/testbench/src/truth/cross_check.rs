@@ -155,6 +155,9 @@ pub(crate) struct CrossCheck {
     checked: usize,
     /// The words that they were compared with, and the record of each.
     watched: FxHashMap<u64, usize>,
+    /// Calls whose callee has popped its return address, and goes on all the same, as `sigsetjmp`
+    /// and code that abandons its stack do: when they were made. Their words may be used again.
+    popped: FxHashSet<u64>,
     counts: TraceCounts,
 }
 
@@ -177,6 +180,7 @@ impl CrossCheck {
             path: pointer.map(RecordedPath::new),
             checked: 0,
             watched: FxHashMap::default(),
+            popped: FxHashSet::default(),
             counts: TraceCounts::default(),
         }
     }
@@ -185,6 +189,7 @@ impl CrossCheck {
     pub(crate) fn start(&mut self) {
         self.checked = 0;
         self.watched.clear();
+        self.popped.clear();
         if let Some(path) = &mut self.path {
             path.functions.clear();
         }
@@ -225,6 +230,13 @@ impl CrossCheck {
         target: &Target<'_>,
     ) -> Result<(), TraceConflict> {
         let records = moment.call_stack.records();
+        if self.traces.return_addresses
+            && let Some(top) = records.last()
+            && moment.sp == top.caller_sp
+            && !top.interrupted
+        {
+            self.note_popped(top.since, records);
+        }
         // The innermost record's callee is still setting up its frame.
         let inner = records.len().saturating_sub(1);
         self.checked = self.checked.min(moment.call_stack.kept()).min(inner);
@@ -251,6 +263,15 @@ impl CrossCheck {
         }
     }
 
+    #[cold]
+    fn note_popped(&mut self, since: u64, records: &[Record]) {
+        const MANY: usize = 1 << 12;
+        if self.popped.len() >= MANY {
+            self.popped.retain(|since| records.iter().any(|call| call.since == *since));
+        }
+        self.popped.insert(since);
+    }
+
     /// Compares a record with what its callee, having made the next call, has
     /// left on the stack.
     fn compare(
@@ -262,9 +283,7 @@ impl CrossCheck {
     ) -> Result<(), Mismatch> {
         if self.traces.return_addresses && !record.interrupted {
             let slot = record.cfa.wrapping_sub(8);
-            // A callee that has popped its return address may call all the same: `sigsetjmp` does.
-            let is_popped = next.caller_sp > slot;
-            if !is_popped {
+            if !self.popped.contains(&record.since) {
                 self.word(Trace::ReturnAddresses, index, slot, record.return_address, memory)?;
             }
         }

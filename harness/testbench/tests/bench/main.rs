@@ -40,6 +40,7 @@ mod sarif;
 mod study;
 mod suite_notices;
 mod surroundings;
+mod traces;
 mod triage;
 mod unwinder;
 mod write;
