@@ -309,7 +309,7 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
 /// Cells for the three ways.
 fn shares(executed: &Executed) -> String {
     let of = |walks: &Walks| {
-        let Walks { whole, cut_short, wrong } = *walks;
+        let Walks { whole, cut_short, wrong, .. } = *walks;
         [whole, cut_short, wrong].map(|part| share(part, walks.total())).join(" | ")
     };
     [&executed.sframe, &executed.cfi, &executed.frame_pointers].map(of).join(" | ")

@@ -15,7 +15,7 @@ mod stack;
 
 pub(crate) use collect::Findings;
 pub use collect::MOST_FINDINGS;
-pub(crate) use departure::{Departure, ExitClaim};
+pub(crate) use departure::{Departure, ExitClaim, ExitClaims};
 
 pub(crate) use frame_layout::FrameLayouts;
 pub(crate) use inquiry::Circumstances;
