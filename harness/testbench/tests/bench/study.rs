@@ -291,6 +291,8 @@ fn a_page_joins_the_reports_of_a_group() {
     let write = |name: &str, report: &Value| {
         std::fs::write(group.join(name), report.to_string()).expect("a report");
     };
+    // Large enough to be listed, but only in both programs together.
+    report["images"][1]["executed"]["instructions"] = 60_000.into();
     write("one.json", &report);
     let once = walks(&report["images"][1]["executed"]["sframe"]);
     // The walks of a longer run may be further apart, and then stand for more instructions.
@@ -306,7 +308,6 @@ fn a_page_joins_the_reports_of_a_group() {
     assert_eq!(status(&output), 0, "{output:?}");
     let page_text = String::from_utf8(output.stdout).expect("text");
     let instructions = report["instructions"].as_u64().expect("a number");
-    let executed = report["images"][1]["executed"]["instructions"].as_u64().expect("a number");
     let twice = grouped(2 * instructions);
     assert!(page_text.contains(&format!("| `libc/amd64` | 2 | {twice} |")), "{page_text}");
     assert!(
@@ -314,8 +315,22 @@ fn a_page_joins_the_reports_of_a_group() {
         "{page_text}"
     );
     let joined = 100.0 * once[0] / (once.iter().sum::<f64>() + 400.0);
-    let row = format!("| `crossing.O2-dynamic.second.so` | {} | {joined:.2} % |", grouped(2 * executed));
+    let row = format!("| `crossing.O2-dynamic.second.so` | 120,000 | {joined:.2} % |");
     assert!(page_text.contains(&row), "{row}\n{page_text}");
+    let sum = |of: fn(&Value) -> &Value| {
+        let [first, last] = [0, 2].map(|image| of(&report["images"][image]).as_u64().expect("a number"));
+        first + last
+    };
+    let executed = grouped(2 * sum(|image| &image["executed"]["instructions"]));
+    let code = grouped(sum(|image| &image["sizes"]["code"]));
+    for row in
+        [format!("| 2 smaller images | {executed} |"), format!("| 2 smaller images | {code} | its own |")]
+    {
+        assert!(page_text.contains(&row), "{row}\n{page_text}");
+    }
+    assert!(!page_text.contains("| `crossing.O2-dynamic` |"), "{page_text}");
+    let unsettled = "Walked, and not settled: 20 by SFrame, 20 by CFI, 20 by frame pointers.";
+    assert!(page_text.contains(unsettled), "{page_text}");
     assert!(page_text.contains(r"Not counted: `three`: `a reason \| with a bar`."), "{page_text}");
 
     std::fs::write(group.join("four.json"), "{}").expect("a report");
