@@ -42,6 +42,17 @@ impl ImageSizes {
             cfi_functions: module.cfi().map_or(0, |cfi| cfi.fdes().len() as u64),
         }
     }
+
+    /// Adds those of another image.
+    pub(super) const fn add(&mut self, other: &Self) {
+        self.code = self.code.saturating_add(other.code);
+        self.sframe = self.sframe.saturating_add(other.sframe);
+        self.sframe_functions = self.sframe_functions.saturating_add(other.sframe_functions);
+        self.sframe_rows = self.sframe_rows.saturating_add(other.sframe_rows);
+        self.eh_frame = self.eh_frame.saturating_add(other.eh_frame);
+        self.eh_frame_hdr = self.eh_frame_hdr.saturating_add(other.eh_frame_hdr);
+        self.cfi_functions = self.cfi_functions.saturating_add(other.cfi_functions);
+    }
 }
 
 /// Functions that have call frame information and no FDE in `.sframe`.
@@ -71,6 +82,16 @@ impl Skipped {
                 reasons: made.lacks.reasons.clone(),
             }),
             _ => None,
+        }
+    }
+
+    /// Adds what another section lacks.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.functions = self.functions.saturating_add(other.functions);
+        self.bytes = self.bytes.zip(other.bytes).map(|(bytes, others)| bytes.saturating_add(others));
+        for (reason, count) in &other.reasons {
+            let sum = self.reasons.entry(reason.clone()).or_default();
+            *sum = sum.saturating_add(*count);
         }
     }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use sframe_inspect::file::read;
-use sframe_inspect::text::grouped;
+use sframe_inspect::text::{counted, grouped};
 
 use super::image::ImageSizes;
 use super::report::{ImageStudy, StudyReport, WrongRow, share};
@@ -17,8 +17,8 @@ use crate::report::{Origin, cell};
 /// The largest report that is read, in bytes.
 const MAX_REPORT: u64 = 256 << 20;
 
-/// The shares of an image that was walked less often say nothing.
-const FEWEST_WALKS: u64 = 100;
+/// Images that executed fewer instructions are not listed, but summed: their shares say little.
+const SMALLER: u64 = 100_000;
 
 /// The most reasons that are shown for an image.
 const REASONS: usize = 4;
@@ -54,9 +54,8 @@ struct Group {
     instructions: u64,
     walked: u64,
     executed: Executed,
-    /// By name, each with its number of walks. The same name is the same file in all programs of a
-    /// group.
-    images: BTreeMap<String, (ImageStudy, u64)>,
+    /// By name. The same name is the same file in all programs of a group.
+    images: BTreeMap<String, ImageStudy>,
     /// The programs whose run was not valid, which are not counted, and why.
     broken: BTreeMap<String, String>,
     every: BTreeSet<u64>,
@@ -119,14 +118,12 @@ impl Group {
         self.every.insert(report.every);
         self.executed.add(&report.elsewhere, report.every);
         for mut image in report.images {
-            let walked = image.executed.sframe.total();
             let mut executed = Executed::default();
             executed.add(&image.executed, report.every);
             image.executed = executed;
             self.executed.add(&image.executed, 1);
             match self.images.get_mut(&image.name) {
-                Some((seen, times)) => {
-                    *times = times.saturating_add(walked);
+                Some(seen) => {
                     seen.executed.add(&image.executed, 1);
                     seen.wrong_rows.extend(image.wrong_rows);
                     seen.wrong_rows.sort();
@@ -136,7 +133,7 @@ impl Group {
                         *most = count.max(*most);
                     }
                 }
-                None => drop(self.images.insert(image.name.clone(), (image, walked))),
+                None => drop(self.images.insert(image.name.clone(), image)),
             }
         }
     }
@@ -153,26 +150,40 @@ impl Group {
         text
     }
 
+    /// Returns what each image is called in the tables, and then the sums of those that are too
+    /// small: one for each kind of them.
+    fn listed(&self, kind: fn(&ImageStudy) -> &'static str) -> Vec<(String, ImageStudy)> {
+        let (mut listed, mut sums) = (Vec::new(), BTreeMap::<&str, (u64, ImageStudy)>::new());
+        for (name, image) in &self.images {
+            if image.executed.instructions >= SMALLER {
+                listed.push((cell(name), image.clone()));
+                continue;
+            }
+            match sums.get_mut(kind(image)) {
+                Some((count, sum)) => {
+                    *count += 1;
+                    sum.executed.add(&image.executed, 1);
+                    sum.sizes.add(&image.sizes);
+                    if let Some(skipped) = &image.skipped {
+                        sum.skipped.get_or_insert_default().add(skipped);
+                    }
+                }
+                None => drop(sums.insert(kind(image), (1, image.clone()))),
+            }
+        }
+        let sums = sums.into_values();
+        listed.extend(sums.map(|(count, sum)| (counted(count, "smaller image"), sum)));
+        listed
+    }
+
     fn walks(&self) -> String {
         let mut text = String::from(
             "\n| image | instructions | SFrame: whole | cut short | wrong | CFI: whole | cut short | wrong \
              | frame pointers: whole | cut short | wrong |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         );
-        let (often, seldom): (Vec<_>, Vec<_>) =
-            self.images.iter().partition(|(_, (_, walked))| *walked >= FEWEST_WALKS);
-        for (name, (image, _)) in often {
+        for (name, image) in self.listed(|_| "") {
             let executed = &image.executed;
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} |",
-                cell(name),
-                grouped(executed.instructions),
-                shares(executed)
-            );
-        }
-        if !seldom.is_empty() {
-            let names: Vec<String> = seldom.iter().map(|(name, _)| cell(name)).collect();
-            let _ = writeln!(text, "\nWalked fewer than {FEWEST_WALKS} times: {}.", names.join(", "));
+            let _ = writeln!(text, "| {name} | {} | {} |", grouped(executed.instructions), shares(executed));
         }
         text
     }
@@ -182,19 +193,15 @@ impl Group {
             "\n| image | code | section | `.sframe` | functions | rows | `.eh_frame` and `_hdr` | functions \
              | `.sframe` to it |\n|---|--:|---|--:|--:|--:|--:|--:|--:|\n",
         );
-        for (name, (ImageStudy { sizes, section, .. }, _)) in &self.images {
-            let ImageSizes { code, sframe, eh_frame, eh_frame_hdr, .. } = *sizes;
+        for (name, image) in self.listed(section) {
+            let sizes = image.sizes;
+            let ImageSizes { code, sframe, eh_frame, eh_frame_hdr, .. } = sizes;
             let cfi = eh_frame.saturating_add(eh_frame_hdr);
-            let section = match section {
-                Origin::Sframe => "its own",
-                Origin::EhFrame => "made",
-                Origin::None => "none",
-            };
             let _ = writeln!(
                 text,
-                "| {} | {} | {section} | {} | {} | {} | {} | {} | {} |",
-                cell(name),
+                "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 grouped(code),
+                section(&image),
                 grouped(sframe),
                 grouped(sizes.sframe_functions),
                 grouped(sizes.sframe_rows),
@@ -208,7 +215,7 @@ impl Group {
 
     fn skipped(&self) -> String {
         let mut text = String::new();
-        for (name, (image, _)) in &self.images {
+        for (name, image) in self.listed(section) {
             let Some(skipped) = image.skipped.as_ref().filter(|skipped| skipped.functions > 0) else {
                 continue;
             };
@@ -222,13 +229,8 @@ impl Group {
                 .collect();
             why.extend((more > 0).then(|| format!("{more} more reasons")));
             let part = skipped.bytes.map_or_else(|| "-".to_owned(), |bytes| share(bytes, image.sizes.code));
-            let _ = writeln!(
-                text,
-                "| {} | {} | {part} | {} |",
-                cell(name),
-                grouped(skipped.functions),
-                why.join("; ")
-            );
+            let _ =
+                writeln!(text, "| {name} | {} | {part} | {} |", grouped(skipped.functions), why.join("; "));
         }
         if text.is_empty() {
             return text;
@@ -240,7 +242,7 @@ impl Group {
 
     fn wrong_rows(&self) -> String {
         let mut text = String::new();
-        for (name, (image, _)) in &self.images {
+        for (name, image) in &self.images {
             let mut kinds: BTreeMap<_, Vec<&WrongRow>> = BTreeMap::new();
             for row in &image.wrong_rows {
                 kinds.entry((row.verdict, row.blame, row.confidence)).or_default().push(row);
@@ -273,6 +275,15 @@ impl Group {
     }
 }
 
+/// Where an image's section comes from.
+const fn section(image: &ImageStudy) -> &'static str {
+    match image.section {
+        Origin::Sframe => "its own",
+        Origin::EhFrame => "made",
+        Origin::None => "none",
+    }
+}
+
 fn overview(groups: &BTreeMap<String, Group>) -> String {
     let mut text = String::from(
         "## All\n\n| | programs | instructions | walked | SFrame: whole | cut short | wrong | CFI: whole | cut \
@@ -298,10 +309,14 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
     let _ = writeln!(
         text,
         "\nStacks were walked at one in {} instructions.\nNot walked, by the same estimate: {} instructions \
-         with a call stack that was not certain, {} with one\nthat was too deep.",
+         with a call stack that was not certain, {} with one\nthat was too deep. Walked, and not settled: {} \
+         by SFrame, {} by CFI, {} by frame pointers.",
         every.join(" or "),
         grouped(total(|executed| executed.unsettled)),
-        grouped(total(|executed| executed.too_deep))
+        grouped(total(|executed| executed.too_deep)),
+        grouped(total(|executed| executed.sframe.unsettled)),
+        grouped(total(|executed| executed.cfi.unsettled)),
+        grouped(total(|executed| executed.frame_pointers.unsettled))
     );
     text
 }
@@ -309,7 +324,7 @@ fn overview(groups: &BTreeMap<String, Group>) -> String {
 /// Cells for the three ways.
 fn shares(executed: &Executed) -> String {
     let of = |walks: &Walks| {
-        let Walks { whole, cut_short, wrong } = *walks;
+        let Walks { whole, cut_short, wrong, .. } = *walks;
         [whole, cut_short, wrong].map(|part| share(part, walks.total())).join(" | ")
     };
     [&executed.sframe, &executed.cfi, &executed.frame_pointers].map(of).join(" | ")

@@ -148,14 +148,19 @@ impl StudyReport {
                 ("frame pointers", &executed.frame_pointers),
             ];
             for (way, walks) in walks {
-                let Walks { whole, cut_short, wrong } = *walks;
+                let Walks { whole, cut_short, wrong, unsettled } = *walks;
                 let all = walks.total();
                 let _ = writeln!(
                     text,
-                    "    {way:<14} {:>7} whole, {:>7} cut short, {:>7} wrong",
+                    "    {way:<14} {:>7} whole, {:>7} cut short, {:>7} wrong{}",
                     share(whole, all),
                     share(cut_short, all),
-                    share(wrong, all)
+                    share(wrong, all),
+                    if unsettled == 0 {
+                        String::new()
+                    } else {
+                        format!("; {} not settled", counted(unsettled, "walk"))
+                    }
                 );
             }
         }

@@ -4,13 +4,15 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
-use sframe_machine::{Bottom, Moment};
+use sframe_engine::Abi;
+use sframe_machine::{Bottom, Moment, Record};
 
 use super::Unwinders;
 use crate::compare::Truth;
 use crate::examine::Probe;
 use crate::examine::sampling::Strides;
 use crate::target::{Loaded, Target};
+use crate::triage::{ExitClaim, ExitClaims};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 
 /// Deeper call stacks are not walked: the cost of a walk grows with the depth. Profilers stop
@@ -26,6 +28,10 @@ pub const MAX_DEPTH: usize = 1024;
 ///
 /// A walk is *cut short* if all of its frames are right, and some are missing at its end. All other
 /// walks are *wrong*: they have a frame that is not on the call stack, or leave one out.
+///
+/// A walk that describes where a function will go, before it has gone there, is neither: the
+/// program bears it out later, and it is *not settled*. What `__builtin_eh_return` makes of
+/// functions has such moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Walks {
     /// Those that were whole.
@@ -34,10 +40,12 @@ pub struct Walks {
     pub cut_short: u64,
     /// Those that were wrong.
     pub wrong: u64,
+    /// Those that were not settled. They are not part of the total.
+    pub unsettled: u64,
 }
 
 impl Walks {
-    /// Their number.
+    /// The number of those that count.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.whole.saturating_add(self.cut_short).saturating_add(self.wrong)
@@ -48,6 +56,7 @@ impl Walks {
         self.whole = self.whole.saturating_add(other.whole.saturating_mul(times));
         self.cut_short = self.cut_short.saturating_add(other.cut_short.saturating_mul(times));
         self.wrong = self.wrong.saturating_add(other.wrong.saturating_mul(times));
+        self.unsettled = self.unsettled.saturating_add(other.unsettled.saturating_mul(times));
     }
 }
 
@@ -84,23 +93,38 @@ impl Executed {
 /// Walks stacks while a program is examined.
 pub(super) struct Walkers<'t, 'a, 'u> {
     target: &'t Target<'a>,
-    unwinders: Unwinders<'u>,
+    abi: Option<Abi>,
+    walkers: [Walker<'u>; 3],
     strides: Strides,
-    backtrace: Backtrace,
     /// What executed in each image, and then elsewhere.
     executed: Vec<Executed>,
     /// The image that executed last, and its addresses.
     image: (usize, Range<u64>),
 }
 
+/// One of the unwinders.
+struct Walker<'u> {
+    unwinder: Box<dyn Unwinder + 'u>,
+    backtrace: Backtrace,
+    /// What its wrong walks say about how functions leave, by the image that executed.
+    claims: ExitClaims<usize>,
+    walks: fn(&mut Executed) -> &mut Walks,
+}
+
 impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
     pub(super) fn new(target: &'t Target<'a>, unwinders: Unwinders<'u>, every: NonZeroU64) -> Self {
         let elsewhere = target.modules.len();
+        let Unwinders { sframe, cfi, frame_pointers } = unwinders;
+        let walkers = [
+            Walker::new(sframe, |executed| &mut executed.sframe),
+            Walker::new(cfi, |executed| &mut executed.cfi),
+            Walker::new(frame_pointers, |executed| &mut executed.frame_pointers),
+        ];
         Self {
             target,
-            unwinders,
+            abi: target.executable().subject.abi(),
+            walkers,
             strides: Strides::new(every),
-            backtrace: Backtrace::default(),
             executed: vec![Executed::default(); elsewhere + 1],
             image: (elsewhere, 0..0),
         }
@@ -126,7 +150,18 @@ impl<'t, 'a, 'u> Walkers<'t, 'a, 'u> {
 }
 
 impl Probe for Walkers<'_, '_, '_> {
+    fn start(&mut self) {
+        self.walkers.iter_mut().for_each(|walker| walker.claims.start(0));
+    }
+
     fn executes(&mut self, moment: &Moment<'_>) {
+        for walker in &mut self.walkers {
+            for (image, count) in walker.claims.follow(moment, self.abi) {
+                let walks = (walker.walks)(&mut self.executed[image]);
+                walks.wrong -= count;
+                walks.unsettled += count;
+            }
+        }
         let image = self.image_of(moment.pc);
         let executed = &mut self.executed[image];
         executed.instructions += 1;
@@ -142,42 +177,81 @@ impl Probe for Walkers<'_, '_, '_> {
             return;
         }
         let (truth, viewpoint) = (Truth::of(moment), Viewpoint::new(moment));
-        let (target, backtrace) = (self.target, &mut self.backtrace);
-        let mut walk = |unwinder: &mut dyn Unwinder, walks: &mut Walks| {
-            backtrace.frames.clear();
-            backtrace.words.clear();
-            unwinder.unwind(&viewpoint, backtrace);
-            *judge(&truth, backtrace, target, walks) += 1;
-        };
-        walk(&mut *self.unwinders.sframe, &mut executed.sframe);
-        walk(&mut *self.unwinders.cfi, &mut executed.cfi);
-        walk(&mut *self.unwinders.frame_pointers, &mut executed.frame_pointers);
+        for walker in &mut self.walkers {
+            let worth = walker.walk(&truth, &viewpoint, self.target);
+            let walks = (walker.walks)(executed);
+            match worth {
+                Worth::Whole => walks.whole += 1,
+                Worth::CutShort => walks.cut_short += 1,
+                Worth::Wrong(cause) => {
+                    walks.wrong += 1;
+                    if let Some((call, says)) = cause {
+                        walker.claims.add(call, image, says);
+                    }
+                }
+            }
+        }
     }
 
     fn compared(&mut self, _: &Truth<'_>, _: &Viewpoint<'_>) {}
 }
 
-/// Returns which kind of walk this is.
-fn judge<'w>(
-    truth: &Truth<'_>,
-    backtrace: &Backtrace,
-    target: &Target<'_>,
-    walks: &'w mut Walks,
-) -> &'w mut u64 {
+impl<'u> Walker<'u> {
+    fn new(unwinder: Box<dyn Unwinder + 'u>, walks: fn(&mut Executed) -> &mut Walks) -> Self {
+        Self { unwinder, backtrace: Backtrace::default(), claims: ExitClaims::default(), walks }
+    }
+
+    fn walk<'m>(&mut self, truth: &Truth<'m>, viewpoint: &Viewpoint<'_>, target: &Target<'_>) -> Worth<'m> {
+        self.backtrace.frames.clear();
+        self.backtrace.words.clear();
+        self.unwinder.unwind(viewpoint, &mut self.backtrace);
+        judge(truth, &self.backtrace, target)
+    }
+}
+
+/// What a walk is worth: see [`Walks`].
+enum Worth<'m> {
+    Whole,
+    CutShort,
+    /// With the call whose frame gave the wrong value, and what that says of its exit.
+    Wrong(Option<(&'m Record, ExitClaim)>),
+}
+
+fn judge<'m>(truth: &Truth<'m>, backtrace: &Backtrace, target: &Target<'_>) -> Worth<'m> {
     let depth = truth.call_stack.depth();
+    // The call whose frame gave a wrong FP that is still wrong, and the FP.
+    let mut wrong_fp = None;
+    let mut inner: Option<&Record> = None;
     for (index, frame) in backtrace.frames.iter().enumerate().take(depth) {
-        let is_pc_right = frame.pc == truth.pc_of(index);
-        let call = truth.call_of(index);
-        let is_cfa_right = frame.cfa.is_none_or(|cfa| call.is_none_or(|call| call.cfa == cfa));
-        if !is_pc_right || !is_cfa_right {
-            return &mut walks.wrong;
+        if frame.pc != truth.pc_of(index) {
+            let says = |inner| (inner, ExitClaim::GoesTo(frame.pc));
+            return Worth::Wrong(wrong_fp.or(inner.map(says)));
         }
+        wrong_fp = match (inner, frame.fp) {
+            (Some(inner), Ok(fp)) if fp != inner.caller_fp => {
+                wrong_fp.or(Some((inner, ExitClaim::LeavesFp(fp))))
+            }
+            _ => None,
+        };
+        let call = truth.call_of(index);
+        if let (Some(cfa), Some(call)) = (frame.cfa, call)
+            && cfa != call.cfa
+        {
+            // A frame further out has the SP that its callee is said to leave: on s390x, functions
+            // save it.
+            let (call, cfa) = match inner {
+                Some(inner) => (inner, inner.cfa.wrapping_add(cfa.wrapping_sub(call.cfa))),
+                None => (call, cfa),
+            };
+            return Worth::Wrong(wrong_fp.or(Some((call, ExitClaim::LeavesCfa(cfa)))));
+        }
+        inner = call;
     }
     match backtrace.frames.get(depth..) {
-        None => &mut walks.cut_short,
-        Some([]) => &mut walks.whole,
-        Some(_) if truth.call_stack.bottom() != Bottom::Entry => &mut walks.whole,
-        Some([extra]) if target.module_at(Loaded(extra.pc)).is_none() => &mut walks.whole,
-        Some(_) => &mut walks.wrong,
+        None => Worth::CutShort,
+        Some([]) => Worth::Whole,
+        Some(_) if truth.call_stack.bottom() != Bottom::Entry => Worth::Whole,
+        Some([extra]) if target.module_at(Loaded(extra.pc)).is_none() => Worth::Whole,
+        Some(_) => Worth::Wrong(None),
     }
 }

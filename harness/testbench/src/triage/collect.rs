@@ -8,8 +8,9 @@ use sframe_engine::{
 };
 use sframe_inspect::Address;
 use sframe_inspect::instructions::Instruction;
-use sframe_machine::{CallStack, Exit, Moment};
+use sframe_machine::Moment;
 
+use super::departure::{ExitClaim, ExitClaims};
 use super::{Circumstances, Triage, triage, triage_place};
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Finding, FindingRow, ListedInstruction};
@@ -93,10 +94,8 @@ pub(crate) struct Findings {
     omitted: BTreeMap<Verdict, u64>,
     /// The last wrong FP, for what follows from it in the same walk.
     last_wrong_fp: Option<Entry>,
-    claims: Claims,
-    /// Those of the other threads.
-    parked: FxHashMap<u32, Claims>,
-    thread: u32,
+    /// By position of their findings.
+    claims: ExitClaims<usize>,
 }
 
 /// Where a finding is kept.
@@ -116,9 +115,7 @@ impl Default for Findings {
             found: Vec::new(),
             omitted: BTreeMap::new(),
             last_wrong_fp: None,
-            claims: Claims::default(),
-            parked: FxHashMap::default(),
-            thread: 0,
+            claims: ExitClaims::default(),
         }
     }
 }
@@ -144,24 +141,13 @@ impl Findings {
             && let Some(says) = ExitClaim::of(&disagreement)
             && let Some(call) = scene.truth.call_of(disagreement.frame)
         {
-            self.claims.add(call.since, finding, says);
+            self.claims.add(call, finding, says);
         }
     }
 
-    /// Follows calls and returns. In a function that returns elsewhere than to
-    /// its caller, as `__builtin_eh_return` does, rows describe where it will go
-    /// before it has gone. Only the program can show which of the two a row
-    /// means.
+    /// Follows calls and returns: see [`ExitClaims`].
     #[inline]
     pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) {
-        if moment.thread != self.thread {
-            let claims = self.parked.remove(&moment.thread).unwrap_or_default();
-            self.parked.insert(self.thread, std::mem::replace(&mut self.claims, claims));
-            self.thread = moment.thread;
-        }
-        if self.claims.is_followed(moment.call_stack) {
-            return;
-        }
         for (finding, count) in self.claims.follow(moment, abi) {
             self.found[finding].borne_out += count;
         }
@@ -169,7 +155,7 @@ impl Findings {
 
     /// Begins a new run, or another part of one, after some calls.
     pub(crate) fn start(&mut self, calls: usize) {
-        self.claims = Claims { depth: calls, ..Claims::default() };
+        self.claims.start(calls);
     }
 
     /// How many disagreements the program has borne out.
@@ -264,114 +250,6 @@ impl Findings {
     pub(crate) fn into_findings(self, target: &Target<'_>) -> Vec<Finding> {
         let stands = |found: &&Found| found.borne_out < found.hits;
         self.found.iter().filter(stands).map(|found| describe(found, target)).collect()
-    }
-}
-
-/// A row's claim about how its function leaves, if it differs from the call
-/// stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum ExitClaim {
-    /// Control continues there.
-    GoesTo(u64),
-    /// This is the CFA.
-    LeavesCfa(u64),
-    /// FP has this value then.
-    LeavesFp(u64),
-}
-
-impl ExitClaim {
-    pub(crate) const fn of(disagreement: &Disagreement) -> Option<Self> {
-        match (disagreement.verdict, disagreement.got) {
-            (Verdict::WrongRa, Value::Word(address)) => Some(Self::GoesTo(address)),
-            (Verdict::WrongCfa, Value::Word(cfa)) => Some(Self::LeavesCfa(cfa)),
-            (Verdict::WrongFp, Value::Word(fp)) => Some(Self::LeavesFp(fp)),
-            _ => None,
-        }
-    }
-
-    /// Whether a departure from the function bears out the claim.
-    ///
-    /// Code that installs a context, as libgcc's unwinder does, first makes its own frame one
-    /// that was called by the frame where it lands, in place of that frame's last call.
-    pub(crate) fn is_borne_out(self, departure: &Departure, abi: Option<Abi>) -> bool {
-        let Departure { exit, pc, sp, fp } = *departure;
-        match self {
-            Self::GoesTo(address) => pc == address || exit == Exit::Landing { call: Some(address) },
-            Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == sp),
-            Self::LeavesFp(value) => fp == value,
-        }
-    }
-}
-
-/// How control has left frames, and where it has gone.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Departure {
-    exit: Exit,
-    pc: u64,
-    sp: u64,
-    fp: u64,
-}
-
-impl Departure {
-    /// Returns how control has left frames with the last instruction, if it has.
-    pub(crate) fn of(moment: &Moment<'_>) -> Option<Self> {
-        let exit = moment.call_stack.exit()?;
-        Some(Self { exit, pc: moment.pc, sp: moment.sp, fp: moment.fp })
-    }
-}
-
-/// At most this many claims about calls that have not ended are remembered. Any
-/// others count as wrong, whatever happens later.
-const MOST_CLAIMS: usize = 1 << 16;
-
-/// The rows' claims about calls that have not ended.
-#[derive(Debug, Default)]
-struct Claims {
-    /// By the time of the call: the finding, the claim, and how often.
-    open: BTreeMap<u64, FxHashMap<(usize, ExitClaim), u64>>,
-    count: usize,
-    /// Claims about calls that SP has moved past, until control has left them.
-    leaving: Vec<((usize, ExitClaim), u64)>,
-    /// The number of calls before the last instruction.
-    depth: usize,
-}
-
-impl Claims {
-    fn add(&mut self, since: u64, finding: usize, says: ExitClaim) {
-        if self.count < MOST_CLAIMS {
-            let times = self.open.entry(since).or_default().entry((finding, says)).or_default();
-            self.count += usize::from(*times == 0);
-            *times += 1;
-        }
-    }
-
-    /// Whether nothing has been called or left since the last moment.
-    fn is_followed(&self, call_stack: &CallStack) -> bool {
-        (call_stack.kept(), call_stack.records().len()) == (self.depth, self.depth)
-            && call_stack.exit().is_none()
-    }
-
-    /// The findings whose claims the program bears out now, and how many.
-    fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) -> Vec<(usize, u64)> {
-        let call_stack = moment.call_stack;
-        let (records, kept) = (call_stack.records(), call_stack.kept());
-        if kept < self.depth && !self.open.is_empty() {
-            let last = kept.checked_sub(1).and_then(|last| records.get(last));
-            let ended = self.open.split_off(&last.map_or(0, |last| last.since + 1));
-            self.count -= ended.values().map(FxHashMap::len).sum::<usize>();
-            self.leaving.extend(ended.into_values().flatten());
-        }
-        let calls = records.len() > self.depth;
-        self.depth = records.len();
-        if call_stack.exit().is_none() && !calls {
-            return Vec::new();
-        }
-        let leaving = std::mem::take(&mut self.leaving).into_iter();
-        let departure = Departure::of(moment);
-        leaving
-            .filter(|((_, says), _)| departure.is_some_and(|departure| says.is_borne_out(&departure, abi)))
-            .map(|((finding, _), count)| (finding, count))
-            .collect()
     }
 }
 

@@ -8,12 +8,14 @@
 
 mod chain;
 mod collect;
+mod departure;
 mod frame_layout;
 mod inquiry;
 mod stack;
 
+pub(crate) use collect::Findings;
 pub use collect::MOST_FINDINGS;
-pub(crate) use collect::{Departure, ExitClaim, Findings};
+pub(crate) use departure::{Departure, ExitClaim, ExitClaims};
 
 pub(crate) use frame_layout::FrameLayouts;
 pub(crate) use inquiry::Circumstances;
