@@ -56,8 +56,6 @@ pub(crate) struct Check {
     known: KnownOptions,
     #[command(flatten)]
     child: ChildOptions,
-    #[command(flatten)]
-    system: SystemOptions,
     /// The exit status that the program should end with [default: any].
     #[arg(long, value_name = "STATUS")]
     exit_status: Option<u8>,
@@ -71,6 +69,9 @@ pub(crate) struct Check {
     /// Print the report as JSON instead of the summary.
     #[arg(long)]
     json: bool,
+    // The last one: its heading is that of all options after it.
+    #[command(flatten)]
+    system: SystemOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -42,8 +42,6 @@ pub(crate) struct StudyCommand {
     machine: MachineOptions,
     #[command(flatten)]
     child: ChildOptions,
-    #[command(flatten)]
-    system: SystemOptions,
     /// The exit status that the program should end with [default: any].
     #[arg(long, value_name = "STATUS")]
     exit_status: Option<u8>,
@@ -54,6 +52,9 @@ pub(crate) struct StudyCommand {
     /// printed with --json.
     #[arg(long, value_name = "DIR", exclusive = true)]
     page: Option<PathBuf>,
+    // The last one: its heading is that of all options after it.
+    #[command(flatten)]
+    system: SystemOptions,
 }
 
 impl StudyCommand {
