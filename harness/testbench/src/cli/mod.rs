@@ -13,6 +13,7 @@ mod matrix;
 mod merge;
 mod mutate;
 mod options;
+mod program;
 mod progress;
 mod rebuild;
 mod report;

@@ -1,0 +1,96 @@
+//! A program that is run without a spec.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use sframe_inspect::command::Failure;
+use sframe_machine::Options;
+use sframe_testbench::case::{BrokenRun, OutputDifference, broken_reason};
+use sframe_testbench::examine::Examination;
+use sframe_testbench::target::Target;
+use sframe_testbench::target::files::{Files, FilesError};
+
+use super::options::MachineOptions;
+use super::system::SystemOptions;
+
+/// The default budget. Specs are for small programs; others may be large.
+const BUDGET: &str = "1000000000";
+
+/// How the program runs. These options belong behind a command's own ones: those of the
+/// surroundings have a heading, which would be that of all options after them.
+#[derive(Args)]
+#[command(mut_arg("budget", |budget| budget.default_value(BUDGET)))]
+pub(super) struct ProgramOptions {
+    /// Arguments for the program.
+    #[arg(last = true)]
+    arguments: Vec<String>,
+    /// A folder to search for the executable's libraries, before those that the
+    /// files name themselves. The host's libraries are never used.
+    #[arg(long, value_name = "DIR")]
+    library_path: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) machine: MachineOptions,
+    /// The exit status that the program should end with [default: any].
+    #[arg(long, value_name = "STATUS")]
+    exit_status: Option<u8>,
+    #[command(flatten)]
+    system: SystemOptions,
+}
+
+/// A program with its files.
+pub(super) struct Program {
+    /// The file, as named on the command line.
+    pub(super) name: String,
+    pub(super) files: Files,
+    pub(super) options: Options,
+    /// How many instructions it executes, if that is known.
+    pub(super) instructions: Option<u64>,
+    pub(super) exit_status: Option<u8>,
+    expected_output: Option<Vec<u8>>,
+}
+
+impl ProgramOptions {
+    /// Finds the program's files; those below a root by running it once.
+    pub(super) fn open(&self, file: &Path, mut options: Options) -> Result<Program, Failure> {
+        let name = file.display().to_string();
+        options.system = self.system.system(file, &self.arguments)?;
+        let expected_output = self.system.expected_output()?;
+        let files = if options.system.root.is_some() {
+            let survey = Files::survey(file, &options);
+            survey.map(|(files, outcome)| (files, Some(outcome.instructions)))
+        } else {
+            Files::find(file, &self.library_path).map(|files| (files, None))
+        };
+        let (files, instructions) = files.map_err(|error| match error {
+            FilesError::Missing { .. } | FilesError::Interpreter { .. } => unusable(&name, &error),
+            // These errors name the file that they are about.
+            _ => Failure::unusable(format!("error: {error}")),
+        })?;
+        let exit_status = self.exit_status;
+        Ok(Program { name, files, options, instructions, exit_status, expected_output })
+    }
+}
+
+impl Program {
+    /// The failure of a program that can't be used.
+    pub(super) fn unusable(&self, error: &dyn Display) -> Failure {
+        unusable(&self.name, error)
+    }
+
+    /// The failure of a program that can't be examined.
+    pub(super) fn not_examined(&self, error: &dyn Display) -> Failure {
+        Failure::broken(format!("error: {}: {error}", self.name))
+    }
+
+    /// Returns why a run is invalid, if it is.
+    pub(super) fn broken(&self, examination: &Examination, target: &Target<'_>) -> Option<BrokenRun> {
+        let expected = self.expected_output.as_deref();
+        let differs = || OutputDifference::between(&examination.standard_output, expected?);
+        broken_reason(examination, target, self.exit_status).or_else(|| differs().map(BrokenRun::Output))
+    }
+}
+
+fn unusable(name: &str, error: &dyn Display) -> Failure {
+    Failure::unusable(format!("error: {name}: {error}"))
+}
