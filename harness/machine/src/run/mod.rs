@@ -25,7 +25,7 @@ use crate::effect_cache::{EffectCache, with_code};
 use crate::link::lazy;
 use crate::linux::ids::{FIRST, SpaceId, TaskId};
 use crate::linux::kernel::Linux;
-use crate::linux::objects::signals::SignalInfo;
+use crate::linux::objects::signals::{SIGILL, SIGSEGV, SignalInfo};
 use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End};
 use crate::places::Places;
@@ -126,8 +126,6 @@ pub(crate) struct Run<'o> {
     pub(crate) end: Option<End>,
 }
 
-const SIGILL: u64 = 4;
-const SIGSEGV: u64 = 11;
 const ILL_ILLOPC: i32 = 1;
 const SI_KERNEL: i32 = 0x80;
 

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use rustix::io::Errno;
 use unicorn_engine::Context;
 
 use super::signals::Interrupted;
@@ -40,6 +41,6 @@ impl Parked {
 }
 
 /// What a failed call returns.
-pub(super) fn failure(errno: i32) -> u64 {
-    i64::from(-errno).cast_unsigned()
+pub(super) fn failure(errno: Errno) -> u64 {
+    i64::from(-errno.raw_os_error()).cast_unsigned()
 }

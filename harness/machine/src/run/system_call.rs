@@ -41,7 +41,7 @@ impl Run<'_> {
         })?;
         match answer {
             Answer::Done(result) => {
-                let result = result.unwrap_or_else(|errno| failure(errno.raw_os_error()));
+                let result = result.unwrap_or_else(failure);
                 unicorn.reg_write(self.cpu.system_calls.result, result)?;
                 Ok(Some(request.next))
             }

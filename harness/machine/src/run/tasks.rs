@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use rustix::io::Errno;
 use unicorn_engine::{Unicorn, uc_error};
 
 use super::Run;
@@ -75,7 +76,7 @@ impl Run<'_> {
         self.note_signals();
         match (wake, parked.request) {
             (Some(Wake::Done(result)), _) => {
-                let result = result.unwrap_or_else(|errno| failure(errno.raw_os_error()));
+                let result = result.unwrap_or_else(failure);
                 unicorn.reg_write(self.cpu.system_calls.result, result)?;
                 Rc::make_mut(&mut self.linux).restore_mask();
                 self.note_signals();
@@ -182,25 +183,22 @@ impl Run<'_> {
         execute: &Execute,
         request: Request,
     ) -> Result<Option<u64>, uc_error> {
-        const ENOENT: i32 = 2;
-        const ENOEXEC: i32 = 8;
-        const ENOMEM: i32 = 12;
-        let fails = |unicorn: &mut Unicorn<'_, ()>, errno| {
+        let fails = |unicorn: &mut Unicorn<'_, ()>, errno: Errno| {
             unicorn.reg_write(self.cpu.system_calls.result, failure(errno))?;
             Ok(Some(request.next))
         };
         let linux = Rc::make_mut(&mut self.linux);
         let Ok(bytes) = linux.read_program(execute.path.as_os_str().as_encoded_bytes()) else {
-            return fails(unicorn, ENOENT);
+            return fails(unicorn, Errno::NOENT);
         };
         let Some(image) = Image::parse(&bytes).ok().filter(|image| image.cpu.abi == self.cpu.abi) else {
-            return fails(unicorn, ENOEXEC);
+            return fails(unicorn, Errno::NOEXEC);
         };
         let interpreter = match &image.interpreter {
             None => None,
             Some(path) => match linux.read_program(path) {
                 Ok(bytes) => Some(bytes),
-                Err(_) => return fails(unicorn, ENOENT),
+                Err(_) => return fails(unicorn, Errno::NOENT),
             },
         };
         let program = process::Program {
@@ -213,7 +211,7 @@ impl Run<'_> {
         let Ok(process::Started { space, sp, entry, places, layout, .. }) =
             program.start(interpreter.as_deref())
         else {
-            return fails(unicorn, ENOMEM);
+            return fails(unicorn, Errno::NOMEM);
         };
         let id = linux.executed(execute, layout);
         self.charge(space.size());

@@ -24,18 +24,14 @@ impl Linux {
             "pread64" => self.read(user, a[0], &[(a[1], a[2])], Some(a[3])),
             "write" => self.write(user, a[0], &[(a[1], a[2])], None),
             "pwrite64" => self.write(user, a[0], &[(a[1], a[2])], Some(a[3])),
-            "readv" | "preadv" | "preadv2" => {
-                let at = (name != "readv").then_some(a[3]).filter(|at| *at != u64::MAX);
-                parts(user, a[1], a[2])
-                    .map_err(Refused::from)
-                    .and_then(|parts| self.read(user, a[0], &parts, at))
-            }
-            "writev" | "pwritev" | "pwritev2" => {
-                let at = (name != "writev").then_some(a[3]).filter(|at| *at != u64::MAX);
-                parts(user, a[1], a[2])
-                    .map_err(Refused::from)
-                    .and_then(|parts| self.write(user, a[0], &parts, at))
-            }
+            "readv" | "preadv" | "preadv2" => match parts(user, a[1], a[2]) {
+                Ok(parts) => self.read(user, a[0], &parts, offset_of_parts(name, a[3])),
+                Err(errno) => Err(errno.into()),
+            },
+            "writev" | "pwritev" | "pwritev2" => match parts(user, a[1], a[2]) {
+                Ok(parts) => self.write(user, a[0], &parts, offset_of_parts(name, a[3])),
+                Err(errno) => Err(errno.into()),
+            },
             "lseek" => self.seek(a[0], a[1], a[2]),
             "sendfile" => self.send_file(user, a),
             _ => return None,
@@ -48,12 +44,13 @@ impl Linux {
         self.process().descriptors.get(number)
     }
 
-    /// Refuses an offset in what has none.
-    fn check_offset(&self, id: DescriptionId, at: Option<u64>) -> Result<(), Errno> {
-        let Some(at) = at else { return Ok(()) };
+    /// Returns what a descriptor refers to, and refuses an offset if that has none.
+    fn described_at(&self, descriptor: u64, at: Option<u64>) -> Result<DescriptionId, Errno> {
+        let id = self.described(descriptor)?;
+        let Some(at) = at else { return Ok(id) };
         match self.descriptions.get(id)?.object {
             _ if at.cast_signed() < 0 => Err(Errno::INVAL),
-            Object::Bytes(_) | Object::File { .. } | Object::Folder { .. } | Object::Special(_) => Ok(()),
+            Object::Bytes(_) | Object::File { .. } | Object::Folder { .. } | Object::Special(_) => Ok(id),
             Object::Output
             | Object::Error
             | Object::PipeReader(_)
@@ -70,8 +67,7 @@ impl Linux {
         parts: &[(u64, u64)],
         at: Option<u64>,
     ) -> Call {
-        let id = self.described(descriptor)?;
-        self.check_offset(id, at)?;
+        let id = self.described_at(descriptor, at)?;
         let len = parts.iter().fold(0_u64, |sum, (_, len)| sum.saturating_add(*len)).min(MOST);
         // A call that fails must not have taken anything.
         for (address, len) in parts {
@@ -151,8 +147,7 @@ impl Linux {
         parts: &[(u64, u64)],
         at: Option<u64>,
     ) -> Call {
-        let id = self.described(descriptor)?;
-        self.check_offset(id, at)?;
+        let id = self.described_at(descriptor, at)?;
         let mut bytes = Vec::new();
         for (address, len) in parts {
             let room = MOST.saturating_sub(bytes.len() as u64);
@@ -266,6 +261,12 @@ impl Linux {
 /// What a call gets that would have to wait.
 fn blocked(is_blocking: bool) -> Refused {
     if is_blocking { Refused::Wait(Wait::event(None)) } else { Errno::AGAIN.into() }
+}
+
+/// Returns where a call that takes a list of buffers starts: `readv` and `writev`, and an offset
+/// of -1, mean the description's own offset.
+fn offset_of_parts(name: &str, offset: u64) -> Option<u64> {
+    Some(offset).filter(|offset| name.starts_with('p') && *offset != u64::MAX)
 }
 
 /// Reads a list of buffers.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub(crate) const SIGNALS: u64 = 64;
+pub(crate) const SIGILL: u64 = 4;
 pub(crate) const SIGKILL: u64 = 9;
+pub(crate) const SIGSEGV: u64 = 11;
 pub(crate) const SIGPIPE: u64 = 13;
 pub(crate) const SIGCHLD: u64 = 17;
 const SIGCONT: u64 = 18;
