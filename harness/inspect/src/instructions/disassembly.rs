@@ -9,8 +9,9 @@ use capstone::{Capstone, CsResult, Insn, InsnDetail};
 use rustc_hash::FxHashMap;
 use sframe_engine::Abi;
 
-use super::instruction::{Flow, Instruction, Operation};
+use super::instruction::{Flow, Instruction};
 use super::known_lengths::{Head, KnownLengths};
+use super::operation::Operation;
 use super::{aarch64, amd64, s390x};
 
 /// The differences between the architectures.
@@ -406,6 +407,7 @@ mod tests {
             (Abi::Aarch64, &[0, 0, 0, 0x94], "bl #0x1000", &[], &[30]),
             // Signing does not change which address it is.
             (Abi::Aarch64, &[0x3f, 0x23, 3, 0xd5], "paciasp", &[], &[]),
+            (Abi::Aarch64, &[0x83, 4, 0, 0x31], "adds w3, w4, #1", &[4], &[3]),
             (Abi::S390x, &[0xeb, 0xab, 0xf0, 0x50, 0, 0x24], "stmg %r10, %r11, 0x50(%r15)", &[10, 11], &[]),
             (Abi::S390x, &[0xeb, 0xe1, 0xf0, 0x50, 0, 4], "lmg %r14, %r1, 0x50(%r15)", &[], &[0, 1, 14, 15]),
             (Abi::S390x, &[0xe3, 0xa0, 0xf0, 0x50, 0, 0x24], "stg %r10, 0x50(%r15)", &[10], &[]),
