@@ -18,7 +18,7 @@ use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSymbol,
 
 use sframe_engine::{Abi, Section};
 
-use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection};
+use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection, LandingPads};
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
 use crate::elf::find_sframe::OutsideFile;
@@ -171,6 +171,23 @@ impl<'a> ObjectFile<'a> {
             text: address(".text"),
             got: address(".got"),
         }))
+    }
+
+    /// Returns the landing pads that call frame information of this file leads to.
+    #[must_use]
+    pub fn landing_pads(&self, cfi: &CallFrameInfo) -> LandingPads {
+        let endian = self.elf.endian();
+        let segments = self.elf.elf_program_headers().iter();
+        let mut loaded: Vec<(u64, &[u8])> = segments
+            .filter(|header| header.p_type(endian) == PT_LOAD)
+            .filter_map(|header| Some((header.p_vaddr(endian), header.data(endian, self.elf.data()).ok()?)))
+            .collect();
+        loaded.sort_by_key(|(start, _)| *start);
+        cfi.landing_pads(|address| {
+            let next = loaded.partition_point(|(start, _)| *start <= address);
+            let (start, data) = loaded.get(next.checked_sub(1)?)?;
+            data.get(usize::try_from(address - start).ok()?..)
+        })
     }
 
     /// Returns the content of a section, decompressed.
