@@ -5,8 +5,8 @@ use sframe_engine::Abi;
 use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM64CP, Unicorn, uc_error};
 
 use super::{
-    AuthenticationKey, BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes,
-    SignalFrame, Signing, Source, StackPointer, SystemCalls, Unreported,
+    AuthenticationKey, BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking,
+    RelocationTypes, SignalFrame, Signing, Source, StackPointer, SystemCalls, Unreported,
 };
 
 /// aarch64, little endian.
@@ -38,6 +38,15 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         termination: Some(R::X0 as i32),
         cfa_above_sp: 0,
         longest: 4,
+        instruction_alignment: 4,
+        // AAPCS64, 6.1.1.
+        convention: Convention {
+            arguments: &[0, 1, 2, 3, 4, 5, 6, 7],
+            result: 0,
+            clobbered: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18],
+            preserved: &[19, 20, 21, 22, 23, 24, 25, 26, 27, 28],
+            counter: None,
+        },
         system_calls: SystemCalls {
             number: R::X8 as i32,
             arguments: [R::X0 as i32, R::X1 as i32, R::X2 as i32, R::X3 as i32, R::X4 as i32, R::X5 as i32],
@@ -45,6 +54,7 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
             len: 4,
             is_in_instruction: false,
             exceptions: &[(7, 5, 1), (17, 7, 1)],
+            clobbered: &[],
             restorer: &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4],
         },
         signal_frame: &SIGNAL_FRAME,

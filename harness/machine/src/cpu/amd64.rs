@@ -5,8 +5,8 @@ use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
 use super::{
-    BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source,
-    StackPointer, SystemCalls, Unreported,
+    BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame,
+    Source, StackPointer, SystemCalls, Unreported,
 };
 
 /// amd64, as the System V psABI uses it.
@@ -62,6 +62,15 @@ pub static AMD64: Cpu = Cpu {
     termination: None,
     cfa_above_sp: 0,
     longest: 15,
+    instruction_alignment: 1,
+    // System V psABI, 3.2.3.
+    convention: Convention {
+        arguments: &[5, 4, 1, 2, 8, 9],
+        result: 0,
+        clobbered: &[0, 1, 2, 4, 5, 8, 9, 10, 11],
+        preserved: &[3, 12, 13, 14, 15],
+        counter: Some(R::RCX as i32),
+    },
     system_calls: SystemCalls {
         number: R::RAX as i32,
         arguments: [R::RDI as i32, R::RSI as i32, R::RDX as i32, R::R10 as i32, R::R8 as i32, R::R9 as i32],
@@ -82,6 +91,7 @@ pub static AMD64: Cpu = Cpu {
             (17, 7, 1),
             (19, 8, 1),
         ],
+        clobbered: &[R::RCX as i32, R::R11 as i32],
         restorer: &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
     },
     signal_frame: &SIGNAL_FRAME,

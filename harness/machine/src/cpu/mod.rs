@@ -189,6 +189,21 @@ pub(crate) struct Signing {
     pub(crate) slot: i32,
 }
 
+/// What calls do with registers, by their DWARF numbers.
+#[derive(Debug)]
+pub(crate) struct Convention {
+    /// Those of a function's first arguments.
+    pub(crate) arguments: &'static [usize],
+    /// That of its result.
+    pub(crate) result: usize,
+    /// Those that a callee may change.
+    pub(crate) clobbered: &'static [usize],
+    /// Those that a callee preserves, besides SP and FP.
+    pub(crate) preserved: &'static [usize],
+    /// The register that counts the repetitions of string instructions, by Unicorn's number.
+    pub(crate) counter: Option<i32>,
+}
+
 /// One ABI's CPU. The registers are Unicorn's numbers.
 #[derive(Debug)]
 pub struct Cpu {
@@ -221,6 +236,9 @@ pub struct Cpu {
     pub(crate) cfa_above_sp: u64,
     /// The length of the longest instruction, in bytes.
     pub(crate) longest: usize,
+    /// All instructions are at multiples of this number of bytes.
+    pub(crate) instruction_alignment: u64,
+    pub(crate) convention: Convention,
     pub(crate) system_calls: SystemCalls,
     pub(crate) signal_frame: &'static SignalFrame,
     pub(crate) linking: Linking,

@@ -4,6 +4,7 @@ mod baseline;
 mod bless;
 mod check;
 mod clauses;
+mod explore;
 mod help;
 mod interrupt;
 mod isolation;
@@ -50,6 +51,9 @@ enum Command {
     /// Run any executable and compare at every instruction; no spec needed.
     #[command(after_help = help::CHECK)]
     Check(check::Check),
+    /// Judge every row of a file without running it.
+    #[command(after_help = help::EXPLORE)]
+    Explore(explore::Explore),
     /// Measure how often SFrame, CFI and frame pointers give the whole backtrace.
     #[command(after_help = help::STUDY)]
     Study(study::StudyCommand),
@@ -100,12 +104,16 @@ enum Command {
     /// Run cases for a process that writes them to standard input.
     #[command(name = isolation::WORKER, hide = true)]
     Worker,
+    /// Explore functions for a process that writes them to standard input.
+    #[command(name = isolation::EXPLORER, hide = true)]
+    Explorer,
 }
 
 pub(crate) fn main() -> ExitCode {
     command::run("a defect of the bench", |arguments: Arguments| match &arguments.command {
         Command::Run(command) => command.execute(),
         Command::Check(command) => command.execute(),
+        Command::Explore(command) => command.execute(),
         Command::Study(command) => command.execute(),
         Command::Dump(command) => command.execute(),
         Command::Lint(command) => command.execute(PROGRAM),
@@ -122,5 +130,6 @@ pub(crate) fn main() -> ExitCode {
         Command::Man(command) => command.execute(),
         Command::Completions(command) => command.execute(),
         Command::Worker => isolation::worker(),
+        Command::Explorer => isolation::explorer(),
     })
 }

@@ -191,6 +191,15 @@ impl<'a> Target<'a> {
         Self::of(files.images()?, Some(made))
     }
 
+    /// Opens an executable or a library alone, with the section that was made for it, if one was: it is
+    /// not to be run.
+    ///
+    /// # Errors
+    /// As for [`Self::open_files`].
+    pub fn alone(file: &'a [u8], made: Option<&'a MadeSections>) -> Result<Self, TargetError> {
+        Self::of(Images::alone(file)?, made)
+    }
+
     fn of(images: Images<'a>, made: Option<&'a MadeSections>) -> Result<Self, TargetError> {
         let mut modules = Vec::new();
         for (name, image) in images.iter() {

@@ -137,7 +137,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
     let page = match *document {
         Document::Run { report, listings, .. } => html(report, listings),
         Document::Check { report, listings } => html_of_check(report, listings),
-        Document::Matrix { .. } => return None,
+        Document::Explore { .. } | Document::Matrix { .. } => return None,
     };
     Some(("report.html", page.map_err(Into::into)))
 }
