@@ -78,6 +78,11 @@ pub enum Assumption {
         /// The call.
         at: u64,
     },
+    /// The function goes on in what its unwind information has as another one.
+    RunsInto {
+        /// Where.
+        to: u64,
+    },
     /// The jump leads to another function's first instruction while this one has a frame.
     JumpWithFrame {
         /// The jump's target.

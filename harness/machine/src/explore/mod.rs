@@ -23,7 +23,7 @@ mod tables;
 
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use arena::Seed;
 pub use assumption::{Assumption, Callee, Returns};
@@ -44,6 +44,8 @@ pub struct Binary<'a> {
     pub entries: FxHashSet<u64>,
     /// Code whose indirect jumps are followed: procedure linkage tables.
     pub trampolines: Vec<Range<u64>>,
+    /// Entries of procedure linkage tables that lead to functions of this binary, with those.
+    pub aliases: FxHashMap<u64, u64>,
     /// The callees that never return, by the addresses of their first instructions, and those of
     /// words that hold their addresses.
     pub never_return: FxHashSet<u64>,

@@ -10,7 +10,7 @@ use sframe_inspect::instructions::{Comparand, Operation};
 use unicorn_engine::{Context, HookType, TlbType, Unicorn, uc_error};
 
 use super::arena::{Layout, Pages, Seed};
-use super::assumption::Assumption;
+use super::assumption::{Assumption, Returns};
 use super::code::{Code, Decoded, Kind};
 use super::fork::{Fork, Progress};
 use super::journal::Journal;
@@ -40,6 +40,14 @@ const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
 /// What a register holds at a function's entry, by its DWARF number, unless it has a meaning.
 const fn at_entry(number: u64) -> u64 {
     0xc0de_0000_0000_0001 + (number << 32)
+}
+
+/// Whether an instruction does nothing.
+fn is_padding(decoded: &Decoded) -> bool {
+    decoded.kind == Kind::Plain
+        && decoded.instruction.defs.is_empty()
+        && !decoded.instruction.may_store
+        && !decoded.instruction.sets_flags
 }
 
 /// Explores the functions that an observer names.
@@ -415,7 +423,8 @@ impl<'o, 'b> Paths<'o, 'b> {
         }
         self.signing = decoded.signs;
         self.class = self.observe(unicorn, pc, sp, fp, |observer, point| observer.instruction(point));
-        self.is_after_call = false;
+        // What follows a call that never returns begins after padding.
+        self.is_after_call &= is_padding(&decoded);
         if std::mem::take(&mut self.is_joint) && self.is_known(unicorn, pc, is_free)? {
             self.stop = Some(Stop::End);
             return Ok(());
@@ -577,11 +586,17 @@ impl<'o, 'b> Paths<'o, 'b> {
         sp: u64,
     ) -> Result<bool, uc_error> {
         let Some(previous) = previous else { return Ok(false) };
+        let decoded = self.code.at(&self.space, previous);
+        let has_jumped = decoded.len != 0 && previous.wrapping_add(decoded.len) != pc;
+        if !has_jumped && self.body(previous) != self.body(pc) {
+            if self.ends_with_call() {
+                return Ok(true);
+            }
+            self.assumptions.push(Assumption::RunsInto { to: pc });
+        }
         if pc == self.function.entry || !self.binary.entries.contains(&pc) {
             return Ok(false);
         }
-        let decoded = self.code.at(&self.space, previous);
-        let has_jumped = decoded.len != 0 && previous.wrapping_add(decoded.len) != pc;
         if sp == self.entry_sp() && self.holds_return_address(unicorn, sp)? {
             self.leave(unicorn, pc, sp)?;
             return Ok(true);
@@ -591,6 +606,30 @@ impl<'o, 'b> Paths<'o, 'b> {
         }
         self.assumptions.push(Assumption::JumpWithFrame { to: pc });
         Ok(false)
+    }
+
+    /// The position of the body that holds an address.
+    pub(super) fn body(&self, pc: u64) -> Option<usize> {
+        let bodies = &self.binary.bodies;
+        let next = bodies.partition_point(|body| body.start <= pc);
+        next.checked_sub(1).filter(|last| bodies[*last].contains(&pc))
+    }
+
+    /// Whether the path has done nothing since a call that may not return: then the call is probably
+    /// the end of its function, and what follows is padding.
+    fn ends_with_call(&self) -> bool {
+        for pc in self.trace.iter().rev() {
+            let decoded = self.code.at(&self.space, *pc);
+            match decoded.kind {
+                Kind::Call(_) => {
+                    return matches!(self.assumptions.last(), Some(Assumption::Call { at, returns, .. })
+                        if at == pc && *returns != Returns::Sometimes);
+                }
+                _ if is_padding(&decoded) => {}
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// Whether the return address is where calls leave it.

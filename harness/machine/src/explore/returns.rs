@@ -43,6 +43,7 @@ impl Known {
         if binary.never_return.contains(&entry) {
             return Returns::Never;
         }
+        let entry = binary.aliases.get(&entry).copied().unwrap_or(entry);
         if let Some(known) = self.0.get(&entry) {
             return *known;
         }

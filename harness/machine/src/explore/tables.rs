@@ -123,22 +123,27 @@ fn table(paths: &Paths<'_, '_>, pc: u64, source: &Source, target: u64) -> Option
     let at_load = paths.code.at(&paths.space, paths.trace[load.position]);
     let is_valid = |to: &u64| is_code(paths, *to);
     let mut found = Targets::default();
-    if let Some(bound) = bound_of(paths, load, &at_load.instruction.operation) {
-        for number in 0..bound.count {
-            let offset = apply(&bound.steps, number);
-            let address = load.address.wrapping_sub(bound.value).wrapping_add(offset);
+    let bound = bound_of(paths, load, &at_load.instruction.operation);
+    if let Some(Bound { count: Count::Compared(count), steps, value }) = &bound {
+        let offset = |number| apply(steps, number);
+        // Numbers that wrap are those that the program has excluded elsewhere.
+        let last = offset(count - 1);
+        for offset in (0..*count).map(offset).filter(|offset| *offset <= last) {
+            let address = load.address.wrapping_sub(*value).wrapping_add(offset);
             found.targets.push(element(paths, address, size, signed).map(target_of).filter(is_valid)?);
         }
         found.is_bounded = true;
     } else {
-        let bodies = &paths.binary.bodies;
-        let next = bodies.partition_point(|body| body.start <= pc);
-        let body = bodies.get(next.checked_sub(1)?).filter(|body| body.contains(&pc))?;
+        let body = &paths.binary.bodies[paths.body(pc)?];
         // Whatever element was loaded, the table begins where the registers that don't vary point to.
         let image = paths.binary.image.range();
         let starts = [1, 0].map(|varying| load.address.wrapping_sub(load.parts[varying]));
         let start = starts.into_iter().find(|start| image.contains(start)).unwrap_or(load.address);
-        for number in 0..MOST_UNBOUNDED {
+        let most = match bound {
+            Some(Bound { count: Count::Masked(count), .. }) => count,
+            _ => MOST_UNBOUNDED,
+        };
+        for number in 0..most {
             let address = start.wrapping_add(number * u64::from(size));
             let to = element(paths, address, size, signed).map(target_of);
             let Some(to) = to.filter(is_valid).filter(|to| body.contains(to)) else { break };
@@ -292,10 +297,18 @@ fn is_stepped_over(paths: &Paths<'_, '_>, position: usize, decoded: &Decoded) ->
     }
 }
 
+/// How many elements a table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    /// This many: others are excluded by a compare.
+    Compared(u64),
+    /// At most this many, since the number has no more bits. Not all of them may occur.
+    Masked(u64),
+}
+
 /// What bounds the number of an element.
 struct Bound {
-    /// The number is less.
-    count: u64,
+    count: Count,
     /// From the number to the part of the address that depends on it, the last first.
     steps: Vec<Step>,
     /// That part, for the element that was loaded.
@@ -324,7 +337,7 @@ fn bound(
     position: usize,
     register: DwarfRegister,
     mut steps: Vec<Step>,
-) -> Option<(u64, Vec<Step>)> {
+) -> Option<(Count, Vec<Step>)> {
     let mut wanted = Comparand::Register(register);
     // Bounds of others, of which the value may be a copy.
     let mut others: Vec<(Comparand, u64)> = Vec::new();
@@ -337,7 +350,7 @@ fn bound(
         }
         if let Some((compared, count)) = compared(paths, at, &instruction.operation) {
             if compared == wanted {
-                return Some((count, steps));
+                return Some((Count::Compared(count), steps));
             }
             others.push((compared, count));
         }
@@ -352,7 +365,7 @@ fn bound(
                 Operation::Mask { to, mask, .. } if *to == register => {
                     let count =
                         mask.checked_add(1).filter(|count| count.is_power_of_two() && *count <= MOST)?;
-                    return Some((count, steps));
+                    return Some((Count::Masked(count), steps));
                 }
                 Operation::Load { values, place: Some(place), size }
                     if *values == [Value::Register(register)] =>
@@ -371,7 +384,7 @@ fn bound(
                 }
             }
             if let Some((_, count)) = others.iter().find(|(comparand, _)| *comparand == wanted) {
-                return Some((*count, steps));
+                return Some((Count::Compared(*count), steps));
             }
         }
         others.retain(|(comparand, _)| !writes(comparand));

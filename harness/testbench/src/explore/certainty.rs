@@ -38,6 +38,8 @@ pub enum Doubt {
     InternalCall,
     /// A jump to another function's entry led there, from within a frame.
     JumpWithFrame,
+    /// The path has run past the end of a function.
+    RunsInto,
     /// A system call led there, which may begin a new frame.
     SystemCall,
     /// The CFA is computed from a register that does not point into the stack.
@@ -65,6 +67,7 @@ impl Doubt {
             Self::UnknownTable => "a jump through a table of unknown length led there",
             Self::InternalCall => "a call within the function led there",
             Self::JumpWithFrame => "a jump to another function's entry led there, from within a frame",
+            Self::RunsInto => "the path has run past the end of a function",
             Self::SystemCall => "a system call led there",
             Self::BaseOffStack => "the CFA's register does not point into the stack",
             Self::WildStore => "what the rule reads may have been overwritten by chance",
@@ -83,7 +86,8 @@ pub(super) mod class {
     pub(crate) const AGREES: Class = 0;
     /// It does not.
     pub(crate) const DISAGREES: Class = 1;
-    /// It does not, since a call that may not return.
+    /// It did not right after a call that may not return. What comes after it may be anything, and its
+    /// rows may agree by chance.
     pub(crate) const AFTER_CALL: Class = 2;
 }
 
@@ -95,6 +99,7 @@ pub(super) fn doubts(found: &Disagreement, row: &Row, point: &Point<'_>) -> Vec<
             Assumption::Table { is_bounded: false, .. } => doubts.push(Doubt::UnknownTable),
             Assumption::Internal { .. } => doubts.push(Doubt::InternalCall),
             Assumption::JumpWithFrame { .. } => doubts.push(Doubt::JumpWithFrame),
+            Assumption::RunsInto { .. } => doubts.push(Doubt::RunsInto),
             Assumption::SystemCall { .. } if found.got == Value::End(End::Outermost) => {
                 doubts.push(Doubt::SystemCall);
             }

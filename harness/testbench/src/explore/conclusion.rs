@@ -117,7 +117,7 @@ impl Parts {
         if doubts.is_empty() && candidate.seeds != [true; 2] {
             doubts.push(Doubt::OneSeed);
         }
-        if candidate.finding.verdict == Verdict::WrongFp && !ways.with_fp {
+        if candidate.finding.verdict == Verdict::WrongFp && (!ways.with_fp || ways.without_fp) {
             doubts.push(Doubt::FpNotKept);
         }
         if candidate.denies_caller && !ways.returns {

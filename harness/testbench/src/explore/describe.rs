@@ -32,6 +32,7 @@ pub(super) fn describe(assumption: &Assumption, target: &Target<'_>) -> String {
         Assumption::SystemCall { at } => format!("the system call at {} returns", place(at)),
         Assumption::Shortened { at } => format!("{} may be repeated fewer times", place(at)),
         Assumption::Internal { at } => format!("the call at {} is a jump within the function", place(at)),
+        Assumption::RunsInto { to } => format!("the function goes on at {}", place(to)),
         Assumption::JumpWithFrame { to } => format!("{} is jumped to with a frame", place(to)),
     }
 }

@@ -350,30 +350,26 @@ impl Observer for Judge<'_, '_> {
         let sections = &self.target.sections;
         let look_up = || sections.lookup(InstructionPointer(pc)).ok().flatten();
         let place = self.batch.places.get_or_insert_with(pc, || Place { found: look_up(), agreed: false });
-        let Some(found) = place.found else { return class::AGREES };
-        if self.agrees(&found, point) {
-            if let Some(place) = self.batch.places.get(pc) {
-                place.agreed = true;
-            }
-            return class::AGREES;
-        }
-        let disagreements = self.compare(&found, point);
+        let is_after_call = is_after_uncertain_call(point);
+        let suspected =
+            |class: Class| if point.class == class::AFTER_CALL { class::AFTER_CALL } else { class };
+        let Some(found) = place.found else {
+            return if is_after_call { class::AFTER_CALL } else { suspected(class::AGREES) };
+        };
+        let disagreements = if self.agrees(&found, point) { Vec::new() } else { self.compare(&found, point) };
         if disagreements.is_empty() {
             if let Some(place) = self.batch.places.get(pc) {
                 place.agreed = true;
             }
-            return class::AGREES;
+            return suspected(class::AGREES);
         }
         if found.row.is_outermost() {
             // Only running shows that there is no caller.
             self.batch.outermost.extend(found.row_index.map(|index| (found.fde.index, index)));
-            return class::AGREES;
+            return suspected(class::AGREES);
         }
-        let class = match point.class {
-            class::AGREES if is_after_uncertain_call(point) => class::AFTER_CALL,
-            class::AGREES => class::DISAGREES,
-            class => class,
-        };
+        let begins = point.class == class::AGREES && is_after_call;
+        let class = if begins { class::AFTER_CALL } else { suspected(class::DISAGREES) };
         self.is_disputed = true;
         for disagreement in disagreements {
             self.record(disagreement, &found, point, class);
@@ -386,7 +382,7 @@ impl Observer for Judge<'_, '_> {
         let call = point.moment.call_stack.records().last();
         let with_fp = call.is_some_and(|call| call.caller_fp == point.moment.fp);
         let to_caller = is_regular && !is_tail_call;
-        let ways = Ways { returns: true, with_fp, regularly: is_regular, to_caller };
+        let ways = Ways { returns: true, with_fp, without_fp: !with_fp, regularly: is_regular, to_caller };
         self.batch.ways.entry(point.entry).or_default().add(ways);
     }
 

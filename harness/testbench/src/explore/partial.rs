@@ -33,6 +33,8 @@ pub(super) struct Candidate {
 pub(super) struct Ways {
     pub(super) returns: bool,
     pub(super) with_fp: bool,
+    /// Whether it was left with another FP.
+    pub(super) without_fp: bool,
     /// Whether it was left with everything that callees preserve.
     pub(super) regularly: bool,
     /// The same, by a return to the caller.
@@ -44,6 +46,7 @@ impl Ways {
     pub(super) const fn add(&mut self, other: Self) {
         self.returns |= other.returns;
         self.with_fp |= other.with_fp;
+        self.without_fp |= other.without_fp;
         self.regularly |= other.regularly;
         self.to_caller |= other.to_caller;
     }

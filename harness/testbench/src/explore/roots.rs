@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Base, Fde, PcType, Recovery, Row};
 use sframe_inspect::instructions::Flow;
 
@@ -30,6 +30,8 @@ pub struct Roots {
     called: FxHashSet<u64>,
     /// Procedure linkage tables.
     pub trampolines: Vec<Range<u64>>,
+    /// Entries of these that lead to functions of the file.
+    pub aliases: FxHashMap<u64, u64>,
     /// Functions that never return, and words with their addresses.
     pub never_return: FxHashSet<u64>,
     /// The addresses of FDEs.
@@ -113,6 +115,7 @@ impl Roots {
         found.called = code.called;
         found.roots = roots.into_iter().collect();
         found.bodies = fdes.iter().map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect();
+        found.aliases = aliases(module, &functions);
         found.never_return = never_return(module, &functions);
         found.entries = entries;
         found.landing_pads = landing_pads;
@@ -190,6 +193,18 @@ fn is_entry(row: &Row, abi: Abi) -> bool {
         _ => false,
     };
     cfa.base == Base::Sp && !cfa.dereference && cfa.offset == at_entry && ra && row.fp == Recovery::Unchanged
+}
+
+/// Returns the entries of procedure linkage tables that lead to functions of the file, by name.
+fn aliases(module: &Module<'_>, functions: &[(u64, &str)]) -> FxHashMap<u64, u64> {
+    let by_name: FxHashMap<&str, u64> = functions.iter().map(|(address, name)| (*name, *address)).collect();
+    let symbols = &module.subject.symbols;
+    let entry = |address: u64| {
+        let (name, _) = symbols.at(address)?;
+        let target = by_name.get(name.strip_suffix("@plt")?)?;
+        Some((module.loaded(Linked(address)).0, *target))
+    };
+    symbols.addresses().filter_map(entry).collect()
 }
 
 fn never_return(module: &Module<'_>, functions: &[(u64, &str)]) -> FxHashSet<u64> {
