@@ -528,6 +528,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             return_address: is_call.then(|| pc.wrapping_add(decoded.len)),
             is_after_call: self.is_after_call,
             trace: &self.trace,
+            saved: &self.saved,
             journal: &self.journal,
             code: &self.code,
             space: &self.space,

@@ -25,12 +25,26 @@ pub struct Point<'p> {
     pub is_after_call: bool,
     /// The instructions of the path, oldest first. This one is the last.
     pub trace: &'p [u64],
+    /// Places where FP or the return address have been stored.
+    pub(super) saved: &'p [u64],
     pub(super) journal: &'p Journal,
     pub(super) code: &'p Code,
     pub(super) space: &'p AddressSpace,
 }
 
 impl Point<'_> {
+    /// Whether the path has stored something else where the return address was, as functions do that
+    /// return elsewhere.
+    #[must_use]
+    pub fn has_overwritten_return_address(&self) -> bool {
+        let return_address = self.moment.call_stack.records().last().map(|call| call.return_address);
+        self.saved.iter().any(|address| {
+            let is_overwritten = |(_, before)| Some(before) == return_address;
+            self.space.read_u64(*address) != return_address
+                && self.journal.last(self.space, *address).is_some_and(is_overwritten)
+        })
+    }
+
     /// Returns the last store of the path to the word at an address of the stack; `None` if there
     /// was none since the function was called.
     #[must_use]

@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::{Base, Recovery, RecoveryRule, Row};
 use sframe_machine::explore::{Assumption, Point, Returns};
 
-use crate::compare::{Disagreement, Value};
+use crate::compare::Disagreement;
 use crate::spec::Verdict;
-use crate::unwind::End;
 
 /// How sure it is that a row is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -40,7 +39,7 @@ pub enum Doubt {
     JumpWithFrame,
     /// The path has run past the end of a function.
     RunsInto,
-    /// A system call led there, which may begin a new frame.
+    /// A system call led there, after which the stack may be another one.
     SystemCall,
     /// The CFA is computed from a register that does not point into the stack.
     BaseOffStack,
@@ -48,10 +47,9 @@ pub enum Doubt {
     WildStore,
     /// The function has overwritten the return address that it was called with.
     OverwrittenRa,
-    /// The function was not seen to return with its caller's FP: it may have a convention of its own.
+    /// After FP was wrong, the function was not seen to return with its caller's: it may have a convention
+    /// of its own.
     FpNotKept,
-    /// The function was not seen to return.
-    NeverReturns,
 }
 
 impl Doubt {
@@ -72,8 +70,7 @@ impl Doubt {
             Self::BaseOffStack => "the CFA's register does not point into the stack",
             Self::WildStore => "what the rule reads may have been overwritten by chance",
             Self::OverwrittenRa => "the function has overwritten its return address",
-            Self::FpNotKept => "the function was not seen to return with its caller's FP",
-            Self::NeverReturns => "the function was not seen to return",
+            Self::FpNotKept => "the function was not seen to return with its caller's FP after that",
         }
     }
 }
@@ -89,6 +86,12 @@ pub(super) mod class {
     /// It did not right after a call that may not return. What comes after it may be anything, and its
     /// rows may agree by chance.
     pub(crate) const AFTER_CALL: Class = 2;
+    /// A row has said that there is no caller. If that is right, there is nothing to compare with.
+    pub(crate) const NO_CALLER: Class = 3;
+    /// The bits of these.
+    pub(crate) const STATE: Class = 3;
+    /// FP was wrong somewhere on the path.
+    pub(crate) const WRONG_FP: Class = 4;
 }
 
 /// Returns what keeps one disagreement from being a proof.
@@ -100,9 +103,7 @@ pub(super) fn doubts(found: &Disagreement, row: &Row, point: &Point<'_>) -> Vec<
             Assumption::Internal { .. } => doubts.push(Doubt::InternalCall),
             Assumption::JumpWithFrame { .. } => doubts.push(Doubt::JumpWithFrame),
             Assumption::RunsInto { .. } => doubts.push(Doubt::RunsInto),
-            Assumption::SystemCall { .. } if found.got == Value::End(End::Outermost) => {
-                doubts.push(Doubt::SystemCall);
-            }
+            Assumption::SystemCall { .. } => doubts.push(Doubt::SystemCall),
             _ => {}
         }
     }
@@ -111,6 +112,9 @@ pub(super) fn doubts(found: &Disagreement, row: &Row, point: &Point<'_>) -> Vec<
         doubts.push(Doubt::BaseOffStack);
     }
     doubts.extend(of_slot(found.verdict, row, point, cfa));
+    if found.verdict == Verdict::WrongRa && point.has_overwritten_return_address() {
+        doubts.push(Doubt::OverwrittenRa);
+    }
     doubts.sort_unstable();
     doubts.dedup();
     doubts

@@ -68,6 +68,11 @@ impl Parts {
         // One finding for each row and verdict: where it is surest, or else at the first place.
         let mut findings: BTreeMap<(Verdict, Option<RowId>, u64), ExploredFinding> = BTreeMap::new();
         for ((verdict, pc), candidate) in places {
+            let ways = self.ways.get(&candidate.function).copied().unwrap_or_default();
+            if candidate.denies_caller && !ways.to_caller {
+                // It may be right.
+                continue;
+            }
             let doubts = self.doubts(&candidate, agreed.contains(&pc), roots);
             let certainty = if doubts.is_empty() { Certainty::Proved } else { Certainty::Possible };
             if let Some(row) = candidate.row {
@@ -117,11 +122,8 @@ impl Parts {
         if doubts.is_empty() && candidate.seeds != [true; 2] {
             doubts.push(Doubt::OneSeed);
         }
-        if candidate.finding.verdict == Verdict::WrongFp && (!ways.with_fp || ways.without_fp) {
+        if candidate.finding.verdict == Verdict::WrongFp && !ways.restores_fp {
             doubts.push(Doubt::FpNotKept);
-        }
-        if candidate.denies_caller && !ways.returns {
-            doubts.push(Doubt::NeverReturns);
         }
         doubts.sort_unstable();
         doubts.dedup();

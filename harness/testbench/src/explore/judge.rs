@@ -217,7 +217,7 @@ impl<'j, 'a> Judge<'j, 'a> {
 
     fn record(&mut self, disagreement: Disagreement, found: &Found, point: &Point<'_>, class: Class) {
         let mut doubts = doubts(&disagreement, &found.row, point);
-        if class == class::AFTER_CALL {
+        if class & class::STATE == class::AFTER_CALL {
             doubts.push(Doubt::AfterCall);
         }
         let key = (disagreement.verdict, point.moment.pc);
@@ -351,10 +351,13 @@ impl Observer for Judge<'_, '_> {
         let look_up = || sections.lookup(InstructionPointer(pc)).ok().flatten();
         let place = self.batch.places.get_or_insert_with(pc, || Place { found: look_up(), agreed: false });
         let is_after_call = is_after_uncertain_call(point);
-        let suspected =
-            |class: Class| if point.class == class::AFTER_CALL { class::AFTER_CALL } else { class };
+        let (before, had_wrong_fp) = (point.class & class::STATE, point.class & class::WRONG_FP);
+        let suspected = |class: Class| match before {
+            class::AFTER_CALL | class::NO_CALLER => before | had_wrong_fp,
+            _ => class | had_wrong_fp,
+        };
         let Some(found) = place.found else {
-            return if is_after_call { class::AFTER_CALL } else { suspected(class::AGREES) };
+            return suspected(if is_after_call { class::AFTER_CALL } else { class::AGREES });
         };
         let disagreements = if self.agrees(&found, point) { Vec::new() } else { self.compare(&found, point) };
         if disagreements.is_empty() {
@@ -363,13 +366,20 @@ impl Observer for Judge<'_, '_> {
             }
             return suspected(class::AGREES);
         }
-        if found.row.is_outermost() {
-            // Only running shows that there is no caller.
+        let mut class = if found.row.is_outermost() {
+            // Unless the function returns, only running shows that there is no caller.
             self.batch.outermost.extend(found.row_index.map(|index| (found.fde.index, index)));
-            return suspected(class::AGREES);
+            suspected(class::NO_CALLER)
+        } else if before == class::NO_CALLER {
+            return point.class;
+        } else if before == class::AGREES && is_after_call {
+            suspected(class::AFTER_CALL)
+        } else {
+            suspected(class::DISAGREES)
+        };
+        if disagreements.iter().any(|disagreement| disagreement.verdict == Verdict::WrongFp) {
+            class |= class::WRONG_FP;
         }
-        let begins = point.class == class::AGREES && is_after_call;
-        let class = if begins { class::AFTER_CALL } else { suspected(class::DISAGREES) };
         self.is_disputed = true;
         for disagreement in disagreements {
             self.record(disagreement, &found, point, class);
@@ -382,7 +392,8 @@ impl Observer for Judge<'_, '_> {
         let call = point.moment.call_stack.records().last();
         let with_fp = call.is_some_and(|call| call.caller_fp == point.moment.fp);
         let to_caller = is_regular && !is_tail_call;
-        let ways = Ways { returns: true, with_fp, without_fp: !with_fp, regularly: is_regular, to_caller };
+        let restores_fp = with_fp && point.class & class::WRONG_FP != 0;
+        let ways = Ways { returns: true, restores_fp, regularly: is_regular, to_caller };
         self.batch.ways.entry(point.entry).or_default().add(ways);
     }
 

@@ -32,9 +32,8 @@ pub(super) struct Candidate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub(super) struct Ways {
     pub(super) returns: bool,
-    pub(super) with_fp: bool,
-    /// Whether it was left with another FP.
-    pub(super) without_fp: bool,
+    /// Whether it was left with its caller's FP after FP was wrong.
+    pub(super) restores_fp: bool,
     /// Whether it was left with everything that callees preserve.
     pub(super) regularly: bool,
     /// The same, by a return to the caller.
@@ -45,8 +44,7 @@ impl Ways {
     /// Adds what was seen elsewhere.
     pub(super) const fn add(&mut self, other: Self) {
         self.returns |= other.returns;
-        self.with_fp |= other.with_fp;
-        self.without_fp |= other.without_fp;
+        self.restores_fp |= other.restores_fp;
         self.regularly |= other.regularly;
         self.to_caller |= other.to_caller;
     }
