@@ -22,6 +22,7 @@ mod progress;
 mod roots;
 mod rows;
 mod run;
+mod variants;
 mod workers;
 
 pub use certainty::{Certainty, Doubt};
@@ -33,4 +34,5 @@ pub use progress::Progress;
 pub use roots::{Root, Roots};
 pub use rows::{FunctionRows, RowCounts, Undecided};
 pub use run::explore;
+pub use variants::{Baseline, Variant, Watch};
 pub use workers::{Job, explore_isolated, serve};

@@ -69,3 +69,11 @@ pub(super) struct Partial {
     /// By FDE.
     pub(super) reach: Vec<(u32, Reach)>,
 }
+
+impl Partial {
+    /// The rows that something was compared with.
+    pub(super) fn rows(&self) -> impl Iterator<Item = RowId> {
+        let disputed = self.candidates.iter().filter_map(|candidate| candidate.row);
+        self.agree.iter().chain(&self.outermost).copied().chain(disputed)
+    }
+}

@@ -1,6 +1,6 @@
 //! Explores in this process.
 
-use sframe_machine::explore::Binary;
+use sframe_machine::explore::{Binary, Observer};
 use sframe_machine::{MachineError, own_words};
 
 use super::batches::Batches;
@@ -22,15 +22,25 @@ pub fn explore(
     options: &ExploreOptions,
 ) -> Result<Exploration, MachineError> {
     let entries = roots.roots.iter().map(|root| root.entry).collect();
-    let mut all = All { left: Some(entries), parts: Parts::default() };
+    let mut all = All::new(entries);
     explore_batches(target, roots, options, &mut all)?;
     Ok(all.parts.conclude(target, roots))
 }
 
 /// All functions at once.
-struct All {
+pub(super) struct All {
     left: Option<Vec<u64>>,
     parts: Parts,
+}
+
+impl All {
+    pub(super) fn new(entries: Vec<u64>) -> Self {
+        Self { left: Some(entries), parts: Parts::default() }
+    }
+
+    pub(super) fn into_parts(self) -> Parts {
+        self.parts
+    }
 }
 
 impl Batches for All {
@@ -49,6 +59,15 @@ pub(super) fn explore_batches(
     options: &ExploreOptions,
     batches: &mut dyn Batches,
 ) -> Result<(), MachineError> {
+    observe(target, roots, &mut Judge::new(target, roots, options, batches))
+}
+
+/// Shows an observer the functions that it names.
+pub(super) fn observe(
+    target: &Target<'_>,
+    roots: &Roots,
+    observer: &mut dyn Observer,
+) -> Result<(), MachineError> {
     let image = &target.executable().image;
     let binary = Binary {
         image,
@@ -60,5 +79,5 @@ pub(super) fn explore_batches(
         bodies: roots.bodies.clone(),
         landing_pads: roots.landing_pads.clone(),
     };
-    sframe_machine::explore::explore(&binary, &mut Judge::new(target, roots, options, batches))
+    sframe_machine::explore::explore(&binary, observer)
 }
