@@ -44,6 +44,8 @@ pub struct Binary<'a> {
     pub entries: FxHashSet<u64>,
     /// Code whose indirect jumps are followed: procedure linkage tables.
     pub trampolines: Vec<Range<u64>>,
+    /// Code that stands for functions of other files, of which nothing is known.
+    pub stubs: Range<u64>,
     /// The callees that never return, by the addresses of their first instructions, and those of
     /// words that hold their addresses.
     pub never_return: FxHashSet<u64>,

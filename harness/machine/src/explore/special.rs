@@ -155,7 +155,8 @@ impl Paths<'_, '_> {
         let returns = self.known.returns(&self.code, &self.space, self.binary, callee);
         let convention = &self.cpu.convention;
         // Of a callee in the same file a compiler may know which registers it does not change.
-        let is_local = matches!(callee, Callee::Function(entry) if !self.is_trampoline(entry));
+        let is_local = matches!(callee, Callee::Function(entry)
+            if !self.is_trampoline(entry) && !self.binary.stubs.contains(&entry));
         if !is_local {
             for register in convention.clobbered {
                 unicorn.reg_write(self.cpu.registers[*register], UNKNOWN)?;

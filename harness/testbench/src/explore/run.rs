@@ -55,6 +55,7 @@ pub(super) fn explore_batches(
         words: own_words(image)?,
         entries: roots.entries.clone(),
         trampolines: roots.trampolines.clone(),
+        stubs: roots.stubs.clone(),
         never_return: roots.never_return.clone(),
         bodies: roots.bodies.clone(),
         landing_pads: roots.landing_pads.clone(),
