@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::{Base, Recovery, RecoveryRule, Row};
 use sframe_machine::explore::{Assumption, Point, Returns};
 
-use crate::compare::{Disagreement, Value};
+use crate::compare::Disagreement;
 use crate::spec::Verdict;
-use crate::unwind::End;
 
 /// How sure it is that a row is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
@@ -38,8 +37,6 @@ pub enum Doubt {
     InternalCall,
     /// A jump to another function's entry led there, from within a frame.
     JumpWithFrame,
-    /// A system call led there, which may begin a new frame.
-    SystemCall,
     /// The CFA is computed from a register that does not point into the stack.
     BaseOffStack,
     /// What the rule reads was stored there by an instruction that may not mean that place.
@@ -48,11 +45,25 @@ pub enum Doubt {
     OverwrittenRa,
     /// The function was not seen to return with its caller's FP: it may have a convention of its own.
     FpNotKept,
-    /// The function was not seen to return.
-    NeverReturns,
 }
 
 impl Doubt {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::RightElsewhere,
+        Self::OneSeed,
+        Self::UncertainEntry,
+        Self::AfterCall,
+        Self::IrregularCallee,
+        Self::UnknownTable,
+        Self::InternalCall,
+        Self::JumpWithFrame,
+        Self::BaseOffStack,
+        Self::WildStore,
+        Self::OverwrittenRa,
+        Self::FpNotKept,
+    ];
+
     /// Says it in words.
     #[must_use]
     pub const fn says(self) -> &'static str {
@@ -65,12 +76,10 @@ impl Doubt {
             Self::UnknownTable => "a jump through a table of unknown length led there",
             Self::InternalCall => "a call within the function led there",
             Self::JumpWithFrame => "a jump to another function's entry led there, from within a frame",
-            Self::SystemCall => "a system call led there",
             Self::BaseOffStack => "the CFA's register does not point into the stack",
             Self::WildStore => "what the rule reads may have been overwritten by chance",
             Self::OverwrittenRa => "the function has overwritten its return address",
             Self::FpNotKept => "the function was not seen to return with its caller's FP",
-            Self::NeverReturns => "the function was not seen to return",
         }
     }
 }
@@ -95,9 +104,6 @@ pub(super) fn doubts(found: &Disagreement, row: &Row, point: &Point<'_>) -> Vec<
             Assumption::Table { is_bounded: false, .. } => doubts.push(Doubt::UnknownTable),
             Assumption::Internal { .. } => doubts.push(Doubt::InternalCall),
             Assumption::JumpWithFrame { .. } => doubts.push(Doubt::JumpWithFrame),
-            Assumption::SystemCall { .. } if found.got == Value::End(End::Outermost) => {
-                doubts.push(Doubt::SystemCall);
-            }
             _ => {}
         }
     }

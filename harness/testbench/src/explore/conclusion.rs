@@ -120,9 +120,6 @@ impl Parts {
         if candidate.finding.verdict == Verdict::WrongFp && !ways.with_fp {
             doubts.push(Doubt::FpNotKept);
         }
-        if candidate.denies_caller && !ways.returns {
-            doubts.push(Doubt::NeverReturns);
-        }
         doubts.sort_unstable();
         doubts.dedup();
         doubts

@@ -270,10 +270,9 @@ impl<'j, 'a> Judge<'j, 'a> {
             agree.extend(place.found.and_then(|found| Some((found.fde.index, found.row_index?))));
         }
         let candidates = batch.seen.into_iter().filter_map(|((_, pc), seen)| {
-            let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
             let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
             let Seen { row, doubts, assumptions, callees, seeds, function, .. } = seen;
-            Some(Candidate { pc, row, finding, doubts, assumptions, callees, seeds, function, denies_caller })
+            Some(Candidate { pc, row, finding, doubts, assumptions, callees, seeds, function })
         });
         Partial {
             functions: batch.functions,

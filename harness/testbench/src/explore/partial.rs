@@ -24,8 +24,6 @@ pub(super) struct Candidate {
     pub(super) function: u64,
     /// The entries of the functions that this path has called.
     pub(super) callees: Vec<u64>,
-    /// Whether the row says that there is no caller.
-    pub(super) denies_caller: bool,
 }
 
 /// How a function is left.

@@ -84,7 +84,7 @@ impl Roots {
                 });
                 continue;
             }
-            if fde.signal || is_trampoline(fde.start) {
+            if fde.signal || is_trampoline(fde.start) && !code.called.contains(&fde.start) {
                 // Nobody calls a signal's restorer, or the common part of a linkage table.
                 continue;
             }
