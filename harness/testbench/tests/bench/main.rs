@@ -9,6 +9,7 @@ mod cli;
 mod command;
 mod doctor;
 mod explore_objects;
+mod explore_reports;
 mod from_eh_frame;
 mod full_disks;
 mod gate;
