@@ -46,6 +46,8 @@ pub enum ObjectFileError {
     OutsideFile(#[from] OutsideFile),
 }
 
+/// The section with code that stands for what a relocatable file only refers to.
+pub(super) const STUBS: &str = ".undefined";
 /// The maximum size of a decompressed section, in bytes.
 const MAX_UNCOMPRESSED: usize = 1 << 30;
 
@@ -132,6 +134,14 @@ impl<'a> ObjectFile<'a> {
             .sections()
             .filter(|section| section.name().is_ok_and(is_linkage_table))
             .map(|section| section.address()..section.address().saturating_add(section.size()))
+    }
+
+    /// Returns the code that stands for what other files define, if the file was
+    /// [made of a relocatable one](crate::elf::link).
+    #[must_use]
+    pub fn stubs(&self) -> Option<Range<u64>> {
+        let section = self.elf.section_by_name(STUBS)?;
+        Some(section.address()..section.address().saturating_add(section.size()))
     }
 
     /// Returns the sections with code, or segments if the section table is stripped.

@@ -83,3 +83,72 @@ impl Journal {
         Some((pc, space.number(word)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address_space::Permissions;
+
+    const AT: u64 = 0x10_0000;
+
+    fn space() -> AddressSpace {
+        let mut space = AddressSpace::new(false);
+        space.map(AT, 0x1000, Permissions::READ_WRITE).expect("room");
+        assert!(space.write_u64(AT, 0x1111_1111_1111_1111) && space.write_u64(AT + 8, 0x2222_2222_2222_2222));
+        space
+    }
+
+    /// Stores as the instruction at `pc` does.
+    fn store(journal: &mut Journal, space: &AddressSpace, pc: u64, address: u64, bytes: &[u8]) {
+        journal.stores(space, pc, address, bytes.len() as u64);
+        assert!(space.write(address, bytes));
+    }
+
+    #[test]
+    fn stores_are_undone_back_to_any_of_them() {
+        let (space, mut journal) = (space(), Journal::default());
+        let mut states = Vec::new();
+        let words = || [space.read_u64(AT), space.read_u64(AT + 8)];
+        for (pc, offset, bytes) in
+            [(1, 0, &[1; 8][..]), (2, 4, &[2; 8]), (3, 6, &[3; 2]), (4, 0, &[4; 16]), (5, 7, &[5; 3])]
+        {
+            states.push((journal.len(), words()));
+            store(&mut journal, &space, pc, AT + offset, bytes);
+            assert_ne!(words(), states.last().expect("one").1, "{pc}");
+        }
+        for (len, before) in states.into_iter().rev() {
+            journal.undo(&space, len);
+            assert_eq!((journal.len(), words()), (len, before));
+        }
+    }
+
+    #[test]
+    fn the_last_store_to_a_word_is_any_that_touches_it() {
+        let (space, mut journal) = (space(), Journal::default());
+        assert_eq!(journal.last(&space, AT), None);
+        store(&mut journal, &space, 1, AT, &[1; 8]);
+        assert_eq!(journal.last(&space, AT), Some((1, 0x1111_1111_1111_1111)));
+        assert_eq!(journal.last(&space, AT + 8), None);
+        // Its last byte, and the next word's first one.
+        store(&mut journal, &space, 2, AT + 7, &[2; 2]);
+        assert_eq!(journal.last(&space, AT), Some((2, 0x0101_0101_0101_0101)));
+        assert_eq!(journal.last(&space, AT + 8), Some((2, 0x2222_2222_2222_2222)));
+        // One instruction stores both words in parts.
+        for part in 0..4 {
+            store(&mut journal, &space, 3, AT + 4 * part, &[3; 4]);
+        }
+        assert_eq!(journal.last(&space, AT), Some((3, 0x0201_0101_0101_0101)));
+        assert_eq!(journal.last(&space, AT + 8), Some((3, 0x2222_2222_2222_2202)));
+    }
+
+    #[test]
+    fn what_is_not_mapped_is_not_recorded() {
+        let (space, mut journal) = (space(), Journal::default());
+        journal.stores(&space, 1, AT - 8, 8);
+        assert_eq!(journal.len(), 0);
+        journal.stores(&space, 1, AT - 8, 16);
+        assert_eq!((journal.len(), journal.last(&space, AT - 8)), (1, None));
+        journal.stores(&space, 1, u64::MAX - 3, 8);
+        assert_eq!(journal.len(), 1);
+    }
+}

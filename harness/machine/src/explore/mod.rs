@@ -46,6 +46,8 @@ pub struct Binary<'a> {
     pub trampolines: Vec<Range<u64>>,
     /// Entries of procedure linkage tables that lead to functions of this binary, with those.
     pub aliases: FxHashMap<u64, u64>,
+    /// Code that stands for functions of other files, of which nothing is known.
+    pub stubs: Range<u64>,
     /// The callees that never return, by the addresses of their first instructions, and those of
     /// words that hold their addresses.
     pub never_return: FxHashSet<u64>,

@@ -34,6 +34,9 @@ const COMPARE_DISTANCE: usize = 8;
 const LONGEST_TRAP: usize = 64;
 /// At most this many places where FP or RA have been stored tell states apart.
 const MOST_SAVED: usize = 16;
+/// Arguments on the stack, in words, and the number of the first one.
+const STACK_ARGUMENTS: u64 = 8;
+const FIRST_ON_STACK: u64 = 8;
 /// An address at which nothing is ever mapped; emulation has no end address.
 const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
 
@@ -285,6 +288,10 @@ impl<'o, 'b> Paths<'o, 'b> {
             Link::Stack => {
                 let _ = self.space.write_u64(self.entry_sp(), ra);
             }
+        }
+        for number in 0..STACK_ARGUMENTS {
+            // Below the end of the stack.
+            let _ = self.space.write_u64(self.cfa() + 8 * number, self.given(FIRST_ON_STACK + number));
         }
         let call = Record {
             return_address: ra,

@@ -76,6 +76,10 @@ impl Known {
             if !seen.insert(pc) {
                 continue;
             }
+            if binary.stubs.contains(&pc) {
+                otherwise = Returns::Unknown;
+                continue;
+            }
             if seen.len() > MOST {
                 return Returns::Unknown;
             }

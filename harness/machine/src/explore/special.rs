@@ -9,6 +9,7 @@ use super::code::{Decoded, Kind};
 use super::paths::{Paths, Stop};
 use super::tables::{self, Targets};
 use crate::cpu::Link;
+use crate::effect_cache::with_code;
 
 /// What a register holds that a callee may have changed, or of which nothing is known.
 const UNKNOWN: u64 = 0xdead_0000_0000_0005;
@@ -127,7 +128,9 @@ impl Paths<'_, '_> {
             self.follow(unicorn, pc, found)?;
             return Ok(None);
         }
-        let at_return = if self.cpu.link == Link::Stack { sp.wrapping_add(8) } else { sp };
+        let popped = with_code(self.cpu, &self.space, pc, |code| (self.cpu.pops_arguments)(code));
+        let popped = u64::from(popped) + if self.cpu.link == Link::Stack { 8 } else { 0 };
+        let at_return = sp.wrapping_add(popped);
         let is_regular =
             to == caller && at_return == self.layout.caller_sp() && self.preserves_registers(unicorn)?;
         let leaving = Leaving { is_tail_call: false, is_regular };
@@ -155,7 +158,8 @@ impl Paths<'_, '_> {
         let returns = self.known.returns(&self.code, &self.space, self.binary, callee);
         let convention = &self.cpu.convention;
         // Of a callee in the same file a compiler may know which registers it does not change.
-        let is_local = matches!(callee, Callee::Function(entry) if !self.is_trampoline(entry));
+        let is_local = matches!(callee, Callee::Function(entry)
+            if !self.is_trampoline(entry) && !self.binary.stubs.contains(&entry));
         if !is_local {
             for register in convention.clobbered {
                 unicorn.reg_write(self.cpu.registers[*register], UNKNOWN)?;

@@ -86,7 +86,8 @@ pub(super) fn targets(
     let position = paths.trace.len() - 1;
     if let Operation::LoadEntry { to: None, size, signed, .. } = decoded.instruction.operation {
         let found = load_of(decoded, position, &register).and_then(|load| {
-            let target = element(paths, load.address, size, signed)?;
+            // As for what was loaded, below.
+            let target = element(paths, load.address, size, signed).unwrap_or_default();
             table(paths, pc, &Source { load, size, signed, steps: Vec::new() }, target)
         });
         return found.unwrap_or_default();

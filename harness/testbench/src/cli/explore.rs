@@ -31,7 +31,7 @@ const SECONDS: u64 = 60;
 
 #[derive(Args)]
 pub(crate) struct Explore {
-    /// An executable or shared library for amd64, aarch64, aarch64_be or s390x.
+    /// An executable, shared library or object file for amd64, aarch64, aarch64_be or s390x.
     file: PathBuf,
     /// Which section of the file to judge.
     #[arg(long, value_name = "SECTION", value_enum, default_value_t = JudgedSection::Sframe)]
@@ -103,7 +103,8 @@ impl Explore {
         let explored = explore_isolated(&job, &isolation, jobs, &progress);
         drop(line);
         let explored = explored.map_err(|error| broken(&error))?;
-        let report = known.apply_to_exploration(ExploreReport::new(name.clone(), &target, explored))?;
+        let report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
+        let report = known.apply_to_exploration(report)?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Explore { report: &report })?;
         }

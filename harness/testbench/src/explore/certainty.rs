@@ -53,6 +53,24 @@ pub enum Doubt {
 }
 
 impl Doubt {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::RightElsewhere,
+        Self::OneSeed,
+        Self::UncertainEntry,
+        Self::AfterCall,
+        Self::IrregularCallee,
+        Self::UnknownTable,
+        Self::InternalCall,
+        Self::JumpWithFrame,
+        Self::RunsInto,
+        Self::SystemCall,
+        Self::BaseOffStack,
+        Self::WildStore,
+        Self::OverwrittenRa,
+        Self::FpNotKept,
+    ];
+
     /// Says it in words.
     #[must_use]
     pub const fn says(self) -> &'static str {

@@ -1,5 +1,6 @@
 //! Why exploring fails.
 
+use sframe_inspect::elf::link::LinkError;
 use sframe_machine::MachineError;
 
 use crate::target::TargetError;
@@ -13,6 +14,9 @@ pub enum ExploreError {
     /// A worker was sent something that no version of it knows.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
+    /// It is relocatable, and no executable can be made of it.
+    #[error(transparent)]
+    Link(#[from] LinkError),
     /// It can't be opened.
     #[error(transparent)]
     Target(#[from] TargetError),

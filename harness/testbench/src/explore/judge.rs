@@ -273,7 +273,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
             let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
             let Seen { row, doubts, assumptions, callees, seeds, function, .. } = seen;
-            Some(Candidate { pc, row, finding, doubts, assumptions, callees, seeds, function, denies_caller })
+            Some(Candidate { pc, row, finding, doubts, assumptions, callees, denies_caller, seeds, function })
         });
         Partial {
             functions: batch.functions,

@@ -32,6 +32,8 @@ pub struct Roots {
     pub trampolines: Vec<Range<u64>>,
     /// Entries of these that lead to functions of the file.
     pub aliases: FxHashMap<u64, u64>,
+    /// Code that stands for functions of other files.
+    pub stubs: Range<u64>,
     /// Functions that never return, and words with their addresses.
     pub never_return: FxHashSet<u64>,
     /// The addresses of FDEs.
@@ -49,7 +51,9 @@ impl Roots {
         let tables = module.subject.linkage_tables();
         let trampolines: Vec<Range<u64>> =
             tables.map(|range| loaded(range.start)..loaded(range.end)).collect();
-        let mut found = Self { trampolines, ..Self::default() };
+        let stubs = module.subject.stubs().unwrap_or_default();
+        let stubs = loaded(stubs.start)..loaded(stubs.end);
+        let mut found = Self { trampolines, stubs, ..Self::default() };
         let Some(section) = &module.section else { return found };
         let mut fdes: Vec<Fde> = section.fdes().flatten().filter(|fde| fde.size > 0).collect();
         fdes.sort_by_key(|fde| fde.start);
@@ -82,7 +86,7 @@ impl Roots {
                 });
                 continue;
             }
-            if fde.signal || is_trampoline(fde.start) {
+            if fde.signal || is_trampoline(fde.start) && !code.called.contains(&fde.start) {
                 // Nobody calls a signal's restorer, or the common part of a linkage table.
                 continue;
             }
@@ -108,6 +112,7 @@ impl Roots {
         for entry in &code.called {
             if fde_at(&fdes, *entry).is_none_or(|fde| fde.start != *entry && fde.pc_type == PcType::Inc)
                 && !found.trampolines.iter().any(|range| range.contains(entry))
+                && !found.stubs.contains(entry)
             {
                 add(*entry, true);
             }

@@ -49,6 +49,18 @@ pub enum Undecided {
 }
 
 impl Undecided {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Outermost,
+        Self::SignalFrame,
+        Self::NoEntry,
+        Self::IndirectJump,
+        Self::GivenUp,
+        Self::NotReached,
+        Self::Failed,
+        Self::Malformed,
+    ];
+
     /// Says it in words.
     #[must_use]
     pub const fn says(self) -> &'static str {

@@ -75,6 +75,7 @@ pub(super) fn observe(
         entries: roots.entries.clone(),
         trampolines: roots.trampolines.clone(),
         aliases: roots.aliases.clone(),
+        stubs: roots.stubs.clone(),
         never_return: roots.never_return.clone(),
         bodies: roots.bodies.clone(),
         landing_pads: roots.landing_pads.clone(),

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead as _, Lines, StdinLock, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -26,9 +27,12 @@ use super::rows::Reach;
 use super::run::explore_batches;
 use crate::address_space;
 use crate::external::process::{Fault, Process};
+use crate::spec::Verdict;
 use crate::suite::{Isolation, LONGEST_LINE};
 use crate::target::{SectionSource, Target};
 
+/// How long an interrupt may go unnoticed.
+const ATTENTION: Duration = Duration::from_millis(200);
 /// Functions that are explored between two answers.
 const BATCH: usize = 32;
 
@@ -112,7 +116,7 @@ impl Worker<'_, '_, '_> {
                 Some(running) => running,
                 None => process.insert(self.start()?),
             };
-            match ask(running, &batch) {
+            match ask(running, &batch, || self.progress.is_stopped()) {
                 Ok(Answer::Shown(partial)) => {
                     self.progress.add(&partial);
                     lock(self.parts).add(*partial);
@@ -122,7 +126,9 @@ impl Worker<'_, '_, '_> {
                     if let Some(mut process) = process.take() {
                         process.kill();
                     }
-                    self.split(&batch);
+                    if !self.progress.is_stopped() {
+                        self.split(&batch);
+                    }
                 }
             }
         }
@@ -160,10 +166,17 @@ enum Answer {
     Refused(String),
 }
 
-fn ask(process: &mut Process, batch: &[u64]) -> Result<Answer, Fault> {
+/// Waits for an answer until it is due, or nobody wants it any more.
+fn ask(process: &mut Process, batch: &[u64], is_stopped: impl Fn() -> bool) -> Result<Answer, Fault> {
     process.send(&batch)?;
     let deadline = process.deadline();
-    process.receive(deadline)
+    loop {
+        let now = Instant::now();
+        match process.receive(deadline.min(now + ATTENTION)) {
+            Err(fault) if fault.verdict == Verdict::TimedOut && now < deadline && !is_stopped() => {}
+            answer => return answer,
+        }
+    }
 }
 
 /// Runs as a worker: explores functions until standard input ends.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use sframe_engine::Abi;
+use sframe_inspect::elf::link::Unapplied;
 use sframe_inspect::text::{Text, counted, grouped};
 
 use super::diagnostic::{Group, Style, help, not_shown, note, quoted};
@@ -30,6 +31,9 @@ pub struct ExploreReport {
     pub sframe_version: u8,
     /// The section that was judged.
     pub section: JudgedImage,
+    /// The relocations that were not applied, if the file is relocatable: its addresses are made up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unapplied: Option<Vec<Unapplied>>,
     /// Whether the exploration was ended early: then nothing is known of some functions.
     pub interrupted: bool,
     /// The numbers.
@@ -84,6 +88,7 @@ impl ExploreReport {
             abi: module.image.cpu.abi,
             sframe_version: target.sframe_version(),
             section: JudgedImage::of(module),
+            unapplied: None,
             interrupted: was_interrupted,
             summary: ExploreSummary {
                 functions,
@@ -102,6 +107,13 @@ impl ExploreReport {
         };
         report.count();
         report
+    }
+
+    /// Says that the file is relocatable, and which relocations were not applied.
+    #[must_use]
+    pub fn of_relocatable(mut self, unapplied: Option<&[Unapplied]>) -> Self {
+        self.unapplied = unapplied.map(<[Unapplied]>::to_vec);
+        self
     }
 
     fn count(&mut self) {
@@ -169,8 +181,12 @@ impl ExploreReport {
 
     /// What was not decided, line by line.
     pub(super) fn open_lines(&self) -> Vec<String> {
-        let Self { summary, interrupted, .. } = self;
+        let Self { summary, interrupted, unapplied, .. } = self;
         let mut lines = Vec::new();
+        if let Some(unapplied) = unapplied {
+            lines.push("the file is relocatable: the addresses of its sections are made up".to_owned());
+            lines.extend(unapplied.iter().map(|unapplied| format!("not relocated: {unapplied}")));
+        }
         if *interrupted {
             lines.push(
                 "it was interrupted: functions without any judged row may not have been explored".to_owned(),

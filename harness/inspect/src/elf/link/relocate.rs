@@ -1,19 +1,24 @@
 //! Applies relocations.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use object::elf::{Machine, SHF_COMPRESSED, machine_names};
 use object::pod::bytes_of;
 use object::read::elf::SectionHeader;
 use object::{Endianness, ObjectSection, RelocationFlags, RelocationTarget, U64};
+use serde::Serialize;
 use sframe_engine::Abi;
 
 use super::howto::{Content, Howto, Origin, Target};
 use super::{aarch64, amd64, s390x};
 use crate::elf::bounded::{File, FileSection};
+use crate::text::counted;
 
 /// Relocations that were not applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Displays as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unapplied {
     /// The name of their type.
     pub relocation: String,
@@ -23,8 +28,21 @@ pub struct Unapplied {
     pub count: u64,
 }
 
+impl fmt::Display for Unapplied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.reason {
+            Reason::Unknown => "is not known",
+            Reason::Overflow => "does not fit in its field",
+            Reason::Compressed => "is in a compressed section",
+            Reason::ImplicitAddend => "has no addend of its own",
+        };
+        write!(f, "{} {why} ({})", self.relocation, counted(self.count, "time"))
+    }
+}
+
 /// Why a relocation is not applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// Its type is unknown here.
     Unknown,

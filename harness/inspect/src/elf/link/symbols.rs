@@ -6,6 +6,7 @@ use object::elf::{
 };
 use object::read::elf::{Sym, SymbolTable};
 
+use crate::elf::object_file::STUBS;
 use crate::source::Source;
 
 /// The number of bytes that stand for an undefined function.
@@ -42,7 +43,7 @@ impl Made {
 
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::Undefined => ".undefined",
+            Self::Undefined => STUBS,
             Self::Got => ".got",
             Self::Common => ".common",
         }
