@@ -9,6 +9,7 @@ use super::code::{Decoded, Kind};
 use super::paths::{Paths, Stop};
 use super::tables::{self, Targets};
 use crate::cpu::Link;
+use crate::effect_cache::with_code;
 
 /// What a register holds that a callee may have changed, or of which nothing is known.
 const UNKNOWN: u64 = 0xdead_0000_0000_0005;
@@ -101,7 +102,12 @@ impl Paths<'_, '_> {
         let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
         let caller = self.layout.return_address();
         let to = match self.cpu.link {
-            Link::Register(link) => unicorn.reg_read(link)?,
+            Link::Register(link) => {
+                let to = unicorn.reg_read(link)?;
+                let takes =
+                    |signed| with_code(self.cpu, &self.space, pc, self.cpu.returns_signed) && to == signed;
+                if self.signature.is_some_and(|signature| takes(signature.signed)) { caller } else { to }
+            }
             Link::Stack => self.space.read_u64(sp).unwrap_or_default(),
         };
         if to != caller && self.cpu.link == Link::Stack {
