@@ -55,10 +55,26 @@ impl Disassembly {
         let mut instructions = BTreeMap::new();
         with_disassembler(abi, |disassembler| {
             for (address, code) in code {
-                disassembler.read(address, code, &mut instructions);
+                disassembler.read(address, code, |address, instruction| {
+                    instructions.insert(address, instruction);
+                });
             }
         });
         Self(instructions)
+    }
+
+    /// Disassembles code and keeps nothing: calls `visit` with each instruction and its
+    /// address.
+    pub fn each<'c>(
+        abi: Abi,
+        code: impl IntoIterator<Item = (u64, &'c [u8])>,
+        mut visit: impl FnMut(u64, &Instruction),
+    ) {
+        with_disassembler(abi, |disassembler| {
+            for (address, code) in code {
+                disassembler.read(address, code, |address, instruction| visit(address, &instruction));
+            }
+        });
     }
 
     /// Returns the instruction at the start of some code; `None` if the decoder
@@ -221,14 +237,14 @@ struct Disassembler {
 }
 
 impl Disassembler {
-    fn read(&self, address: u64, code: &[u8], instructions: &mut BTreeMap<u64, Instruction>) {
+    fn read(&self, address: u64, code: &[u8], mut visit: impl FnMut(u64, Instruction)) {
         let mut offset = 0;
         while offset < code.len() {
             let at = address.wrapping_add(offset as u64);
             // One at a time: what the decoder says of an instruction takes kilobytes.
             let Ok(mut read) = self.decoder.disasm_iter(&code[offset..], at) else { return };
             while let Some(decoded) = read.next() {
-                instructions.insert(decoded.address(), self.instruction(&decoded));
+                visit(decoded.address(), self.instruction(&decoded));
                 offset += decoded.len();
             }
             // Not an instruction, or unknown to the decoder.
@@ -236,7 +252,7 @@ impl Disassembler {
                 let unknown = self.unknown(&code[offset..]);
                 let at = address.wrapping_add(offset as u64);
                 offset += usize::try_from(unknown.len).unwrap_or(usize::MAX);
-                instructions.insert(at, unknown);
+                visit(at, unknown);
             }
         }
     }

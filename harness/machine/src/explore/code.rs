@@ -11,6 +11,9 @@ use crate::cpu::{AuthenticationKey, Cpu};
 use crate::effect_cache::with_code;
 use crate::pc_map::PcMap;
 
+/// More instructions than this are not kept from one function to the next.
+const MOST: usize = 100_000;
+
 /// What has to be done about an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -54,6 +57,17 @@ pub(super) struct Code {
 impl Code {
     pub(super) fn new(cpu: &'static Cpu) -> Self {
         Self { cpu, known: RefCell::default() }
+    }
+
+    /// Forgets what is known if that is much: functions have little code in common. Returns whether it
+    /// did.
+    pub(super) fn trim(&self) -> bool {
+        let mut known = self.known.borrow_mut();
+        let is_full = known.len() > MOST;
+        if is_full {
+            *known = PcMap::default();
+        }
+        is_full
     }
 
     /// Returns the instruction at an address. What is not code is nothing that the decoder knows.

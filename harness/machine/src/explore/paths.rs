@@ -264,6 +264,10 @@ impl<'o, 'b> Paths<'o, 'b> {
         let Function { entry, seed, .. } = function;
         self.function = function;
         self.result = Explored::default();
+        if self.code.trim() {
+            // The emulator keeps what it has translated until that is a gigabyte.
+            unicorn.ctl_flush_tb()?;
+        }
         self.pages.start(seed);
         unicorn.ctl_flush_tlb()?;
         unicorn.context_restore(initial)?;

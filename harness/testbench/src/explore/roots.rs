@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Base, Fde, PcType, Recovery, Row};
-use sframe_inspect::instructions::Flow;
+use sframe_inspect::instructions::{Disassembly, Flow, Instruction};
 
 use super::never_return::never_returns;
 use crate::target::{Linked, Module, Target};
@@ -154,24 +154,27 @@ struct References {
 impl References {
     fn of(module: &Module<'_>, fdes: &[Fde]) -> Self {
         let mut found = Self::default();
-        for (address, instruction) in module.code().iter() {
-            let is_within = |to: u64| fde_at(fdes, address).is_some_and(|fde| fde.contains(to));
-            match instruction.flow {
-                Flow::Call(Some(to)) => {
-                    let starts = fde_at(fdes, to).is_none_or(|fde| fde.start == to);
-                    if to != address + instruction.len && (starts || !is_within(to)) {
-                        found.called.insert(to);
-                    }
-                }
-                Flow::Jump { .. } => {
-                    if let Some(to) = instruction.target().filter(|to| !is_within(*to)) {
-                        found.jumped_to.insert(to);
-                    }
-                }
-                _ => {}
-            }
-        }
+        let Some(abi) = module.subject.abi() else { return found };
+        // All of it at once would take many times the memory of the file.
+        let code = module.subject.code().map(|(address, code)| (module.loaded(Linked(address)).0, code));
+        Disassembly::each(abi, code, |address, instruction| found.add(fdes, address, instruction));
         found
+    }
+
+    fn add(&mut self, fdes: &[Fde], address: u64, instruction: &Instruction) {
+        let is_within = |to: u64| fde_at(fdes, address).is_some_and(|fde| fde.contains(to));
+        match instruction.flow {
+            Flow::Call(Some(to)) => {
+                let starts = fde_at(fdes, to).is_none_or(|fde| fde.start == to);
+                if to != address.wrapping_add(instruction.len) && (starts || !is_within(to)) {
+                    self.called.insert(to);
+                }
+            }
+            Flow::Jump { .. } => {
+                self.jumped_to.extend(instruction.target().filter(|to| !is_within(*to)));
+            }
+            _ => {}
+        }
     }
 }
 
