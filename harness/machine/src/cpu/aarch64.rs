@@ -69,6 +69,7 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         fetches_pc,
         stack_pointer,
         signs,
+        returns_signed,
         source,
         unreported,
         is_privileged: |_| false,
@@ -334,6 +335,11 @@ fn source(code: &[u8], register: u8) -> Source {
     Source::Itself
 }
 
+/// Arm ARM C6.2: `retaa` and `retab`.
+fn returns_signed(code: &[u8]) -> bool {
+    code.first_chunk().is_some_and(|word| matches!(u32::from_le_bytes(*word), 0xd65f_0bff | 0xd65f_0fff))
+}
+
 /// Arm ARM C6.2: pacia and pacib on x30, and their forms among the hints.
 fn signs(code: &[u8]) -> Option<AuthenticationKey> {
     match word_of(code) {
@@ -449,6 +455,19 @@ mod tests {
             assert_eq!(stack_pointer(&word.to_le_bytes()), expected, "{word:#010x}");
         }
         assert_eq!(stack_pointer(&[]), Relative);
+    }
+
+    #[test]
+    fn returns_of_signed_addresses_are_known() {
+        for (word, expected) in [
+            (0xd65f_0bff_u32, true), // retaa
+            (0xd65f_0fff, true),     // retab
+            (0xd65f_03c0, false),    // ret
+            (0xd61f_0be0, false),    // a branch
+        ] {
+            assert_eq!(returns_signed(&word.to_le_bytes()), expected, "{word:#010x}");
+        }
+        assert!(!returns_signed(&[0xff, 0x0b]));
     }
 
     #[test]

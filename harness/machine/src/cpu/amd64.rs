@@ -106,6 +106,7 @@ pub static AMD64: Cpu = Cpu {
     fetches_pc,
     stack_pointer,
     signs: |_| None,
+    returns_signed: |_| false,
     source,
     unreported: |_| Unreported::Nothing,
     is_privileged,

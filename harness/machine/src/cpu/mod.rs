@@ -265,6 +265,8 @@ pub struct Cpu {
     pub(crate) stack_pointer: fn(&[u8]) -> StackPointer,
     /// The key with which an instruction signs the link register.
     pub(crate) signs: fn(&[u8]) -> Option<AuthenticationKey>,
+    /// Whether a return takes a signed address, which it authenticates.
+    pub(crate) returns_signed: fn(&[u8]) -> bool,
     /// Where an instruction takes the new value of a register from, for the
     /// instructions by which compilers compute new values of SP.
     pub(crate) source: fn(&[u8], u8) -> Source,

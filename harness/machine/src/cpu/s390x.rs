@@ -59,6 +59,7 @@ pub static S390X: Cpu = Cpu {
     fetches_pc,
     stack_pointer,
     signs: |_| None,
+    returns_signed: |_| false,
     source,
     unreported,
     is_privileged: |_| false,

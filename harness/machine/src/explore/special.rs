@@ -102,7 +102,12 @@ impl Paths<'_, '_> {
         let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
         let caller = self.layout.return_address();
         let to = match self.cpu.link {
-            Link::Register(link) => unicorn.reg_read(link)?,
+            Link::Register(link) => {
+                let to = unicorn.reg_read(link)?;
+                let takes =
+                    |signed| with_code(self.cpu, &self.space, pc, self.cpu.returns_signed) && to == signed;
+                if self.signature.is_some_and(|signature| takes(signature.signed)) { caller } else { to }
+            }
             Link::Stack => self.space.read_u64(sp).unwrap_or_default(),
         };
         if to != caller && self.cpu.link == Link::Stack {

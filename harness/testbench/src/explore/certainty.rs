@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Base, Recovery, RecoveryRule, Row};
+use sframe_machine::Record;
 use sframe_machine::explore::{Assumption, Point, Returns};
 
 use crate::compare::Disagreement;
@@ -113,7 +114,7 @@ pub(super) mod class {
 }
 
 /// Returns what keeps one disagreement from being a proof.
-pub(super) fn doubts(found: &Disagreement, row: &Row, point: &Point<'_>) -> Vec<Doubt> {
+pub(super) fn doubts(found: &Disagreement, row: Option<&Row>, point: &Point<'_>) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     for assumption in point.assumptions {
         match assumption {
@@ -125,11 +126,11 @@ pub(super) fn doubts(found: &Disagreement, row: &Row, point: &Point<'_>) -> Vec<
             _ => {}
         }
     }
-    let cfa = point.moment.call_stack.records().last().map_or(0, |call| call.cfa);
-    if is_base_off_stack(row, point, cfa) {
-        doubts.push(Doubt::BaseOffStack);
+    if let (Some(row), Some(call)) = (row, point.moment.call_stack.records().last()) {
+        let cfa = call.cfa;
+        doubts.extend(is_base_off_stack(row, point, call).then_some(Doubt::BaseOffStack));
+        doubts.extend(of_slot(found.verdict, row, point, cfa));
     }
-    doubts.extend(of_slot(found.verdict, row, point, cfa));
     if found.verdict == Verdict::WrongRa && point.has_overwritten_return_address() {
         doubts.push(Doubt::OverwrittenRa);
     }
@@ -147,14 +148,15 @@ pub(super) fn is_after_uncertain_call(point: &Point<'_>) -> bool {
 /// How far from the CFA a register may point and still be said to point into the stack, in bytes.
 const NEAR: u64 = 1 << 24;
 
-fn is_base_off_stack(row: &Row, point: &Point<'_>, cfa: u64) -> bool {
+fn is_base_off_stack(row: &Row, point: &Point<'_>, call: &Record) -> bool {
     let Some(rule) = row.cfa else { return false };
     let base = match rule.base {
         Base::Fp => Some(point.moment.fp),
         Base::Register(register) => point.moment.register(register.0),
         Base::Sp | Base::Cfa => return false,
     };
-    base.is_none_or(|base| base.abs_diff(cfa) > NEAR)
+    // Where the return address is, no stack is.
+    base.is_none_or(|base| base != call.return_address && base.abs_diff(call.cfa) > NEAR)
 }
 
 /// Doubts about the word that a rule reads.

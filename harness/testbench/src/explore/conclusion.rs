@@ -65,7 +65,8 @@ impl Parts {
                 std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().merge(candidate),
             }
         }
-        // One finding for each row and verdict: where it is surest, or else at the first place.
+        // One finding for each row and verdict, and for what has no row of each function: where it is
+        // surest, or else at the first place.
         let mut findings: BTreeMap<(Verdict, Option<RowId>, u64), ExploredFinding> = BTreeMap::new();
         for ((verdict, pc), candidate) in places {
             let ways = self.ways.get(&candidate.function).copied().unwrap_or_default();
@@ -83,9 +84,9 @@ impl Parts {
                 let known = self.judged.entry(row).or_default();
                 *known = (*known).max(judgement);
             }
-            let Candidate { row, finding, assumptions, .. } = candidate;
+            let Candidate { row, finding, assumptions, function, .. } = candidate;
             let found = ExploredFinding { certainty, doubts, assumptions, places: 1, finding };
-            let key = (verdict, row, if row.is_none() { pc } else { 0 });
+            let key = (verdict, row, if row.is_none() { function } else { 0 });
             findings.entry(key).and_modify(|known| known.merge(&found)).or_insert(found);
         }
         let mut findings: Vec<ExploredFinding> = findings.into_values().collect();

@@ -32,6 +32,8 @@ use crate::unwind::{Backtrace, End, SframeUnwinder, Unwinder as _, Viewpoint};
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     found: Option<Found>,
+    /// Whether an FDE covers it that has no row for it.
+    lacks_row: bool,
     /// Whether the row has agreed there.
     agreed: bool,
 }
@@ -173,6 +175,15 @@ impl<'j, 'a> Judge<'j, 'a> {
         self.unusable(found, point).is_none()
     }
 
+    /// Looks up an instruction's row.
+    fn look_up(&self, pc: u64) -> Place {
+        let (sections, address) = (&self.target.sections, InstructionPointer(pc));
+        let found = sections.lookup(address);
+        let is_covered = || matches!(sections.lookup_fde(address), Ok(Some(fde)) if !fde.signal);
+        let lacks_row = matches!(found, Ok(None)) && is_covered();
+        Place { found: found.ok().flatten(), lacks_row, agreed: false }
+    }
+
     fn unusable(&self, found: &Found, point: &Point<'_>) -> Option<StepError> {
         let return_address = point.return_address?;
         let pc = Pc::Return(ReturnAddress(return_address));
@@ -186,7 +197,7 @@ impl<'j, 'a> Judge<'j, 'a> {
     }
 
     /// Compares as a sweep does.
-    fn compare(&mut self, found: &Found, point: &Point<'_>) -> Vec<Disagreement> {
+    fn compare(&mut self, found: Option<&Found>, point: &Point<'_>) -> Vec<Disagreement> {
         let viewpoint = Viewpoint::new(&point.moment);
         let Batch { unwinder, rules, backtrace, .. } = &mut self.batch;
         backtrace.frames.clear();
@@ -195,6 +206,7 @@ impl<'j, 'a> Judge<'j, 'a> {
         let truth = Truth::of(&point.moment);
         let mut disagreements = Vec::new();
         compare::compare(&truth, &*backtrace, &*rules, |disagreement| disagreements.push(disagreement));
+        let Some(found) = found else { return disagreements };
         if disagreements.is_empty()
             && let Some(address) = below_sp(&found.row, point)
         {
@@ -215,8 +227,8 @@ impl<'j, 'a> Judge<'j, 'a> {
         disagreements
     }
 
-    fn record(&mut self, disagreement: Disagreement, found: &Found, point: &Point<'_>, class: Class) {
-        let mut doubts = doubts(&disagreement, &found.row, point);
+    fn record(&mut self, disagreement: Disagreement, found: Option<&Found>, point: &Point<'_>, class: Class) {
+        let mut doubts = doubts(&disagreement, found.map(|found| &found.row), point);
         if class & class::STATE == class::AFTER_CALL {
             doubts.push(Doubt::AfterCall);
         }
@@ -238,7 +250,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             let known = self.batch.seen.get(&key);
             let (seeds, hits) = known.map_or(([false; 2], 0), |known| (known.seeds, known.hits));
             let seen = Seen {
-                row: found.row_index.map(|index| (found.fde.index, index)),
+                row: found.and_then(|found| Some((found.fde.index, found.row_index?))),
                 disagreement,
                 triage,
                 doubts,
@@ -347,26 +359,32 @@ impl Observer for Judge<'_, '_> {
         if let Some(Assumption::JumpWithFrame { to }) = point.assumptions.last() {
             self.batch.entered_with_frame.insert(*to);
         }
-        let sections = &self.target.sections;
-        let look_up = || sections.lookup(InstructionPointer(pc)).ok().flatten();
-        let place = self.batch.places.get_or_insert_with(pc, || Place { found: look_up(), agreed: false });
+        let place = match self.batch.places.get(pc) {
+            Some(place) => *place,
+            None => {
+                let place = self.look_up(pc);
+                *self.batch.places.get_or_insert_with(pc, || place)
+            }
+        };
         let is_after_call = is_after_uncertain_call(point);
         let (before, had_wrong_fp) = (point.class & class::STATE, point.class & class::WRONG_FP);
         let suspected = |class: Class| match before {
             class::AFTER_CALL | class::NO_CALLER => before | had_wrong_fp,
             _ => class | had_wrong_fp,
         };
-        let Some(found) = place.found else {
+        let found = place.found.as_ref();
+        if found.is_none() && !place.lacks_row {
             return suspected(if is_after_call { class::AFTER_CALL } else { class::AGREES });
-        };
-        let disagreements = if self.agrees(&found, point) { Vec::new() } else { self.compare(&found, point) };
+        }
+        let agrees = found.is_some_and(|found| self.agrees(found, point));
+        let disagreements = if agrees { Vec::new() } else { self.compare(found, point) };
         if disagreements.is_empty() {
             if let Some(place) = self.batch.places.get(pc) {
                 place.agreed = true;
             }
             return suspected(class::AGREES);
         }
-        let mut class = if found.row.is_outermost() {
+        let mut class = if let Some(found) = found.filter(|found| found.row.is_outermost()) {
             // Unless the function returns, only running shows that there is no caller.
             self.batch.outermost.extend(found.row_index.map(|index| (found.fde.index, index)));
             suspected(class::NO_CALLER)
@@ -382,7 +400,7 @@ impl Observer for Judge<'_, '_> {
         }
         self.is_disputed = true;
         for disagreement in disagreements {
-            self.record(disagreement, &found, point, class);
+            self.record(disagreement, found, point, class);
         }
         class
     }

@@ -31,7 +31,7 @@ use sframe_machine::Options;
 pub use equivalence::Reason;
 pub use operator::Operator;
 pub use plan::{MutateError, Plan};
-pub use report::{Killer, MutationReport, Score, Survivor};
+pub use report::{Counts, Killer, MutationReport, Score, Survivor};
 
 use self::build::Mutants;
 use crate::case::Case;
