@@ -185,7 +185,7 @@ impl Writer<'_> {
                 &[(8, HEADER + index * FDE), (8, 1 << 32 | u64::from(distance.0)), (8, start)],
             );
         }
-        let mut parts = vec![
+        let mut parts = [
             Part::new("", SHT_NULL, 0, Vec::new()),
             Part::new(".text", SHT_PROGBITS, 6, self.text.clone()),
             Part::new(".sframe", SHT_GNU_SFRAME, 2, self.sframe()),
