@@ -73,6 +73,7 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         source,
         unreported,
         is_privileged: |_| false,
+        is_mistaken: |_| false,
         prepare,
         memory_operands: None,
         set_thread_pointer,

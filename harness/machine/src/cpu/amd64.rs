@@ -110,6 +110,7 @@ pub static AMD64: Cpu = Cpu {
     source,
     unreported: |_| Unreported::Nothing,
     is_privileged,
+    is_mistaken,
     prepare,
     memory_operands: None,
     set_thread_pointer,
@@ -269,6 +270,16 @@ fn is_privileged(code: &[u8]) -> bool {
         },
         _ => false,
     }
+}
+
+/// Instructions of AVX-512 with mask registers, which are executed as `cmov` and `set` are.
+fn is_mistaken(code: &[u8]) -> bool {
+    let opcode = match code {
+        [0xc5, _, opcode, ..] => opcode,
+        [0xc4, map, _, opcode, ..] if map & 0x1f == 1 => opcode,
+        _ => return false,
+    };
+    matches!(opcode, 0x40..=0x4f | 0x90..=0x9f)
 }
 
 /// `mov %reg,(%rsp)`, `ret`, and the `int3` that stops straight-line speculation.
@@ -488,6 +499,20 @@ mod tests {
             (&[], Control::Other),
         ] {
             assert_eq!(control(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn mask_registers_are_taken_for_others() {
+        for (code, expected) in [
+            (&[0xc5, 0xe5, 0x4b, 0xe2][..], true),       // kunpckbw %k2,%k3,%k4
+            (&[0xc4, 0xe1, 0xf9, 0x98, 0xd1], true),     // kortestd %k1,%k2
+            (&[0xc5, 0xfb, 0x93, 0xc3], true),           // kmovd %k3,%eax
+            (&[0xc5, 0xf8, 0x77], false),                // vzeroupper
+            (&[0xc4, 0xe2, 0x78, 0xf2, 0x4b, 4], false), // andn 4(%rbx),%eax,%ecx
+            (&[0x0f, 0x4b, 0xe2], false),                // cmovnp %edx,%esp
+        ] {
+            assert_eq!(is_mistaken(code), expected, "{code:02x?}");
         }
     }
 

@@ -274,6 +274,8 @@ pub struct Cpu {
     /// Whether only a kernel may execute an instruction which the emulator, as set up by
     /// `prepare`, would nevertheless execute.
     pub(crate) is_privileged: fn(&[u8]) -> bool,
+    /// Whether the emulator takes the instruction for another one.
+    pub(crate) is_mistaken: fn(&[u8]) -> bool,
     /// Puts the CPU into the state that user code expects.
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
     /// The addresses of an instruction's operands in memory, if Unicorn does not say which one

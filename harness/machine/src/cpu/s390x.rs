@@ -63,6 +63,7 @@ pub static S390X: Cpu = Cpu {
     source,
     unreported,
     is_privileged: |_| false,
+    is_mistaken: |_| false,
     prepare,
     memory_operands: Some(memory_operands),
     set_thread_pointer,

@@ -84,7 +84,8 @@ impl Code {
             let mut instruction = decoded.unwrap_or_default();
             // Only people need it, and not here.
             instruction.text = String::new();
-            let kind = if effect.is_privileged { Kind::Privileged } else { kind(&instruction) };
+            let is_other = effect.is_privileged || (self.cpu.is_mistaken)(code);
+            let kind = if is_other { Kind::Privileged } else { kind(&instruction) };
             Decoded {
                 kind,
                 len: instruction.len,

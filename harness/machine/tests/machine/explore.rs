@@ -69,6 +69,7 @@ fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
     bytes[68] = 5;
     let images = Images::alone(&bytes).expect("a sound file");
     let at = |offset: u64| CODE + offset;
+    let body = CODE..CODE + code.len() as u64;
     let set = |offsets: &[u64]| offsets.iter().copied().map(at).collect::<FxHashSet<u64>>();
     let binary = Binary {
         image: images.executable(),
@@ -78,7 +79,7 @@ fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
         stubs: at(known.stubs.start)..at(known.stubs.end),
         aliases: FxHashMap::default(),
         never_return: set(&known.never_return),
-        bodies: std::iter::once(CODE..CODE + code.len() as u64).collect(),
+        bodies: vec![body],
         landing_pads: Vec::new(),
     };
     let mut seen = Seen { next: Some(Function { entry: CODE, seed, budget }), ..Seen::default() };
@@ -245,6 +246,15 @@ fn stores_to_the_frame_are_told_from_others() {
     assert_eq!(seen.stored[&0], None);
     assert_eq!(seen.stored[&1], Some((0, true)));
     assert_eq!(seen.stored[&8], Some((5, false)));
+}
+
+/// The emulator would move SP: the rest of the instruction is that of `cmovnp %edx,%esp`.
+#[test]
+fn what_the_emulator_takes_for_another_instruction_is_skipped() {
+    // kunpckbw %k2,%k3,%k4; ret.
+    let seen = of(&[0xc5, 0xe5, 0x4b, 0xe2, 0xc3]);
+    assert_eq!(seen.reached[&4], [Assumption::Skipped { at: CODE }]);
+    assert_eq!(seen.leaves, BTreeSet::from([(4, false, true)]));
 }
 
 #[test]
