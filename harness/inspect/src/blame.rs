@@ -94,6 +94,8 @@ pub enum Witness {
     Instructions,
     /// Where the code comes from, and where FDEs begin.
     Layout,
+    /// The code, executed from its function's entry on both ways at each branch.
+    Exploration,
 }
 
 impl std::fmt::Display for Witness {
@@ -104,6 +106,7 @@ impl std::fmt::Display for Witness {
             Self::FramePointers => "frame pointers",
             Self::Instructions => "instructions",
             Self::Layout => "layout",
+            Self::Exploration => "exploration",
         })
     }
 }

@@ -183,10 +183,23 @@ pub struct CfiRow {
     pub ra_column: u16,
     /// Whether the return address is signed (AArch64).
     pub signed: bool,
+    /// The size in bytes of the arguments that have been pushed, which a landing pad finds popped.
+    pub args_size: u64,
     pub(super) table: usize,
 }
 
 impl CfiRow {
+    /// Returns how far the CFA is above the value of a register, in bytes, if that gives it.
+    #[must_use]
+    pub fn cfa_above(&self, register: DwarfRegister) -> Option<i64> {
+        match self.cfa {
+            CfaRule::RegisterAndOffset { register: base, offset } if self.has_cfa => {
+                (base.0 == register_column(register)).then_some(offset)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the rule of a register.
     #[must_use]
     pub fn register(&self, register: u16) -> Option<&RegisterRule<usize>> {
@@ -495,6 +508,7 @@ where
             registers: row.registers().map(|(register, rule)| (register.0, rule.clone())).collect(),
             ra_column: ra_column.0,
             signed,
+            args_size: row.saved_args_size(),
             table: fde.table,
         });
     }

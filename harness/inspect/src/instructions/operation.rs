@@ -180,6 +180,15 @@ pub enum Operation {
         /// The constant that is added, in bytes.
         offset: i64,
     },
+    /// A jump to `left + right + offset`.
+    JumpToSum {
+        /// One register.
+        left: DwarfRegister,
+        /// The other one.
+        right: DwarfRegister,
+        /// The constant that is added, in bytes.
+        offset: i64,
+    },
     /// `to = extend(from >> low) << shift`: an extension, a shift by a constant, or the
     /// move of a bit field.
     Extend {

@@ -96,17 +96,27 @@ impl Code {
         })
     }
 
-    /// Whether an instruction that was met names the place that it stores to by the stack pointer or
-    /// the frame pointer alone.
-    pub(super) fn stores_in_frame(&self, pc: u64) -> bool {
+    /// How an instruction that was met names the place that it stores to.
+    pub(super) fn stores(&self, pc: u64) -> Naming {
         let abi = self.cpu.abi;
         let mut known = self.known.borrow_mut();
-        let Some(decoded) = known.get(pc) else { return false };
+        let Some(decoded) = known.get(pc) else { return Naming::Otherwise };
         match &decoded.instruction.operation {
-            Operation::Store { place: Some(place), .. } => [abi.sp(), abi.fp()].contains(&place.base),
-            _ => decoded.instruction.is_call(),
+            Operation::Store { place: Some(place), .. } if place.base == abi.sp() => Naming::BySp,
+            Operation::Store { place: Some(place), .. } if place.base == abi.fp() => Naming::ByFp,
+            _ if decoded.instruction.is_call() => Naming::BySp,
+            _ => Naming::Otherwise,
         }
     }
+}
+
+/// How an instruction names the place that it stores to.
+pub(super) enum Naming {
+    /// By the stack pointer alone.
+    BySp,
+    /// By the frame pointer alone, which may have another use.
+    ByFp,
+    Otherwise,
 }
 
 fn kind(instruction: &Instruction) -> Kind {

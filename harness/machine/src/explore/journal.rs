@@ -10,7 +10,7 @@ pub struct LastStore {
     /// What the word held before it.
     pub before: u64,
     /// Whether the instruction names the place by the stack pointer or frame pointer alone, as those
-    /// do that save registers.
+    /// do that save registers, and it is the same each time if it is by the frame pointer.
     pub is_in_frame: bool,
 }
 
@@ -19,7 +19,16 @@ struct Entry {
     address: u64,
     before: [u8; 8],
     len: u8,
-    pc: u64,
+    store: Store,
+}
+
+/// An execution of an instruction that stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Store {
+    /// The instruction.
+    pub(super) pc: u64,
+    /// How many instructions the path had executed before it.
+    pub(super) time: usize,
 }
 
 /// The stores of a path, oldest first.
@@ -32,7 +41,7 @@ impl Journal {
     }
 
     /// Records that an instruction is about to store to `len` bytes.
-    pub(super) fn stores(&mut self, space: &AddressSpace, pc: u64, address: u64, len: u64) {
+    pub(super) fn stores(&mut self, space: &AddressSpace, store: Store, address: u64, len: u64) {
         let end = address.saturating_add(len);
         let mut at = address;
         while at < end {
@@ -41,7 +50,7 @@ impl Journal {
             let bytes = &mut before[..usize::try_from(len).unwrap_or(8)];
             // What is not mapped is not stored to.
             if space.read(at, bytes) {
-                self.0.push(Entry { address: at, before, len: len.to_le_bytes()[0], pc });
+                self.0.push(Entry { address: at, before, len: len.to_le_bytes()[0], store });
             }
             at += len;
         }
@@ -59,28 +68,61 @@ impl Journal {
     /// Returns the last store to any of the 8 bytes at an address: its instruction, and the word
     /// before it.
     pub(super) fn last(&self, space: &AddressSpace, address: u64) -> Option<(u64, u64)> {
-        let overlaps = |entry: &&Entry| {
-            let end = entry.address.wrapping_add(entry.len.into());
-            entry.address < address.wrapping_add(8) && address < end
-        };
-        let position = self.0.iter().rposition(|entry| overlaps(&entry))?;
-        let pc = self.0[position].pc;
+        let position = self.0.iter().rposition(|entry| entry.overlaps(address))?;
+        let store = self.0[position].store;
         // One instruction may store a word in parts.
-        let first =
-            self.0[..position].iter().rposition(|entry| entry.pc != pc).map_or(0, |before| before + 1);
+        let others = self.0[..position].iter().rposition(|entry| entry.store != store);
+        let first = others.map_or(0, |before| before + 1);
         let mut word = [0; 8];
         if !space.read(address, &mut word) {
             return None;
         }
-        for entry in self.0[first..=position].iter().rev().filter(overlaps) {
-            for (index, byte) in entry.before[..entry.len.into()].iter().enumerate() {
-                let offset = entry.address.wrapping_add(index as u64).wrapping_sub(address);
-                if let Some(place) = usize::try_from(offset).ok().and_then(|offset| word.get_mut(offset)) {
-                    *place = *byte;
-                }
+        self.0[first..=position].iter().rev().for_each(|entry| entry.put_back(address, &mut word));
+        Some((store.pc, space.number(word)))
+    }
+
+    /// Returns the last instruction that has overwritten a value in the 8 bytes at an address.
+    pub(super) fn overwriting(&self, space: &AddressSpace, address: u64, value: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        if !space.read(address, &mut word) {
+            return None;
+        }
+        let mut entries = self.0.iter().rev().filter(|entry| entry.overlaps(address));
+        let entry = entries.find(|entry| {
+            let after = word;
+            entry.put_back(address, &mut word);
+            word != after && space.number(word) == value
+        })?;
+        Some(entry.store.pc)
+    }
+
+    /// Whether an instruction has stored to different places.
+    pub(super) fn moves(&self, pc: u64) -> bool {
+        let mut last: Option<&Entry> = None;
+        let mut place = None;
+        self.0.iter().filter(|entry| entry.store.pc == pc).any(|entry| {
+            let is_part = last.is_some_and(|last| last.store == entry.store);
+            last = Some(entry);
+            !is_part && place.replace(entry.address).is_some_and(|before| before != entry.address)
+        })
+    }
+}
+
+impl Entry {
+    /// Whether it is about any of the 8 bytes at an address.
+    const fn overlaps(&self, address: u64) -> bool {
+        let end = self.address.wrapping_add(self.len as u64);
+        self.address < address.wrapping_add(8) && address < end
+    }
+
+    /// Undoes it in a copy of the 8 bytes at an address.
+    fn put_back(&self, address: u64, word: &mut [u8; 8]) {
+        for (index, byte) in self.before[..self.len.into()].iter().enumerate() {
+            let offset = self.address.wrapping_add(index as u64).wrapping_sub(address);
+            if let Some(place) = usize::try_from(offset).ok().and_then(|offset| word.get_mut(offset)) {
+                *place = *byte;
             }
         }
-        Some((pc, space.number(word)))
     }
 }
 
@@ -100,7 +142,8 @@ mod tests {
 
     /// Stores as the instruction at `pc` does.
     fn store(journal: &mut Journal, space: &AddressSpace, pc: u64, address: u64, bytes: &[u8]) {
-        journal.stores(space, pc, address, bytes.len() as u64);
+        let store = Store { pc, time: journal.len() };
+        journal.stores(space, store, address, bytes.len() as u64);
         assert!(space.write(address, bytes));
     }
 
@@ -142,13 +185,49 @@ mod tests {
     }
 
     #[test]
+    fn what_a_word_has_held_is_known_however_often_it_was_overwritten() {
+        let (space, mut journal) = (space(), Journal::default());
+        let held = |journal: &Journal| {
+            [0x1111_1111_1111_1111, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202]
+                .map(|value| journal.overwriting(&space, AT, value))
+        };
+        assert_eq!(held(&journal), [None; 3]);
+        store(&mut journal, &space, 1, AT, &[1; 8]);
+        assert_eq!(held(&journal), [Some(1), None, None]);
+        // In two parts, the second of which touches the next word, too.
+        store(&mut journal, &space, 2, AT, &[2; 4]);
+        store(&mut journal, &space, 3, AT + 4, &[2; 8]);
+        assert_eq!(held(&journal), [Some(1), Some(2), None]);
+        // The same again changes nothing.
+        store(&mut journal, &space, 4, AT, &[2; 8]);
+        assert_eq!(held(&journal), [Some(1), Some(2), None]);
+        assert_eq!(journal.overwriting(&space, 0x10, 0), None);
+    }
+
+    #[test]
+    fn an_instruction_moves_if_it_stores_elsewhere_the_next_time() {
+        let (space, mut journal) = (space(), Journal::default());
+        let stores = |journal: &mut Journal, pc, time, address| {
+            journal.stores(&space, Store { pc, time }, address, 8);
+        };
+        // In two parts, twice.
+        for time in [1, 5] {
+            stores(&mut journal, 1, time, AT);
+            stores(&mut journal, 1, time, AT + 8);
+        }
+        stores(&mut journal, 2, 6, AT);
+        stores(&mut journal, 2, 7, AT + 8);
+        assert_eq!([1, 2, 3].map(|pc| journal.moves(pc)), [false, true, false]);
+    }
+
+    #[test]
     fn what_is_not_mapped_is_not_recorded() {
         let (space, mut journal) = (space(), Journal::default());
-        journal.stores(&space, 1, AT - 8, 8);
+        journal.stores(&space, Store { pc: 1, time: 0 }, AT - 8, 8);
         assert_eq!(journal.len(), 0);
-        journal.stores(&space, 1, AT - 8, 16);
+        journal.stores(&space, Store { pc: 1, time: 0 }, AT - 8, 16);
         assert_eq!((journal.len(), journal.last(&space, AT - 8)), (1, None));
-        journal.stores(&space, 1, u64::MAX - 3, 8);
+        journal.stores(&space, Store { pc: 1, time: 0 }, u64::MAX - 3, 8);
         assert_eq!(journal.len(), 1);
     }
 }

@@ -56,6 +56,9 @@ pub struct Binary<'a> {
     /// Where exceptions continue that leave a call: ranges of calls, by address, each with the
     /// address of its landing pad.
     pub landing_pads: Vec<(Range<u64>, u64)>,
+    /// The sizes of the arguments that are on the stack there, in bytes: landing pads find them popped.
+    /// Ranges of code, sorted.
+    pub pushed_arguments: Vec<(Range<u64>, u64)>,
 }
 
 /// A function to explore.

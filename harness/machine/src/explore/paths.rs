@@ -13,7 +13,7 @@ use super::arena::{Layout, Pages, Seed};
 use super::assumption::{Assumption, Returns};
 use super::code::{Code, Decoded, Kind};
 use super::fork::{Fork, Progress};
-use super::journal::Journal;
+use super::journal::{Journal, Store};
 use super::point::{Class, Point};
 use super::returns::Known;
 use super::tables::{Load, load_of};
@@ -694,8 +694,8 @@ impl<'o, 'b> Paths<'o, 'b> {
 
     /// Records that the last instruction is about to store to memory.
     fn stored(&mut self, address: u64, len: u64, value: u64) {
-        let pc = self.trace.last().copied().unwrap_or_default();
-        self.journal.stores(&self.space, pc, address, len);
+        let store = self.store(self.trace.last().copied().unwrap_or_default());
+        self.journal.stores(&self.space, store, address, len);
         if len == 8
             && (self.is_callers(value) || self.is_callers(value.swap_bytes()))
             && self.saved.len() < MOST_SAVED
@@ -703,6 +703,11 @@ impl<'o, 'b> Paths<'o, 'b> {
         {
             self.saved.push(address);
         }
+    }
+
+    /// The present execution of an instruction that stores.
+    fn store(&self, pc: u64) -> Store {
+        Store { pc, time: self.trace.len() }
     }
 
     /// Records stores that Unicorn does not report.
@@ -718,7 +723,8 @@ impl<'o, 'b> Paths<'o, 'b> {
                 let base = base.map_or(Ok(0), |base| unicorn.reg_read(base))?;
                 let address = (base - base % alignment).wrapping_add(displacement);
                 // Where pages have appeared, what is stored stays in them: nobody asks for it.
-                self.journal.stores(&self.space, pc, address, len);
+                let store = self.store(pc);
+                self.journal.stores(&self.space, store, address, len);
             }
             // It is not executed.
             Unreported::Anything | Unreported::Target(_) => self.stop = Some(Stop::Exception),

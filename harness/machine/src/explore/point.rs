@@ -1,7 +1,7 @@
 //! What an observer is shown.
 
 use super::assumption::Assumption;
-use super::code::Code;
+use super::code::{Code, Naming};
 use super::journal::{Journal, LastStore};
 use crate::address_space::AddressSpace;
 use crate::observer::Moment;
@@ -38,10 +38,11 @@ impl Point<'_> {
     #[must_use]
     pub fn has_overwritten_return_address(&self) -> bool {
         let return_address = self.moment.call_stack.records().last().map(|call| call.return_address);
-        self.saved.iter().any(|address| {
-            let is_overwritten = |(_, before)| Some(before) == return_address;
-            self.space.read_u64(*address) != return_address
-                && self.journal.last(self.space, *address).is_some_and(is_overwritten)
+        return_address.is_some_and(|value| {
+            let has_lost = |address: &u64| {
+                self.space.read_u64(*address) != return_address && self.overwriting(*address, value).is_some()
+            };
+            self.saved.iter().any(has_lost)
         })
     }
 
@@ -50,6 +51,22 @@ impl Point<'_> {
     #[must_use]
     pub fn last_store(&self, address: u64) -> Option<LastStore> {
         let (pc, before) = self.journal.last(self.space, address)?;
-        Some(LastStore { pc, before, is_in_frame: self.code.stores_in_frame(pc) })
+        Some(LastStore { pc, before, is_in_frame: self.is_in_frame(pc) })
+    }
+
+    /// Returns the last store of the path that has overwritten a value in the word at an address.
+    #[must_use]
+    pub fn overwriting(&self, address: u64, value: u64) -> Option<LastStore> {
+        let pc = self.journal.overwriting(self.space, address, value)?;
+        Some(LastStore { pc, before: value, is_in_frame: self.is_in_frame(pc) })
+    }
+
+    /// Whether a store is to a fixed place in the frame.
+    fn is_in_frame(&self, pc: u64) -> bool {
+        match self.code.stores(pc) {
+            Naming::BySp => true,
+            Naming::ByFp => !self.journal.moves(pc),
+            Naming::Otherwise => false,
+        }
     }
 }

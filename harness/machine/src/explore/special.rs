@@ -1,6 +1,8 @@
 //! Instructions that are not executed: calls, returns, indirect jumps, system calls, and those that
 //! the emulator lacks.
 
+use std::ops::Range;
+
 use unicorn_engine::{Unicorn, uc_error};
 
 use super::Leaving;
@@ -174,15 +176,14 @@ impl Paths<'_, '_> {
         if let Link::Register(link) = self.cpu.link {
             unicorn.reg_write(link, next)?;
         }
-        let pads = &self.binary.landing_pads;
         // A call site has the last byte of its call.
         let last = next.wrapping_sub(1);
-        let count = pads.partition_point(|(calls, _)| calls.start <= last);
-        let pad =
-            count.checked_sub(1).and_then(|index| pads.get(index)).filter(|(calls, _)| calls.contains(&last));
-        if let Some((_, to)) = pad {
-            let to = *to;
+        if let Some(to) = at(&self.binary.landing_pads, last) {
+            let sp = unicorn.reg_read(self.cpu.sp)?;
+            let pushed = at(&self.binary.pushed_arguments, last).unwrap_or_default();
+            unicorn.reg_write(self.cpu.sp, sp.wrapping_add(pushed))?;
             self.wait(unicorn, to, Assumption::LandingPad { at: pc, to })?;
+            unicorn.reg_write(self.cpu.sp, sp)?;
         }
         if returns == Returns::Never {
             return Ok(None);
@@ -252,4 +253,11 @@ impl Paths<'_, '_> {
         }
         Ok(has_begun)
     }
+}
+
+/// What belongs to an address, of ranges that are sorted.
+fn at(ranges: &[(Range<u64>, u64)], address: u64) -> Option<u64> {
+    let count = ranges.partition_point(|(range, _)| range.start <= address);
+    let (range, value) = ranges.get(count.checked_sub(1)?)?;
+    range.contains(&address).then_some(*value)
 }

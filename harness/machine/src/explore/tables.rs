@@ -92,6 +92,12 @@ pub(super) fn targets(
         });
         return found.unwrap_or_default();
     }
+    if let Operation::JumpToSum { left, right, offset } = decoded.instruction.operation {
+        let target = || Some(register(left)?.wrapping_add(register(right)?).wrapping_add_signed(offset));
+        let mut found = [right, left].into_iter().filter_map(|from| source(paths, position, from, DISTANCE));
+        let found = found.next().zip(target());
+        return found.and_then(|(source, target)| table(paths, pc, &source, target)).unwrap_or_default();
+    }
     let Some(jump) = decoded.instruction.uses.iter().next() else {
         // Through a constant address: to another function.
         return Targets { leaves: true, ..Targets::default() };

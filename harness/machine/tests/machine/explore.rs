@@ -81,6 +81,7 @@ fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
         never_return: set(&known.never_return),
         bodies: vec![body],
         landing_pads: Vec::new(),
+        pushed_arguments: Vec::new(),
     };
     let mut seen = Seen { next: Some(Function { entry: CODE, seed, budget }), ..Seen::default() };
     explore(&binary, &mut seen).expect("a machine");

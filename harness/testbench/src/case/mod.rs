@@ -27,6 +27,7 @@ use crate::corpus::Build;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
 use crate::examine::listings::Listing;
 use crate::examine::{Breakpoint, Examination, ExamineOptions, Probe, Signals, WalkEnds, examine_with};
+use crate::explore::{Explorer, Progress};
 use crate::external::{External, ExternalError, UnwinderExamination};
 use crate::finding::Finding;
 use crate::spec::{BuildFacts, Location, Producer, Spec, Stop, Verdict};
@@ -121,6 +122,18 @@ impl Case<'_> {
             UnderTest::External(external) => self.run_external(corpus, options, external),
         };
         CaseResult { report, listing }
+    }
+
+    /// Says in a report of the case what exploring says of the rows that were not used, and of
+    /// those with findings.
+    pub(crate) fn explore(&self, corpus: &Path, explorer: &Explorer, report: &mut CaseReport) {
+        if report.unreached.is_empty() && report.findings.is_empty() {
+            return;
+        }
+        // If its files can't be opened, the case is broken, and has nothing to explore.
+        let Ok(files) = self.build.files(corpus) else { return };
+        let Ok(target) = self.open(&files) else { return };
+        explorer.judge(&target, &mut report.unreached, &mut report.findings, &Progress::default());
     }
 
     /// Runs the case with an unwinder in a separate process.

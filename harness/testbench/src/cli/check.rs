@@ -11,6 +11,7 @@ use sframe_testbench::case::BrokenReason;
 use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::examine::{ExamineOptions, examine};
+use sframe_testbench::explore;
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
 use sframe_testbench::report::{CheckReport, Document, Style, check_summary};
 use sframe_testbench::target::{MadeSections, SectionSource, Target, TargetError};
@@ -20,7 +21,7 @@ use sframe_testbench::unwind::sframe_unwinder;
 use super::isolation::ChildOptions;
 use super::known::KnownOptions;
 use super::program::{Program, ProgramOptions};
-use super::progress::ProgressLine;
+use super::progress::{FunctionsLine, ProgressLine};
 use super::report;
 use super::sampling::SamplingOptions;
 use super::unwinder::UnwinderStops;
@@ -44,6 +45,9 @@ pub(crate) struct Check {
     #[arg(long, value_name = "BYTES", default_value_t = Options::default().stack_size,
           value_parser = clap::value_parser!(u64).range(Options::STACK_SIZES))]
     stack_size: u64,
+    /// Don't explore the files with rows that the program does not use, or that are wrong.
+    #[arg(long)]
+    no_explore: bool,
     /// Write report.html, report.json, report.sarif and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -99,7 +103,7 @@ impl Check {
             hazards: true,
             observes: self.report.is_some(),
             sampling: self.sampling.sampling(&target, &program.name)?,
-            stop,
+            stop: stop.clone(),
             progress: Some(Arc::default()),
             ..ExamineOptions::default()
         };
@@ -110,7 +114,12 @@ impl Check {
             None => Some(examine_with_engine(&program, &target, &look)?),
         };
         drop(line);
-        let Some((report, listings)) = examined else { return Ok(Status::NothingCompared) };
+        let Some((mut report, listings)) = examined else { return Ok(Status::NothingCompared) };
+        if !self.no_explore {
+            let progress = Arc::new(explore::Progress::new(stop));
+            let _line = FunctionsLine::begin(&progress);
+            report.explore(&self.child.explorer(), &target, &progress);
+        }
         let report = known.apply(report.sampled(look.sampling.clone()))?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;

@@ -20,14 +20,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use super::check::JudgedSection;
-use super::isolation::{EXPLORER, Limits};
+use super::isolation::{EXPLORER, Limits, SECONDS_OF_A_BATCH};
 use super::known::KnownOptions;
 use super::options::parse_jobs;
 use super::progress::FunctionsLine;
 use super::report;
-
-/// How long the functions of a batch, or one that has failed, may take.
-const SECONDS: u64 = 60;
 
 #[derive(Args)]
 pub(crate) struct Explore {
@@ -51,7 +48,7 @@ pub(crate) struct Explore {
           value_parser = clap::value_parser!(u64).range(1..))]
     memory: u64,
     /// How long a few functions may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS,
+    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS_OF_A_BATCH,
           value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     #[command(flatten)]

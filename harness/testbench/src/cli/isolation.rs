@@ -4,13 +4,16 @@ use sframe_inspect::command::{Failure, Status};
 use std::ops::RangeInclusive;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sframe_testbench::address_space;
 use sframe_testbench::examine::stop::StopRequest;
-use sframe_testbench::suite::{Isolation, workers};
+use sframe_testbench::explore::Explorer;
+use sframe_testbench::external::isolation::Isolation;
+use sframe_testbench::suite::workers;
 use sframe_testbench::unwind::sframe_unwinder;
 use wait_timeout::ChildExt as _;
 
@@ -64,6 +67,19 @@ impl IsolationOptions {
     pub(crate) fn workers(&self) -> Option<Isolation> {
         (!self.in_process).then(|| self.limits.workers(WORKER))
     }
+
+    /// Those that explore what a case leaves.
+    pub(crate) fn explorer(&self) -> Explorer {
+        explorer_with(self.limits.memory, 1)
+    }
+}
+
+/// How long the functions of a batch, or one that has failed, may take.
+pub(super) const SECONDS_OF_A_BATCH: u64 = 60;
+
+/// Workers that explore what a run leaves.
+fn explorer_with(memory: u64, jobs: usize) -> Explorer {
+    Explorer { isolation: Limits::new(memory, SECONDS_OF_A_BATCH).workers(EXPLORER), jobs }
 }
 
 /// Workers for files of unknown origin.
@@ -157,6 +173,11 @@ impl ChildOptions {
                 self.limits.memory
             ))
         })
+    }
+
+    /// Workers that explore what the run leaves: one for each processor.
+    pub(super) fn explorer(&self) -> Explorer {
+        explorer_with(self.limits.memory, available_parallelism().map_or(1, usize::from))
     }
 
     fn limit(&self) -> std::io::Result<StopRequest> {

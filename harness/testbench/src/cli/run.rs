@@ -37,6 +37,9 @@ pub(crate) struct Run {
     unwinder: UnwinderStops,
     #[command(flatten)]
     isolation: IsolationOptions,
+    /// Don't explore the programs with rows that a case does not use, or finds to be wrong.
+    #[arg(long)]
+    no_explore: bool,
     /// How many cases to run at once; 0 for one per processor.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
     jobs: usize,
@@ -94,6 +97,7 @@ impl Run {
         let plan = Plan {
             is_listed: self.report.is_some() && external.is_none(),
             isolation: self.isolation.workers(),
+            explorer: (!self.no_explore).then(|| self.isolation.explorer()),
             ..Plan::new(
                 self.machine.options(),
                 external.as_ref().map_or(UnderTest::Rust(&sframe_unwinder), UnderTest::External),

@@ -6,9 +6,10 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
+use sframe_inspect::text::grouped;
 use sframe_machine::PcMap;
 
-use crate::finding::FindingRow;
+use crate::finding::{Address, FindingRow};
 use crate::target::{Loaded, Target};
 
 /// What a run executed.
@@ -54,6 +55,85 @@ pub struct UnexercisedRow {
     pub instructions: Vec<String>,
     /// Why it was not used, if the spec says so.
     pub reason: Option<String>,
+    /// The address of its first instruction, in the file.
+    #[serde(default)]
+    pub pc: Address,
+    /// What exploring says of it, if it was explored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explored: Option<Explored>,
+    /// What is wrong with it, or why that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explored_reason: Option<String>,
+}
+
+impl UnexercisedRow {
+    /// Says what exploring says of it, in words.
+    pub(crate) fn explored_text(&self) -> Option<String> {
+        let says = match self.explored? {
+            Explored::Agrees => "agrees",
+            Explored::Wrong => "wrong",
+            Explored::Undecided => "undecided",
+        };
+        let reason = self.explored_reason.as_ref();
+        Some(reason.map_or_else(|| says.to_owned(), |reason| format!("{says}: {reason}")))
+    }
+}
+
+/// What exploring says of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Explored {
+    /// It agrees wherever a path leads there.
+    Agrees,
+    /// It is proved to be wrong.
+    Wrong,
+    /// Neither.
+    Undecided,
+}
+
+/// How many rows that no run has used agree when they are explored, and how many don't.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ExploredRows {
+    /// Those that agree.
+    pub agree: u64,
+    /// Those that are proved to be wrong.
+    pub wrong: u64,
+    /// The others.
+    pub undecided: u64,
+}
+
+impl ExploredRows {
+    /// Counts rows.
+    #[must_use]
+    pub fn of<'r>(rows: impl IntoIterator<Item = &'r UnexercisedRow>) -> Self {
+        let mut counts = Self::default();
+        rows.into_iter().for_each(|row| counts.add(row));
+        counts
+    }
+
+    /// Counts a row.
+    pub(crate) const fn add(&mut self, row: &UnexercisedRow) {
+        match row.explored {
+            Some(Explored::Agrees) => self.agree += 1,
+            Some(Explored::Wrong) => self.wrong += 1,
+            Some(Explored::Undecided) => self.undecided += 1,
+            None => {}
+        }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.agree + self.wrong + self.undecided
+    }
+}
+
+impl std::fmt::Display for ExploredRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { agree, wrong, undecided } = *self;
+        let [agree, wrong, undecided] = [agree, wrong, undecided].map(grouped);
+        write!(f, "{agree} agree when they are explored, {wrong} are wrong, {undecided} undecided")
+    }
 }
 
 /// The maximum number of a row's instructions to show.
@@ -179,6 +259,9 @@ impl Coverage {
                         row: FindingRow::new(&row),
                         instructions: target.listing(start..end, INSTRUCTIONS),
                         reason: None,
+                        pc: Address(target.linked(Loaded(start)).0),
+                        explored: None,
+                        explored_reason: None,
                     });
                 }
             }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Base, Recovery, RecoveryRule, Row};
 use sframe_machine::Record;
-use sframe_machine::explore::{Assumption, Point, Returns};
+use sframe_machine::explore::{Assumption, LastStore, Point, Returns};
 
 use crate::compare::Disagreement;
 use crate::spec::Verdict;
@@ -36,6 +36,9 @@ pub enum Doubt {
     UnknownTable,
     /// A call within the function led there.
     InternalCall,
+    /// A jump led there that may be impossible: compilers end a function where it is known that nothing
+    /// comes behind, and jumps that can't be taken then lead to whatever comes next.
+    ImpossibleJump,
     /// A jump to another function's entry led there, from within a frame.
     JumpWithFrame,
     /// The path has run past the end of a function.
@@ -44,6 +47,9 @@ pub enum Doubt {
     SystemCall,
     /// The CFA is computed from a register that does not point into the stack.
     BaseOffStack,
+    /// The function has set SP to a place above its frame pointer: it allocates memory of a size that it
+    /// computes, which may be impossible.
+    ComputedSp,
     /// What the rule reads was stored there by an instruction that may not mean that place.
     WildStore,
     /// The function has overwritten the return address that it was called with.
@@ -55,7 +61,7 @@ pub enum Doubt {
 
 impl Doubt {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::RightElsewhere,
         Self::OneSeed,
         Self::UncertainEntry,
@@ -63,10 +69,12 @@ impl Doubt {
         Self::IrregularCallee,
         Self::UnknownTable,
         Self::InternalCall,
+        Self::ImpossibleJump,
         Self::JumpWithFrame,
         Self::RunsInto,
         Self::SystemCall,
         Self::BaseOffStack,
+        Self::ComputedSp,
         Self::WildStore,
         Self::OverwrittenRa,
         Self::FpNotKept,
@@ -83,10 +91,12 @@ impl Doubt {
             Self::IrregularCallee => "a function that was called does not keep the ABI",
             Self::UnknownTable => "a jump through a table of unknown length led there",
             Self::InternalCall => "a call within the function led there",
+            Self::ImpossibleJump => "a jump led there into a part of the code that may be another function's",
             Self::JumpWithFrame => "a jump to another function's entry led there, from within a frame",
             Self::RunsInto => "the path has run past the end of a function",
             Self::SystemCall => "a system call led there",
             Self::BaseOffStack => "the CFA's register does not point into the stack",
+            Self::ComputedSp => "the function allocates memory on the stack, perhaps of an impossible size",
             Self::WildStore => "what the rule reads may have been overwritten by chance",
             Self::OverwrittenRa => "the function has overwritten its return address",
             Self::FpNotKept => "the function was not seen to return with its caller's FP after that",
@@ -129,6 +139,7 @@ pub(super) fn doubts(found: &Disagreement, row: Option<&Row>, point: &Point<'_>)
     if let (Some(row), Some(call)) = (row, point.moment.call_stack.records().last()) {
         let cfa = call.cfa;
         doubts.extend(is_base_off_stack(row, point, call).then_some(Doubt::BaseOffStack));
+        doubts.extend(is_sp_computed(found.verdict, row, point, cfa).then_some(Doubt::ComputedSp));
         doubts.extend(of_slot(found.verdict, row, point, cfa));
     }
     if found.verdict == Verdict::WrongRa && point.has_overwritten_return_address() {
@@ -159,6 +170,13 @@ fn is_base_off_stack(row: &Row, point: &Point<'_>, call: &Record) -> bool {
     base.is_none_or(|base| base != call.return_address && base.abs_diff(call.cfa) > NEAR)
 }
 
+/// Whether a slot is below SP because SP is within the frame, but above the frame pointer.
+fn is_sp_computed(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> bool {
+    let is_by_fp = row.cfa.is_some_and(|rule| rule.base == Base::Fp);
+    let (sp, fp) = (point.moment.sp, point.moment.fp);
+    verdict == Verdict::ByLuck && is_by_fp && fp < sp && sp < cfa
+}
+
 /// Doubts about the word that a rule reads.
 fn of_slot(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> Option<Doubt> {
     let slot = |recovery| match recovery {
@@ -167,15 +185,24 @@ fn of_slot(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> Option<D
         }
         _ => None,
     };
-    let address = match verdict {
-        Verdict::WrongRa => slot(row.ra)?,
-        Verdict::WrongFp => slot(row.fp)?,
+    let call = point.moment.call_stack.records().last()?;
+    let slots = match verdict {
+        Verdict::WrongRa => [slot(row.ra), None],
+        Verdict::WrongFp => [None, slot(row.fp)],
+        Verdict::ByLuck => [slot(row.ra), slot(row.fp)],
         _ => return None,
     };
-    let store = point.last_store(address)?;
-    let call = point.moment.call_stack.records().last()?;
-    if verdict == Verdict::WrongRa && store.before == call.return_address {
-        return Some(Doubt::OverwrittenRa);
-    }
-    (!store.is_in_frame).then_some(Doubt::WildStore)
+    let values = [call.return_address, call.caller_fp];
+    let mut slots = slots.into_iter().zip(values).filter_map(|(slot, value)| Some((slot?, value)));
+    slots.find_map(|(address, value)| {
+        // What was saved there is lost, by a loop that was forced to go on, or by chance.
+        let lost = point.overwriting(address, value);
+        if verdict == Verdict::WrongRa && lost.is_some() {
+            return Some(Doubt::OverwrittenRa);
+        }
+        let is_wild = |store: LastStore| !store.is_in_frame;
+        let is_doubtful = lost.is_some_and(is_wild)
+            || verdict != Verdict::ByLuck && point.last_store(address).is_some_and(is_wild);
+        is_doubtful.then_some(Doubt::WildStore)
+    })
 }

@@ -45,6 +45,11 @@ impl Parts {
         }
     }
 
+    /// Whether a path has been in an FDE.
+    pub(super) fn has_reached(&self, fde: u32) -> bool {
+        self.reach.contains_key(&fde)
+    }
+
     /// Notes that a function could not be explored.
     pub(super) fn fail(&mut self, fde: u32, reach: Reach) {
         self.reach.entry(fde).or_default().add(reach);
@@ -91,12 +96,13 @@ impl Parts {
         }
         let mut findings: Vec<ExploredFinding> = findings.into_values().collect();
         findings.sort_by_key(|found| (found.certainty, found.finding.pc.map(|pc| pc.0)));
-        let (rows, functions) = rows::count(target, &self.judged, &self.outermost, &self.reach);
+        let (rows, functions, states) = rows::count(target, &self.judged, &self.outermost, &self.reach);
         Exploration {
             functions: self.functions,
             instructions: self.instructions,
             rows,
             of_functions: functions,
+            states,
             findings,
             was_interrupted: false,
         }
@@ -122,6 +128,13 @@ impl Parts {
         }
         if doubts.is_empty() && candidate.seeds != [true; 2] {
             doubts.push(Doubt::OneSeed);
+        }
+        if root.entry != candidate.pc && roots.is_uncertain(candidate.pc) && !roots.is_uncertain(root.entry) {
+            doubts.push(Doubt::ImpossibleJump);
+        }
+        // Code that goes on in another context has loaded that one's return address.
+        if candidate.finding.verdict == Verdict::WrongRa && candidate.ra_in_register && !ways.to_caller {
+            doubts.push(Doubt::OverwrittenRa);
         }
         if candidate.finding.verdict == Verdict::WrongFp && !ways.restores_fp {
             doubts.push(Doubt::FpNotKept);

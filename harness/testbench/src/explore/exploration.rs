@@ -1,9 +1,10 @@
 //! What exploring a file has shown.
 
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::certainty::{Certainty, Doubt};
-use super::rows::{FunctionRows, RowCounts};
+use super::rows::{FunctionRows, RowCounts, RowId, RowState};
 use crate::finding::Finding;
 
 /// A wrong row, or one that may be.
@@ -41,6 +42,8 @@ pub struct Exploration {
     pub rows: RowCounts,
     /// Those of each function.
     pub of_functions: Vec<FunctionRows>,
+    /// What is known of each row.
+    pub(super) states: FxHashMap<RowId, RowState>,
     /// What is wrong, the proved ones first.
     pub findings: Vec<ExploredFinding>,
     /// Whether it was ended early.

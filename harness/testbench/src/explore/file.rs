@@ -22,7 +22,14 @@ impl ExploredFile {
     /// # Errors
     /// It can't be read, or is relocatable and can't be linked.
     pub fn read(path: &Path, source: SectionSource) -> Result<Self, ExploreError> {
-        let mut bytes = read(path, MAX_BYTES)?;
+        Self::of(read(path, MAX_BYTES)?, source)
+    }
+
+    /// Takes the contents of a file.
+    ///
+    /// # Errors
+    /// As for [`Self::read`].
+    pub fn of(mut bytes: Vec<u8>, source: SectionSource) -> Result<Self, ExploreError> {
         let mut unapplied = None;
         if is_relocatable(&bytes)
             && let Some(linked) = link(&bytes[..])?

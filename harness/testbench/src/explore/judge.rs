@@ -50,6 +50,7 @@ struct Seen {
     seeds: [bool; 2],
     function: u64,
     hits: u64,
+    ra_in_register: bool,
 }
 
 pub(super) struct Judge<'j, 'a> {
@@ -264,6 +265,7 @@ impl<'j, 'a> Judge<'j, 'a> {
                 seeds,
                 function: self.root.entry,
                 hits,
+                ra_in_register: found.is_some_and(|found| found.row.ra == Recovery::Unchanged),
             };
             self.batch.seen.insert(key, seen);
         }
@@ -284,8 +286,19 @@ impl<'j, 'a> Judge<'j, 'a> {
         let candidates = batch.seen.into_iter().filter_map(|((_, pc), seen)| {
             let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
             let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
-            let Seen { row, doubts, assumptions, callees, seeds, function, .. } = seen;
-            Some(Candidate { pc, row, finding, doubts, assumptions, callees, denies_caller, seeds, function })
+            let Seen { row, doubts, assumptions, callees, seeds, function, ra_in_register, .. } = seen;
+            Some(Candidate {
+                pc,
+                row,
+                finding,
+                doubts,
+                assumptions,
+                callees,
+                denies_caller,
+                ra_in_register,
+                seeds,
+                function,
+            })
         });
         Partial {
             functions: batch.functions,

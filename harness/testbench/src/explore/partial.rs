@@ -26,6 +26,8 @@ pub(super) struct Candidate {
     pub(super) callees: Vec<u64>,
     /// Whether the row says that there is no caller.
     pub(super) denies_caller: bool,
+    /// Whether the row says that the return address is in its register.
+    pub(super) ra_in_register: bool,
 }
 
 /// How a function is left.

@@ -42,7 +42,7 @@ impl Progress {
     }
 
     pub(super) fn begin(&self, total: u64) {
-        self.total.store(total, Relaxed);
+        self.total.fetch_add(total, Relaxed);
     }
 
     pub(super) fn add(&self, partial: &Partial) {

@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Base, Fde, PcType, Recovery, Row};
-use sframe_inspect::instructions::{Disassembly, Flow, Instruction};
+use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction};
 
+use super::exceptions::Exceptions;
 use super::never_return::never_returns;
 use crate::target::{Linked, Module, Target};
 
@@ -28,6 +29,9 @@ pub struct Roots {
     pub entries: FxHashSet<u64>,
     /// Those that are called.
     called: FxHashSet<u64>,
+    /// Code that others jump to, by FDE: its first row says that it is a function. It is explored from
+    /// there only if no path leads into it.
+    spare: Vec<(u32, u64)>,
     /// Procedure linkage tables.
     pub trampolines: Vec<Range<u64>>,
     /// Entries of these that lead to functions of the file.
@@ -38,8 +42,10 @@ pub struct Roots {
     pub never_return: FxHashSet<u64>,
     /// The addresses of FDEs.
     pub bodies: Vec<Range<u64>>,
-    /// Calls with their landing pads.
-    pub landing_pads: Vec<(Range<u64>, u64)>,
+    /// Where exceptions go.
+    pub exceptions: Exceptions,
+    /// The starts of code that is no function, and of which it is not certain whose it is.
+    uncertain: FxHashSet<u64>,
 }
 
 impl Roots {
@@ -58,8 +64,8 @@ impl Roots {
         let mut fdes: Vec<Fde> = section.fdes().flatten().filter(|fde| fde.size > 0).collect();
         fdes.sort_by_key(|fde| fde.start);
         let code = References::of(module, &fdes);
-        let landing_pads = landing_pads(module);
-        let pads: FxHashSet<u64> = landing_pads.iter().map(|(_, pad)| *pad).collect();
+        let exceptions = Exceptions::of(module);
+        let pads: FxHashSet<u64> = exceptions.landing_pads.iter().map(|(_, pad)| *pad).collect();
         let functions = module.subject.symbols.functions();
         let functions: Vec<(u64, &str)> = functions.map(|(address, name)| (loaded(address), name)).collect();
         let is_cold = |address: u64, name: &str| name.contains(".cold") && !code.called.contains(&address);
@@ -105,6 +111,8 @@ impl Roots {
             {
                 entries.insert(fde.start);
                 add(fde.start, is_entry());
+            } else if is_entry() {
+                found.spare.push((fde.index, fde.start));
             }
         }
         // In the middle of an FDE, or without one: callers enter where they call, and what the function
@@ -114,16 +122,20 @@ impl Roots {
                 && !found.trampolines.iter().any(|range| range.contains(entry))
                 && !found.stubs.contains(entry)
             {
-                add(*entry, true);
+                // What seems to call may be data.
+                add(*entry, false);
             }
         }
+        let is_part = |part: &u64| !entries.contains(part) && !code.called.contains(part);
+        found.uncertain =
+            code.of_several().chain(code.behind_tables.iter().copied()).filter(is_part).collect();
         found.called = code.called;
         found.roots = roots.into_iter().collect();
         found.bodies = fdes.iter().map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect();
         found.aliases = aliases(module, &functions);
         found.never_return = never_return(module, &functions);
         found.entries = entries;
-        found.landing_pads = landing_pads;
+        found.exceptions = exceptions;
         found
     }
 }
@@ -136,6 +148,18 @@ impl Roots {
         found.copied().unwrap_or(Root { entry, is_certain: false })
     }
 
+    /// Whether an address is in code of which it is not certain whose it is.
+    pub(super) fn is_uncertain(&self, address: u64) -> bool {
+        let next = self.bodies.partition_point(|body| body.start <= address);
+        let body = next.checked_sub(1).and_then(|last| self.bodies.get(last));
+        body.is_some_and(|body| body.contains(&address) && self.uncertain.contains(&body.start))
+    }
+
+    /// Returns the entries of what may be functions, of FDEs that no path has reached.
+    pub(super) fn unreached(&self, is_reached: impl Fn(u32) -> bool) -> Vec<u64> {
+        self.spare.iter().filter(|(fde, _)| !is_reached(*fde)).map(|(_, entry)| *entry).collect()
+    }
+
     /// Whether there is a call of a function.
     pub(super) fn is_called(&self, entry: u64) -> bool {
         self.called.contains(&entry)
@@ -144,6 +168,7 @@ impl Roots {
     /// Keeps the functions that are to be explored.
     pub fn retain(&mut self, is_wanted: impl Fn(u64) -> bool) {
         self.roots.retain(|root| is_wanted(root.entry));
+        self.spare.retain(|(_, entry)| is_wanted(*entry));
     }
 }
 
@@ -154,7 +179,19 @@ struct References {
     called: FxHashSet<u64>,
     /// By jumps out of another FDE.
     jumped_to: FxHashSet<u64>,
+    /// By the starts of FDEs that are jumped into: that of the one that does it, and whether others do,
+    /// too.
+    jumping: FxHashMap<u64, (u64, bool)>,
+    /// The starts of FDEs that a jump leads to if there is no entry in a table for a case. It may have
+    /// none because the case is impossible.
+    behind_tables: FxHashSet<u64>,
+    /// The last jump out of an FDE to the start of another, on a condition: to where, and how many
+    /// instructions ago.
+    last_branch: Option<(u64, u32)>,
 }
+
+/// At most so many instructions are between the comparison and a jump through a table.
+const BEFORE_TABLE: u32 = 10;
 
 impl References {
     fn of(module: &Module<'_>, fdes: &[Fde]) -> Self {
@@ -166,7 +203,15 @@ impl References {
         found
     }
 
+    /// The starts of FDEs that several others jump into.
+    fn of_several(&self) -> impl Iterator<Item = u64> {
+        let shared = self.jumping.iter().filter(|(_, (_, has_others))| *has_others);
+        shared.map(|(part, _)| *part)
+    }
+
     fn add(&mut self, fdes: &[Fde], address: u64, instruction: &Instruction) {
+        self.last_branch =
+            self.last_branch.map(|(to, ago)| (to, ago + 1)).filter(|(_, ago)| *ago <= BEFORE_TABLE);
         let is_within = |to: u64| fde_at(fdes, address).is_some_and(|fde| fde.contains(to));
         match instruction.flow {
             Flow::Call(Some(to)) => {
@@ -175,8 +220,19 @@ impl References {
                     self.called.insert(to);
                 }
             }
-            Flow::Jump { .. } => {
-                self.jumped_to.extend(instruction.target().filter(|to| !is_within(*to)));
+            Flow::Jump { to: Destination::Indirect, .. } => {
+                self.behind_tables.extend(self.last_branch.take().map(|(to, _)| to));
+            }
+            Flow::Jump { is_conditional, .. } => {
+                let Some(to) = instruction.target().filter(|to| !is_within(*to)) else { return };
+                self.jumped_to.insert(to);
+                if let (Some(from), Some(to)) = (fde_at(fdes, address), fde_at(fdes, to)) {
+                    let (first, has_others) = self.jumping.entry(to.start).or_insert((from.start, false));
+                    *has_others |= *first != from.start;
+                    if is_conditional && instruction.target() == Some(to.start) {
+                        self.last_branch = Some((to.start, 0));
+                    }
+                }
             }
             _ => {}
         }
@@ -226,13 +282,4 @@ fn never_return(module: &Module<'_>, functions: &[(u64, &str)]) -> FxHashSet<u64
         name.and_then(|name| name.strip_suffix("@plt")).is_some_and(never_returns)
     });
     by_symbol.chain(by_slot).chain(by_entry.map(loaded)).collect()
-}
-
-/// The calls with landing pads, sorted.
-fn landing_pads(module: &Module<'_>) -> Vec<(Range<u64>, u64)> {
-    let loaded = |address| module.loaded(Linked(address)).0;
-    let Some(cfi) = module.cfi() else { return Vec::new() };
-    let pads = module.subject.landing_pads(cfi);
-    let sites = pads.call_sites().iter();
-    sites.map(|site| (loaded(site.range.start)..loaded(site.range.end), loaded(site.landing_pad))).collect()
 }

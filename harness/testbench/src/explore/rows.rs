@@ -127,15 +127,28 @@ pub struct FunctionRows {
     pub rows: RowCounts,
 }
 
-/// Counts rows: all, and those of each function.
+/// What exploring says of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowState {
+    /// It agrees wherever it was compared.
+    Agrees,
+    /// It may be wrong.
+    Possible,
+    /// It is.
+    Proved,
+    /// Nothing was compared.
+    Undecided(Undecided),
+}
+
+/// Counts rows: all, and those of each function. Returns also what is known of each.
 pub(super) fn count(
     target: &Target<'_>,
     judged: &FxHashMap<RowId, Judgement>,
     outermost: &FxHashSet<RowId>,
     reach: &FxHashMap<u32, Reach>,
-) -> (RowCounts, Vec<FunctionRows>) {
-    let (mut all, mut functions) = (RowCounts::default(), Vec::new());
-    let Some(section) = &target.executable().section else { return (all, functions) };
+) -> (RowCounts, Vec<FunctionRows>, FxHashMap<RowId, RowState>) {
+    let (mut all, mut functions, mut states) = (RowCounts::default(), Vec::new(), FxHashMap::default());
+    let Some(section) = &target.executable().section else { return (all, functions, states) };
     for fde in section.fdes().flatten() {
         let reach = reach.get(&fde.index).copied().unwrap_or_default();
         let mut rows = RowCounts::default();
@@ -148,22 +161,25 @@ pub(super) fn count(
                 continue;
             }
             let id = (fde.index, index);
-            rows.add(judged.get(&id).copied().unwrap_or_default(), || {
-                if outermost.contains(&id) || row.is_outermost() {
-                    Undecided::Outermost
-                } else if fde.signal {
-                    Undecided::SignalFrame
-                } else {
-                    reach.undecided()
+            let state = match judged.get(&id).copied().unwrap_or_default() {
+                Judgement::Undecided if outermost.contains(&id) || row.is_outermost() => {
+                    RowState::Undecided(Undecided::Outermost)
                 }
-            });
+                Judgement::Undecided if fde.signal => RowState::Undecided(Undecided::SignalFrame),
+                Judgement::Undecided => RowState::Undecided(reach.undecided()),
+                Judgement::Agrees => RowState::Agrees,
+                Judgement::Possible => RowState::Possible,
+                Judgement::Proved => RowState::Proved,
+            };
+            rows.add(state);
+            states.insert(id, state);
         }
         all.add_all(&rows);
         let place = target.place(Loaded(fde.start));
         let function = place.function.map(str::to_owned);
         functions.push(FunctionRows { pc: Address(place.address.0), function, rows });
     }
-    (all, functions)
+    (all, functions, states)
 }
 
 impl Reach {
@@ -184,12 +200,12 @@ impl Reach {
 }
 
 impl RowCounts {
-    fn add(&mut self, judgement: Judgement, why_not: impl FnOnce() -> Undecided) {
-        match judgement {
-            Judgement::Agrees => self.agree += 1,
-            Judgement::Possible => self.possible += 1,
-            Judgement::Proved => self.wrong += 1,
-            Judgement::Undecided => return self.leave(why_not()),
+    fn add(&mut self, state: RowState) {
+        match state {
+            RowState::Agrees => self.agree += 1,
+            RowState::Possible => self.possible += 1,
+            RowState::Proved => self.wrong += 1,
+            RowState::Undecided(why) => return self.leave(why),
         }
         self.total += 1;
         self.judged += 1;

@@ -24,6 +24,11 @@ pub fn explore(
     let entries = roots.roots.iter().map(|root| root.entry).collect();
     let mut all = All::new(entries);
     explore_batches(target, roots, options, &mut all)?;
+    let left = roots.unreached(|fde| all.parts.has_reached(fde));
+    if !left.is_empty() {
+        all.left = Some(left);
+        explore_batches(target, roots, options, &mut all)?;
+    }
     Ok(all.parts.conclude(target, roots))
 }
 
@@ -78,7 +83,8 @@ pub(super) fn observe(
         stubs: roots.stubs.clone(),
         never_return: roots.never_return.clone(),
         bodies: roots.bodies.clone(),
-        landing_pads: roots.landing_pads.clone(),
+        landing_pads: roots.exceptions.landing_pads.clone(),
+        pushed_arguments: roots.exceptions.pushed_arguments.clone(),
     };
     sframe_machine::explore::explore(&binary, observer)
 }

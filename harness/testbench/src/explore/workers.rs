@@ -26,9 +26,9 @@ use super::roots::Roots;
 use super::rows::Reach;
 use super::run::explore_batches;
 use crate::address_space;
+use crate::external::isolation::{Isolation, LONGEST_LINE};
 use crate::external::process::{Fault, Process};
 use crate::spec::Verdict;
-use crate::suite::{Isolation, LONGEST_LINE};
 use crate::target::{SectionSource, Target};
 
 /// How long an interrupt may go unnoticed.
@@ -71,11 +71,28 @@ pub fn explore_isolated(
     progress: &Progress,
 ) -> Result<Exploration, ExploreError> {
     let all: Vec<u64> = job.roots.roots.iter().map(|root| root.entry).collect();
-    let queue = Mutex::new(all.chunks(BATCH).map(<[u64]>::to_vec).collect::<VecDeque<_>>());
-    let parts = Mutex::new(Parts::default());
+    let parts = explore_all(job, isolation, jobs, progress, all, Parts::default())?;
+    let left = job.roots.unreached(|fde| parts.has_reached(fde));
+    let parts = explore_all(job, isolation, jobs, progress, left, parts)?;
+    let mut exploration = parts.conclude(job.target, job.roots);
+    exploration.was_interrupted = progress.is_stopped();
+    Ok(exploration)
+}
+
+/// Explores functions, and adds what they show to other parts.
+fn explore_all(
+    job: &Job<'_, '_>,
+    isolation: &Isolation,
+    jobs: usize,
+    progress: &Progress,
+    entries: Vec<u64>,
+    parts: Parts,
+) -> Result<Parts, ExploreError> {
+    let queue = Mutex::new(entries.chunks(BATCH).map(<[u64]>::to_vec).collect::<VecDeque<_>>());
+    let parts = Mutex::new(parts);
     let failure = Mutex::new(None);
-    progress.begin(all.len() as u64);
-    let threads = jobs.clamp(1, all.len().div_ceil(BATCH).max(1));
+    progress.begin(entries.len() as u64);
+    let threads = jobs.min(entries.len().div_ceil(BATCH)).max(1);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -89,10 +106,7 @@ pub fn explore_isolated(
     if let Some(error) = lock(&failure).take() {
         return Err(error);
     }
-    let parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut exploration = parts.conclude(job.target, job.roots);
-    exploration.was_interrupted = progress.is_stopped();
-    Ok(exploration)
+    Ok(parts.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -8,6 +8,7 @@
 //! ```
 
 mod command;
+pub mod isolation;
 mod judge;
 mod probe;
 pub(crate) mod process;

@@ -27,8 +27,8 @@ use sframe_machine::Options;
 
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
+use crate::external::isolation::Isolation;
 use crate::spec::Producer;
-use crate::suite::Isolation;
 use crate::suite::{self, Suite};
 use crate::unwind::sframe_unwinder;
 

@@ -135,7 +135,7 @@ impl Group<'_> {
             }
             let agrees = match evidence.witness {
                 Witness::FramePointers | Witness::Instructions => "agree",
-                Witness::Reader | Witness::Cfi | Witness::Layout => "agrees",
+                Witness::Reader | Witness::Cfi | Witness::Layout | Witness::Exploration => "agrees",
             };
             let side = match evidence.agrees_with {
                 Some(Side::CallStack) => format!(" {agrees} with the call stack"),

@@ -11,9 +11,10 @@ use sframe_machine::End;
 use super::diagnostic::quoted;
 use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
-use crate::examine::coverage::UnexercisedRow;
+use crate::examine::coverage::{ExploredRows, UnexercisedRow};
 use crate::examine::sampling::Sampling;
 use crate::examine::{Examination, WalkEnds};
+use crate::explore::{Explorer, Progress};
 use crate::external::{UnwinderExamination, UnwinderReport};
 use crate::finding::Finding;
 use crate::spec::{Feature, Verdict};
@@ -80,6 +81,9 @@ pub struct ReportSummary {
     pub rows_total: u64,
     /// Rows that a topmost frame used, in any case of their build.
     pub rows_exercised: u64,
+    /// What exploring says of the other rows.
+    #[serde(default)]
+    pub rows_explored: ExploredRows,
     /// Rows of builds that no case exercises, by the reasons given in specs.
     pub rows_unreached: BTreeMap<String, u64>,
     /// How the walks ended.
@@ -163,6 +167,7 @@ impl ReportSummary {
                 self.rows_exercised -= 1;
                 let reason = row.reason.clone().unwrap_or_else(|| "no reason".to_owned());
                 *self.rows_unreached.entry(reason).or_default() += 1;
+                self.rows_explored.add(row);
             }
         }
     }
@@ -373,6 +378,8 @@ pub struct CheckSummary {
     pub rows_exercised: u64,
     /// Rows that a caller's frame used.
     pub rows_exercised_as_caller: u64,
+    /// What exploring says of the rows that no topmost frame used.
+    pub rows_explored: ExploredRows,
     /// Executed instructions whose PC has an FDE.
     pub instructions_covered: u64,
     /// Executed instructions without an FDE, by function.
@@ -424,6 +431,12 @@ impl CheckReport {
         Self { unwinder: Some(report), ..Self::new(file, target, examination, broken) }
     }
 
+    /// Adds what exploring says of the rows that were not used, and of those with findings.
+    pub fn explore(&mut self, explorer: &Explorer, target: &Target<'_>, progress: &Progress) {
+        explorer.judge(target, &mut self.unexercised, &mut self.findings, progress);
+        self.summary.rows_explored = ExploredRows::of(&self.unexercised);
+    }
+
     /// Makes the document of a check. `broken` is why the run is worthless beyond its
     /// findings.
     #[must_use]
@@ -465,6 +478,7 @@ impl CheckReport {
                 rows_total: coverage.rows_total,
                 rows_exercised: coverage.rows_exercised,
                 rows_exercised_as_caller: coverage.rows_exercised_as_caller,
+                rows_explored: ExploredRows::default(),
                 instructions_covered: coverage.instructions_covered,
                 uncovered: coverage.uncovered,
                 walk_ends: examination.walk_ends,

@@ -78,7 +78,7 @@ impl ExploreReport {
     /// Makes the document.
     #[must_use]
     pub fn new(file: String, target: &Target<'_>, exploration: Exploration) -> Self {
-        let Exploration { functions, instructions, rows, of_functions, findings, was_interrupted } =
+        let Exploration { functions, instructions, rows, of_functions, findings, was_interrupted, .. } =
             exploration;
         let RowCounts { total, judged, agree, wrong, possible, undecided } = rows;
         let module = target.executable();

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use super::diagnostic::{Style, groups, not_shown};
 use super::format::{Document, Format, Written};
 use super::known::known_lines;
-use super::summary::{IN_FULL, SHOWN, command_for, frames};
+use super::summary::{IN_FULL, SHOWN, command_for, explored, frames};
 use super::{CheckReport, ExploreReport, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
@@ -51,7 +51,7 @@ pub fn markdown(report: &Report) -> String {
     let _ = writeln!(
         text,
         "{} cases: {} agree, {} known, {} unexpected, {} broken, {} skipped.\n{} instructions executed, {} \
-         compared; {}; {} stops; {} of {} rows exercised.\n",
+         compared; {}; {} stops; {} of {} rows exercised{}.\n",
         grouped(summary.cases),
         grouped(summary.agree),
         grouped(summary.known),
@@ -64,6 +64,7 @@ pub fn markdown(report: &Report) -> String {
         grouped(summary.stops),
         grouped(summary.rows_exercised),
         grouped(summary.rows_total),
+        explored(summary.rows_explored),
     );
     text += &table(&report.cases);
 
@@ -109,7 +110,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     let _ = writeln!(
         text,
         "{}: {}, SFrame version {}.\n{} instructions executed, {} compared, {} agree; {}, at most {} \
-         deep; {} of {} rows exercised.",
+         deep; {} of {} rows exercised{}.",
         code(&report.file),
         report.abi,
         report.sframe_version,
@@ -120,6 +121,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         grouped(summary.max_depth as u64),
         grouped(summary.rows_exercised),
         grouped(summary.rows_total),
+        explored(summary.rows_explored),
     );
     let sections = report.sections();
     if !sections.is_empty() {

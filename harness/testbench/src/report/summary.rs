@@ -10,6 +10,7 @@ use sframe_inspect::text::{Text, counted, grouped};
 use super::diagnostic::{Style, groups, help, not_shown, quoted};
 use super::{CheckReport, Report, ReportSummary};
 use crate::case::{CaseReport, Outcome, SignalCounts};
+use crate::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
 use crate::finding::Finding;
 use crate::spec::{Trace, Verdict};
 
@@ -64,13 +65,14 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     );
     let _ = writeln!(
         text,
-        "{} instructions executed, {} compared; {}; {} stops; {} of {} rows exercised",
+        "{} instructions executed, {} compared; {}; {} stops; {} of {} rows exercised{}",
         grouped(summary.instructions),
         grouped(summary.comparisons),
         frames(summary.frames, summary.frames_derived),
         summary.stops,
         grouped(summary.rows_exercised),
-        grouped(summary.rows_total)
+        grouped(summary.rows_total),
+        explored(summary.rows_explored)
     );
     // Merged reports have no elapsed time.
     if !elapsed.is_zero() {
@@ -85,6 +87,23 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
 pub(super) fn frames(all: u64, derived: u64) -> String {
     let stood = all.saturating_sub(derived);
     format!("{} frames derived, {} unchanged", grouped(derived), grouped(stood))
+}
+
+/// Says what exploring says of the rows that were not exercised; nothing if none was explored.
+pub(super) fn explored(rows: ExploredRows) -> String {
+    if rows.total() == 0 { String::new() } else { format!(", of the others {rows}") }
+}
+
+/// Shows the rows that exploring proves to be wrong.
+fn show_explored(text: &mut Text, rows: &[UnexercisedRow]) {
+    let wrong = rows.iter().filter(|row| row.explored == Some(Explored::Wrong));
+    for (index, row) in wrong.enumerate() {
+        if index == SHOWN {
+            text.line("    explored    ... and others, see `explore`");
+            break;
+        }
+        text.line(format!("    explored    {}", row.explored_reason.as_deref().unwrap_or(&row.function)));
+    }
 }
 
 /// Shows the results of a check.
@@ -105,6 +124,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     for line in report.known_lines() {
         let _ = writeln!(text, "known       {line}");
     }
+    show_explored(&mut text, &report.unexercised);
     for (function, instructions) in &summary.uncovered {
         let _ = writeln!(text, "    no FDE      {function}: {instructions} instructions");
     }
@@ -156,10 +176,11 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     }
     let _ = writeln!(
         text,
-        "{} of {} rows exercised, {} as a caller's; {}{}",
+        "{} of {} rows exercised, {} as a caller's{}; {}{}",
         summary.rows_exercised,
         summary.rows_total,
         summary.rows_exercised_as_caller,
+        explored(summary.rows_explored),
         counted(summary.verdicts.values().sum(), "finding"),
         match report.known_count() {
             0 => String::new(),

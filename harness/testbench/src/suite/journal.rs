@@ -23,6 +23,7 @@ use super::plan::Plan;
 use super::shard::Shard;
 use crate::case::{Case, CaseReport, CaseResult, Outcome, UnderTest};
 use crate::examine::listings::Listing;
+use crate::external::isolation::LONGEST_LINE;
 use sframe_inspect::json::SCHEMA;
 
 /// Its name in a report folder.
@@ -30,9 +31,6 @@ pub const FILE_NAME: &str = "cases.jsonl";
 
 /// The version of the journal format.
 const FORM: u32 = 1;
-
-/// The longest line accepted, in bytes.
-pub(crate) const LONGEST_LINE: usize = 512 << 20;
 
 /// How many characters of a value are shown.
 const SHOWN: usize = 60;

@@ -8,8 +8,7 @@ pub mod shard;
 pub mod workers;
 
 pub use filter::Filter;
-pub(crate) use journal::LONGEST_LINE;
-pub use plan::{Isolation, Plan};
+pub use plan::Plan;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -285,6 +284,9 @@ pub fn execute(
             (None, None) => (run_guarded(case, corpus, &plan.options, plan.unwinder, plan.is_listed), false),
         };
         if !is_kept {
+            if let Some(explorer) = &plan.explorer {
+                case.explore(corpus, explorer, &mut result.report);
+            }
             result.report.seconds = start.elapsed().as_secs_f64();
         }
         if let Some(journal) = plan.journal.filter(|_| !is_kept)

@@ -1,11 +1,11 @@
 //! How cases are run.
 
-use std::time::Duration;
-
 use sframe_machine::Options;
 
 use super::journal::Journal;
 use crate::case::UnderTest;
+use crate::explore::Explorer;
+use crate::external::isolation::Isolation;
 
 /// How cases are run.
 #[derive(Clone)]
@@ -21,27 +21,25 @@ pub struct Plan<'p> {
     pub journal: Option<&'p Journal>,
     /// If set, cases run in separate processes.
     pub isolation: Option<Isolation>,
+    /// If set, says what exploring says of the rows that a case does not use.
+    pub explorer: Option<Explorer>,
     /// Whether specs are fitted to builds that they were not written for. The
     /// given cases are fitted already; worker processes fit theirs too.
     pub is_fitted: bool,
-}
-
-/// How workers are started, and their limits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Isolation {
-    /// The command that starts one: it has to call [`serve`].
-    pub worker: Vec<String>,
-    /// Address space of a worker, in bytes. The emulator alone takes more than
-    /// 1 GiB of it, most of which it never touches.
-    pub memory: u64,
-    /// Time limit for a case.
-    pub timeout: Duration,
 }
 
 impl<'p> Plan<'p> {
     /// Runs in this process and keeps nothing.
     #[must_use]
     pub const fn new(options: Options, unwinder: UnderTest<'p>) -> Self {
-        Self { options, unwinder, is_listed: false, journal: None, isolation: None, is_fitted: false }
+        Self {
+            options,
+            unwinder,
+            is_listed: false,
+            journal: None,
+            isolation: None,
+            explorer: None,
+            is_fitted: false,
+        }
     }
 }

@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use sframe_machine::{Options, Pattern};
 
 use super::guard::run_guarded;
-use super::journal::LONGEST_LINE;
-use super::plan::{Isolation, Plan};
+use super::plan::Plan;
 use crate::address_space;
 use crate::case::{BrokenReason, Case, CaseResult, NoWorker, UnderTest, stand_in};
 use crate::corpus::Build;
 use crate::external::External;
+use crate::external::isolation::{Isolation, LONGEST_LINE};
 use crate::external::process::{Fault, Process};
 use crate::spec::{BuildFacts, Producer, Spec, Verdict};
 use crate::target::Target;

@@ -90,8 +90,8 @@ pub struct Module<'a> {
     cfi: Arc<OnceLock<Option<CallFrameInfo>>>,
 }
 
-/// How many bytes from an address on are read to list the instructions there.
-const BEHIND: u64 = 128;
+/// How many bytes before an address, and from it on, are read at least to list the instructions there.
+const AROUND: u64 = 64;
 
 impl<'a> Module<'a> {
     fn open(name: &str, image: &Image<'a>, made: Option<&'a Made>) -> Result<Self, TargetError> {
@@ -148,18 +148,16 @@ impl<'a> Module<'a> {
         self.subject.abi().map(|abi| Disassembly::of(abi, code)).unwrap_or_default()
     }
 
-    /// The instructions from the start of the function before an address' own to a few behind the address.
+    /// The instructions around an address: from the start of a function before it to a few behind it.
     pub(crate) fn code_around(&self, address: impl Into<Loaded>) -> Disassembly {
         let Linked(linked) = self.linked(address);
-        let code = self.subject.code();
-        let mut sections = code.map(|(start, code)| start..start.saturating_add(code.len() as u64));
-        let Some(section) = sections.find(|range| range.contains(&linked)) else {
-            return Disassembly::default();
-        };
-        let function = self.function_start(linked).unwrap_or(section.start).max(section.start);
-        let before = function.checked_sub(1).and_then(|last| self.function_start(last)).unwrap_or(function);
-        let end = linked.saturating_add(BEHIND).min(section.end);
-        self.code_in(self.loaded(Linked(before.max(section.start))).0..self.loaded(Linked(end)).0)
+        let mut start = self.function_start(linked).unwrap_or_else(|| self.section_start(linked));
+        // Functions may be short.
+        while linked - start < AROUND {
+            let Some(before) = start.checked_sub(1).and_then(|last| self.function_start(last)) else { break };
+            start = before;
+        }
+        self.code_in(self.loaded(Linked(start)).0..self.loaded(Linked(linked.saturating_add(AROUND))).0)
     }
 
     /// The instructions from the start of a function to an address in it, which is another one's start.
@@ -168,6 +166,12 @@ impl<'a> Module<'a> {
         let function = self.function_start(self.linked(Loaded(address)).0);
         let start = function.map_or(address, |start| self.loaded(Linked(start)).0);
         self.code_in(start..address)
+    }
+
+    /// The start of the code's section that contains an address of the file.
+    fn section_start(&self, linked: u64) -> u64 {
+        let is_in = |(start, code): &(u64, &[u8])| linked.wrapping_sub(*start) < code.len() as u64;
+        self.subject.code().find(is_in).map_or(linked, |(start, _)| start)
     }
 
     /// The start of the function that contains an address of the file, by a symbol or else by the section's FDEs.

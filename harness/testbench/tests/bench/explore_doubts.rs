@@ -46,8 +46,15 @@ const DOUBTS: [(Doubt, &str, &str); 9] = [
 ];
 
 /// Doubts that instructions below show.
-const MADE: [Doubt; 5] =
-    [Doubt::OneSeed, Doubt::InternalCall, Doubt::WildStore, Doubt::SystemCall, Doubt::RunsInto];
+const MADE: [Doubt; 7] = [
+    Doubt::OneSeed,
+    Doubt::InternalCall,
+    Doubt::ImpossibleJump,
+    Doubt::WildStore,
+    Doubt::ComputedSp,
+    Doubt::SystemCall,
+    Doubt::RunsInto,
+];
 
 #[test]
 fn each_doubt_is_shown_by_a_program() {
@@ -118,6 +125,45 @@ fn a_path_that_runs_past_the_end_of_a_function_is_doubted() {
         Code::new("whole.cold", &[0x58, 0xc3], vec![row(0, 24), row(1, 8)]),
     ];
     assert_doubts(&explored(&parts, &[]), &[Doubt::RunsInto]);
+}
+
+/// Where compilers know that nothing comes behind, a function ends, and a jump that is never taken leads
+/// into a part of the next one.
+#[test]
+fn a_jump_into_another_functions_part_is_doubted() {
+    // push %rax; test %edi,%edi; jne part; and then: pop %rax; ret.
+    let one = |last: [u8; 2]| {
+        let code = [&[0x50, 0x85, 0xff, 0x0f, 0x85, 23, 0, 0, 0][..], &last].concat();
+        Code::new("one", &code, vec![row(0, 8), row(1, 16), row(10, 8)])
+    };
+    // test %edi,%edi; jne part, or nop; ret.
+    let other =
+        |jump: [u8; 6]| Code::new("other", &[&[0x85, 0xff][..], &jump, &[0xc3]].concat(), vec![row(0, 8)]);
+    let part = || Code::new("other.cold", &[0x90, 0xc3], vec![row(0, 8)]);
+    let (jumps, falls) = ([0x0f, 0x85, 8, 0, 0, 0], [0x66, 0x0f, 0x1f, 0x44, 0, 0]);
+    let of_two = explored(&[one([0x58, 0xc3]), other(jumps), part()], &[]);
+    assert_doubts(&of_two, &[Doubt::RightElsewhere, Doubt::ImpossibleJump]);
+    let of_one = explored(&[one([0x58, 0xc3]), other(falls), part()], &[]);
+    assert_doubts(&of_one, &[]);
+    // The jump is taken if there is no entry in a table, through which it goes on: jmp *%rax.
+    let behind_table = explored(&[one([0xff, 0xe0]), other(falls), part()], &[]);
+    assert_doubts(&behind_table, &[Doubt::ImpossibleJump]);
+}
+
+/// Where memory of less than no size is allocated on the stack, what the frame has saved is below it.
+#[test]
+fn a_computed_stack_pointer_is_doubted() {
+    // push %rbp; mov %rsp,%rbp; lea 8(%rbp),%rsp; nop; lea (%rbp),%rsp; pop %rbp; ret.
+    let code = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x65, 8, 0x90, 0x48, 0x8d, 0x65, 0, 0x5d, 0xc3];
+    let saved =
+        |start, offset| crate::made_objects::saves_fp(row(start, offset), sframe_engine::Base::Cfa, -16);
+    let by_fp = |start| {
+        let cfa =
+            sframe_engine::RecoveryRule { base: sframe_engine::Base::Fp, offset: 16, dereference: false };
+        sframe_engine::Row { cfa: Some(cfa), ..saved(start, 0) }
+    };
+    let rows = vec![row(0, 8), saved(1, 16), by_fp(4), row(14, 8)];
+    assert_doubts(&explored(&[Code::new("allocates", &code, rows)], &[]), &[Doubt::ComputedSp]);
 }
 
 /// A store whose place was computed may be to another one in a program that runs.

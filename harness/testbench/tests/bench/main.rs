@@ -48,5 +48,6 @@ mod suite_notices;
 mod surroundings;
 mod traces;
 mod triage;
+mod unexercised;
 mod unwinder;
 mod write;

@@ -357,6 +357,9 @@ fn page_of_many_findings() -> String {
         row: at(start),
         instructions: Vec::new(),
         reason: None,
+        pc: Address(start),
+        explored: None,
+        explored_reason: None,
     };
     examination.coverage.unexercised = (0..MANY).map(unexercised).collect();
     examination.coverage.uncovered = (0..MANY).map(|function| (format!("f{function}"), 1)).collect();

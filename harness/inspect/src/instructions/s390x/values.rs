@@ -57,6 +57,15 @@ fn sum(code: u16, operands: &[SysZOperand]) -> Option<Operation> {
         (0xa70a | 0xc209 | 0xc20b, [Reg(to), Imm(offset)]) => return added(to, to, *offset, LOW),
         // SLFI.
         (0xc205, [Reg(to), Imm(by)]) => return added(to, to, by.wrapping_neg(), LOW),
+        // BC.
+        (0x4700, [.., Mem(memory)]) => {
+            return match Address::of(memory) {
+                Address { base: Some(left), index: Some(right), offset } => {
+                    Some(Operation::JumpToSum { left, right, offset })
+                }
+                _ => None,
+            };
+        }
         // AGHIK, AHIK.
         (0xecd9, [Reg(to), Reg(from), Imm(offset)]) => return added(to, from, *offset, Width::WHOLE),
         (0xecd8, [Reg(to), Reg(from), Imm(offset)]) => return added(to, from, *offset, LOW),

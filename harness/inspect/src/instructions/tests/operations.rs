@@ -303,6 +303,12 @@ fn s390x_computes_indexes_and_addresses() {
             (&[0xb9, 0xe8, 0, 0x51], "agrk %r5, %r1, %r0", sum(5, 1, 0, NONE, 0, 0)),
             (&[0xb9, 0x18, 0, 0x50], "agfr %r5, %r0", sum(5, 5, 0, sign(32), 0, 0)),
             (&[0xb9, 0x1a, 0, 0x50], "algfr %r5, %r0", sum(5, 5, 0, zero(32), 0, 0)),
+            (
+                &[0x47, 0xf1, 0x20, 8],
+                "b 8(%r1, %r2)",
+                Operation::JumpToSum { left: r(2), right: r(1), offset: 8 },
+            ),
+            (&[0x47, 0xf0, 0x20, 8], "b 8(%r2)", Operation::Other),
             (&[0x41, 0x12, 0x30, 8], "la %r1, 8(%r2, %r3)", sum(1, 3, 2, NONE, 0, 8)),
             (&[0xe3, 0x12, 0x3f, 0xf8, 0xff, 0x71], "lay %r1, -8(%r2, %r3)", sum(1, 3, 2, NONE, 0, -8)),
             (&[0x18, 0x12], "lr %r1, %r2", extend(1, 2, 0, zero(32), 0, LOW)),

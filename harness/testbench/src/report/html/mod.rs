@@ -99,7 +99,7 @@ struct CaseView<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sample: Option<String>,
     /// Function, start of the row, and why it is not exercised.
-    unreached: Vec<(&'r str, Address, &'r str)>,
+    unreached: Vec<(&'r str, Address, &'r str, Option<String>)>,
     /// Functions without an FDE, and how many instructions.
     uncovered: Vec<(&'r str, u64)>,
     /// The command that repeats a check.
@@ -287,7 +287,7 @@ impl<'r> CaseView<'r> {
             unreached: case
                 .unreached
                 .iter()
-                .map(|row| (row.function.as_str(), row.row.start, reason(row)))
+                .map(|row| (row.function.as_str(), row.row.start, reason(row), row.explored_text()))
                 .collect(),
             uncovered: case.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
             command: None,
@@ -326,7 +326,7 @@ impl<'r> CaseView<'r> {
             unreached: report
                 .unexercised
                 .iter()
-                .map(|row| (row.function.as_str(), row.row.start, ""))
+                .map(|row| (row.function.as_str(), row.row.start, "", row.explored_text()))
                 .collect(),
             uncovered: summary.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
             command: Some(report.command()),

@@ -558,8 +558,9 @@
     ];
     const unreached = entry.unreached.length
       ? el("details", {}, el("summary", {}, `${counted(entry.unreached.length, "row")} not exercised`),
-        pagedTable("", entry.unreached, ([name, start, reason]) =>
-          el("tr", {}, el("td", {}, `${name} +${start}`), el("td", {}, reason || (isRun ? "no reason given" : "")))))
+        pagedTable("", entry.unreached, ([name, start, reason, explored]) =>
+          el("tr", {}, el("td", {}, `${name} +${start}`), el("td", {}, reason || (isRun ? "no reason given" : "")),
+            el("td", {}, explored ? `explored: ${explored}` : ""))))
       : "";
     const missing = entry.count - entry.findings.reduce((sum, finding) => sum + finding.places, 0);
     return [

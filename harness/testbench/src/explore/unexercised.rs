@@ -1,0 +1,159 @@
+//! What exploring says of the rows that a run has not used, and of those that it found to be wrong.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use rustix::fs::{MemfdFlags, memfd_create};
+use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress, Section};
+
+use super::certainty::Certainty;
+use super::error::ExploreError;
+use super::exploration::Exploration;
+use super::file::ExploredFile;
+use super::options::ExploreOptions;
+use super::progress::Progress;
+use super::roots::Roots;
+use super::rows::RowState;
+use super::workers::{Job, explore_isolated};
+use crate::examine::coverage::{Explored, UnexercisedRow};
+use crate::external::isolation::Isolation;
+use crate::finding::{Evidence, Finding, Side, Witness};
+use crate::target::{Linked, Loaded, Module, SectionSource, Target};
+
+/// Explores the images of processes.
+#[derive(Clone, Debug)]
+pub struct Explorer {
+    /// How workers are started, and their limits.
+    pub isolation: Isolation,
+    /// The number of workers.
+    pub jobs: usize,
+}
+
+/// What exploring says of a row, and the finding or why there is none.
+type Judged = (Explored, Option<String>);
+
+impl Explorer {
+    /// Says of rows that a run has not used what exploring says, and adds it to the evidence of
+    /// findings. The rows of an image that can't be explored are undecided.
+    pub fn judge(
+        &self,
+        target: &Target<'_>,
+        rows: &mut [UnexercisedRow],
+        findings: &mut [Finding],
+        progress: &Progress,
+    ) {
+        for module in &target.modules {
+            let Some(section) = &module.section else { continue };
+            let is_in = |image: &Option<String>| *image == module.name;
+            let asked = findings.iter_mut().filter(|finding| is_in(&finding.image) && finding.row.is_some());
+            let mut asked: Vec<&mut Finding> = asked.collect();
+            let mut rows = rows.iter_mut().filter(|row| is_in(&row.image)).peekable();
+            if rows.peek().is_none() && asked.is_empty() {
+                continue;
+            }
+            let known = self.explore(module, progress).map_err(|error| error.to_string());
+            for row in rows {
+                let (says, reason) = match &known {
+                    Ok(known) => known.get(&row.pc.0).cloned().unwrap_or((Explored::Undecided, None)),
+                    Err(error) => (Explored::Undecided, Some(error.clone())),
+                };
+                (row.explored, row.explored_reason) = (Some(says), reason);
+            }
+            let Ok(known) = known else { continue };
+            for finding in &mut asked {
+                let judged = row_of(finding, module, section).and_then(|row| known.get(&row));
+                finding.evidence.extend(judged.map(evidence));
+            }
+        }
+    }
+
+    /// Explores an image. Returns what is known of its rows, by their first instructions' addresses
+    /// in the file.
+    fn explore(
+        &self,
+        module: &Module<'_>,
+        progress: &Progress,
+    ) -> Result<FxHashMap<u64, Judged>, ExploreError> {
+        let source = if module.is_made() { SectionSource::EhFrame } else { SectionSource::Sframe };
+        let bytes = module.image.bytes();
+        let shared = share(bytes)?;
+        // Workers open it as a file of this process, which may have been started with none on a disk.
+        let path = format!("/proc/{}/fd/{}", std::process::id(), shared.as_raw_fd());
+        let file = ExploredFile::of(bytes.to_vec(), source)?;
+        let target = file.open()?;
+        let roots = Roots::of(&target);
+        let options = ExploreOptions::default();
+        let job = Job { file: Path::new(&path), source, target: &target, roots: &roots, options };
+        let exploration = explore_isolated(&job, &self.isolation, self.jobs, progress)?;
+        Ok(by_row(&target, &exploration))
+    }
+}
+
+/// Makes a file in memory.
+fn share(bytes: &[u8]) -> std::io::Result<File> {
+    let mut file = File::from(memfd_create("image", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, Judged> {
+    let module = target.executable();
+    let Some(section) = &module.section else { return FxHashMap::default() };
+    let mut messages: FxHashMap<u64, String> = FxHashMap::default();
+    // The surest ones come first.
+    for found in &exploration.findings {
+        let Some(row) = row_of(&found.finding, module, section) else { continue };
+        let doubts: Vec<&str> = found.doubts.iter().map(|doubt| doubt.says()).collect();
+        let message = match found.certainty {
+            Certainty::Proved => found.finding.message.clone(),
+            Certainty::Possible => format!("{}; not proved: {}", found.finding.message, doubts.join("; ")),
+        };
+        messages.entry(row).or_insert(message);
+    }
+    let mut known = FxHashMap::default();
+    for fde in section.fdes().flatten() {
+        for (index, row) in (0..).zip(section.rows(&fde).flatten()) {
+            let pc = module.linked(Loaded(fde.start.wrapping_add(row.start.into()))).0;
+            let judged = match exploration.states.get(&(fde.index, index)) {
+                None => continue,
+                Some(RowState::Agrees) => (Explored::Agrees, None),
+                Some(RowState::Proved) => (Explored::Wrong, messages.remove(&pc)),
+                Some(RowState::Possible) => (Explored::Undecided, messages.remove(&pc)),
+                Some(RowState::Undecided(_)) if exploration.was_interrupted => {
+                    (Explored::Undecided, Some("interrupted".to_owned()))
+                }
+                Some(RowState::Undecided(why)) => (Explored::Undecided, Some(why.says().to_owned())),
+            };
+            known.insert(pc, judged);
+        }
+    }
+    known
+}
+
+/// Returns the address in the file of the first instruction of the row that a finding is about.
+fn row_of(finding: &Finding, module: &Module<'_>, section: &Section<'_>) -> Option<u64> {
+    let (pc, row) = (module.loaded(Linked(finding.pc?.0)).0, finding.row.as_ref()?);
+    // In a caller it is that of the call.
+    let places: [LookupAddress; 2] = [InstructionPointer(pc).into(), ReturnAddress(pc).into()];
+    let found = places.into_iter().find_map(|place| {
+        let found = section.lookup(place).ok().flatten()?;
+        (u64::from(found.row.start) == row.start.0).then_some(found)
+    })?;
+    Some(module.linked(Loaded(found.fde.start.wrapping_add(found.row.start.into()))).0)
+}
+
+fn evidence((says, reason): &Judged) -> Evidence {
+    let (says, agrees_with) = match says {
+        Explored::Agrees => ("the row agrees on every path".to_owned(), Some(Side::Section)),
+        Explored::Wrong => (format!("proved without running: {}", text(reason)), Some(Side::CallStack)),
+        Explored::Undecided => (format!("undecided: {}", text(reason)), None),
+    };
+    Evidence { witness: Witness::Exploration, says, agrees_with }
+}
+
+fn text(reason: &Option<String>) -> &str {
+    reason.as_deref().unwrap_or("no reason")
+}
