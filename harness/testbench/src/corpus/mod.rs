@@ -23,6 +23,7 @@ mod producers;
 mod program;
 mod properties;
 mod rebuild;
+mod scratch;
 mod steps;
 #[cfg(test)]
 mod tests;
