@@ -130,7 +130,7 @@ impl Matrix {
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Matrix { report: &matrix })?;
             let (reports, listings) = split(cases);
-            let report = Report::new(reports);
+            let report = Report::new(reports).with_faults(suite.faults());
             let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
             let corpus = work.path();

@@ -171,7 +171,7 @@ fn rule_applies(id: &str, version: u8) -> bool {
         .is_some_and(|rule| (rule.versions.first.number()..=rule.versions.last.number()).contains(&version))
 }
 
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let meant = closest(name, known);
     let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
     format!("unknown {what} `{name}`{meant}")

@@ -5,6 +5,8 @@
 //! files under test is in these documents; the page's script turns it into text
 //! nodes.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -17,7 +19,7 @@ use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerp
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use crate::finding::{Address, Finding};
-use crate::spec::Verdict;
+use crate::spec::{Fault, Verdict};
 use sframe_inspect::json;
 
 const PAGE: &str = include_str!("page.html");
@@ -43,6 +45,8 @@ struct Index<'r> {
     verdicts: Vec<Verdict>,
     cases: Vec<CaseView<'r>>,
     findings: Vec<FindingView<'r>>,
+    /// The pages of the faults that findings come from, by name.
+    faults: &'r BTreeMap<String, Fault>,
     /// The number of functions that are not listed, in all cases.
     functions_left_out: usize,
     /// The most different instructions that are listed.
@@ -114,6 +118,9 @@ struct FindingView<'r> {
     /// Why it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<&'r str>,
+    /// The fault that it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<&'r str>,
     /// Whether instructions, witnesses and stack are left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     brief: bool,
@@ -127,7 +134,7 @@ struct FindingEntry<'r> {
     rank: usize,
     places: u64,
     hits: u64,
-    known: Option<&'r str>,
+    known: Option<&'r SeenKnown>,
     finding: &'r Finding,
 }
 
@@ -153,7 +160,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
         show(&mut shown, case, &report.findings, OF_A_CASE);
         show_known(&mut shown, case, &report.known);
     }
-    page(Summary::Run(&report.summary), cases, shown, listings)
+    page(Summary::Run(&report.summary), &report.faults, cases, shown, listings)
 }
 
 /// Renders the page of a check.
@@ -164,7 +171,7 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
     let mut shown = Vec::new();
     show(&mut shown, 0, &report.findings, IN_FULL);
     show_known(&mut shown, 0, &report.known);
-    page(Summary::Check(&report.summary), vec![CaseView::of_check(report)], shown, listings)
+    page(Summary::Check(&report.summary), &report.faults, vec![CaseView::of_check(report)], shown, listings)
 }
 
 fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Finding], most: usize) {
@@ -177,13 +184,14 @@ fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Findi
 
 fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [SeenKnown]) {
     shown.extend(known.iter().enumerate().map(|(rank, seen)| {
-        let (finding, reason) = (&seen.finding, Some(seen.reason.as_str()));
-        FindingEntry { case, rank, places: seen.findings, hits: finding.hits, known: reason, finding }
+        let finding = &seen.finding;
+        FindingEntry { case, rank, places: seen.findings, hits: finding.hits, known: Some(seen), finding }
     }));
 }
 
 fn page<'r>(
     summary: Summary<'r>,
+    faults: &'r BTreeMap<String, Fault>,
     cases: Vec<CaseView<'r>>,
     mut shown: Vec<FindingEntry<'r>>,
     listings: &Listings,
@@ -203,12 +211,15 @@ fn page<'r>(
         if brief {
             (finding.evidence, finding.listing, finding.stack) = (Vec::new(), Vec::new(), None);
         }
-        FindingView { case: shown.case, id, places: shown.places, known: shown.known, brief, finding }
+        let known = shown.known.map(|seen| seen.reason.as_str());
+        let fault = shown.known.and_then(|seen| seen.fault.as_deref());
+        FindingView { case: shown.case, id, places: shown.places, known, fault, brief, finding }
     });
     let findings = views.collect();
     let pool = listings.pool();
     let index = Index {
         summary,
+        faults,
         outcomes: &Outcome::ALL,
         verdicts: verdicts_of_findings(),
         cases,
@@ -375,6 +386,7 @@ mod tests {
         }
         let index = Index {
             summary: Summary::Run(&ReportSummary::default()),
+            faults: &BTreeMap::new(),
             outcomes: &Outcome::ALL,
             verdicts: verdicts_of_findings(),
             cases: Vec::new(),

@@ -1,0 +1,170 @@
+//! The page of a fault: what the maintainer of a component can act on.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::Abi;
+
+use super::de::present;
+use super::named::named;
+use super::{Assembler, Blame, Compiler, Linker, Producer, RowOffset, Tool, ToolName, ToolRange, Verdict};
+use crate::yaml::one_key;
+
+/// A fault of a compiler, an assembler or a linker: a file of `specs/faults`. The file's name
+/// is the fault's.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a fault, which is a mapping")]
+pub struct Fault {
+    /// What is wrong, in a line without a full stop.
+    #[schemars(length(min = 1, max = 100))]
+    pub title: String,
+    /// Who needs the fix, and in which versions.
+    #[serde(with = "one_key")]
+    #[schemars(with = "Component")]
+    pub component: Component,
+    /// What the component does, what it should do, and where in its source.
+    #[schemars(length(min = 20))]
+    pub summary: String,
+    /// The section that is wrong.
+    #[serde(default)]
+    pub section: FaultySection,
+    /// The smallest program that shows it.
+    pub example: Example,
+    /// What each witness says about the wrong row, by its name: `run` for the call stack, and
+    /// those of a finding's evidence.
+    #[schemars(extend("minProperties" = 1))]
+    pub witnesses: BTreeMap<String, String>,
+    /// What is known about it where the component is developed.
+    pub upstream: Upstream,
+}
+
+/// A component in the versions that have a fault.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", expecting = "one of `compiler`, `assembler` and `linker`, with a range")]
+pub enum Component {
+    /// A compiler, whose call frame information is wrong.
+    Compiler(ToolRange<Compiler>),
+    /// An assembler, whose rows are not what its input says.
+    Assembler(ToolRange<Assembler>),
+    /// A linker, which moves or merges rows wrongly, or writes wrong ones for its own code.
+    Linker(ToolRange<Linker>),
+}
+
+named! {
+    /// A section in which a component writes something wrong.
+    #[derive(Default)]
+    pub enum FaultySection, "section" {
+        /// The `.sframe` section.
+        #[default]
+        Sframe = ".sframe",
+        /// The `.eh_frame` section: `.sframe` is right.
+        EhFrame = ".eh_frame",
+    }
+}
+
+/// A program that shows a fault, and the row that does.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "an example, which is a mapping")]
+pub struct Example {
+    /// The ABI that it is for.
+    pub abi: Abi,
+    /// The toolchain of the corpus that made the committed build, whose row the page has.
+    pub toolchain: String,
+    /// The sources, by file name. Together they have at most 20 lines.
+    #[schemars(extend("minProperties" = 1))]
+    pub sources: BTreeMap<String, String>,
+    /// The commands, one after another, in the folder of the sources.
+    #[schemars(length(min = 1))]
+    pub commands: Vec<String>,
+    /// The file that is run. It ends by a jump to itself.
+    #[schemars(length(min = 1))]
+    pub program: String,
+    /// The function with the wrong row.
+    #[schemars(length(min = 1))]
+    pub function: String,
+    /// The start of the row, in bytes from the function's; without a row, where it is missing.
+    pub row: RowOffset,
+    /// The verdict of the row's finding.
+    pub verdict: Verdict,
+    /// The rules that the component writes, as findings print them; `no row` for none.
+    #[schemars(length(min = 1))]
+    pub wrong: String,
+    /// The rules that it should write; `no row` where the version can't express them.
+    #[schemars(length(min = 1))]
+    pub right: String,
+}
+
+named! {
+    /// What is known about a fault where the component is developed.
+    pub enum UpstreamState, "state" {
+        /// No report is known.
+        Unreported = "unreported",
+        /// There is a report.
+        Reported = "reported",
+        /// Later versions don't have it.
+        Fixed = "fixed",
+    }
+}
+
+/// What is known about a fault where the component is developed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a mapping with `state`")]
+pub struct Upstream {
+    /// The state.
+    pub state: UpstreamState,
+    /// The report, or the change that fixed it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", extend("format" = "uri"))]
+    pub link: Option<String>,
+    /// The first release with the fix.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub version: Option<String>,
+}
+
+impl Component {
+    /// Which component findings must blame.
+    #[must_use]
+    pub const fn blame(&self) -> Blame {
+        match self {
+            Self::Compiler(_) => Blame::CompilerOrCfi,
+            Self::Assembler(_) => Blame::ProducerAssembler,
+            Self::Linker(_) => Blame::ProducerLinker,
+        }
+    }
+
+    /// The producer's tool of this name, as people write it, in whatever version.
+    #[must_use]
+    pub fn tool_of(&self, producer: &Producer) -> Option<String> {
+        fn named<N: ToolName>(range: &ToolRange<N>, tool: Option<&Tool<N>>) -> Option<String> {
+            tool.filter(|tool| tool.name == range.name).map(Tool::to_string)
+        }
+        match self {
+            Self::Compiler(range) => named(range, producer.compiler.as_ref()),
+            Self::Assembler(range) => named(range, producer.assembler.as_ref()),
+            Self::Linker(range) => named(range, producer.linker.as_ref()),
+        }
+    }
+
+    /// Whether the producer's tool has the fault.
+    #[must_use]
+    pub fn contains(&self, producer: &Producer) -> bool {
+        match self {
+            Self::Compiler(range) => producer.compiler.as_ref().is_some_and(|tool| range.contains(tool)),
+            Self::Assembler(range) => producer.assembler.as_ref().is_some_and(|tool| range.contains(tool)),
+            Self::Linker(range) => producer.linker.as_ref().is_some_and(|tool| range.contains(tool)),
+        }
+    }
+}
+
+impl fmt::Display for Component {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Compiler(range) => range.fmt(f),
+            Self::Assembler(range) => range.fmt(f),
+            Self::Linker(range) => range.fmt(f),
+        }
+    }
+}
