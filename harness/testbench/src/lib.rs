@@ -53,6 +53,7 @@ pub mod corpus;
 pub mod examine;
 pub mod external;
 pub mod failure;
+pub mod faults;
 pub mod finding;
 pub mod matrix;
 pub mod mutate;

@@ -84,8 +84,10 @@ pub struct Example {
     /// The function with the wrong row.
     #[schemars(length(min = 1))]
     pub function: String,
-    /// The start of the row, in bytes from the function's; without a row, where it is missing.
-    pub row: RowOffset,
+    /// The start of the row, in bytes from the function's; left out if there is none.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RowOffset")]
+    pub row: Option<RowOffset>,
     /// The verdict of the row's finding.
     pub verdict: Verdict,
     /// The rules that the component writes, as findings print them; `no row` for none.
@@ -124,8 +126,20 @@ pub struct Upstream {
     pub version: Option<String>,
 }
 
+impl Fault {
+    /// Which component findings must blame. Triage takes `.eh_frame` for the compiler's, whoever
+    /// writes it.
+    #[must_use]
+    pub const fn blame(&self) -> Blame {
+        match self.section {
+            FaultySection::Sframe => self.component.blame(),
+            FaultySection::EhFrame => Blame::CompilerOrCfi,
+        }
+    }
+}
+
 impl Component {
-    /// Which component findings must blame.
+    /// Which component is to blame.
     #[must_use]
     pub const fn blame(&self) -> Blame {
         match self {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Known;
-use super::catalogue::unknown;
 use super::check::MIN_REASON;
 use super::fault::{Fault, Upstream, UpstreamState};
 use super::load::yaml_files;
+use crate::yaml::suggest::unknown;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// The folder of the pages, beside the specs.
@@ -87,7 +87,7 @@ impl Faults {
                 }
                 None => wrong("fault", self.unknown(name), "`sframe-testbench faults` lists them"),
                 Some(fault) => {
-                    let blame = fault.component.blame();
+                    let blame = fault.blame();
                     if blame != known.blame {
                         let message = format!("`{name}` is a fault of {}", fault.component);
                         wrong("blame", message, &format!("blame `{blame}`"));
@@ -187,6 +187,10 @@ impl Check<'_> {
             if text.trim().is_empty() {
                 self.wrong(&at(key), "this is empty", "give it as findings print it");
             }
+        }
+        if example.row.is_none() != (example.wrong == NO_ROW) {
+            let help = "give `row`, unless it is `no row` that is wrong";
+            self.wrong(&at("wrong"), "this row is somewhere, or nowhere", help);
         }
         if example.wrong == example.right {
             self.wrong(&at("right"), "the right row is the wrong one", "give what the row should be");
@@ -328,6 +332,7 @@ upstream: {state: unreported}
             ("gcc -o twice twice.s", "gcc 'twice.s", 11, "this is no command"),
             ("program: twice", "program: once", 12, "no command makes this file"),
             ("function: f", "function: ''", 13, "this is empty"),
+            ("  row: 0x1\n", "", 15, "this row is somewhere, or nowhere"),
             ("verdict: wrong-ra", "verdict: broken", 15, "`broken` is no verdict of a fault"),
             ("*(CFA-16)", "*(CFA-8)", 17, "the right row is the wrong one"),
             ("  run: RA = 0x1, should be 0x2\n", "  run: ' '\n", 19, "this witness says nothing"),

@@ -3,6 +3,7 @@
 mod filter;
 mod guard;
 pub mod journal;
+mod named;
 mod plan;
 pub mod shard;
 pub mod workers;
@@ -68,15 +69,23 @@ impl Suite {
     /// Opens specs and corpus.
     ///
     /// # Errors
-    /// The manifest, the definition of a toolchain or a spec can't be read, or a
-    /// spec names a program without any build.
+    /// The manifest, the definition of a toolchain or a spec can't be read, a spec names a program
+    /// without any build or a fault that a build can't have, or nothing checks the page of a fault.
     pub fn open(corpus: &Path, specs: &Path) -> Result<Self, SuiteError> {
         let manifest = Manifest::load(corpus)?;
         let producers = manifest.producers(corpus)?;
         let SpecFolder { specs, faults } = load_dir(specs).map_err(SuiteError::Specs)?;
         let suite = Self { corpus: corpus.to_owned(), manifest, producers, specs, faults };
-        let idle: Vec<_> = suite.specs.iter().flat_map(|(spec, source)| suite.idle(spec, source)).collect();
-        if idle.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(idle)) }
+        let specs = suite.specs.iter();
+        let mut errors: Vec<_> = specs
+            .flat_map(|(spec, source)| {
+                let idle = suite.idle(spec, source);
+                if idle.is_empty() { suite.misplaced(spec, source) } else { idle }
+            })
+            .collect();
+        errors.extend(suite.not_made());
+        errors.extend(suite.stale());
+        if errors.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(errors)) }
     }
 
     /// Reports errors for what applies to no build: the spec, or one of its

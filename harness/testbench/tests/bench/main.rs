@@ -8,6 +8,7 @@ mod clauses;
 mod cli;
 mod command;
 mod doctor;
+mod faults;
 mod from_eh_frame;
 mod full_disks;
 mod gate;
