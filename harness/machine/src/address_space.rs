@@ -470,7 +470,7 @@ impl AddressSpace {
         self.read(address, &mut bytes).then(|| self.number(bytes))
     }
 
-    const fn number(&self, bytes: [u8; 8]) -> u64 {
+    pub(crate) const fn number(&self, bytes: [u8; 8]) -> u64 {
         if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
     }
 

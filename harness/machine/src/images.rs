@@ -138,6 +138,18 @@ impl<'a> Images<'a> {
         Ok(Self { images, plan, loader })
     }
 
+    /// Takes a file alone, whether it is an executable or a library: it is not to be run.
+    ///
+    /// # Errors
+    /// A file that can't be loaded.
+    pub fn alone(file: &'a [u8]) -> Result<Self, LoadError> {
+        let image = Image::parse_headers(file)?;
+        let places = Places::among(&[image.range()], image.cpu.user_end)
+            .ok_or_else(|| malformed("the image leaves no room in the address space for a stack"))?;
+        let plan = Plan { places, ..Plan::default() };
+        Ok(Self { images: vec![(String::new(), image)], plan, loader: Loader::Program(None) })
+    }
+
     /// Returns whether an address is in the code that the kernel offers to programs.
     #[must_use]
     pub fn is_kernel(&self, address: u64) -> bool {

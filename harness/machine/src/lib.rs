@@ -22,6 +22,7 @@ mod call_stack;
 mod control_flow;
 mod cpu;
 mod effect_cache;
+pub mod explore;
 mod image;
 mod images;
 mod link;
@@ -43,6 +44,7 @@ pub use cpu::{AARCH64, AARCH64_BE, AMD64, AuthenticationKey, Control, Cpu, S390X
 pub use image::dynamic::Dynamic;
 pub use image::{Image, LoadError, Segment};
 pub use images::{Images, Library, Loaded};
+pub use link::own_words;
 pub use linux::{System, Usage};
 pub use machine::{Machine, MachineError, Mapped, Options, Survey};
 pub use observer::{Flow, Moment, Observer};

@@ -65,6 +65,18 @@ impl<T> PcMap<T> {
         })
     }
 
+    /// Returns the number of entries.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// Returns all entries with their addresses, in the order in which they were made.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         self.entries.iter().map(|(pc, entry)| (*pc, entry))

@@ -151,7 +151,7 @@ pub(crate) fn interpreter_image<'a>(
 }
 
 /// Maps the segments. Segments that share a page form one region with the permissions of both.
-fn map_image(space: &mut AddressSpace, image: &Image<'_>) -> Result<(), MapError> {
+pub(crate) fn map_image(space: &mut AddressSpace, image: &Image<'_>) -> Result<(), MapError> {
     let mut regions: Vec<(u64, u64, Permissions)> = Vec::new();
     for segment in &image.segments {
         let start = segment.address & !(PAGE - 1);

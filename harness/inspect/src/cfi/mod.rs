@@ -6,6 +6,7 @@
 
 mod evaluate;
 mod expression;
+mod landing_pads;
 mod read;
 mod rules;
 
@@ -13,6 +14,7 @@ mod rules;
 mod tests;
 
 pub use evaluate::{Evaluated, EvaluationError, LAST_REGISTER, Registers};
+pub use landing_pads::{CallSite, LandingPads, LsdaError};
 pub(crate) use read::endian;
 pub use read::{CallFrameInfo, CfiError, CfiFde, CfiInput, CfiRow, CfiSection, RowsOfFde, register_column};
 pub use rules::{Inexpressible, Rules};

@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CfaRule, CieOrFde, DebugFrame, EhFrame,
-    EndianSlice, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
+    EndianSlice, Pointer, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, ByteOrder, DwarfRegister};
+
+use super::landing_pads::LandingPads;
 
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 
@@ -136,6 +138,16 @@ struct Table {
     signal: FxHashSet<usize>,
 }
 
+impl Table {
+    /// Returns the address that a pointer of the section has. One that is relative to
+    /// its own place, and 0, stands for none.
+    fn outside(&self, pointer: Pointer) -> Option<u64> {
+        let Pointer::Direct(address) = pointer else { return None };
+        let start = self.bases.eh_frame.section.unwrap_or(0);
+        (address != 0 && address.wrapping_sub(start) >= self.data.len() as u64).then_some(address)
+    }
+}
+
 /// The code that one frame description entry covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CfiFde {
@@ -149,6 +161,8 @@ pub struct CfiFde {
     pub is_signal: bool,
     /// Whether return addresses are signed with key B (AArch64, augmentation `B`).
     pub key_b: bool,
+    /// The address of the language-specific data area, which has its landing pads.
+    pub lsda: Option<u64>,
     table: usize,
 }
 
@@ -269,6 +283,14 @@ impl CallFrameInfo {
         };
         let (section, offset) = (fde.section, fde.offset);
         rows.map_err(|source| CfiError::Instructions { section, offset, source })
+    }
+
+    /// Returns the landing pads of all functions. `loaded` returns what is loaded at an
+    /// address, to the end of its segment.
+    #[must_use]
+    pub fn landing_pads<'d>(&self, loaded: impl Fn(u64) -> Option<&'d [u8]>) -> LandingPads {
+        let lsdas = self.fdes.iter().filter_map(|fde| Some((fde.lsda?, fde.range.start)));
+        LandingPads::read(endian(self.abi), lsdas, loaded)
     }
 
     /// Whether an FDE gives the size of pushed arguments.
@@ -431,6 +453,7 @@ fn fdes<'t, S: UnwindSection<Slice<'t>>>(
                 offset: fde.offset(),
                 is_signal: table.signal.contains(&cie),
                 key_b: table.key_b.contains(&cie),
+                lsda: fde.lsda().and_then(|pointer| table.outside(pointer)),
                 table: index,
             });
         }

@@ -5,6 +5,7 @@ pub mod bounded;
 mod dynamic_relocations;
 pub mod find_sframe;
 pub mod line_table;
+pub mod link;
 pub mod merge_faults;
 pub mod object_file;
 mod plt;

@@ -14,13 +14,17 @@ use object::elf::{
     STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
 };
 use object::read::elf::{ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym};
-use object::{CompressionFormat, Endianness, Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
+use object::{
+    CompressionFormat, Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable as _, SectionIndex,
+    SectionKind,
+};
 
 use sframe_engine::{Abi, Section};
 
-use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection};
+use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection, LandingPads};
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
+use crate::elf::dynamic_relocations;
 use crate::elf::find_sframe::OutsideFile;
 pub use crate::elf::find_sframe::{MissingSection, SectionBytes, SectionError};
 use crate::elf::line_table::{Lines, LinesError};
@@ -42,6 +46,8 @@ pub enum ObjectFileError {
     OutsideFile(#[from] OutsideFile),
 }
 
+/// The section with code that stands for what a relocatable file only refers to.
+pub(super) const STUBS: &str = ".undefined";
 /// The maximum size of a decompressed section, in bytes.
 const MAX_UNCOMPRESSED: usize = 1 << 30;
 
@@ -106,6 +112,36 @@ impl<'a> ObjectFile<'a> {
             symbol.elf_symbol().st_type() == STT_OBJECT && symbol.name() == Ok(name)
         };
         Some(self.elf.symbols().find(is_it)?.address())
+    }
+
+    /// Returns the words that a dynamic linker stores the addresses of symbols into, with the symbols'
+    /// names.
+    #[must_use]
+    pub fn slots(&self) -> Vec<(u64, &'a str)> {
+        let symbols = self.elf.dynamic_symbol_table();
+        let mut slots = Vec::new();
+        dynamic_relocations::each(&self.elf, |address, symbol| {
+            let symbol = symbol.and_then(|index| symbols.as_ref()?.symbol_by_index(index).ok());
+            let name = symbol.and_then(|symbol| symbol.name().ok()).filter(|name| !name.is_empty());
+            slots.extend(name.map(|name| (address, name)));
+        });
+        slots
+    }
+
+    /// Returns the sections of procedure linkage tables: their addresses.
+    pub fn linkage_tables(&self) -> impl Iterator<Item = Range<u64>> {
+        self.elf
+            .sections()
+            .filter(|section| section.name().is_ok_and(is_linkage_table))
+            .map(|section| section.address()..section.address().saturating_add(section.size()))
+    }
+
+    /// Returns the code that stands for what other files define, if the file was
+    /// [made of a relocatable one](crate::elf::link).
+    #[must_use]
+    pub fn stubs(&self) -> Option<Range<u64>> {
+        let section = self.elf.section_by_name(STUBS)?;
+        Some(section.address()..section.address().saturating_add(section.size()))
     }
 
     /// Returns the sections with code, or segments if the section table is stripped.
@@ -173,6 +209,23 @@ impl<'a> ObjectFile<'a> {
         }))
     }
 
+    /// Returns the landing pads that call frame information of this file leads to.
+    #[must_use]
+    pub fn landing_pads(&self, cfi: &CallFrameInfo) -> LandingPads {
+        let endian = self.elf.endian();
+        let segments = self.elf.elf_program_headers().iter();
+        let mut loaded: Vec<(u64, &[u8])> = segments
+            .filter(|header| header.p_type(endian) == PT_LOAD)
+            .filter_map(|header| Some((header.p_vaddr(endian), header.data(endian, self.elf.data()).ok()?)))
+            .collect();
+        loaded.sort_by_key(|(start, _)| *start);
+        cfi.landing_pads(|address| {
+            let next = loaded.partition_point(|(start, _)| *start <= address);
+            let (start, data) = loaded.get(next.checked_sub(1)?)?;
+            data.get(usize::try_from(address - start).ok()?..)
+        })
+    }
+
     /// Returns the content of a section, decompressed.
     fn uncompressed(&self, section: &FileSection<'a, '_>) -> Result<Cow<'a, [u8]>, String> {
         let content = section.compressed_file_range().map_err(|error| error.to_string())?;
@@ -214,7 +267,7 @@ impl<'a> ObjectFile<'a> {
     /// object file has.
     #[must_use]
     pub fn linker_made(&self, address: u64) -> Option<&str> {
-        self.section_at(address).filter(|name| [".plt", ".iplt"].iter().any(|table| name.starts_with(table)))
+        self.section_at(address).filter(|name| is_linkage_table(name))
     }
 
     /// Returns the names of the code sections of a relocatable file, with their
@@ -286,6 +339,13 @@ struct Symbol<'a> {
     /// Address past the end of the function.
     end: u64,
     name: Cow<'a, str>,
+    /// Whether it is that of a function, and not of a label.
+    is_function: bool,
+}
+
+/// Whether a section has tables of jumps to definitions in other files.
+fn is_linkage_table(name: &str) -> bool {
+    [".plt", ".iplt"].iter().any(|table| name.starts_with(table))
 }
 
 /// Function symbols, for naming addresses.
@@ -320,7 +380,7 @@ impl<'a> Symbols<'a> {
             // Of several symbols at one address, the most informative comes first. The resolver
             // is at the address of an indirect function.
             let rank = u8::from(kind == STT_GNU_IFUNC) * 4
-                + u8::from(kind == STT_NOTYPE) * 2
+                + u8::from(kind == STT_NOTYPE) * LABEL
                 + u8::from(raw.st_bind() == STB_LOCAL);
             found.push((symbol.address(), rank, symbol.size(), Cow::Borrowed(name)));
         }
@@ -330,9 +390,9 @@ impl<'a> Symbols<'a> {
         found.dedup_by_key(|(address, ..)| *address);
         // A symbol without a size extends to the next one.
         let nexts = found.iter().skip(1).map(|(next, ..)| *next).chain([u64::MAX]).collect::<Vec<_>>();
-        let symbol = |((address, _, size, name), next): ((u64, _, u64, Cow<'a, str>), u64)| {
+        let symbol = |((address, rank, size, name), next): ((u64, u8, u64, Cow<'a, str>), u64)| {
             let end = if size == 0 { next } else { address.saturating_add(size) };
-            Symbol { address, end, name: cut(name) }
+            Symbol { address, end, name: cut(name), is_function: rank & LABEL == 0 }
         };
         let mut symbols: Vec<_> = found.into_iter().zip(nexts).map(symbol).collect();
         symbols.shrink_to_fit();
@@ -379,11 +439,21 @@ impl<'a> Symbols<'a> {
         self.symbols.iter().map(|symbol| symbol.address)
     }
 
+    /// Returns the addresses of functions, with their names as they are in the file. Labels and entries
+    /// of procedure linkage tables are not among them.
+    pub fn functions(&self) -> impl Iterator<Item = (u64, &str)> {
+        let functions = self.symbols.iter().filter(|symbol| symbol.is_function);
+        functions.map(|symbol| (symbol.address, &*symbol.name))
+    }
+
     /// Returns all names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.symbols.iter().map(|symbol| plain(&symbol.name))
     }
 }
+
+/// The part of a symbol's rank that labels have.
+const LABEL: u8 = 2;
 
 /// The maximum length of names in characters; longer ones are truncated, since
 /// findings repeat them.

@@ -1,6 +1,8 @@
 //! Lays out relocatable files as if they were linked: loaded sections get distinct
 //! addresses, and the tables that describe code are relocated.
 
+use std::collections::BTreeMap;
+
 use object::elf::{
     ET_REL, SHF_ALLOC, SHF_COMPRESSED, SHN_ABS, SHN_UNDEF, SHT_DYNSYM, SHT_NOBITS, SHT_SYMTAB,
     SectionHeader64, Sym64,
@@ -14,7 +16,7 @@ use object::{
 use sframe_engine::Section as Sframe;
 
 use crate::elf::bounded::{self, File, FileSection, SharedBytes};
-use crate::elf::merge_faults::start_fields;
+use crate::elf::merge_faults::{StartField, start_fields};
 use crate::elf::sframe_section::pc_relative_width;
 use crate::source::Source;
 
@@ -139,18 +141,11 @@ fn relocate(
     let Some((start, size)) = section.file_range() else { return Ok(()) };
     let address_of = |index: SectionIndex| addresses.get(index.0).copied().unwrap_or(0);
     let own = address_of(section.index());
-    // Starts without the flag are relative to the section, though assemblers relocate them
-    // relative to themselves, and linkers correct that.
-    let read = section.data().ok().filter(|_| is_sframe).and_then(|data| Sframe::parse(data, 0).ok());
-    let from_section = read.as_ref().is_some_and(|read| !read.header().start_is_pcrel());
-    // A relocation elsewhere would overwrite rows.
-    let starts = read.as_ref().map(start_fields);
+    let starts = section.data().ok().filter(|_| is_sframe).and_then(SframeStarts::of);
     let machine = elf.elf_header().e_machine(elf.endian());
     for (offset, relocation) in section.relocations() {
-        let field = starts.as_ref().and_then(|starts| starts.get(&offset));
-        if starts.is_some() && field.is_none() {
-            continue;
-        }
+        let from = starts.as_ref().map_or(Some(offset), |starts| starts.origin(offset));
+        let Some(from) = from else { continue };
         let unusable = || {
             let section = section.name().unwrap_or_default().to_owned();
             RelocationError::Relocation { section, offset }
@@ -171,7 +166,6 @@ fn relocate(
             RelocationFlags::Elf { r_type } => pc_relative_width(machine, r_type),
             _ => None,
         };
-        let from = field.filter(|_| from_section).map_or(offset, |field| field.section);
         let origin = own.wrapping_add(from);
         let (value, width) = match (relative, relocation.kind()) {
             (Some(width), _) => (target.wrapping_sub(origin), width),
@@ -190,6 +184,30 @@ fn relocate(
         put(file, start.checked_add(offset), bytes);
     }
     Ok(())
+}
+
+/// The fields of an `.sframe` section that a linker relocates: the starts of FDEs.
+pub(crate) struct SframeStarts {
+    fields: BTreeMap<u64, StartField>,
+    from_section: bool,
+}
+
+impl SframeStarts {
+    /// Returns those of a section; `None` if it can't be read.
+    pub(crate) fn of(section: &[u8]) -> Option<Self> {
+        let read = Sframe::parse(section, 0).ok()?;
+        Some(Self { fields: start_fields(&read), from_section: !read.header().start_is_pcrel() })
+    }
+
+    /// Returns the offset that the start at an offset is relative to. `None` if there is
+    /// no start: a relocation there would overwrite rows.
+    ///
+    /// Starts without the flag are relative to the section, though assemblers relocate
+    /// them relative to themselves, and linkers correct that.
+    pub(crate) fn origin(&self, offset: u64) -> Option<u64> {
+        let field = self.fields.get(&offset)?;
+        Some(if self.from_section { field.section } else { offset })
+    }
 }
 
 fn at(table: u64, index: usize, size: usize) -> Option<u64> {

@@ -1,13 +1,16 @@
 //! AArch64, in either byte order of data.
 
+mod values;
+
 use capstone::arch::arm64::{
-    ArchMode, Arm64CC, Arm64Insn, Arm64InsnDetail, Arm64Operand, Arm64OperandType, Arm64Reg, Arm64Shift,
+    ArchMode, Arm64CC, Arm64Insn, Arm64InsnDetail, Arm64Operand, Arm64OperandType, Arm64Reg,
 };
 use capstone::arch::{ArchDetail, BuildsCapstone, DetailsArchInsn};
 use capstone::{AccessType, Capstone, CsResult, Insn, InsnDetail, RegId};
 use sframe_engine::{Abi, DwarfRegister};
 
-use super::instruction::{Destination, Flow, Instruction, Operation, Place, Registers, Value};
+use super::instruction::{Destination, Flow, Instruction, Registers};
+use super::operation::{Extension, Operation, Place, Value};
 
 pub(super) fn decoder() -> CsResult<Capstone> {
     Capstone::new().arm64().mode(ArchMode::Arm).detail(true).build()
@@ -84,18 +87,29 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
                 instruction.uses.extend(system.register);
             }
         }
-        None => classify_by_operands(id, &arm64, instruction),
+        None => {
+            instruction.condition = values::condition(decoded.bytes());
+            instruction.is_system_call = id == Arm64Insn::ARM64_INS_SVC;
+            let computed = values::operation(decoded.bytes(), decoded.address());
+            classify_by_operands(id, &arm64, computed, instruction);
+        }
     }
+    instruction.sets_flags = instruction.is_call() || arm64.update_flags() || id == Arm64Insn::ARM64_INS_MSR;
     // The return address stays the same.
     if let (Operation::Authenticate, Some(ra)) = (&instruction.operation, Abi::Aarch64.ra()) {
         instruction.defs.remove(ra);
     }
 }
 
-fn classify_by_operands(id: Arm64Insn, arm64: &Arm64InsnDetail<'_>, instruction: &mut Instruction) {
+fn classify_by_operands(
+    id: Arm64Insn,
+    arm64: &Arm64InsnDetail<'_>,
+    computed: Option<Operation>,
+    instruction: &mut Instruction,
+) {
     let operands: Vec<Arm64Operand> = arm64.operands().collect();
     instruction.flow = flow(id, arm64, &operands);
-    instruction.operation = operation(id, arm64, &operands);
+    instruction.operation = computed.unwrap_or_else(|| operation(id, arm64, &operands));
     let mut has_memory = false;
     for operand in &operands {
         match operand.op_type {
@@ -122,7 +136,13 @@ fn classify_by_operands(id: Arm64Insn, arm64: &Arm64InsnDetail<'_>, instruction:
         instruction.uses.extend(instruction.defs.iter());
         instruction.defs = Registers::default();
     }
-    instruction.may_store = has_memory && !matches!(instruction.operation, Operation::Load { .. });
+    // And the target of `adds` with a constant, in 32 bits, as read.
+    if let (Arm64Insn::ARM64_INS_ADDS, Operation::AddNarrow { to, from, .. }) = (id, &instruction.operation) {
+        instruction.uses = [*from].into_iter().collect();
+        instruction.defs.insert(*to);
+    }
+    let loads = matches!(instruction.operation, Operation::Load { .. } | Operation::LoadEntry { .. });
+    instruction.may_store = has_memory && !loads;
     if instruction.is_call() {
         instruction.may_store = true;
         instruction.defs.remove(Abi::Aarch64.sp());
@@ -181,19 +201,11 @@ fn operation(id: Arm64Insn, detail: &Arm64InsnDetail<'_>, operands: &[Arm64Opera
     use Arm64OperandType::{Imm, Mem, Reg};
     let types: Vec<&Arm64OperandType> = operands.iter().map(|operand| &operand.op_type).collect();
     match (id, &types[..]) {
-        (ARM64_INS_ADD | ARM64_INS_SUB, [Reg(to), Reg(from), Imm(by)]) if size(*to) == 8 => {
-            let by = match operands[2].shift {
-                Arm64Shift::Lsl(shift) => by << shift,
-                _ => *by,
-            };
-            let offset = if id == ARM64_INS_ADD { by } else { -by };
-            match (register(*to), register(*from)) {
-                (Some(to), Some(from)) => Operation::Add { to, from, offset },
-                _ => Operation::Other,
+        (ARM64_INS_AND, [Reg(to), Reg(from), Imm(mask)]) => match (register(*to), register(*from)) {
+            (Some(to_register), Some(from)) => {
+                let mask = Extension::zero(size(*to) * 8).apply(mask.cast_unsigned());
+                Operation::Mask { to: to_register, from, mask }
             }
-        }
-        (ARM64_INS_MOV, [Reg(to), Reg(from)]) if size(*to) == 8 => match (register(*to), register(*from)) {
-            (Some(to), Some(from)) => Operation::Add { to, from, offset: 0 },
             _ => Operation::Other,
         },
         (

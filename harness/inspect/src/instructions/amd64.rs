@@ -1,11 +1,14 @@
 //! AMD64.
 
+mod values;
+
 use capstone::arch::x86::{ArchMode, X86Insn, X86OpMem, X86Operand, X86OperandType, X86Reg};
 use capstone::arch::{ArchDetail, BuildsCapstone, DetailsArchInsn};
 use capstone::{AccessType, Capstone, CsResult, Insn, InsnDetail, InsnGroupType, RegId};
 use sframe_engine::{Abi, DwarfRegister};
 
-use super::instruction::{Destination, Flow, Instruction, Operation, Place, Registers, Value};
+use super::instruction::{Destination, Flow, Instruction, Registers};
+use super::operation::{Condition, Operation, Place, Relation, Value};
 
 pub(super) fn decoder() -> CsResult<Capstone> {
     Capstone::new().x86().mode(ArchMode::Mode64).detail(true).build()
@@ -36,14 +39,6 @@ fn register(id: RegId) -> Option<DwarfRegister> {
     Some(DwarfRegister(number))
 }
 
-/// Returns a register if the operand is all its 64 bits.
-fn whole_register(operand: &X86Operand) -> Option<DwarfRegister> {
-    match operand.op_type {
-        X86OperandType::Reg(id) if operand.size == 8 => register(id),
-        _ => None,
-    }
-}
-
 fn place(memory: X86OpMem) -> Option<Place> {
     let is_plain = memory.index() == RegId::INVALID_REG && memory.segment() == RegId::INVALID_REG;
     let base = register(memory.base()).filter(|_| is_plain)?;
@@ -55,7 +50,21 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     let id = X86Insn::from(decoded.id().0);
     let operands: Vec<X86Operand> = x86.operands().collect();
     instruction.flow = flow(id, detail, &operands);
-    instruction.operation = operation(id, &operands);
+    let next = decoded.address().wrapping_add(decoded.len() as u64);
+    // A prefix may shorten addresses.
+    let computed = if x86.addr_size() == 8 { values::operation(id, &operands, next) } else { None };
+    instruction.operation = computed.unwrap_or_else(|| operation(id, &operands));
+    instruction.condition = condition(id);
+    let is_flags = |id: &RegId| u32::from(id.0) == X86Reg::X86_REG_EFLAGS;
+    instruction.sets_flags = instruction.is_call() || detail.regs_write().iter().any(is_flags);
+    instruction.repeats = is_string_operation(x86.opcode()) && matches!(x86.prefix(), [0xf2 | 0xf3, ..]);
+    instruction.is_system_call = match id {
+        X86Insn::X86_INS_SYSCALL | X86Insn::X86_INS_SYSENTER => true,
+        X86Insn::X86_INS_INT => {
+            matches!(operands[..], [X86Operand { op_type: X86OperandType::Imm(0x80), .. }])
+        }
+        _ => false,
+    };
     instruction.defs.extend(detail.regs_write().iter().filter_map(|id| register(*id)));
     for operand in &operands {
         let X86OperandType::Reg(id) = operand.op_type else { continue };
@@ -109,6 +118,32 @@ fn flow(id: X86Insn, detail: &InsnDetail<'_>, operands: &[X86Operand]) -> Flow {
     }
 }
 
+/// Returns the condition of a jump after a comparison.
+fn condition(id: X86Insn) -> Option<Condition> {
+    use Relation::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+    use X86Insn::*;
+    let (relation, signed) = match id {
+        X86_INS_JE => (Equal, None),
+        X86_INS_JNE => (NotEqual, None),
+        X86_INS_JB => (Less, Some(false)),
+        X86_INS_JBE => (LessOrEqual, Some(false)),
+        X86_INS_JA => (Greater, Some(false)),
+        X86_INS_JAE => (GreaterOrEqual, Some(false)),
+        X86_INS_JL => (Less, Some(true)),
+        X86_INS_JLE => (LessOrEqual, Some(true)),
+        X86_INS_JG => (Greater, Some(true)),
+        X86_INS_JGE => (GreaterOrEqual, Some(true)),
+        _ => return None,
+    };
+    Some(Condition { relation, signed })
+}
+
+/// Whether an opcode is that of INS, OUTS, MOVS, CMPS, STOS, LODS or SCAS.
+const fn is_string_operation(opcode: &[u8; 4]) -> bool {
+    matches!(opcode[0], 0x6c..=0x6f | 0xa4..=0xa7 | 0xaa..=0xaf)
+}
+
+/// Returns the operation of an instruction that sets up a frame.
 fn operation(id: X86Insn, operands: &[X86Operand]) -> Operation {
     use X86Insn::*;
     use X86OperandType::{Imm, Mem};
@@ -130,17 +165,6 @@ fn operation(id: X86Insn, operands: &[X86Operand]) -> Operation {
             size: 8,
         },
         (X86_INS_LEAVE, _) => Operation::Leave,
-        (X86_INS_ADD | X86_INS_SUB, [to, X86Operand { op_type: Imm(by), .. }]) => {
-            let Some(to) = whole_register(to) else { return Operation::Other };
-            let offset = if id == X86_INS_ADD { *by } else { by.wrapping_neg() };
-            Operation::Add { to, from: to, offset }
-        }
-        (X86_INS_LEA, [to, X86Operand { op_type: Mem(memory), .. }]) => {
-            match (whole_register(to), place(*memory)) {
-                (Some(to), Some(Place { base: from, offset, .. })) => Operation::Add { to, from, offset },
-                _ => Operation::Other,
-            }
-        }
         (X86_INS_MOV, [X86Operand { op_type: Mem(memory), size, .. }, what]) => {
             Operation::Store { values: vec![value(what)], place: place(*memory), size: *size }
         }
@@ -148,10 +172,6 @@ fn operation(id: X86Insn, operands: &[X86Operand]) -> Operation {
             X86_INS_MOV | X86_INS_MOVABS | X86_INS_MOVZX | X86_INS_MOVSX | X86_INS_MOVSXD,
             [to, X86Operand { op_type: Mem(memory), size, .. }],
         ) => Operation::Load { values: vec![value(to)], place: place(*memory), size: *size },
-        (X86_INS_MOV, [to, from]) => match (whole_register(to), whole_register(from)) {
-            (Some(to), Some(from)) => Operation::Add { to, from, offset: 0 },
-            _ => Operation::Other,
-        },
         (X86_INS_ENDBR64 | X86_INS_ENDBR32, _) => Operation::LandingPad,
         _ => Operation::Other,
     }
@@ -161,6 +181,7 @@ fn may_store(id: X86Insn, instruction: &Instruction, operands: &[X86Operand]) ->
     use X86Insn::*;
     match (id, &instruction.operation) {
         (_, Operation::Store { .. }) => true,
+        (_, Operation::LoadEntry { to: Some(_), .. }) => false,
         (_, Operation::Load { values, .. }) if values.iter().all(|value| *value != Value::Other) => false,
         (X86_INS_LEA | X86_INS_NOP, _) => false,
         // Their addresses are not operands.

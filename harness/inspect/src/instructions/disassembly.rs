@@ -9,8 +9,9 @@ use capstone::{Capstone, CsResult, Insn, InsnDetail};
 use rustc_hash::FxHashMap;
 use sframe_engine::Abi;
 
-use super::instruction::{Flow, Instruction, Operation};
+use super::instruction::{Flow, Instruction};
 use super::known_lengths::{Head, KnownLengths};
+use super::operation::Operation;
 use super::{aarch64, amd64, s390x};
 
 /// The differences between the architectures.
@@ -54,10 +55,26 @@ impl Disassembly {
         let mut instructions = BTreeMap::new();
         with_disassembler(abi, |disassembler| {
             for (address, code) in code {
-                disassembler.read(address, code, &mut instructions);
+                disassembler.read(address, code, |address, instruction| {
+                    instructions.insert(address, instruction);
+                });
             }
         });
         Self(instructions)
+    }
+
+    /// Disassembles code and keeps nothing: calls `visit` with each instruction and its
+    /// address.
+    pub fn each<'c>(
+        abi: Abi,
+        code: impl IntoIterator<Item = (u64, &'c [u8])>,
+        mut visit: impl FnMut(u64, &Instruction),
+    ) {
+        with_disassembler(abi, |disassembler| {
+            for (address, code) in code {
+                disassembler.read(address, code, |address, instruction| visit(address, &instruction));
+            }
+        });
     }
 
     /// Returns the instruction at the start of some code; `None` if the decoder
@@ -220,14 +237,14 @@ struct Disassembler {
 }
 
 impl Disassembler {
-    fn read(&self, address: u64, code: &[u8], instructions: &mut BTreeMap<u64, Instruction>) {
+    fn read(&self, address: u64, code: &[u8], mut visit: impl FnMut(u64, Instruction)) {
         let mut offset = 0;
         while offset < code.len() {
             let at = address.wrapping_add(offset as u64);
             // One at a time: what the decoder says of an instruction takes kilobytes.
             let Ok(mut read) = self.decoder.disasm_iter(&code[offset..], at) else { return };
             while let Some(decoded) = read.next() {
-                instructions.insert(decoded.address(), self.instruction(&decoded));
+                visit(decoded.address(), self.instruction(&decoded));
                 offset += decoded.len();
             }
             // Not an instruction, or unknown to the decoder.
@@ -235,7 +252,7 @@ impl Disassembler {
                 let unknown = self.unknown(&code[offset..]);
                 let at = address.wrapping_add(offset as u64);
                 offset += usize::try_from(unknown.len).unwrap_or(usize::MAX);
-                instructions.insert(at, unknown);
+                visit(at, unknown);
             }
         }
     }
@@ -406,6 +423,7 @@ mod tests {
             (Abi::Aarch64, &[0, 0, 0, 0x94], "bl #0x1000", &[], &[30]),
             // Signing does not change which address it is.
             (Abi::Aarch64, &[0x3f, 0x23, 3, 0xd5], "paciasp", &[], &[]),
+            (Abi::Aarch64, &[0x83, 4, 0, 0x31], "adds w3, w4, #1", &[4], &[3]),
             (Abi::S390x, &[0xeb, 0xab, 0xf0, 0x50, 0, 0x24], "stmg %r10, %r11, 0x50(%r15)", &[10, 11], &[]),
             (Abi::S390x, &[0xeb, 0xe1, 0xf0, 0x50, 0, 4], "lmg %r14, %r1, 0x50(%r15)", &[], &[0, 1, 14, 15]),
             (Abi::S390x, &[0xe3, 0xa0, 0xf0, 0x50, 0, 0x24], "stg %r10, 0x50(%r15)", &[10], &[]),

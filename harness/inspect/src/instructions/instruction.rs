@@ -2,6 +2,8 @@
 
 use sframe_engine::DwarfRegister;
 
+use super::operation::{Condition, Operation, Value};
+
 /// A set of registers, by their DWARF numbers below 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registers(u64);
@@ -93,80 +95,6 @@ pub enum Destination {
     Caller,
 }
 
-/// A location in memory: a register plus a constant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The register.
-    pub base: DwarfRegister,
-    /// The offset from its value before the instruction, in bytes.
-    pub offset: i64,
-    /// The amount that the instruction adds to the register, in bytes: the size of
-    /// what is pushed or popped, or an addressing mode's writeback.
-    pub writeback: i64,
-}
-
-/// What is stored to a word, or the target of a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// A register with a DWARF number below 64.
-    Register(DwarfRegister),
-    /// A constant that is part of the instruction.
-    Constant,
-    /// Anything else.
-    Other,
-}
-
-/// The operation of an instruction, if functions use it to set up their frames.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Operation {
-    /// `to = from + offset`, in 64 bits.
-    Add {
-        /// The register that is written.
-        to: DwarfRegister,
-        /// The register that is read.
-        from: DwarfRegister,
-        /// The amount added, in bytes.
-        offset: i64,
-    },
-    /// Stores values to consecutive words.
-    Store {
-        /// The values, from the lowest address up.
-        values: Vec<Value>,
-        /// The place of the first one; `None` if its address is not a register plus
-        /// a constant.
-        place: Option<Place>,
-        /// The size of each word in bytes.
-        size: u8,
-    },
-    /// Loads consecutive words.
-    Load {
-        /// The targets, from the lowest address up.
-        values: Vec<Value>,
-        /// The place of the first one; `None` if its address is not a register plus
-        /// a constant.
-        place: Option<Place>,
-        /// The size of each word in bytes.
-        size: u8,
-    },
-    /// `to = from`, between a general register and a floating-point one (s390x).
-    Transfer {
-        /// The register that is written.
-        to: DwarfRegister,
-        /// The register that is read.
-        from: DwarfRegister,
-    },
-    /// AMD64's `leave`: SP becomes FP + 8, and FP is loaded from *(FP).
-    Leave,
-    /// Adds, checks or removes the pointer authentication code of an address; which
-    /// address it is does not change.
-    Authenticate,
-    /// Marks a valid target of indirect jumps, and does nothing else.
-    LandingPad,
-    /// Anything else.
-    #[default]
-    Other,
-}
-
 /// An instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instruction {
@@ -186,6 +114,18 @@ pub struct Instruction {
     pub defs: Registers,
     /// Whether it may store to memory; also if that is unknown.
     pub may_store: bool,
+    /// When a conditional jump is taken; `None` if that isn't a relation of the two
+    /// operands of a comparison.
+    ///
+    /// The comparison is this instruction's own, or else the last one that
+    /// [sets the flags](Self::sets_flags).
+    pub condition: Option<Condition>,
+    /// Whether it writes the condition flags or the condition code. A call may.
+    pub sets_flags: bool,
+    /// Whether it may repeat, as AMD64's string instructions with a prefix do.
+    pub repeats: bool,
+    /// Whether it calls the kernel, which returns to the next instruction.
+    pub is_system_call: bool,
 }
 
 impl Instruction {
@@ -238,7 +178,24 @@ impl Instruction {
     /// floating-point register.
     #[must_use]
     pub const fn reloads(&self) -> bool {
-        matches!(self.operation, Operation::Load { .. } | Operation::Leave | Operation::Transfer { .. })
+        match self.operation {
+            Operation::Load { .. } | Operation::Leave | Operation::Transfer { .. } => true,
+            // Saved values are whole.
+            Operation::LoadEntry { size, .. } => size == 8,
+            _ => false,
+        }
+    }
+
+    /// Returns the address of the word from which a call or a jump takes its
+    /// destination, if it is part of the instruction.
+    #[must_use]
+    pub const fn slot(&self) -> Option<u64> {
+        match self.operation {
+            Operation::LoadEntry { to: None, base: None, index: None, displacement, .. } => {
+                Some(displacement.cast_unsigned())
+            }
+            _ => None,
+        }
     }
 
     /// Whether it stores only constants.

@@ -3,14 +3,18 @@
 //!
 //! What an instruction does is derived from the decoder's operands, groups and
 //! instruction numbers, or from the encoding, but never from printed text. Each
-//! architecture has one file.
+//! architecture has one file, and one in its folder for what is computed and compared.
 
 mod aarch64;
 mod amd64;
 mod disassembly;
 mod instruction;
 mod known_lengths;
+mod operation;
 mod s390x;
+#[cfg(test)]
+mod tests;
 
 pub use disassembly::{Disassembly, starts};
-pub use instruction::{Destination, Flow, Instruction, Operation, Place, Registers, Value};
+pub use instruction::{Destination, Flow, Instruction, Registers};
+pub use operation::{Comparand, Condition, Extension, Operation, Place, Relation, Value, Width};

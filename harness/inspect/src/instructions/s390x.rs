@@ -5,12 +5,15 @@
 //! listed here come from the lists of instructions in the z/Architecture Principles
 //! of Operation.
 
+mod values;
+
 use capstone::arch::sysz::{ArchMode, SysZOpMem, SysZOperand, SysZReg};
 use capstone::arch::{ArchDetail, BuildsCapstone, DetailsArchInsn};
 use capstone::{Capstone, CsResult, Insn, InsnDetail, RegId};
 use sframe_engine::{Abi, DwarfRegister};
 
-use super::instruction::{Destination, Flow, Instruction, Operation, Place, Registers, Value};
+use super::instruction::{Destination, Flow, Instruction, Registers};
+use super::operation::{Operation, Place, Value};
 
 pub(super) fn decoder() -> CsResult<Capstone> {
     Capstone::new().sysz().mode(ArchMode::Default).detail(true).build()
@@ -95,8 +98,8 @@ const fn first_operand(code: u16) -> FirstOperand {
         // Compare and branch CGRJ, CLGRJ, CRJ, CLRJ, CGIJ, CLGIJ, CIJ, CLIJ; CGRB to CLIB.
         | 0xec64 | 0xec65 | 0xec76 | 0xec77 | 0xec7c..=0xec7f | 0xece4 | 0xece5 | 0xecf6 | 0xecf7
         | 0xecfc..=0xecff
-        // BCR, BC, BRC, BRCL, SPM, SVC, EX.
-        | 0x0700 | 0x4700 | 0xa704 | 0xc004 | 0x0400 | 0x0a00 | 0x4400 => FirstOperand::Read,
+        // BCR, BC, BRC, BRCL, BIC, SPM, SVC, EX.
+        | 0x0700 | 0x4700 | 0xa704 | 0xc004 | 0xe347 | 0x0400 | 0x0a00 | 0x4400 => FirstOperand::Read,
         // L, LY, LG, LH, LHY, LGH, LGF, LB, LGB, LLGF, LLGH, LLGC, LLC, LLH, LLGT, LRV,
         // LRVG, LRVH, LM, LMG, LMY, LMH, LD, LDY, LE, LEY, LAM, LAMY, relative LRL, LGRL,
         // LGFRL, LHRL, LGHRL, LLHRL, LLGHRL, LLGFRL; VL, VLM.
@@ -132,7 +135,14 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     let code = operation_code(decoded.bytes());
     let operands: Vec<SysZOperand> = sysz.operands().collect();
     instruction.flow = flow(code, decoded.bytes(), &operands);
-    instruction.operation = operation(code, &operands);
+    let computed = values::operation(code, decoded.bytes(), &operands);
+    instruction.operation = computed.unwrap_or_else(|| operation(code, &operands));
+    instruction.condition = values::condition(code, decoded.bytes());
+    // The decoder says of a comparison that jumps that it leaves its result.
+    let is_code = |id: &RegId| u32::from(id.0) == SysZReg::SYSZ_REG_CC;
+    let leaves_result = detail.regs_write().iter().any(is_code) && instruction.condition.is_none();
+    instruction.sets_flags = instruction.is_call() || leaves_result;
+    instruction.is_system_call = code == 0x0a00;
     let first = first_operand(code);
     let all: Vec<DwarfRegister> = match (&instruction.operation, first) {
         // All registers from the first to the second.
@@ -165,6 +175,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
         // EX and EXRL execute another instruction.
         FirstOperand::Read if matches!(code, 0x4400 | 0xc600) => true,
         FirstOperand::Loaded | FirstOperand::Set | FirstOperand::Read => instruction.is_call(),
+        FirstOperand::Changed if matches!(instruction.operation, Operation::LoadEntry { .. }) => false,
         // MVCL, MVCLE and MVPG take addresses in registers.
         FirstOperand::Changed => matches!(code, 0x0e00 | 0xa800 | 0xb254) || operands.iter().any(is_memory),
     };
@@ -199,11 +210,12 @@ fn flow(code: u16, bytes: &[u8], operands: &[SysZOperand]) -> Flow {
         0x0d00 | 0x0c00 | 0x0500 if lower == 0 => Flow::Next,
         // BASR, BASSM, BAS, BRAS, BRASL, BALR, BAL.
         0x0d00 | 0x0c00 | 0x4d00 | 0xa705 | 0xc005 | 0x0500 | 0x4500 => Flow::Call(address),
-        // BCR and BC that never branch.
-        0x0700 | 0x4700 | 0xa704 | 0xc004 if upper == 0 => Flow::Next,
+        // Without a condition, they never branch.
+        0x0700 | 0x4700 | 0xa704 | 0xc004 | 0xe347 if upper == 0 => Flow::Next,
         0x0700 if lower == 0 => Flow::Next,
         0x0700 => Flow::Jump { to: to_register(), is_conditional: upper != ALWAYS },
-        0x4700 => Flow::Jump { to: Destination::Indirect, is_conditional: upper != ALWAYS },
+        // BC, and BIC, whose target is in memory.
+        0x4700 | 0xe347 => Flow::Jump { to: Destination::Indirect, is_conditional: upper != ALWAYS },
         0xa704 | 0xc004 => Flow::Jump { to, is_conditional: upper != ALWAYS },
         // BSM.
         0x0b00 if lower == 0 => Flow::Next,
@@ -249,28 +261,8 @@ fn lower_register(bytes: &[u8]) -> u8 {
 }
 
 fn operation(code: u16, operands: &[SysZOperand]) -> Operation {
-    use SysZOperand::{Imm, Mem, Reg};
+    use SysZOperand::{Mem, Reg};
     match (code, operands) {
-        // AGHI, AGFI, ALGFI, SLGFI.
-        (0xa70b | 0xc208 | 0xc20a | 0xc204, [Reg(to), Imm(by)]) => {
-            let offset = if code == 0xc204 { by.wrapping_neg() } else { *by };
-            register(*to).map_or(Operation::Other, |to| Operation::Add { to, from: to, offset })
-        }
-        // AGHIK.
-        (0xecd9, [Reg(to), Reg(from), Imm(offset)]) => match (register(*to), register(*from)) {
-            (Some(to), Some(from)) => Operation::Add { to, from, offset: *offset },
-            _ => Operation::Other,
-        },
-        // LA, LAY.
-        (0x4100 | 0xe371, [Reg(to), Mem(memory)]) => match (register(*to), place(memory)) {
-            (Some(to), Some(Place { base: from, offset, .. })) => Operation::Add { to, from, offset },
-            _ => Operation::Other,
-        },
-        // LGR.
-        (0xb904, [Reg(to), Reg(from)]) => match (register(*to), register(*from)) {
-            (Some(to), Some(from)) => Operation::Add { to, from, offset: 0 },
-            _ => Operation::Other,
-        },
         // LDGR, LGDR.
         (0xb3c1 | 0xb3cd, [Reg(to), Reg(from)]) => match (register(*to), register(*from)) {
             (Some(to), Some(from)) => Operation::Transfer { to, from },

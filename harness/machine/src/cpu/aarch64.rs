@@ -5,8 +5,8 @@ use sframe_engine::Abi;
 use unicorn_engine::{Arch, Arm64CpuModel, Mode, RegisterARM64 as R, RegisterARM64CP, Unicorn, uc_error};
 
 use super::{
-    AuthenticationKey, BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes,
-    SignalFrame, Signing, Source, StackPointer, SystemCalls, Unreported,
+    AuthenticationKey, BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking,
+    RelocationTypes, SignalFrame, Signing, Source, StackPointer, SystemCalls, Unreported,
 };
 
 /// aarch64, little endian.
@@ -38,6 +38,15 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         termination: Some(R::X0 as i32),
         cfa_above_sp: 0,
         longest: 4,
+        instruction_alignment: 4,
+        // AAPCS64, 6.1.1.
+        convention: Convention {
+            arguments: &[0, 1, 2, 3, 4, 5, 6, 7],
+            result: 0,
+            clobbered: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18],
+            preserved: &[19, 20, 21, 22, 23, 24, 25, 26, 27, 28],
+            counter: None,
+        },
         system_calls: SystemCalls {
             number: R::X8 as i32,
             arguments: [R::X0 as i32, R::X1 as i32, R::X2 as i32, R::X3 as i32, R::X4 as i32, R::X5 as i32],
@@ -45,6 +54,7 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
             len: 4,
             is_in_instruction: false,
             exceptions: &[(7, 5, 1), (17, 7, 1)],
+            clobbered: &[],
             restorer: &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4],
         },
         signal_frame: &SIGNAL_FRAME,
@@ -52,15 +62,18 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         control,
         is_conditional: |_| false,
         branch_target,
+        pops_arguments: |_| 0,
         skips_speculation_trap: |_, _| false,
         retpoline_jump: |_| None,
         direct_call: |_| None,
         fetches_pc,
         stack_pointer,
         signs,
+        returns_signed,
         source,
         unreported,
         is_privileged: |_| false,
+        is_mistaken: |_| false,
         prepare,
         memory_operands: None,
         set_thread_pointer,
@@ -323,6 +336,11 @@ fn source(code: &[u8], register: u8) -> Source {
     Source::Itself
 }
 
+/// Arm ARM C6.2: `retaa` and `retab`.
+fn returns_signed(code: &[u8]) -> bool {
+    code.first_chunk().is_some_and(|word| matches!(u32::from_le_bytes(*word), 0xd65f_0bff | 0xd65f_0fff))
+}
+
 /// Arm ARM C6.2: pacia and pacib on x30, and their forms among the hints.
 fn signs(code: &[u8]) -> Option<AuthenticationKey> {
     match word_of(code) {
@@ -438,6 +456,19 @@ mod tests {
             assert_eq!(stack_pointer(&word.to_le_bytes()), expected, "{word:#010x}");
         }
         assert_eq!(stack_pointer(&[]), Relative);
+    }
+
+    #[test]
+    fn returns_of_signed_addresses_are_known() {
+        for (word, expected) in [
+            (0xd65f_0bff_u32, true), // retaa
+            (0xd65f_0fff, true),     // retab
+            (0xd65f_03c0, false),    // ret
+            (0xd61f_0be0, false),    // a branch
+        ] {
+            assert_eq!(returns_signed(&word.to_le_bytes()), expected, "{word:#010x}");
+        }
+        assert!(!returns_signed(&[0xff, 0x0b]));
     }
 
     #[test]

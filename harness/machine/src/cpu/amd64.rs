@@ -5,8 +5,8 @@ use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
 use super::{
-    BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source,
-    StackPointer, SystemCalls, Unreported,
+    BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame,
+    Source, StackPointer, SystemCalls, Unreported,
 };
 
 /// amd64, as the System V psABI uses it.
@@ -62,6 +62,15 @@ pub static AMD64: Cpu = Cpu {
     termination: None,
     cfa_above_sp: 0,
     longest: 15,
+    instruction_alignment: 1,
+    // System V psABI, 3.2.3.
+    convention: Convention {
+        arguments: &[5, 4, 1, 2, 8, 9],
+        result: 0,
+        clobbered: &[0, 1, 2, 4, 5, 8, 9, 10, 11],
+        preserved: &[3, 12, 13, 14, 15],
+        counter: Some(R::RCX as i32),
+    },
     system_calls: SystemCalls {
         number: R::RAX as i32,
         arguments: [R::RDI as i32, R::RSI as i32, R::RDX as i32, R::R10 as i32, R::R8 as i32, R::R9 as i32],
@@ -82,6 +91,7 @@ pub static AMD64: Cpu = Cpu {
             (17, 7, 1),
             (19, 8, 1),
         ],
+        clobbered: &[R::RCX as i32, R::R11 as i32],
         restorer: &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
     },
     signal_frame: &SIGNAL_FRAME,
@@ -89,15 +99,18 @@ pub static AMD64: Cpu = Cpu {
     control,
     is_conditional: |_| false,
     branch_target,
+    pops_arguments,
     skips_speculation_trap,
     retpoline_jump,
     direct_call,
     fetches_pc,
     stack_pointer,
     signs: |_| None,
+    returns_signed: |_| false,
     source,
     unreported: |_| Unreported::Nothing,
     is_privileged,
+    is_mistaken,
     prepare,
     memory_operands: None,
     set_thread_pointer,
@@ -259,6 +272,16 @@ fn is_privileged(code: &[u8]) -> bool {
     }
 }
 
+/// Instructions of AVX-512 with mask registers, which are executed as `cmov` and `set` are.
+fn is_mistaken(code: &[u8]) -> bool {
+    let opcode = match code {
+        [0xc5, _, opcode, ..] => opcode,
+        [0xc4, map, _, opcode, ..] if map & 0x1f == 1 => opcode,
+        _ => return false,
+    };
+    matches!(opcode, 0x40..=0x4f | 0x90..=0x9f)
+}
+
 /// `mov %reg,(%rsp)`, `ret`, and the `int3` that stops straight-line speculation.
 fn retpoline_jump(code: &[u8]) -> Option<u64> {
     match code {
@@ -266,6 +289,14 @@ fn retpoline_jump(code: &[u8]) -> Option<u64> {
             Some(if *next == 0xcc { 6 } else { 5 })
         }
         _ => None,
+    }
+}
+
+/// `ret imm16`, and its far form.
+fn pops_arguments(code: &[u8]) -> u16 {
+    match without_prefixes(code).1 {
+        [0xc2 | 0xca, low, high, ..] => u16::from_le_bytes([*low, *high]),
+        _ => 0,
     }
 }
 
@@ -468,6 +499,33 @@ mod tests {
             (&[], Control::Other),
         ] {
             assert_eq!(control(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn mask_registers_are_taken_for_others() {
+        for (code, expected) in [
+            (&[0xc5, 0xe5, 0x4b, 0xe2][..], true),       // kunpckbw %k2,%k3,%k4
+            (&[0xc4, 0xe1, 0xf9, 0x98, 0xd1], true),     // kortestd %k1,%k2
+            (&[0xc5, 0xfb, 0x93, 0xc3], true),           // kmovd %k3,%eax
+            (&[0xc5, 0xf8, 0x77], false),                // vzeroupper
+            (&[0xc4, 0xe2, 0x78, 0xf2, 0x4b, 4], false), // andn 4(%rbx),%eax,%ecx
+            (&[0x0f, 0x4b, 0xe2], false),                // cmovnp %edx,%esp
+        ] {
+            assert_eq!(is_mistaken(code), expected, "{code:02x?}");
+        }
+    }
+
+    #[test]
+    fn returns_may_remove_arguments() {
+        for (code, expected) in [
+            (&[0xc3, 8, 0][..], 0),
+            (&[0xc2, 8, 1], 0x108),
+            (&[0xf2, 0xc2, 16, 0], 16), // bnd ret $16
+            (&[0xc2, 8], 0),
+            (&[0xe8, 0xc2, 8, 0], 0),
+        ] {
+            assert_eq!(pops_arguments(code), expected, "{code:02x?}");
         }
     }
 

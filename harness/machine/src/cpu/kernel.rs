@@ -10,6 +10,8 @@ pub(crate) struct SystemCalls {
     pub(crate) len: u64,
     /// Whether the number may be in the instruction.
     pub(crate) is_in_instruction: bool,
+    /// Registers that it changes besides the result.
+    pub(crate) clobbered: &'static [i32],
     /// Unicorn's numbers of exceptions, with the signal and its code that Linux sends. For all
     /// others it is `SIGILL`.
     pub(crate) exceptions: &'static [(u32, u64, i32)],

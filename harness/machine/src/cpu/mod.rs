@@ -189,6 +189,21 @@ pub(crate) struct Signing {
     pub(crate) slot: i32,
 }
 
+/// What calls do with registers, by their DWARF numbers.
+#[derive(Debug)]
+pub(crate) struct Convention {
+    /// Those of a function's first arguments.
+    pub(crate) arguments: &'static [usize],
+    /// That of its result.
+    pub(crate) result: usize,
+    /// Those that a callee may change.
+    pub(crate) clobbered: &'static [usize],
+    /// Those that a callee preserves, besides SP and FP.
+    pub(crate) preserved: &'static [usize],
+    /// The register that counts the repetitions of string instructions, by Unicorn's number.
+    pub(crate) counter: Option<i32>,
+}
+
 /// One ABI's CPU. The registers are Unicorn's numbers.
 #[derive(Debug)]
 pub struct Cpu {
@@ -221,6 +236,9 @@ pub struct Cpu {
     pub(crate) cfa_above_sp: u64,
     /// The length of the longest instruction, in bytes.
     pub(crate) longest: usize,
+    /// All instructions are at multiples of this number of bytes.
+    pub(crate) instruction_alignment: u64,
+    pub(crate) convention: Convention,
     pub(crate) system_calls: SystemCalls,
     pub(crate) signal_frame: &'static SignalFrame,
     pub(crate) linking: Linking,
@@ -229,6 +247,8 @@ pub struct Cpu {
     pub(crate) is_conditional: fn(&[u8]) -> bool,
     /// What holds the target of an indirect branch, if its code alone shows it.
     pub(crate) branch_target: fn(&[u8]) -> Option<BranchTarget>,
+    /// How many bytes of arguments a return removes from the stack, besides its return address.
+    pub(crate) pops_arguments: fn(&[u8]) -> u16,
     /// Whether a call skips a speculation trap: the code between its return address and its
     /// callee only loops or traps, and the first instruction of the callee replaces the return
     /// address, so that nobody returns there.
@@ -245,6 +265,8 @@ pub struct Cpu {
     pub(crate) stack_pointer: fn(&[u8]) -> StackPointer,
     /// The key with which an instruction signs the link register.
     pub(crate) signs: fn(&[u8]) -> Option<AuthenticationKey>,
+    /// Whether a return takes a signed address, which it authenticates.
+    pub(crate) returns_signed: fn(&[u8]) -> bool,
     /// Where an instruction takes the new value of a register from, for the
     /// instructions by which compilers compute new values of SP.
     pub(crate) source: fn(&[u8], u8) -> Source,
@@ -252,6 +274,8 @@ pub struct Cpu {
     /// Whether only a kernel may execute an instruction which the emulator, as set up by
     /// `prepare`, would nevertheless execute.
     pub(crate) is_privileged: fn(&[u8]) -> bool,
+    /// Whether the emulator takes the instruction for another one.
+    pub(crate) is_mistaken: fn(&[u8]) -> bool,
     /// Puts the CPU into the state that user code expects.
     pub(crate) prepare: fn(&mut Unicorn<'_, ()>) -> Result<(), uc_error>,
     /// The addresses of an instruction's operands in memory, if Unicorn does not say which one

@@ -5,8 +5,8 @@ use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterS390X as R, Unicorn, uc_error};
 
 use super::{
-    BranchTarget, Chain, Control, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame, Source,
-    StackPointer, SystemCalls, Unreported,
+    BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame,
+    Source, StackPointer, SystemCalls, Unreported,
 };
 
 /// s390x, as the ELF ABI supplement uses it.
@@ -28,6 +28,15 @@ pub static S390X: Cpu = Cpu {
     termination: Some(R::R14 as i32),
     cfa_above_sp: 160,
     longest: 6,
+    instruction_alignment: 2,
+    // ELF ABI supplement, 1.2.2.
+    convention: Convention {
+        arguments: &[2, 3, 4, 5, 6],
+        result: 2,
+        clobbered: &[0, 1, 2, 3, 4, 5],
+        preserved: &[7, 8, 9, 10, 12, 13],
+        counter: None,
+    },
     system_calls: SystemCalls {
         number: R::R1 as i32,
         arguments: [R::R2 as i32, R::R3 as i32, R::R4 as i32, R::R5 as i32, R::R6 as i32, R::R7 as i32],
@@ -35,6 +44,7 @@ pub static S390X: Cpu = Cpu {
         len: 2,
         is_in_instruction: true,
         exceptions: &[],
+        clobbered: &[],
         restorer: &[0x0a, 173],
     },
     signal_frame: &SIGNAL_FRAME,
@@ -42,15 +52,18 @@ pub static S390X: Cpu = Cpu {
     control,
     is_conditional,
     branch_target,
+    pops_arguments: |_| 0,
     skips_speculation_trap: |_, _| false,
     retpoline_jump: |_| None,
     direct_call: |_| None,
     fetches_pc,
     stack_pointer,
     signs: |_| None,
+    returns_signed: |_| false,
     source,
     unreported,
     is_privileged: |_| false,
+    is_mistaken: |_| false,
     prepare,
     memory_operands: Some(memory_operands),
     set_thread_pointer,

@@ -14,6 +14,7 @@ use crate::image::dynamic::Tables;
 use crate::image::{Image, LoadError, malformed};
 use crate::places::Places;
 use lazy::Slots;
+pub use relocate::own_words;
 use symbols::Scope;
 
 /// The work of a dynamic linker before the entry point.

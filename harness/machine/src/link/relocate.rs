@@ -2,10 +2,12 @@
 
 use goblin::elf::header::{EM_AARCH64, EM_X86_64};
 use goblin::elf::reloc::{Reloc, r_to_str};
+use goblin::elf::section_header::SHN_UNDEF;
 
 use super::symbols::{Definition, Reference, Scope};
 use super::{Copy, Indirect, Plan};
 use crate::cpu::Cpu;
+use crate::image::dynamic::Tables;
 use crate::image::{Image, LoadError, malformed};
 
 /// Records the results of the relocations of an image.
@@ -48,6 +50,41 @@ pub(crate) fn image(scope: &Scope<'_, '_>, index: usize, plan: &mut Plan) -> Res
         plan.words.push((table.wrapping_add(16), plan.places.resolver(sign)));
     }
     Ok(())
+}
+
+/// Returns the words that a dynamic linker would store into an image with nothing but the image itself:
+/// the address of each, and its value.
+///
+/// # Errors
+/// Its tables are malformed.
+pub fn own_words(image: &Image<'_>) -> Result<Vec<(u64, u64)>, LoadError> {
+    let tables = Tables::read(image)?;
+    let types = &image.cpu.linking.relocations;
+    let relative = tables.relative.iter().filter_map(|offset| Some((*offset, image.initial_word(*offset)?)));
+    let mut words: Vec<(u64, u64)> = relative.collect();
+    for relocation in tables.relocations.iter().chain(&tables.plt_relocations) {
+        let (kind, offset) = (relocation.r_type, relocation.r_offset);
+        let addend = relocation.r_addend.unwrap_or(0).cast_unsigned();
+        let refers = kind == types.glob_dat || kind == types.absolute || kind == types.jump_slot;
+        let symbol = tables.symbols.get(relocation.r_sym);
+        let defined = symbol.filter(|symbol| symbol.st_shndx != SHN_UNDEF as usize && relocation.r_sym != 0);
+        let value = if kind == types.relative {
+            addend
+        } else if refers && let Some(symbol) = defined {
+            symbol.st_value.wrapping_add(addend)
+        } else if kind == types.jump_slot
+            && let Some(back) = image.initial_word(offset)
+        {
+            // Back into the procedure linkage table.
+            back
+        } else {
+            continue;
+        };
+        words.push((offset, value));
+    }
+    let is_inside = |(address, _): &(u64, u64)| image.holds(*address, 8);
+    let loaded = |(address, value)| (image.loaded(address), image.loaded(value));
+    Ok(words.into_iter().filter(is_inside).map(loaded).collect())
 }
 
 fn outside(address: u64) -> LoadError {

@@ -6,6 +6,7 @@ mod executable;
 mod builds;
 mod call_shapes;
 mod ends;
+mod explore;
 mod forks;
 mod link;
 mod malformed;

@@ -55,7 +55,7 @@ pub(crate) struct Check {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum JudgedSection {
+pub(super) enum JudgedSection {
     /// Its .sframe section.
     Sframe,
     /// One made from its .eh_frame section, in memory.
@@ -65,7 +65,7 @@ enum JudgedSection {
 }
 
 impl JudgedSection {
-    const fn source(self) -> SectionSource {
+    pub(super) const fn source(self) -> SectionSource {
         match self {
             Self::Sframe => SectionSource::Sframe,
             Self::EhFrame => SectionSource::EhFrame,

@@ -54,6 +54,23 @@ Exit status:
 
 An interrupt (SIGINT, SIGTERM) ends the run with its report; a second one, a second later, kills it.";
 
+pub(super) const EXPLORE: &str = "\
+Examples:
+  sframe-testbench explore corpus/builds/gnu-2.47/amd64/recursion.O2
+  sframe-testbench explore root/lib/libc.so.6 --from eh-frame --report report
+  sframe-testbench explore libfoo.so --functions 'parse_*' --possible
+
+Each function is executed from its entry with a caller that is known, both ways at each branch. Calls are
+stepped over, and memory appears where there is none. A row is proved to be wrong if it is so on every
+path to some instruction; each finding says what its path assumes.
+
+Exit status:
+  0  no row is proved to be wrong
+  1  a finding: a row is proved to be wrong
+  2  the file can't be used, or has no section
+  3  no row was judged
+  4  broken: the bench could not do its work";
+
 pub(super) const STUDY: &str = "\
 Examples:
   sframe-testbench study corpus/builds/gnu-2.47/amd64/recursion.O2

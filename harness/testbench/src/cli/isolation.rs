@@ -16,8 +16,9 @@ use wait_timeout::ChildExt as _;
 
 use super::interrupt::{self, Interrupts};
 
-/// The name of the worker subcommand.
+/// The names of the worker subcommands: for cases, and for functions to explore.
 pub(super) const WORKER: &str = "worker";
+pub(super) const EXPLORER: &str = "explorer";
 
 /// This program, even if its file has been replaced.
 const BENCH: &str = "/proc/self/exe";
@@ -46,7 +47,7 @@ pub(crate) struct IsolationOptions {
 
 /// Limits of the process that runs a program.
 #[derive(Args, Clone, Copy)]
-struct Limits {
+pub(super) struct Limits {
     /// Address space of a process in which programs are run. The emulator needs
     /// more than 1 GiB, but touches little of it.
     #[arg(long, value_name = "BYTES", default_value_t = MEMORY,
@@ -61,23 +62,42 @@ struct Limits {
 impl IsolationOptions {
     /// The workers of a run.
     pub(crate) fn workers(&self) -> Option<Isolation> {
-        (!self.in_process).then(|| workers(self.limits))
+        (!self.in_process).then(|| self.limits.workers(WORKER))
     }
 }
 
 /// Workers for files of unknown origin.
 pub(super) fn workers_of_strangers() -> Isolation {
-    workers(Limits { memory: MEMORY, timeout: TIMEOUT })
+    Limits::new(MEMORY, TIMEOUT).workers(WORKER)
 }
 
-fn workers(Limits { memory, timeout }: Limits) -> Isolation {
-    let worker = vec![BENCH.to_owned(), WORKER.to_owned()];
-    Isolation { worker, memory, timeout: Duration::from_secs(timeout) }
+impl Limits {
+    /// The address space of a process, in bytes.
+    pub(super) const MEMORY: u64 = MEMORY;
+
+    /// Makes limits of a process: its address space in bytes, and its time in seconds.
+    pub(super) const fn new(memory: u64, timeout: u64) -> Self {
+        Self { memory, timeout }
+    }
+
+    /// Workers with these limits that run a subcommand.
+    pub(super) fn workers(self, subcommand: &str) -> Isolation {
+        let worker = vec![BENCH.to_owned(), subcommand.to_owned()];
+        Isolation { worker, memory: self.memory, timeout: Duration::from_secs(self.timeout) }
+    }
 }
 
 /// Runs as a worker.
 pub(super) fn worker() -> Result<Status, Failure> {
     match workers::serve(&sframe_unwinder) {
+        Ok(()) => Ok(Status::AsExpected),
+        Err(error) => Err(Failure::broken(format!("error: {error}"))),
+    }
+}
+
+/// Runs as a worker that explores functions.
+pub(super) fn explorer() -> Result<Status, Failure> {
+    match sframe_testbench::explore::serve() {
         Ok(()) => Ok(Status::AsExpected),
         Err(error) => Err(Failure::broken(format!("error: {error}"))),
     }

@@ -6,7 +6,8 @@ use clap::Args;
 use sframe_inspect::command::{Failure, tell_line};
 use sframe_testbench::case::known_findings;
 use sframe_testbench::failure::of_documents;
-use sframe_testbench::report::CheckReport;
+use sframe_testbench::finding::Finding;
+use sframe_testbench::report::{CheckReport, ExploreReport};
 use sframe_testbench::spec::{Faults, KnownFile};
 use sframe_testbench::yaml;
 
@@ -62,22 +63,32 @@ impl KnownOptions {
 impl KnownSoFar<'_> {
     /// Writes the findings if that is wanted, and separates those that are known.
     pub(super) fn apply(&self, report: CheckReport) -> Result<CheckReport, Failure> {
-        if let Some(path) = &self.options.write_known {
-            if report.broken.is_some() || !report.findings_omitted.is_empty() {
-                tell_line(format_args!(
-                    "{}: not written: the report does not have all findings",
-                    path.display()
-                ));
-            } else {
-                let known = self.file.as_ref().map_or(&[][..], KnownFile::known);
-                let text = known_findings(&report.findings, known)
-                    .map_err(|error| Failure::broken(format!("error: {}: {error}", path.display())))?;
-                report::replace(path, &text)?;
-            }
-        }
+        self.write(&report.findings, report.broken.is_none() && report.findings_omitted.is_empty())?;
         Ok(match &self.file {
             Some(file) => report.with_known(file),
             None => report,
         })
+    }
+
+    /// The same for an exploration, of which the proved findings count.
+    pub(super) fn apply_to_exploration(&self, report: ExploreReport) -> Result<ExploreReport, Failure> {
+        let proved: Vec<Finding> = report.proved().map(|found| found.finding.clone()).collect();
+        self.write(&proved, !report.interrupted)?;
+        Ok(match &self.file {
+            Some(file) => report.with_known(file),
+            None => report,
+        })
+    }
+
+    fn write(&self, findings: &[Finding], are_all: bool) -> Result<(), Failure> {
+        let Some(path) = &self.options.write_known else { return Ok(()) };
+        if !are_all {
+            tell_line(format_args!("{}: not written: the report does not have all findings", path.display()));
+            return Ok(());
+        }
+        let known = self.file.as_ref().map_or(&[][..], KnownFile::known);
+        let text = known_findings(findings, known)
+            .map_err(|error| Failure::broken(format!("error: {}: {error}", path.display())))?;
+        report::replace(path, &text)
     }
 }

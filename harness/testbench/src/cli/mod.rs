@@ -5,6 +5,7 @@ mod bless;
 mod check;
 mod clauses;
 mod definitions;
+mod explore;
 mod faults;
 mod help;
 mod interrupt;
@@ -52,6 +53,9 @@ enum Command {
     /// Run any executable and compare at every instruction; no spec needed.
     #[command(after_help = help::CHECK)]
     Check(check::Check),
+    /// Judge every row of a file without running it.
+    #[command(after_help = help::EXPLORE)]
+    Explore(explore::Explore),
     /// Measure how often SFrame, CFI and frame pointers give the whole backtrace.
     #[command(after_help = help::STUDY)]
     Study(study::StudyCommand),
@@ -105,12 +109,16 @@ enum Command {
     /// Run cases for a process that writes them to standard input.
     #[command(name = isolation::WORKER, hide = true)]
     Worker,
+    /// Explore functions for a process that writes them to standard input.
+    #[command(name = isolation::EXPLORER, hide = true)]
+    Explorer,
 }
 
 pub(crate) fn main() -> ExitCode {
     command::run("a defect of the bench", |arguments: Arguments| match &arguments.command {
         Command::Run(command) => command.execute(),
         Command::Check(command) => command.execute(),
+        Command::Explore(command) => command.execute(),
         Command::Study(command) => command.execute(),
         Command::Dump(command) => command.execute(),
         Command::Lint(command) => command.execute(PROGRAM),
@@ -128,5 +136,6 @@ pub(crate) fn main() -> ExitCode {
         Command::Man(command) => command.execute(),
         Command::Completions(command) => command.execute(),
         Command::Worker => isolation::worker(),
+        Command::Explorer => isolation::explorer(),
     })
 }

@@ -20,6 +20,9 @@ pub(crate) struct Mutate {
     /// Only mutants that this operator makes (repeatable).
     #[arg(long, value_name = "OPERATOR")]
     operator: Vec<Operator>,
+    /// Judge mutants of the executables' rows as `explore` does, instead of running the cases.
+    #[arg(long)]
+    explore: bool,
     #[command(flatten)]
     machine: MachineOptions,
     /// Try only this many mutants, chosen by the seed.
@@ -45,6 +48,7 @@ impl Mutate {
             operators: self.operator.clone(),
             sample: self.sample,
             seed: self.seed,
+            explores: self.explore,
             ..Plan::default()
         };
         let builds: std::collections::BTreeSet<_> = cases.iter().map(|case| &case.build.id).collect();

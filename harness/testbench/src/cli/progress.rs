@@ -1,5 +1,6 @@
 //! One line on a terminal that says how far a run is.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -7,26 +8,26 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_inspect::text::{counted, grouped};
 use sframe_testbench::examine::ExamineOptions;
-use sframe_testbench::examine::progress::Figures;
+use sframe_testbench::examine::progress::{Figures, Progress};
+use sframe_testbench::explore;
 
 /// Runs that take less time have no line.
 const PATIENCE: Duration = Duration::from_secs(2);
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The line, as long as this exists.
-pub(super) struct ProgressLine {
+/// A line that is drawn again every second, as long as this exists.
+struct Line {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl ProgressLine {
-    /// Begins, unless standard error is no terminal. `total` is the number of instructions
-    /// that the program will execute, if that is known.
-    pub(super) fn begin(look: &ExamineOptions, total: Option<u64>) -> Self {
+impl Line {
+    /// Begins, unless standard error is no terminal.
+    fn begin(text: impl Fn(Duration) -> String + Send + 'static) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let Some(progress) = look.progress.clone().filter(|_| !bar.is_hidden()) else {
+        if bar.is_hidden() {
             return Self { end: None, thread: None };
-        };
+        }
         let (end, ended) = mpsc::channel();
         let thread = std::thread::spawn(move || {
             let style = ProgressStyle::with_template("{msg}");
@@ -34,7 +35,7 @@ impl ProgressLine {
             let start = Instant::now();
             let mut wait = PATIENCE;
             while ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                bar.set_message(line(progress.figures(), start.elapsed(), total));
+                bar.set_message(text(start.elapsed()));
                 wait = INTERVAL;
             }
             bar.finish_and_clear();
@@ -43,7 +44,7 @@ impl ProgressLine {
     }
 }
 
-impl Drop for ProgressLine {
+impl Drop for Line {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
@@ -51,6 +52,52 @@ impl Drop for ProgressLine {
             let _ = thread.join();
         }
     }
+}
+
+/// The line about a run, as long as this exists.
+pub(super) struct ProgressLine {
+    _line: Option<Line>,
+}
+
+impl ProgressLine {
+    /// Begins. `total` is the number of instructions that the program will execute, if that is
+    /// known.
+    pub(super) fn begin(look: &ExamineOptions, total: Option<u64>) -> Self {
+        let progress = look.progress.clone();
+        let begin =
+            |progress: Arc<_>| Line::begin(move |elapsed| line(Progress::figures(&progress), elapsed, total));
+        Self { _line: progress.map(begin) }
+    }
+}
+
+/// The line about an exploration, as long as this exists.
+pub(super) struct FunctionsLine {
+    _line: Line,
+}
+
+impl FunctionsLine {
+    pub(super) fn begin(progress: &Arc<explore::Progress>) -> Self {
+        let progress = Arc::clone(progress);
+        Self { _line: Line::begin(move |elapsed| functions_line(&progress, elapsed)) }
+    }
+}
+
+fn functions_line(progress: &explore::Progress, elapsed: Duration) -> String {
+    let (done, total) = progress.functions();
+    let mut line = format!(
+        "{} of {} functions, {} where a row may be wrong; {}",
+        grouped(done),
+        grouped(total),
+        counted(progress.findings(), "place"),
+        minutes(elapsed)
+    );
+    if done > 0 {
+        #[expect(clippy::cast_precision_loss, reason = "a time for people")]
+        let left = elapsed.as_secs_f64() / done as f64 * total.saturating_sub(done) as f64;
+        let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
+        line += &format!(", about {} left", minutes(left));
+    }
+    line
 }
 
 fn line(figures: Figures, elapsed: Duration, total: Option<u64>) -> String {

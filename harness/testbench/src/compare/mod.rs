@@ -438,7 +438,13 @@ pub(crate) fn unremarkable(index: usize, truth: &Truth<'_>, walk: &impl Walked, 
 }
 
 impl Disagreement {
-    fn new(truth: &Truth<'_>, frame: usize, verdict: Verdict, expected: Value, got: Value) -> Self {
+    pub(crate) fn new(
+        truth: &Truth<'_>,
+        frame: usize,
+        verdict: Verdict,
+        expected: Value,
+        got: Value,
+    ) -> Self {
         let (pc, address) = (truth.pc_of(frame), truth.address(frame));
         Self { verdict, frame, pc, address, expected, got, after_wrong_fp: None }
     }

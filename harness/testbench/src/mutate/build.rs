@@ -7,6 +7,7 @@ use sframe_machine::Options;
 
 use super::equivalence::Reason;
 use super::equivalence::{give_the_same_values, mean_the_same};
+use super::explored;
 use super::mutation::{Mutation, mutations};
 use super::plan::{MutateError, Plan, rank, specs};
 use super::report::{Fate, Killer, MutationReport, Origin, Survivor};
@@ -23,12 +24,12 @@ use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::text::with_causes;
 
 /// The section of one of a build's files, and the possible changes to it.
-struct MutatedSection<'t> {
+pub(super) struct MutatedSection<'t> {
     /// The position of the file among the target's modules.
-    module: usize,
-    section: Owned,
+    pub(super) module: usize,
+    pub(super) section: Owned,
     original: &'t [u8],
-    code: &'t Disassembly,
+    pub(super) code: &'t Disassembly,
     mutations: Vec<Mutation>,
 }
 
@@ -47,17 +48,48 @@ impl<'t> MutatedSection<'t> {
 
     /// The changes made by a plan's operators, by position.
     fn chosen<'s>(&'s self, plan: &'s Plan) -> impl Iterator<Item = (usize, &'s Mutation)> {
-        let is_chosen =
-            |mutation: &Mutation| plan.operators.is_empty() || plan.operators.contains(&mutation.operator);
+        let is_explored = self.module == EXECUTABLE;
+        let is_chosen = move |mutation: &Mutation| {
+            (plan.operators.is_empty() || plan.operators.contains(&mutation.operator))
+                && (!plan.explores || is_explored && mutation.row.is_some())
+        };
         self.mutations.iter().enumerate().filter(move |(_, mutation)| is_chosen(mutation))
     }
 }
 
+/// The executable's position among the modules: only its functions are explored.
+const EXECUTABLE: usize = 0;
+
 /// A change that makes a different section.
-struct Mutant<'s> {
-    subject: &'s MutatedSection<'s>,
-    mutation: Mutation,
-    bytes: Vec<u8>,
+pub(super) struct Mutant<'s> {
+    pub(super) subject: &'s MutatedSection<'s>,
+    pub(super) mutation: Mutation,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Mutant<'_> {
+    pub(super) fn survivor(&self, target: &Target<'_>, build: String) -> Survivor {
+        let Mutant { subject, mutation, .. } = self;
+        let function = mutation.function.and_then(|index| subject.section.functions.get(index));
+        let row = function.and_then(|function| function.rows.get(mutation.row?));
+        let place = function.map(|function| target.place(Loaded(function.start)));
+        let name = place
+            .map(|place| place.function.map_or_else(|| Address(place.address.0).to_string(), str::to_owned));
+        let range = function.map(|function| {
+            let (start, end) = row.map_or((0, function.size), |row| (row.start, row.end));
+            function.start + u64::from(start)..function.start + u64::from(end)
+        });
+        Survivor {
+            operator: mutation.operator,
+            build,
+            image: target.modules[subject.module].name.clone(),
+            function: name,
+            row: row.map(FindingRow::new),
+            message: mutation.to_string(),
+            disassembly: range.map(|range| target.listing(range, LINES)).unwrap_or_default(),
+            doubts: Vec::new(),
+        }
+    }
 }
 
 /// The mutants of a build.
@@ -106,8 +138,13 @@ impl Mutants {
             return Ok(report);
         }
         let Some(Case { build: facts, .. }) = cases.first() else { return Ok(report) };
-        let attempt = Attempt { cases, plan, options, target: &target };
-        for (mutant, fate) in attempt.fates(&mutants)? {
+        let fates = if plan.explores {
+            explored::fates(&target, build, &mutants)
+                .map_err(|error| MutateError::Machine { build: build.to_owned(), error })?
+        } else {
+            Attempt { cases, plan, options, target: &target }.fates(&mutants)?
+        };
+        for (mutant, fate) in fates {
             let origin = Origin {
                 operator: mutant.mutation.operator,
                 abi: facts.abi,
@@ -240,7 +277,8 @@ impl<'t> Attempt<'t> {
         {
             return Fate::Killed(killer);
         }
-        Fate::Survived(Box::new(self.survivor(mutant)))
+        let build = self.cases.first().map_or_else(|| specs(self.cases), |case| case.build.id.clone());
+        Fate::Survived(Box::new(mutant.survivor(self.target, build)))
     }
 
     /// Runs the cases on one mutant, with all requirements of their specs.
@@ -266,28 +304,6 @@ impl<'t> Attempt<'t> {
                 Outcome::Agree | Outcome::Known | Outcome::Skipped => None,
             }
         })
-    }
-
-    fn survivor(&self, mutant: &Mutant<'_>) -> Survivor {
-        let Mutant { subject, mutation, .. } = mutant;
-        let function = mutation.function.and_then(|index| subject.section.functions.get(index));
-        let row = function.and_then(|function| function.rows.get(mutation.row?));
-        let place = function.map(|function| self.target.place(Loaded(function.start)));
-        let name = place
-            .map(|place| place.function.map_or_else(|| Address(place.address.0).to_string(), str::to_owned));
-        let range = function.map(|function| {
-            let (start, end) = row.map_or((0, function.size), |row| (row.start, row.end));
-            function.start + u64::from(start)..function.start + u64::from(end)
-        });
-        Survivor {
-            operator: mutation.operator,
-            build: self.cases.first().map(|case| case.build.id.clone()).unwrap_or_else(|| specs(self.cases)),
-            image: self.target.modules[subject.module].name.clone(),
-            function: name,
-            row: row.map(FindingRow::new),
-            message: mutation.to_string(),
-            disassembly: range.map(|range| self.target.listing(range, LINES)).unwrap_or_default(),
-        }
     }
 }
 

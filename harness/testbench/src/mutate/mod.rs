@@ -6,12 +6,14 @@
 //! | `operator.rs` | the ways in which a section is broken |
 //! | `mutation.rs` | one change, and the section that it makes |
 //! | `trial.rs` | all mutants of a build in one run |
+//! | `explored.rs` | the mutants of a build, judged by exploring |
 //! | `equivalence.rs` | reasons why a mutant is right after all |
 //! | `build.rs` | the mutants of a build, from generation to result |
 //! | `report.rs` | the score |
 
 mod build;
 mod equivalence;
+mod explored;
 #[cfg(test)]
 mod known;
 mod mutation;
@@ -29,16 +31,16 @@ use sframe_machine::Options;
 pub use equivalence::Reason;
 pub use operator::Operator;
 pub use plan::{MutateError, Plan};
-pub use report::{Killer, MutationReport, Score, Survivor};
+pub use report::{Counts, Killer, MutationReport, Score, Survivor};
 
 use self::build::Mutants;
 use crate::case::Case;
 
-/// Breaks the sections of the cases' builds and runs the cases on them. `done`
-/// is called for each build.
+/// Breaks the sections of the cases' builds and runs the cases on them, or explores the functions of
+/// the builds. `done` is called for each build.
 ///
 /// # Errors
-/// A build that can't be read, or a case that fails without mutation.
+/// A build that can't be read or explored, or a case that fails without mutation.
 pub fn mutate(
     cases: &[Case<'_>],
     corpus: &Path,

@@ -1,5 +1,7 @@
 //! Which mutants are tried.
 
+use sframe_machine::MachineError;
+
 use super::operator::Operator;
 use crate::case::{Case, spec_name};
 
@@ -12,6 +14,9 @@ pub struct Plan {
     pub sample: Option<usize>,
     /// The same seed chooses the same mutants.
     pub seed: u64,
+    /// Whether mutants are judged by exploring the functions of the executable instead of running
+    /// cases. Then only its rows are changed.
+    pub explores: bool,
     /// A fault of the comparison, to test that the score shows it: every FP
     /// counts as right.
     #[doc(hidden)]
@@ -28,6 +33,14 @@ pub enum MutateError {
         build: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A build can't be explored.
+    #[error("{build}: {error}")]
+    Machine {
+        /// The build.
+        build: String,
+        /// What the machine says.
+        error: MachineError,
     },
     /// A case does not pass even with the true section.
     #[error("{case} has to pass before its mutants say anything: {reason}")]

@@ -8,6 +8,7 @@ use sframe_engine::Abi;
 use super::equivalence::Reason;
 use super::operator::Operator;
 use super::plan::Plan;
+use crate::explore::Doubt;
 use crate::finding::FindingRow;
 use crate::spec::Verdict;
 
@@ -16,7 +17,7 @@ use crate::spec::Verdict;
 pub enum Killer {
     /// The section can't be opened, or is not for the file.
     Reader,
-    /// A backtrace is not the call stack.
+    /// A backtrace is not the call stack, or exploring proves that a row is wrong.
     Comparison(Verdict),
     /// The spec requires something else: coverage, ends, stops, signals.
     Spec(Verdict),
@@ -44,10 +45,18 @@ pub struct Score {
     pub killed: u64,
     /// Those that are equivalent, for a reason that was checked.
     pub equivalent: u64,
-    /// Those whose difference no run looked up.
+    /// Those whose difference no run, or no path, looked up.
     pub not_exercised: u64,
+    /// Those that exploring found, but did not prove to be wrong.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub possible: u64,
     /// Those that went unnoticed.
     pub survived: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Score {
@@ -56,14 +65,15 @@ impl Score {
         self.killed += other.killed;
         self.equivalent += other.equivalent;
         self.not_exercised += other.not_exercised;
+        self.possible += other.possible;
         self.survived += other.survived;
     }
 
-    /// The percentage that the bench noticed of the exercised mutants, without
-    /// the equivalent ones.
+    /// The percentage that the bench noticed, or proved to be wrong, of the exercised mutants,
+    /// without the equivalent ones.
     #[must_use]
     pub fn percent(&self) -> Option<f64> {
-        let counted = self.killed + self.survived;
+        let counted = self.killed + self.possible + self.survived;
         #[expect(clippy::cast_precision_loss, reason = "there are fewer mutants than 2^52")]
         let share = |part: u64, whole: u64| part as f64 * 100.0 / whole as f64;
         (counted > 0).then(|| share(self.killed, counted))
@@ -87,6 +97,9 @@ pub struct Survivor {
     pub message: String,
     /// The row's instructions.
     pub disassembly: Vec<String>,
+    /// If exploring found it: what keeps that from being a proof.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubt>,
 }
 
 /// The outcome of all mutants.
@@ -101,7 +114,7 @@ pub struct MutationReport {
     /// The totals.
     #[serde(flatten)]
     pub total: Counts,
-    /// The share of those killed among killed and survived, in percent.
+    /// The share of those killed among killed, possible and survived, in percent.
     pub score: Option<f64>,
     /// By operator.
     pub by_operator: BTreeMap<Operator, Score>,
@@ -117,8 +130,14 @@ pub struct MutationReport {
     pub killed_by: BTreeMap<String, u64>,
     /// Why the equivalent ones are equivalent.
     pub equivalent_by: BTreeMap<Reason, u64>,
+    /// What kept exploring from proving the possible ones. One may have several doubts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub possible_by: BTreeMap<Doubt, u64>,
     /// Those that went unnoticed.
     pub survived: Vec<Survivor>,
+    /// Those that exploring found, but did not prove to be wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unproved: Vec<Survivor>,
 }
 
 /// The totals, without the survivors, which are listed.
@@ -130,8 +149,11 @@ pub struct Counts {
     pub killed: u64,
     /// Those that are equivalent, for a reason that was checked.
     pub equivalent: u64,
-    /// Those whose difference no run looked up.
+    /// Those whose difference no run, or no path, looked up.
     pub not_exercised: u64,
+    /// Those that exploring found, but did not prove to be wrong.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub possible: u64,
 }
 
 /// The outcome of a mutant.
@@ -140,6 +162,8 @@ pub(super) enum Fate {
     Killed(Killer),
     Equivalent(Reason),
     NotExercised,
+    /// Found, with doubts, by exploring.
+    Possible(Box<Survivor>),
     Survived(Box<Survivor>),
 }
 
@@ -167,7 +191,9 @@ impl MutationReport {
             by_program: BTreeMap::new(),
             killed_by: BTreeMap::new(),
             equivalent_by: BTreeMap::new(),
+            possible_by: BTreeMap::new(),
             survived: Vec::new(),
+            unproved: Vec::new(),
         }
     }
 
@@ -183,6 +209,13 @@ impl MutationReport {
                 *self.equivalent_by.entry(reason).or_default() += 1;
             }
             Fate::NotExercised => score.not_exercised = 1,
+            Fate::Possible(unproved) => {
+                score.possible = 1;
+                for doubt in &unproved.doubts {
+                    *self.possible_by.entry(*doubt).or_default() += 1;
+                }
+                self.unproved.push(*unproved);
+            }
             Fate::Survived(survivor) => {
                 score.survived = 1;
                 self.survived.push(*survivor);
@@ -215,7 +248,11 @@ impl MutationReport {
         for (reason, count) in other.equivalent_by {
             *self.equivalent_by.entry(reason).or_default() += count;
         }
+        for (doubt, count) in other.possible_by {
+            *self.possible_by.entry(doubt).or_default() += count;
+        }
         self.survived.extend(other.survived);
+        self.unproved.extend(other.unproved);
         self.settle();
     }
 
@@ -224,8 +261,8 @@ impl MutationReport {
         for score in self.by_operator.values() {
             sum.add(score);
         }
-        let Score { mutants, killed, equivalent, not_exercised, .. } = sum;
-        self.total = Counts { mutants, killed, equivalent, not_exercised };
+        let Score { mutants, killed, equivalent, not_exercised, possible, .. } = sum;
+        self.total = Counts { mutants, killed, equivalent, not_exercised, possible };
         self.score = sum.percent();
     }
 }

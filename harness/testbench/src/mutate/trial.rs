@@ -177,7 +177,8 @@ impl<'a> Trials<'a> {
             let step = Step::of(unwinder, frame, truth, viewpoint);
             let Some(found) = step.judge(frame, truth, &subject.sections) else {
                 if subject.trial.uses.len() < USES {
-                    subject.trial.uses.insert(step.used(truth, frame, address));
+                    let stored = |word: u64| Some(truth.stores?.last(word * 8)?.pc);
+                    subject.trial.uses.insert(step.used(truth, frame, stored));
                 }
                 return true;
             };
@@ -196,7 +197,7 @@ impl<'a> Trials<'a> {
 }
 
 /// At most this many different uses of a mutant are kept.
-const USES: usize = 4096;
+pub(super) const USES: usize = 4096;
 
 impl Probe for Trials<'_> {
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
@@ -211,7 +212,7 @@ impl Probe for Trials<'_> {
 }
 
 /// One step of an unwinder, from a frame of the call stack.
-struct Step {
+pub(super) struct Step {
     state: State,
     stepped: Stepped,
     words: Vec<u64>,
@@ -219,7 +220,7 @@ struct Step {
 }
 
 impl Step {
-    fn of(
+    pub(super) fn of(
         unwinder: &mut SframeUnwinder<'_>,
         frame: usize,
         truth: &Truth<'_>,
@@ -244,9 +245,11 @@ impl Step {
         found
     }
 
-    fn used(&self, truth: &Truth<'_>, frame: usize, address: LookupAddress) -> Use {
-        let stored = |word: &u64| Some(truth.stores?.last(word * 8)?.pc);
-        let mut stored_by: Vec<u64> = self.words.iter().filter_map(stored).collect();
+    /// Says where its values came from. `stored` names the instruction that has stored a word, by the
+    /// word's address / 8.
+    pub(super) fn used(&self, truth: &Truth<'_>, frame: usize, stored: impl Fn(u64) -> Option<u64>) -> Use {
+        let address = truth.address(frame);
+        let mut stored_by: Vec<u64> = self.words.iter().copied().filter_map(stored).collect();
         stored_by.sort_unstable();
         stored_by.dedup();
         Use {

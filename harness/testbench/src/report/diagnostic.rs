@@ -70,6 +70,13 @@ pub(super) fn groups(findings: &[Finding]) -> Vec<Group<'_>> {
     groups
 }
 
+impl<'f> Group<'f> {
+    /// A finding about a row, which was seen at some places.
+    pub(super) fn alone(finding: &'f Finding, places: u64) -> Self {
+        Self { first: finding, places: usize::try_from(places).unwrap_or(usize::MAX), hits: finding.hits }
+    }
+}
+
 impl Group<'_> {
     /// How often, and at how many places; empty for once at one place.
     fn extent(&self) -> String {
@@ -177,7 +184,7 @@ pub(super) fn help(text: &mut Text, command: &str, style: Style) {
     text.painted(style.colour, &[(PLAIN, "    "), (BOLD, "help:"), (PLAIN, " "), (HELP, command)]);
 }
 
-fn note(text: &mut Text, style: Style, who: &str, says: &str) {
+pub(super) fn note(text: &mut Text, style: Style, who: &str, says: &str) {
     let parts = [(PLAIN, "      "), (RULER, "="), (PLAIN, " "), (BOLD, who), (PLAIN, says)];
     text.painted(style.colour, &parts);
 }

@@ -321,7 +321,7 @@ impl Origin {
 }
 
 impl JudgedImage {
-    fn of(module: &Module<'_>) -> Self {
+    pub(super) fn of(module: &Module<'_>) -> Self {
         let made = module.made();
         let functions = module.section.as_ref().map_or(0, |section| section.header().num_fdes.into());
         Self {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use super::{CheckReport, Report};
+use super::{CheckReport, ExploreReport, Report};
 use crate::examine::listings::Listings;
 use crate::matrix::MatrixReport;
 
@@ -25,6 +25,11 @@ pub enum Document<'r> {
         report: &'r CheckReport,
         /// The program's code.
         listings: &'r Listings,
+    },
+    /// A file that was explored.
+    Explore {
+        /// The result.
+        report: &'r ExploreReport,
     },
     /// Toolchains compared with their references.
     Matrix {

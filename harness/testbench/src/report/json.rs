@@ -11,6 +11,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
     Some(match document {
         Document::Run { report, .. } => ("report.json", text(report)),
         Document::Check { report, .. } => ("report.json", text(report)),
+        Document::Explore { report } => ("report.json", text(report)),
         Document::Matrix { report } => ("matrix.json", text(report)),
     })
 }

@@ -19,7 +19,7 @@ pub(super) const FORMAT: Format = Format { files: &["junit.xml"], write };
 fn write(document: &Document<'_>) -> Option<Written> {
     match *document {
         Document::Run { report, .. } => Some(("junit.xml", junit(report).map_err(Into::into))),
-        Document::Check { .. } | Document::Matrix { .. } => None,
+        Document::Check { .. } | Document::Explore { .. } | Document::Matrix { .. } => None,
     }
 }
 

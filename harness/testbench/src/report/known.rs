@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::CheckReport;
 use super::document::{named_by, verdicts};
-use crate::case::{Outcome, Settled, settle};
+use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::spec::KnownFile;
 use sframe_inspect::text::counted;
 
@@ -49,13 +49,18 @@ impl CheckReport {
 
     /// Says how many findings each fault or reason explains, most first.
     pub(super) fn known_lines(&self) -> Vec<String> {
-        let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
-        for seen in &self.known {
-            *reasons.entry(seen.explanation()).or_default() += seen.findings;
-        }
-        let mut reasons: Vec<(String, u64)> = reasons.into_iter().collect();
-        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let line = |(reason, count): (String, u64)| format!("{}: {reason}", counted(count, "finding"));
-        reasons.into_iter().map(line).collect()
+        known_lines(&self.known)
     }
+}
+
+/// Says how many findings each fault or reason explains, most first.
+pub(super) fn known_lines(known: &[SeenKnown]) -> Vec<String> {
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
+    for seen in known {
+        *reasons.entry(seen.explanation()).or_default() += seen.findings;
+    }
+    let mut reasons: Vec<(String, u64)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let line = |(reason, count): (String, u64)| format!("{}: {reason}", counted(count, "finding"));
+    reasons.into_iter().map(line).collect()
 }

@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 
 use super::diagnostic::{Style, groups, not_shown};
 use super::format::{Document, Format, Written};
+use super::known::known_lines;
 use super::summary::{IN_FULL, SHOWN, command_for, frames};
-use super::{CheckReport, Report};
+use super::{CheckReport, ExploreReport, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::finding::Finding;
 use crate::spec::Verdict;
@@ -34,6 +35,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
     Some(match *document {
         Document::Run { report, .. } => ("summary.md", Ok(markdown(report))),
         Document::Check { report, .. } => ("summary.md", Ok(markdown_of_check(report))),
+        Document::Explore { report } => ("summary.md", Ok(markdown_of_exploration(report))),
         Document::Matrix { report } => ("matrix.md", Ok(crate::matrix::markdown(report))),
     })
 }
@@ -160,6 +162,39 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         if let Some(more) = known.len().checked_sub(CASES).filter(|more| *more > 0) {
             let _ = writeln!(text, "- and {more} more reasons");
         }
+    }
+    text
+}
+
+/// The summary of an exploration.
+#[must_use]
+fn markdown_of_exploration(report: &ExploreReport) -> String {
+    let mut text = format!("# SFrame test bench: {}\n\n", report.verdict());
+    let _ = writeln!(
+        text,
+        "{}: {}, SFrame version {}.\n{}.",
+        code(&report.file),
+        report.abi,
+        report.sframe_version,
+        report.numbers()
+    );
+    let mut open = Text::default();
+    report.section_line().into_iter().chain(report.open_lines()).for_each(|line| open.line(cut(&line)));
+    if report.proved().next().is_some() {
+        let mut shown = Text::default();
+        report.show_findings(&mut shown, Style::default());
+        let _ = write!(text, "\n## Findings\n\n{}", block(&shown));
+    }
+    let known = known_lines(&report.known);
+    if !known.is_empty() {
+        let _ = writeln!(text, "\n## Known\n");
+        known.iter().take(CASES).for_each(|line| {
+            let _ = writeln!(text, "- {}", code(line));
+        });
+    }
+    let open_text = block(&open);
+    if !report.open_lines().is_empty() || report.section_line().is_some() {
+        let _ = write!(text, "\n## Not decided\n\n{open_text}");
     }
     text
 }

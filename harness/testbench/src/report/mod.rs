@@ -3,6 +3,7 @@
 mod baseline;
 mod diagnostic;
 mod document;
+mod explore;
 mod format;
 mod formats;
 mod html;
@@ -27,6 +28,7 @@ pub use diagnostic::Style;
 pub use document::{
     CheckReport, CheckSummary, FeatureCount, JudgedImage, Origin, Report, ReportSummary, SCHEMA,
 };
+pub use explore::{ExploreReport, ExploreSummary};
 pub use format::{Document, Format, Written};
 pub use formats::FORMATS;
 pub use html::{html, html_of_check};

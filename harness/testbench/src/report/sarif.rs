@@ -8,7 +8,7 @@ use sframe_inspect::sarif::{artifact, document, message, uri};
 
 use super::format::{Document, Format, Written};
 use super::html::{meaning, verdicts_of_findings};
-use super::{CheckReport, Report, file_name, fingerprint, omission};
+use super::{CheckReport, ExploreReport, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, SourceLine};
 use crate::finding::Finding;
@@ -23,6 +23,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
     let log = match *document {
         Document::Run { report, listings, corpus } => sarif(report, listings, corpus),
         Document::Check { report, listings } => sarif_of_check(report, listings),
+        Document::Explore { report } => sarif_of_exploration(report),
         Document::Matrix { .. } => return None,
     };
     Some(("report.sarif", super::json::text(&log)))
@@ -58,6 +59,25 @@ pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
     if let Some(reason) = &report.broken {
         log.broken(file, reason);
     }
+    log.document()
+}
+
+/// The proved findings of an exploration, known ones as suppressed results.
+#[must_use]
+fn sarif_of_exploration(report: &ExploreReport) -> Value {
+    let mut log = Log::default();
+    let (file, listings) = (&report.file, Listings::default());
+    for found in report.proved().take(OF_A_CASE) {
+        let mut result = result(file, file_name(file), file, &found.finding, &listings);
+        result["properties"]["certainty"] = json!(found.certainty);
+        result["properties"]["assumptions"] = json!(found.assumptions);
+        log.results.push(result);
+    }
+    if let Some(more) = report.proved().count().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
+        log.warning(&format!("{file}: {more} more findings are in report.json"));
+    }
+    log.add_known(file, file_name(file), file, &report.known, &listings);
+    report.open_lines().iter().for_each(|line| log.warning(&format!("{file}: {line}")));
     log.document()
 }
 

@@ -9,6 +9,7 @@ pub mod shard;
 pub mod workers;
 
 pub use filter::Filter;
+pub(crate) use journal::LONGEST_LINE;
 pub use plan::{Isolation, Plan};
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sframe_engine::Version;
 use sframe_inspect::convert::layout::Layout;
 use sframe_inspect::convert::{ConvertError, Request};
@@ -13,7 +13,7 @@ use sframe_inspect::elf::find_sframe::find_sframe;
 use super::files::Files;
 
 /// Which section of an image is under test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum SectionSource {
     /// Its `.sframe` section.
     #[default]
@@ -69,13 +69,23 @@ impl MadeSections {
     /// Makes the sections that `source` demands.
     #[must_use]
     pub fn of(files: &Files, source: SectionSource) -> Self {
+        Self::of_each(files.iter(), source)
+    }
+
+    /// The same for a file alone.
+    #[must_use]
+    pub fn alone(file: &[u8], source: SectionSource) -> Self {
+        Self::of_each(std::iter::once(("", file)), source)
+    }
+
+    fn of_each<'f>(files: impl Iterator<Item = (&'f str, &'f [u8])>, source: SectionSource) -> Self {
         let is_wanted = |bytes: &[u8]| match source {
             SectionSource::Sframe => false,
             SectionSource::EhFrame => true,
             // A file that can't be read gets its error when it is opened.
             SectionSource::Either => find_sframe(bytes).is_ok_and(|found| found.is_none()),
         };
-        let wanted = files.iter().filter(|(_, bytes)| is_wanted(bytes));
+        let wanted = files.filter(|(_, bytes)| is_wanted(bytes));
         Self { sections: wanted.map(|(name, bytes)| (name.to_owned(), MadeSection::of(bytes))).collect() }
     }
 

@@ -140,13 +140,22 @@ impl<'a> Module<'a> {
         Loaded(address.0.wrapping_add(self.image.bias))
     }
 
-    /// Reads one instruction alone.
+    /// Reads one instruction alone, with the addresses of the process.
     pub(crate) fn instruction(&self, loaded: Loaded) -> Option<Instruction> {
+        self.instruction_at(loaded, loaded.0)
+    }
+
+    /// Reads the text of an instruction, with the addresses of the file.
+    pub(crate) fn text(&self, loaded: Loaded) -> Option<String> {
+        self.instruction_at(loaded, self.linked(loaded).0).map(|instruction| instruction.text)
+    }
+
+    fn instruction_at(&self, loaded: Loaded, address: u64) -> Option<Instruction> {
         let Linked(linked) = self.linked(loaded);
         let holds = |(start, code): &(u64, &[u8])| linked.wrapping_sub(*start) < code.len() as u64;
         let (start, code) = self.subject.code().find(holds)?;
         let code = &code[usize::try_from(linked.wrapping_sub(start)).ok()?..];
-        Disassembly::one(self.subject.abi()?, loaded.0, code)
+        Disassembly::one(self.subject.abi()?, address, code)
     }
 
     /// The DWARF call frame information, read at the first call.
@@ -189,6 +198,15 @@ impl<'a> Target<'a> {
     /// As for [`Self::open_files`].
     pub fn open_made(files: &'a Files, made: &'a MadeSections) -> Result<Self, TargetError> {
         Self::of(files.images()?, Some(made))
+    }
+
+    /// Opens an executable or a library alone, with the section that was made for it, if one was: it is
+    /// not to be run.
+    ///
+    /// # Errors
+    /// As for [`Self::open_files`].
+    pub fn alone(file: &'a [u8], made: Option<&'a MadeSections>) -> Result<Self, TargetError> {
+        Self::of(Images::alone(file)?, made)
     }
 
     fn of(images: Images<'a>, made: Option<&'a MadeSections>) -> Result<Self, TargetError> {

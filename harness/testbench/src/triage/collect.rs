@@ -59,15 +59,18 @@ fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<
         // Not across a gap between functions' sections.
         start = code.before(start).filter(|before| start - before <= 16).unwrap_or(start);
     }
+    let text = |loaded: u64, instruction: &Instruction| {
+        module.text(Loaded(loaded)).unwrap_or_else(|| instruction.text.clone())
+    };
     let line = |(loaded, instruction): (u64, &Instruction)| {
         let row = target.sections.lookup(InstructionPointer(loaded)).ok().flatten();
         ListedInstruction {
             pc: Address(module.linked(Loaded(loaded)).0),
-            text: instruction.text.clone(),
+            text: text(loaded, instruction),
             row: row.map(|found| Address(found.row.start.into())),
         }
     };
-    let instruction = code.at(here).map(|instruction| instruction.text.clone());
+    let instruction = code.at(here).map(|instruction| text(here, instruction));
     let behind = code.within(here..u64::MAX).take(LISTED + 1);
     (instruction, code.within(start..here).chain(behind).map(line).collect())
 }

@@ -197,6 +197,9 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             let blame = if is_made { Blame::CompilerOrCfi } else { Blame::ProducerAssembler };
             return (blame, Medium);
         }
+        if self.is_beyond_the_format() {
+            return (Blame::Unknown, Medium);
+        }
         let section_is_right = self.section.agree(&self.truth, self.subject) == Some(true);
         if section_is_right {
             // The rows give the right values, and the unwinder other ones.
@@ -204,9 +207,6 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         }
         if self.claims_no_fde_falsely() {
             return (Blame::Consumer, High);
-        }
-        if self.is_beyond_the_format() {
-            return (Blame::Unknown, Medium);
         }
         if cfi == Some(Section) && self.copies_cfi && overwritten {
             return (Blame::CompilerOrCfi, Medium);

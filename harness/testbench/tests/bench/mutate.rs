@@ -3,7 +3,8 @@
 
 use sframe_engine::Abi;
 use sframe_machine::Options;
-use sframe_testbench::mutate::{MutateError, MutationReport, Operator, Plan, Reason, mutate};
+use sframe_testbench::explore::Doubt;
+use sframe_testbench::mutate::{Counts, MutateError, MutationReport, Operator, Plan, Reason, mutate};
 use sframe_testbench::suite::Filter;
 
 use crate::common;
@@ -130,4 +131,44 @@ fn rows_that_stand_for_their_neighbours_are_no_mistakes() {
         assert!(report.equivalent_by[&Reason::SameValue] > 0, "{spec}: {:?}", report.equivalent_by);
         assert!(report.total.killed > report.total.equivalent, "{spec}: {:?}", report.total);
     }
+}
+
+/// Exploring proves mutants of rows that it reaches to be wrong: of some builds of each toolchain, or of
+/// as many mutants of all builds as $EXPLORED_MUTANTS says.
+#[test]
+fn mutants_of_explored_rows_are_proved_wrong() {
+    const FLOOR: f64 = 96.0;
+    let sample = std::env::var("EXPLORED_MUTANTS").ok().map(|count| count.parse().expect("a number"));
+    let programs = if sample.is_some() { &[][..] } else { &["leaf", "recursion", "pauth"] };
+    let suite = common::suite();
+    let filter = Filter {
+        specs: programs.iter().map(|spec| glob::Pattern::new(spec).expect("a pattern")).collect(),
+        ..Filter::default()
+    };
+    let cases = suite.cases(&filter).expect("cases");
+    let plan = Plan { sample: sample.or(Some(4_000)), seed: 1, explores: true, ..Plan::default() };
+    let report = mutate(&cases, suite.corpus(), &Options::default(), &plan, &|| ()).expect("a score");
+    println!("{:?}: {:?}, {:?}, {:?}", report.score, report.total, report.possible_by, report.survived);
+    assert!(report.score >= Some(FLOOR), "{:?}: {:?}", report.score, report.possible_by);
+    assert_eq!(report.by_abi.len(), 4);
+    assert!(report.by_operator.keys().all(|operator| *operator != Operator::FdeRemoved), "only rows change");
+    let Counts { mutants, killed, equivalent, not_exercised, possible } = report.total;
+    let survived = report.survived.len() as u64;
+    assert_eq!(mutants, killed + equivalent + not_exercised + possible + survived);
+    assert_eq!(report.unproved.len() as u64, possible);
+    assert!(report.unproved.iter().all(|mutant| !mutant.doubts.is_empty()));
+    // Fewer than one in a thousand has the right value in two places, with either seed.
+    assert!(survived * 1_000 <= mutants, "{:#?}", report.survived);
+    // Without a row for the first instructions, nobody knows their caller.
+    assert!(report.killed_by["truncated"] > 0, "{:?}", report.killed_by);
+}
+
+/// Nothing is proved where there is a doubt: FP in functions that do not return.
+#[test]
+fn what_exploring_only_suspects_counts_against_the_score() {
+    let operators = vec![Operator::FpOffset, Operator::FpAdded];
+    let plan = Plan { operators, explores: true, ..Plan::default() };
+    let report = score(&["recursion"], "gnu-2.44", Abi::Amd64, &plan);
+    assert!(report.possible_by[&Doubt::FpNotKept] > 0, "{:?}", report.possible_by);
+    assert!(report.score < Some(100.0) && report.total.killed > report.total.possible, "{:?}", report.total);
 }

@@ -49,7 +49,7 @@ fn program() -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-struct Browser {
+pub(crate) struct Browser {
     child: Child,
     messages: Receiver<Value>,
     session: Option<String>,
@@ -60,7 +60,7 @@ struct Browser {
 }
 
 impl Browser {
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let Some(program) = program() else {
             let why = "no Chromium is installed (ci/setup test does that)";
             assert!(std::env::var_os("SFRAME_NEEDS_BROWSER").is_none(), "{why}");
@@ -135,23 +135,23 @@ impl Browser {
     }
 
     /// Evaluates an expression; a promise is awaited.
-    fn value(&mut self, expression: &str) -> Value {
+    pub(crate) fn value(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         let result = self.call("Runtime.evaluate", parameters);
         assert!(result["exceptionDetails"].is_null(), "{expression}: {result}");
         result["result"]["value"].clone()
     }
 
-    fn text(&mut self, expression: &str) -> String {
+    pub(crate) fn text(&mut self, expression: &str) -> String {
         self.value(expression).as_str().unwrap_or_default().to_owned()
     }
 
-    fn count(&mut self, selector: &str) -> u64 {
+    pub(crate) fn count(&mut self, selector: &str) -> u64 {
         self.value(&format!("document.querySelectorAll({}).length", json!(selector))).as_u64().unwrap_or(0)
     }
 
     /// Waits until an expression is true.
-    fn wait(&mut self, expression: &str) {
+    pub(crate) fn wait(&mut self, expression: &str) {
         let start = Instant::now();
         while self.value(&format!("!!({expression})")) != true {
             assert!(start.elapsed() < PATIENCE, "never: {expression}; {:?}", self.problems);
@@ -165,7 +165,7 @@ impl Browser {
         self.call("Page.navigate", json!({ "url": url }));
     }
 
-    fn load(&mut self, page: &Path, place: &str) {
+    pub(crate) fn load(&mut self, page: &Path, place: &str) {
         self.open(page, place);
         self.wait("document.body && 'ready' in document.body.dataset");
     }
@@ -195,7 +195,7 @@ impl Browser {
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
-    fn has_no_problems(&self) {
+    pub(crate) fn has_no_problems(&self) {
         assert!(self.problems.is_empty(), "{:#?}", self.problems);
     }
 }

@@ -110,7 +110,7 @@ fn result(value: &Value, rules: &BTreeSet<&str>) -> Result<(), String> {
     Ok(())
 }
 
-fn valid(log: &Value) -> Result<(), String> {
+pub(crate) fn valid(log: &Value) -> Result<(), String> {
     keys(log, &["version", "runs"], &["$schema"])?;
     one_of(&log["version"], &["2.1.0"])?;
     for run in list(&log["runs"])? {

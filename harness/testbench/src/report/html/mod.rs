@@ -5,6 +5,8 @@
 //! files under test is in these documents; the page's script turns it into text
 //! nodes.
 
+mod explore;
+
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
@@ -15,11 +17,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::diagnostic::groups;
 use super::format::{Document, Format, Written};
-use super::{CheckReport, CheckSummary, Report, ReportSummary, file_name, fingerprint, omission};
+use super::{
+    CheckReport, CheckSummary, ExploreSummary, Report, ReportSummary, file_name, fingerprint, omission,
+};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use crate::finding::{Address, Finding};
 use crate::spec::{Fault, Verdict};
+use explore::{FunctionView, Proof, html_of_exploration};
 use sframe_inspect::json;
 
 const PAGE: &str = include_str!("page.html");
@@ -47,6 +52,9 @@ struct Index<'r> {
     findings: Vec<FindingView<'r>>,
     /// The pages of the faults that findings come from, by name.
     faults: &'r BTreeMap<String, Fault>,
+    /// Of an explored file: the functions with rows that don't agree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<FunctionView<'r>>,
     /// The number of functions that are not listed, in all cases.
     functions_left_out: usize,
     /// The most different instructions that are listed.
@@ -58,6 +66,7 @@ struct Index<'r> {
 enum Summary<'r> {
     Run(&'r ReportSummary),
     Check(&'r CheckSummary),
+    Explore(&'r ExploreSummary),
 }
 
 #[derive(Serialize)]
@@ -124,6 +133,9 @@ struct FindingView<'r> {
     /// Whether instructions, witnesses and stack are left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     brief: bool,
+    /// How sure it is, if the file was explored.
+    #[serde(flatten)]
+    proof: Option<Proof<'r>>,
     #[serde(flatten)]
     finding: Finding,
 }
@@ -135,6 +147,7 @@ struct FindingEntry<'r> {
     places: u64,
     hits: u64,
     known: Option<&'r SeenKnown>,
+    proof: Option<Proof<'r>>,
     finding: &'r Finding,
 }
 
@@ -144,6 +157,7 @@ fn write(document: &Document<'_>) -> Option<Written> {
     let page = match *document {
         Document::Run { report, listings, .. } => html(report, listings),
         Document::Check { report, listings } => html_of_check(report, listings),
+        Document::Explore { report } => html_of_exploration(report),
         Document::Matrix { .. } => return None,
     };
     Some(("report.html", page.map_err(Into::into)))
@@ -160,7 +174,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
         show(&mut shown, case, &report.findings, OF_A_CASE);
         show_known(&mut shown, case, &report.known);
     }
-    page(Summary::Run(&report.summary), &report.faults, cases, shown, listings)
+    page(Summary::Run(&report.summary), &report.faults, cases, shown, Vec::new(), listings)
 }
 
 /// Renders the page of a check.
@@ -171,21 +185,23 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
     let mut shown = Vec::new();
     show(&mut shown, 0, &report.findings, IN_FULL);
     show_known(&mut shown, 0, &report.known);
-    page(Summary::Check(&report.summary), &report.faults, vec![CaseView::of_check(report)], shown, listings)
+    let cases = vec![CaseView::of_check(report)];
+    page(Summary::Check(&report.summary), &report.faults, cases, shown, Vec::new(), listings)
 }
 
 fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Finding], most: usize) {
     let groups = groups(findings).into_iter().enumerate().take(most);
     shown.extend(groups.map(|(rank, group)| {
         let (places, hits) = (group.places as u64, group.hits);
-        FindingEntry { case, rank, places, hits, known: None, finding: group.first }
+        FindingEntry { case, rank, places, hits, known: None, proof: None, finding: group.first }
     }));
 }
 
 fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [SeenKnown]) {
     shown.extend(known.iter().enumerate().map(|(rank, seen)| {
-        let finding = &seen.finding;
-        FindingEntry { case, rank, places: seen.findings, hits: finding.hits, known: Some(seen), finding }
+        let (finding, known) = (&seen.finding, Some(seen));
+        let (places, hits) = (seen.findings, finding.hits);
+        FindingEntry { case, rank, places, hits, known, proof: None, finding }
     }));
 }
 
@@ -194,6 +210,7 @@ fn page<'r>(
     faults: &'r BTreeMap<String, Fault>,
     cases: Vec<CaseView<'r>>,
     mut shown: Vec<FindingEntry<'r>>,
+    functions: Vec<FunctionView<'r>>,
     listings: &Listings,
 ) -> Result<String, serde_json::Error> {
     shown.sort_by_key(|shown| (shown.known.is_some(), shown.rank, shown.case));
@@ -211,9 +228,10 @@ fn page<'r>(
         if brief {
             (finding.evidence, finding.listing, finding.stack) = (Vec::new(), Vec::new(), None);
         }
+        let FindingEntry { case, places, .. } = *shown;
         let known = shown.known.map(|seen| seen.reason.as_str());
         let fault = shown.known.and_then(|seen| seen.fault.as_deref());
-        FindingView { case: shown.case, id, places: shown.places, known, fault, brief, finding }
+        FindingView { case, id, places, known, fault, brief, proof: shown.proof.clone(), finding }
     });
     let findings = views.collect();
     let pool = listings.pool();
@@ -224,6 +242,7 @@ fn page<'r>(
         verdicts: verdicts_of_findings(),
         cases,
         findings,
+        functions,
         functions_left_out: pool.left_out(),
         room: MOST_INSTRUCTIONS,
     };
@@ -391,6 +410,7 @@ mod tests {
             verdicts: verdicts_of_findings(),
             cases: Vec::new(),
             findings: Vec::new(),
+            functions: Vec::new(),
             functions_left_out: 0,
             room: 0,
         };

@@ -42,6 +42,7 @@
   }
   const { cases, findings, summary, outcomes: OUTCOMES, verdicts: VERDICTS } = index;
   const isRun = summary.run !== undefined;
+  const isExplored = summary.explore !== undefined;
   let codePromise;
   const code = () => (codePromise ??= unpacked("code"));
 
@@ -145,13 +146,13 @@
     };
     return el("p", { class: `verdict ${state}` }, says[state]);
   }
+  const tile = (name, value, link, kind) =>
+    el("li", { class: kind }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
+  const share = (part, whole) => `${((100 * part) / Math.max(whole, 1)).toFixed(1)} %`;
   function tiles() {
     const run = summary.run;
-    const tile = (name, value, link, kind) =>
-      el("li", { class: kind }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
     const short = (number) => (number < 1e6 ? grouped(number)
       : number.toLocaleString("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 3 }));
-    const share = (part, whole) => `${((100 * part) / Math.max(whole, 1)).toFixed(1)} %`;
     return el("ul", { class: "tiles" },
       tile("cases", grouped(run.cases), "#/"),
       OUTCOMES.map((outcome) => tile(outcome, grouped(run[outcome]), `#/?outcome=${outcome}`, outcome)),
@@ -276,10 +277,12 @@
 
   const chip = (text, kind) => el("span", { class: `chip ${kind ?? ""}` }, text);
   const kindOf = (finding) => (finding.known === undefined ? "unexpected" : "known");
+  const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), kindOf(finding))
+    : chip(finding.certainty, finding.certainty === "proved" ? "unexpected" : "skipped"));
   function findingTable(list, withCase) {
     const head = ["verdict", "function", "row, or what it is", "blame", "times", ...(withCase ? ["case"] : [])];
     const row = (finding) => el("tr", {},
-      el("td", { class: "head" }, el("a", { href: findingLink(finding) }, finding.verdict), " ", chip(kindOf(finding), kindOf(finding))),
+      el("td", { class: "head" }, el("a", { href: findingLink(finding) }, finding.verdict), " ", chipOf(finding)),
       el("td", {}, finding.function ?? "–"),
       finding.row ? el("td", { class: "code" }, `+${finding.row.start}: ${finding.row.rules}`) : el("td", {}, finding.message),
       el("td", {}, finding.pc ? finding.blame : ""),
@@ -390,6 +393,7 @@
       el("tbody", {}, finding.evidence.map((evidence) => el("tr", {}, el("td", {}, evidence.witness.replaceAll("-", " ")),
         el("td", { class: "code" }, evidence.says), el("td", {}, SIDES[evidence.agrees_with] ?? "does not tell")))))));
   }
+  const lines = (texts) => el("ul", {}, texts.map((text) => el("li", {}, text)));
   function findingView(finding) {
     const entry = finding.of;
     const title = `${finding.verdict}${finding.function ? ` in ${finding.function}` : ""}`;
@@ -400,17 +404,19 @@
       ["unwinder", finding.got], ["call stack", finding.expected],
       ...(finding.pc ? [["likely culprit", `${finding.blame} (confidence ${finding.confidence})`]] : []),
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, ${counted(finding.places, "finding")} of this kind` : ""}`],
+      ...(finding.doubts?.length ? [["may be wrong", lines(finding.doubts)]] : []),
+      ...(finding.assumptions?.length ? [["assumed", lines(finding.assumptions)]] : []),
       ["again", el("code", {}, command(entry))], ["fingerprint", el("code", {}, finding.id)],
     ];
     return [
-      el("h2", { tabindex: -1 }, title, " ", chip(kindOf(finding), kindOf(finding))),
+      el("h2", { tabindex: -1 }, title, " ", chipOf(finding)),
       el("p", {}, finding.message),
       finding.known === undefined ? "" : el("p", { class: "reason" }, el("b", {}, "Known: "), finding.known),
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
       finding.brief ? el("p", {}, "Instructions, witnesses and stack are in report.json only: there are too many findings.") : "",
       el("div", { class: "pair" }, finding.listing.length ? instructions(finding) : "", finding.stack ? stack(finding.stack) : ""),
       finding.evidence.length ? witnesses(finding) : "",
-      finding.pc ? el("p", {}, el("a", { href: caseLink(entry, where) }, "The whole function, with rows, CFI and call stack side by side")) : "",
+      finding.pc && !isExplored ? el("p", {}, el("a", { href: caseLink(entry, where) }, "The whole function, with rows, CFI and call stack side by side")) : "",
     ];
   }
 
@@ -568,7 +574,38 @@
     ];
   }
 
+  // An explored file.
+  function functionRows() {
+    const heads = ["function", "address", "rows", "judged", "wrong", "may be", "not judged"];
+    const functions = index.functions ?? [];
+    return el("section", {}, el("h2", {}, `Functions with rows that don't agree (${grouped(functions.length)})`),
+      functions.length ? pagedTable(el("thead", {}, el("tr", {}, heads.map((name) => el("th", { scope: "col" }, name)))), functions,
+        ({ name, pc, rows, reasons }) => el("tr", {}, el("td", {}, name || "–"), el("td", {}, pc),
+          rows.map((count) => el("td", { class: "num" }, grouped(count))), el("td", {}, reasons.join("; ")))) : el("p", {}, "None."));
+  }
+  function exploredView(entry) {
+    const all = summary.explore;
+    const facts = [["ABI", entry.abi], ["SFrame version", entry.version],
+      ...(entry.sections ? [["section", lines(entry.sections)]] : []),
+      ...(entry.program_did ? [["not decided", lines(entry.program_did)]] : []),
+      ["again", el("code", {}, command(entry))]];
+    const missing = entry.count - entry.findings.reduce((sum, finding) => sum + finding.places, 0);
+    return [
+      el("h2", { tabindex: -1 }, entry.id, " ", chip(entry.outcome, entry.outcome)),
+      el("ul", { class: "tiles" }, tile("functions explored", grouped(all.functions)),
+        tile(`of ${grouped(all.rows_total)} rows judged`, share(all.rows_judged, all.rows_total)),
+        tile("agree", grouped(all.rows_agree), undefined, "agree"), tile("wrong", grouped(all.rows_wrong), undefined, "unexpected"),
+        tile("may be wrong", grouped(all.rows_possible))),
+      el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+      findingSection(entry.findings, false),
+      missing > 0 ? el("p", {}, `${counted(missing, "more finding")} are in report.json only.`) : "",
+      functionRows(),
+    ];
+  }
+
   function content({ kind, id, query }) {
+    if (isExplored && kind === "") return ["", exploredView(cases[0])];
+    if (isExplored && kind === "case" && caseById.has(id)) return [id, exploredView(caseById.get(id))];
     if (kind === "case" && caseById.has(id)) return [id, caseView(caseById.get(id), query)];
     if (kind === "build" && casesByBuild.has(id)) return [id, casesByBuild.get(id).map((entry) => caseView(entry, query))];
     if (kind === "finding") {
@@ -600,6 +637,7 @@
   });
   byId("about").textContent = isRun
     ? "The backtrace of the unwinder, from .sframe, against the call stack that the CPU has, before every instruction."
+    : isExplored ? `One file, each function by itself: ${clean(cases[0].id)}`
     : `One file, before every instruction: ${clean(cases[0].id)}`;
   addEventListener("hashchange", render);
   render();

@@ -1,0 +1,126 @@
+//! The instructions of a binary, decoded when they are first met.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction, Operation};
+
+use super::assumption::Callee;
+use crate::address_space::AddressSpace;
+use crate::cpu::{AuthenticationKey, Cpu};
+use crate::effect_cache::with_code;
+use crate::pc_map::PcMap;
+
+/// More instructions than this are not kept from one function to the next.
+const MOST: usize = 100_000;
+
+/// What has to be done about an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing: the emulator executes it.
+    Plain,
+    /// It may jump to this address.
+    Branch(u64),
+    /// It jumps there.
+    Jump(u64),
+    /// It jumps somewhere, if at all.
+    IndirectJump {
+        is_conditional: bool,
+    },
+    Call(Callee),
+    Return {
+        is_conditional: bool,
+    },
+    /// Nothing comes after it.
+    Trap,
+    SystemCall,
+    /// The emulator would do something else than a program would see.
+    Privileged,
+}
+
+#[derive(Debug)]
+pub(super) struct Decoded {
+    pub(super) kind: Kind,
+    /// In bytes; 0 if the decoder does not know the instruction.
+    pub(super) len: u64,
+    pub(super) signs: Option<AuthenticationKey>,
+    pub(super) stores_unreported: bool,
+    pub(super) instruction: Instruction,
+}
+
+#[derive(Debug)]
+pub(super) struct Code {
+    pub(super) cpu: &'static Cpu,
+    known: RefCell<PcMap<Rc<Decoded>>>,
+}
+
+impl Code {
+    pub(super) fn new(cpu: &'static Cpu) -> Self {
+        Self { cpu, known: RefCell::default() }
+    }
+
+    /// Forgets what is known if that is much: functions have little code in common. Returns whether it
+    /// did.
+    pub(super) fn trim(&self) -> bool {
+        let mut known = self.known.borrow_mut();
+        let is_full = known.len() > MOST;
+        if is_full {
+            *known = PcMap::default();
+        }
+        is_full
+    }
+
+    /// Returns the instruction at an address. What is not code is nothing that the decoder knows.
+    #[inline]
+    pub(super) fn at(&self, space: &AddressSpace, pc: u64) -> Rc<Decoded> {
+        let mut known = self.known.borrow_mut();
+        Rc::clone(known.get_or_insert_with(pc, || Rc::new(self.decode(space, pc))))
+    }
+
+    fn decode(&self, space: &AddressSpace, pc: u64) -> Decoded {
+        with_code(self.cpu, space, pc, |code| {
+            let effect = self.cpu.effect(code);
+            let decoded = Disassembly::one(self.cpu.abi, pc, code);
+            let mut instruction = decoded.unwrap_or_default();
+            // Only people need it, and not here.
+            instruction.text = String::new();
+            let is_other = effect.is_privileged || (self.cpu.is_mistaken)(code);
+            let kind = if is_other { Kind::Privileged } else { kind(&instruction) };
+            Decoded {
+                kind,
+                len: instruction.len,
+                signs: effect.signs,
+                stores_unreported: effect.stores_unreported,
+                instruction,
+            }
+        })
+    }
+
+    /// Whether an instruction that was met names the place that it stores to by the stack pointer or
+    /// the frame pointer alone.
+    pub(super) fn stores_in_frame(&self, pc: u64) -> bool {
+        let abi = self.cpu.abi;
+        let mut known = self.known.borrow_mut();
+        let Some(decoded) = known.get(pc) else { return false };
+        match &decoded.instruction.operation {
+            Operation::Store { place: Some(place), .. } => [abi.sp(), abi.fp()].contains(&place.base),
+            _ => decoded.instruction.is_call(),
+        }
+    }
+}
+
+fn kind(instruction: &Instruction) -> Kind {
+    if instruction.is_system_call {
+        return Kind::SystemCall;
+    }
+    match instruction.flow {
+        Flow::Next | Flow::Unknown => Kind::Plain,
+        Flow::Call(Some(to)) => Kind::Call(Callee::Function(to)),
+        Flow::Call(None) => Kind::Call(instruction.slot().map_or(Callee::Unknown, Callee::Slot)),
+        Flow::Jump { to: Destination::Address(to), is_conditional: true } => Kind::Branch(to),
+        Flow::Jump { to: Destination::Address(to), is_conditional: false } => Kind::Jump(to),
+        Flow::Jump { to: Destination::Caller, is_conditional } => Kind::Return { is_conditional },
+        Flow::Jump { to: Destination::Indirect, is_conditional } => Kind::IndirectJump { is_conditional },
+        Flow::Trap => Kind::Trap,
+    }
+}

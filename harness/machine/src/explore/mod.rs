@@ -1,0 +1,112 @@
+//! Functions executed one by one from their entries, without running the program they belong to.
+//!
+//! A caller is made up: its CFA, its frame pointer and the return address are known. From there
+//! the function is executed both ways at each branch; states that are alike are followed once.
+//! Calls are stepped over as the ABI says, and memory that nobody has mapped appears. The
+//! [`Observer`] is shown every instruction of every path, with registers, memory, the call stack
+//! of one call, and what the path [assumes](Assumption).
+//!
+//! Whatever the function is given as arguments and finds in memory is invented, in two
+//! versions: see [`Seed`]. So a path may be one that no program takes; which paths those are, only
+//! their assumptions tell.
+
+mod arena;
+mod assumption;
+mod code;
+mod fork;
+mod journal;
+mod paths;
+mod point;
+mod returns;
+mod special;
+mod tables;
+
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+pub use arena::Seed;
+pub use assumption::{Assumption, Callee, Returns};
+pub use journal::LastStore;
+pub use paths::explore;
+pub use point::{Class, Point};
+
+use crate::image::Image;
+
+/// A binary whose functions are explored, and what its symbols and tables say of its code.
+#[derive(Debug)]
+pub struct Binary<'a> {
+    /// Its segments.
+    pub image: &'a Image<'a>,
+    /// Words that a dynamic linker would store: address and value.
+    pub words: Vec<(u64, u64)>,
+    /// First instructions of functions: a jump to one leaves the function.
+    pub entries: FxHashSet<u64>,
+    /// Code whose indirect jumps are followed: procedure linkage tables.
+    pub trampolines: Vec<Range<u64>>,
+    /// Entries of procedure linkage tables that lead to functions of this binary, with those.
+    pub aliases: FxHashMap<u64, u64>,
+    /// Code that stands for functions of other files, of which nothing is known.
+    pub stubs: Range<u64>,
+    /// The callees that never return, by the addresses of their first instructions, and those of
+    /// words that hold their addresses.
+    pub never_return: FxHashSet<u64>,
+    /// The code of functions, sorted. A table whose length is unknown leads to no other one.
+    pub bodies: Vec<Range<u64>>,
+    /// Where exceptions continue that leave a call: ranges of calls, by address, each with the
+    /// address of its landing pad.
+    pub landing_pads: Vec<(Range<u64>, u64)>,
+}
+
+/// A function to explore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its first instruction.
+    pub entry: u64,
+    /// What it is given.
+    pub seed: Seed,
+    /// It is given up after this number of instructions.
+    pub budget: u64,
+}
+
+/// What exploring a function has shown, apart from what the observer saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// Instructions executed.
+    pub instructions: u64,
+    /// Paths followed.
+    pub paths: u64,
+    /// Whether a path was given up for want of budget or memory, or because there were too many
+    /// states.
+    pub is_cut: bool,
+    /// Whether the stack pointer left the stack on some path.
+    pub lost_stack: bool,
+    /// Indirect jumps whose targets are unknown.
+    pub unresolved_jumps: u32,
+}
+
+/// How a function is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// Whether control goes to another function, which returns to the caller, rather than to the
+    /// caller.
+    pub is_tail_call: bool,
+    /// Whether registers and stack are as callees leave them.
+    pub is_regular: bool,
+}
+
+/// Decides what is explored, and observes it.
+pub trait Observer {
+    /// Returns the next function, or `None` at the end.
+    fn next(&mut self) -> Option<Function>;
+
+    /// Called before each instruction of each path. The class that it returns tells states apart
+    /// that are otherwise alike; at the next instruction of the path it is [`Point::class`].
+    fn instruction(&mut self, point: &Point<'_>) -> Class;
+
+    /// Called before an instruction that leaves the function, after [`Self::instruction`].
+    fn leaves(&mut self, point: &Point<'_>, leaving: Leaving);
+
+    /// Called when all paths of a function have been followed.
+    fn explored(&mut self, function: &Function, result: &Explored);
+}

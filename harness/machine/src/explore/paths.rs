@@ -1,0 +1,728 @@
+//! The paths of a function: hooks, and the loop that takes up one state after another.
+
+use std::cell::RefCell;
+use std::hash::{Hash as _, Hasher as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use sframe_engine::DwarfRegister;
+use sframe_inspect::instructions::{Comparand, Operation};
+use unicorn_engine::{Context, HookType, TlbType, Unicorn, uc_error};
+
+use super::arena::{Layout, Pages, Seed};
+use super::assumption::{Assumption, Returns};
+use super::code::{Code, Decoded, Kind};
+use super::fork::{Fork, Progress};
+use super::journal::Journal;
+use super::point::{Class, Point};
+use super::returns::Known;
+use super::tables::{Load, load_of};
+use super::{Binary, Callee, Explored, Function, Observer, arena};
+use crate::address_space::AddressSpace;
+use crate::call_stack::{Bottom, CallStack, Record, Signature};
+use crate::cpu::{AuthenticationKey, Cpu, Link, Unreported};
+use crate::effect_cache::with_code;
+use crate::machine::MachineError;
+use crate::observer::Moment;
+use crate::process::map_image;
+
+/// At most this many states of an instruction are followed.
+const MOST_STATES: u32 = 40;
+/// A state is abandoned where a compare with SP is this many instructions before the branch.
+const COMPARE_DISTANCE: usize = 8;
+/// Speculation traps are shorter than this, in bytes.
+const LONGEST_TRAP: usize = 64;
+/// At most this many places where FP or RA have been stored tell states apart.
+const MOST_SAVED: usize = 16;
+/// Arguments on the stack, in words, and the number of the first one.
+const STACK_ARGUMENTS: u64 = 8;
+const FIRST_ON_STACK: u64 = 8;
+/// An address at which nothing is ever mapped; emulation has no end address.
+const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
+
+/// What a register holds at a function's entry, by its DWARF number, unless it has a meaning.
+const fn at_entry(number: u64) -> u64 {
+    0xc0de_0000_0000_0001 + (number << 32)
+}
+
+/// Whether an instruction does nothing.
+fn is_padding(decoded: &Decoded) -> bool {
+    decoded.kind == Kind::Plain
+        && decoded.instruction.defs.is_empty()
+        && !decoded.instruction.may_store
+        && !decoded.instruction.sets_flags
+}
+
+/// Explores the functions that an observer names.
+///
+/// # Errors
+/// The emulator can't be set up, or fails.
+pub fn explore(binary: &Binary<'_>, observer: &mut dyn Observer) -> Result<(), MachineError> {
+    let cpu = binary.image.cpu;
+    let layout = Layout::beside(&binary.image.range(), cpu.user_end)
+        .ok_or_else(|| MachineError::Stack("the image leaves no room for a stack".to_owned()))?;
+    let mut space = AddressSpace::new(cpu.abi.is_big_endian());
+    map_image(&mut space, binary.image)?;
+    arena::map(&mut space, layout)?;
+    for (address, value) in &binary.words {
+        // The words of relocations are within the image.
+        let _ = space.write_u64(*address, *value);
+    }
+    let failed = |error| match error {
+        uc_error::NOMEM => MachineError::Memory,
+        error => MachineError::Unicorn { cpu: cpu.abi, error },
+    };
+    let paths = RefCell::new(Paths::new(binary, observer, layout, space));
+    let mut unicorn = set_up(&paths, cpu).map_err(failed)?;
+    let result = run(&paths, &mut unicorn);
+    let panic = paths.borrow_mut().panic.take();
+    drop(unicorn);
+    if let Some(panic) = panic {
+        std::panic::resume_unwind(panic);
+    }
+    result.map_err(failed)
+}
+
+fn set_up<'a>(paths: &'a RefCell<Paths<'_, '_>>, cpu: &'static Cpu) -> Result<Unicorn<'a, ()>, uc_error> {
+    let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
+    if let Some(model) = cpu.model {
+        unicorn.ctl_set_cpu_model(model)?;
+    }
+    paths.borrow().space.install(&mut unicorn)?;
+    unicorn.ctl_set_tlb_type(TlbType::VIRTUAL)?;
+    unicorn.add_tlb_hook(1, 0, move |_, address, access| {
+        let Ok(mut paths) = paths.try_borrow_mut() else { return None };
+        let Paths { pages, space, .. } = &mut *paths;
+        pages.translate(space, address, access)
+    })?;
+    unicorn.add_code_hook(1, 0, move |unicorn, pc, _| {
+        hook(paths, unicorn, |paths, unicorn| paths.instruction(unicorn, pc));
+    })?;
+    unicorn.add_mem_hook(HookType::MEM_WRITE, 1, 0, move |unicorn, _, address, len, value| {
+        hook(paths, unicorn, |paths, _| paths.stored(address, len as u64, value.cast_unsigned()));
+        true
+    })?;
+    unicorn.add_insn_invalid_hook(|_| false)?;
+    unicorn.add_intr_hook(move |unicorn, _| {
+        hook(paths, unicorn, |paths, _| paths.stop = Some(Stop::Exception));
+    })?;
+    Ok(unicorn)
+}
+
+/// Runs a hook's work. Panics must not leave it: the emulator's frames are in between.
+fn hook(
+    paths: &RefCell<Paths<'_, '_>>,
+    unicorn: &mut Unicorn<'_, ()>,
+    work: impl FnOnce(&mut Paths<'_, '_>, &mut Unicorn<'_, ()>),
+) {
+    let Ok(mut paths) = paths.try_borrow_mut() else {
+        let _ = unicorn.emu_stop();
+        return;
+    };
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&mut paths, unicorn))) {
+        paths.panic = Some(panic);
+        paths.stop = Some(Stop::End);
+    }
+    if paths.stop.is_some() {
+        let _ = unicorn.emu_stop();
+    }
+}
+
+fn run(paths: &RefCell<Paths<'_, '_>>, unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
+    let initial = paths.borrow().prepare(unicorn)?;
+    loop {
+        if !paths.borrow_mut().begin(unicorn, &initial)? {
+            return Ok(());
+        }
+        loop {
+            let Some(mut pc) = paths.borrow_mut().take_up(unicorn)? else { break };
+            loop {
+                let result = unicorn.emu_start(pc, NOWHERE, 0, 0);
+                let mut paths = paths.borrow_mut();
+                if paths.panic.is_some() {
+                    return Ok(());
+                }
+                match paths.stopped(unicorn, result)? {
+                    Some(next) => pc = next,
+                    None => break,
+                }
+            }
+        }
+        paths.borrow_mut().finish();
+    }
+}
+
+/// Why the emulator was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The path ends before the last instruction.
+    End,
+    /// The last instruction is not for the emulator.
+    Special,
+    /// The last instruction has raised an exception.
+    Exception,
+}
+
+pub(super) struct Paths<'o, 'b> {
+    pub(super) cpu: &'static Cpu,
+    pub(super) binary: &'o Binary<'b>,
+    pub(super) observer: &'o mut dyn Observer,
+    pub(super) layout: Layout,
+    pub(super) space: AddressSpace,
+    pub(super) pages: Pages,
+    pub(super) code: Code,
+    pub(super) known: Known,
+    panic: Option<Box<dyn std::any::Any + Send>>,
+    pub(super) function: Function,
+    pub(super) result: Explored,
+    call_stack: CallStack,
+    fork: Fork,
+    /// States that were met, by their keys.
+    seen: FxHashSet<u64>,
+    /// How many states of each instruction.
+    states: FxHashMap<u64, u32>,
+    /// SP at branches, when they were first met.
+    sp_at_branches: FxHashMap<u64, u64>,
+    /// Places where FP or RA have been stored.
+    saved: Vec<u64>,
+    pub(super) journal: Journal,
+    pub(super) assumptions: Vec<Assumption>,
+    pub(super) trace: Vec<u64>,
+    /// What was loaded from what may be tables, oldest first.
+    pub(super) loads: Vec<Load>,
+    class: Class,
+    pub(super) signature: Option<Signature>,
+    signing: Option<AuthenticationKey>,
+    /// The branch that was executed last, unless it may go one way only.
+    pub(super) branch: Option<u64>,
+    /// Whether states are compared before the next instruction.
+    pub(super) is_joint: bool,
+    pub(super) is_after_call: bool,
+    pub(super) stop: Option<Stop>,
+    /// The length of the trace when an instruction failed.
+    pub(super) failed_at: Option<usize>,
+}
+
+impl<'o, 'b> Paths<'o, 'b> {
+    fn new(
+        binary: &'o Binary<'b>,
+        observer: &'o mut dyn Observer,
+        layout: Layout,
+        space: AddressSpace,
+    ) -> Self {
+        let cpu = binary.image.cpu;
+        Self {
+            cpu,
+            binary,
+            observer,
+            layout,
+            space,
+            pages: Pages::new(layout),
+            code: Code::new(cpu),
+            known: Known::default(),
+            panic: None,
+            function: Function { entry: 0, seed: Seed::default(), budget: 0 },
+            result: Explored::default(),
+            call_stack: CallStack::new(Bottom::Context, Vec::new()),
+            fork: Fork::default(),
+            seen: FxHashSet::default(),
+            states: FxHashMap::default(),
+            sp_at_branches: FxHashMap::default(),
+            saved: Vec::new(),
+            journal: Journal::default(),
+            assumptions: Vec::new(),
+            trace: Vec::new(),
+            loads: Vec::new(),
+            class: 0,
+            signature: None,
+            signing: None,
+            branch: None,
+            is_joint: false,
+            is_after_call: false,
+            stop: None,
+            failed_at: None,
+        }
+    }
+
+    /// Puts the CPU into the state that user code expects. Returns its registers.
+    fn prepare(&self, unicorn: &mut Unicorn<'_, ()>) -> Result<Context, uc_error> {
+        (self.cpu.prepare)(unicorn)?;
+        (self.cpu.set_thread_pointer)(unicorn, self.layout.thread())?;
+        unicorn.context_init()
+    }
+
+    /// SP at the function's entry.
+    pub(super) fn entry_sp(&self) -> u64 {
+        let sp = self.layout.caller_sp();
+        if self.cpu.link == Link::Stack { sp - 8 } else { sp }
+    }
+
+    fn cfa(&self) -> u64 {
+        self.layout.caller_sp() + self.cpu.cfa_above_sp
+    }
+
+    /// Begins the next function. Returns false if there is none.
+    fn begin(&mut self, unicorn: &mut Unicorn<'_, ()>, initial: &Context) -> Result<bool, uc_error> {
+        let Some(function) = self.observer.next() else { return Ok(false) };
+        let Function { entry, seed, .. } = function;
+        self.function = function;
+        self.result = Explored::default();
+        if self.code.trim() {
+            // The emulator keeps what it has translated until that is a gigabyte.
+            unicorn.ctl_flush_tb()?;
+        }
+        self.pages.start(seed);
+        unicorn.ctl_flush_tlb()?;
+        unicorn.context_restore(initial)?;
+        let (sp, fp, ra) = (self.layout.caller_sp(), self.layout.caller_fp(), self.layout.return_address());
+        for (number, register) in (0..).zip(self.cpu.registers) {
+            unicorn.reg_write(*register, at_entry(number))?;
+        }
+        for (number, argument) in (1..).zip(self.cpu.convention.arguments) {
+            unicorn.reg_write(self.cpu.registers[*argument], self.given(number))?;
+        }
+        unicorn.reg_write(self.cpu.fp, fp)?;
+        unicorn.reg_write(self.cpu.sp, self.entry_sp())?;
+        match self.cpu.link {
+            Link::Register(link) => unicorn.reg_write(link, ra)?,
+            Link::Stack => {
+                let _ = self.space.write_u64(self.entry_sp(), ra);
+            }
+        }
+        for number in 0..STACK_ARGUMENTS {
+            // Below the end of the stack.
+            let _ = self.space.write_u64(self.cfa() + 8 * number, self.given(FIRST_ON_STACK + number));
+        }
+        let call = Record {
+            return_address: ra,
+            cfa: self.cfa(),
+            caller_sp: sp,
+            caller_fp: fp,
+            callee: entry,
+            since: 0,
+            interrupted: false,
+            signature: None,
+        };
+        self.call_stack = CallStack::new(Bottom::Context, vec![call]);
+        self.seen.clear();
+        self.states.clear();
+        self.sp_at_branches.clear();
+        self.saved.clear();
+        if self.cpu.link == Link::Stack {
+            self.saved.push(self.entry_sp());
+        }
+        let progress = Progress {
+            stores: 0,
+            assumptions: 0,
+            instructions: 0,
+            class: 0,
+            signature: None,
+            is_after_call: false,
+        };
+        self.fork.push(unicorn, entry, progress, None)?;
+        Ok(true)
+    }
+
+    /// What the function gets as an argument or result.
+    pub(super) const fn given(&self, number: u64) -> u64 {
+        match self.function.seed {
+            Seed::Pointers => self.layout.object(number),
+            Seed::Numbers => number,
+        }
+    }
+
+    fn finish(&mut self) {
+        self.fork.clear();
+        self.journal.undo(&self.space, 0);
+        self.result.is_cut |= self.pages.ran_out;
+        self.observer.explored(&self.function, &self.result);
+    }
+
+    /// Takes up the last state that waits. Returns its PC.
+    fn take_up(&mut self, unicorn: &mut Unicorn<'_, ()>) -> Result<Option<u64>, uc_error> {
+        if self.result.instructions >= self.function.budget {
+            self.result.is_cut = true;
+            return Ok(None);
+        }
+        let Some((pc, progress, assumption)) = self.fork.pop(unicorn)? else { return Ok(None) };
+        self.result.paths += 1;
+        self.journal.undo(&self.space, progress.stores);
+        self.assumptions.truncate(progress.assumptions);
+        self.assumptions.extend(assumption);
+        self.trace.truncate(progress.instructions);
+        while self.loads.last().is_some_and(|load| load.position >= progress.instructions) {
+            self.loads.pop();
+        }
+        self.class = progress.class;
+        self.signature = progress.signature;
+        self.call_stack.innermost_mut().into_iter().for_each(|call| call.signature = progress.signature);
+        self.is_after_call = progress.is_after_call;
+        (self.signing, self.branch, self.is_joint, self.failed_at) = (None, None, true, None);
+        Ok(Some(pc))
+    }
+
+    /// What has led to the present state.
+    fn progress(&self) -> Progress {
+        Progress {
+            stores: self.journal.len(),
+            assumptions: self.assumptions.len(),
+            instructions: self.trace.len(),
+            class: self.class,
+            signature: self.signature,
+            is_after_call: false,
+        }
+    }
+
+    /// Lets a state wait: the present one, but at another PC, and with an assumption more. Of states
+    /// that are alike, one waits.
+    pub(super) fn wait(
+        &mut self,
+        unicorn: &Unicorn<'_, ()>,
+        pc: u64,
+        assumption: Assumption,
+    ) -> Result<(), uc_error> {
+        let key = self.key(unicorn, (pc, true))?;
+        if !self.seen.insert(key) {
+            return Ok(());
+        }
+        self.fork.push(unicorn, pc, self.progress(), Some(assumption))
+    }
+
+    fn instruction(&mut self, unicorn: &mut Unicorn<'_, ()>, pc: u64) {
+        if self.stop.is_some() {
+            return;
+        }
+        if self.step(unicorn, pc).is_err() {
+            // The emulator is in no state to go on from.
+            self.result.is_cut = true;
+            self.stop = Some(Stop::End);
+        }
+    }
+
+    /// Looks at the instruction that comes next.
+    fn step(&mut self, unicorn: &mut Unicorn<'_, ()>, pc: u64) -> Result<(), uc_error> {
+        let decoded = self.code.at(&self.space, pc);
+        let previous = self.trace.last().copied();
+        self.result.instructions += 1;
+        if self.result.instructions > self.function.budget {
+            self.result.is_cut = true;
+            self.stop = Some(Stop::End);
+            return Ok(());
+        }
+        if decoded.instruction.repeats && self.repeats(unicorn, pc, previous == Some(pc))? {
+            return Ok(());
+        }
+        let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
+        let is_free = match self.branch.take() {
+            Some(branch) => self.branched(unicorn, branch, pc, sp)?,
+            None => true,
+        };
+        if self.leaves(unicorn, pc, previous, sp)? {
+            self.stop = Some(Stop::End);
+            return Ok(());
+        }
+        let stack = self.layout.stack();
+        if sp < stack.start + 0x1000 || sp > self.layout.caller_sp() {
+            self.result.lost_stack = true;
+            self.stop = Some(Stop::End);
+            return Ok(());
+        }
+        self.trace.push(pc);
+        if let (Some(key), Link::Register(link)) = (self.signing.take(), self.cpu.link) {
+            self.signature = Some(Signature { key, signed: unicorn.reg_read(link)? });
+            self.call_stack.innermost_mut().into_iter().for_each(|call| call.signature = self.signature);
+        }
+        self.signing = decoded.signs;
+        self.class = self.observe(unicorn, pc, sp, fp, |observer, point| observer.instruction(point));
+        // What follows a call that never returns begins after padding.
+        self.is_after_call &= is_padding(&decoded);
+        if std::mem::take(&mut self.is_joint) && self.is_known(unicorn, pc, is_free)? {
+            self.stop = Some(Stop::End);
+            return Ok(());
+        }
+        self.dispatch(unicorn, pc, &decoded)
+    }
+
+    /// Prepares for what an instruction does.
+    fn dispatch(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, decoded: &Decoded) -> Result<(), uc_error> {
+        match decoded.kind {
+            Kind::Plain => {
+                if decoded.stores_unreported {
+                    self.store_unreported(unicorn, pc)?;
+                }
+                self.note_load(unicorn, decoded);
+            }
+            Kind::Branch(_) => self.branch = Some(pc),
+            Kind::Jump(_) => self.is_joint = true,
+            Kind::Call(Callee::Function(to))
+                if !self.binary.entries.contains(&to) && !self.is_retpoline(to) =>
+            {
+                // Code that fetches the PC, and thunks: the call is part of the function, as its
+                // unwind information has it.
+                if to != pc.wrapping_add(decoded.len) && !self.skips_trap(pc, decoded.len, to) {
+                    self.assumptions.push(Assumption::Internal { at: pc });
+                }
+                self.is_joint = true;
+            }
+            _ => self.stop = Some(Stop::Special),
+        }
+        Ok(())
+    }
+
+    /// Whether a call within the function only skips a speculation trap.
+    fn skips_trap(&self, pc: u64, len: u64, to: u64) -> bool {
+        let next = pc.wrapping_add(len);
+        let between = to.checked_sub(next).and_then(|len| usize::try_from(len).ok());
+        let Some(between) = between.filter(|len| *len <= LONGEST_TRAP) else { return false };
+        let mut code = vec![0; between];
+        self.space.read(next, &mut code)
+            && with_code(self.cpu, &self.space, to, |callee| (self.cpu.skips_speculation_trap)(&code, callee))
+    }
+
+    /// Whether code is a retpoline: it jumps to the address in a register, in the way that a return
+    /// does.
+    pub(super) fn is_retpoline(&self, pc: u64) -> bool {
+        let decoded = self.code.at(&self.space, pc);
+        let Kind::Call(Callee::Function(to)) = decoded.kind else { return false };
+        self.skips_trap(pc, decoded.len, to)
+            && with_code(self.cpu, &self.space, to, |code| (self.cpu.retpoline_jump)(code)).is_some()
+    }
+
+    /// Whether the registers that callees preserve hold what they did at the function's entry.
+    pub(super) fn preserves_registers(&self, unicorn: &Unicorn<'_, ()>) -> Result<bool, uc_error> {
+        for number in self.cpu.convention.preserved {
+            if unicorn.reg_read(self.cpu.registers[*number])? != at_entry(*number as u64) {
+                return Ok(false);
+            }
+        }
+        Ok(unicorn.reg_read(self.cpu.fp)? == self.layout.caller_fp())
+    }
+
+    /// Records what a load that may be from a table reads.
+    fn note_load(&mut self, unicorn: &Unicorn<'_, ()>, decoded: &Decoded) {
+        let register = |register: DwarfRegister| {
+            let number = usize::try_from(register.0).ok()?;
+            unicorn.reg_read(*self.cpu.registers.get(number)?).ok()
+        };
+        let load = load_of(decoded, self.trace.len() - 1, &register);
+        self.loads.extend(load);
+    }
+
+    /// Shows the observer the present state.
+    pub(super) fn observe<T>(
+        &mut self,
+        unicorn: &Unicorn<'_, ()>,
+        pc: u64,
+        sp: u64,
+        fp: u64,
+        show: impl FnOnce(&mut dyn Observer, &Point<'_>) -> T,
+    ) -> T {
+        let read_register = |register: i32| unicorn.reg_read(register).ok();
+        let decoded = self.code.at(&self.space, pc);
+        let is_call = matches!(decoded.kind, Kind::Call(_));
+        let moment = Moment {
+            time: self.result.instructions,
+            thread: 0,
+            pc,
+            sp,
+            fp,
+            call_stack: &self.call_stack,
+            memory: &self.space,
+            cpu: self.cpu,
+            read_register: &read_register,
+        };
+        let point = Point {
+            moment,
+            entry: self.function.entry,
+            assumptions: &self.assumptions,
+            class: self.class,
+            return_address: is_call.then(|| pc.wrapping_add(decoded.len)),
+            is_after_call: self.is_after_call,
+            trace: &self.trace,
+            saved: &self.saved,
+            journal: &self.journal,
+            code: &self.code,
+            space: &self.space,
+        };
+        show(&mut *self.observer, &point)
+    }
+
+    /// Lets the other way of a branch wait, unless the branch depends on SP: where SP is, nothing may
+    /// be assumed. Returns whether it may go both ways.
+    fn branched(
+        &mut self,
+        unicorn: &Unicorn<'_, ()>,
+        branch: u64,
+        pc: u64,
+        sp: u64,
+    ) -> Result<bool, uc_error> {
+        self.is_joint = true;
+        let decoded = self.code.at(&self.space, branch);
+        let (Kind::Branch(target), next) = (decoded.kind, branch.wrapping_add(decoded.len)) else {
+            return Ok(true);
+        };
+        let first = *self.sp_at_branches.entry(branch).or_insert(sp);
+        // A loop that moves SP ends when it ends.
+        if first != sp || self.compares_sp() {
+            return Ok(false);
+        }
+        let other = if pc == target { next } else { target };
+        if other != pc {
+            self.wait(unicorn, other, Assumption::Forced { at: branch, to: other })?;
+        }
+        Ok(true)
+    }
+
+    /// Whether the last compare of the path is with SP.
+    fn compares_sp(&self) -> bool {
+        let sp = self.cpu.abi.sp();
+        let last = self.trace.iter().rev().take(COMPARE_DISTANCE);
+        let compare = last.map(|pc| self.code.at(&self.space, *pc)).find_map(|decoded| {
+            match decoded.instruction.operation {
+                Operation::Compare { left, right, .. } => {
+                    Some([left, right].contains(&Comparand::Register(sp)))
+                }
+                _ => None,
+            }
+        });
+        compare.unwrap_or(false)
+    }
+
+    /// Whether the path leaves the function before an instruction: for another one, whose entry it
+    /// has jumped to or run into.
+    fn leaves(
+        &mut self,
+        unicorn: &Unicorn<'_, ()>,
+        pc: u64,
+        previous: Option<u64>,
+        sp: u64,
+    ) -> Result<bool, uc_error> {
+        let Some(previous) = previous else { return Ok(false) };
+        let decoded = self.code.at(&self.space, previous);
+        let has_jumped = decoded.len != 0 && previous.wrapping_add(decoded.len) != pc;
+        if !has_jumped && self.body(previous) != self.body(pc) {
+            if self.ends_with_call() {
+                return Ok(true);
+            }
+            self.assumptions.push(Assumption::RunsInto { to: pc });
+        }
+        if pc == self.function.entry || !self.binary.entries.contains(&pc) {
+            return Ok(false);
+        }
+        if sp == self.entry_sp() && self.holds_return_address(unicorn, sp)? {
+            self.leave(unicorn, pc, sp)?;
+            return Ok(true);
+        }
+        if !has_jumped {
+            return Ok(true);
+        }
+        self.assumptions.push(Assumption::JumpWithFrame { to: pc });
+        Ok(false)
+    }
+
+    /// The position of the body that holds an address.
+    pub(super) fn body(&self, pc: u64) -> Option<usize> {
+        let bodies = &self.binary.bodies;
+        let next = bodies.partition_point(|body| body.start <= pc);
+        next.checked_sub(1).filter(|last| bodies[*last].contains(&pc))
+    }
+
+    /// Whether the path has done nothing since a call that may not return: then the call is probably
+    /// the end of its function, and what follows is padding.
+    fn ends_with_call(&self) -> bool {
+        for pc in self.trace.iter().rev() {
+            let decoded = self.code.at(&self.space, *pc);
+            match decoded.kind {
+                Kind::Call(_) => {
+                    return matches!(self.assumptions.last(), Some(Assumption::Call { at, returns, .. })
+                        if at == pc && *returns != Returns::Sometimes);
+                }
+                _ if is_padding(&decoded) => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Whether the return address is where calls leave it.
+    pub(super) fn holds_return_address(&self, unicorn: &Unicorn<'_, ()>, sp: u64) -> Result<bool, uc_error> {
+        let address = self.layout.return_address();
+        Ok(match self.cpu.link {
+            Link::Stack => self.space.read_u64(sp) == Some(address),
+            Link::Register(link) => unicorn.reg_read(link)? == address,
+        })
+    }
+
+    /// Whether a state like the present one has been met, or there have been too many.
+    fn is_known(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, is_free: bool) -> Result<bool, uc_error> {
+        let key = self.key(unicorn, (pc, false))?;
+        if !self.seen.insert(key) {
+            return Ok(true);
+        }
+        if !is_free {
+            return Ok(false);
+        }
+        let states = self.states.entry(pc).or_default();
+        *states += 1;
+        let are_too_many = *states > MOST_STATES;
+        self.result.is_cut |= are_too_many;
+        Ok(are_too_many)
+    }
+
+    /// What tells states apart: SP, FP as far as it is the caller's or points into the stack, where the
+    /// caller's FP and RA have been saved, and what the observer says.
+    fn key(&self, unicorn: &Unicorn<'_, ()>, place: impl std::hash::Hash) -> Result<u64, uc_error> {
+        let mut hasher = FxHasher::default();
+        let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
+        let is_in_stack = self.layout.stack().contains(&fp);
+        (place, sp, if is_in_stack { fp } else { 0 }, self.class, self.signature.is_some()).hash(&mut hasher);
+        if let Link::Register(link) = self.cpu.link {
+            (unicorn.reg_read(link)? == self.layout.return_address()).hash(&mut hasher);
+        }
+        for address in &self.saved {
+            self.space.read_u64(*address).filter(|word| self.is_callers(*word)).hash(&mut hasher);
+        }
+        Ok(hasher.finish())
+    }
+
+    /// Whether a word is the caller's FP or the return address.
+    fn is_callers(&self, word: u64) -> bool {
+        word == self.layout.caller_fp()
+            || word == self.layout.return_address()
+            || self.signature.is_some_and(|signature| word == signature.signed)
+    }
+
+    /// Records that the last instruction is about to store to memory.
+    fn stored(&mut self, address: u64, len: u64, value: u64) {
+        let pc = self.trace.last().copied().unwrap_or_default();
+        self.journal.stores(&self.space, pc, address, len);
+        if len == 8
+            && (self.is_callers(value) || self.is_callers(value.swap_bytes()))
+            && self.saved.len() < MOST_SAVED
+            && !self.saved.contains(&address)
+        {
+            self.saved.push(address);
+        }
+    }
+
+    /// Records stores that Unicorn does not report.
+    fn store_unreported(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64) -> Result<(), uc_error> {
+        let decode = |pc| with_code(self.cpu, &self.space, pc, |code| (self.cpu.unreported)(code));
+        let unreported = match decode(pc) {
+            Unreported::Target(offset) => decode(pc.wrapping_add_signed(offset)),
+            other => other,
+        };
+        match unreported {
+            Unreported::Nothing => {}
+            Unreported::Bytes { base, alignment, displacement, len } => {
+                let base = base.map_or(Ok(0), |base| unicorn.reg_read(base))?;
+                let address = (base - base % alignment).wrapping_add(displacement);
+                // Where pages have appeared, what is stored stays in them: nobody asks for it.
+                self.journal.stores(&self.space, pc, address, len);
+            }
+            // It is not executed.
+            Unreported::Anything | Unreported::Target(_) => self.stop = Some(Stop::Exception),
+        }
+        Ok(())
+    }
+}

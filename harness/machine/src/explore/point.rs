@@ -1,0 +1,55 @@
+//! What an observer is shown.
+
+use super::assumption::Assumption;
+use super::code::Code;
+use super::journal::{Journal, LastStore};
+use crate::address_space::AddressSpace;
+use crate::observer::Moment;
+
+/// What an observer says of a state. States of different classes are not merged.
+pub type Class = u8;
+
+/// A state on a path, before an instruction executes.
+pub struct Point<'p> {
+    /// Registers, memory, and the call stack: one call, by the made-up caller.
+    pub moment: Moment<'p>,
+    /// The function's first instruction.
+    pub entry: u64,
+    /// What the path assumes, oldest first.
+    pub assumptions: &'p [Assumption],
+    /// What the observer said at the path's previous instruction; 0 at its first.
+    pub class: Class,
+    /// If the instruction is a call: where its callee returns to.
+    pub return_address: Option<u64>,
+    /// Whether the path comes directly from a call that was stepped over.
+    pub is_after_call: bool,
+    /// The instructions of the path, oldest first. This one is the last.
+    pub trace: &'p [u64],
+    /// Places where FP or the return address have been stored.
+    pub(super) saved: &'p [u64],
+    pub(super) journal: &'p Journal,
+    pub(super) code: &'p Code,
+    pub(super) space: &'p AddressSpace,
+}
+
+impl Point<'_> {
+    /// Whether the path has stored something else where the return address was, as functions do that
+    /// return elsewhere.
+    #[must_use]
+    pub fn has_overwritten_return_address(&self) -> bool {
+        let return_address = self.moment.call_stack.records().last().map(|call| call.return_address);
+        self.saved.iter().any(|address| {
+            let is_overwritten = |(_, before)| Some(before) == return_address;
+            self.space.read_u64(*address) != return_address
+                && self.journal.last(self.space, *address).is_some_and(is_overwritten)
+        })
+    }
+
+    /// Returns the last store of the path to the word at an address of the stack; `None` if there
+    /// was none since the function was called.
+    #[must_use]
+    pub fn last_store(&self, address: u64) -> Option<LastStore> {
+        let (pc, before) = self.journal.last(self.space, address)?;
+        Some(LastStore { pc, before, is_in_frame: self.code.stores_in_frame(pc) })
+    }
+}

@@ -1,0 +1,127 @@
+//! Whether functions return, from their code alone.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Binary;
+use super::assumption::{Callee, Returns};
+use super::code::{Code, Kind};
+use crate::address_space::AddressSpace;
+
+/// More instructions than this are not read to find out whether a function returns.
+const MOST: usize = 20_000;
+/// Callees of callees, and so on, are looked at up to this depth.
+const DEPTH: usize = 16;
+
+/// What is known of functions.
+#[derive(Debug, Default)]
+pub(super) struct Known(FxHashMap<u64, Returns>);
+
+impl Known {
+    /// Returns whether a callee returns. The binary names those that are known not to.
+    pub(super) fn returns(
+        &mut self,
+        code: &Code,
+        space: &AddressSpace,
+        binary: &Binary<'_>,
+        callee: Callee,
+    ) -> Returns {
+        match callee {
+            Callee::Function(entry) => self.function(code, space, binary, entry, DEPTH),
+            Callee::Slot(slot) if binary.never_return.contains(&slot) => Returns::Never,
+            Callee::Slot(_) | Callee::Unknown => Returns::Unknown,
+        }
+    }
+
+    fn function(
+        &mut self,
+        code: &Code,
+        space: &AddressSpace,
+        binary: &Binary<'_>,
+        entry: u64,
+        depth: usize,
+    ) -> Returns {
+        if binary.never_return.contains(&entry) {
+            return Returns::Never;
+        }
+        let entry = binary.aliases.get(&entry).copied().unwrap_or(entry);
+        if let Some(known) = self.0.get(&entry) {
+            return *known;
+        }
+        if depth == 0 {
+            return Returns::Unknown;
+        }
+        // One that calls itself returns if it does so otherwise.
+        self.0.insert(entry, Returns::Unknown);
+        let found = self.search(code, space, binary, entry, depth);
+        self.0.insert(entry, found);
+        found
+    }
+
+    /// Follows the code both ways at each branch until it finds a return. What comes after calls that
+    /// may not return is followed last, and proves nothing.
+    fn search(
+        &mut self,
+        code: &Code,
+        space: &AddressSpace,
+        binary: &Binary<'_>,
+        entry: u64,
+        depth: usize,
+    ) -> Returns {
+        let mut otherwise = Returns::Never;
+        let mut seen = FxHashSet::default();
+        let (mut certain, mut uncertain) = (vec![entry], Vec::new());
+        loop {
+            let is_certain = !certain.is_empty();
+            let Some(pc) = certain.pop().or_else(|| uncertain.pop()) else { return otherwise };
+            if !seen.insert(pc) {
+                continue;
+            }
+            if binary.stubs.contains(&pc) {
+                otherwise = Returns::Unknown;
+                continue;
+            }
+            if seen.len() > MOST {
+                return Returns::Unknown;
+            }
+            let decoded = code.at(space, pc);
+            let next = pc.wrapping_add(decoded.len);
+            if decoded.len == 0 {
+                otherwise = Returns::Unknown;
+                continue;
+            }
+            let mut go_on = |to| if is_certain { certain.push(to) } else { uncertain.push(to) };
+            match decoded.kind {
+                Kind::Return { .. } if is_certain => return Returns::Sometimes,
+                Kind::Return { .. } => return Returns::Unknown,
+                Kind::Trap => {}
+                Kind::IndirectJump { is_conditional } => {
+                    otherwise = Returns::Unknown;
+                    if is_conditional {
+                        go_on(next);
+                    }
+                }
+                Kind::Jump(to) if binary.never_return.contains(&to) => {}
+                Kind::Jump(to) => go_on(to),
+                Kind::Branch(to) => {
+                    go_on(to);
+                    go_on(next);
+                }
+                // Part of the function: its retpolines, and code that fetches the PC.
+                Kind::Call(Callee::Function(to)) if !binary.entries.contains(&to) => {
+                    go_on(to);
+                    go_on(next);
+                }
+                Kind::Call(Callee::Function(callee)) => {
+                    match self.function(code, space, binary, callee, depth - 1) {
+                        Returns::Never => {}
+                        Returns::Sometimes => go_on(next),
+                        Returns::Unknown => uncertain.push(next),
+                    }
+                }
+                Kind::Call(Callee::Slot(slot)) if binary.never_return.contains(&slot) => {}
+                Kind::Call(Callee::Slot(_) | Callee::Unknown) => uncertain.push(next),
+                Kind::Plain | Kind::Privileged | Kind::SystemCall => go_on(next),
+            }
+        }
+    }
+}

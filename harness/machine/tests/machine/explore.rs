@@ -1,0 +1,270 @@
+//! Functions executed by themselves: where their paths lead, and what they assume.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_machine::explore::{
+    Assumption, Binary, Callee, Class, Explored, Function, Leaving, Observer, Point, Returns, Seed, explore,
+};
+use sframe_machine::{AMD64, Images};
+
+use crate::executable::{CODE, executable};
+
+/// What was shown of one function.
+#[derive(Default)]
+struct Seen {
+    next: Option<Function>,
+    /// Where paths led, with what one of them assumed.
+    reached: BTreeMap<u64, Vec<Assumption>>,
+    /// RDI, the word above the return address, and the word that RDI points to, at the entry.
+    given: Option<[Option<u64>; 3]>,
+    /// The instruction of the last store to the word below the return address, at each instruction.
+    stored: BTreeMap<u64, Option<(u64, bool)>>,
+    leaves: BTreeSet<(u64, bool, bool)>,
+    result: Explored,
+}
+
+impl Observer for Seen {
+    fn next(&mut self) -> Option<Function> {
+        self.next.take()
+    }
+
+    fn instruction(&mut self, point: &Point<'_>) -> Class {
+        let moment = &point.moment;
+        let pc = moment.pc - CODE;
+        self.reached.entry(pc).or_insert_with(|| point.assumptions.to_vec());
+        let cfa = moment.call_stack.records()[0].cfa;
+        if pc == 0 && self.given.is_none() {
+            let rdi = moment.register(5);
+            let pointed = rdi.and_then(|rdi| moment.memory.read_u64(rdi));
+            self.given = Some([rdi, moment.memory.read_u64(cfa), pointed]);
+        }
+        let store = point.last_store(cfa - 16).map(|store| (store.pc - CODE, store.is_in_frame));
+        self.stored.insert(pc, store);
+        0
+    }
+
+    fn leaves(&mut self, point: &Point<'_>, leaving: Leaving) {
+        let Leaving { is_tail_call, is_regular } = leaving;
+        self.leaves.insert((point.moment.pc.wrapping_sub(CODE), is_tail_call, is_regular));
+    }
+
+    fn explored(&mut self, _: &Function, result: &Explored) {
+        self.result = *result;
+    }
+}
+
+/// What is known of the code, by offsets.
+#[derive(Clone, Default)]
+struct Known {
+    entries: Vec<u64>,
+    stubs: Range<u64>,
+    never_return: Vec<u64>,
+}
+
+fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
+    let mut bytes = executable(&AMD64, code);
+    // Its segment: readable and executable. What can be written is no table's target.
+    bytes[68] = 5;
+    let images = Images::alone(&bytes).expect("a sound file");
+    let at = |offset: u64| CODE + offset;
+    let body = CODE..CODE + code.len() as u64;
+    let set = |offsets: &[u64]| offsets.iter().copied().map(at).collect::<FxHashSet<u64>>();
+    let binary = Binary {
+        image: images.executable(),
+        words: Vec::new(),
+        entries: set(&known.entries),
+        trampolines: Vec::new(),
+        stubs: at(known.stubs.start)..at(known.stubs.end),
+        aliases: FxHashMap::default(),
+        never_return: set(&known.never_return),
+        bodies: vec![body],
+        landing_pads: Vec::new(),
+    };
+    let mut seen = Seen { next: Some(Function { entry: CODE, seed, budget }), ..Seen::default() };
+    explore(&binary, &mut seen).expect("a machine");
+    seen
+}
+
+fn of(code: &[u8]) -> Seen {
+    explored(code, &Known::default(), Seed::Pointers, 10_000)
+}
+
+fn reached(seen: &Seen) -> Vec<u64> {
+    seen.reached.keys().copied().collect()
+}
+
+#[test]
+fn both_ways_of_a_branch_are_followed_and_joined() {
+    // test %edi,%edi; je 1f; nop; 1: nop; ret.
+    let seen = of(&[0x85, 0xff, 0x74, 0x01, 0x90, 0x90, 0xc3]);
+    assert_eq!(reached(&seen), [0, 2, 4, 5, 6]);
+    assert_eq!(seen.leaves, BTreeSet::from([(6, false, true)]));
+    assert_eq!((seen.result.paths, seen.result.is_cut), (2, false));
+    // One that depends on SP: cmp %rax,%rsp; ja 1f; nop; 1: ret.
+    let seen = of(&[0x48, 0x39, 0xc4, 0x77, 0x01, 0x90, 0xc3]);
+    assert_eq!(seen.result.paths, 1);
+}
+
+#[test]
+fn a_return_is_regular_if_everything_is_as_callees_leave_it() {
+    for (code, is_regular) in [
+        (&[0xc3][..], true),
+        // push %rbx; pop %rbx; ret.
+        (&[0x53, 0x5b, 0xc3], true),
+        // push %rbx; pop %rbp; ret.
+        (&[0x53, 0x5d, 0xc3], false),
+        // xor %ebx,%ebx; ret.
+        (&[0x31, 0xdb, 0xc3], false),
+        // ret $8.
+        (&[0xc2, 8, 0], false),
+    ] {
+        let leaves: Vec<bool> = of(code).leaves.into_iter().map(|(.., is_regular)| is_regular).collect();
+        assert_eq!(leaves, [is_regular], "{code:02x?}");
+    }
+}
+
+/// A table of absolute addresses behind the code, and its index in EDI.
+fn with_table(code: &[u8], targets: &[u64]) -> Vec<u8> {
+    let mut bytes = code.to_vec();
+    bytes.resize(bytes.len().next_multiple_of(8), 0xcc);
+    let table = u32::try_from(CODE + bytes.len() as u64).expect("a small address");
+    // jmp *table(,%rax,8).
+    let at = code.windows(3).position(|bytes| bytes == [0xff, 0x24, 0xc5]).expect("a jump");
+    bytes[at + 3..at + 7].copy_from_slice(&table.to_le_bytes());
+    targets.iter().for_each(|target| bytes.extend((CODE + target).to_le_bytes()));
+    bytes.extend([0; 8]);
+    bytes
+}
+
+#[test]
+fn all_elements_of_a_table_are_followed_up_to_its_bound() {
+    // cmp $3,%edi; ja 5f; mov %edi,%eax; jmp *table(,%rax,8); four of nop, ret; 5: ret.
+    let code = [
+        0x83, 0xff, 0x03, 0x77, 0x11, 0x89, 0xf8, 0xff, 0x24, 0xc5, 0, 0, 0, 0, 0x90, 0xc3, 0x90, 0xc3, 0x90,
+        0xc3, 0x90, 0xc3, 0xc3,
+    ];
+    // The element behind the bound would lead to the entry.
+    let code = with_table(&code, &[14, 16, 18, 20, 0]);
+    for seed in [Seed::Pointers, Seed::Numbers] {
+        let seen = explored(&code, &Known::default(), seed, 10_000);
+        assert_eq!(reached(&seen), [0, 3, 5, 7, 14, 15, 16, 17, 18, 19, 20, 21, 22], "{seed:?}");
+        let table = Assumption::Table { at: CODE + 7, to: CODE + 18, is_bounded: true };
+        assert!(seen.reached[&18].contains(&table), "{:?}", seen.reached[&18]);
+        assert_eq!(seen.result.unresolved_jumps, 0);
+    }
+}
+
+#[test]
+fn a_table_without_a_bound_ends_where_its_elements_lead_elsewhere() {
+    // mov %edi,%eax; jmp *table(,%rax,8); two of nop, ret.
+    let code = [0x89, 0xf8, 0xff, 0x24, 0xc5, 0, 0, 0, 0, 0x90, 0xc3, 0x90, 0xc3];
+    let seen = of(&with_table(&code, &[9, 11]));
+    assert_eq!(reached(&seen), [0, 2, 9, 10, 11, 12]);
+    assert_eq!(seen.reached[&11], [Assumption::Table { at: CODE + 2, to: CODE + 11, is_bounded: false }]);
+    // push %rcx; jmp *%rax: not from a table, and not a tail call.
+    let seen = of(&[0x51, 0xff, 0xe0]);
+    assert_eq!((seen.result.unresolved_jumps, seen.leaves.len()), (1, 0));
+    // jmp *%rax.
+    assert_eq!(of(&[0xff, 0xe0]).leaves, BTreeSet::from([(0, true, true)]));
+}
+
+/// call 16; nop; ret; and a callee.
+fn with_callee(callee: &[u8]) -> Vec<u8> {
+    let mut code = vec![0xe8, 11, 0, 0, 0, 0x90, 0xc3];
+    code.resize(16, 0xcc);
+    code.extend(callee);
+    code
+}
+
+#[test]
+fn what_comes_after_a_call_depends_on_whether_the_callee_returns() {
+    let known = Known { entries: vec![0, 16, 32], ..Known::default() };
+    let after = |callee: &[u8], known: &Known| {
+        let seen = explored(&with_callee(callee), known, Seed::Pointers, 10_000);
+        seen.reached.get(&5).map(|assumptions| match assumptions[..] {
+            [Assumption::Call { at: CODE, callee: Callee::Function(_), returns }] => returns,
+            _ => panic!("{assumptions:?}"),
+        })
+    };
+    for (callee, returns) in [
+        // test %edi,%edi; je 1f; ud2; 1: ret.
+        (&[0x85, 0xff, 0x74, 0x02, 0x0f, 0x0b, 0xc3][..], Some(Returns::Sometimes)),
+        // ud2.
+        (&[0x0f, 0x0b], None),
+        // 1: jmp 1b.
+        (&[0xeb, 0xfe], None),
+        // jmp *%rax.
+        (&[0xff, 0xe0], Some(Returns::Unknown)),
+        // call *%rax; ret.
+        (&[0xff, 0xd0, 0xc3], Some(Returns::Unknown)),
+        // It calls itself, and returns if that returns.
+        (&[0xe8, 0xfb, 0xff, 0xff, 0xff, 0xc3], Some(Returns::Unknown)),
+        // test %edi,%edi; je 1f; call itself; 1: ret.
+        (&[0x85, 0xff, 0x74, 0x05, 0xe8, 0xf7, 0xff, 0xff, 0xff, 0xc3], Some(Returns::Sometimes)),
+    ] {
+        assert_eq!(after(callee, &known), returns, "{callee:02x?}");
+    }
+    let never = Known { never_return: vec![16], ..known.clone() };
+    assert_eq!(after(&[0xc3], &never), None);
+    // A function of another file, or a jump to one.
+    let stub = Known { stubs: 16..32, ..known.clone() };
+    assert_eq!(after(&[0x0f, 0x0b], &stub), Some(Returns::Unknown));
+    let mut jump = vec![0xeb, 14];
+    jump.resize(16, 0xcc);
+    jump.extend([0x0f, 0x0b]);
+    assert_eq!(after(&jump, &known), None);
+    assert_eq!(after(&jump, &Known { stubs: 32..48, ..known }), Some(Returns::Unknown));
+}
+
+#[test]
+fn what_a_function_is_given_depends_on_the_seed() {
+    let given = |seed| explored(&[0xc3], &Known::default(), seed, 100).given.expect("an entry");
+    let [rdi, on_stack, pointed] = given(Seed::Pointers);
+    assert!(rdi > Some(1 << 32) && on_stack > rdi, "{rdi:x?}, {on_stack:x?}");
+    // Nothing is there until the function looks.
+    assert_eq!(pointed, None);
+    let [rdi, on_stack, _] = given(Seed::Numbers);
+    assert!(rdi < Some(16) && on_stack < Some(32) && rdi.is_some(), "{rdi:x?}, {on_stack:x?}");
+    // mov (%rdi),%rax; test %rax,%rax; je 1f; nop; 1: ret: memory is zero, or small numbers.
+    for seed in [Seed::Pointers, Seed::Numbers] {
+        let code = [0x48, 0x8b, 0x07, 0x48, 0x85, 0xc0, 0x74, 0x01, 0x90, 0xc3];
+        let seen = explored(&code, &Known::default(), seed, 100);
+        let (natural, forced) = if seed == Seed::Pointers { (9, 8) } else { (8, 9) };
+        assert!(seen.reached[&natural].is_empty(), "{seed:?}");
+        if seed == Seed::Pointers {
+            assert!(matches!(seen.reached[&forced][..], [Assumption::Forced { .. }]), "{seed:?}");
+        }
+    }
+}
+
+#[test]
+fn stores_to_the_frame_are_told_from_others() {
+    // push %rbx; lea (%rsp),%rax; mov %rcx,(%rax); nop; pop %rbx; ret.
+    let seen = of(&[0x53, 0x48, 0x8d, 0x04, 0x24, 0x48, 0x89, 0x08, 0x90, 0x5b, 0xc3]);
+    assert_eq!(seen.stored[&0], None);
+    assert_eq!(seen.stored[&1], Some((0, true)));
+    assert_eq!(seen.stored[&8], Some((5, false)));
+}
+
+/// The emulator would move SP: the rest of the instruction is that of `cmovnp %edx,%esp`.
+#[test]
+fn what_the_emulator_takes_for_another_instruction_is_skipped() {
+    // kunpckbw %k2,%k3,%k4; ret.
+    let seen = of(&[0xc5, 0xe5, 0x4b, 0xe2, 0xc3]);
+    assert_eq!(seen.reached[&4], [Assumption::Skipped { at: CODE }]);
+    assert_eq!(seen.leaves, BTreeSet::from([(4, false, true)]));
+}
+
+#[test]
+fn budgets_and_stacks_have_an_end() {
+    // 1: push %rax; jmp 1b.
+    let endless = [0x50, 0xeb, 0xfd];
+    let seen = explored(&endless, &Known::default(), Seed::Pointers, 1000);
+    assert!(seen.result.is_cut && !seen.result.lost_stack && seen.result.instructions <= 1001);
+    // sub $-128,%rsp; nop: above the caller's SP.
+    let seen = of(&[0x48, 0x83, 0xec, 0x80, 0x90, 0xc3]);
+    assert!(seen.result.lost_stack && !seen.result.is_cut);
+    assert_eq!(reached(&seen), [0]);
+}

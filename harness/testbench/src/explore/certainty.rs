@@ -1,0 +1,181 @@
+//! What it takes to call a row wrong.
+
+use serde::{Deserialize, Serialize};
+use sframe_engine::{Base, Recovery, RecoveryRule, Row};
+use sframe_machine::Record;
+use sframe_machine::explore::{Assumption, Point, Returns};
+
+use crate::compare::Disagreement;
+use crate::spec::Verdict;
+
+/// How sure it is that a row is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// It is wrong on every path that leads to some instruction, if callees keep the ABI.
+    Proved,
+    /// It may be.
+    Possible,
+}
+
+/// Why a disagreement does not prove that a row is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doubt {
+    /// On another path to the same instruction the row is right.
+    RightElsewhere,
+    /// With other arguments, results and memory, the instruction was not reached.
+    OneSeed,
+    /// Perhaps nobody enters the function where the path begins.
+    UncertainEntry,
+    /// The disagreement begins right after a call that may not return.
+    AfterCall,
+    /// A function that was called there does not keep the ABI.
+    IrregularCallee,
+    /// A jump through a table whose length is unknown led there.
+    UnknownTable,
+    /// A call within the function led there.
+    InternalCall,
+    /// A jump to another function's entry led there, from within a frame.
+    JumpWithFrame,
+    /// The path has run past the end of a function.
+    RunsInto,
+    /// A system call led there, after which the stack may be another one.
+    SystemCall,
+    /// The CFA is computed from a register that does not point into the stack.
+    BaseOffStack,
+    /// What the rule reads was stored there by an instruction that may not mean that place.
+    WildStore,
+    /// The function has overwritten the return address that it was called with.
+    OverwrittenRa,
+    /// After FP was wrong, the function was not seen to return with its caller's: it may have a convention
+    /// of its own.
+    FpNotKept,
+}
+
+impl Doubt {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::RightElsewhere,
+        Self::OneSeed,
+        Self::UncertainEntry,
+        Self::AfterCall,
+        Self::IrregularCallee,
+        Self::UnknownTable,
+        Self::InternalCall,
+        Self::JumpWithFrame,
+        Self::RunsInto,
+        Self::SystemCall,
+        Self::BaseOffStack,
+        Self::WildStore,
+        Self::OverwrittenRa,
+        Self::FpNotKept,
+    ];
+
+    /// Says it in words.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::RightElsewhere => "on another path to the same instruction the row is right",
+            Self::OneSeed => "with other arguments and memory the instruction was not reached",
+            Self::UncertainEntry => "perhaps nobody enters the function where the path begins",
+            Self::AfterCall => "it begins right after a call that may not return",
+            Self::IrregularCallee => "a function that was called does not keep the ABI",
+            Self::UnknownTable => "a jump through a table of unknown length led there",
+            Self::InternalCall => "a call within the function led there",
+            Self::JumpWithFrame => "a jump to another function's entry led there, from within a frame",
+            Self::RunsInto => "the path has run past the end of a function",
+            Self::SystemCall => "a system call led there",
+            Self::BaseOffStack => "the CFA's register does not point into the stack",
+            Self::WildStore => "what the rule reads may have been overwritten by chance",
+            Self::OverwrittenRa => "the function has overwritten its return address",
+            Self::FpNotKept => "the function was not seen to return with its caller's FP after that",
+        }
+    }
+}
+
+/// A path's state since it began to disagree.
+pub(super) mod class {
+    use sframe_machine::explore::Class;
+
+    /// The row agrees.
+    pub(crate) const AGREES: Class = 0;
+    /// It does not.
+    pub(crate) const DISAGREES: Class = 1;
+    /// It did not right after a call that may not return. What comes after it may be anything, and its
+    /// rows may agree by chance.
+    pub(crate) const AFTER_CALL: Class = 2;
+    /// A row has said that there is no caller. If that is right, there is nothing to compare with.
+    pub(crate) const NO_CALLER: Class = 3;
+    /// The bits of these.
+    pub(crate) const STATE: Class = 3;
+    /// FP was wrong somewhere on the path.
+    pub(crate) const WRONG_FP: Class = 4;
+}
+
+/// Returns what keeps one disagreement from being a proof.
+pub(super) fn doubts(found: &Disagreement, row: Option<&Row>, point: &Point<'_>) -> Vec<Doubt> {
+    let mut doubts = Vec::new();
+    for assumption in point.assumptions {
+        match assumption {
+            Assumption::Table { is_bounded: false, .. } => doubts.push(Doubt::UnknownTable),
+            Assumption::Internal { .. } => doubts.push(Doubt::InternalCall),
+            Assumption::JumpWithFrame { .. } => doubts.push(Doubt::JumpWithFrame),
+            Assumption::RunsInto { .. } => doubts.push(Doubt::RunsInto),
+            Assumption::SystemCall { .. } => doubts.push(Doubt::SystemCall),
+            _ => {}
+        }
+    }
+    if let (Some(row), Some(call)) = (row, point.moment.call_stack.records().last()) {
+        let cfa = call.cfa;
+        doubts.extend(is_base_off_stack(row, point, call).then_some(Doubt::BaseOffStack));
+        doubts.extend(of_slot(found.verdict, row, point, cfa));
+    }
+    if found.verdict == Verdict::WrongRa && point.has_overwritten_return_address() {
+        doubts.push(Doubt::OverwrittenRa);
+    }
+    doubts.sort_unstable();
+    doubts.dedup();
+    doubts
+}
+
+/// Whether the path comes from a call that may not return.
+pub(super) fn is_after_uncertain_call(point: &Point<'_>) -> bool {
+    point.is_after_call
+        && matches!(point.assumptions.last(), Some(Assumption::Call { returns, .. }) if *returns != Returns::Sometimes)
+}
+
+/// How far from the CFA a register may point and still be said to point into the stack, in bytes.
+const NEAR: u64 = 1 << 24;
+
+fn is_base_off_stack(row: &Row, point: &Point<'_>, call: &Record) -> bool {
+    let Some(rule) = row.cfa else { return false };
+    let base = match rule.base {
+        Base::Fp => Some(point.moment.fp),
+        Base::Register(register) => point.moment.register(register.0),
+        Base::Sp | Base::Cfa => return false,
+    };
+    // Where the return address is, no stack is.
+    base.is_none_or(|base| base != call.return_address && base.abs_diff(call.cfa) > NEAR)
+}
+
+/// Doubts about the word that a rule reads.
+fn of_slot(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> Option<Doubt> {
+    let slot = |recovery| match recovery {
+        Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => {
+            Some(cfa.wrapping_add_signed(offset))
+        }
+        _ => None,
+    };
+    let address = match verdict {
+        Verdict::WrongRa => slot(row.ra)?,
+        Verdict::WrongFp => slot(row.fp)?,
+        _ => return None,
+    };
+    let store = point.last_store(address)?;
+    let call = point.moment.call_stack.records().last()?;
+    if verdict == Verdict::WrongRa && store.before == call.return_address {
+        return Some(Doubt::OverwrittenRa);
+    }
+    (!store.is_in_frame).then_some(Doubt::WildStore)
+}

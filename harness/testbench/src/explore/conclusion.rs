@@ -1,0 +1,155 @@
+//! What follows from all parts of a result.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::certainty::{Certainty, Doubt};
+use super::exploration::{Exploration, ExploredFinding};
+use super::partial::{Candidate, Partial, Ways};
+use super::pc_set::PcSet;
+use super::roots::Roots;
+use super::rows::{self, Judgement, Reach, RowId};
+use crate::spec::Verdict;
+use crate::target::Target;
+
+/// The parts that have come so far.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    functions: u64,
+    instructions: u64,
+    judged: FxHashMap<RowId, Judgement>,
+    agreed: Vec<PcSet>,
+    candidates: Vec<Candidate>,
+    ways: FxHashMap<u64, Ways>,
+    entered_with_frame: FxHashSet<u64>,
+    outermost: FxHashSet<RowId>,
+    reach: FxHashMap<u32, Reach>,
+}
+
+impl Parts {
+    /// Adds a part.
+    pub(super) fn add(&mut self, part: Partial) {
+        self.functions += part.functions;
+        self.instructions += part.instructions;
+        self.judged.extend(part.agree.into_iter().map(|row| (row, Judgement::Agrees)));
+        self.agreed.push(part.agreed);
+        self.candidates.extend(part.candidates);
+        for (entry, ways) in part.ways {
+            self.ways.entry(entry).or_default().add(ways);
+        }
+        self.entered_with_frame.extend(part.entered_with_frame);
+        self.outermost.extend(part.outermost);
+        for (fde, reach) in part.reach {
+            self.reach.entry(fde).or_default().add(reach);
+        }
+    }
+
+    /// Notes that a function could not be explored.
+    pub(super) fn fail(&mut self, fde: u32, reach: Reach) {
+        self.reach.entry(fde).or_default().add(reach);
+    }
+
+    /// Draws the conclusions.
+    pub(super) fn conclude(mut self, target: &Target<'_>, roots: &Roots) -> Exploration {
+        let disputed: FxHashSet<u64> = self.candidates.iter().map(|candidate| candidate.pc).collect();
+        let agreed: FxHashSet<u64> =
+            self.agreed.iter().flat_map(PcSet::iter).filter(|pc| disputed.contains(pc)).collect();
+        // The same place may have been seen from several functions.
+        let mut places: BTreeMap<(Verdict, u64), Candidate> = BTreeMap::new();
+        for candidate in std::mem::take(&mut self.candidates) {
+            match places.entry((candidate.finding.verdict, candidate.pc)) {
+                std::collections::btree_map::Entry::Vacant(entry) => {
+                    entry.insert(candidate);
+                }
+                std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().merge(candidate),
+            }
+        }
+        // One finding for each row and verdict, and for what has no row of each function: where it is
+        // surest, or else at the first place.
+        let mut findings: BTreeMap<(Verdict, Option<RowId>, u64), ExploredFinding> = BTreeMap::new();
+        for ((verdict, pc), candidate) in places {
+            let ways = self.ways.get(&candidate.function).copied().unwrap_or_default();
+            if candidate.denies_caller && !ways.to_caller {
+                // It may be right.
+                continue;
+            }
+            let doubts = self.doubts(&candidate, agreed.contains(&pc), roots);
+            let certainty = if doubts.is_empty() { Certainty::Proved } else { Certainty::Possible };
+            if let Some(row) = candidate.row {
+                let judgement = match certainty {
+                    Certainty::Proved => Judgement::Proved,
+                    Certainty::Possible => Judgement::Possible,
+                };
+                let known = self.judged.entry(row).or_default();
+                *known = (*known).max(judgement);
+            }
+            let Candidate { row, finding, assumptions, function, .. } = candidate;
+            let found = ExploredFinding { certainty, doubts, assumptions, places: 1, finding };
+            let key = (verdict, row, if row.is_none() { function } else { 0 });
+            findings.entry(key).and_modify(|known| known.merge(&found)).or_insert(found);
+        }
+        let mut findings: Vec<ExploredFinding> = findings.into_values().collect();
+        findings.sort_by_key(|found| (found.certainty, found.finding.pc.map(|pc| pc.0)));
+        let (rows, functions) = rows::count(target, &self.judged, &self.outermost, &self.reach);
+        Exploration {
+            functions: self.functions,
+            instructions: self.instructions,
+            rows,
+            of_functions: functions,
+            findings,
+            was_interrupted: false,
+        }
+    }
+
+    fn doubts(&self, candidate: &Candidate, agreed: bool, roots: &Roots) -> Vec<Doubt> {
+        let mut doubts = candidate.doubts.clone();
+        if agreed {
+            doubts.push(Doubt::RightElsewhere);
+        }
+        let ways = self.ways.get(&candidate.function).copied().unwrap_or_default();
+        let root = roots.root(candidate.function);
+        // A function that returns to the caller that it was given has been entered as callers do.
+        let is_entry = root.is_certain || ways.to_caller;
+        let is_part = self.entered_with_frame.contains(&root.entry) && !roots.is_called(root.entry);
+        if !is_entry || is_part {
+            doubts.push(Doubt::UncertainEntry);
+        }
+        let is_irregular =
+            |callee: &u64| self.ways.get(callee).is_some_and(|ways| ways.returns && !ways.regularly);
+        if candidate.callees.iter().any(is_irregular) {
+            doubts.push(Doubt::IrregularCallee);
+        }
+        if doubts.is_empty() && candidate.seeds != [true; 2] {
+            doubts.push(Doubt::OneSeed);
+        }
+        if candidate.finding.verdict == Verdict::WrongFp && !ways.restores_fp {
+            doubts.push(Doubt::FpNotKept);
+        }
+        doubts.sort_unstable();
+        doubts.dedup();
+        doubts
+    }
+}
+
+impl Candidate {
+    fn merge(&mut self, other: Self) {
+        let hits = self.finding.hits + other.finding.hits;
+        let seeds = [0, 1].map(|seed| self.seeds[seed] || other.seeds[seed]);
+        if (other.doubts.len(), other.assumptions.len()) < (self.doubts.len(), self.assumptions.len()) {
+            *self = other;
+        }
+        (self.finding.hits, self.seeds) = (hits, seeds);
+    }
+}
+
+impl ExploredFinding {
+    /// Adds what was seen with the same row at another place.
+    fn merge(&mut self, other: &Self) {
+        let (hits, places) = (self.finding.hits + other.finding.hits, self.places + other.places);
+        if (other.certainty, other.doubts.len()) < (self.certainty, self.doubts.len()) {
+            *self = other.clone();
+        }
+        (self.finding.hits, self.places) = (hits, places);
+    }
+}

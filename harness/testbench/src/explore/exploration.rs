@@ -1,0 +1,48 @@
+//! What exploring a file has shown.
+
+use serde::{Deserialize, Serialize};
+
+use super::certainty::{Certainty, Doubt};
+use super::rows::{FunctionRows, RowCounts};
+use crate::finding::Finding;
+
+/// A wrong row, or one that may be.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct ExploredFinding {
+    /// Whether the row is wrong.
+    pub certainty: Certainty,
+    /// Why that is not proved. Empty if it is.
+    pub doubts: Vec<Doubt>,
+    /// What the path assumes on which it was seen.
+    pub assumptions: Vec<String>,
+    /// At how many instructions the row was seen to be wrong.
+    pub places: u64,
+    /// The finding.
+    #[serde(flatten)]
+    pub finding: Finding,
+}
+
+impl ExploredFinding {
+    /// A finding about a list of known ones, and not about a row.
+    #[must_use]
+    pub const fn of_list(finding: Finding) -> Self {
+        Self { certainty: Certainty::Proved, doubts: Vec::new(), assumptions: Vec::new(), places: 1, finding }
+    }
+}
+
+/// What exploring a file has shown.
+#[derive(Debug, Default)]
+pub struct Exploration {
+    /// Functions that were explored.
+    pub functions: u64,
+    /// Instructions executed.
+    pub instructions: u64,
+    /// The rows.
+    pub rows: RowCounts,
+    /// Those of each function.
+    pub of_functions: Vec<FunctionRows>,
+    /// What is wrong, the proved ones first.
+    pub findings: Vec<ExploredFinding>,
+    /// Whether it was ended early.
+    pub was_interrupted: bool,
+}

@@ -1,0 +1,55 @@
+//! A file whose functions are explored.
+
+use std::path::Path;
+
+use sframe_inspect::elf::link::{Unapplied, link};
+use sframe_inspect::file::{MAX_BYTES, read};
+
+use super::error::ExploreError;
+use crate::target::{MadeSections, SectionSource, Target};
+
+/// The bytes of a file, and the section that was made for it. A relocatable one is linked.
+#[derive(Debug)]
+pub struct ExploredFile {
+    bytes: Vec<u8>,
+    unapplied: Option<Vec<Unapplied>>,
+    made: MadeSections,
+}
+
+impl ExploredFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It can't be read, or is relocatable and can't be linked.
+    pub fn read(path: &Path, source: SectionSource) -> Result<Self, ExploreError> {
+        let mut bytes = read(path, MAX_BYTES)?;
+        let mut unapplied = None;
+        if is_relocatable(&bytes)
+            && let Some(linked) = link(&bytes[..])?
+        {
+            (bytes, unapplied) = (linked.file, Some(linked.unapplied));
+        }
+        let made = MadeSections::alone(&bytes, source);
+        Ok(Self { bytes, unapplied, made })
+    }
+
+    /// Returns the relocations that were not applied, if the file is relocatable: then its addresses
+    /// are made up.
+    #[must_use]
+    pub fn unapplied(&self) -> Option<&[Unapplied]> {
+        self.unapplied.as_deref()
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// It is no executable, shared library or object file of an ABI, or has no section.
+    pub fn open(&self) -> Result<Target<'_>, ExploreError> {
+        Ok(Target::alone(&self.bytes, Some(&self.made))?)
+    }
+}
+
+/// Whether an ELF file has the type `ET_REL`, in either byte order.
+fn is_relocatable(bytes: &[u8]) -> bool {
+    bytes.get(16..18).is_some_and(|kind| matches!(kind, [1, 0] | [0, 1]))
+}

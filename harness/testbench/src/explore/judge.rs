@@ -1,0 +1,429 @@
+//! Compares the rows with the caller at every instruction of every path.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_engine::{
+    Abi, Base, Caller, DwarfRegister, Found, Frame, InstructionPointer, PauthMask, Pc, Recovery,
+    RecoveryRule, ReturnAddress, Row, Step, StepError,
+};
+use sframe_machine::PcMap;
+use sframe_machine::explore::{
+    Assumption, Callee, Class, Explored, Function, Leaving, Observer, Point, Seed,
+};
+
+use super::batches::Batches;
+use super::certainty::{Doubt, class, doubts, is_after_uncertain_call};
+use super::describe::describe;
+use super::options::ExploreOptions;
+use super::partial::{Candidate, Partial, Ways};
+use super::pc_set::PcSet;
+use super::roots::{Root, Roots};
+use super::rows::{Reach, RowId};
+use crate::compare::{self, Disagreement, Remembered, Truth, Value};
+use crate::finding::Finding;
+use crate::spec::Verdict;
+use crate::target::Target;
+use crate::triage::{Circumstances, Findings, FrameLayouts, Triage, triage};
+use crate::unwind::{Backtrace, End, SframeUnwinder, Unwinder as _, Viewpoint};
+
+/// What is known of an instruction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    found: Option<Found>,
+    /// Whether an FDE covers it that has no row for it.
+    lacks_row: bool,
+    /// Whether the row has agreed there.
+    agreed: bool,
+}
+
+/// A disagreement at an instruction, as it was seen on the surest path.
+struct Seen {
+    row: Option<RowId>,
+    disagreement: Disagreement,
+    triage: Triage,
+    doubts: Vec<Doubt>,
+    assumptions: Vec<String>,
+    number_of_assumptions: usize,
+    callees: Vec<u64>,
+    seeds: [bool; 2],
+    function: u64,
+    hits: u64,
+}
+
+pub(super) struct Judge<'j, 'a> {
+    target: &'j Target<'a>,
+    roots: &'j Roots,
+    batches: &'j mut dyn Batches,
+    abi: Abi,
+    pauth: PauthMask,
+    budget: u64,
+    /// The functions that are left of the batch, the next one last.
+    left: Option<Vec<u64>>,
+    seed: Seed,
+    root: Root,
+    /// Whether the current function has shown anything that another seed should confirm.
+    is_disputed: bool,
+    layouts: RefCell<FrameLayouts>,
+    batch: Batch<'a>,
+}
+
+/// What a batch has shown so far.
+struct Batch<'a> {
+    unwinder: SframeUnwinder<'a>,
+    rules: Remembered<'a>,
+    backtrace: Backtrace,
+    places: PcMap<Place>,
+    seen: BTreeMap<(Verdict, u64), Seen>,
+    ways: FxHashMap<u64, Ways>,
+    entered_with_frame: FxHashSet<u64>,
+    outermost: FxHashSet<RowId>,
+    reach: FxHashMap<u32, Reach>,
+    functions: u64,
+    instructions: u64,
+}
+
+impl<'a> Batch<'a> {
+    fn new(target: &Target<'a>) -> Self {
+        let address_bits = target.executable().image.cpu.address_bits;
+        Self {
+            unwinder: SframeUnwinder::new(target.sections.clone(), address_bits),
+            rules: Remembered::new(target.sections.clone()),
+            backtrace: Backtrace::default(),
+            places: PcMap::default(),
+            seen: BTreeMap::new(),
+            ways: FxHashMap::default(),
+            entered_with_frame: FxHashSet::default(),
+            outermost: FxHashSet::default(),
+            reach: FxHashMap::default(),
+            functions: 0,
+            instructions: 0,
+        }
+    }
+}
+
+impl<'j, 'a> Judge<'j, 'a> {
+    pub(super) fn new(
+        target: &'j Target<'a>,
+        roots: &'j Roots,
+        options: &ExploreOptions,
+        batches: &'j mut dyn Batches,
+    ) -> Self {
+        let cpu = target.executable().image.cpu;
+        Self {
+            target,
+            roots,
+            batches,
+            abi: cpu.abi,
+            pauth: PauthMask::for_address_bits(cpu.address_bits),
+            budget: options.budget,
+            left: None,
+            seed: Seed::Numbers,
+            root: Root { entry: 0, is_certain: false },
+            is_disputed: false,
+            layouts: RefCell::default(),
+            batch: Batch::new(target),
+        }
+    }
+
+    /// Returns the next function of the batch, or of the next one.
+    fn next_root(&mut self) -> Option<Root> {
+        loop {
+            if let Some(left) = &mut self.left {
+                if let Some(entry) = left.pop() {
+                    return Some(self.roots.root(entry));
+                }
+                let batch = std::mem::replace(&mut self.batch, Batch::new(self.target));
+                let partial = self.partial(batch);
+                self.batches.explored(partial);
+            }
+            let mut next = self.batches.next()?;
+            next.reverse();
+            self.left = Some(next);
+        }
+    }
+
+    /// Whether the row agrees, and reads nothing below the stack pointer: what comparing says of most
+    /// instructions.
+    fn agrees(&self, found: &Found, point: &Point<'_>) -> bool {
+        let Some(call) = point.moment.call_stack.records().last() else { return false };
+        let moment = &point.moment;
+        let frame = Frame {
+            pc: Pc::Instruction(InstructionPointer(moment.pc)),
+            sp: moment.sp,
+            fp: moment.fp,
+            same_sp: 0,
+        };
+        let register = |register: DwarfRegister| moment.register(register.0);
+        let memory = |address: u64| moment.memory.read_u64(address);
+        let step = found.apply(self.abi, &frame, Some(&register), &memory, self.pauth);
+        let Ok(Step::Caller(Caller {
+            cfa, ra: Ok(ra), fp: Ok(fp), mangled: None, interrupted: false, ..
+        })) = step
+        else {
+            return false;
+        };
+        (cfa, ra, fp) == (call.cfa, call.return_address, call.caller_fp)
+            && below_sp(&found.row, point).is_none()
+            && self.is_usable(found, point)
+    }
+
+    /// Whether the row can be used for a caller's frame, of which unwinders know only SP and FP, if the
+    /// instruction is a call.
+    fn is_usable(&self, found: &Found, point: &Point<'_>) -> bool {
+        self.unusable(found, point).is_none()
+    }
+
+    /// Looks up an instruction's row.
+    fn look_up(&self, pc: u64) -> Place {
+        let (sections, address) = (&self.target.sections, InstructionPointer(pc));
+        let found = sections.lookup(address);
+        let is_covered = || matches!(sections.lookup_fde(address), Ok(Some(fde)) if !fde.signal);
+        let lacks_row = matches!(found, Ok(None)) && is_covered();
+        Place { found: found.ok().flatten(), lacks_row, agreed: false }
+    }
+
+    fn unusable(&self, found: &Found, point: &Point<'_>) -> Option<StepError> {
+        let return_address = point.return_address?;
+        let pc = Pc::Return(ReturnAddress(return_address));
+        let frame = Frame { pc, sp: point.moment.sp, fp: point.moment.fp, same_sp: 0 };
+        let memory = |address: u64| point.moment.memory.read_u64(address);
+        let none: Option<fn(DwarfRegister) -> Option<u64>> = None;
+        match found.apply(self.abi, &frame, none.as_ref(), &memory, self.pauth) {
+            Err(error @ StepError::UnsafeRegister { .. }) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Compares as a sweep does.
+    fn compare(&mut self, found: Option<&Found>, point: &Point<'_>) -> Vec<Disagreement> {
+        let viewpoint = Viewpoint::new(&point.moment);
+        let Batch { unwinder, rules, backtrace, .. } = &mut self.batch;
+        backtrace.frames.clear();
+        backtrace.words.clear();
+        unwinder.unwind(&viewpoint, backtrace);
+        let truth = Truth::of(&point.moment);
+        let mut disagreements = Vec::new();
+        compare::compare(&truth, &*backtrace, &*rules, |disagreement| disagreements.push(disagreement));
+        let Some(found) = found else { return disagreements };
+        if disagreements.is_empty()
+            && let Some(address) = below_sp(&found.row, point)
+        {
+            disagreements.push(Disagreement::new(
+                &truth,
+                0,
+                Verdict::ByLuck,
+                Value::Saved,
+                Value::BelowSp(address),
+            ));
+        }
+        if disagreements.is_empty()
+            && let Some(error) = self.unusable(found, point)
+        {
+            let got = Value::End(End::Failed(error));
+            disagreements.push(Disagreement::new(&truth, 0, Verdict::Truncated, Value::Frames(2), got));
+        }
+        disagreements
+    }
+
+    fn record(&mut self, disagreement: Disagreement, found: Option<&Found>, point: &Point<'_>, class: Class) {
+        let mut doubts = doubts(&disagreement, found.map(|found| &found.row), point);
+        if class & class::STATE == class::AFTER_CALL {
+            doubts.push(Doubt::AfterCall);
+        }
+        let key = (disagreement.verdict, point.moment.pc);
+        let number = point.assumptions.len();
+        let is_better =
+            |known: &Seen| (doubts.len(), number) < (known.doubts.len(), known.number_of_assumptions);
+        let is_certain = doubts.is_empty();
+        if self.batch.seen.get(&key).is_none_or(is_better) {
+            let truth = Truth::of(&point.moment);
+            let viewpoint = Viewpoint::new(&point.moment);
+            let circumstances = Circumstances {
+                truth: &truth,
+                viewpoint: &viewpoint,
+                target: self.target,
+                layouts: &self.layouts,
+            };
+            let triage = triage(&disagreement, &circumstances, true);
+            let known = self.batch.seen.get(&key);
+            let (seeds, hits) = known.map_or(([false; 2], 0), |known| (known.seeds, known.hits));
+            let seen = Seen {
+                row: found.and_then(|found| Some((found.fde.index, found.row_index?))),
+                disagreement,
+                triage,
+                doubts,
+                assumptions: point
+                    .assumptions
+                    .iter()
+                    .map(|assumption| describe(assumption, self.target))
+                    .collect(),
+                number_of_assumptions: number,
+                callees: callees(point.assumptions),
+                seeds,
+                function: self.root.entry,
+                hits,
+            };
+            self.batch.seen.insert(key, seen);
+        }
+        if let Some(seen) = self.batch.seen.get_mut(&key) {
+            seen.hits += 1;
+            seen.seeds[usize::from(self.seed == Seed::Numbers)] |= is_certain;
+        }
+    }
+
+    /// Returns what a batch has shown.
+    fn partial(&self, batch: Batch<'a>) -> Partial {
+        let mut agree = FxHashSet::default();
+        let mut agreed = Vec::new();
+        for (pc, place) in batch.places.iter().filter(|(_, place)| place.agreed) {
+            agreed.push(pc);
+            agree.extend(place.found.and_then(|found| Some((found.fde.index, found.row_index?))));
+        }
+        let candidates = batch.seen.into_iter().filter_map(|((_, pc), seen)| {
+            let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
+            let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
+            let Seen { row, doubts, assumptions, callees, seeds, function, .. } = seen;
+            Some(Candidate { pc, row, finding, doubts, assumptions, callees, denies_caller, seeds, function })
+        });
+        Partial {
+            functions: batch.functions,
+            instructions: batch.instructions,
+            agree: agree.into_iter().collect(),
+            agreed: PcSet::new(agreed),
+            candidates: candidates.collect(),
+            ways: batch.ways.into_iter().collect(),
+            entered_with_frame: batch.entered_with_frame.into_iter().collect(),
+            outermost: batch.outermost.into_iter().collect(),
+            reach: batch.reach.into_iter().collect(),
+        }
+    }
+
+    fn finding(&self, disagreement: Disagreement, triage: Triage, hits: u64) -> Option<Finding> {
+        let mut findings = Findings::default();
+        findings.add_triaged(disagreement, self.target, |_| triage);
+        let finding = findings.into_findings(self.target).pop()?;
+        Some(Finding { hits, ..finding })
+    }
+}
+
+/// Returns the functions that a path has called, without those whose addresses it has computed.
+fn callees(assumptions: &[Assumption]) -> Vec<u64> {
+    let called = assumptions.iter().filter_map(|assumption| match assumption {
+        Assumption::Call { callee: Callee::Function(entry), .. } => Some(*entry),
+        _ => None,
+    });
+    let mut called: Vec<u64> = called.collect();
+    called.sort_unstable();
+    called.dedup();
+    called
+}
+
+/// Returns the address of a word that a row recovers RA or FP from, if it lies where a signal's
+/// handler may store.
+fn below_sp(row: &Row, point: &Point<'_>) -> Option<u64> {
+    let protected = point.moment.sp.wrapping_sub(point.moment.red_zone());
+    let cfa = point.moment.call_stack.records().last()?.cfa;
+    [row.ra, row.fp].into_iter().find_map(|recovery| match recovery {
+        Recovery::Rule(rule @ RecoveryRule { dereference: true, .. }) => {
+            let base = match rule.base {
+                Base::Cfa => cfa,
+                Base::Sp => point.moment.sp,
+                Base::Fp => point.moment.fp,
+                Base::Register(register) => point.moment.register(register.0)?,
+            };
+            let address = base.wrapping_add_signed(rule.offset);
+            (address < protected && cfa.wrapping_sub(address) < 1 << 24).then_some(address)
+        }
+        _ => None,
+    })
+}
+
+impl Observer for Judge<'_, '_> {
+    fn next(&mut self) -> Option<Function> {
+        // Another seed confirms what the first one has shown, or gets further.
+        if self.seed == Seed::Pointers && self.is_disputed {
+            self.seed = Seed::Numbers;
+        } else {
+            self.root = self.next_root()?;
+            self.batch.functions += 1;
+            self.seed = Seed::Pointers;
+        }
+        self.is_disputed = false;
+        Some(Function { entry: self.root.entry, seed: self.seed, budget: self.budget })
+    }
+
+    fn instruction(&mut self, point: &Point<'_>) -> Class {
+        let pc = point.moment.pc;
+        if let Some(Assumption::JumpWithFrame { to }) = point.assumptions.last() {
+            self.batch.entered_with_frame.insert(*to);
+        }
+        let place = match self.batch.places.get(pc) {
+            Some(place) => *place,
+            None => {
+                let place = self.look_up(pc);
+                *self.batch.places.get_or_insert_with(pc, || place)
+            }
+        };
+        let is_after_call = is_after_uncertain_call(point);
+        let (before, had_wrong_fp) = (point.class & class::STATE, point.class & class::WRONG_FP);
+        let suspected = |class: Class| match before {
+            class::AFTER_CALL | class::NO_CALLER => before | had_wrong_fp,
+            _ => class | had_wrong_fp,
+        };
+        let found = place.found.as_ref();
+        if found.is_none() && !place.lacks_row {
+            return suspected(if is_after_call { class::AFTER_CALL } else { class::AGREES });
+        }
+        let agrees = found.is_some_and(|found| self.agrees(found, point));
+        let disagreements = if agrees { Vec::new() } else { self.compare(found, point) };
+        if disagreements.is_empty() {
+            if let Some(place) = self.batch.places.get(pc) {
+                place.agreed = true;
+            }
+            return suspected(class::AGREES);
+        }
+        let mut class = if let Some(found) = found.filter(|found| found.row.is_outermost()) {
+            // Unless the function returns, only running shows that there is no caller.
+            self.batch.outermost.extend(found.row_index.map(|index| (found.fde.index, index)));
+            suspected(class::NO_CALLER)
+        } else if before == class::NO_CALLER {
+            return point.class;
+        } else if before == class::AGREES && is_after_call {
+            suspected(class::AFTER_CALL)
+        } else {
+            suspected(class::DISAGREES)
+        };
+        if disagreements.iter().any(|disagreement| disagreement.verdict == Verdict::WrongFp) {
+            class |= class::WRONG_FP;
+        }
+        self.is_disputed = true;
+        for disagreement in disagreements {
+            self.record(disagreement, found, point, class);
+        }
+        class
+    }
+
+    fn leaves(&mut self, point: &Point<'_>, leaving: Leaving) {
+        let Leaving { is_tail_call, is_regular } = leaving;
+        let call = point.moment.call_stack.records().last();
+        let with_fp = call.is_some_and(|call| call.caller_fp == point.moment.fp);
+        let to_caller = is_regular && !is_tail_call;
+        let restores_fp = with_fp && point.class & class::WRONG_FP != 0;
+        let ways = Ways { returns: true, restores_fp, regularly: is_regular, to_caller };
+        self.batch.ways.entry(point.entry).or_default().add(ways);
+    }
+
+    fn explored(&mut self, function: &Function, result: &Explored) {
+        self.batch.instructions += result.instructions;
+        let fde = self.target.sections.lookup_fde(InstructionPointer(function.entry));
+        if let Ok(Some(fde)) = fde {
+            let reach = self.batch.reach.entry(fde.index).or_default();
+            reach.is_explored = true;
+            reach.is_given_up |= result.is_cut;
+            reach.has_unresolved_jump |= result.unresolved_jumps > 0;
+        }
+        self.is_disputed |= result.lost_stack;
+    }
+}

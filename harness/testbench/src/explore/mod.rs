@@ -1,0 +1,38 @@
+//! Judges every row of a file without running it: each function is executed from its entry, both ways
+//! at each branch, with a caller that is known.
+//!
+//! [`Roots`] says where functions begin. The machine executes them, and the judge compares the row of
+//! every instruction of every path with the caller, as a sweep does with the callers of a program that
+//! runs. What was seen of a row on all paths then decides whether it agrees, is proved to be wrong, or
+//! may be ([`Certainty`], [`Doubt`]).
+
+mod batches;
+mod certainty;
+mod conclusion;
+mod describe;
+mod error;
+mod exploration;
+mod file;
+mod judge;
+mod never_return;
+mod options;
+mod partial;
+mod pc_set;
+mod progress;
+mod roots;
+mod rows;
+mod run;
+mod variants;
+mod workers;
+
+pub use certainty::{Certainty, Doubt};
+pub use error::ExploreError;
+pub use exploration::{Exploration, ExploredFinding};
+pub use file::ExploredFile;
+pub use options::ExploreOptions;
+pub use progress::Progress;
+pub use roots::{Root, Roots};
+pub use rows::{FunctionRows, RowCounts, Undecided};
+pub use run::explore;
+pub use variants::{Baseline, Variant, Watch};
+pub use workers::{Job, explore_isolated, serve};

@@ -1,0 +1,79 @@
+//! What exploring some of a file's functions has shown.
+
+use serde::{Deserialize, Serialize};
+
+use super::certainty::Doubt;
+use super::pc_set::PcSet;
+use super::rows::{Reach, RowId};
+use crate::finding::Finding;
+
+/// A disagreement at an instruction.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Candidate {
+    /// The instruction.
+    pub(super) pc: u64,
+    pub(super) row: Option<RowId>,
+    pub(super) finding: Finding,
+    /// What keeps the surest sight of it from being a proof.
+    pub(super) doubts: Vec<Doubt>,
+    /// What the path of that one assumes.
+    pub(super) assumptions: Vec<String>,
+    /// With which seeds it was seen without a doubt.
+    pub(super) seeds: [bool; 2],
+    /// The entry of the function on whose path it was seen.
+    pub(super) function: u64,
+    /// The entries of the functions that this path has called.
+    pub(super) callees: Vec<u64>,
+    /// Whether the row says that there is no caller.
+    pub(super) denies_caller: bool,
+}
+
+/// How a function is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct Ways {
+    pub(super) returns: bool,
+    /// Whether it was left with its caller's FP after FP was wrong.
+    pub(super) restores_fp: bool,
+    /// Whether it was left with everything that callees preserve.
+    pub(super) regularly: bool,
+    /// The same, by a return to the caller.
+    pub(super) to_caller: bool,
+}
+
+impl Ways {
+    /// Adds what was seen elsewhere.
+    pub(super) const fn add(&mut self, other: Self) {
+        self.returns |= other.returns;
+        self.restores_fp |= other.restores_fp;
+        self.regularly |= other.regularly;
+        self.to_caller |= other.to_caller;
+    }
+}
+
+/// A part of the result.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(super) struct Partial {
+    pub(super) functions: u64,
+    pub(super) instructions: u64,
+    /// The rows that agreed somewhere.
+    pub(super) agree: Vec<RowId>,
+    /// The instructions at which they did.
+    pub(super) agreed: PcSet,
+    pub(super) candidates: Vec<Candidate>,
+    /// By the functions' entries.
+    pub(super) ways: Vec<(u64, Ways)>,
+    /// Rows that deny a caller, which was not judged.
+    pub(super) outermost: Vec<RowId>,
+    /// Entries that were jumped to from within a frame.
+    pub(super) entered_with_frame: Vec<u64>,
+    /// By FDE.
+    pub(super) reach: Vec<(u32, Reach)>,
+}
+
+impl Partial {
+    /// The rows that something was compared with.
+    pub(super) fn rows(&self) -> impl Iterator<Item = RowId> {
+        let disputed = self.candidates.iter().filter_map(|candidate| candidate.row);
+        self.agree.iter().chain(&self.outermost).copied().chain(disputed)
+    }
+}

@@ -1,0 +1,213 @@
+//! What has become of each row.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use sframe_engine::PcType;
+
+use crate::finding::Address;
+use crate::target::{Loaded, Target};
+
+/// A row, by its FDE and its position there.
+pub(super) type RowId = (u32, u32);
+
+/// What exploring says of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Judgement {
+    /// Nothing was compared.
+    #[default]
+    Undecided,
+    /// It agrees wherever it was compared.
+    Agrees,
+    /// It may be wrong.
+    Possible,
+    /// It is.
+    Proved,
+}
+
+/// Why nothing was compared with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Undecided {
+    /// It says that there is no caller, which only running can show.
+    Outermost,
+    /// It is for the frame of a signal, which nobody calls.
+    SignalFrame,
+    /// No path begins in its function, or leads into it.
+    NoEntry,
+    /// An indirect jump in its function may lead there.
+    IndirectJump,
+    /// The function was given up.
+    GivenUp,
+    /// No path leads there.
+    NotReached,
+    /// The emulator has crashed in its function, or did not come to an end.
+    Failed,
+    /// It can't be decoded.
+    Malformed,
+}
+
+impl Undecided {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Outermost,
+        Self::SignalFrame,
+        Self::NoEntry,
+        Self::IndirectJump,
+        Self::GivenUp,
+        Self::NotReached,
+        Self::Failed,
+        Self::Malformed,
+    ];
+
+    /// Says it in words.
+    #[must_use]
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::Outermost => "the row says that there is no caller, which only running shows",
+            Self::SignalFrame => "for the frame of a signal, which nobody calls",
+            Self::NoEntry => "no path begins in the function, or leads into it",
+            Self::IndirectJump => "an indirect jump of the function may lead there",
+            Self::GivenUp => "the function was given up",
+            Self::NotReached => "no path leads there",
+            Self::Failed => "the emulator failed in the function",
+            Self::Malformed => "the row can't be decoded",
+        }
+    }
+}
+
+/// How many rows there are, and what has become of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct RowCounts {
+    /// Rows that cover something.
+    pub total: u64,
+    /// Those with which something was compared.
+    pub judged: u64,
+    /// Those that agree wherever they were compared.
+    pub agree: u64,
+    /// Those that are proved to be wrong.
+    pub wrong: u64,
+    /// Those that may be.
+    pub possible: u64,
+    /// The others, by reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub undecided: BTreeMap<Undecided, u64>,
+}
+
+/// What is known of the way that a function was explored.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(super) struct Reach {
+    pub(super) is_explored: bool,
+    pub(super) is_given_up: bool,
+    pub(super) has_unresolved_jump: bool,
+    /// Whether the emulator has crashed, or did not come to an end.
+    pub(super) has_failed: bool,
+}
+
+impl Reach {
+    /// Adds what is known from elsewhere.
+    pub(super) const fn add(&mut self, other: Self) {
+        self.is_explored |= other.is_explored;
+        self.is_given_up |= other.is_given_up;
+        self.has_unresolved_jump |= other.has_unresolved_jump;
+        self.has_failed |= other.has_failed;
+    }
+}
+
+/// The rows of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct FunctionRows {
+    /// Its first instruction.
+    pub pc: Address,
+    /// Its name, if a symbol has one.
+    pub function: Option<String>,
+    /// The rows.
+    #[serde(flatten)]
+    pub rows: RowCounts,
+}
+
+/// Counts rows: all, and those of each function.
+pub(super) fn count(
+    target: &Target<'_>,
+    judged: &FxHashMap<RowId, Judgement>,
+    outermost: &FxHashSet<RowId>,
+    reach: &FxHashMap<u32, Reach>,
+) -> (RowCounts, Vec<FunctionRows>) {
+    let (mut all, mut functions) = (RowCounts::default(), Vec::new());
+    let Some(section) = &target.executable().section else { return (all, functions) };
+    for fde in section.fdes().flatten() {
+        let reach = reach.get(&fde.index).copied().unwrap_or_default();
+        let mut rows = RowCounts::default();
+        for (index, row) in (0..).zip(section.rows(&fde)) {
+            let Ok(row) = row else {
+                rows.leave(Undecided::Malformed);
+                break;
+            };
+            if row.is_empty() || fde.pc_type == PcType::Inc && row.start >= fde.size {
+                continue;
+            }
+            let id = (fde.index, index);
+            rows.add(judged.get(&id).copied().unwrap_or_default(), || {
+                if outermost.contains(&id) || row.is_outermost() {
+                    Undecided::Outermost
+                } else if fde.signal {
+                    Undecided::SignalFrame
+                } else {
+                    reach.undecided()
+                }
+            });
+        }
+        all.add_all(&rows);
+        let place = target.place(Loaded(fde.start));
+        let function = place.function.map(str::to_owned);
+        functions.push(FunctionRows { pc: Address(place.address.0), function, rows });
+    }
+    (all, functions)
+}
+
+impl Reach {
+    /// Why a row of the function was not reached.
+    const fn undecided(self) -> Undecided {
+        if self.has_failed {
+            Undecided::Failed
+        } else if self.is_given_up {
+            Undecided::GivenUp
+        } else if self.has_unresolved_jump {
+            Undecided::IndirectJump
+        } else if self.is_explored {
+            Undecided::NotReached
+        } else {
+            Undecided::NoEntry
+        }
+    }
+}
+
+impl RowCounts {
+    fn add(&mut self, judgement: Judgement, why_not: impl FnOnce() -> Undecided) {
+        match judgement {
+            Judgement::Agrees => self.agree += 1,
+            Judgement::Possible => self.possible += 1,
+            Judgement::Proved => self.wrong += 1,
+            Judgement::Undecided => return self.leave(why_not()),
+        }
+        self.total += 1;
+        self.judged += 1;
+    }
+
+    fn leave(&mut self, why: Undecided) {
+        self.total += 1;
+        *self.undecided.entry(why).or_default() += 1;
+    }
+
+    fn add_all(&mut self, other: &Self) {
+        self.total += other.total;
+        self.judged += other.judged;
+        self.agree += other.agree;
+        self.wrong += other.wrong;
+        self.possible += other.possible;
+        for (why, count) in &other.undecided {
+            *self.undecided.entry(*why).or_default() += count;
+        }
+    }
+}

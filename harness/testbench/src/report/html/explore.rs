@@ -1,0 +1,113 @@
+//! The page of an explored file.
+
+use serde::Serialize;
+use sframe_inspect::text::counted;
+
+use super::{CaseView, FindingEntry, IN_FULL, Summary, page, show_known};
+use crate::examine::listings::Listings;
+use crate::explore::{Certainty, ExploredFinding, FunctionRows};
+use crate::finding::Address;
+use crate::report::{ExploreReport, file_name};
+
+/// How sure a finding is.
+#[derive(Clone, Serialize)]
+pub(super) struct Proof<'r> {
+    certainty: Certainty,
+    /// Why it is not proved, in words.
+    doubts: Vec<&'static str>,
+    assumptions: &'r [String],
+}
+
+impl<'r> Proof<'r> {
+    fn of(found: &'r ExploredFinding) -> Self {
+        let doubts = found.doubts.iter().map(|doubt| doubt.says()).collect();
+        Self { certainty: found.certainty, doubts, assumptions: &found.assumptions }
+    }
+}
+
+/// A function with rows that don't agree.
+#[derive(Serialize)]
+pub(super) struct FunctionView<'r> {
+    name: &'r str,
+    pc: Address,
+    /// All rows, those judged, those that are wrong, and those that may be.
+    rows: [u64; 4],
+    /// Why others were not judged.
+    reasons: Vec<String>,
+}
+
+impl<'r> FunctionView<'r> {
+    fn of(function: &'r FunctionRows) -> Option<Self> {
+        let rows = &function.rows;
+        let name = function.function.as_deref().unwrap_or_default();
+        let reason = |(why, count): (&crate::explore::Undecided, &u64)| {
+            format!("{}: {}", counted(*count, "row"), why.says())
+        };
+        (rows.agree < rows.total).then(|| Self {
+            name,
+            pc: function.pc,
+            rows: [rows.total, rows.judged, rows.wrong, rows.possible],
+            reasons: rows.undecided.iter().map(reason).collect(),
+        })
+    }
+}
+
+/// Renders the page of an explored file.
+///
+/// # Errors
+/// The data can't be written as JSON.
+pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serde_json::Error> {
+    let findings = report.findings.iter().enumerate().take(IN_FULL);
+    let mut shown: Vec<FindingEntry<'_>> = findings
+        .map(|(rank, found)| FindingEntry {
+            case: 0,
+            rank,
+            places: found.places,
+            hits: found.finding.hits,
+            known: None,
+            proof: Some(Proof::of(found)),
+            finding: &found.finding,
+        })
+        .collect();
+    show_known(&mut shown, 0, &report.known);
+    let functions = report.functions.iter().filter_map(FunctionView::of).collect();
+    let cases = vec![CaseView::of_exploration(report)];
+    page(Summary::Explore(&report.summary), &report.faults, cases, shown, functions, &Listings::default())
+}
+
+impl<'r> CaseView<'r> {
+    fn of_exploration(report: &'r ExploreReport) -> Self {
+        let summary = &report.summary;
+        let places: u64 = report.findings.iter().map(|found| found.places).sum();
+        let known: u64 = report.known.iter().map(|seen| seen.findings).sum();
+        Self {
+            id: &report.file,
+            program: &report.file,
+            abi: report.abi,
+            toolchain: "",
+            variant: "",
+            version: report.sframe_version,
+            build: &report.file,
+            known_as: file_name(&report.file),
+            outcome: report.outcome(),
+            reason: None,
+            instructions: summary.instructions,
+            comparisons: 0,
+            agree: 0,
+            frames: 0,
+            frames_derived: 0,
+            stops: 0,
+            depth: 0,
+            signals: 0,
+            rows: [summary.rows_total, summary.rows_judged, 0],
+            count: places + known,
+            omission: None,
+            sample: None,
+            unreached: Vec::new(),
+            uncovered: Vec::new(),
+            command: Some(report.command()),
+            sections: report.section_line().into_iter().collect(),
+            program_did: report.open_lines(),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Each reason why a wrong row is not proved, or a row not judged, is seen somewhere: in the corpus or
+//! in a few instructions.
+
+use std::collections::BTreeSet;
+
+use rstest::rstest;
+use serde_json::Value;
+use sframe_engine::Abi;
+use sframe_testbench::explore::{Doubt, Undecided};
+
+use crate::command::{bench, json, status};
+use crate::common::repository;
+use crate::explore::path;
+use crate::explore_objects::written;
+use crate::guide::first_cells;
+use crate::made_objects::{Code, object, row};
+
+fn name(value: impl serde::Serialize) -> String {
+    serde_json::to_value(value).expect("JSON").as_str().expect("a name").to_owned()
+}
+
+/// Explores functions of amd64.
+fn explored(functions: &[Code], more: &[&str]) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = written(folder.path(), "made.o", &object(Abi::Amd64, functions));
+    let output = bench(&[&["explore", "--json", &file], more].concat());
+    assert!(status(&output) < 4, "{output:?}");
+    json(&output)
+}
+
+fn findings(report: &Value) -> &Vec<Value> {
+    report["findings"].as_array().expect("a list")
+}
+
+/// Functions in the corpus about which explore doubts.
+const DOUBTS: [(Doubt, &str, &str); 9] = [
+    (Doubt::RightElsewhere, "gnu-2.47/aarch64/clash.O2-clash", "with_alloca"),
+    (Doubt::UncertainEntry, "gnu-2.40/aarch64/contexts.O2", "context_exit"),
+    (Doubt::AfterCall, "gnu-2.47/s390x/function_entry.O0", "leaf"),
+    (Doubt::IrregularCallee, "gnu-2.40/aarch64/outlined_frames.O0", "outlined_nested"),
+    (Doubt::UnknownTable, "gnu-2.40/amd64/thunks_inline.O2", "to_labels"),
+    (Doubt::JumpWithFrame, "gnu-2.40/aarch64/outlined_frames.O2", "outlined_epilogue_tail"),
+    (Doubt::BaseOffStack, "gnu-2.47/amd64/eh_return.O2", "leave"),
+    (Doubt::OverwrittenRa, "gnu-2.44/amd64/undefined_ra.O2", "forgets_caller"),
+    (Doubt::FpNotKept, "gnu-2.47/aarch64/flex_rows.O2", "fp_from_sp"),
+];
+
+/// Doubts that instructions below show.
+const MADE: [Doubt; 5] =
+    [Doubt::OneSeed, Doubt::InternalCall, Doubt::WildStore, Doubt::SystemCall, Doubt::RunsInto];
+
+#[test]
+fn each_doubt_is_shown_by_a_program() {
+    for (doubt, id, function) in DOUBTS {
+        let output = bench(&["explore", "--json", "--functions", "*", &path(id)]);
+        let report = json(&output);
+        let found = findings(&report).iter().find(|found| {
+            let doubts = found["doubts"].as_array().expect("a list");
+            found["function"] == function && doubts.contains(&Value::from(name(doubt)))
+        });
+        let found = found.unwrap_or_else(|| panic!("{doubt:?}: {:#?}", findings(&report)));
+        assert_eq!(found["certainty"], "possible", "{doubt:?}");
+        assert!(report["summary"]["possible"][name(doubt)].as_u64() > Some(0), "{doubt:?}");
+        let text = String::from_utf8_lossy(&bench(&["explore", "--possible", &path(id)]).stdout).into_owned();
+        assert!(text.contains(doubt.says()), "{doubt:?}: {text}");
+    }
+    let told = DOUBTS.iter().map(|(doubt, ..)| *doubt).chain(MADE);
+    assert_eq!(told.collect::<BTreeSet<_>>(), Doubt::ALL.into_iter().collect());
+}
+
+/// The only finding about a function, whose doubts are these.
+#[track_caller]
+fn assert_doubts(report: &Value, doubts: &[Doubt]) {
+    let [found] = &findings(report)[..] else { panic!("{report:#}") };
+    let doubts: Vec<Value> = doubts.iter().map(|doubt| name(doubt).into()).collect();
+    assert_eq!(found["doubts"], Value::Array(doubts.clone()), "{report:#}");
+    assert_eq!(found["certainty"], if doubts.is_empty() { "proved" } else { "possible" });
+}
+
+#[test]
+fn a_row_that_is_right_on_another_path_may_be_right() {
+    // test %edi,%edi; je 1f; push %rax; 1: nop; ret.
+    let joined = [0x85, 0xff, 0x74, 0x01, 0x50, 0x90, 0xc3];
+    assert_doubts(&explored(&[Code::new("joined", &joined, vec![row(0, 8)])], &[]), &[Doubt::RightElsewhere]);
+    // Both ways: push %rax.
+    let pushed = [0x50, 0x85, 0xff, 0x74, 0x01, 0x90, 0x58, 0xc3];
+    let rows = |last| vec![row(0, 8), row(1, last), row(7, 8)];
+    assert_doubts(&explored(&[Code::new("pushed", &pushed, rows(8))], &[]), &[]);
+    assert!(findings(&explored(&[Code::new("pushed", &pushed, rows(16))], &[])).is_empty());
+}
+
+#[test]
+fn a_call_within_the_function_is_doubted() {
+    // call 1f; ret; nop; 1: nop; ret.
+    let code = [0xe8, 0x02, 0, 0, 0, 0xc3, 0x90, 0x90, 0xc3];
+    assert_doubts(&explored(&[Code::new("internal", &code, vec![row(0, 8)])], &[]), &[Doubt::InternalCall]);
+}
+
+/// The child of a clone has another stack.
+#[test]
+fn what_comes_after_a_system_call_is_doubted() {
+    // push %rdi; syscall, or nop; pop %rax; ret.
+    let with = |call: [u8; 2]| {
+        let code = [&[0x57][..], &call, &[0x58, 0xc3]].concat();
+        let rows = vec![row(0, 8), row(1, 16), row(3, 24), row(4, 8)];
+        explored(&[Code::new("calls", &code, rows)], &[])
+    };
+    assert_doubts(&with([0x0f, 0x05]), &[Doubt::SystemCall]);
+    assert_doubts(&with([0x66, 0x90]), &[]);
+}
+
+#[test]
+fn a_path_that_runs_past_the_end_of_a_function_is_doubted() {
+    // push %rdi, as long as functions are aligned; and in a part of its own: pop %rax; ret.
+    let start = [&[0x57][..], &[0x90; 15]].concat();
+    let parts = [
+        Code::new("whole", &start, vec![row(0, 8), row(1, 16)]),
+        Code::new("whole.cold", &[0x58, 0xc3], vec![row(0, 24), row(1, 8)]),
+    ];
+    assert_doubts(&explored(&parts, &[]), &[Doubt::RunsInto]);
+}
+
+/// A store whose place was computed may be to another one in a program that runs.
+#[test]
+fn a_store_through_another_register_may_be_elsewhere() {
+    let wrong = |store: &[u8]| {
+        // push %rbp; lea (%rsp),%rax; the store of 0; pop %rbp; ret.
+        let code = [&[0x55, 0x48, 0x8d, 0x04, 0x24], store, &[0x48, 0x8b, 0x2c, 0x24, 0x58, 0xc3]].concat();
+        let end = u32::try_from(code.len()).expect("few bytes");
+        let saved =
+            |start, offset| crate::made_objects::saves_fp(row(start, offset), sframe_engine::Base::Cfa, -16);
+        let rows = vec![row(0, 8), saved(1, 16), row(end - 1, 8)];
+        // A second way out keeps FP.
+        explored(&[Code::new("stores", &code, rows)], &[])
+    };
+    let doubts = |report: &Value| -> BTreeSet<String> {
+        let all = findings(report).iter().flat_map(|found| found["doubts"].as_array().expect("a list"));
+        all.map(|doubt| doubt.as_str().expect("a name").to_owned()).collect()
+    };
+    // movq $0,(%rax), and movq $0,(%rsp).
+    assert!(doubts(&wrong(&[0x48, 0xc7, 0x00, 0, 0, 0, 0])).contains("wild-store"));
+    assert!(!doubts(&wrong(&[0x48, 0xc7, 0x04, 0x24, 0, 0, 0, 0])).contains("wild-store"));
+}
+
+/// A counter that is too large is reduced, and the finding says so.
+#[test]
+fn a_string_instruction_is_not_repeated_forever() {
+    // or $-1,%rcx; rep stosb; push %rax; ret-less: pop %rax; ret.
+    let code = [0x48, 0x83, 0xc9, 0xff, 0xf3, 0xaa, 0x50, 0x58, 0xc3];
+    let report = explored(&[Code::new("clears", &code, vec![row(0, 8)])], &[]);
+    assert_doubts(&report, &[]);
+    let assumed = &findings(&report)[0]["assumptions"];
+    assert!(
+        assumed[0].as_str().is_some_and(|text| text.ends_with(" may be repeated fewer times")),
+        "{assumed}"
+    );
+    assert!(report["summary"]["instructions"].as_u64() < Some(1000));
+}
+
+/// Arguments that a function gets on the stack are small in one of two versions.
+#[test]
+fn arguments_on_the_stack_may_be_small_numbers() {
+    // mov 8(%rsp),%rax; mov %rsp,%rcx; sub %rax,%rsp; nop; mov %rcx,%rsp; ret.
+    let code =
+        [0x48, 0x8b, 0x44, 0x24, 0x08, 0x48, 0x89, 0xe1, 0x48, 0x29, 0xc4, 0x90, 0x48, 0x89, 0xcc, 0xc3];
+    let report = explored(&[Code::new("variable", &code, vec![row(0, 8)])], &[]);
+    assert_doubts(&report, &[Doubt::OneSeed]);
+}
+
+/// A callee that removes its arguments does not keep the ABI.
+#[test]
+fn a_callee_that_removes_its_arguments_is_no_proof() {
+    let rows = vec![row(0, 8), row(1, 16), row(6, 8)];
+    // push %rdi; call 1f; ret; and `ret $8`, or `add $8,%rsp; ret`.
+    let caller = [0x57, 0xe8, 10, 0, 0, 0, 0xc3];
+    let with = |callee: &[u8]| {
+        explored(
+            &[Code::new("caller", &caller, rows.clone()), Code::new("callee", callee, vec![row(0, 8)])],
+            &[],
+        )
+    };
+    assert_doubts(&with(&[0xc2, 8, 0]), &[Doubt::IrregularCallee]);
+    assert_doubts(&with(&[0xc3]), &[]);
+}
+
+#[rstest]
+#[case(Undecided::Outermost, "gnu-2.47/aarch64/leaf.O2", "_start")]
+#[case(Undecided::SignalFrame, "gnu-2.47/aarch64/signal_stack.O2", "bench_restorer")]
+#[case(Undecided::NoEntry, "gnu-2.40/amd64/plt.O2-shared", ".plt")]
+#[case(Undecided::IndirectJump, "gnu-2.40/amd64/computed_return.O2", "frame_return")]
+#[case(Undecided::NotReached, "gnu-2.40/amd64/discarded_return.O2", "")]
+fn rows_are_left_undecided_for_a_reason(#[case] reason: Undecided, #[case] id: &str, #[case] function: &str) {
+    let report = json(&bench(&["explore", "--json", &path(id)]));
+    let functions = report["functions"].as_array().expect("a list");
+    let found = functions.iter().find(|found| {
+        let count = found["undecided"][name(reason)].as_u64();
+        count > Some(0) && (function.is_empty() || found["function"] == function)
+    });
+    assert!(found.is_some(), "{functions:#?}");
+    let summary = &report["summary"];
+    let undecided: u64 =
+        summary["undecided"].as_object().expect("counts").values().filter_map(Value::as_u64).sum();
+    assert_eq!(
+        summary["rows_total"].as_u64(),
+        summary["rows_judged"].as_u64().map(|judged| judged + undecided)
+    );
+}
+
+#[test]
+fn a_row_that_can_not_be_decoded_is_not_judged() {
+    let functions = [Code::new("leaf", &[0x90, 0xc3], vec![row(0, 8)])];
+    let mut bytes = object(Abi::Amd64, &functions);
+    let header = bytes.windows(4).position(|word| word == [0xe2, 0xde, 3, 5]).expect("a section");
+    // The row: its start, then an info byte with the size of its data, which no version has.
+    let row = header + 28 + 16 + 5 + 1;
+    assert_ne!(bytes[row] & 0x60, 0x60);
+    bytes[row] |= 0x60;
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = bench(&["explore", "--json", &written(folder.path(), "odd.o", &bytes)]);
+    assert_eq!(status(&output), 3, "{output:?}");
+    assert_eq!(json(&output)["summary"]["undecided"]["malformed"], 1);
+}
+
+/// Entries that only one of the guide's page and the program has.
+fn unexplained(page: &str, keys: &BTreeSet<String>) -> Vec<&'static str> {
+    let expected = [
+        ("doubt", Doubt::ALL.map(name).into_iter().collect()),
+        ("undecided", Undecided::ALL.map(name).into_iter().collect()),
+        ("key of explore", keys.clone()),
+    ];
+    let differ = expected.into_iter().filter(|(title, names): &(&str, BTreeSet<String>)| {
+        let cells: Vec<String> = first_cells(page, title).into_values().flatten().collect();
+        let there = cells.iter().flat_map(|cell| cell.split(", ")).map(str::to_owned);
+        there.collect::<BTreeSet<_>>() != *names
+    });
+    differ.map(|(title, _)| title).collect()
+}
+
+#[test]
+fn each_doubt_reason_and_key_is_explained() {
+    let report = explored(&[Code::new("leaf", &[0xc3], vec![row(0, 8)])], &[]);
+    let keys = report.as_object().expect("an object").keys().cloned().collect();
+    let page = std::fs::read_to_string(repository().join("harness/guide/explore.md")).expect("the page");
+    assert_eq!(unexplained(&page, &keys), Vec::<&str>::new());
+    for (from, to, title) in [
+        ("| `one-seed` |", "| `two-seeds` |", "doubt"),
+        ("| `malformed` |", "| |", "undecided"),
+        ("| `interrupted` |", "| `was_interrupted` |", "key of explore"),
+    ] {
+        assert!(page.contains(from), "{from}");
+        assert_eq!(unexplained(&page.replace(from, to), &keys), [title]);
+    }
+}

@@ -1,0 +1,164 @@
+//! `explore` on files that are malformed or made to be expensive, and workers that end.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use sframe_engine::Abi;
+use sframe_testbench::explore::{ExploreOptions, Roots, explore};
+use sframe_testbench::target::Target;
+
+use crate::command::{bench, json, status};
+use crate::doctor::build;
+use crate::explore_objects::written;
+use crate::isolate::children;
+use crate::made_objects::{Code, object, row};
+
+/// A function that would be executed for minutes, among others.
+struct Endless {
+    _folder: tempfile::TempDir,
+    file: String,
+}
+
+impl Endless {
+    fn new() -> Self {
+        // clc; 1: lea -1(%rsp),%rsp; jae 1b; ret: loops that move SP are followed as the CPU goes.
+        let code = [0xf8, 0x48, 0x8d, 0x64, 0x24, 0xff, 0x73, 0xf9, 0xc3];
+        let endless = Code::new("endless", &code, vec![row(0, 8)]);
+        let leaf = |name| Code::new(name, &[0x90, 0xc3], vec![row(0, 8)]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = object(Abi::Amd64, &[leaf("before"), endless, leaf("after")]);
+        let file = written(folder.path(), "endless.o", &file);
+        Self { _folder: folder, file }
+    }
+
+    fn start(&self, more: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+        command.args(["explore", "--json", &self.file, "--budget=4000000000", "--jobs=1"]).args(more);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the bench")
+    }
+}
+
+/// What became of the rows of three functions.
+fn assert_only_one_failed(report: &Value) {
+    let functions = report["functions"].as_array().expect("a list");
+    let told: Vec<_> = functions.iter().map(|function| (&function["function"], &function["agree"])).collect();
+    assert_eq!(
+        told,
+        [(&"before".into(), &1.into()), (&"endless".into(), &0.into()), (&"after".into(), &1.into())]
+    );
+    assert_eq!(functions[1]["undecided"], serde_json::json!({ "failed": 1 }));
+}
+
+#[test]
+fn a_function_without_an_end_costs_only_itself() {
+    let output = Endless::new().start(&["--timeout=1"]).wait_with_output().expect("the bench");
+    assert_eq!(status(&output), 0, "{output:?}");
+    assert_only_one_failed(&json(&output));
+}
+
+#[test]
+fn a_worker_that_is_killed_costs_only_its_function() {
+    let endless = Endless::new();
+    let mut child = endless.start(&[]);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut killed = 0;
+    while child.try_wait().expect("the bench").is_none() {
+        assert!(Instant::now() < deadline, "{killed} workers were killed");
+        // The others have been explored by then.
+        let workers = children(child.id());
+        std::thread::sleep(Duration::from_millis(400));
+        for worker in workers {
+            killed +=
+                u32::from(kill_process(Pid::from_raw(worker).expect("a process"), Signal::KILL).is_ok());
+        }
+    }
+    let output = child.wait_with_output().expect("the bench");
+    assert_eq!(status(&output), 0, "{output:?}");
+    assert!(killed >= 2, "{killed}");
+    assert_only_one_failed(&json(&output));
+}
+
+#[test]
+fn an_interrupted_exploration_reports_what_it_knows() {
+    let endless = Endless::new();
+    let child = endless.start(&[]);
+    std::thread::sleep(Duration::from_millis(700));
+    let begun = Instant::now();
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
+    let output = child.wait_with_output().expect("the bench");
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let report = json(&output);
+    assert_eq!((status(&output), &report["interrupted"]), (3, &true.into()), "{report}");
+    assert_eq!(report["summary"]["undecided"], serde_json::json!({ "no-entry": 3 }));
+}
+
+/// Loops whose states repeat themselves end at once.
+#[test]
+fn a_loop_is_followed_once() {
+    // 1: jmp 1b.
+    let code = Code::new("spins", &[0xeb, 0xfe], vec![row(0, 8)]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = written(folder.path(), "spins.o", &object(Abi::Amd64, &[code]));
+    let output = bench(&["explore", "--json", &file]);
+    let report = json(&output);
+    assert_eq!((status(&output), &report["summary"]["rows_agree"]), (0, &1.into()), "{report}");
+    assert!(report["summary"]["instructions"].as_u64() < Some(10), "{report}");
+}
+
+#[test]
+fn a_file_that_is_cut_is_explored_or_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bytes = build("gnu-2.47/amd64/recursion.O2");
+    let made = object(
+        Abi::S390x,
+        &[Code::new("leaf", &[0x07, 0xfe], vec![crate::made_objects::row_of_leaf(Abi::S390x, 0, 0)])],
+    );
+    let mut refused = 0;
+    for bytes in [bytes, made] {
+        for part in 0..20 {
+            let file = written(folder.path(), "cut", &bytes[..bytes.len() * part / 20]);
+            let output = bench(&["explore", &file]);
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(
+                [0, 1, 2, 3].contains(&status(&output)) && !error.contains("panicked"),
+                "{part}: {error}"
+            );
+            if status(&output) == 2 {
+                assert_eq!(error.lines().count(), 1, "{part}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 20, "{refused}");
+}
+
+/// Whatever the section says, each row is counted once.
+#[test]
+fn any_section_gives_a_result() {
+    let bytes = build("gnu-2.47/amd64/recursion.O2");
+    let target = Target::open(&bytes).expect("a target");
+    let sound = target.executable().subject.sframe.expect("a section").data;
+    let (mut opened, mut wrong, mut seed) = (0, 0, 0x2545_f491_u32);
+    for _ in 0..400 {
+        let mut section = sound.to_vec();
+        for _ in 0..2 {
+            // A generator of xorshift's family.
+            seed ^= seed << 13;
+            seed ^= seed >> 17;
+            seed ^= seed << 5;
+            let at = seed as usize % section.len();
+            section[at] ^= 1 << (seed >> 29);
+        }
+        let Ok(target) = target.with_section(0, &section) else { continue };
+        let options = ExploreOptions { budget: 2_000 };
+        let explored = explore(&target, &Roots::of(&target), &options).expect("a machine");
+        let rows = &explored.rows;
+        assert_eq!(rows.total, rows.judged + rows.undecided.values().sum::<u64>());
+        assert_eq!(rows.judged, rows.agree + rows.wrong + rows.possible);
+        opened += 1;
+        wrong += u32::from(rows.wrong > 0);
+    }
+    assert!(opened > 100 && wrong > 30, "{opened}, {wrong}");
+}

@@ -1,0 +1,98 @@
+//! The reports of `explore --report`: page, SARIF and Markdown.
+
+use std::path::Path;
+
+use sframe_engine::Abi;
+
+use crate::command::{bench, status};
+use crate::explore_objects::written;
+use crate::made_objects::{Code, object, row};
+use crate::report_html::Browser;
+use crate::sarif;
+
+/// A name that would do something if it were not shown as text.
+const HOSTILE: &str = "<img src=x onerror=alert()>";
+
+/// Explores a file with a wrong row, one that may be wrong, and one that is not reached, and writes the
+/// reports.
+fn report(folder: &Path) -> String {
+    let functions = [
+        // push %rax; pop %rax; ret.
+        Code::new(HOSTILE, &[0x50, 0x58, 0xc3], vec![row(0, 8), row(2, 8)]),
+        // test %edi,%edi; jne 1f; push %rax; 1: nop; ret.
+        Code::new("joined", &[0x85, 0xff, 0x75, 0x01, 0x50, 0x90, 0xc3], vec![row(0, 8)]),
+        // ret; nop.
+        Code::new("early", &[0xc3, 0x90], vec![row(0, 8), row(1, 16)]),
+        Code::new("leaf", &[0x90, 0xc3], vec![row(0, 8)]),
+    ];
+    let file = written(folder, "made.o", &object(Abi::Amd64, &functions));
+    let to = folder.join("report");
+    let output = bench(&["explore", &file, "--report", to.to_str().expect("a name")]);
+    assert_eq!(status(&output), 1, "{output:?}");
+    file
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join("report").join(name)).expect("a report")
+}
+
+#[test]
+fn sarif_and_markdown_have_what_is_proved() {
+    let folder = tempfile::tempdir().expect("a folder");
+    report(folder.path());
+    let log = serde_json::from_str(&read(folder.path(), "report.sarif")).expect("JSON");
+    assert_eq!(sarif::valid(&log), Ok(()));
+    let results = log["runs"][0]["results"].as_array().expect("results");
+    assert_eq!(results.len(), 1, "{log:#}");
+    assert_eq!((&results[0]["ruleId"], &results[0]["level"]), (&"wrong-cfa".into(), &"error".into()));
+    let markdown = read(folder.path(), "summary.md");
+    assert!(markdown.starts_with("# SFrame test bench: "), "{markdown}");
+    for part in [
+        "1 proved finding",
+        "may be wrong: 1: on another path to the same instruction the row is right",
+        "not judged: 1: no path leads there",
+        "the file is relocatable: the addresses of its sections are made up",
+    ] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
+    assert!(!markdown.contains("\n<img"), "{markdown}");
+}
+
+#[test]
+fn the_page_says_how_sure_each_finding_is() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = report(folder.path());
+    let page = folder.path().join("report/report.html");
+    browser.load(&page, "");
+    let tiles = browser.text("document.querySelector('.tiles').textContent");
+    assert_eq!(tiles, "4functions explored83.3 %of 6 rows judged3agree1wrong1may be wrong");
+    let text = browser.text("document.querySelector('main').textContent");
+    for part in [
+        &*file,
+        "not judged: 1: no path leads there",
+        "Functions with rows that don't agree (3)",
+        "1 row: no path leads there",
+        HOSTILE,
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(browser.count("main img"), 0);
+    let chips = "[...document.querySelectorAll('td .chip')].map(chip => chip.textContent).join()";
+    assert_eq!(browser.text(chips), "proved,possible");
+
+    // The finding that is not proved says why.
+    browser.value("location.hash = [...document.querySelectorAll('td.head a')][1].hash");
+    browser.wait("document.querySelector('h2').textContent.includes('in joined')");
+    let text = browser.text("document.querySelector('main').textContent");
+    for part in [
+        "may be wrongon another path to the same instruction the row is right",
+        "assumedthe branch at joined+0x2 (",
+        "againsframe-testbench explore ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Nothing is known of the rest of the function.
+    assert!(!text.contains("The whole function"), "{text}");
+    browser.has_no_problems();
+}
