@@ -22,7 +22,7 @@ pub fn differences(fault: &Fault, observed: &Observed) -> Vec<String> {
     if finding.blame != blame {
         lines.push(format!("triage blames {}, and not {blame}", finding.blame));
     }
-    let said = witnesses(finding);
+    let said = witnesses(observed, finding);
     let all = said.keys().chain(fault.witnesses.keys().filter(|witness| !said.contains_key(*witness)));
     for witness in all {
         let (now, page) = (said.get(witness), fault.witnesses.get(witness));

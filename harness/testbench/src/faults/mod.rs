@@ -1,4 +1,4 @@
-//! Faults of compilers, assemblers and linkers: what their pages say, and what shows it.
+//! Faults of compilers, assemblers, linkers and libraries: what their pages say, and what shows it.
 //!
 //! ```text
 //! page YAML -> spec::Faults -+------------------------------> report -> text, Markdown, JSON
@@ -7,12 +7,13 @@
 //! specs that name it -> reach
 //! ```
 //!
-//! [`observe`] checks the build of a page's example, and [`compare`] finds what the page says
-//! differently. [`reproduce`] makes the example with a toolchain first. How far a fault reaches
-//! is derived from the specs ([`reach`]).
+//! [`observe`] checks the build of a page's example and explores it, and [`compare`] finds what
+//! the page says differently. [`reproduce`] makes the example with a toolchain first. How far a
+//! fault reaches is derived from the specs ([`reach`]).
 
 mod builds;
 mod compare;
+mod explored;
 mod markdown;
 mod observe;
 mod reach;

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sframe_engine::InstructionPointer;
+use sframe_engine::{Fde, InstructionPointer};
 use sframe_inspect::dump::{Dump, text};
 use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_inspect::elf::sframe_section::Input;
 use sframe_machine::{MachineError, Options};
 
+use super::explored::explored;
 use crate::case::broken_reason;
 use crate::examine::{ExamineOptions, examine};
+use crate::explore::ExploreError;
 use crate::finding::{Finding, FindingRow, Witness};
 use crate::spec::{Example, FaultySection, NO_ROW};
 use crate::target::files::{Files, FilesError};
@@ -20,6 +22,9 @@ use crate::unwind::sframe_unwinder;
 
 /// The witness that is the run itself.
 const RUN: &str = "run";
+
+/// The witness that has explored the build.
+const EXPLORE: &str = "explore";
 
 /// The most instructions of an example.
 const BUDGET: u64 = 1_000_000;
@@ -36,6 +41,9 @@ pub enum ObserveError {
     /// The machine can't be set up.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// It can't be explored.
+    #[error(transparent)]
+    Explore(#[from] ExploreError),
     /// The program did not run to its end.
     #[error("the program did not run to its end: {0}")]
     Broken(String),
@@ -45,6 +53,8 @@ pub enum ObserveError {
 #[derive(Debug, Default)]
 pub struct Observed {
     findings: Vec<Finding>,
+    /// What exploring says of the example's row.
+    explored: Option<String>,
     /// Functions that executed without an FDE.
     uncovered: BTreeMap<String, u64>,
     /// What `dump` prints of the example's function.
@@ -90,6 +100,7 @@ impl Observed {
         };
         Ok(Self {
             dump: dump.unwrap_or_default(),
+            explored: explored(program, example, source)?,
             first_of_cfi: first_of_cfi(&files, &example.function),
             uncovered: examination.coverage.uncovered,
             findings: examination.findings,
@@ -149,9 +160,10 @@ impl Observed {
     }
 }
 
-/// What each witness says in a finding, as pages have it.
-pub(super) fn witnesses(finding: &Finding) -> BTreeMap<String, String> {
+/// What each witness says of a finding, as pages have it.
+pub(super) fn witnesses(observed: &Observed, finding: &Finding) -> BTreeMap<String, String> {
     let mut all = BTreeMap::from([(RUN.to_owned(), finding.place_and_rest().1.to_owned())]);
+    all.extend(observed.explored.clone().map(|says| (EXPLORE.to_owned(), says)));
     for evidence in &finding.evidence {
         // The section's row is the wrong one.
         if evidence.witness == Witness::Reader && finding.row.is_some() {
@@ -170,7 +182,10 @@ fn dumped(target: &Target<'_>, bytes: &[u8], function: &str) -> Option<Vec<Strin
     let start = target.executable().linked(*target.addresses_of(&format!("!{function}")).first()?).0;
     let input = Input::open(bytes, None).ok()?;
     let dump = Dump::decode(&input.data, input.address).ok()?;
-    let head = format!("]: pc = {start:#x},");
+    // A signal frame's FDE begins before its function.
+    let has_it = |fde: &Fde| start.checked_sub(fde.start).is_some_and(|offset| offset < u64::from(fde.size));
+    let fde = dump.functions()?.filter_map(|function| function.fde.ok()).find(has_it)?;
+    let head = format!("func idx [{}]:", fde.index);
     let part = text("", input.format, &dump).skip(1).find(|part| part.contains(&head))?;
     Some(part.lines().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect())
 }
