@@ -90,6 +90,9 @@ pub struct Module<'a> {
     cfi: Arc<OnceLock<Option<CallFrameInfo>>>,
 }
 
+/// How many bytes from an address on are read to list the instructions there.
+const BEHIND: u64 = 128;
+
 impl<'a> Module<'a> {
     fn open(name: &str, image: &Image<'a>, made: Option<&'a Made>) -> Result<Self, TargetError> {
         let subject = Arc::new(ObjectFile::parse(image.bytes())?);
@@ -117,7 +120,8 @@ impl<'a> Module<'a> {
         matches!(self.made, Some(Ok(_)))
     }
 
-    /// The instructions, read at the first call.
+    /// All instructions, read at the first call. For large files this takes gigabytes: what needs a few
+    /// takes [`Self::code_in`].
     #[must_use]
     pub fn code(&self) -> &Disassembly {
         let code = || {
@@ -126,6 +130,54 @@ impl<'a> Module<'a> {
             self.subject.abi().map(|abi| Disassembly::of(abi, code)).unwrap_or_default()
         };
         self.code.get_or_init(code)
+    }
+
+    /// The instructions in a range of addresses of the process that starts with one.
+    #[must_use]
+    pub fn code_in(&self, range: Range<u64>) -> Disassembly {
+        let (start, end) = (self.linked(Loaded(range.start)).0, self.linked(Loaded(range.end)).0);
+        let part = |(address, code): (u64, &'a [u8])| {
+            let offset = |linked: u64| {
+                usize::try_from(linked.saturating_sub(address))
+                    .map_or(code.len(), |offset| offset.min(code.len()))
+            };
+            let part = code.get(offset(start)..offset(end)).filter(|part| !part.is_empty())?;
+            Some((self.loaded(Linked(address.max(start))).0, part))
+        };
+        let code = self.subject.code().filter_map(part);
+        self.subject.abi().map(|abi| Disassembly::of(abi, code)).unwrap_or_default()
+    }
+
+    /// The instructions from the start of the function before an address' own to a few behind the address.
+    pub(crate) fn code_around(&self, address: impl Into<Loaded>) -> Disassembly {
+        let Linked(linked) = self.linked(address);
+        let code = self.subject.code();
+        let mut sections = code.map(|(start, code)| start..start.saturating_add(code.len() as u64));
+        let Some(section) = sections.find(|range| range.contains(&linked)) else {
+            return Disassembly::default();
+        };
+        let function = self.function_start(linked).unwrap_or(section.start).max(section.start);
+        let before = function.checked_sub(1).and_then(|last| self.function_start(last)).unwrap_or(function);
+        let end = linked.saturating_add(BEHIND).min(section.end);
+        self.code_in(self.loaded(Linked(before.max(section.start))).0..self.loaded(Linked(end)).0)
+    }
+
+    /// The instructions from the start of a function to an address in it, which is another one's start.
+    pub(crate) fn code_before(&self, address: impl Into<Loaded>) -> Disassembly {
+        let Loaded(address) = address.into();
+        let function = self.function_start(self.linked(Loaded(address)).0);
+        let start = function.map_or(address, |start| self.loaded(Linked(start)).0);
+        self.code_in(start..address)
+    }
+
+    /// The start of the function that contains an address of the file, by a symbol or else by the section's FDEs.
+    fn function_start(&self, linked: u64) -> Option<u64> {
+        if let Some((_, offset)) = self.subject.symbols.at(linked) {
+            return Some(linked - offset);
+        }
+        let pc = sframe_engine::InstructionPointer(self.loaded(Linked(linked)).0);
+        let fde = self.section.as_ref()?.lookup_fde(pc).ok().flatten()?;
+        Some(self.linked(Loaded(fde.start)).0)
     }
 
     /// Converts an address of the process into one of the file.
@@ -337,7 +389,7 @@ impl<'a> Target<'a> {
         let line = |(address, instruction): (u64, &Instruction)| {
             format!("{:#x}: {}", module.linked(Loaded(address)), instruction.text)
         };
-        module.code().within(range).take(lines).map(line).collect()
+        module.code_in(range).iter().take(lines).map(line).collect()
     }
 
     /// Where an address is.

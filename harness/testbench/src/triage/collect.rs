@@ -52,7 +52,7 @@ const LISTED: usize = 4;
 /// it.
 fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<ListedInstruction>) {
     let Some(module) = target.module_at(address) else { return (None, Vec::new()) };
-    let code = module.code();
+    let code = module.code_around(address);
     let Some(here) = code.before(address.get().saturating_add(1)) else { return (None, Vec::new()) };
     let mut start = here;
     for _ in 0..LISTED {

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Base, DwarfRegister, Recovery, Row};
 
 use super::inquiry::Values;
+use crate::target::Module;
 use crate::unwind::State;
 use sframe_inspect::instructions::{Disassembly, Instruction, Operation, Place, Value};
 
@@ -182,37 +183,41 @@ pub(super) fn values(
 /// whole function has to be followed.
 #[derive(Debug, Default)]
 pub(crate) struct FrameLayouts {
-    by_function: FxHashMap<u64, BTreeMap<u64, FrameLayout>>,
+    by_function: FxHashMap<u64, Layouts>,
 }
+
+/// The frame before each instruction of a function; `None` if control is not known to reach it.
+type Layouts = BTreeMap<u64, Option<FrameLayout>>;
 
 impl FrameLayouts {
-    /// Returns the frame before an instruction of a function. `None` if control
-    /// can't be followed there.
+    /// Returns the frame before the instruction of a function that contains an
+    /// address. `None` if control can't be followed there.
     pub(super) fn at(
         &mut self,
-        abi: Abi,
-        code: &Disassembly,
+        module: &Module<'_>,
         function: Range<u64>,
-        pc: u64,
+        address: u64,
     ) -> Option<FrameLayout> {
-        let layouts = self.by_function.entry(function.start).or_insert_with(|| layouts(abi, code, function));
+        let abi = module.subject.abi()?;
+        let analyse = || layouts(abi, &module.code_in(function.clone()), function.clone());
+        let known = self.by_function.entry(function.start).or_insert_with(analyse);
+        let (_, layout) = known.range(..=address).next_back()?;
         // A frame that would end above its SP is impossible: what was taken for the entry is the
         // middle of a function.
-        layouts.get(&pc).copied().filter(|layout| layout.sp.is_none_or(|sp| sp >= 0))
+        layout.filter(|layout| layout.sp.is_none_or(|sp| sp >= 0))
     }
 }
 
-/// The frame before each instruction of a function that control reaches from
-/// its entry.
-fn layouts(abi: Abi, code: &Disassembly, function: Range<u64>) -> BTreeMap<u64, FrameLayout> {
-    if code.within(function.clone()).take(MAX_INSTRUCTIONS + 1).count() > MAX_INSTRUCTIONS {
-        return BTreeMap::new();
+fn layouts(abi: Abi, code: &Disassembly, function: Range<u64>) -> Layouts {
+    let mut before: Layouts = code.iter().map(|(address, _)| (address, None)).collect();
+    if before.len() > MAX_INSTRUCTIONS {
+        return Layouts::new();
     }
-    let mut before: BTreeMap<u64, FrameLayout> = BTreeMap::new();
     let mut open = vec![(function.start, FrameLayout::at_entry(abi))];
     while let Some((at, coming)) = open.pop() {
-        let joined = before.get(&at).map_or(coming, |known| known.join(coming));
-        if before.insert(at, joined) == Some(joined) {
+        let known = before.get(&at).copied().flatten();
+        let joined = known.map_or(coming, |known| known.join(coming));
+        if before.insert(at, Some(joined)) == Some(Some(joined)) {
             continue;
         }
         let Some(instruction) = code.at(at) else { continue };
@@ -298,7 +303,7 @@ mod tests {
         let end = code.len() as u64;
         let known = layouts(abi, &instructions, 0..end);
         let (at, last) = instructions.iter().last().expect("an instruction");
-        step(abi, last, known[&at]).to_string()
+        step(abi, last, known[&at].expect("control reaches it")).to_string()
     }
 
     #[rstest::rstest]

@@ -286,7 +286,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let Some((place, store)) = last.filter(|_| self.section.cfa == self.truth.cfa) else { return false };
         let target = self.scene.target;
         let Some(module) = target.module_at(Loaded(store.pc)) else { return false };
-        let Some(instruction) = module.code().at(store.pc) else { return false };
+        let Some(instruction) = module.instruction(Loaded(store.pc)) else { return false };
         let saves = if is_fp {
             self.abi.is_some_and(|abi| instruction.uses.contains(abi.fp()))
         } else {
@@ -449,10 +449,9 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let target = self.scene.target;
         let address = self.address().get();
         let start = target.function_at(Loaded(address))?;
-        // The address in a caller is within its call: what holds before the call holds there.
-        let pc = if self.found.frame == 0 { address } else { module.code().before(address + 1)? };
         let extent = target.extent(start)?;
-        let layout = self.scene.layouts.borrow_mut().at(self.abi?, module.code(), extent, pc)?;
+        // The address in a caller is within its call: what holds before the call holds there.
+        let layout = self.scene.layouts.borrow_mut().at(module, extent, address)?;
         let values = frame_layout::values(&layout, self.abi?, &self.state, &|address| self.word(address));
         let mut says = format!("from the function's entry on: {layout}");
         let mut side = match self.subject {
