@@ -143,6 +143,12 @@ fn what_is_known_may_name_a_fault() {
     }
     assert!(read("report/summary.md").contains(&format!("- `4 findings: {why}`\n")));
 
+    // What exploring proves is known in the same way.
+    let explored = bench_in(folder, &["explore", &realign(), "--known=known.yaml", "--json"]);
+    let explored = json(&explored);
+    assert_eq!(explored["known"][0]["fault"], "gcc-popped", "{explored}");
+    assert_eq!(explored["faults"]["gcc-popped"]["component"]["compiler"], "gcc");
+
     std::fs::write(folder.join("known.yaml"), known.replace("gcc-popped", "gcc-poped")).expect("a file");
     let output = check(folder, &realign(), &["--known=known.yaml"]);
     let error = text(&output.stderr);
