@@ -74,7 +74,7 @@ enum Command {
     /// Print the clauses of the specifications, and what proves each of them.
     #[command(after_help = help::CLAUSES)]
     Clauses(clauses::Clauses),
-    /// Print the pages of known faults of compilers, assemblers and linkers, and say which toolchains have them.
+    /// Show known faults of compilers, assemblers, linkers and libraries, and which toolchains have them.
     #[command(after_help = help::FAULTS)]
     Faults(faults::Faults),
     /// Write a section in another version, byte order or layout, or make one from

@@ -7,13 +7,13 @@ use sframe_inspect::text::{Text, neutral};
 use super::report::FaultReport;
 use super::text::{known_upstream, reached};
 use crate::report::{block, cell, code};
-use crate::spec::{Example, Fault};
+use crate::spec::{Example, Fault, Site};
 
 /// Writes the page of a fault.
 #[must_use]
 pub fn markdown(report: &FaultReport<'_>) -> String {
     let FaultReport { name, fault, reach, build, dump } = report;
-    let Fault { title, component, summary, section, example, witnesses, upstream } = *fault;
+    let Fault { title, component, summary, section, sites, example, witnesses, upstream } = *fault;
     let Example { abi, toolchain, sources, commands, function, row, verdict, wrong, right, .. } = example;
     let mut text = format!("# {}\n\n{}\n", prose(title), prose(summary));
     let tool = code(&component.to_string());
@@ -24,6 +24,15 @@ pub fn markdown(report: &FaultReport<'_>) -> String {
         code(section.as_str())
     );
     let _ = writeln!(text, "- Name: {}; upstream: {}", code(name), prose(&known_upstream(upstream)));
+
+    if !sites.is_empty() {
+        text += "\n| file | row | wrong | right |\n|---|---|---|---|\n";
+    }
+    for Site { file, abi, function, row, wrong, right } in sites {
+        let place = format!("{function}, row +{row}");
+        let file = prose(&format!("{file} for {abi}"));
+        let _ = writeln!(text, "| {file} | {} | {} | {} |", cell(&place), cell(wrong), cell(right));
+    }
 
     let _ = writeln!(text, "\n## Example for {abi}");
     for (name, source) in sources {

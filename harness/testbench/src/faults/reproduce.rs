@@ -56,7 +56,8 @@ impl Reproduction {
 
 /// Makes a fault's example with a toolchain, and looks whether it has the fault. `written_for` is
 /// the toolchain that the page names. Returns `None` if the toolchain has another compiler,
-/// assembler or linker, or none for the example's ABI.
+/// assembler or linker, or none for the example's ABI, and for faults of libraries, which no
+/// toolchain has.
 ///
 /// # Errors
 /// The toolchain is not there.

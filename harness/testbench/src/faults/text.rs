@@ -7,7 +7,7 @@ use sframe_inspect::text::{Text, counted};
 use super::reach::Reach;
 use super::report::{FaultReport, FaultsReport};
 use super::reproduce::{Reproduced, Reproduction};
-use crate::spec::{Fault, FaultySection, Upstream, UpstreamState};
+use crate::spec::{Fault, FaultySection, Site, Upstream, UpstreamState};
 
 /// The width of lines of prose.
 const WIDTH: usize = 100;
@@ -29,7 +29,7 @@ pub fn list(report: &FaultsReport<'_>) -> Text {
 #[must_use]
 pub fn page(report: &FaultReport<'_>) -> Text {
     let FaultReport { name, fault, reach, build, dump } = report;
-    let Fault { title, component, summary, section, example, witnesses, upstream } = *fault;
+    let Fault { title, component, summary, section, sites, example, witnesses, upstream } = *fault;
     let mut text = Text::default();
     text.line(format_args!("{title} (fault {name})"));
     text.blank();
@@ -38,10 +38,16 @@ pub fn page(report: &FaultReport<'_>) -> Text {
     text.line(format_args!("component   {component}: {}", component.blame()));
     text.line(format_args!("upstream    {}", known_upstream(upstream)));
     if *section == FaultySection::EhFrame {
-        text.line("section     .eh_frame; .sframe is right");
+        text.line("section     .eh_frame: .sframe is right, or lacks the function");
     }
     for (index, line) in reached(reach).iter().enumerate() {
         text.line(format_args!("{:<12}{line}", if index == 0 { "reach" } else { "" }));
+    }
+    for Site { file, abi, function, row, wrong, right } in sites {
+        text.blank();
+        text.line(format_args!("{file} for {abi}: {function}, row +{row}"));
+        text.line(format_args!("    wrong   {wrong}"));
+        text.line(format_args!("    right   {right}"));
     }
     for (name, source) in &example.sources {
         text.blank();

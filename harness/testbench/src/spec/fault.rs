@@ -9,11 +9,13 @@ use sframe_engine::Abi;
 
 use super::de::present;
 use super::named::named;
-use super::{Assembler, Blame, Compiler, Linker, Producer, RowOffset, Tool, ToolName, ToolRange, Verdict};
+use super::{
+    Assembler, Blame, Compiler, Library, Linker, Producer, RowOffset, Tool, ToolName, ToolRange, Verdict,
+};
 use crate::yaml::one_key;
 
-/// A fault of a compiler, an assembler or a linker: a file of `specs/faults`. The file's name
-/// is the fault's.
+/// A fault of a compiler, an assembler, a linker or a library: a file of `specs/faults`. The
+/// file's name is the fault's.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a fault, which is a mapping")]
 pub struct Fault {
@@ -30,10 +32,13 @@ pub struct Fault {
     /// The section that is wrong.
     #[serde(default)]
     pub section: FaultySection,
-    /// The smallest program that shows it.
+    /// Where the library's assembly has it. Only faults of libraries have these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sites: Vec<Site>,
+    /// The smallest program that shows it. For a fault of a library, it makes the same mistake.
     pub example: Example,
-    /// What each witness says about the wrong row, by its name: `run` for the call stack, and
-    /// those of a finding's evidence.
+    /// What each witness says about the wrong row, by its name: `run` for the call stack,
+    /// `explore`, and those of a finding's evidence.
     #[schemars(extend("minProperties" = 1))]
     pub witnesses: BTreeMap<String, String>,
     /// What is known about it where the component is developed.
@@ -42,7 +47,10 @@ pub struct Fault {
 
 /// A component in the versions that have a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", expecting = "one of `compiler`, `assembler` and `linker`, with a range")]
+#[serde(
+    rename_all = "kebab-case",
+    expecting = "one of `compiler`, `assembler`, `linker` and `library`, with a range"
+)]
 pub enum Component {
     /// A compiler, whose call frame information is wrong.
     Compiler(ToolRange<Compiler>),
@@ -50,6 +58,31 @@ pub enum Component {
     Assembler(ToolRange<Assembler>),
     /// A linker, which moves or merges rows wrongly, or writes wrong ones for its own code.
     Linker(ToolRange<Linker>),
+    /// A library, whose hand-written call frame information is wrong.
+    Library(ToolRange<Library>),
+}
+
+/// A place in a library that a distribution has built.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a place, which is a mapping")]
+pub struct Site {
+    /// The file, and the package and version that has it.
+    #[schemars(length(min = 1))]
+    pub file: String,
+    /// Its ABI.
+    pub abi: Abi,
+    /// The function.
+    #[schemars(length(min = 1))]
+    pub function: String,
+    /// The start of the row, in bytes from the function's.
+    #[schemars(with = "RowOffset")]
+    pub row: RowOffset,
+    /// The rules that it has.
+    #[schemars(length(min = 1))]
+    pub wrong: String,
+    /// The rules that it should have.
+    #[schemars(length(min = 1))]
+    pub right: String,
 }
 
 named! {
@@ -59,7 +92,7 @@ named! {
         /// The `.sframe` section.
         #[default]
         Sframe = ".sframe",
-        /// The `.eh_frame` section: `.sframe` is right.
+        /// The `.eh_frame` section: `.sframe` is right, or lacks the function.
         EhFrame = ".eh_frame",
     }
 }
@@ -143,13 +176,14 @@ impl Component {
     #[must_use]
     pub const fn blame(&self) -> Blame {
         match self {
-            Self::Compiler(_) => Blame::CompilerOrCfi,
+            Self::Compiler(_) | Self::Library(_) => Blame::CompilerOrCfi,
             Self::Assembler(_) => Blame::ProducerAssembler,
             Self::Linker(_) => Blame::ProducerLinker,
         }
     }
 
-    /// The producer's tool of this name, as people write it, in whatever version.
+    /// The producer's tool of this name, as people write it, in whatever version. A library is no
+    /// tool.
     #[must_use]
     pub fn tool_of(&self, producer: &Producer) -> Option<String> {
         fn named<N: ToolName>(range: &ToolRange<N>, tool: Option<&Tool<N>>) -> Option<String> {
@@ -159,16 +193,18 @@ impl Component {
             Self::Compiler(range) => named(range, producer.compiler.as_ref()),
             Self::Assembler(range) => named(range, producer.assembler.as_ref()),
             Self::Linker(range) => named(range, producer.linker.as_ref()),
+            Self::Library(_) => None,
         }
     }
 
-    /// Whether the producer's tool has the fault.
+    /// Whether builds by a producer can have the fault. All can have a library's.
     #[must_use]
     pub fn contains(&self, producer: &Producer) -> bool {
         match self {
             Self::Compiler(range) => producer.compiler.as_ref().is_some_and(|tool| range.contains(tool)),
             Self::Assembler(range) => producer.assembler.as_ref().is_some_and(|tool| range.contains(tool)),
             Self::Linker(range) => producer.linker.as_ref().is_some_and(|tool| range.contains(tool)),
+            Self::Library(_) => true,
         }
     }
 }
@@ -179,6 +215,7 @@ impl fmt::Display for Component {
             Self::Compiler(range) => range.fmt(f),
             Self::Assembler(range) => range.fmt(f),
             Self::Linker(range) => range.fmt(f),
+            Self::Library(range) => range.fmt(f),
         }
     }
 }

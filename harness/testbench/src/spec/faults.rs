@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Known;
 use super::check::MIN_REASON;
-use super::fault::{Fault, Upstream, UpstreamState};
+use super::fault::{Component, Fault, Upstream, UpstreamState};
 use super::load::yaml_files;
 use crate::yaml::suggest::unknown;
 use crate::yaml::{Error, MAX_ERRORS, Source};
@@ -106,6 +106,7 @@ fn load(path: &Path, name: &str) -> Result<(Fault, Source), Vec<Error>> {
     let mut check = Check { fault: &fault, source: &source, errors: Vec::new() };
     check.name(name);
     check.head();
+    check.sites();
     check.example();
     check.upstream();
     if check.errors.is_empty() { Ok((fault, source)) } else { Err(check.errors) }
@@ -149,6 +150,23 @@ impl Check<'_> {
         for (witness, says) in witnesses {
             if says.trim().is_empty() {
                 self.wrong(&["witnesses", witness], "this witness says nothing", "remove it");
+            }
+        }
+    }
+
+    fn sites(&mut self) {
+        let Fault { component, sites, .. } = self.fault;
+        match (component, sites.is_empty()) {
+            (Component::Library(_), true) => {
+                self.wrong(&["component"], "where does the library have it?", "list the `sites`");
+            }
+            (Component::Library(_), false) | (_, true) => {}
+            (_, false) => self.wrong(&["sites"], "only libraries have sites", "specs say where others are"),
+        }
+        for (index, site) in sites.iter().enumerate() {
+            if site.wrong == site.right {
+                let path = ["sites", &index.to_string(), "right"];
+                self.wrong(&path, "the right row is the wrong one", "give what the row should be");
             }
         }
     }
@@ -225,7 +243,7 @@ impl Check<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Component, Spec};
+    use crate::spec::Spec;
 
     const PAGE: &str = "\
 title: The assembler forgets the return address
@@ -337,6 +355,20 @@ upstream: {state: unreported}
             ("*(CFA-16)", "*(CFA-8)", 17, "the right row is the wrong one"),
             ("  run: RA = 0x1, should be 0x2\n", "  run: ' '\n", 19, "this witness says nothing"),
             ("\n  run: RA = 0x1, should be 0x2", " {}", 18, "nobody says that it is wrong"),
+            ("{assembler: gas >= 2.44 < 2.47}", "{library: glibc}", 2, "where does the library have it?"),
+            ("{assembler: gas >= 2.44 < 2.47}", "{library: glib}", 2, "unknown library `glib`"),
+            (
+                "example:\n",
+                "sites:\n  - {file: f, abi: amd64, function: f, row: 0, wrong: a, right: b}\nexample:\n",
+                5,
+                "only libraries have sites",
+            ),
+            (
+                "{assembler: gas >= 2.44 < 2.47}\n",
+                "{library: glibc}\nsites:\n  - {file: f, abi: amd64, function: f, row: 0, wrong: a, right: a}\n",
+                4,
+                "the right row is the wrong one",
+            ),
             ("{state: unreported}", "{state: reported}", 20, "reported where?"),
             ("{state: unreported}", "{state: known}", 20, "unknown name `known`"),
             ("{state: unreported}", "{state: unreported, link: 'https://x'}", 20, "nobody has reported it"),

@@ -51,7 +51,7 @@ mod verdict;
 
 pub use abi::parse_abi;
 pub use end::End;
-pub use fault::{Component, Example, Fault, FaultySection, Upstream, UpstreamState};
+pub use fault::{Component, Example, Fault, FaultySection, Site, Upstream, UpstreamState};
 pub use faults::{Faults, NO_ROW};
 pub use feature::Feature;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
@@ -69,6 +69,6 @@ pub use row::{InvalidRow, RowOffset};
 pub use selector::{BuildFacts, Selector};
 pub use sframe_inspect::Blame;
 pub use stop::Stop;
-pub use tool::{Assembler, Compiler, InvalidTool, Linker, Tool, ToolName, ToolRange, ToolVersion};
+pub use tool::{Assembler, Compiler, InvalidTool, Library, Linker, Tool, ToolName, ToolRange, ToolVersion};
 pub use trace::Trace;
 pub use verdict::Verdict;

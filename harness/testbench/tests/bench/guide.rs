@@ -554,6 +554,7 @@ fn the_manual_of_faults_has_the_keys_of_pages_and_no_others() {
     for (title, object) in [
         ("key of a page", &schema),
         ("key of an example", &definitions["Example"]),
+        ("key of a site", &definitions["Site"]),
         ("key of upstream", &definitions["Upstream"]),
     ] {
         let keys: BTreeSet<&String> = object["properties"].as_object().expect("keys").keys().collect();
