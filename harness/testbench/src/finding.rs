@@ -28,6 +28,24 @@ pub struct Evidence {
     pub agrees_with: Option<Side>,
 }
 
+impl Evidence {
+    /// Says with whom the witness agrees, if that is known.
+    #[must_use]
+    pub fn side(&self) -> Option<String> {
+        let agrees = match self.witness {
+            Witness::FramePointers | Witness::Instructions => "agree",
+            Witness::Reader | Witness::Cfi | Witness::Layout | Witness::Exploration => "agrees",
+        };
+        match self.agrees_with? {
+            Side::CallStack => Some(format!("{agrees} with the call stack")),
+            // The section agrees with itself.
+            Side::Section if self.witness == Witness::Reader => None,
+            Side::Section => Some(format!("{agrees} with the section")),
+            Side::Neither => Some(format!("{agrees} with neither")),
+        }
+    }
+}
+
 /// An instruction near the one that a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ListedInstruction {
@@ -101,6 +119,20 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Splits the sentence from the place that it begins with, if it does.
+    #[must_use]
+    pub fn place_and_rest(&self) -> (&str, &str) {
+        let message = self.message.as_str();
+        let Some(pc) = self.pc else { return ("", message) };
+        // A caller's place is looked up before its return address.
+        let ends = [pc.0, pc.0.wrapping_sub(1)].map(|pc| format!("{pc:#x}"));
+        let end = ends.iter().find_map(|address| {
+            let start = message.find(address)?;
+            Some(start + message[start..].find(": ")?)
+        });
+        end.map_or(("", message), |end| (&message[..end], &message[end + 2..]))
+    }
+
     /// A finding about a spec's expectation, not about a row.
     #[must_use]
     pub fn of_spec(verdict: Verdict, expected: String, got: String, message: String) -> Self {

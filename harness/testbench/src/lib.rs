@@ -54,6 +54,7 @@ pub mod examine;
 pub mod explore;
 pub mod external;
 pub mod failure;
+pub mod faults;
 pub mod finding;
 pub mod matrix;
 pub mod mutate;

@@ -18,8 +18,8 @@ const HEAD: &str =
     "# Each TODO is to be replaced: say what is wrong, whose fault it is, and where it is reported.";
 
 /// Returns the text of a file of known findings that has all of `findings` except
-/// those that can't be known: failures of an unwinder's process. Reasons are those of
-/// `known`, where it has the verdict in the function.
+/// those that can't be known: failures of an unwinder's process. Faults and reasons are
+/// those of `known`, where it has the verdict in the function.
 ///
 /// # Errors
 /// An entry can't be written as YAML; the message says why.
@@ -37,9 +37,14 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, S
         if let Some(first) = findings.first() {
             let _ = writeln!(text, "  # {}", neutral(&first.message));
         }
+        let why = explained(known, &function, verdict, blame);
         let entry = KnownFinding {
             verdict,
-            reason: reason(known, &function, verdict, blame).unwrap_or(TODO).to_owned(),
+            fault: why.and_then(|known| known.fault.clone()),
+            reason: match why {
+                Some(known) => known.reason.clone(),
+                None => Some(TODO.to_owned()),
+            },
             function: Some(function),
             row: None,
             rules: vec![places(findings)].into(),
@@ -62,10 +67,10 @@ fn function(finding: &Finding, has_libraries: bool) -> String {
     }
 }
 
-fn reason<'k>(known: &'k [Known], function: &str, verdict: Verdict, blame: Blame) -> Option<&'k str> {
+fn explained<'k>(known: &'k [Known], function: &str, verdict: Verdict, blame: Blame) -> Option<&'k Known> {
     let is_it = |entry: &&Known| entry.function.as_deref() == Some(function) && entry.verdict == verdict;
     let same = known.iter().filter(is_it).find(|entry| entry.blame == blame);
-    same.or_else(|| known.iter().find(is_it)).map(|entry| entry.reason.as_str())
+    same.or_else(|| known.iter().find(is_it))
 }
 
 #[cfg(test)]

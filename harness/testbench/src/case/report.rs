@@ -45,7 +45,10 @@ pub struct SeenKnown {
     pub function: Option<String>,
     /// The row, if the spec names one: its start in the function.
     pub row: Option<Address>,
-    /// The spec's explanation.
+    /// The fault that the entry names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// The title of the fault, or the entry's reason.
     pub reason: String,
     /// Which component needs the fix.
     pub blame: Blame,
@@ -59,6 +62,18 @@ pub struct SeenKnown {
     pub(crate) entry: usize,
     /// The first of them.
     pub finding: Finding,
+}
+
+impl SeenKnown {
+    /// Why it is known, for people: the title of the fault and its name, or the reason.
+    #[must_use]
+    pub fn explanation(&self) -> String {
+        let why = self.reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        match &self.fault {
+            Some(name) => format!("{why} (fault {name})"),
+            None => why,
+        }
+    }
 }
 
 /// Numbers of signals, each of which was delivered to a copy of the process.

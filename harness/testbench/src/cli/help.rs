@@ -109,6 +109,20 @@ Exit status:
   1  one is neither, or both
   2  unusable arguments, catalogue, specs or vectors";
 
+pub(super) const FAULTS: &str = "\
+Examples:
+  sframe-testbench faults
+  sframe-testbench faults ld-plt-got
+  sframe-testbench faults ld-plt-got --markdown
+  sframe-testbench faults --toolchain gnu-2.47
+
+Exit status:
+  0  the toolchains, if any were named, have the faults that pages say, and no others
+  1  one has a fault, or does not have it, in a version for which its page says otherwise
+  2  unusable arguments, pages, specs, corpus or toolchain
+  3  no fault is of a component of these toolchains
+  4  a toolchain can't make an example, or its build can't be judged";
+
 pub(super) const MUTATE: &str = "\
 Examples:
   sframe-testbench mutate --spec recursion --toolchain gnu-2.47 --abi amd64

@@ -1,6 +1,6 @@
 //! Options of `check` for findings that are known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sframe_inspect::command::{Failure, tell_line};
@@ -8,19 +8,23 @@ use sframe_testbench::case::known_findings;
 use sframe_testbench::failure::of_documents;
 use sframe_testbench::finding::Finding;
 use sframe_testbench::report::{CheckReport, ExploreReport};
-use sframe_testbench::spec::KnownFile;
+use sframe_testbench::spec::{Faults, KnownFile};
+use sframe_testbench::yaml;
 
 use super::report;
 
 #[derive(Args)]
 pub(super) struct KnownOptions {
-    /// A YAML file of findings that are known, each with its reason. Any other is a
-    /// finding, and so is one that is listed but gone or changed.
+    /// A YAML file of findings that are known, each with its fault or reason. Any other is
+    /// a finding, and so is one that is listed but gone or changed.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
+    /// The folder of the specs, which has the pages of faults that --known may name.
+    #[arg(long, value_name = "DIR", default_value = "specs")]
+    specs: PathBuf,
     /// Write all findings into a new file for --known, or into the file of --known
-    /// again. Reasons are taken from there; where there is none, a person has to write
-    /// it.
+    /// again. Faults and reasons are taken from there; where there is none, a person has to
+    /// write one.
     #[arg(long, value_name = "FILE")]
     write_known: Option<PathBuf>,
 }
@@ -34,7 +38,7 @@ pub(super) struct KnownSoFar<'o> {
 impl KnownOptions {
     /// Reads the file, and looks at the one to be written.
     pub(super) fn open(&self) -> Result<KnownSoFar<'_>, Failure> {
-        let file = self.known.as_deref().map(KnownFile::load).transpose();
+        let file = self.known.as_deref().map(|path| self.read(path)).transpose();
         let file = file.map_err(|errors| of_documents(&errors))?;
         if let Some(path) =
             self.write_known.as_ref().filter(|path| path.exists() && self.known.as_ref() != Some(path))
@@ -45,6 +49,14 @@ impl KnownOptions {
             return Err(Failure::unusable(message));
         }
         Ok(KnownSoFar { options: self, file })
+    }
+
+    fn read(&self, path: &Path) -> Result<KnownFile, Vec<yaml::Error>> {
+        let mut file = KnownFile::load(path)?;
+        if file.names_faults() {
+            file.explain(Faults::load(&self.specs)?)?;
+        }
+        Ok(file)
     }
 }
 

@@ -4,14 +4,14 @@ use sframe_engine::Abi;
 
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::case::{CaseReport, Outcome};
 use sframe_testbench::corpus::{
-    Attempt, AttemptOptions, AttemptResult, Attempts, Error, Properties, Toolchain, VARIANTS, WorkFolder,
+    Attempt, AttemptOptions, AttemptResult, Attempts, Properties, Toolchain, VARIANTS, WorkFolder,
 };
 use sframe_testbench::examine::listings::Listings;
 use sframe_testbench::matrix::{
@@ -19,9 +19,9 @@ use sframe_testbench::matrix::{
 };
 use sframe_testbench::report::{Document, Report};
 use sframe_testbench::spec::parse_abi;
-use sframe_testbench::suite::{Filter, Suite, SuiteError};
-use sframe_testbench::yaml::suggest;
+use sframe_testbench::suite::{Filter, Suite};
 
+use super::definitions::{self, failure, help};
 use super::isolation::workers_of_strangers;
 use super::report;
 use super::run::{print_place, progress_bar, split};
@@ -130,7 +130,7 @@ impl Matrix {
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Matrix { report: &matrix })?;
             let (reports, listings) = split(cases);
-            let report = Report::new(reports);
+            let report = Report::new(reports).with_faults(suite.faults());
             let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
             let corpus = work.path();
@@ -173,15 +173,11 @@ impl Matrix {
     /// Reads the definitions, and checks that what they name exists.
     fn load(&self, suite: &Suite, all: &[Toolchain]) -> Result<Vec<(PathBuf, Toolchain)>, Failure> {
         let known = || suite.manifest().builds.iter().map(|build| build.toolchain.as_str());
-        let mut definitions: Vec<(PathBuf, Toolchain)> = Vec::new();
+        let mut loaded: Vec<(PathBuf, Toolchain)> = Vec::new();
         for given in &self.definitions {
-            let path = self.path_of(given, all)?;
-            let mut toolchain = Toolchain::load(&path).map_err(failure)?;
+            let (path, mut toolchain) = definitions::load(given, &self.folders.corpus, all)?;
             let wrong = |message: String| Failure::unusable(format!("error: {}: {message}", path.display()));
-            if toolchain.derive.is_some() {
-                return Err(wrong("its builds are derived: there is nothing to compile".to_owned()));
-            }
-            if definitions.iter().any(|(_, other)| other.name == toolchain.name) {
+            if loaded.iter().any(|(_, other)| other.name == toolchain.name) {
                 return Err(wrong(format!("another definition has the name `{}`", toolchain.name)));
             }
             if self.reference.is_some() {
@@ -197,22 +193,9 @@ impl Matrix {
             if let Some(abi) = self.abi.iter().find(|abi| !toolchain.abis.contains_key(abi)) {
                 return Err(wrong(format!("it has no ABI `{abi}`")));
             }
-            definitions.push((path, toolchain));
+            loaded.push((path, toolchain));
         }
-        Ok(definitions)
-    }
-
-    /// Returns the path of a file, or of the definition of a named toolchain.
-    fn path_of(&self, given: &Path, all: &[Toolchain]) -> Result<PathBuf, Failure> {
-        let Some(name) = given.to_str().filter(|name| !name.contains('/') && !given.exists()) else {
-            return Ok(given.to_owned());
-        };
-        let names = || all.iter().map(|toolchain| toolchain.name.as_str());
-        if names().any(|known| known == name) {
-            return Ok(Toolchain::path_in(&self.folders.corpus, name));
-        }
-        let message = format!("error: {name} is neither a file nor a toolchain of the corpus");
-        Err(Failure::unusable(message + &help(name, names())))
+        Ok(loaded)
     }
 }
 
@@ -233,18 +216,4 @@ fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
         tell_line(format_args!("{name}: {kept} builds existed already"));
     }
     Ok(made)
-}
-
-fn help<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
-    suggest::closest(name, names).map_or_else(String::new, |close| format!("; did you mean `{close}`?"))
-}
-
-/// Output that can't be written is the bench's failure; all else is the
-/// input's.
-fn failure(error: Error) -> Failure {
-    match error {
-        Error::Write { .. } => Failure::broken(format!("error: {}", SuiteError::from(error))),
-        Error::Yaml(error) => error.into(),
-        error => SuiteError::from(error).into(),
-    }
 }

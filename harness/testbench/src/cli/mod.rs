@@ -4,7 +4,9 @@ mod baseline;
 mod bless;
 mod check;
 mod clauses;
+mod definitions;
 mod explore;
+mod faults;
 mod help;
 mod interrupt;
 mod isolation;
@@ -72,6 +74,9 @@ enum Command {
     /// Print the clauses of the specifications, and what proves each of them.
     #[command(after_help = help::CLAUSES)]
     Clauses(clauses::Clauses),
+    /// Show known faults of compilers, assemblers, linkers and libraries, and which toolchains have them.
+    #[command(after_help = help::FAULTS)]
+    Faults(faults::Faults),
     /// Write a section in another version, byte order or layout, or make one from
     /// .eh_frame.
     #[command(after_help = inspect_help::convert(PROGRAM))]
@@ -120,6 +125,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Diff(command) => command.execute(),
         Command::Vectors(command) => command.execute(),
         Command::Clauses(command) => command.execute(),
+        Command::Faults(command) => command.execute(),
         Command::Convert(command) => command.execute(),
         Command::Mutate(command) => command.execute(),
         Command::Merge(command) => command.execute(),

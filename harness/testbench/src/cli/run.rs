@@ -121,7 +121,7 @@ impl Run {
         bar.finish_and_clear();
         let elapsed = start.elapsed();
         let (reports, listings) = split(results);
-        let report = Report::of_shard(reports, self.shard, selected).of_run(run);
+        let report = Report::of_shard(reports, self.shard, selected).of_run(run).with_faults(suite.faults());
 
         // Files come first: standard output may be full.
         let is_kept = interrupted.is_none();

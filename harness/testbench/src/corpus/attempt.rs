@@ -22,9 +22,10 @@ use sframe_inspect::elf::abi::abi_of_bytes;
 use super::made::Made;
 use super::manifest::{build_id, sha256};
 use super::rebuild::make_build;
+use super::scratch::{Scratch, write_error};
 use super::steps::is_rust;
 use super::toolchain::AbiTools;
-use super::workshop::{Order, Versions, Workshop, write_error};
+use super::workshop::{Order, Versions, Workshop};
 use super::{Build, Error, Program, Toolchain, Variant};
 
 /// The folder below the work folder for unfinished files.
@@ -201,7 +202,7 @@ impl<'w> Attempts<'w> {
         let digest = sha256(work.folder.join(&toolchain.name).as_os_str().as_encoded_bytes());
         let prefix = format!("{PREFIX}{}-", digest.get(..8).unwrap_or_default());
         let parent = work.folder.join(SCRATCH);
-        remove_left_over(&Workshop::scratch_parent(root.as_deref(), &parent), &prefix)?;
+        remove_left_over(&Scratch::parent(root.as_deref(), &parent), &prefix)?;
         let limit = Some(options.limit);
         let workshop =
             Workshop::open_in(toolchain, &options.corpus_dir, root.clone(), &parent, &prefix, limit)?;

@@ -141,6 +141,14 @@ pub enum Error {
         /// The file's architecture and byte order.
         found: String,
     },
+    /// A toolchain does not compile for an ABI.
+    #[error("toolchain {toolchain} has no compiler for {abi}")]
+    NoCompiler {
+        /// The toolchain's name.
+        toolchain: String,
+        /// The ABI.
+        abi: sframe_engine::Abi,
+    },
     /// None of a toolchain's compilers can be started.
     #[error("toolchain {toolchain}: no compiler can be used: {}", tried.join("; "))]
     NoTools {

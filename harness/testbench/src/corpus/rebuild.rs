@@ -11,8 +11,9 @@ use sframe_inspect::elf::find_sframe::find_sframe;
 use super::derive::{Derivation, derivations, derive};
 use super::made::{Made, Warning};
 use super::manifest::{build_id, sha256};
+use super::scratch::write_error;
 use super::steps::is_rust;
-use super::workshop::{Order, Versions, Workshop, write_error};
+use super::workshop::{Order, Versions, Workshop};
 use super::{Build, Error, LibraryBuild, Manifest, Program, Toolchain, Variant};
 use crate::target::files::Files;
 

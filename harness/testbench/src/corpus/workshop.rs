@@ -1,41 +1,29 @@
-//! The place where one toolchain works: its root, a scratch folder in it with a
-//! copy of the sources, and the commands that run there.
+//! The place where one toolchain works: a scratch folder with a copy of the sources,
+//! and the builds that are made there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use object::{Object, ObjectSymbol};
 use sframe_engine::Abi;
-use tempfile::TempDir;
 
-use super::command::{Ran, run};
+use super::command::Ran;
 use super::program::{START, runtime_functions};
+use super::scratch::{Scratch, write_error};
 use super::steps::{Part, Place, Step, Steps, shell};
 use super::toolchain::AbiTools;
 use super::{Error, Program, ProgramObject, Toolchain, Variant};
-
-/// The folder below a root in which scratch folders are created.
-const SCRATCH: &str = "build";
 
 /// The maximum size of a file that a compiler makes.
 const MAX_OUTPUT: u64 = 1 << 30;
 
 /// One toolchain, ready to compile.
 pub(super) struct Workshop {
-    toolchain: Toolchain,
-    /// The root to change into, if the toolchain has one.
-    root: Option<PathBuf>,
-    /// Contains the sources in `programs` and the output in `out`.
-    scratch: TempDir,
-    /// The scratch folder as seen from inside the root.
-    inside: PathBuf,
+    /// Contains the sources, and the output in `out`.
+    scratch: Scratch,
     /// The functions of the runtime, and the source of each.
     runtime: BTreeMap<String, String>,
-    /// The time limit of each command.
-    limit: Option<Duration>,
 }
 
 /// One build to make: a program, and everything that determines how it is compiled.
@@ -90,37 +78,21 @@ impl Workshop {
         prefix: &str,
         limit: Option<Duration>,
     ) -> Result<Self, Error> {
-        let parent = Self::scratch_parent(root.as_deref(), parent);
-        std::fs::create_dir_all(&parent).map_err(write_error(&parent))?;
-        let scratch =
-            tempfile::Builder::new().prefix(prefix).tempdir_in(&parent).map_err(write_error(&parent))?;
-        let inside = match (&root, scratch.path().file_name()) {
-            (Some(_), Some(name)) => Path::new("/").join(SCRATCH).join(name),
-            _ => scratch.path().to_path_buf(),
-        };
-
-        copy_tree(&corpus_dir.join("programs"), &scratch.path().join("programs"))?;
+        let scratch = Scratch::open(toolchain, root, parent, prefix, limit)?;
+        copy_tree(&corpus_dir.join("programs"), &scratch.sources())?;
         let out = scratch.path().join("out");
         std::fs::create_dir(&out).map_err(write_error(&out))?;
-        for (abi, tools) in &toolchain.abis {
-            let folder = scratch.path().join(tools_folder(*abi));
-            for (name, tool) in tools.chosen() {
-                std::fs::create_dir_all(&folder).map_err(write_error(&folder))?;
-                let link = folder.join(name);
-                std::os::unix::fs::symlink(tool, &link).map_err(write_error(&link))?;
-            }
-        }
-        let runtime = runtime_functions(&scratch.path().join("programs"))?;
-        Ok(Self { toolchain, root, scratch, inside, runtime, limit })
-    }
-
-    /// Returns where scratch folders are created.
-    pub(super) fn scratch_parent(root: Option<&Path>, parent: &Path) -> PathBuf {
-        root.map_or_else(|| parent.to_path_buf(), |root| root.join(SCRATCH))
+        let runtime = runtime_functions(&scratch.sources())?;
+        Ok(Self { scratch, runtime })
     }
 
     pub(super) fn toolchain(&self) -> &Toolchain {
-        &self.toolchain
+        self.scratch.toolchain()
+    }
+
+    /// Returns the first line that a command prints.
+    pub(super) fn first_line(&self, words: &[&str]) -> Result<String, Error> {
+        self.scratch.first_line(words)
     }
 
     /// Asks the tools of one ABI for their versions.
@@ -249,11 +221,11 @@ impl Workshop {
         steps: impl Fn(Steps<'_>) -> Result<Vec<Step>, Error>,
     ) -> Result<(Vec<u8>, String, String), Error> {
         let manifest = Place::of_manifest();
-        let commands = steps(Steps::new(&self.toolchain, order.tools, part, &manifest))?;
+        let commands = steps(Steps::new(self.toolchain(), order.tools, part, &manifest))?;
         // Programs of several toolchains or ABIs have files of the same name.
         let folder = order.id.rsplit_once('/').map_or("", |(folder, _)| folder).replace('/', "-");
-        let here = self.inside.join("programs").display().to_string();
-        let tools = self.inside.join(tools_folder(order.abi)).display().to_string();
+        let here = self.scratch.sources_inside().display().to_string();
+        let tools = self.scratch.tools_inside(order.abi).display().to_string();
         let place = Place { here, made: format!("../out/{folder}-"), tools };
         let path = self.scratch.path().join("out").join(format!("{folder}-{}", part.name));
         // An existing file is from an earlier command.
@@ -266,9 +238,9 @@ impl Workshop {
         let mut said = String::new();
         let mut last = String::new();
         for (step, command) in
-            steps(Steps::new(&self.toolchain, order.tools, part, &place))?.iter().zip(&commands)
+            steps(Steps::new(self.toolchain(), order.tools, part, &place))?.iter().zip(&commands)
         {
-            let Ran { ended, stderr, .. } = self.run(step)?;
+            let Ran { ended, stderr, .. } = self.scratch.run(&step.arguments, step.input.as_deref())?;
             if !ended.is_success() {
                 return Err(Error::Compiler {
                     build: order.id.to_owned(),
@@ -293,92 +265,6 @@ impl Workshop {
         let bytes = bytes.map_err(|source| Error::Read { path, source })?;
         Ok((bytes, shell(&commands), said))
     }
-
-    /// Runs a command in the copy of `programs`, inside the root.
-    fn run(&self, step: &Step) -> Result<Ran, Error> {
-        let command = self.command(&step.arguments);
-        let program = command.get_program().to_string_lossy().into_owned();
-        run(command, step.input.as_deref(), self.limit)
-            .map_err(|source| Error::Start { command: program, source })
-    }
-
-    fn command(&self, words: &[String]) -> Command {
-        let programs = self.inside.join("programs");
-        if let Some(root) = &self.root {
-            let mut command = Command::new("chroot");
-            command.arg(root);
-            command.args(["/usr/bin/env", "-i", "-C"]);
-            command.arg(&programs);
-            command.args(["LC_ALL=C", "SOURCE_DATE_EPOCH=0"]);
-            let mut path = OsString::from("PATH=");
-            path.push(self.search_path(OsStr::new("/usr/bin:/bin")));
-            command.arg(path);
-            command.args(words);
-            return command;
-        }
-        let words = self.wrapped(words);
-        let mut words = words.iter();
-        let mut command = Command::new(words.next().map_or("", String::as_str));
-        command.args(words);
-        command.current_dir(&programs);
-        command.envs([("LC_ALL", "C"), ("SOURCE_DATE_EPOCH", "0")]);
-        if !self.toolchain.path.is_empty() {
-            let own = std::env::var_os("PATH").unwrap_or_default();
-            command.env("PATH", self.search_path(&own));
-        }
-        command
-    }
-
-    /// Returns the search path with the toolchain's folders first.
-    fn search_path(&self, others: &OsStr) -> OsString {
-        let mut path = OsString::new();
-        for folder in &self.toolchain.path {
-            path.push(folder);
-            path.push(":");
-        }
-        path.push(others);
-        path
-    }
-
-    /// Returns a command with the words of the wrapper around it.
-    fn wrapped(&self, words: &[String]) -> Vec<String> {
-        let wrapper = &self.toolchain.wrapper;
-        let work = self.inside.display().to_string();
-        let sources = self.inside.join("programs").display().to_string();
-        let command = || shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
-        let expanded = |word: &String| {
-            let word = word.replace("{sources}", &sources).replace("{work}", &work);
-            if word.contains("{command}") { word.replace("{command}", &command()) } else { word }
-        };
-        let mut all: Vec<String> = wrapper.iter().map(expanded).collect();
-        if !wrapper.iter().any(|word| word.contains("{command}")) {
-            all.extend(words.iter().cloned());
-        }
-        all
-    }
-
-    /// Returns the first line that a command prints.
-    pub(super) fn first_line(&self, words: &[&str]) -> Result<String, Error> {
-        let arguments: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        let step = Step { what: String::new(), arguments, input: None };
-        let Ran { ended, stdout, stderr } = self.run(&step)?;
-        let line = stdout.lines().next().map(str::trim).filter(|line| !line.is_empty());
-
-        match line {
-            Some(line) if ended.is_success() => Ok(line.to_owned()),
-            _ => Err(Error::Tool {
-                toolchain: self.toolchain.name.clone(),
-                command: step.arguments.join(" "),
-                ended: ended.to_string(),
-                stderr: stderr.trim().to_owned(),
-            }),
-        }
-    }
-}
-
-/// Returns the folder of an ABI's tools that the compiler is made to call.
-fn tools_folder(abi: Abi) -> String {
-    format!("tools-{abi}")
 }
 
 /// Returns the tools' complaints, without the names of temporary files.
@@ -408,8 +294,4 @@ fn copy_tree(from: &Path, to: &Path) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-pub(super) fn write_error(path: &Path) -> impl Fn(std::io::Error) -> Error {
-    move |source| Error::Write { path: path.to_path_buf(), source }
 }

@@ -45,9 +45,11 @@ impl Parts {
         }
     }
 
-    /// Whether a path has been in an FDE.
-    pub(super) fn has_reached(&self, fde: u32) -> bool {
-        self.reach.contains_key(&fde)
+    /// Returns the FDEs that paths have been in.
+    pub(super) fn reached(&self) -> FxHashSet<u32> {
+        let disputed = self.candidates.iter().filter_map(|candidate| candidate.row.as_ref());
+        let rows = self.judged.keys().chain(&self.outermost).chain(disputed);
+        rows.map(|(fde, _)| *fde).chain(self.reach.keys().copied()).collect()
     }
 
     /// Notes that a function could not be explored.
@@ -133,7 +135,7 @@ impl Parts {
             doubts.push(Doubt::ImpossibleJump);
         }
         // Code that goes on in another context has loaded that one's return address.
-        if candidate.finding.verdict == Verdict::WrongRa && candidate.ra_in_register && !ways.to_caller {
+        if candidate.finding.verdict == Verdict::WrongRa && candidate.loads_ra && !ways.to_caller {
             doubts.push(Doubt::OverwrittenRa);
         }
         if candidate.finding.verdict == Verdict::WrongFp && !ways.restores_fp {

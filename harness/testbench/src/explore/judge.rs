@@ -28,6 +28,9 @@ use crate::target::Target;
 use crate::triage::{Circumstances, Findings, FrameLayouts, Triage, triage};
 use crate::unwind::{Backtrace, End, SframeUnwinder, Unwinder as _, Viewpoint};
 
+/// The length of the longest call of an ABI with a return address register, in bytes.
+const LONGEST_CALL: u64 = 6;
+
 /// What is known of an instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
@@ -50,7 +53,7 @@ struct Seen {
     seeds: [bool; 2],
     function: u64,
     hits: u64,
-    ra_in_register: bool,
+    loads_ra: bool,
 }
 
 pub(super) struct Judge<'j, 'a> {
@@ -176,6 +179,16 @@ impl<'j, 'a> Judge<'j, 'a> {
         self.unusable(found, point).is_none()
     }
 
+    /// Whether the return address register has that of a call on the path.
+    fn is_called(&self, point: &Point<'_>) -> bool {
+        let value = self.abi.ra().and_then(|register| point.moment.register(register.0));
+        let is_behind =
+            |at: u64| value.is_some_and(|value| (1..=LONGEST_CALL).contains(&value.wrapping_sub(at)));
+        let is_its =
+            |assumption: &Assumption| matches!(assumption, Assumption::Call { at, .. } if is_behind(*at));
+        point.assumptions.iter().any(is_its)
+    }
+
     /// Looks up an instruction's row.
     fn look_up(&self, pc: u64) -> Place {
         let (sections, address) = (&self.target.sections, InstructionPointer(pc));
@@ -265,7 +278,8 @@ impl<'j, 'a> Judge<'j, 'a> {
                 seeds,
                 function: self.root.entry,
                 hits,
-                ra_in_register: found.is_some_and(|found| found.row.ra == Recovery::Unchanged),
+                loads_ra: found.is_some_and(|found| found.row.ra == Recovery::Unchanged)
+                    && !self.is_called(point),
             };
             self.batch.seen.insert(key, seen);
         }
@@ -286,7 +300,7 @@ impl<'j, 'a> Judge<'j, 'a> {
         let candidates = batch.seen.into_iter().filter_map(|((_, pc), seen)| {
             let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
             let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
-            let Seen { row, doubts, assumptions, callees, seeds, function, ra_in_register, .. } = seen;
+            let Seen { row, doubts, assumptions, callees, seeds, function, loads_ra, .. } = seen;
             Some(Candidate {
                 pc,
                 row,
@@ -295,7 +309,7 @@ impl<'j, 'a> Judge<'j, 'a> {
                 assumptions,
                 callees,
                 denies_caller,
-                ra_in_register,
+                loads_ra,
                 seeds,
                 function,
             })

@@ -26,8 +26,8 @@ pub(super) struct Candidate {
     pub(super) callees: Vec<u64>,
     /// Whether the row says that there is no caller.
     pub(super) denies_caller: bool,
-    /// Whether the row says that the return address is in its register.
-    pub(super) ra_in_register: bool,
+    /// Whether the row says that the return address is in its register, where no call has put another.
+    pub(super) loads_ra: bool,
 }
 
 /// How a function is left.

@@ -155,9 +155,9 @@ impl Roots {
         body.is_some_and(|body| body.contains(&address) && self.uncertain.contains(&body.start))
     }
 
-    /// Returns the entries of what may be functions, of FDEs that no path has reached.
-    pub(super) fn unreached(&self, is_reached: impl Fn(u32) -> bool) -> Vec<u64> {
-        self.spare.iter().filter(|(fde, _)| !is_reached(*fde)).map(|(_, entry)| *entry).collect()
+    /// Returns the entries of what may be functions, of all FDEs but those that paths have been in.
+    pub(super) fn unreached(&self, reached: &FxHashSet<u32>) -> Vec<u64> {
+        self.spare.iter().filter(|(fde, _)| !reached.contains(fde)).map(|(_, entry)| *entry).collect()
     }
 
     /// Whether there is a call of a function.
@@ -199,6 +199,7 @@ impl References {
         let Some(abi) = module.subject.abi() else { return found };
         // All of it at once would take many times the memory of the file.
         let code = module.subject.code().map(|(address, code)| (module.loaded(Linked(address)).0, code));
+        let code = code.flat_map(|(address, code)| pieces(address, code, fdes));
         Disassembly::each(abi, code, |address, instruction| found.add(fdes, address, instruction));
         found
     }
@@ -237,6 +238,26 @@ impl References {
             _ => {}
         }
     }
+}
+
+/// Cuts code at the starts of FDEs: what is between functions need not be instructions.
+fn pieces<'c>(address: u64, code: &'c [u8], fdes: &[Fde]) -> Vec<(u64, &'c [u8])> {
+    let end = address.saturating_add(code.len() as u64);
+    let first = fdes.partition_point(|fde| fde.start <= address);
+    let cuts = fdes[first..].iter().map(|fde| fde.start).take_while(|start| *start < end);
+    let mut pieces = Vec::new();
+    let mut rest = (address, code);
+    for cut in cuts {
+        let Some((piece, behind)) =
+            usize::try_from(cut - rest.0).ok().and_then(|len| rest.1.split_at_checked(len))
+        else {
+            break;
+        };
+        pieces.push((rest.0, piece));
+        rest = (cut, behind);
+    }
+    pieces.push(rest);
+    pieces
 }
 
 /// Returns the FDE that covers an address, of some that are sorted.

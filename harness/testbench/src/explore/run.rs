@@ -24,7 +24,7 @@ pub fn explore(
     let entries = roots.roots.iter().map(|root| root.entry).collect();
     let mut all = All::new(entries);
     explore_batches(target, roots, options, &mut all)?;
-    let left = roots.unreached(|fde| all.parts.has_reached(fde));
+    let left = roots.unreached(&all.parts.reached());
     if !left.is_empty() {
         all.left = Some(left);
         explore_batches(target, roots, options, &mut all)?;

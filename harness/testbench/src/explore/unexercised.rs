@@ -148,7 +148,9 @@ fn row_of(finding: &Finding, module: &Module<'_>, section: &Section<'_>) -> Opti
 fn evidence((says, reason): &Judged) -> Evidence {
     let (says, agrees_with) = match says {
         Explored::Agrees => ("the row agrees on every path".to_owned(), Some(Side::Section)),
-        Explored::Wrong => (format!("proved without running: {}", text(reason)), Some(Side::CallStack)),
+        Explored::Wrong => {
+            ("the row is proved to be wrong without running".to_owned(), Some(Side::CallStack))
+        }
         Explored::Undecided => (format!("undecided: {}", text(reason)), None),
     };
     Evidence { witness: Witness::Exploration, says, agrees_with }

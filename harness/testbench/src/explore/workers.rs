@@ -72,7 +72,7 @@ pub fn explore_isolated(
 ) -> Result<Exploration, ExploreError> {
     let all: Vec<u64> = job.roots.roots.iter().map(|root| root.entry).collect();
     let parts = explore_all(job, isolation, jobs, progress, all, Parts::default())?;
-    let left = job.roots.unreached(|fde| parts.has_reached(fde));
+    let left = job.roots.unreached(&parts.reached());
     let parts = explore_all(job, isolation, jobs, progress, left, parts)?;
     let mut exploration = parts.conclude(job.target, job.roots);
     exploration.was_interrupted = progress.is_stopped();

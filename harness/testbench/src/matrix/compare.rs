@@ -53,6 +53,9 @@ pub struct KindDetail {
     /// Why the reference has it, if its spec gives a reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The fault that it comes from, if the reference's spec names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// How a case compares with the reference's, ordered from best to worst.
@@ -246,7 +249,8 @@ fn kinds(report: &CaseReport) -> BTreeMap<Kind, KindDetail> {
         let image = seen.finding.image.clone().filter(|_| function.is_some());
         let kind = Kind { verdict: seen.verdict.to_string(), image, function };
         let detail = kinds.entry(kind.clone()).or_insert_with(|| detail(kind, &seen.finding));
-        detail.reason.get_or_insert_with(|| seen.reason.clone());
+        detail.reason.get_or_insert_with(|| seen.explanation());
+        detail.fault = detail.fault.take().or_else(|| seen.fault.clone());
         detail.rows.extend(seen.finding.row.as_ref().map(|row| row.start));
     }
     kinds
@@ -301,6 +305,7 @@ fn detail(kind: Kind, finding: &Finding) -> KindDetail {
         confidence: finding.confidence,
         message: finding.message.clone(),
         reason: None,
+        fault: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::IsTerminal as _;
 use anstyle::{AnsiColor, Style as Ansi};
 
 use super::omission;
-use crate::finding::{Finding, Side, Witness};
+use crate::finding::{Finding, Witness};
 use crate::spec::{Blame, Verdict};
 use sframe_inspect::text::Text;
 
@@ -120,7 +120,7 @@ impl Group<'_> {
         let blame = self.blame().map(|blame| format!(": {blame}"));
         let rest = function.unwrap_or_default() + &blame.unwrap_or_default();
         text.painted(style.colour, &[(WRONG, finding.verdict.as_str()), (BOLD, &rest)]);
-        let (place, says) = place_and_rest(finding);
+        let (place, says) = finding.place_and_rest();
         let colon = if place.is_empty() { "" } else { ": " };
         let place = format!(" {file}{colon}{place}");
         text.painted(style.colour, &[(PLAIN, "  "), (RULER, "-->"), (PLAIN, &place)]);
@@ -133,18 +133,7 @@ impl Group<'_> {
             if evidence.witness == Witness::Reader && finding.row.is_some() {
                 continue;
             }
-            let agrees = match evidence.witness {
-                Witness::FramePointers | Witness::Instructions => "agree",
-                Witness::Reader | Witness::Cfi | Witness::Layout | Witness::Exploration => "agrees",
-            };
-            let side = match evidence.agrees_with {
-                Some(Side::CallStack) => format!(" {agrees} with the call stack"),
-                Some(Side::Section) if evidence.witness != Witness::Reader => {
-                    format!(" {agrees} with the section")
-                }
-                Some(Side::Neither) => format!(" {agrees} with neither"),
-                Some(Side::Section) | None => String::new(),
-            };
+            let side = evidence.side().map_or_else(String::new, |side| format!(" {side}"));
             note(text, style, &format!("{}{side}: ", evidence.witness), &evidence.says);
         }
     }
@@ -200,19 +189,6 @@ pub(super) fn note(text: &mut Text, style: Style, who: &str, says: &str) {
     text.painted(style.colour, &parts);
 }
 
-/// Splits a finding's sentence from the place that it begins with, if it does.
-fn place_and_rest(finding: &Finding) -> (&str, &str) {
-    let message = finding.message.as_str();
-    let Some(pc) = finding.pc else { return ("", message) };
-    // A caller's place is looked up before its return address.
-    let ends = [pc.0, pc.0.wrapping_sub(1)].map(|pc| format!("{pc:#x}"));
-    let end = ends.iter().find_map(|address| {
-        let start = message.find(address)?;
-        Some(start + message[start..].find(": ")?)
-    });
-    end.map_or(("", message), |end| (&message[..end], &message[end + 2..]))
-}
-
 /// Quotes an argument for a shell.
 pub(super) fn quoted(argument: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
@@ -225,7 +201,7 @@ pub(super) fn quoted(argument: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Address, Confidence, Evidence, FindingRow, ListedInstruction};
+    use crate::finding::{Address, Confidence, Evidence, FindingRow, ListedInstruction, Side};
 
     fn finding(function: &str, pc: u64) -> Finding {
         let row = FindingRow { start: Address(4), rules: "CFA = SP+8".to_owned() };

@@ -17,7 +17,7 @@ use crate::examine::{Examination, WalkEnds};
 use crate::explore::{Explorer, Progress};
 use crate::external::{UnwinderExamination, UnwinderReport};
 use crate::finding::Finding;
-use crate::spec::{Feature, Verdict};
+use crate::spec::{Fault, Faults, Feature, Verdict};
 use crate::suite::shard::Shard;
 use crate::target::{Lacks, Module, Target};
 use crate::truth::control_flow::Features;
@@ -45,6 +45,9 @@ pub struct Report {
     pub summary: ReportSummary,
     /// Each case.
     pub cases: Vec<CaseReport>,
+    /// The pages of the faults that known findings come from, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<String, Fault>,
 }
 
 /// All cases together.
@@ -129,8 +132,25 @@ impl Report {
             summary.add(case);
         }
         summary.add_rows(&cases);
-        Self { schema: SCHEMA, run: None, shard, selected, summary, cases }
+        Self { schema: SCHEMA, run: None, shard, selected, summary, cases, faults: BTreeMap::new() }
     }
+
+    /// Adds the pages of the faults that known findings come from.
+    #[must_use]
+    pub fn with_faults(mut self, faults: &Faults) -> Self {
+        self.faults = named_by(self.cases.iter().flat_map(|case| &case.known), faults);
+        self
+    }
+}
+
+/// The faults that known findings come from, by name.
+pub(super) fn named_by<'k>(
+    known: impl Iterator<Item = &'k SeenKnown>,
+    faults: &Faults,
+) -> BTreeMap<String, Fault> {
+    let names: BTreeSet<&str> = known.filter_map(|seen| seen.fault.as_deref()).collect();
+    let page = |name: &str| Some((name.to_owned(), faults.get(name)?.clone()));
+    names.into_iter().filter_map(page).collect()
 }
 
 impl Report {
@@ -252,6 +272,9 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// What is known to be wrong.
     pub known: Vec<SeenKnown>,
+    /// The pages of the faults that this comes from, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<String, Fault>,
     /// How many findings the report omits, by verdict: it describes the first 10,000 of a
     /// program.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -488,6 +511,7 @@ impl CheckReport {
             },
             findings: examination.findings,
             known: Vec::new(),
+            faults: BTreeMap::new(),
             findings_omitted: examination.findings_omitted,
             unexercised: coverage.unexercised,
             hazards: examination.hazards,

@@ -8,14 +8,14 @@ use sframe_inspect::elf::link::Unapplied;
 use sframe_inspect::text::{Text, counted, grouped};
 
 use super::diagnostic::{Group, Style, help, not_shown, note, quoted};
-use super::document::{JudgedImage, Origin, SCHEMA};
+use super::document::{JudgedImage, Origin, SCHEMA, named_by};
 use super::file_name;
 use super::known::known_lines;
 use super::summary::{IN_FULL, SHOWN};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::explore::{Certainty, Doubt, Exploration, ExploredFinding, FunctionRows, RowCounts, Undecided};
 use crate::finding::Finding;
-use crate::spec::KnownFile;
+use crate::spec::{Fault, KnownFile};
 use crate::target::Target;
 
 /// The result of exploring a file.
@@ -42,6 +42,9 @@ pub struct ExploreReport {
     pub findings: Vec<ExploredFinding>,
     /// What is known to be wrong.
     pub known: Vec<SeenKnown>,
+    /// The pages of the faults that this comes from, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<String, Fault>,
     /// The rows of each function.
     pub functions: Vec<FunctionRows>,
 }
@@ -103,6 +106,7 @@ impl ExploreReport {
             },
             findings,
             known: Vec::new(),
+            faults: BTreeMap::new(),
             functions: of_functions,
         };
         report.count();
@@ -152,6 +156,7 @@ impl ExploreReport {
         }
         findings.extend(possible);
         self.findings = findings;
+        self.faults = named_by(known.iter(), file.faults());
         self.known = known;
         self.count();
         self

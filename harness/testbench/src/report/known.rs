@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::CheckReport;
-use super::document::verdicts;
+use super::document::{named_by, verdicts};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::spec::KnownFile;
 use sframe_inspect::text::counted;
@@ -19,6 +19,7 @@ impl CheckReport {
         let Settled { known, unexpected, changed } =
             settle(file.known().iter().enumerate(), findings, complete);
         let entries: Vec<usize> = changed.iter().map(|(entry, _)| *entry).collect();
+        self.faults = named_by(known.iter(), file.faults());
         self.known = known;
         self.findings = unexpected;
         for ((_, mut finding), place) in changed.into_iter().zip(file.places(&entries)) {
@@ -46,23 +47,20 @@ impl CheckReport {
         self.known.iter().map(|seen| seen.findings).sum()
     }
 
-    /// Says how many findings each reason explains, most first.
+    /// Says how many findings each fault or reason explains, most first.
     pub(super) fn known_lines(&self) -> Vec<String> {
         known_lines(&self.known)
     }
 }
 
-/// Says how many findings each reason explains, most first.
+/// Says how many findings each fault or reason explains, most first.
 pub(super) fn known_lines(known: &[SeenKnown]) -> Vec<String> {
-    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     for seen in known {
-        *reasons.entry(&seen.reason).or_default() += seen.findings;
+        *reasons.entry(seen.explanation()).or_default() += seen.findings;
     }
-    let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
+    let mut reasons: Vec<(String, u64)> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let line = |(reason, count): (&str, u64)| {
-        let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
-        format!("{}: {reason}", counted(count, "finding"))
-    };
+    let line = |(reason, count): (String, u64)| format!("{}: {reason}", counted(count, "finding"));
     reasons.into_iter().map(line).collect()
 }

@@ -313,7 +313,7 @@ fn cut_at(line: &str, characters: usize) -> Cow<'_, str> {
 }
 
 /// Makes a code span: with more backticks around it than inside (CommonMark 6.1).
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text = neutral(text);
     let text = cut(&text);
     if text.trim().is_empty() {
@@ -330,7 +330,7 @@ pub(crate) fn cell(text: &str) -> String {
 }
 
 /// Makes a fenced block: with a longer fence than any inside (CommonMark 4.5).
-fn block(text: &Text) -> String {
+pub(crate) fn block(text: &Text) -> String {
     let lines: Vec<Cow<'_, str>> = text.trim_matches('\n').lines().map(|line| cut_at(line, LINE)).collect();
     let text = lines.join("\n");
     let fence = "`".repeat(longest_run(&text).max(2) + 1);

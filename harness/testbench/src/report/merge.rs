@@ -1,6 +1,6 @@
 //! Reports of shards, put together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -104,9 +104,9 @@ pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
     let mut numbers: Option<(u32, u64)> = None;
     let mut first_run: Option<(String, RunIdentity)> = None;
     let mut seen = BTreeSet::new();
-    let mut cases = Vec::new();
+    let (mut cases, mut faults) = (Vec::new(), BTreeMap::new());
     for (name, report) in reports {
-        let Report { schema, run, shard, selected, cases: of_shard, .. } = report;
+        let Report { schema, run, shard, selected, cases: of_shard, faults: of_its, .. } = report;
         if schema != SCHEMA {
             return Err(MergeError::Schema { name, schema });
         }
@@ -132,6 +132,7 @@ pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
             return Err(MergeError::Impossible { name, case: case.id.clone() });
         }
         cases.extend(of_shard);
+        faults.extend(of_its);
     }
     let (of, expected) = numbers.ok_or(MergeError::Nothing)?;
     // A file may claim that there are millions.
@@ -143,7 +144,7 @@ pub fn merge(reports: Vec<(String, Report)>) -> Result<Report, MergeError> {
     if got != expected || got != cases.len() as u64 {
         return Err(MergeError::Cases { got, expected });
     }
-    let report = Report::new(cases);
+    let report = Report { faults, ..Report::new(cases) };
     Ok(match first_run {
         Some((_, run)) => report.of_run(run),
         None => report,

@@ -34,7 +34,7 @@ pub use formats::FORMATS;
 pub use html::{html, html_of_check};
 pub use identity::{RunIdentity, RunOptions, Selection, UnwinderIdentity};
 pub use junit::junit;
-pub(crate) use markdown::cell;
+pub(crate) use markdown::{block, cell, code};
 pub use markdown::{markdown, markdown_of_check};
 pub use merge::{MergeError, merge};
 pub use mutation::mutation_summary;

@@ -112,8 +112,11 @@ impl Log {
         for seen in known {
             let mut result = result(case, build, file, &seen.finding, listings);
             result["suppressions"] =
-                json!([{ "kind": "external", "status": "accepted", "justification": seen.reason }]);
+                json!([{ "kind": "external", "status": "accepted", "justification": seen.explanation() }]);
             result["occurrenceCount"] = json!(seen.findings.max(1));
+            if let Some(fault) = &seen.fault {
+                result["properties"]["fault"] = json!(fault);
+            }
             self.results.push(result);
         }
     }

@@ -226,20 +226,39 @@ pub(super) fn command_for(case: &CaseReport) -> String {
     format!("sframe-testbench run --spec {spec} --toolchain {toolchain} --abi {abi}")
 }
 
-/// Shows each known fault once, with its number of cases.
+/// Shows each known fault once, and other known failures by program, with the number of cases.
 fn show_known(text: &mut Text, cases: &[CaseReport]) {
-    let mut known: BTreeMap<(&str, &str), (BTreeSet<&str>, String)> = BTreeMap::new();
+    for (why, KnownIn { programs, verdicts, cases }) in known_in(cases) {
+        let (programs, verdicts) = (listed(&programs), listed(&verdicts));
+        let _ = writeln!(text, "known       {programs}: {verdicts} in {} cases: {why}", cases.len());
+    }
+}
+
+/// Where something known was seen.
+#[derive(Default)]
+pub(super) struct KnownIn<'r> {
+    pub(super) programs: BTreeSet<&'r str>,
+    pub(super) verdicts: BTreeSet<&'r str>,
+    pub(super) cases: BTreeSet<&'r str>,
+}
+
+/// Collects where each known fault was seen, and each other known failure of a program.
+pub(super) fn known_in(cases: &[CaseReport]) -> impl Iterator<Item = (String, KnownIn<'_>)> {
+    let mut known: BTreeMap<(Option<&str>, String), KnownIn<'_>> = BTreeMap::new();
     for case in cases {
         for seen in &case.known {
-            let entry = known.entry((&case.program, &seen.reason)).or_default();
-            entry.0.insert(&case.id);
-            entry.1 = seen.verdict.to_string();
+            let program = seen.fault.is_none().then_some(case.program.as_str());
+            let entry = known.entry((program, seen.explanation())).or_default();
+            entry.programs.insert(&case.program);
+            entry.verdicts.insert(seen.verdict.as_str());
+            entry.cases.insert(&case.id);
         }
     }
-    for ((program, reason), (cases, verdict)) in known {
-        let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
-        let _ = writeln!(text, "known       {program}: {verdict} in {} cases: {reason}", cases.len());
-    }
+    known.into_iter().map(|((_, why), seen)| (why, seen))
+}
+
+fn listed(names: &BTreeSet<&str>) -> String {
+    names.iter().copied().collect::<Vec<_>>().join(", ")
 }
 
 fn show_skipped(text: &mut Text, cases: &[CaseReport]) {

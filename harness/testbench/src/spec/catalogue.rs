@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::spec::named::named;
-use crate::yaml::suggest::closest;
+use crate::yaml::suggest::unknown;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 use sframe_inspect::lint::all_rules;
 
@@ -169,12 +169,6 @@ fn rule_applies(id: &str, version: u8) -> bool {
     all_rules()
         .find(|rule| rule.id == id)
         .is_some_and(|rule| (rule.versions.first.number()..=rule.versions.last.number()).contains(&version))
-}
-
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let meant = closest(name, known);
-    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
-    format!("unknown {what} `{name}`{meant}")
 }
 
 /// Their numbers, as a sentence lists them.

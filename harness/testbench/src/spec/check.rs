@@ -10,7 +10,7 @@ use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// A reason shorter than this many characters explains nothing.
-const MIN_REASON: usize = 20;
+pub(super) const MIN_REASON: usize = 20;
 
 /// A spec has no more bytes than these: entries are compared with each other.
 const MAX_BYTES: usize = 256 << 10;
@@ -124,7 +124,18 @@ impl<T: ?Sized> Check<'_, T> {
             let help = "give each of the rules, as findings print them, with the number of its places";
             self.wrong_key(&["known", at, "rules"], "rules without a place", help);
         }
-        self.reason(&["known", at, "reason"], &known.reason);
+        match (&known.fault, &known.reason) {
+            (None, Some(reason)) => self.reason(&["known", at, "reason"], reason),
+            (Some(_), None) => {}
+            (None, None) => {
+                let help = "name the `fault`, or give the `reason`";
+                self.wrong(&["known", at], "why is this known?", help);
+            }
+            (Some(_), Some(_)) => {
+                let help = "the page of the fault has the reason; remove it here";
+                self.wrong_key(&["known", at, "reason"], "both a fault and a reason", help);
+            }
+        }
     }
 }
 

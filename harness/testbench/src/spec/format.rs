@@ -219,6 +219,15 @@ impl Known {
     }
 }
 
+impl Known {
+    /// Why it is known: the title of the fault, or the reason.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        let Self { fault, reason, title, .. } = self;
+        [reason, title, fault].into_iter().flatten().next().map_or("", String::as_str)
+    }
+}
+
 impl Exception {
     /// Whether a function is meant.
     #[must_use]
@@ -242,6 +251,7 @@ impl Signal {
 
 /// A failure that is known.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(extend("oneOf" = [{ "required": ["fault"] }, { "required": ["reason"] }]))]
 #[serde(deny_unknown_fields, expecting = "a known failure, which is a mapping")]
 pub struct Known {
     /// The builds in which it happens.
@@ -273,9 +283,19 @@ pub struct Known {
     pub any_rules: bool,
     /// Which component needs the fix. Triage must reach the same conclusion.
     pub blame: Blame,
-    /// What is wrong, whose fault it is, and where it is reported.
-    #[schemars(length(min = 20))]
-    pub reason: String,
+    /// The fault of a component that it comes from: the name of a file of `faults`. This or
+    /// `reason`.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "String", length(min = 1))]
+    pub fault: Option<String>,
+    /// Why it is no fault of a component: what the program does, or what the format can't say.
+    /// This or `fault`.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "String", length(min = 20))]
+    pub reason: Option<String>,
+    /// The title of the fault, once its page was read.
+    #[serde(skip)]
+    pub title: Option<String>,
 }
 
 /// Builds that are not to be run.

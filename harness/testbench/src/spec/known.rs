@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::check::check_known;
 use super::de::{list, present};
-use super::{Blame, Known, OneOrMany, RowOffset, Selector, Verdict};
+use super::{Blame, Faults, Known, OneOrMany, RowOffset, Selector, Verdict};
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
 /// The findings that a check of a program is known to have.
@@ -23,6 +23,7 @@ pub struct KnownFindings {
 
 /// A known failure of a program: as in a spec, but for the builds that it is about.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[schemars(extend("oneOf" = [{ "required": ["fault"] }, { "required": ["reason"] }]))]
 #[serde(deny_unknown_fields, expecting = "a known finding, which is a mapping")]
 pub struct KnownFinding {
     /// The verdict it has.
@@ -47,9 +48,15 @@ pub struct KnownFinding {
     pub rules: OneOrMany<BTreeMap<String, u64>>,
     /// Which component needs the fix. Triage must reach the same conclusion.
     pub blame: Blame,
-    /// What is wrong, whose fault it is, and where it is reported.
-    #[schemars(length(min = 20))]
-    pub reason: String,
+    /// The fault of a component that it comes from: the name of a file of `specs/faults`. This or
+    /// `reason`.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1))]
+    pub fault: Option<String>,
+    /// What is wrong, whose fault it is, and where it is reported. This or `fault`.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 20))]
+    pub reason: Option<String>,
 }
 
 /// Writes one value without a list around it.
@@ -66,6 +73,7 @@ fn alone<T: Serialize, S: Serializer>(values: &OneOrMany<T>, serializer: S) -> R
 pub struct KnownFile {
     source: Source,
     known: Vec<Known>,
+    faults: Faults,
 }
 
 impl KnownFile {
@@ -92,7 +100,33 @@ impl KnownFile {
         let findings: KnownFindings = source.parse().map_err(|error| vec![error])?;
         let known: Vec<Known> = findings.known.into_iter().map(Known::from).collect();
         let mistakes = check_known(&known, &source);
-        if mistakes.is_empty() { Ok(Self { source, known }) } else { Err(mistakes) }
+        if mistakes.is_empty() {
+            Ok(Self { source, known, faults: Faults::default() })
+        } else {
+            Err(mistakes)
+        }
+    }
+
+    /// Whether an entry names a fault.
+    #[must_use]
+    pub fn names_faults(&self) -> bool {
+        self.known.iter().any(|known| known.fault.is_some())
+    }
+
+    /// Adds the faults that entries name.
+    ///
+    /// # Errors
+    /// As for [`Faults::explain`].
+    pub fn explain(&mut self, faults: Faults) -> Result<(), Vec<Error>> {
+        faults.explain(&mut self.known, &self.source)?;
+        self.faults = faults;
+        Ok(())
+    }
+
+    /// The faults that entries may name; none before [`Self::explain`].
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// The entries, in the order of the file.
@@ -121,8 +155,18 @@ impl KnownFile {
 
 impl From<KnownFinding> for Known {
     fn from(finding: KnownFinding) -> Self {
-        let KnownFinding { verdict, function, row, rules, blame, reason } = finding;
-        let selector = Selector::default();
-        Self { selector, verdict, function, row, rules: Some(rules), any_rules: false, blame, reason }
+        let KnownFinding { verdict, function, row, rules, blame, fault, reason } = finding;
+        Self {
+            selector: Selector::default(),
+            verdict,
+            function,
+            row,
+            rules: Some(rules),
+            any_rules: false,
+            blame,
+            fault,
+            reason,
+            title: None,
+        }
     }
 }

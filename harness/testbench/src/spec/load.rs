@@ -4,10 +4,19 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Spec;
 use super::check::{check, check_clauses};
+use super::{Faults, Spec};
 use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, Source};
+
+/// A folder of specs.
+#[derive(Debug)]
+pub struct SpecFolder {
+    /// The specs with their texts.
+    pub specs: Vec<(Spec, Source)>,
+    /// The faults that their known failures may name.
+    pub faults: Faults,
+}
 
 /// A YAML file among the specs which is none: the clause catalogue.
 const CLAUSES: &str = "clauses.yaml";
@@ -39,15 +48,16 @@ impl Spec {
 
 /// Reads and checks all specs of a folder, in the order of their file names:
 /// every `*.yaml` but the clause catalogue, `clauses.yaml`, which has the IDs
-/// that their `clauses` may name.
+/// that their `clauses` may name, and the pages in `faults`, which their `known`
+/// failures may name.
 ///
 /// # Errors
 ///
 /// Every mistake of every file; a folder without specs.
-pub fn load_dir(dir: &Path) -> Result<Vec<(Spec, Source)>, Vec<Error>> {
+pub fn load_dir(dir: &Path) -> Result<SpecFolder, Vec<Error>> {
     let mut specs = Vec::new();
     let mut errors = Vec::new();
-    let files = spec_files(dir).map_err(|error| vec![error])?;
+    let files = yaml_files(dir).map_err(|error| vec![error])?;
     let path = dir.join(CLAUSES);
     let catalogue = match path.exists().then(|| Catalogue::load(&path)).transpose() {
         Ok(catalogue) => Some(catalogue),
@@ -56,11 +66,21 @@ pub fn load_dir(dir: &Path) -> Result<Vec<(Spec, Source)>, Vec<Error>> {
             None
         }
     };
-    for path in files {
+    let faults = match Faults::load(dir) {
+        Ok(faults) => Some(faults),
+        Err(mistakes) => {
+            errors.extend(mistakes);
+            None
+        }
+    };
+    for path in files.into_iter().filter(|path| path.file_name().is_some_and(|name| name != CLAUSES)) {
         match load_all(&path) {
-            Ok((spec, source)) => {
+            Ok((mut spec, source)) => {
                 if let Some(catalogue) = &catalogue {
                     errors.extend(check_clauses(&spec, &source, catalogue.as_ref()));
+                }
+                if let Some(faults) = &faults {
+                    errors.extend(faults.explain(&mut spec.known, &source).err().into_iter().flatten());
                 }
                 specs.push((spec, source));
             }
@@ -74,7 +94,7 @@ pub fn load_dir(dir: &Path) -> Result<Vec<(Spec, Source)>, Vec<Error>> {
         let help = Some("specs are files named *.yaml".into());
         return Err(vec![Error::of_file(dir, "holds no specs".into(), help)]);
     }
-    Ok(specs)
+    Ok(SpecFolder { specs, faults: faults.unwrap_or_default() })
 }
 
 fn load_all(path: &Path) -> Result<(Spec, Source), Vec<Error>> {
@@ -84,7 +104,11 @@ fn load_all(path: &Path) -> Result<(Spec, Source), Vec<Error>> {
     if mistakes.is_empty() { Ok((spec, source)) } else { Err(mistakes) }
 }
 
-fn spec_files(dir: &Path) -> Result<Vec<PathBuf>, Error> {
+/// The YAML files of a folder, in the order of their names.
+///
+/// # Errors
+/// The folder can't be read, or a file has another extension for YAML.
+pub(super) fn yaml_files(dir: &Path) -> Result<Vec<PathBuf>, Error> {
     let unreadable = |error: io::Error| Error::of_file(dir, format!("cannot be read: {error}"), None);
     let mut files = Vec::new();
     for entry in fs::read_dir(dir).map_err(unreadable)? {
@@ -93,11 +117,11 @@ fn spec_files(dir: &Path) -> Result<Vec<PathBuf>, Error> {
             continue;
         };
         // Editors leave hidden files beside those they edit.
-        if name.starts_with('.') || name == CLAUSES || path.is_dir() {
+        if name.starts_with('.') || path.is_dir() {
             continue;
         }
         if name.ends_with(".yml") {
-            let help = Some("a spec would be ignored under this name".into());
+            let help = Some("it would be ignored under this name".into());
             return Err(Error::of_file(&path, "must be named *.yaml".into(), help));
         }
         if name.ends_with(".yaml") && !name.ends_with(".schema.yaml") {

@@ -9,6 +9,7 @@
 //! | `format.rs` | the keys of a spec file |
 //! | `abi.rs`, `blame.rs`, `end.rs`, `feature.rs`, `trace.rs`, `verdict.rs` | the names that may be used in it |
 //! | `known.rs` | the known findings of a program that has no spec |
+//! | `fault.rs`, `faults.rs` | the pages of faults that known failures may name |
 //! | `location.rs`, `qualified_name.rs`, `pattern.rs`, `percent.rs`, `row.rs` | values with a syntax of their own |
 //! | `stop.rs`, `frames.rs` | stops, of which several can share keys |
 //! | `producer.rs`, `tool.rs` | who made a build |
@@ -24,6 +25,8 @@ pub mod catalogue;
 mod check;
 mod de;
 mod end;
+mod fault;
+mod faults;
 mod feature;
 mod format;
 mod frames;
@@ -48,11 +51,13 @@ mod verdict;
 
 pub use abi::parse_abi;
 pub use end::End;
+pub use fault::{Component, Example, Fault, FaultySection, Site, Upstream, UpstreamState};
+pub use faults::{Faults, NO_ROW};
 pub use feature::Feature;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
 pub use frames::Frames;
 pub use known::{KnownFile, KnownFinding, KnownFindings};
-pub use load::load_dir;
+pub use load::{SpecFolder, load_dir};
 pub use location::{InvalidLocation, Location};
 pub use named::UnknownName;
 pub use one_or_many::OneOrMany;
@@ -64,6 +69,6 @@ pub use row::{InvalidRow, RowOffset};
 pub use selector::{BuildFacts, Selector};
 pub use sframe_inspect::Blame;
 pub use stop::Stop;
-pub use tool::{Assembler, Compiler, InvalidTool, Linker, Tool, ToolName, ToolRange, ToolVersion};
+pub use tool::{Assembler, Compiler, InvalidTool, Library, Linker, Tool, ToolName, ToolRange, ToolVersion};
 pub use trace::Trace;
 pub use verdict::Verdict;

@@ -1,11 +1,12 @@
-//! The JSON Schemas of spec files, and of files of known findings, for editors.
+//! The JSON Schemas of spec files, of files of known findings, and of pages of faults, for
+//! editors.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-use super::{KnownFindings, Spec};
+use super::{Fault, KnownFindings, Spec};
 
 /// The schema as text: what `specs/spec.schema.json` holds.
 pub fn schema() -> String {
@@ -15,6 +16,11 @@ pub fn schema() -> String {
 /// The schema of files of known findings: what `specs/known.schema.json` holds.
 pub fn schema_of_known() -> String {
     schema_of::<KnownFindings>()
+}
+
+/// The schema of pages of faults: what `specs/fault.schema.json` holds.
+pub fn schema_of_fault() -> String {
+    schema_of::<Fault>()
 }
 
 fn schema_of<T: JsonSchema>() -> String {
@@ -59,6 +65,7 @@ mod tests {
     fn the_committed_schemas_are_current() {
         assert_current("spec.schema.json", &schema());
         assert_current("known.schema.json", &schema_of_known());
+        assert_current("fault.schema.json", &schema_of_fault());
     }
 
     /// All mappings of a schema.
@@ -69,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_schemas_refuse_unknown_keys_everywhere() {
-        for (schema, least) in [(schema(), 6), (schema_of_known(), 2)] {
+        for (schema, least) in [(schema(), 6), (schema_of_known(), 2), (schema_of_fault(), 3)] {
             let schema: Value = serde_json::from_str(&schema).expect("JSON");
             let mut seen = 0;
             for object in objects(&schema) {
@@ -82,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_key_is_explained() {
-        for schema in [schema(), schema_of_known()] {
+        for schema in [schema(), schema_of_known(), schema_of_fault()] {
             let schema: Value = serde_json::from_str(&schema).expect("JSON");
             for object in objects(&schema) {
                 for (key, value) in object["properties"].as_object().into_iter().flatten() {

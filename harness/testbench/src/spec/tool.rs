@@ -1,4 +1,4 @@
-//! Compilers, assemblers and linkers with their versions: `gcc 14.2` is one,
+//! Compilers, assemblers, linkers and libraries with their versions: `gcc 14.2` is one,
 //! `gcc >= 14` is what a selector asks for.
 
 use std::borrow::Cow;
@@ -47,6 +47,18 @@ named! {
     }
 }
 
+named! {
+    /// A library that has assembly with call frame information of its own.
+    pub enum Library, "library" {
+        /// The GNU C library.
+        Glibc = "glibc",
+        /// GCC's transactional memory library.
+        Libitm = "libitm",
+        /// OpenSSL.
+        OpenSsl = "openssl",
+    }
+}
+
 /// Names of one kind of tools.
 pub trait ToolName:
     Copy + Ord + Hash + fmt::Debug + fmt::Display + FromStr<Err = UnknownName> + 'static
@@ -69,6 +81,11 @@ impl ToolName for Assembler {
 
 impl ToolName for Linker {
     const KIND: &'static str = "Linker";
+    const NAMES: &'static [Self] = Self::ALL;
+}
+
+impl ToolName for Library {
+    const KIND: &'static str = "Library";
     const NAMES: &'static [Self] = Self::ALL;
 }
 

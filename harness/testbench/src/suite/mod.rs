@@ -3,6 +3,7 @@
 mod filter;
 mod guard;
 pub mod journal;
+mod named;
 mod plan;
 pub mod shard;
 pub mod workers;
@@ -21,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use crate::corpus::{Build, Manifest};
-use crate::spec::{Producer, Selector, Spec, load_dir};
+use crate::spec::{Faults, Producer, Selector, Spec, SpecFolder, load_dir};
 use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
 use guard::run_guarded;
@@ -37,6 +38,7 @@ pub struct Suite {
     /// The producers of the builds, by toolchain.
     producers: BTreeMap<String, Producer>,
     specs: Vec<(Spec, Source)>,
+    faults: Faults,
 }
 
 /// A run that has stopped because its results can't be saved any more.
@@ -67,15 +69,23 @@ impl Suite {
     /// Opens specs and corpus.
     ///
     /// # Errors
-    /// The manifest, the definition of a toolchain or a spec can't be read, or a
-    /// spec names a program without any build.
+    /// The manifest, the definition of a toolchain or a spec can't be read, a spec names a program
+    /// without any build or a fault that a build can't have, or nothing checks the page of a fault.
     pub fn open(corpus: &Path, specs: &Path) -> Result<Self, SuiteError> {
         let manifest = Manifest::load(corpus)?;
         let producers = manifest.producers(corpus)?;
-        let specs = load_dir(specs).map_err(SuiteError::Specs)?;
-        let suite = Self { corpus: corpus.to_owned(), manifest, producers, specs };
-        let idle: Vec<_> = suite.specs.iter().flat_map(|(spec, source)| suite.idle(spec, source)).collect();
-        if idle.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(idle)) }
+        let SpecFolder { specs, faults } = load_dir(specs).map_err(SuiteError::Specs)?;
+        let suite = Self { corpus: corpus.to_owned(), manifest, producers, specs, faults };
+        let specs = suite.specs.iter();
+        let mut errors: Vec<_> = specs
+            .flat_map(|(spec, source)| {
+                let idle = suite.idle(spec, source);
+                if idle.is_empty() { suite.misplaced(spec, source) } else { idle }
+            })
+            .collect();
+        errors.extend(suite.not_made());
+        errors.extend(suite.stale());
+        if errors.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(errors)) }
     }
 
     /// Reports errors for what applies to no build: the spec, or one of its
@@ -142,12 +152,14 @@ impl Suite {
         format!("{:x}", Sha256::digest(builds))
     }
 
-    /// SHA-256 of the specs with their names, in hexadecimal.
+    /// SHA-256 of the specs and the pages of faults with their names, in hexadecimal.
     #[must_use]
     pub fn specs_digest(&self) -> String {
         let mut digest = Sha256::new();
-        for (_, source) in &self.specs {
-            for part in [spec_name(source), source.text()] {
+        let specs = self.specs.iter().map(|(_, source)| (spec_name(source), source));
+        let pages = self.faults.iter().map(|(name, _, source)| (name, source));
+        for (name, source) in specs.chain(pages) {
+            for part in [name, source.text()] {
                 digest.update((part.len() as u64).to_le_bytes());
                 digest.update(part);
             }
@@ -165,6 +177,12 @@ impl Suite {
     #[must_use]
     pub fn specs(&self) -> &[(Spec, Source)] {
         &self.specs
+    }
+
+    /// The faults that known failures may name.
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// The folder of the corpus.

@@ -5,6 +5,7 @@
 //! Requests and answers are lines in JSON: first a [`Setup`], which has no
 //! answer, then [`Question`]s, each of which is answered by a [`CaseResult`].
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +22,7 @@ use crate::corpus::Build;
 use crate::external::External;
 use crate::external::isolation::{Isolation, LONGEST_LINE};
 use crate::external::process::{Fault, Process};
-use crate::spec::{BuildFacts, Producer, Spec, Verdict};
+use crate::spec::{BuildFacts, Known, Producer, Spec, Verdict};
 use crate::target::Target;
 use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
@@ -46,6 +47,9 @@ struct Question {
     text: String,
     build: Build,
     producer: Producer,
+    /// The titles of the faults that the spec names.
+    #[serde(default)]
+    titles: BTreeMap<String, String>,
 }
 
 /// Why a worker can't work.
@@ -133,7 +137,9 @@ impl<'w> Workers<'w> {
 
 fn ask(process: &mut Process, case: &Case<'_>) -> Result<CaseResult, Fault> {
     let Case { source, build, producer, .. } = case;
+    let titles = |known: &Known| Some((known.fault.clone()?, known.title.clone()?));
     let question = Question {
+        titles: case.spec.known.iter().filter_map(titles).collect(),
         spec: source.path().to_owned(),
         text: source.text().to_owned(),
         build: (*build).clone(),
@@ -164,9 +170,12 @@ pub fn serve(make_unwinder: &MakeUnwinder) -> Result<(), WorkerError> {
     let unwinder = setup.unwinder.as_ref().map_or(UnderTest::Rust(make_unwinder), UnderTest::External);
     let mut stdout = std::io::stdout().lock();
     for line in lines {
-        let Question { spec, text, build, producer } = serde_json::from_str(&line?)?;
+        let Question { spec, text, build, producer, titles } = serde_json::from_str(&line?)?;
         let source = Source::new(&spec, &text);
         let mut spec = Spec::from_source(&source)?;
+        for known in &mut spec.known {
+            known.title = known.fault.as_ref().and_then(|fault| titles.get(fault)).cloned();
+        }
         if setup.is_fitted {
             let files = build.files(&setup.corpus).ok();
             let target = files.as_ref().and_then(|files| Target::open_files(files).ok());

@@ -41,6 +41,8 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 pub use error::Error;
+/// For a field with an enum of which a variant is written as a mapping with one key.
+pub(crate) use serde_yaml::with::singleton_map as one_key;
 pub use source::Source;
 
 /// The most mistakes reported for a file. To locate each, the file is read

@@ -21,6 +21,13 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
+/// Says that a name is none of those that are known, and which was probably meant.
+pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let meant = closest(name, known);
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+    format!("unknown {what} `{name}`{meant}")
+}
+
 /// Normalises case and the kind of separator, which do not distinguish names.
 fn normalised(name: &str) -> String {
     name.to_lowercase().replace(['_', ' '], "-")

@@ -11,7 +11,7 @@ use sframe_inspect::lint::all_rules;
 use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, prove};
 use sframe_vectors::Vector;
 
-use crate::command::{json, status};
+use crate::command::{copy_specs, json, status};
 use crate::common;
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| {
@@ -104,16 +104,13 @@ fn clauses(arguments: &[&str]) -> Output {
 /// Runs the command on a copy of the specs with one change.
 fn with_change(file: &str, from: &str, to: &str) -> (i32, String) {
     let folder = tempfile::tempdir().expect("a folder");
-    let specs = common::repository().join("specs");
-    for entry in std::fs::read_dir(specs).expect("specs") {
-        let path = entry.expect("an entry").path();
-        std::fs::copy(&path, folder.path().join(path.file_name().expect("a name"))).expect("a copy");
-    }
-    let path = folder.path().join(file);
+    let specs = folder.path().join("specs");
+    copy_specs(&specs);
+    let path = specs.join(file);
     let text = std::fs::read_to_string(&path).expect("a file");
     assert!(text.contains(from), "{file} has no `{from}`");
     std::fs::write(&path, text.replacen(from, to, 1)).expect("a file");
-    let output = clauses(&["--specs", &folder.path().display().to_string()]);
+    let output = clauses(&["--specs", &specs.display().to_string()]);
     let all = [output.stdout.as_slice(), &output.stderr].concat();
     (status(&output), String::from_utf8_lossy(&all).into_owned())
 }

@@ -30,3 +30,16 @@ pub(crate) fn status(output: &Output) -> i32 {
 pub(crate) fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
+
+/// Copies the committed specs and pages of faults into a new folder.
+pub(crate) fn copy_specs(to: &Path) {
+    for (from, to) in [("specs", to.to_owned()), ("specs/faults", to.join("faults"))] {
+        std::fs::create_dir(&to).expect("a folder");
+        for entry in std::fs::read_dir(repository().join(from)).expect("specs") {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                std::fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("a copy");
+            }
+        }
+    }
+}

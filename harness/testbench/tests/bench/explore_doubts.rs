@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rstest::rstest;
 use serde_json::Value;
-use sframe_engine::Abi;
+use sframe_engine::{Abi, Base, Recovery, RecoveryRule, Row};
 use sframe_testbench::explore::{Doubt, Undecided};
 
 use crate::command::{bench, json, status};
@@ -13,7 +13,7 @@ use crate::common::repository;
 use crate::explore::path;
 use crate::explore_objects::written;
 use crate::guide::first_cells;
-use crate::made_objects::{Code, object, row};
+use crate::made_objects::{Code, object, row, row_of_leaf};
 
 fn name(value: impl serde::Serialize) -> String {
     serde_json::to_value(value).expect("JSON").as_str().expect("a name").to_owned()
@@ -21,8 +21,12 @@ fn name(value: impl serde::Serialize) -> String {
 
 /// Explores functions of amd64.
 fn explored(functions: &[Code], more: &[&str]) -> Value {
+    explored_for(Abi::Amd64, functions, more)
+}
+
+fn explored_for(abi: Abi, functions: &[Code], more: &[&str]) -> Value {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = written(folder.path(), "made.o", &object(Abi::Amd64, functions));
+    let file = written(folder.path(), "made.o", &object(abi, functions));
     let output = bench(&[&["explore", "--json", &file], more].concat());
     assert!(status(&output) < 4, "{output:?}");
     json(&output)
@@ -153,17 +157,21 @@ fn a_jump_into_another_functions_part_is_doubted() {
 /// Where memory of less than no size is allocated on the stack, what the frame has saved is below it.
 #[test]
 fn a_computed_stack_pointer_is_doubted() {
-    // push %rbp; mov %rsp,%rbp; lea 8(%rbp),%rsp; nop; lea (%rbp),%rsp; pop %rbp; ret.
-    let code = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x65, 8, 0x90, 0x48, 0x8d, 0x65, 0, 0x5d, 0xc3];
-    let saved =
-        |start, offset| crate::made_objects::saves_fp(row(start, offset), sframe_engine::Base::Cfa, -16);
-    let by_fp = |start| {
-        let cfa =
-            sframe_engine::RecoveryRule { base: sframe_engine::Base::Fp, offset: 16, dereference: false };
-        sframe_engine::Row { cfa: Some(cfa), ..saved(start, 0) }
+    // stp x29, x30, [sp, #-48]!; mov x29, sp; add sp, x29, #32; nop; mov sp, x29; ldp x29, x30, [sp], #48; ret.
+    let words: [u32; 7] =
+        [0xa9bd_7bfd, 0x9100_03fd, 0x9100_83bf, 0xd503_201f, 0x9100_03bf, 0xa8c3_7bfd, 0xd65f_03c0];
+    let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let rule = |base, offset, dereference| RecoveryRule { base, offset, dereference };
+    let saved = |start, base| Row {
+        cfa: Some(rule(base, 48, false)),
+        ra: Recovery::Rule(rule(Base::Cfa, -40, true)),
+        fp: Recovery::Rule(rule(Base::Cfa, -48, true)),
+        ..row_of_leaf(Abi::Aarch64, start, 0)
     };
-    let rows = vec![row(0, 8), saved(1, 16), by_fp(4), row(14, 8)];
-    assert_doubts(&explored(&[Code::new("allocates", &code, rows)], &[]), &[Doubt::ComputedSp]);
+    let leaf = |start| row_of_leaf(Abi::Aarch64, start, 0);
+    let rows = vec![leaf(0), saved(4, Base::Sp), saved(8, Base::Fp), leaf(24)];
+    let report = explored_for(Abi::Aarch64, &[Code::new("allocates", &code, rows)], &[]);
+    assert_doubts(&report, &[Doubt::ComputedSp]);
 }
 
 /// A store whose place was computed may be to another one in a program that runs.

@@ -19,6 +19,8 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use sframe_inspect::hazard::HazardKind;
 use sframe_testbench::spec::{Blame, End, Feature, Verdict};
 
+use crate::command::copy_specs;
+
 #[path = "../../examples/third_party.rs"]
 mod third_party;
 
@@ -183,12 +185,7 @@ fn sandbox() -> tempfile::TempDir {
         symlink(repository.join(name), folder.path().join(name)).expect("a link");
     }
     // `bless` writes here.
-    let specs = folder.path().join("specs");
-    std::fs::create_dir(&specs).expect("a folder");
-    for entry in std::fs::read_dir(repository.join("specs")).expect("specs") {
-        let path = entry.expect("an entry").path();
-        std::fs::copy(&path, specs.join(path.file_name().expect("a name"))).expect("a copy");
-    }
+    copy_specs(&folder.path().join("specs"));
     // As cargo leaves it, for commands that name the programs they start.
     let programs = Path::new(env!("CARGO_BIN_EXE_sframe-testbench")).parent().expect("a folder");
     std::fs::create_dir(folder.path().join("target")).expect("a folder");
@@ -493,8 +490,8 @@ fn undocumented(manual: &str) -> Vec<String> {
             problems.push(format!("{name}: no section"));
         }
         // Names of values, such as verdicts.
-        for value in definition["oneOf"].as_array().into_iter().flatten() {
-            let value = value["const"].as_str().expect("a name");
+        let values = definition["oneOf"].as_array().into_iter().flatten();
+        for value in values.filter_map(|value| value["const"].as_str()) {
             if !manual.contains(&format!("`{value}`")) {
                 problems.push(format!("{name}: `{value}` is not in the manual"));
             }
@@ -546,6 +543,28 @@ fn the_guide_has_the_keys_of_known_findings_and_no_others() {
     let mut keys: Vec<&String> = keys.collect();
     keys.sort();
     assert_eq!(written.iter().collect::<Vec<_>>(), keys);
+}
+
+#[test]
+fn the_manual_of_faults_has_the_keys_of_pages_and_no_others() {
+    let schema = std::fs::read_to_string(repository().join("specs/fault.schema.json")).expect("a schema");
+    let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
+    let manual = text(Path::new("specs/faults/README.md"));
+    let definitions = schema["$defs"].as_object().expect("definitions");
+    for (title, object) in [
+        ("key of a page", &schema),
+        ("key of an example", &definitions["Example"]),
+        ("key of a site", &definitions["Site"]),
+        ("key of upstream", &definitions["Upstream"]),
+    ] {
+        let keys: BTreeSet<&String> = object["properties"].as_object().expect("keys").keys().collect();
+        let written = first_cells(&manual, title).remove("Pages of faults").expect("a table");
+        assert_eq!(written.iter().collect::<BTreeSet<_>>(), keys, "{title}");
+    }
+    for value in definitions["UpstreamState"]["oneOf"].as_array().expect("states") {
+        let value = value["const"].as_str().expect("a name");
+        assert!(manual.contains(&format!("`{value}`")), "{value}");
+    }
 }
 
 /// Entries that the tables of verdicts, blame, ends and hazards lack, and superfluous ones.

@@ -93,6 +93,72 @@ fn what_is_written_is_known_once_it_is_explained() {
     assert!(markdown.contains(&format!("\n## Known\n\n- `4 findings: {REASON}`\n")), "{markdown}");
 }
 
+const PAGE: &str = "\
+title: FP is said to be in its slot after the pop
+component: {compiler: gcc}
+summary: The directives come after the return.
+example:
+  abi: amd64
+  toolchain: gnu-2.47
+  sources: {f.c: 'int f;'}
+  commands: [gcc -o f f.c]
+  program: f
+  function: f
+  row: 0x1
+  verdict: wrong-fp
+  wrong: FP = *(FP)
+  right: FP unchanged
+witnesses: {run: FP is another}
+upstream: {state: unreported}
+";
+
+/// Entries may name faults whose pages are beside the specs.
+#[test]
+fn what_is_known_may_name_a_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    std::fs::create_dir_all(folder.join("specs/faults")).expect("a folder");
+    std::fs::write(folder.join("specs/faults/gcc-popped.yaml"), PAGE).expect("a page");
+    let reason = format!("reason: {REASON}");
+    let known = explained(folder, &realign(), &[]).replace(&reason, "fault: gcc-popped");
+    std::fs::write(folder.join("known.yaml"), &known).expect("a file");
+
+    let known_options = ["--known=known.yaml", "--report=report", "--write-known=known.yaml"];
+    let output = check(folder, &realign(), &known_options);
+    let summary = text(&output.stdout);
+    assert_eq!(status(&output), 0, "{summary}{}", text(&output.stderr));
+    let why = "FP is said to be in its slot after the pop (fault gcc-popped)";
+    assert!(summary.contains(&format!("\nknown       4 findings: {why}\n")), "{summary}");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a file");
+    assert_eq!(read("known.yaml"), known, "faults are kept");
+    let report: Value = serde_json::from_str(&read("report/report.json")).expect("JSON");
+    for known in report["known"].as_array().expect("a list") {
+        assert_eq!((&known["fault"], &known["reason"]), (&"gcc-popped".into(), &why[..42].into()));
+    }
+    assert_eq!(report["faults"]["gcc-popped"]["component"]["compiler"], "gcc");
+    let sarif: Value = serde_json::from_str(&read("report/report.sarif")).expect("JSON");
+    for result in sarif["runs"][0]["results"].as_array().expect("results") {
+        assert_eq!(result["suppressions"][0]["justification"], why);
+        assert_eq!(result["properties"]["fault"], "gcc-popped");
+    }
+    assert!(read("report/summary.md").contains(&format!("- `4 findings: {why}`\n")));
+
+    // What exploring proves is known in the same way.
+    let explored = bench_in(folder, &["explore", &realign(), "--known=known.yaml", "--json"]);
+    let explored = json(&explored);
+    assert_eq!(explored["known"][0]["fault"], "gcc-popped", "{explored}");
+    assert_eq!(explored["faults"]["gcc-popped"]["component"]["compiler"], "gcc");
+
+    std::fs::write(folder.join("known.yaml"), known.replace("gcc-popped", "gcc-poped")).expect("a file");
+    let output = check(folder, &realign(), &["--known=known.yaml"]);
+    let error = text(&output.stderr);
+    assert_eq!(status(&output), 2, "{error}");
+    assert!(error.contains("unknown fault `gcc-poped`; did you mean `gcc-popped`?"), "{error}");
+    assert!(error.contains(" --> known.yaml:10:12"), "{error}");
+    let output = check(folder, &realign(), &["--known=known.yaml", "--specs=nowhere"]);
+    assert!(text(&output.stderr).contains("there is no folder `faults`"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn what_is_not_listed_is_a_finding() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -13,6 +13,7 @@ mod explore_doubts;
 mod explore_hostile;
 mod explore_objects;
 mod explore_reports;
+mod faults;
 mod from_eh_frame;
 mod full_disks;
 mod gate;

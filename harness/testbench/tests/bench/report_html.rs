@@ -276,6 +276,13 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     assert!(browser.text("document.title").starts_with("wrong-fp in "));
     assert_eq!(browser.text("document.activeElement.tagName"), "H2", "readers aloud begin there");
     assert!(browser.text("document.querySelector('.reason').textContent").len() > 20);
+    browser.value("document.querySelector('details.fault summary').click()");
+    let fault = browser.text("document.querySelector('details.fault[open]').textContent");
+    for part in
+        ["gcc-popped-frame-pointer", "$ gcc -O2", "_Alignas(64)", "CFA = r10, RA = *(CFA-8), FP unchanged"]
+    {
+        assert!(fault.contains(part), "{part}: {fault}");
+    }
     assert_eq!(browser.count("tr.here .arrow [role=img]"), 1);
     assert!(browser.count(".stack tbody tr") > 5 && browser.count(".mark.claim") > 1);
     browser.value("[...document.querySelectorAll('main a')].at(-1).click()");

@@ -228,8 +228,9 @@ fn a_journal_of_something_else_is_refused_and_nothing_is_touched() {
 fn what_has_changed_or_was_broken_is_run_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let (specs, report) = (folder.path().join("specs"), folder.path().join("report"));
-    std::fs::create_dir(&specs).expect("a folder");
-    for name in ["clauses.yaml", "leaf.yaml", "recursion.yaml", "realign.yaml"] {
+    std::fs::create_dir_all(specs.join("faults")).expect("a folder");
+    let faults = ["faults/gcc-popped-frame-pointer.yaml", "faults/gcc-stack-pointer-in-fpr.yaml"];
+    for name in ["clauses.yaml", "leaf.yaml", "recursion.yaml", "realign.yaml"].into_iter().chain(faults) {
         std::fs::copy(common::repository().join("specs").join(name), specs.join(name)).expect("a spec");
     }
     let name = specs.to_str().expect("a name").to_owned();

@@ -7,6 +7,8 @@
 
 mod explore;
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -21,7 +23,7 @@ use super::{
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use crate::finding::{Address, Finding};
-use crate::spec::Verdict;
+use crate::spec::{Fault, Verdict};
 use explore::{FunctionView, Proof, html_of_exploration};
 use sframe_inspect::json;
 
@@ -48,6 +50,8 @@ struct Index<'r> {
     verdicts: Vec<Verdict>,
     cases: Vec<CaseView<'r>>,
     findings: Vec<FindingView<'r>>,
+    /// The pages of the faults that findings come from, by name.
+    faults: &'r BTreeMap<String, Fault>,
     /// Of an explored file: the functions with rows that don't agree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     functions: Vec<FunctionView<'r>>,
@@ -123,6 +127,9 @@ struct FindingView<'r> {
     /// Why it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<&'r str>,
+    /// The fault that it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<&'r str>,
     /// Whether instructions, witnesses and stack are left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     brief: bool,
@@ -139,7 +146,7 @@ struct FindingEntry<'r> {
     rank: usize,
     places: u64,
     hits: u64,
-    known: Option<&'r str>,
+    known: Option<&'r SeenKnown>,
     proof: Option<Proof<'r>>,
     finding: &'r Finding,
 }
@@ -167,7 +174,7 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
         show(&mut shown, case, &report.findings, OF_A_CASE);
         show_known(&mut shown, case, &report.known);
     }
-    page(Summary::Run(&report.summary), cases, shown, Vec::new(), listings)
+    page(Summary::Run(&report.summary), &report.faults, cases, shown, Vec::new(), listings)
 }
 
 /// Renders the page of a check.
@@ -178,7 +185,8 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
     let mut shown = Vec::new();
     show(&mut shown, 0, &report.findings, IN_FULL);
     show_known(&mut shown, 0, &report.known);
-    page(Summary::Check(&report.summary), vec![CaseView::of_check(report)], shown, Vec::new(), listings)
+    let cases = vec![CaseView::of_check(report)];
+    page(Summary::Check(&report.summary), &report.faults, cases, shown, Vec::new(), listings)
 }
 
 fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Finding], most: usize) {
@@ -191,14 +199,15 @@ fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Findi
 
 fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [SeenKnown]) {
     shown.extend(known.iter().enumerate().map(|(rank, seen)| {
-        let (finding, reason) = (&seen.finding, Some(seen.reason.as_str()));
+        let (finding, known) = (&seen.finding, Some(seen));
         let (places, hits) = (seen.findings, finding.hits);
-        FindingEntry { case, rank, places, hits, known: reason, proof: None, finding }
+        FindingEntry { case, rank, places, hits, known, proof: None, finding }
     }));
 }
 
 fn page<'r>(
     summary: Summary<'r>,
+    faults: &'r BTreeMap<String, Fault>,
     cases: Vec<CaseView<'r>>,
     mut shown: Vec<FindingEntry<'r>>,
     functions: Vec<FunctionView<'r>>,
@@ -219,13 +228,16 @@ fn page<'r>(
         if brief {
             (finding.evidence, finding.listing, finding.stack) = (Vec::new(), Vec::new(), None);
         }
-        let FindingEntry { case, places, known, .. } = *shown;
-        FindingView { case, id, places, known, brief, proof: shown.proof.clone(), finding }
+        let FindingEntry { case, places, .. } = *shown;
+        let known = shown.known.map(|seen| seen.reason.as_str());
+        let fault = shown.known.and_then(|seen| seen.fault.as_deref());
+        FindingView { case, id, places, known, fault, brief, proof: shown.proof.clone(), finding }
     });
     let findings = views.collect();
     let pool = listings.pool();
     let index = Index {
         summary,
+        faults,
         outcomes: &Outcome::ALL,
         verdicts: verdicts_of_findings(),
         cases,
@@ -393,6 +405,7 @@ mod tests {
         }
         let index = Index {
             summary: Summary::Run(&ReportSummary::default()),
+            faults: &BTreeMap::new(),
             outcomes: &Outcome::ALL,
             verdicts: verdicts_of_findings(),
             cases: Vec::new(),

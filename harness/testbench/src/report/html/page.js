@@ -394,6 +394,32 @@
         el("td", { class: "code" }, evidence.says), el("td", {}, SIDES[evidence.agrees_with] ?? "does not tell")))))));
   }
   const lines = (texts) => el("ul", {}, texts.map((text) => el("li", {}, text)));
+  /** The page of the fault that a finding comes from, folded. */
+  function faultView(name) {
+    const fault = index.faults[name];
+    if (!fault) return "";
+    const { example, upstream } = fault;
+    const [[tool, versions]] = Object.entries(fault.component);
+    const block = (text) => el("div", { class: "scroll" }, el("pre", {}, text));
+    const at = example.row === undefined ? example.function : `${example.function}, row +${example.row}`;
+    const isLink = upstream.link?.startsWith("https://");
+    const state = [upstream.state, upstream.version ? ` in ${upstream.version}` : "", upstream.link ? ": " : "",
+      isLink ? el("a", { href: upstream.link }, upstream.link) : upstream.link];
+    const facts = [
+      [tool, versions], ["section", el("code", {}, fault.section)], ["upstream", state],
+      [`wrong in ${at}`, el("code", {}, example.wrong)], ["right", el("code", {}, example.right)],
+      ...Object.entries(fault.witnesses).map(([witness, says]) => [witness, says]),
+    ];
+    const sites = (fault.sites ?? []).map((site) =>
+      `${site.file} for ${site.abi}: ${site.function}, row +${site.row}: ${site.wrong}; right: ${site.right}`);
+    return el("details", { class: "fault" }, el("summary", {}, "Fault ", el("b", {}, name)),
+      el("p", { class: "body" }, fault.summary),
+      el("dl", { class: "body" }, facts.map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])),
+      sites.length ? lines(sites) : "",
+      Object.entries(example.sources).map(([file, text]) => [el("p", { class: "body" }, el("code", {}, file)), block(text)]),
+      el("p", { class: "body" }, `Made for ${example.abi} by ${example.toolchain}:`),
+      block(example.commands.map((line) => `$ ${line}`).join("\n")));
+  }
   function findingView(finding) {
     const entry = finding.of;
     const title = `${finding.verdict}${finding.function ? ` in ${finding.function}` : ""}`;
@@ -412,6 +438,7 @@
       el("h2", { tabindex: -1 }, title, " ", chipOf(finding)),
       el("p", {}, finding.message),
       finding.known === undefined ? "" : el("p", { class: "reason" }, el("b", {}, "Known: "), finding.known),
+      finding.fault === undefined ? "" : faultView(finding.fault),
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
       finding.brief ? el("p", {}, "Instructions, witnesses and stack are in report.json only: there are too many findings.") : "",
       el("div", { class: "pair" }, finding.listing.length ? instructions(finding) : "", finding.stack ? stack(finding.stack) : ""),

@@ -1,0 +1,124 @@
+//! `faults`: the pages of known faults, and which toolchains have them.
+
+use super::definitions::{failure, load};
+use super::options::Folders;
+use sframe_inspect::command::{Failure, Status, print, print_json};
+use std::path::PathBuf;
+
+use clap::Args;
+use rayon::prelude::*;
+use sframe_inspect::text::{Text, with_causes};
+use sframe_testbench::corpus::Toolchain;
+use sframe_testbench::faults::{
+    FaultReport, FaultsReport, Reproduced, Reproduction, list, markdown, page, reproduce, reproductions,
+};
+use sframe_testbench::spec::Fault;
+use sframe_testbench::suite::Suite;
+
+#[derive(Args)]
+pub(crate) struct Faults {
+    /// Show the pages of these faults; without a name, all are listed.
+    name: Vec<String>,
+    #[command(flatten)]
+    folders: Folders,
+    /// Make the example of each fault with this toolchain, and say whether it has the fault: the file of a
+    /// definition (see corpus/README.md for the format), or the name of a toolchain of the corpus (repeatable).
+    #[arg(long, value_name = "FILE|NAME")]
+    toolchain: Vec<PathBuf>,
+    /// Folder with one root folder for each toolchain of the corpus, as made by
+    /// ci/toolchains.
+    #[arg(long, value_name = "DIR", default_value = "target/toolchains")]
+    toolchains: PathBuf,
+    /// Print pages as Markdown, for a report to the developers of the component.
+    #[arg(long, conflicts_with_all = ["json", "toolchain"])]
+    markdown: bool,
+    /// Print everything as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Faults {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let faults = suite.faults();
+        if let Some(name) = self.name.iter().find(|name| faults.get(name).is_none()) {
+            return Err(Failure::unusable(format!("error: {}", faults.unknown(name))));
+        }
+        let is_wanted = |name: &str| self.name.is_empty() || self.name.iter().any(|wanted| wanted == name);
+        let mut report = FaultsReport::new(&suite, is_wanted)?;
+        report.reproductions = self.reproduce(&suite, &report)?;
+        let is_list = self.name.is_empty() && !self.json && !self.markdown;
+        if !is_list && self.toolchain.is_empty() {
+            report.faults = report.faults.into_iter().map(with_dump).collect::<Result<_, _>>()?;
+        }
+        if self.json {
+            print_json(&report)?;
+        } else if self.markdown {
+            let pages: Vec<String> = report.faults.iter().map(markdown).collect();
+            print(&Text::made_neutral(pages.join("\n")))?;
+        } else if !self.toolchain.is_empty() {
+            print(&reproductions(&report.reproductions))?;
+        } else if is_list {
+            print(&list(&report))?;
+        } else {
+            for (index, fault) in report.faults.iter().enumerate() {
+                let mut text = Text::default();
+                if index > 0 {
+                    text.blank();
+                }
+                text.append(&page(fault));
+                print(&text)?;
+            }
+        }
+        Ok(self.status(&report.reproductions))
+    }
+
+    /// Makes the examples with all toolchains that were asked for.
+    fn reproduce(&self, suite: &Suite, report: &FaultsReport<'_>) -> Result<Vec<Reproduction>, Failure> {
+        if self.toolchain.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all = Toolchain::load_all(suite.corpus()).map_err(failure)?;
+        let asked = self.toolchain.iter().map(|given| load(given, suite.corpus(), &all));
+        let asked = asked.collect::<Result<Vec<_>, _>>()?;
+        let pairs: Vec<(&FaultReport<'_>, &Toolchain)> =
+            asked.iter().flat_map(|(_, it)| report.faults.iter().map(move |fault| (fault, it))).collect();
+        let tried = pairs.par_iter().map(|(FaultReport { name, fault, .. }, it)| {
+            let written_for = written_for(name, fault, &all)?;
+            reproduce(name, fault, written_for, it, &self.toolchains).map_err(failure)
+        });
+        let tried = tried.collect::<Result<Vec<_>, _>>()?;
+        Ok(tried.into_iter().flatten().collect())
+    }
+
+    fn status(&self, tried: &[Reproduction]) -> Status {
+        let is_failed = |tried: &Reproduction| matches!(tried.result, Reproduced::Failed { .. });
+        if tried.iter().any(|tried| !tried.is_as_expected() && !is_failed(tried)) {
+            Status::Finding
+        } else if tried.iter().any(is_failed) {
+            Status::Broken
+        } else if tried.is_empty() && !self.toolchain.is_empty() {
+            Status::NothingCompared
+        } else {
+            Status::AsExpected
+        }
+    }
+}
+
+/// The toolchain that the commands of a page are for.
+fn written_for<'t>(name: &str, fault: &Fault, all: &'t [Toolchain]) -> Result<&'t Toolchain, Failure> {
+    let wanted = &fault.example.toolchain;
+    let found = all.iter().find(|toolchain| toolchain.name == *wanted);
+    found.ok_or_else(|| {
+        let message =
+            format!("error: the page of {name} names `{wanted}`, which is no toolchain of the corpus");
+        Failure::unusable(message)
+    })
+}
+
+fn with_dump(fault: FaultReport<'_>) -> Result<FaultReport<'_>, Failure> {
+    let name = fault.name;
+    let unusable =
+        |error| Failure::unusable(format!("error: the example of {name}: {}", with_causes(&error)));
+    fault.with_dump().map_err(unusable)
+}

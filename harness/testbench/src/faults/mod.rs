@@ -1,0 +1,31 @@
+//! Faults of compilers, assemblers, linkers and libraries: what their pages say, and what shows it.
+//!
+//! ```text
+//! page YAML -> spec::Faults -+------------------------------> report -> text, Markdown, JSON
+//!                            +-> committed build -> observe -+-> compare
+//!                            +-> toolchains -> reproduce ----+
+//! specs that name it -> reach
+//! ```
+//!
+//! [`observe`] checks the build of a page's example and explores it, and [`compare`] finds what
+//! the page says differently. [`reproduce`] makes the example with a toolchain first. How far a
+//! fault reaches is derived from the specs ([`reach`]).
+
+mod builds;
+mod compare;
+mod explored;
+mod markdown;
+mod observe;
+mod reach;
+mod report;
+mod reproduce;
+mod text;
+
+pub use builds::{build_of, digest_of, is_current, keep};
+pub use compare::differences;
+pub use markdown::markdown;
+pub use observe::{ObserveError, Observed};
+pub use reach::{Reach, reaches};
+pub use report::{FaultReport, FaultsReport};
+pub use reproduce::{Reproduced, Reproduction, reproduce};
+pub use text::{list, page, reproductions};

@@ -1,0 +1,76 @@
+//! Everything about faults: the document of `faults --json`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::builds::build_of;
+use super::observe::{ObserveError, Observed};
+use super::reach::{Reach, reaches};
+use super::reproduce::Reproduction;
+use crate::spec::Fault;
+use crate::suite::{Suite, SuiteError};
+
+/// Version of the document's format.
+const SCHEMA: u32 = 1;
+
+/// Faults, and what their examples showed.
+#[derive(Debug, Serialize)]
+pub struct FaultsReport<'s> {
+    /// Version of this format.
+    pub schema: u32,
+    /// The faults, by name.
+    pub faults: Vec<FaultReport<'s>>,
+    /// Their examples, made by toolchains that were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reproductions: Vec<Reproduction>,
+}
+
+/// A fault: its page, and what is derived.
+#[derive(Debug, Serialize)]
+pub struct FaultReport<'s> {
+    /// Its name.
+    pub name: &'s str,
+    /// Its page.
+    #[serde(flatten)]
+    pub fault: &'s Fault,
+    /// How far it reaches.
+    pub reach: Reach,
+    /// The committed build of its example.
+    pub build: PathBuf,
+    /// What `dump` prints of the example's function in that build. Empty if it has no FDE, or if
+    /// another section is wrong.
+    pub dump: Vec<String>,
+}
+
+impl<'s> FaultsReport<'s> {
+    /// Reports the faults of a suite that `is_wanted` selects by name.
+    ///
+    /// # Errors
+    /// The suite's cases can't be selected.
+    pub fn new(suite: &'s Suite, is_wanted: impl Fn(&str) -> bool) -> Result<Self, SuiteError> {
+        let mut reaches: BTreeMap<String, Reach> = reaches(suite)?;
+        let faults = suite.faults().iter().filter(|(name, ..)| is_wanted(name));
+        let report = |(name, fault, _): (&'s str, &'s Fault, _)| FaultReport {
+            name,
+            fault,
+            reach: reaches.remove(name).unwrap_or_default(),
+            build: build_of(suite.corpus(), name, &fault.example),
+            dump: Vec::new(),
+        };
+        Ok(Self { schema: SCHEMA, faults: faults.map(report).collect(), reproductions: Vec::new() })
+    }
+}
+
+impl FaultReport<'_> {
+    /// Adds what `dump` prints of the committed build.
+    ///
+    /// # Errors
+    /// The build can't be judged.
+    pub fn with_dump(mut self) -> Result<Self, ObserveError> {
+        let observed = Observed::of(&self.build, &self.fault.example, self.fault.section)?;
+        self.dump = observed.dump().to_vec();
+        Ok(self)
+    }
+}

@@ -1,0 +1,144 @@
+//! Faults for a terminal.
+
+use std::fmt::Write as _;
+
+use sframe_inspect::text::{Text, counted};
+
+use super::reach::Reach;
+use super::report::{FaultReport, FaultsReport};
+use super::reproduce::{Reproduced, Reproduction};
+use crate::spec::{Fault, FaultySection, Site, Upstream, UpstreamState};
+
+/// The width of lines of prose.
+const WIDTH: usize = 100;
+
+/// Lists faults, one in a line.
+#[must_use]
+pub fn list(report: &FaultsReport<'_>) -> Text {
+    let mut text = Text::default();
+    let widest = report.faults.iter().map(|fault| fault.name.len()).max().unwrap_or_default();
+    for FaultReport { name, fault, reach, .. } in &report.faults {
+        let builds = counted(reach.builds, "build");
+        let state = fault.upstream.state;
+        text.line(format_args!("{name:<widest$}  {} ({}; {state}; {builds})", fault.title, fault.component));
+    }
+    text
+}
+
+/// Shows the page of a fault.
+#[must_use]
+pub fn page(report: &FaultReport<'_>) -> Text {
+    let FaultReport { name, fault, reach, build, dump } = report;
+    let Fault { title, component, summary, section, sites, example, witnesses, upstream } = *fault;
+    let mut text = Text::default();
+    text.line(format_args!("{title} (fault {name})"));
+    text.blank();
+    text.quote("", &wrapped(summary));
+    text.blank();
+    text.line(format_args!("component   {component}: {}", component.blame()));
+    text.line(format_args!("upstream    {}", known_upstream(upstream)));
+    if *section == FaultySection::EhFrame {
+        text.line("section     .eh_frame: .sframe is right, or lacks the function");
+    }
+    for (index, line) in reached(reach).iter().enumerate() {
+        text.line(format_args!("{:<12}{line}", if index == 0 { "reach" } else { "" }));
+    }
+    for Site { file, abi, function, row, wrong, right } in sites {
+        text.blank();
+        text.line(format_args!("{file} for {abi}: {function}, row +{row}"));
+        text.line(format_args!("    wrong   {wrong}"));
+        text.line(format_args!("    right   {right}"));
+    }
+    for (name, source) in &example.sources {
+        text.blank();
+        text.line(format_args!("{name}"));
+        text.quote("    ", source);
+    }
+    text.blank();
+    text.line(format_args!("{}, by {}: {}", example.abi, example.toolchain, build.display()));
+    for command in &example.commands {
+        text.line(format_args!("    $ {command}"));
+    }
+    text.blank();
+    let row = example.row.map_or_else(String::new, |row| format!(", row +{row}"));
+    text.line(format_args!("{}{row}: {}", example.function, example.verdict));
+    text.line(format_args!("    wrong   {}", example.wrong));
+    text.line(format_args!("    right   {}", example.right));
+    dump.iter().for_each(|line| text.line(line));
+    text.blank();
+    let widest = witnesses.keys().map(String::len).max().unwrap_or_default();
+    for (witness, says) in witnesses {
+        text.line(format_args!("{witness:<widest$}  {says}"));
+    }
+    text
+}
+
+/// Says which toolchains have faults.
+#[must_use]
+pub fn reproductions(all: &[Reproduction]) -> Text {
+    let mut text = Text::default();
+    for Reproduction { fault, toolchain, tool, expected, result } in all {
+        let (word, lines) = match result {
+            Reproduced::Shown => ("has it", &[][..]),
+            Reproduced::NotShown { instead } if *expected => ("does not have it", &instead[..]),
+            Reproduced::NotShown { .. } => ("does not have it", &[][..]),
+            Reproduced::Failed { reason } => ("can't be judged", std::slice::from_ref(reason)),
+        };
+        let said = match (result, expected) {
+            (Reproduced::Shown, false) => ", though the page says that it does not",
+            (Reproduced::NotShown { .. }, true) => ", though the page says that it does",
+            _ => "",
+        };
+        text.line(format_args!("{fault}: {tool} of {toolchain} {word}{said}"));
+        lines.iter().for_each(|line| text.quote("    ", line));
+    }
+    text
+}
+
+/// Says what is known where the component is developed.
+pub(super) fn known_upstream(upstream: &Upstream) -> String {
+    let Upstream { state, link, version } = upstream;
+    let version = version.as_ref().map_or_else(String::new, |version| format!(" in {version}"));
+    let link = link.as_ref().map_or_else(String::new, |link| format!(": {link}"));
+    let state = match state {
+        UpstreamState::Unreported => "no report is known",
+        UpstreamState::Reported => "reported",
+        UpstreamState::Fixed => "fixed",
+    };
+    format!("{state}{version}{link}")
+}
+
+/// How far a fault reaches: in numbers, and then each spec with the places.
+pub(super) fn reached(reach: &Reach) -> Vec<String> {
+    let Reach { builds, toolchains, abis, specs } = reach;
+    if specs.is_empty() {
+        return vec!["no program of the corpus, only its own".to_owned()];
+    }
+    let joined = |names: &mut dyn Iterator<Item = String>| names.collect::<Vec<_>>().join(", ");
+    let first = format!(
+        "{} by {} for {}",
+        counted(*builds, "build"),
+        joined(&mut toolchains.iter().cloned()),
+        joined(&mut abis.iter().map(ToString::to_string)),
+    );
+    let of_spec = |(spec, places): (&String, &std::collections::BTreeSet<String>)| {
+        format!("{spec}: {}", joined(&mut places.iter().cloned()))
+    };
+    std::iter::once(first).chain(specs.iter().map(of_spec)).collect()
+}
+
+/// Breaks prose into lines.
+fn wrapped(prose: &str) -> String {
+    let mut text = String::new();
+    let mut width = 0;
+    for word in prose.split_whitespace() {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > WIDTH {
+            text.push('\n');
+            width = 0;
+        }
+        let _ = write!(text, "{}{word}", if width > 0 { " " } else { "" });
+        width += length + usize::from(width > 0);
+    }
+    text
+}

@@ -1,0 +1,69 @@
+//! The faults that specs name: whether builds can have them, and pages can be checked.
+
+use std::collections::BTreeSet;
+
+use super::Suite;
+use crate::corpus::example_folder;
+use crate::spec::Spec;
+use crate::yaml::suggest::unknown;
+use crate::yaml::{Error, Source};
+
+impl Suite {
+    /// Reports errors for entries that select a build by a tool that does not have the fault.
+    pub(super) fn misplaced(&self, spec: &Spec, source: &Source) -> Vec<Error> {
+        let mut errors = Vec::new();
+        let named = spec.known.iter().enumerate();
+        let named = named.filter_map(|(index, known)| Some((index, known, known.fault.as_deref()?)));
+        for (index, known, name) in named {
+            let Some(fault) = self.faults.get(name) else { continue };
+            let cases = self.cases_of(spec, source).into_iter();
+            let mut selected = cases.filter(|case| known.selector.matches(&case.facts()));
+            let Some(case) = selected.find(|case| !fault.component.contains(case.producer)) else { continue };
+            let tool = fault.component.tool_of(case.producer).unwrap_or_else(|| "another tool".to_owned());
+            let message =
+                format!("{} is by {tool}: `{name}` is a fault of {}", case.build.id, fault.component);
+            let span = source.span(&["known", &index.to_string(), "where"]);
+            errors.push(source.error_at(span, message, Some("narrow `where`, or correct the page")));
+        }
+        errors
+    }
+
+    /// Reports errors for pages whose example is by a toolchain that is not in the corpus, or that
+    /// does not have the fault.
+    pub(super) fn not_made(&self) -> Vec<Error> {
+        let mut errors = Vec::new();
+        for (_, fault, source) in self.faults.iter() {
+            let name = &fault.example.toolchain;
+            let (message, help) = match self.producer(name) {
+                None => (unknown("toolchain", name, self.producers.keys().map(String::as_str)), None),
+                Some(producer) if fault.component.contains(producer) => continue,
+                Some(producer) => {
+                    let tool = fault.component.tool_of(producer).unwrap_or_else(|| "another tool".to_owned());
+                    let message = format!("`{name}` has {tool}, and this is a fault of {}", fault.component);
+                    (message, Some("name a toolchain that has it"))
+                }
+            };
+            errors.push(source.error_at(source.span(&["example", "toolchain"]), message, help));
+        }
+        errors
+    }
+
+    /// Reports errors for pages that nothing checks: no spec names them, and there is no build of
+    /// their example. Another corpus than the committed one may have no such builds at all.
+    pub(super) fn stale(&self) -> Vec<Error> {
+        if !example_folder(&self.corpus, "").is_dir() {
+            return Vec::new();
+        }
+        let known = self.specs.iter().flat_map(|(spec, _)| &spec.known);
+        let named: BTreeSet<&str> = known.filter_map(|known| known.fault.as_deref()).collect();
+        let mut errors = Vec::new();
+        for (name, fault, source) in self.faults.iter().filter(|(name, ..)| !named.contains(name)) {
+            if !example_folder(&self.corpus, name).join(&fault.example.program).is_file() {
+                let message = "no spec names this fault, and the corpus has no build of its example";
+                let help = format!("remove the page, or keep a build in faults/{name} of the corpus");
+                errors.push(source.error_at(source.span(&["title"]), message, Some(&help)));
+            }
+        }
+        errors
+    }
+}

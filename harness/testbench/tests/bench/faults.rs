@@ -1,0 +1,428 @@
+//! Pages of faults: what they say is what their committed builds show, and what the toolchains
+//! that are there make of their sources.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use rstest::rstest;
+use serde_json::Value;
+use sframe_testbench::corpus::{MadeExample, Toolchain};
+use sframe_testbench::faults::{
+    Observed, Reproduced, Reproduction, build_of, differences, is_current, keep, reproduce,
+};
+use sframe_testbench::spec::{Fault, Faults, FaultySection};
+use sframe_testbench::suite::{Suite, SuiteError};
+
+use crate::command::{bench, json, status};
+use crate::common::{repository, suite};
+
+/// Makes the committed builds, which needs the toolchains.
+const UPDATE: &str = "UPDATE_FAULTS";
+
+fn corpus() -> PathBuf {
+    repository().join("corpus")
+}
+
+/// Where `ci/toolchains` installs them.
+fn toolchains() -> PathBuf {
+    let folder =
+        std::env::var_os("SFRAME_TOOLCHAINS").map_or_else(|| "target/toolchains".into(), PathBuf::from);
+    repository().join(folder)
+}
+
+fn fault(name: &str) -> Fault {
+    suite().faults().get(name).expect("a page").clone()
+}
+
+fn toolchain(name: &str) -> Toolchain {
+    Toolchain::load(&Toolchain::path_in(&corpus(), name)).expect("a toolchain")
+}
+
+fn committed(name: &str, fault: &Fault) -> Observed {
+    let build = build_of(&corpus(), name, &fault.example);
+    Observed::of(&build, &fault.example, fault.section).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn make(name: &str, fault: &Fault) {
+    let toolchain = toolchain(&fault.example.toolchain);
+    let made = MadeExample::make(name, &fault.example, &toolchain, &toolchains());
+    let made = made.unwrap_or_else(|error| panic!("{name}: {}", sframe_inspect::text::with_causes(&error)));
+    keep(&corpus(), name, &fault.example, made.program()).unwrap_or_else(|error| panic!("{name}: {error}"));
+}
+
+#[test]
+fn each_page_says_what_its_committed_build_shows() {
+    if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
+        // Suites refuse a new page without its build.
+        let faults = Faults::load(&repository().join("specs")).expect("pages");
+        let stale = faults.iter().filter(|(name, fault, _)| !is_current(&corpus(), name, &fault.example));
+        stale.for_each(|(name, fault, _)| make(name, fault));
+    }
+    let mut wrong = Vec::new();
+    for (name, fault, _) in suite().faults().iter() {
+        if !is_current(&corpus(), name, &fault.example) {
+            wrong.push(format!("{name}: the build is of other sources: {UPDATE}=1, with the toolchain"));
+        }
+        let lines = differences(fault, &committed(name, fault));
+        wrong.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+const STATE: &str = "gas-one-remembered-state";
+
+/// What a page may say wrongly.
+#[rstest]
+#[case::the_function(STATE, "function", "_start", "_start has no FDE")]
+#[case::the_row(STATE, "row", "0x2", "wrong-cfa in f, row +0x2")]
+#[case::the_verdict(STATE, "verdict", "wrong-ra", "wrong-ra in f, row +0x5")]
+#[case::the_wrong_rules(STATE, "wrong", "CFA = SP+24", "seen: wrong-cfa: f+0x5 (0x40100c)")]
+#[case::a_witness(STATE, "run", "nothing", "on the page: nothing")]
+#[case::a_witness_that_says_nothing(STATE, "oracle", "yes", "oracle says: nothing; on the page: yes")]
+#[case::the_component(STATE, "component", "lld-sections-not-merged", "triage blames producer-assembler")]
+#[case::the_right_fp(
+    "gas-fp-by-expression",
+    "right",
+    "CFA = SP+16, RA = *(CFA-8), FP = *(CFA-8)",
+    "and not 0xa5a5"
+)]
+#[case::the_right_cfa("gcc-return-thunk", "right", "CFA = SP+24, RA = *(CFA-8), FP unchanged", "gives 0x")]
+#[case::what_nobody_says(
+    "gas-restores-first-row",
+    "right",
+    "CFA = SP+8, RA unchanged, FP unchanged",
+    "no witness says"
+)]
+#[case::what_the_cfi_does_not_say(
+    "lld-sections-not-merged",
+    "right",
+    "CFA = SP+24, RA = *(CFA-8), FP unchanged",
+    "not what the CFI says"
+)]
+fn what_a_page_says_wrongly_is_noticed(
+    #[case] name: &str,
+    #[case] key: &str,
+    #[case] value: &str,
+    #[case] message: &str,
+) {
+    let mut page = fault(name);
+    let observed = committed(name, &page);
+    assert_eq!(differences(&page, &observed), Vec::<String>::new());
+    let example = &mut page.example;
+    match key {
+        "function" => value.clone_into(&mut example.function),
+        "row" => example.row = Some(value.parse().expect("a row")),
+        "verdict" => example.verdict = value.parse().expect("a verdict"),
+        "wrong" => value.clone_into(&mut example.wrong),
+        "right" => value.clone_into(&mut example.right),
+        "component" => page.component = fault(value).component,
+        witness => drop(page.witnesses.insert(witness.to_owned(), value.to_owned())),
+    }
+    let lines = differences(&page, &observed);
+    assert!(lines.iter().any(|line| line.contains(message)), "{lines:?}");
+}
+
+/// A right section shows nothing: those of .sframe are, where .eh_frame is wrong.
+#[test]
+fn a_build_without_the_fault_shows_nothing() {
+    let page = fault("llvm-adjusts-last-offset");
+    let build = build_of(&corpus(), "llvm-adjusts-last-offset", &page.example);
+    let of = |section| Observed::of(&build, &page.example, section).expect("a build");
+    assert!(of(FaultySection::EhFrame).shows(&page.example));
+    assert!(!of(FaultySection::Sframe).shows(&page.example));
+}
+
+#[test]
+fn another_source_needs_another_build() {
+    let mut page = fault("gas-one-remembered-state");
+    let is_current = |page: &Fault| is_current(&corpus(), "gas-one-remembered-state", &page.example);
+    assert!(is_current(&page));
+    let command = page.example.commands[0].clone();
+    page.example.commands[0] += " -g";
+    assert!(!is_current(&page));
+    page.example.commands[0] = command;
+    page.example.sources.values_mut().for_each(|source| source.push('\n'));
+    assert!(!is_current(&page));
+}
+
+/// Builds of no page would never be looked at.
+#[test]
+fn each_folder_of_builds_has_its_page() {
+    for entry in std::fs::read_dir(corpus().join("faults")).expect("a folder") {
+        let name = entry.expect("an entry").file_name();
+        let name = name.to_str().expect("a name");
+        assert!(suite().faults().get(name).is_some(), "{name}");
+    }
+}
+
+/// The errors of a suite whose only spec is about `leaf`, with one page more or less.
+fn errors_of(known: &str, page: Option<(&str, &str)>) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("faults");
+    std::fs::create_dir(&pages).expect("a folder");
+    let spec = format!("program: leaf\nsummary: s\ntargets: all\nstops: [{{at: main}}]\n{known}");
+    std::fs::write(folder.path().join("leaf.yaml"), spec).expect("a spec");
+    let one = std::fs::read_to_string(repository().join("specs/faults/gas-ignores-same-value.yaml"));
+    std::fs::write(pages.join("gas-ignores-same-value.yaml"), one.expect("a page")).expect("a page");
+    if let Some((name, page)) = page {
+        std::fs::write(pages.join(name), page).expect("a page");
+    }
+    match Suite::open(&corpus(), folder.path()) {
+        Err(SuiteError::Specs(errors)) => {
+            errors.iter().map(|error| error.render(false).to_string()).collect()
+        }
+        Err(error) => panic!("{error}"),
+        Ok(_) => Vec::new(),
+    }
+}
+
+#[test]
+fn a_known_failure_is_of_builds_that_can_have_the_fault() {
+    let known = |range: &str| {
+        format!(
+            "known:\n  - where: {{assembler: {range}, abi: amd64}}\n    verdict: wrong-fp\n    \
+             blame: producer-assembler\n    fault: gas-ignores-same-value\n"
+        )
+    };
+    assert_eq!(errors_of(&known("gas < 2.47"), None), Vec::<String>::new());
+    for (range, tool) in [("gas", "gas 2.47.50"), ("[llvm, gas < 2.47]", "another tool")] {
+        let errors = errors_of(&known(range), None);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(
+            errors[0].contains(&format!("is by {tool}: `gas-ignores-same-value` is a fault of gas < 2.47")),
+            "{errors:?}"
+        );
+        assert!(errors[0].contains("leaf.yaml:6:12"), "{errors:?}");
+    }
+}
+
+#[test]
+fn the_toolchain_of_a_page_has_the_fault() {
+    let page = std::fs::read_to_string(repository().join("specs/faults/gas-ignores-same-value.yaml"));
+    let page = page.expect("a page");
+    for (name, message) in [
+        ("gnu-2.47", "`gnu-2.47` has gas 2.47.50, and this is a fault of gas < 2.47"),
+        ("gnu-2.4", "unknown toolchain `gnu-2.4`; did you mean `gnu-2.4"),
+    ] {
+        let page = page.replace("toolchain: gnu-2.44", &format!("toolchain: {name}"));
+        let errors = errors_of("", Some(("gas-ignores-same-value.yaml", &page)));
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].contains(message), "{errors:?}");
+    }
+}
+
+#[test]
+fn a_page_that_nothing_checks_is_an_error() {
+    let page = std::fs::read_to_string(repository().join("specs/faults/gas-ignores-same-value.yaml"));
+    let page = page.expect("a page");
+    let errors = errors_of("", Some(("gas-forgotten.yaml", &page)));
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].contains("no spec names this fault, and the corpus has no build of its example"),
+        "{errors:?}"
+    );
+    assert!(errors[0].contains("gas-forgotten.yaml:2:8"), "{errors:?}");
+    let known = "known:\n  - where: {assembler: gas < 2.47, abi: amd64}\n    verdict: wrong-fp\n    \
+                 blame: producer-assembler\n    fault: gas-forgotten\n";
+    assert_eq!(errors_of(known, Some(("gas-forgotten.yaml", &page))), Vec::<String>::new());
+}
+
+/// A toolchain whose compiler is a script, and how it fares with an example.
+fn try_script(name: &str, script: &str, properties: &str) -> Option<Reproduction> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("cc"), format!("#!/bin/sh\n{script}\n")).expect("a file");
+    std::fs::set_permissions(path("cc"), std::fs::Permissions::from_mode(0o755)).expect("rights");
+    let definition = format!(
+        "name: fake\nsummary: A script.\nproperties: {properties}\nabis: {{amd64: {{compiler: ./cc, flags: [-m64]}}}}\n"
+    );
+    std::fs::write(path("fake.yaml"), definition).expect("a file");
+    let (page, fake) = (fault(name), Toolchain::load(&path("fake.yaml")).expect("a toolchain"));
+    let written_for = toolchain(&page.example.toolchain);
+    reproduce(name, &page, &written_for, &fake, &toolchains()).expect("a toolchain that is there")
+}
+
+/// The page's commands are run with another compiler, and its builds are judged.
+#[rstest]
+#[case::that_has_it(STATE, "gas 2.48", true, Some(&Reproduced::Shown))]
+#[case::that_should_not_have_it("gas-ignores-same-value", "gas 2.48", false, Some(&Reproduced::Shown))]
+#[case::that_should_have_it("gas-return-address-not-restored", "gas 2.48", true, None)]
+fn a_toolchain(
+    #[case] name: &str,
+    #[case] assembler: &str,
+    #[case] expected: bool,
+    #[case] result: Option<&Reproduced>,
+) {
+    // Whatever it is asked to make, it delivers a committed build of the first.
+    let build = |name: &str| build_of(&corpus(), name, &fault(name).example).canonicalize().expect("a build");
+    let delivered = if result.is_some() { build(name) } else { build(STATE) };
+    let script = format!(
+        "[ \"$1\" = -m64 ] || exit 1\nwhile [ \"$1\" != -o ]; do shift; done\n[ -f *.s ] && cp {} $2",
+        delivered.display()
+    );
+    let tried = try_script(name, &script, &format!("{{assembler: {assembler}}}")).expect("its assembler");
+    assert_eq!((tried.expected, &*tried.tool), (expected, assembler));
+    match result {
+        Some(result) => assert_eq!(tried.result, *result),
+        None => {
+            let Reproduced::NotShown { instead } = &tried.result else { panic!("{tried:?}") };
+            assert!(instead.iter().any(|line| line.starts_with("wrong-cfa: f+0x5")), "{instead:?}");
+        }
+    }
+    assert_eq!(tried.is_as_expected(), expected == matches!(tried.result, Reproduced::Shown));
+}
+
+#[test]
+fn a_toolchain_that_fails_is_not_one_without_the_fault() {
+    for (script, part) in [
+        ("echo no such option >&2; exit 1", "no such option"),
+        ("exit 0", "wrote no file"),
+        ("while [ \"$1\" != -o ]; do shift; done; echo > $2", "nested"),
+    ] {
+        let tried = try_script(STATE, script, "{assembler: gas 2.30}").expect("its assembler");
+        let Reproduced::Failed { reason } = &tried.result else { panic!("{tried:?}") };
+        assert!(reason.contains(part) && !tried.is_as_expected(), "{reason}");
+    }
+    assert_eq!(try_script(STATE, "exit 1", "{assembler: llvm 22}"), None, "a fault of another assembler");
+    assert_eq!(try_script("gas-fp-by-expression", "exit 1", "{assembler: gas 2.47}"), None, "another ABI");
+}
+
+/// Makes each example with all toolchains that are there: whichever is said to have the fault
+/// has it, and no other.
+#[test]
+fn toolchains_have_the_faults_that_pages_say() {
+    let folder = toolchains();
+    let all = Toolchain::load_all(&corpus()).expect("toolchains");
+    let (there, missing): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .filter(|toolchain| toolchain.root.is_some())
+        .partition(|toolchain| folder.join(&toolchain.name).join("usr/bin").is_dir());
+    let missing: Vec<&str> = missing.iter().map(|toolchain| &*toolchain.name).collect();
+    if !missing.is_empty() {
+        println!("not there, and not tried: {} (ci/toolchains installs them)", missing.join(", "));
+        let needed = std::env::var_os("SFRAME_NEEDS_TOOLCHAINS").is_some_and(|value| value == "1");
+        assert!(!needed, "not there: {}", missing.join(", "));
+    }
+    let pages: Vec<_> = suite().faults().iter().collect();
+    let pairs: Vec<_> = pages.iter().flat_map(|page| there.iter().map(move |it| (page, it))).collect();
+    let tried: Vec<Reproduction> = pairs
+        .par_iter()
+        .filter_map(|((name, fault, _), it)| {
+            let written_for = toolchain(&fault.example.toolchain);
+            reproduce(name, fault, &written_for, it, &folder).unwrap_or_else(|error| panic!("{error}"))
+        })
+        .collect();
+    for reproduction in &tried {
+        let Reproduction { fault, toolchain, tool, expected, .. } = reproduction;
+        println!("{fault}: {tool} of {toolchain} {}", if *expected { "has it" } else { "does not have it" });
+    }
+    let wrong: Vec<_> = tried.iter().filter(|reproduction| !reproduction.is_as_expected()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let shown = tried.iter().filter(|reproduction| reproduction.result == Reproduced::Shown).count();
+    assert!(there.is_empty() || shown >= there.len(), "{tried:?}");
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn all_faults_are_listed_and_each_has_a_page() {
+    let output = bench(&["faults"]);
+    let list = text(&output.stdout);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert_eq!(list.lines().count(), suite().faults().iter().count());
+    let line = list.lines().find(|line| line.starts_with("ld-plt-got ")).expect("a line");
+    assert!(line.ends_with("pushed a number (ld >= 2.44; unreported; 18 builds)"), "{line}");
+    let document = json(&bench(&["faults", "--json"]));
+    assert_eq!(document["schema"], 1);
+    for fault in document["faults"].as_array().expect("a list") {
+        let is_elsewhere = fault["section"] == ".eh_frame" || fault["example"]["wrong"] == "no row";
+        assert_eq!(fault["dump"] == Value::Array(Vec::new()), is_elsewhere, "{fault}");
+    }
+}
+
+/// What a maintainer needs is on the page, whatever its form.
+#[test]
+fn a_page_has_source_command_rows_and_witnesses_in_every_form() {
+    let parts = [
+        "Entries of .plt.got get the row of an entry that has pushed a number",
+        "call    f@plt",
+        "$ gcc -nostdlib -no-pie -Wa,--gsframe",
+        "CFA = SP+16, RA = *(CFA-8), FP unchanged",
+        "CFA = SP+8, RA = *(CFA-8), FP unchanged",
+        "0000000000000000  sp+16     u         f",
+        "agrees with the call stack: .eh_frame: CFA = SP+8",
+        "first_leaf@plt+0x0",
+    ];
+    for form in [&[][..], &["--markdown"]] {
+        let output = bench(&[&["faults", "ld-plt-got"], form].concat());
+        let page = text(&output.stdout);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        for part in parts {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+    let document = json(&bench(&["faults", "ld-plt-got", "--json"]));
+    assert_eq!(document["faults"][0]["component"]["linker"], "ld >= 2.44");
+    assert_eq!(document["faults"][0]["reach"]["specs"]["crossing"][0], "first_leaf@plt+0x0");
+}
+
+#[test]
+fn a_name_that_is_no_fault_is_answered_with_one() {
+    let output = bench(&["faults", "ld-plt-gto"]);
+    assert_eq!((status(&output), output.stdout.len()), (2, 0));
+    let error = text(&output.stderr);
+    assert!(error.contains("unknown fault `ld-plt-gto`; did you mean `ld-plt-got`?"), "{error}");
+}
+
+/// Its mistake is in its own source, and no toolchain can be asked.
+#[test]
+fn the_page_of_a_library_says_where_it_is_wrong() {
+    let name = "glibc-addmul-pushes";
+    for form in [&[][..], &["--markdown"]] {
+        let output = bench(&[&["faults", name], form].concat());
+        let page = text(&output.stdout);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        for part in ["__mpn_addmul_1, row +0x0", "CFA = SP+24, RA = *(CFA-8), FP = *(CFA-24)", "for amd64"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+    assert_eq!(try_script(name, "exit 1", "{compiler: gcc 16, assembler: gas 2.47.50}"), None);
+}
+
+/// Toolchains are asked in the same way by the command.
+#[test]
+fn the_command_says_which_toolchains_have_a_fault() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let build = build_of(&corpus(), STATE, &fault(STATE).example).canonicalize().expect("a build");
+    let define = |script: &str, gas: &str| {
+        std::fs::write(path("cc"), format!("#!/bin/sh\n{script}\n")).expect("a file");
+        std::fs::set_permissions(path("cc"), std::fs::Permissions::from_mode(0o755)).expect("rights");
+        let abis = "abis: {amd64: {compiler: ./cc}}";
+        let text = format!("name: fake\nsummary: s\nproperties: {{assembler: {gas}}}\n{abis}\n");
+        std::fs::write(path("fake.yaml"), text).expect("a file");
+    };
+    let run = |more: &[&str]| {
+        let definition = path("fake.yaml").display().to_string();
+        bench(&[&["faults", "--toolchain", &definition], more].concat())
+    };
+    let deliver = format!("while [ \"$1\" != -o ]; do shift; done\ncp {} $2", build.display());
+    define(&deliver, "gas 2.48");
+    let output = run(&[STATE]);
+    assert_eq!(text(&output.stdout), format!("{STATE}: gas 2.48 of fake has it\n"));
+    assert_eq!(status(&output), 0);
+    let output = run(&["gas-return-address-not-restored"]);
+    assert_eq!(status(&output), 1);
+    assert!(text(&output.stdout).contains("does not have it, though the page says that it does"));
+    assert_eq!(status(&run(&["ld-plt-got"])), 3);
+    define("exit 1", "gas 2.48");
+    let output = run(&[STATE, "--json"]);
+    assert_eq!(status(&output), 4);
+    assert_eq!(json(&output)["reproductions"][0]["result"], "failed");
+    let output = bench(&["faults", "--toolchain", "derived-v2"]);
+    assert_eq!(status(&output), 2);
+    assert!(text(&output.stderr).contains("there is nothing to compile"), "{}", text(&output.stderr));
+}
