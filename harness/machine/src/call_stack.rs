@@ -25,6 +25,20 @@ pub struct Record {
     pub signature: Option<Signature>,
 }
 
+impl Record {
+    /// Returns the return address as memory may hold it: plain, and signed if it was.
+    pub fn return_addresses(&self) -> impl Iterator<Item = u64> {
+        let signed = self.signature.map(|signature| signature.signed);
+        std::iter::once(self.return_address).chain(signed)
+    }
+
+    /// Whether a value is the return address, plain or signed.
+    #[must_use]
+    pub fn is_return_address(&self, value: u64) -> bool {
+        self.return_addresses().any(|address| address == value)
+    }
+}
+
 /// A return address that pointer authentication has signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {

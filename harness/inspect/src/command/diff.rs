@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::diff::diff_file;
+use crate::diff::{Explored, diff_file};
 use clap::Args;
 
 use super::exit::{Failure, Status};
@@ -13,6 +13,9 @@ use super::{Subject, print, print_json, status};
 pub struct Diff {
     /// A 64-bit ELF file, linked or relocatable.
     file: PathBuf,
+    /// A report of `explore --json` about the same file, whose word on rows that differ is evidence.
+    #[arg(long, value_name = "FILE")]
+    explored: Option<PathBuf>,
     /// Print the report as JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -25,7 +28,11 @@ impl Diff {
     /// An argument or file can't be used.
     pub fn execute(&self) -> Result<Status, Failure> {
         let file = Subject::open(&self.file)?;
-        let report = file.checked(diff_file(file.source(), &file.name))?;
+        let mut report = file.checked(diff_file(file.source(), &file.name))?;
+        if let Some(path) = &self.explored {
+            let added = Explored::read(path).and_then(|explored| report.add_exploration(explored));
+            added.map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))?;
+        }
         if self.json {
             print_json(&report)?;
         } else {

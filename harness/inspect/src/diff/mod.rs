@@ -6,6 +6,7 @@
 //! two rules that give the same value in one program only are different.
 
 mod blame;
+mod explored;
 mod pieces;
 mod reason;
 mod report;
@@ -13,6 +14,7 @@ mod rules;
 mod sweep;
 
 pub use blame::Evidence;
+pub use explored::{Explored, ExploredError};
 pub use reason::Reason;
 pub use report::{CfiPlace, DiffReport, Difference, Extent, Line, Uncovered};
 pub use rules::Field;

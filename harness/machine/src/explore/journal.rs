@@ -177,8 +177,10 @@ mod tests {
         assert_eq!(journal.last(&space, AT), Some((2, 0x0101_0101_0101_0101)));
         assert_eq!(journal.last(&space, AT + 8), Some((2, 0x2222_2222_2222_2222)));
         // One instruction stores both words in parts.
+        let by_parts = Store { pc: 3, time: journal.len() };
         for part in 0..4 {
-            store(&mut journal, &space, 3, AT + 4 * part, &[3; 4]);
+            journal.stores(&space, by_parts, AT + 4 * part, 4);
+            assert!(space.write(AT + 4 * part, &[3; 4]));
         }
         assert_eq!(journal.last(&space, AT), Some((3, 0x0201_0101_0101_0101)));
         assert_eq!(journal.last(&space, AT + 8), Some((3, 0x2222_2222_2222_2202)));

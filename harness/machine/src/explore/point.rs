@@ -33,16 +33,24 @@ pub struct Point<'p> {
 }
 
 impl Point<'_> {
-    /// Whether the path has stored something else where the return address was, as functions do that
-    /// return elsewhere.
+    /// Whether the path has stored something else where the return address was, and has it nowhere else,
+    /// as functions do that return elsewhere.
     #[must_use]
     pub fn has_overwritten_return_address(&self) -> bool {
-        let return_address = self.moment.call_stack.records().last().map(|call| call.return_address);
-        return_address.is_some_and(|value| {
-            let has_lost = |address: &u64| {
-                self.space.read_u64(*address) != return_address && self.overwriting(*address, value).is_some()
-            };
-            self.saved.iter().any(has_lost)
+        let Some(call) = self.moment.call_stack.records().last() else { return false };
+        let is_it = |value| call.is_return_address(value);
+        let has_lost =
+            |address: &u64| call.return_addresses().any(|value| self.overwriting(*address, value).is_some());
+        !self.saved.iter().any(|address| self.space.read_u64(*address).is_some_and(is_it))
+            && self.saved.iter().any(has_lost)
+    }
+
+    /// Whether FP or the return address is in a place where the function has saved it, given its value.
+    #[must_use]
+    pub fn has_saved(&self, value: u64) -> bool {
+        self.saved.iter().any(|address| {
+            let is_in_frame = |store: LastStore| store.is_in_frame;
+            self.space.read_u64(*address) == Some(value) && self.last_store(*address).is_some_and(is_in_frame)
         })
     }
 

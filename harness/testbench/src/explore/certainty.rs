@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Base, Recovery, RecoveryRule, Row};
 use sframe_machine::Record;
-use sframe_machine::explore::{Assumption, LastStore, Point, Returns};
+use sframe_machine::explore::{Assumption, Point, Returns};
 
 use crate::compare::Disagreement;
 use crate::spec::Verdict;
@@ -192,17 +192,13 @@ fn of_slot(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> Option<D
         Verdict::ByLuck => [slot(row.ra), slot(row.fp)],
         _ => return None,
     };
-    let values = [call.return_address, call.caller_fp];
-    let mut slots = slots.into_iter().zip(values).filter_map(|(slot, value)| Some((slot?, value)));
-    slots.find_map(|(address, value)| {
-        // What was saved there is lost, by a loop that was forced to go on, or by chance.
-        let lost = point.overwriting(address, value);
-        if verdict == Verdict::WrongRa && lost.is_some() {
-            return Some(Doubt::OverwrittenRa);
-        }
-        let is_wild = |store: LastStore| !store.is_in_frame;
-        let is_doubtful = lost.is_some_and(is_wild)
-            || verdict != Verdict::ByLuck && point.last_store(address).is_some_and(is_wild);
-        is_doubtful.then_some(Doubt::WildStore)
-    })
+    let [ra, fp] = slots;
+    // What was saved there is lost, by a loop that was forced to go on, or by chance.
+    let lost = |slot: Option<u64>, value| point.overwriting(slot?, value);
+    if verdict == Verdict::WrongRa && call.return_addresses().any(|value| lost(ra, value).is_some()) {
+        return Some(Doubt::OverwrittenRa);
+    }
+    let mut lost =
+        call.return_addresses().filter_map(|value| lost(ra, value)).chain(lost(fp, call.caller_fp));
+    lost.any(|store| !store.is_in_frame).then_some(Doubt::WildStore)
 }

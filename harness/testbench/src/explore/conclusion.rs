@@ -118,7 +118,8 @@ impl Parts {
         let ways = self.ways.get(&candidate.function).copied().unwrap_or_default();
         let root = roots.root(candidate.function);
         // A function that returns to the caller that it was given has been entered as callers do.
-        let is_entry = root.is_certain || ways.to_caller;
+        // One that has a name has been, too, if it leaves all as it was for another function.
+        let is_entry = root.is_certain || ways.to_caller || ways.by_jump && roots.is_named(root.entry);
         let is_part = self.entered_with_frame.contains(&root.entry) && !roots.is_called(root.entry);
         if !is_entry || is_part {
             doubts.push(Doubt::UncertainEntry);
@@ -138,7 +139,7 @@ impl Parts {
         if candidate.finding.verdict == Verdict::WrongRa && candidate.loads_ra && !ways.to_caller {
             doubts.push(Doubt::OverwrittenRa);
         }
-        if candidate.finding.verdict == Verdict::WrongFp && !ways.restores_fp {
+        if candidate.finding.verdict == Verdict::WrongFp && !ways.restores_fp && !candidate.has_fp {
             doubts.push(Doubt::FpNotKept);
         }
         doubts.sort_unstable();

@@ -24,7 +24,7 @@ use super::rows::{Reach, RowId};
 use crate::compare::{self, Disagreement, Remembered, Truth, Value};
 use crate::finding::Finding;
 use crate::spec::Verdict;
-use crate::target::Target;
+use crate::target::{Loaded, Target};
 use crate::triage::{Circumstances, Findings, FrameLayouts, Triage, triage};
 use crate::unwind::{Backtrace, End, SframeUnwinder, Unwinder as _, Viewpoint};
 
@@ -54,6 +54,7 @@ struct Seen {
     function: u64,
     hits: u64,
     loads_ra: bool,
+    has_fp: bool,
 }
 
 pub(super) struct Judge<'j, 'a> {
@@ -179,14 +180,18 @@ impl<'j, 'a> Judge<'j, 'a> {
         self.unusable(found, point).is_none()
     }
 
-    /// Whether the return address register has that of a call on the path.
-    fn is_called(&self, point: &Point<'_>) -> bool {
+    /// Whether the path has put an address into the return address register that is neither the caller's
+    /// nor that of a call.
+    fn has_loaded_ra(&self, point: &Point<'_>) -> bool {
         let value = self.abi.ra().and_then(|register| point.moment.register(register.0));
+        if value == point.moment.call_stack.records().last().map(|call| call.return_address) {
+            return false;
+        }
         let is_behind =
             |at: u64| value.is_some_and(|value| (1..=LONGEST_CALL).contains(&value.wrapping_sub(at)));
         let is_its =
             |assumption: &Assumption| matches!(assumption, Assumption::Call { at, .. } if is_behind(*at));
-        point.assumptions.iter().any(is_its)
+        !point.assumptions.iter().any(is_its)
     }
 
     /// Looks up an instruction's row.
@@ -261,6 +266,7 @@ impl<'j, 'a> Judge<'j, 'a> {
                 layouts: &self.layouts,
             };
             let triage = triage(&disagreement, &circumstances, true);
+            let caller = point.moment.call_stack.records().last();
             let known = self.batch.seen.get(&key);
             let (seeds, hits) = known.map_or(([false; 2], 0), |known| (known.seeds, known.hits));
             let seen = Seen {
@@ -279,7 +285,9 @@ impl<'j, 'a> Judge<'j, 'a> {
                 function: self.root.entry,
                 hits,
                 loads_ra: found.is_some_and(|found| found.row.ra == Recovery::Unchanged)
-                    && !self.is_called(point),
+                    && self.has_loaded_ra(point),
+                has_fp: caller
+                    .is_some_and(|call| point.moment.fp == call.caller_fp || point.has_saved(call.caller_fp)),
             };
             self.batch.seen.insert(key, seen);
         }
@@ -300,7 +308,8 @@ impl<'j, 'a> Judge<'j, 'a> {
         let candidates = batch.seen.into_iter().filter_map(|((_, pc), seen)| {
             let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
             let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
-            let Seen { row, doubts, assumptions, callees, seeds, function, loads_ra, .. } = seen;
+            let Seen { row, doubts, assumptions, callees, seeds, function, .. } = seen;
+            let Seen { loads_ra, has_fp, .. } = seen;
             Some(Candidate {
                 pc,
                 row,
@@ -310,6 +319,7 @@ impl<'j, 'a> Judge<'j, 'a> {
                 callees,
                 denies_caller,
                 loads_ra,
+                has_fp,
                 seeds,
                 function,
             })
@@ -438,7 +448,12 @@ impl Observer for Judge<'_, '_> {
         let with_fp = call.is_some_and(|call| call.caller_fp == point.moment.fp);
         let to_caller = is_regular && !is_tail_call;
         let restores_fp = with_fp && point.class & class::WRONG_FP != 0;
-        let ways = Ways { returns: true, restores_fp, regularly: is_regular, to_caller };
+        let names_target = || {
+            let jump = self.target.executable().instruction(Loaded(point.moment.pc));
+            jump.is_some_and(|jump| jump.target().is_some())
+        };
+        let by_jump = is_regular && is_tail_call && names_target();
+        let ways = Ways { returns: true, restores_fp, regularly: is_regular, to_caller, by_jump };
         self.batch.ways.entry(point.entry).or_default().add(ways);
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Candidate {
     pub(super) denies_caller: bool,
     /// Whether the row says that the return address is in its register, where no call has put another.
     pub(super) loads_ra: bool,
+    /// Whether the function has its caller's FP: in the register, or where it has saved it.
+    pub(super) has_fp: bool,
 }
 
 /// How a function is left.
@@ -40,6 +42,8 @@ pub(super) struct Ways {
     pub(super) regularly: bool,
     /// The same, by a return to the caller.
     pub(super) to_caller: bool,
+    /// The same, by a jump to another function that the instruction names.
+    pub(super) by_jump: bool,
 }
 
 impl Ways {
@@ -49,6 +53,7 @@ impl Ways {
         self.restores_fp |= other.restores_fp;
         self.regularly |= other.regularly;
         self.to_caller |= other.to_caller;
+        self.by_jump |= other.by_jump;
     }
 }
 

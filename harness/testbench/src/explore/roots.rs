@@ -29,6 +29,8 @@ pub struct Roots {
     pub entries: FxHashSet<u64>,
     /// Those that are called.
     called: FxHashSet<u64>,
+    /// Those that symbols name.
+    named: FxHashSet<u64>,
     /// Code that others jump to, by FDE: its first row says that it is a function. It is explored from
     /// there only if no path leads into it.
     spare: Vec<(u32, u64)>,
@@ -130,6 +132,7 @@ impl Roots {
         found.uncertain =
             code.of_several().chain(code.behind_tables.iter().copied()).filter(is_part).collect();
         found.called = code.called;
+        found.named = named;
         found.roots = roots.into_iter().collect();
         found.bodies = fdes.iter().map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect();
         found.aliases = aliases(module, &functions);
@@ -158,6 +161,11 @@ impl Roots {
     /// Returns the entries of what may be functions, of all FDEs but those that paths have been in.
     pub(super) fn unreached(&self, reached: &FxHashSet<u32>) -> Vec<u64> {
         self.spare.iter().filter(|(fde, _)| !reached.contains(fde)).map(|(_, entry)| *entry).collect()
+    }
+
+    /// Whether a symbol names a function.
+    pub(super) fn is_named(&self, entry: u64) -> bool {
+        self.named.contains(&entry)
     }
 
     /// Whether there is a call of a function.

@@ -16,14 +16,14 @@ use crate::compare::Truth;
 use crate::explore::{Baseline, Certainty, ExploreOptions, ExploredFinding, Roots, Variant, Watch};
 use crate::finding::Address;
 use crate::spec::Verdict;
-use crate::target::Target;
+use crate::target::{Linked, Target};
 use crate::unwind::{SframeUnwinder, Viewpoint};
 
 /// What tells one finding of a file from another.
-type Key = (Verdict, Option<Address>);
+type Key = (Verdict, Option<Address>, String);
 
 fn key(found: &ExploredFinding) -> Key {
-    (found.finding.verdict, found.finding.pc)
+    (found.finding.verdict, found.finding.pc, found.finding.got.clone())
 }
 
 /// A mutant that can be opened.
@@ -49,6 +49,13 @@ impl Original {
         let findings = baseline.findings(&entries);
         let proved = findings.iter().filter(|found| found.certainty == Certainty::Proved).map(key).collect();
         Self { entries, proved, found: findings.iter().map(key).collect() }
+    }
+
+    /// Whether something was found in a range of loaded addresses; everywhere without one.
+    fn is_wrong_within(&self, target: &Target<'_>, range: Option<Range<u64>>) -> bool {
+        let is_in = |pc: u64| range.as_ref().is_none_or(|range| range.contains(&pc));
+        let loaded = |pc: Address| target.executable().loaded(Linked(pc.0)).0;
+        self.found.iter().any(|(_, pc, _)| pc.is_some_and(|pc| is_in(loaded(pc))))
     }
 }
 
@@ -114,6 +121,10 @@ fn fate(
         return Fate::Killed(Killer::Comparison(proof.finding.verdict));
     }
     let mutant = of.mutant;
+    // Nobody has called the function with which the process begins.
+    if begins_process(target, of) {
+        return Fate::Equivalent(Reason::NoCaller);
+    }
     let is_new = |found: &&ExploredFinding| !original.found.contains(&key(found));
     if let Some(possible) = found.iter().filter(is_new).min_by_key(|found| found.doubts.len()) {
         let mut survivor = mutant.survivor(target, build.to_owned());
@@ -132,7 +143,18 @@ fn fate(
     if give_the_same_values(one, other, code, &visits.uses) {
         return Fate::Equivalent(Reason::SameValue);
     }
+    // What is wrong with the row without the change comes first.
+    if original.is_wrong_within(target, mutant.mutation.scope(&mutant.subject.section)) {
+        return Fate::NotExercised;
+    }
     Fate::Survived(Box::new(mutant.survivor(target, build.to_owned())))
+}
+
+/// Whether a mutant's function is the one with which the process begins.
+fn begins_process(target: &Target<'_>, of: &Opened<'_, '_>) -> bool {
+    let executable = target.executable();
+    let fde = target.sections.lookup_fde(InstructionPointer(executable.image.entry)).ok().flatten();
+    of.fde.is_some() && fde.map(|fde| fde.index) == of.fde
 }
 
 /// Where paths have come to instructions for which a mutant has another answer.

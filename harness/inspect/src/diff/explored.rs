@@ -1,0 +1,117 @@
+//! What exploring says of the rows that differ, from a report of `explore --json`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::DiffReport;
+use super::blame::Evidence;
+use crate::file::{MAX_BYTES, read};
+use crate::{Address, FindingRow, Witness};
+
+/// A report of `explore --json`, as far as it is needed here.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Explored {
+    abi: String,
+    /// For relocatable files, whose addresses are made up.
+    unapplied: Option<serde_json::Value>,
+    findings: Vec<Found>,
+    functions: Vec<Function>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Found {
+    certainty: Certainty,
+    pc: Option<Address>,
+    row: Option<FindingRow>,
+    message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Certainty {
+    Proved,
+    Possible,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Function {
+    pc: Address,
+    #[serde(default)]
+    undecided: BTreeMap<String, u64>,
+}
+
+/// Why a report can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ExploredError {
+    /// It can't be read.
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+    /// It is none of `explore --json`.
+    #[error("this is no report of explore --json: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is about another file.
+    #[error("this is a report about a file for {0}")]
+    Abi(String),
+    /// Its addresses are made up.
+    #[error("this is a report about a relocatable file, whose addresses are made up")]
+    Relocatable,
+}
+
+impl Explored {
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// It can't be read, or is none.
+    pub fn read(path: &Path) -> Result<Self, ExploredError> {
+        Ok(serde_json::from_slice(&read(path, MAX_BYTES)?)?)
+    }
+
+    /// Says what is known of a row, given by its function and its start there.
+    fn says(&self, function: Address, row: Address) -> Option<String> {
+        let position = self.functions.binary_search_by_key(&function, |function| function.pc).ok()?;
+        let end = self.functions.get(position + 1).map(|next| next.pc);
+        let is_its = |found: &&Found| {
+            let is_in = |pc: Address| pc >= function && end.is_none_or(|end| pc < end);
+            found.pc.is_some_and(is_in) && found.row.as_ref().is_some_and(|of| of.start == row)
+        };
+        // The surest ones come first.
+        Some(match self.findings.iter().find(is_its) {
+            Some(Found { certainty: Certainty::Proved, message, .. }) => {
+                format!("the row of .sframe is proved to be wrong: {message}")
+            }
+            Some(found) => format!("the row of .sframe may be wrong: {}", found.message),
+            None if self.functions[position].undecided.is_empty() => {
+                "the row of .sframe agrees on every path".to_owned()
+            }
+            None => {
+                "nothing is found in the row of .sframe, but not all of its function's are judged".to_owned()
+            }
+        })
+    }
+}
+
+impl DiffReport {
+    /// Adds what exploring says of the rows that differ to the evidence.
+    ///
+    /// # Errors
+    /// The report is about another file.
+    pub fn add_exploration(&mut self, mut explored: Explored) -> Result<(), ExploredError> {
+        if explored.abi != self.abi {
+            return Err(ExploredError::Abi(explored.abi));
+        }
+        if explored.unapplied.is_some() {
+            return Err(ExploredError::Relocatable);
+        }
+        explored.functions.sort_by_key(|function| function.pc);
+        for difference in &mut self.findings {
+            let Some(row) = &difference.row else { continue };
+            let function = Address(difference.pc.0.wrapping_sub(difference.offset.0));
+            let says = explored.says(function, row.start);
+            let evidence = says.map(|says| Evidence { witness: Witness::Exploration, says });
+            difference.evidence.extend(evidence);
+        }
+        Ok(())
+    }
+}
