@@ -52,6 +52,8 @@ named! {
     pub enum Library, "library" {
         /// The GNU C library.
         Glibc = "glibc",
+        /// GnuPG's cryptographic library.
+        Libgcrypt = "libgcrypt",
         /// GCC's transactional memory library.
         Libitm = "libitm",
         /// OpenSSL.

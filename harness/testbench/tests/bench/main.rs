@@ -4,6 +4,7 @@
 mod common;
 
 mod architecture;
+mod census;
 mod clauses;
 mod cli;
 mod command;

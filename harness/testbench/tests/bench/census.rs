@@ -1,0 +1,124 @@
+//! `ci/census/tell`: what the census has found, against the findings that were read.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rstest::rstest;
+use serde_json::json;
+
+use crate::common::repository;
+
+/// A line of `findings.tsv`, whose fields are separated by `|` here.
+const PUSHES: &str = "amd64|libc.so.*|-|wrong-cfa|CFA = SP+8, RA = *(CFA-8), FP unchanged|pushes|within them";
+const KEPT: &str = "s390x|*|-|truncated|CFA = r13+*, *|-|a limit of the format";
+
+/// A census of two libraries: one for amd64 with a proved finding and one that is doubted, and
+/// one for s390x with two.
+fn census(lines: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    for name in ["ci/census", "specs/faults", "reports"] {
+        std::fs::create_dir_all(path(name)).expect("a folder");
+    }
+    std::fs::copy(repository().join("ci/census/tell"), path("ci/census/tell")).expect("the script");
+    std::fs::write(path("specs/faults/pushes.yaml"), "").expect("a page");
+    let table = format!("# ABI\n{}\n", lines.join("\n").replace('|', "\t"));
+    std::fs::write(path("ci/census/findings.tsv"), table).expect("a table");
+    let finding = |certainty: &str, verdict: &str, rules: &str| {
+        let row = json!({"start": "0x0", "rules": rules});
+        json!({"certainty": certainty, "verdict": verdict, "function": null, "row": row, "pc": "0x1", "message": "m"})
+    };
+    let pushes = |certainty| finding(certainty, "wrong-cfa", "CFA = SP+8, RA = *(CFA-8), FP unchanged");
+    let kept = |cfa| finding("proved", "truncated", &format!("CFA = {cfa}, RA unchanged, FP unchanged"));
+    for (name, file, findings) in [
+        ("amd64-libc6-libc.so.6", "root/libc.so.6", [pushes("proved"), pushes("possible")]),
+        ("s390x-libffi8-libffi.so.8", "root/libffi.so.8", [kept("r13+160"), kept("r13+32")]),
+    ] {
+        let document = json!({"file": file, "findings": findings});
+        std::fs::write(path(&format!("reports/{name}.json")), document.to_string()).expect("a document");
+    }
+    folder
+}
+
+fn tell(folder: &Path, command: &str) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = Command::new("python3")
+        .arg("ci/census/tell")
+        .args(command.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .expect("Python");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn findings_that_were_read_are_not_new_and_are_counted_by_fault() {
+    let folder = census(&[PUSHES, KEPT]);
+    assert_eq!(tell(folder.path(), "new reports amd64 s390x"), (Some(0), String::new(), String::new()));
+    let (status, sums, _) = tell(folder.path(), "faults reports amd64 s390x");
+    assert_eq!((status, &*sums), (Some(0), "fault\tamd64\ts390x\n-\t0\t2\npushes\t1\t0\n"));
+}
+
+#[rstest]
+#[case::no_line(&[KEPT], "CFA = SP+8, RA = *(CFA-8), FP unchanged\t0x1\tm\n")]
+#[case::other_rules(&[PUSHES, "s390x|*|-|truncated|CFA = r13+160, *|-|a limit"], "CFA = r13+32, RA unchanged")]
+#[case::another_verdict(&[PUSHES, &KEPT.replace("truncated", "wrong-cfa")], "CFA = r13+160, RA unchanged")]
+#[case::another_library(&[&PUSHES.replace("libc.", "libm."), KEPT], "new\tamd64\tlibc.so.6\t-\twrong-cfa\t")]
+fn a_finding_that_no_line_explains_is_new(#[case] lines: &[&str], #[case] part: &str) {
+    let folder = census(lines);
+    let (status, new, _) = tell(folder.path(), "new reports amd64 s390x");
+    assert_eq!(status, Some(1), "{new}");
+    assert!(new.contains(part), "{new}");
+}
+
+/// A line that another one above hides explains nothing either.
+#[rstest]
+#[case::of_another_function("amd64|libc.so.*|f|wrong-cfa|*|-|gone")]
+#[case::that_is_hidden(PUSHES)]
+fn a_line_that_explains_no_finding_is_stale(#[case] line: &str) {
+    let folder = census(&[PUSHES, KEPT, line]);
+    let (status, told, _) = tell(folder.path(), "faults reports amd64 s390x");
+    assert_eq!(status, Some(1), "{told}");
+    assert!(told.ends_with(&format!("stale\t{}\n", line.replace('|', "\t"))), "{told}");
+    assert_eq!(tell(folder.path(), "faults reports s390x").0, Some(0), "it is about another ABI");
+    assert_eq!(tell(folder.path(), "new reports amd64 s390x").0, Some(0));
+}
+
+#[rstest]
+#[case::a_fault_without_a_page(&PUSHES.replace("|pushes|", "|pulls|"), "new reports amd64", "`pulls` has no page")]
+#[case::a_field_too_few("amd64|*|-|wrong-cfa|*|pushes", "new reports amd64", "7 fields are needed")]
+#[case::an_empty_field("amd64|*|-|wrong-cfa|*||why", "faults reports amd64", "7 fields are needed")]
+#[case::an_unknown_abi(&PUSHES.replace("amd64", "arm64"), "faults reports amd64", "unknown ABI `arm64`")]
+#[case::no_reports(PUSHES, "new reports aarch64", "there are no reports for aarch64")]
+#[case::no_command(PUSHES, "old reports amd64", "ci/census/tell new REPORTS ABI...")]
+fn what_cannot_be_read_is_an_error(#[case] line: &str, #[case] command: &str, #[case] part: &str) {
+    let folder = census(&[line]);
+    let (status, told, error) = tell(folder.path(), command);
+    assert_eq!((status, &*told), (Some(2), ""), "{error}");
+    assert!(error.contains(part), "{error}");
+}
+
+/// What an interrupted census leaves behind is no census.
+#[test]
+fn a_report_that_was_not_finished_is_an_error() {
+    let folder = census(&[PUSHES, KEPT]);
+    std::fs::write(folder.path().join("reports/amd64-zlib1g-libz.so.1.json"), "").expect("a report");
+    for command in ["new", "faults"] {
+        let (status, _, error) = tell(folder.path(), &format!("{command} reports amd64 s390x"));
+        assert_eq!(status, Some(2), "{error}");
+        assert!(error.starts_with("ci/census/tell: reports/amd64-zlib1g-libz.so.1.json: "), "{error}");
+    }
+}
+
+/// The committed table, whose faults have pages, explains one of the libraries.
+#[test]
+fn the_committed_findings_can_be_read() {
+    let folder = census(&[]);
+    let script = repository().join("ci/census/tell").canonicalize().expect("the script");
+    for (abi, new) in [("amd64", 0), ("s390x", 2)] {
+        let output = Command::new(&script).args(["new", "reports", abi]).current_dir(folder.path()).output();
+        let output = output.expect("the script");
+        let lines = String::from_utf8_lossy(&output.stdout).lines().count();
+        assert_eq!((output.status.code(), lines), (Some(i32::from(new > 0)), new), "{output:?}");
+    }
+}
