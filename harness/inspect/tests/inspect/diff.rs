@@ -871,3 +871,77 @@ fn any_file_can_be_compared_or_refused() {
         }
     }
 }
+
+// Exploring.
+
+/// A function with a wrong row, and a report of `explore --json` about it.
+const EXPLORED: &str = "gnu-2.44/amd64/crossing.O2-dynamic.first.so";
+
+fn report_of_exploring(abi: &str, found: &str, undecided: &str) -> String {
+    format!(
+        r#"{{"abi": "{abi}", "findings": [{found}], "functions": [{{"pc": "0x510"{undecided}}}, {{"pc": "0x520"}}]}}"#
+    )
+}
+
+/// Runs `diff` with a report of exploring.
+fn diff_with(report: &str) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("explored.json");
+    std::fs::write(&path, report).expect("a file");
+    let file = repository().join("corpus/builds").join(EXPLORED);
+    inspect(&["diff", "--json", "--explored", &path.display().to_string(), &file.display().to_string()])
+}
+
+#[rstest]
+#[case(
+    r#"{"certainty": "proved", "pc": "0x510", "row": {"start": "0x0", "rules": ""}, "message": "it"}"#,
+    "",
+    "the row of .sframe is proved to be wrong: it"
+)]
+#[case(
+    r#"{"certainty": "possible", "pc": "0x51a", "row": {"start": "0x0", "rules": ""}, "message": "it"}"#,
+    "",
+    "the row of .sframe may be wrong: it"
+)]
+#[case("", "", "the row of .sframe agrees on every path")]
+#[case(
+    "",
+    r#", "undecided": {"not-reached": 1}"#,
+    "nothing is found in the row of .sframe, but not all of its function's are judged"
+)]
+// Of another row, and of another function.
+#[case(
+    r#"{"certainty": "proved", "pc": "0x510", "row": {"start": "0x4", "rules": ""}, "message": "it"}"#,
+    "",
+    "the row of .sframe agrees on every path"
+)]
+#[case(
+    r#"{"certainty": "proved", "pc": "0x520", "row": {"start": "0x0", "rules": ""}, "message": "it"}"#,
+    "",
+    "the row of .sframe agrees on every path"
+)]
+fn what_exploring_says_of_a_row_is_evidence(
+    #[case] found: &str,
+    #[case] undecided: &str,
+    #[case] says: &str,
+) {
+    let output = diff_with(&report_of_exploring("amd64", found, undecided));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let all = report["findings"].as_array().expect("a list");
+    let difference = all.iter().find(|found| found["pc"] == "0x510").expect("a difference");
+    let evidence = difference["evidence"].as_array().expect("a list").last().expect("evidence");
+    assert_eq!((&evidence["witness"], &evidence["says"]), (&"exploration".into(), &says.into()));
+}
+
+#[rstest]
+#[case(&report_of_exploring("s390x", "", ""), "this is a report about a file for s390x")]
+#[case(
+    r#"{"abi": "amd64", "findings": [], "functions": [], "unapplied": []}"#,
+    "this is a report about a relocatable file"
+)]
+#[case("[]", "this is no report of explore --json")]
+fn a_report_about_another_file_is_refused(#[case] report: &str, #[case] says: &str) {
+    let output = diff_with(report);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && text.contains(says), "{output:?}");
+}
