@@ -8,7 +8,7 @@ pub mod sections;
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sframe_engine::Section;
 use sframe_machine::{Image, Images, LoadError};
@@ -87,8 +87,12 @@ pub struct Module<'a> {
     /// made. [`Self::section`] is then this one.
     made: Option<&'a Made>,
     code: Arc<OnceLock<Disassembly>>,
+    around: Around,
     cfi: Arc<OnceLock<Option<CallFrameInfo>>>,
 }
+
+/// The instructions that were read last around an address, with the addresses of the file that they are at.
+type Around = Arc<Mutex<Option<(Range<u64>, Arc<Disassembly>)>>>;
 
 /// How many bytes before an address, and from it on, are read at least to list the instructions there.
 const AROUND: u64 = 64;
@@ -97,8 +101,8 @@ impl<'a> Module<'a> {
     fn open(name: &str, image: &Image<'a>, made: Option<&'a Made>) -> Result<Self, TargetError> {
         let subject = Arc::new(ObjectFile::parse(image.bytes())?);
         let name = (!name.is_empty()).then(|| name.to_owned());
-        let (image, code, cfi) = (image.clone(), Arc::default(), Arc::default());
-        let mut module = Self { name, image, subject, section: None, made, code, cfi };
+        let (image, code, around, cfi) = (image.clone(), Arc::default(), Around::default(), Arc::default());
+        let mut module = Self { name, image, subject, section: None, made, code, around, cfi };
         let bytes = match made {
             None => module.subject.sframe,
             Some(Ok(made)) => Some(SectionBytes { data: &made.data, address: made::ADDRESS }),
@@ -149,7 +153,7 @@ impl<'a> Module<'a> {
     }
 
     /// The instructions around an address: from the start of a function before it to a few behind it.
-    pub(crate) fn code_around(&self, address: impl Into<Loaded>) -> Disassembly {
+    pub(crate) fn code_around(&self, address: impl Into<Loaded>) -> Arc<Disassembly> {
         let Linked(linked) = self.linked(address);
         let mut start = self.function_start(linked).unwrap_or_else(|| self.section_start(linked));
         // Functions may be short.
@@ -157,7 +161,19 @@ impl<'a> Module<'a> {
             let Some(before) = start.checked_sub(1).and_then(|last| self.function_start(last)) else { break };
             start = before;
         }
-        self.code_in(self.loaded(Linked(start)).0..self.loaded(Linked(linked.saturating_add(AROUND))).0)
+        // What follows is usually about the same function.
+        let mut last = self.around.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = linked.saturating_add(AROUND);
+        let is_it = |(range, _): &&(Range<u64>, _)| range.start == start && range.end >= end;
+        if let Some((_, code)) = last.as_ref().filter(is_it) {
+            return Arc::clone(code);
+        }
+        let extent = self.subject.symbols.extent(start).map_or(0, |extent| extent.end);
+        let range = start..end.max(extent).max(linked.saturating_add(linked - start));
+        let code =
+            Arc::new(self.code_in(self.loaded(Linked(range.start)).0..self.loaded(Linked(range.end)).0));
+        *last = Some((range, Arc::clone(&code)));
+        code
     }
 
     /// The instructions from the start of a function to an address in it, which is another one's start.
