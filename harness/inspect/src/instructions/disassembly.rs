@@ -45,6 +45,10 @@ impl Architecture {
 #[derive(Clone, Debug, Default)]
 pub struct Disassembly(BTreeMap<u64, Instruction>);
 
+/// The number of bytes before an instruction that are searched for the origin of
+/// its value.
+const KEPT: u64 = 512;
+
 impl Disassembly {
     /// Disassembles code, given with its addresses.
     pub fn of<'c>(abi: Abi, code: impl IntoIterator<Item = (u64, &'c [u8])>) -> Self {
@@ -114,11 +118,11 @@ impl Disassembly {
         self.0.range(range).map(|(address, instruction)| (*address, instruction))
     }
 
-    /// Whether the instruction behind these, which are its function's up to there,
-    /// restores the FP that an earlier one has changed: from a copy in another
-    /// register, or by undoing an addition.
+    /// Whether the instruction at an address restores the FP that an earlier one of
+    /// its function has changed: from a copy in another register, or by undoing an
+    /// addition.
     #[must_use]
-    pub fn restores_fp(&self, abi: Abi, instruction: &Instruction) -> bool {
+    pub fn restores_fp(&self, abi: Abi, function: u64, address: u64, instruction: &Instruction) -> bool {
         let sum = |instruction: &Instruction| match instruction.operation {
             Operation::Add { to, from, offset } => Some((to, from, offset)),
             _ => None,
@@ -127,8 +131,9 @@ impl Disassembly {
             return false;
         };
         // A register's value at the call of the function is its caller's.
-        let last_write = self.0.values().rev().find(|earlier| earlier.defs.contains(keeper));
-        let kept = last_write.and_then(sum).filter(|(_, from, _)| *from == abi.fp());
+        let before = self.within(function.max(address.saturating_sub(KEPT))..address);
+        let last_write = before.rev().find(|(_, earlier)| earlier.defs.contains(keeper));
+        let kept = last_write.and_then(|(_, earlier)| sum(earlier)).filter(|(_, from, _)| *from == abi.fp());
         kept.is_some_and(|(_, _, offset)| offset.wrapping_add(back) == 0)
     }
 
@@ -557,12 +562,11 @@ mod tests {
     /// `mov rax, rbp; mov ecx, edx; mov rbp, rax`, and with `mov eax, edx` between.
     #[test]
     fn fp_is_restored_from_the_register_that_it_was_copied_to() {
-        let last_restores = |abi, code: &[u8]| {
-            let mut code = Disassembly::of(abi, [(0x1000, code)]);
-            let (_, last) = code.0.pop_last().expect("an instruction");
-            code.restores_fp(abi, &last)
+        let restores = |code: &[u8]| {
+            let code = Disassembly::of(Abi::Amd64, [(0x1000, code)]);
+            let (last, instruction) = code.iter().last().expect("an instruction");
+            code.restores_fp(Abi::Amd64, 0x1000, last, instruction)
         };
-        let restores = |code| last_restores(Abi::Amd64, code);
         assert!(restores(&[0x48, 0x89, 0xe8, 0x89, 0xd1, 0x48, 0x89, 0xc5]));
         assert!(!restores(&[0x48, 0x89, 0xe8, 0x89, 0xd0, 0x48, 0x89, 0xc5]));
         // add rbp, 8; sub rbp, 8, or 16
@@ -571,7 +575,9 @@ mod tests {
         // add x29, x29, #0x30; str x30, [sp, #-0x20]!; bl; ldr x30, [sp], #0x20; sub x29, x29, #0x30
         let words: [u32; 5] = [0x9100_c3bd, 0xf81e_0ffe, 0x9400_0016, 0xf842_07fe, 0xd100_c3bd];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        assert!(last_restores(Abi::Aarch64, &bytes));
+        let code = Disassembly::of(Abi::Aarch64, [(0x1000, &bytes[..])]);
+        let last = code.at(0x1010).expect("an instruction");
+        assert!(code.restores_fp(Abi::Aarch64, 0x1000, 0x1010, last), "{code:?}");
         // lea rbp, [rax + 8] gives another value.
         assert!(!restores(&[0x48, 0x89, 0xe8, 0x89, 0xd1, 0x48, 0x8d, 0x68, 8]));
     }

@@ -7,8 +7,6 @@ use crate::address_space::AddressSpace;
 pub struct LastStore {
     /// The instruction.
     pub pc: u64,
-    /// What the word held before it.
-    pub before: u64,
     /// Whether the instruction names the place by the stack pointer or frame pointer alone, as those
     /// do that save registers, and it is the same each time if it is by the frame pointer.
     pub is_in_frame: bool,

@@ -58,15 +58,15 @@ impl Point<'_> {
     /// was none since the function was called.
     #[must_use]
     pub fn last_store(&self, address: u64) -> Option<LastStore> {
-        let (pc, before) = self.journal.last(self.space, address)?;
-        Some(LastStore { pc, before, is_in_frame: self.is_in_frame(pc) })
+        let (pc, _) = self.journal.last(self.space, address)?;
+        Some(LastStore { pc, is_in_frame: self.is_in_frame(pc) })
     }
 
     /// Returns the last store of the path that has overwritten a value in the word at an address.
     #[must_use]
     pub fn overwriting(&self, address: u64, value: u64) -> Option<LastStore> {
         let pc = self.journal.overwriting(self.space, address, value)?;
-        Some(LastStore { pc, before: value, is_in_frame: self.is_in_frame(pc) })
+        Some(LastStore { pc, is_in_frame: self.is_in_frame(pc) })
     }
 
     /// Whether a store is to a fixed place in the frame.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use sframe_inspect::command::Failure;
 use sframe_testbench::corpus::{Error, Toolchain};
 use sframe_testbench::suite::SuiteError;
-use sframe_testbench::yaml::suggest;
+use sframe_testbench::yaml::suggest::hint;
 
 /// Reads the definition of a toolchain that compiles: a file, or the name of one in `all`, which
 /// are those of the corpus.
@@ -29,12 +29,7 @@ fn path_of(given: &Path, corpus: &Path, all: &[Toolchain]) -> Result<PathBuf, Fa
         return Ok(Toolchain::path_in(corpus, name));
     }
     let message = format!("error: {name} is neither a file nor a toolchain of the corpus");
-    Err(Failure::unusable(message + &help(name, names())))
-}
-
-/// Says which of the names was probably meant.
-pub(super) fn help<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> String {
-    suggest::closest(name, names).map_or_else(String::new, |close| format!("; did you mean `{close}`?"))
+    Err(Failure::unusable(message + &hint(name, names())))
 }
 
 /// Output that can't be written is the bench's failure; all else is the

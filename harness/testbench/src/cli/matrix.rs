@@ -20,8 +20,9 @@ use sframe_testbench::matrix::{
 use sframe_testbench::report::{Document, Report};
 use sframe_testbench::spec::parse_abi;
 use sframe_testbench::suite::{Filter, Suite};
+use sframe_testbench::yaml::suggest::hint;
 
-use super::definitions::{self, failure, help};
+use super::definitions::{self, failure};
 use super::isolation::workers_of_strangers;
 use super::report;
 use super::run::{print_place, progress_bar, split};
@@ -165,7 +166,7 @@ impl Matrix {
         match self.variant.iter().find(|name| !names().any(|known| known == **name)) {
             None => Ok(()),
             Some(name) => {
-                Err(Failure::unusable(format!("error: no variant `{name}`{}", help(name, names()))))
+                Err(Failure::unusable(format!("error: no variant `{name}`{}", hint(name, names()))))
             }
         }
     }
@@ -188,7 +189,7 @@ impl Matrix {
             if let Some(name) =
                 toolchain.reference.as_ref().filter(|name| !known().any(|known| known == **name))
             {
-                return Err(wrong(format!("no build is by the reference `{name}`{}", help(name, known()))));
+                return Err(wrong(format!("no build is by the reference `{name}`{}", hint(name, known()))));
             }
             if let Some(abi) = self.abi.iter().find(|abi| !toolchain.abis.contains_key(abi)) {
                 return Err(wrong(format!("it has no ABI `{abi}`")));

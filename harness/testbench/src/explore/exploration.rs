@@ -24,6 +24,13 @@ pub struct ExploredFinding {
 }
 
 impl ExploredFinding {
+    /// Says in words why it is not proved. Empty if it is.
+    #[must_use]
+    pub fn doubts_text(&self) -> String {
+        let doubts: Vec<&str> = self.doubts.iter().map(|doubt| doubt.says()).collect();
+        doubts.join("; ")
+    }
+
     /// A finding about a list of known ones, and not about a row.
     #[must_use]
     pub const fn of_list(finding: Finding) -> Self {

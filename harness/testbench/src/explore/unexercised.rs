@@ -106,10 +106,9 @@ fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, Judg
     // The surest ones come first.
     for found in &exploration.findings {
         let Some(row) = row_of(&found.finding, module, section) else { continue };
-        let doubts: Vec<&str> = found.doubts.iter().map(|doubt| doubt.says()).collect();
         let message = match found.certainty {
             Certainty::Proved => found.finding.message.clone(),
-            Certainty::Possible => format!("{}; not proved: {}", found.finding.message, doubts.join("; ")),
+            Certainty::Possible => format!("{}; not proved: {}", found.finding.message, found.doubts_text()),
         };
         messages.entry(row).or_insert(message);
     }

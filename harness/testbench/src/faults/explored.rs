@@ -33,12 +33,9 @@ fn is_about(ExploredFinding { finding, .. }: &ExploredFinding, example: &Example
     is_row && finding.verdict == *verdict && finding.function.as_ref() == Some(function)
 }
 
-fn says(ExploredFinding { certainty, doubts, places, .. }: &ExploredFinding) -> String {
-    match certainty {
-        Certainty::Proved => format!("proves that it is wrong at {}", counted(*places, "instruction")),
-        Certainty::Possible => {
-            let doubts: Vec<&str> = doubts.iter().map(|doubt| doubt.says()).collect();
-            format!("may be wrong: {}", doubts.join("; "))
-        }
+fn says(found: &ExploredFinding) -> String {
+    match found.certainty {
+        Certainty::Proved => format!("proves that it is wrong at {}", counted(found.places, "instruction")),
+        Certainty::Possible => format!("may be wrong: {}", found.doubts_text()),
     }
 }

@@ -242,9 +242,8 @@ impl ExploreReport {
         self.show_findings(&mut text, style);
         let possible = self.findings.iter().filter(|found| all && found.certainty == Certainty::Possible);
         for found in possible {
-            let doubts: Vec<&str> = found.doubts.iter().map(|doubt| doubt.says()).collect();
             Group::alone(&found.finding, found.places).line(&mut text, "    ", style);
-            text.line(format!("        may be: {}", doubts.join("; ")));
+            text.line(format!("        may be: {}", found.doubts_text()));
         }
         for line in known_lines(&self.known) {
             text.line(format!("known       {line}"));

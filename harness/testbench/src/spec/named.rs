@@ -1,6 +1,6 @@
 //! Enumerations whose values have names in specs and reports.
 
-use crate::yaml::suggest::{closest, quoted_list};
+use crate::yaml::suggest::{hint, quoted_list};
 
 /// A name that is none of those allowed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,8 +16,7 @@ pub struct UnknownName {
 
 impl UnknownName {
     fn suggestion(&self) -> String {
-        closest(&self.given, self.allowed.iter().copied())
-            .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
+        hint(&self.given, self.allowed.iter().copied())
     }
 }
 

@@ -155,7 +155,9 @@ impl<'a> Module<'a> {
     /// The instructions around an address: from the start of a function before it to a few behind it.
     pub(crate) fn code_around(&self, address: impl Into<Loaded>) -> Arc<Disassembly> {
         let Linked(linked) = self.linked(address);
-        let mut start = self.function_start(linked).unwrap_or_else(|| self.section_start(linked));
+        let mut start = self
+            .function_start(linked)
+            .unwrap_or_else(|| self.section_of(linked).map_or(linked, |(start, _)| start));
         // Functions may be short.
         while linked - start < AROUND {
             let Some(before) = start.checked_sub(1).and_then(|last| self.function_start(last)) else { break };
@@ -169,6 +171,7 @@ impl<'a> Module<'a> {
             return Arc::clone(code);
         }
         let extent = self.subject.symbols.extent(start).map_or(0, |extent| extent.end);
+        // Without a known end, twice as far as needed: then the next ones do not read it all again.
         let range = start..end.max(extent).max(linked.saturating_add(linked - start));
         let code =
             Arc::new(self.code_in(self.loaded(Linked(range.start)).0..self.loaded(Linked(range.end)).0));
@@ -176,18 +179,9 @@ impl<'a> Module<'a> {
         code
     }
 
-    /// The instructions from the start of a function to an address in it, which is another one's start.
-    pub(crate) fn code_before(&self, address: impl Into<Loaded>) -> Disassembly {
-        let Loaded(address) = address.into();
-        let function = self.function_start(self.linked(Loaded(address)).0);
-        let start = function.map_or(address, |start| self.loaded(Linked(start)).0);
-        self.code_in(start..address)
-    }
-
-    /// The start of the code's section that contains an address of the file.
-    fn section_start(&self, linked: u64) -> u64 {
-        let is_in = |(start, code): &(u64, &[u8])| linked.wrapping_sub(*start) < code.len() as u64;
-        self.subject.code().find(is_in).map_or(linked, |(start, _)| start)
+    /// The code's section that contains an address of the file: its address there, and its bytes.
+    fn section_of(&self, linked: u64) -> Option<(u64, &'a [u8])> {
+        self.subject.code().find(|(start, code)| linked.wrapping_sub(*start) < code.len() as u64)
     }
 
     /// The start of the function that contains an address of the file, by a symbol or else by the section's FDEs.
@@ -224,8 +218,7 @@ impl<'a> Module<'a> {
 
     fn instruction_at(&self, loaded: Loaded, address: u64) -> Option<Instruction> {
         let Linked(linked) = self.linked(loaded);
-        let holds = |(start, code): &(u64, &[u8])| linked.wrapping_sub(*start) < code.len() as u64;
-        let (start, code) = self.subject.code().find(holds)?;
+        let (start, code) = self.section_of(linked)?;
         let code = &code[usize::try_from(linked.wrapping_sub(start)).ok()?..];
         Disassembly::one(self.subject.abi()?, address, code)
     }

@@ -52,9 +52,12 @@ impl Written {
         let Some((module, instruction)) = known else { return Self::ANYTHING };
         let Some(abi) = module.subject.abi() else { return Self::ANYTHING };
         let Instruction { uses, defs, .. } = instruction;
+        let symbol = module.subject.symbols.at(module.linked(Loaded(address)).0);
+        let function = symbol.map_or(0, |(_, offset)| address.wrapping_sub(offset));
         let restores = || {
-            let restores_sum = || module.code_before(Loaded(address)).restores_fp(abi, &instruction);
-            !uses.contains(abi.sp()) && (instruction.reloads() || restores_sum())
+            let code = || module.code_around(Loaded(address));
+            !uses.contains(abi.sp())
+                && (instruction.reloads() || code().restores_fp(abi, function, address, &instruction))
         };
         let is_known = !uses.is_empty() || instruction.stores_constants();
         let stored = Some(uses).filter(|_| is_known && !uses.contains(abi.fp()) && !instruction.is_call());

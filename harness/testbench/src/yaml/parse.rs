@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 
-use super::suggest::{closest, quoted_list};
+use super::suggest::{hint, quoted_list};
 use super::walk::{self, Fault};
 use super::{Error, Source};
 
@@ -164,10 +164,7 @@ fn reword(text: &str) -> (String, Option<String>) {
         {
             // Every second piece between backquotes is a name.
             let allowed: Vec<&str> = allowed.split('`').skip(1).step_by(2).collect();
-            let mut message = format!("{place}{ours} `{given}`");
-            if let Some(meant) = closest(given, allowed.iter().copied()) {
-                message += &format!("; did you mean `{meant}`?");
-            }
+            let message = format!("{place}{ours} `{given}`{}", hint(given, allowed.iter().copied()));
             let help = format!("allowed here: {}", quoted_list(allowed));
             return (message, Some(help));
         }

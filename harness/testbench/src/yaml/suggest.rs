@@ -21,11 +21,15 @@ pub fn closest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
         .map(|(_, candidate)| candidate)
 }
 
+/// The end of a message about an unknown name: which was probably meant, if any is close.
+pub fn hint<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let meant = closest(given, candidates);
+    meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"))
+}
+
 /// Says that a name is none of those that are known, and which was probably meant.
 pub(crate) fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let meant = closest(name, known);
-    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
-    format!("unknown {what} `{name}`{meant}")
+    format!("unknown {what} `{name}`{}", hint(name, known))
 }
 
 /// Normalises case and the kind of separator, which do not distinguish names.

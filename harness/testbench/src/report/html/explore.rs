@@ -7,7 +7,7 @@ use super::{CaseView, FindingEntry, IN_FULL, Summary, page, show_known};
 use crate::examine::listings::Listings;
 use crate::explore::{Certainty, ExploredFinding, FunctionRows};
 use crate::finding::Address;
-use crate::report::{ExploreReport, file_name};
+use crate::report::ExploreReport;
 
 /// How sure a finding is.
 #[derive(Clone, Serialize)]
@@ -81,33 +81,13 @@ impl<'r> CaseView<'r> {
         let places: u64 = report.findings.iter().map(|found| found.places).sum();
         let known: u64 = report.known.iter().map(|seen| seen.findings).sum();
         Self {
-            id: &report.file,
-            program: &report.file,
-            abi: report.abi,
-            toolchain: "",
-            variant: "",
-            version: report.sframe_version,
-            build: &report.file,
-            known_as: file_name(&report.file),
-            outcome: report.outcome(),
-            reason: None,
             instructions: summary.instructions,
-            comparisons: 0,
-            agree: 0,
-            frames: 0,
-            frames_derived: 0,
-            stops: 0,
-            depth: 0,
-            signals: 0,
             rows: [summary.rows_total, summary.rows_judged, 0],
             count: places + known,
-            omission: None,
-            sample: None,
-            unreached: Vec::new(),
-            uncovered: Vec::new(),
             command: Some(report.command()),
             sections: report.section_line().into_iter().collect(),
             program_did: report.open_lines(),
+            ..Self::of_file(&report.file, report.abi, report.sframe_version, report.outcome())
         }
     }
 }

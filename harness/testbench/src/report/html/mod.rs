@@ -313,24 +313,13 @@ impl<'r> CaseView<'r> {
             report.summary;
         let summary = &report.summary;
         Self {
-            id: &report.file,
-            program: &report.file,
-            abi: report.abi,
-            toolchain: "",
-            variant: "",
-            version: report.sframe_version,
-            build: &report.file,
-            known_as: file_name(&report.file),
-            outcome: report.outcome(),
             reason: report.broken.as_deref(),
             instructions,
             comparisons,
             agree,
             frames,
             frames_derived,
-            stops: 0,
             depth: max_depth,
-            signals: 0,
             rows: [summary.rows_total, summary.rows_exercised, summary.rows_exercised_as_caller],
             count: report.findings.len() as u64 + report.known_count(),
             omission: omission(&report.findings_omitted),
@@ -344,6 +333,40 @@ impl<'r> CaseView<'r> {
             command: Some(report.command()),
             sections: report.sections(),
             program_did: report.program(),
+            ..Self::of_file(&report.file, report.abi, report.sframe_version, report.outcome())
+        }
+    }
+
+    /// That of a file alone, of which nothing else is known.
+    fn of_file(file: &'r str, abi: Abi, version: u8, outcome: Outcome) -> Self {
+        Self {
+            id: file,
+            program: file,
+            abi,
+            toolchain: "",
+            variant: "",
+            version,
+            build: file,
+            known_as: file_name(file),
+            outcome,
+            reason: None,
+            instructions: 0,
+            comparisons: 0,
+            agree: 0,
+            frames: 0,
+            frames_derived: 0,
+            stops: 0,
+            depth: 0,
+            signals: 0,
+            rows: [0; 3],
+            count: 0,
+            omission: None,
+            sample: None,
+            unreached: Vec::new(),
+            uncovered: Vec::new(),
+            command: None,
+            sections: Vec::new(),
+            program_did: Vec::new(),
         }
     }
 }
