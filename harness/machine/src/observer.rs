@@ -1,5 +1,7 @@
 //! Observers, which see the machine before each instruction.
 
+use sframe_engine::Abi;
+
 use crate::address_space::AddressSpace;
 use crate::call_stack::CallStack;
 use crate::cpu::Cpu;
@@ -43,6 +45,12 @@ pub struct Moment<'m> {
 }
 
 impl Moment<'_> {
+    /// The ABI.
+    #[must_use]
+    pub const fn abi(&self) -> Abi {
+        self.cpu.abi
+    }
+
     /// The number of bytes below SP that signals leave alone (the ABI's red zone).
     #[inline]
     #[must_use]

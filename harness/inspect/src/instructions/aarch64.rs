@@ -9,7 +9,7 @@ use capstone::arch::{ArchDetail, BuildsCapstone, DetailsArchInsn};
 use capstone::{AccessType, Capstone, CsResult, Insn, InsnDetail, RegId};
 use sframe_engine::{Abi, DwarfRegister};
 
-use super::instruction::{Destination, Flow, Instruction, Registers};
+use super::instruction::{Destination, FIRST_PAGE, Flow, Instruction, Registers};
 use super::operation::{Extension, Operation, Place, Value};
 
 pub(super) fn decoder() -> CsResult<Capstone> {
@@ -113,13 +113,16 @@ fn classify_by_operands(
     let mut has_memory = false;
     for operand in &operands {
         match operand.op_type {
-            Arm64OperandType::Reg(id) => {
+            Arm64OperandType::Reg(named) => {
                 // Without an access type, the operand may be accessed in either way.
                 if operand.access.is_none_or(AccessType::is_writable) {
-                    instruction.defs.extend(register(id));
+                    instruction.defs.extend(register(named));
+                    if size(named) == 4 && !may_write_address(id, &operands) {
+                        instruction.narrow.extend(register(named));
+                    }
                 }
                 if operand.access.is_none_or(AccessType::is_readable) {
-                    instruction.uses.extend(register(id));
+                    instruction.uses.extend(register(named));
                 }
             }
             Arm64OperandType::Mem(memory) => {
@@ -135,11 +138,13 @@ fn classify_by_operands(
     if let Arm64Insn::ARM64_INS_CMP | Arm64Insn::ARM64_INS_CMN | Arm64Insn::ARM64_INS_TST = id {
         instruction.uses.extend(instruction.defs.iter());
         instruction.defs = Registers::default();
+        instruction.narrow = Registers::default();
     }
     // And the target of `adds` with a constant, in 32 bits, as read.
     if let (Arm64Insn::ARM64_INS_ADDS, Operation::AddNarrow { to, from, .. }) = (id, &instruction.operation) {
         instruction.uses = [*from].into_iter().collect();
         instruction.defs.insert(*to);
+        instruction.narrow.insert(*to);
     }
     let loads = matches!(instruction.operation, Operation::Load { .. } | Operation::LoadEntry { .. });
     instruction.may_store = has_memory && !loads;
@@ -147,6 +152,20 @@ fn classify_by_operands(
         instruction.may_store = true;
         instruction.defs.remove(Abi::Aarch64.sp());
         instruction.defs.extend(Abi::Aarch64.ra());
+    }
+}
+
+/// Whether what an instruction writes to the lower half of a register may be an address that is part
+/// of it, or half of one.
+fn may_write_address(id: Arm64Insn, operands: &[Arm64Operand]) -> bool {
+    use Arm64Insn::{ARM64_INS_MOV, ARM64_INS_MOVK, ARM64_INS_MOVN, ARM64_INS_MOVZ};
+    match operands {
+        [_, Arm64Operand { op_type: Arm64OperandType::Imm(value), .. }] => match id {
+            ARM64_INS_MOV => !FIRST_PAGE.contains(value),
+            ARM64_INS_MOVK | ARM64_INS_MOVN | ARM64_INS_MOVZ => true,
+            _ => false,
+        },
+        _ => false,
     }
 }
 

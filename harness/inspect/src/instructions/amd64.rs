@@ -7,7 +7,7 @@ use capstone::arch::{ArchDetail, BuildsCapstone, DetailsArchInsn};
 use capstone::{AccessType, Capstone, CsResult, Insn, InsnDetail, InsnGroupType, RegId};
 use sframe_engine::{Abi, DwarfRegister};
 
-use super::instruction::{Destination, Flow, Instruction, Registers};
+use super::instruction::{Destination, FIRST_PAGE, Flow, Instruction, Registers};
 use super::operation::{Condition, Operation, Place, Relation, Value};
 
 pub(super) fn decoder() -> CsResult<Capstone> {
@@ -67,13 +67,16 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     };
     instruction.defs.extend(detail.regs_write().iter().filter_map(|id| register(*id)));
     for operand in &operands {
-        let X86OperandType::Reg(id) = operand.op_type else { continue };
+        let X86OperandType::Reg(named) = operand.op_type else { continue };
         // Without an access type, the operand may be accessed in either way.
         if operand.access.is_none_or(AccessType::is_writable) {
-            instruction.defs.extend(register(id));
+            instruction.defs.extend(register(named));
+            if operand.size == 4 && !may_write_address(id, &operands) {
+                instruction.narrow.extend(register(named));
+            }
         }
         if operand.access.is_none_or(AccessType::is_readable) {
-            instruction.uses.extend(register(id));
+            instruction.uses.extend(register(named));
         }
     }
     if let X86Insn::X86_INS_LEA = id {
@@ -88,11 +91,26 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     if let X86Insn::X86_INS_CMP | X86Insn::X86_INS_TEST = id {
         instruction.uses.extend(instruction.defs.iter());
         instruction.defs = Registers::default();
+        instruction.narrow = Registers::default();
     }
     if instruction.is_call() {
         instruction.defs.remove(Abi::Amd64.sp());
     }
     instruction.may_store = may_store(id, instruction, &operands);
+}
+
+/// Whether what an instruction writes to the lower half of a register may be an address that is part
+/// of it, as the address of a variable.
+fn may_write_address(id: X86Insn, operands: &[X86Operand]) -> bool {
+    match operands {
+        [_, X86Operand { op_type: X86OperandType::Imm(value), .. }] if id == X86Insn::X86_INS_MOV => {
+            !FIRST_PAGE.contains(value)
+        }
+        [_, X86Operand { op_type: X86OperandType::Mem(memory), .. }] if id == X86Insn::X86_INS_LEA => {
+            register(memory.base()).is_none() && register(memory.index()).is_none()
+        }
+        _ => false,
+    }
 }
 
 fn flow(id: X86Insn, detail: &InsnDetail<'_>, operands: &[X86Operand]) -> Flow {

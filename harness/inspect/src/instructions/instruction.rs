@@ -1,5 +1,7 @@
 //! What one instruction does.
 
+use std::ops::Range;
+
 use sframe_engine::DwarfRegister;
 
 use super::operation::{Condition, Operation, Value};
@@ -95,6 +97,9 @@ pub enum Destination {
     Caller,
 }
 
+/// The addresses of the first page, which no program has: a number among them is no address.
+pub(super) const FIRST_PAGE: Range<i64> = 0..0x1000;
+
 /// An instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instruction {
@@ -112,6 +117,10 @@ pub struct Instruction {
     /// The registers that it writes. A call does not include SP, because it is
     /// restored.
     pub defs: Registers,
+    /// Those to which it writes a 32-bit number that it computes, loads or copies, and
+    /// clears the bits above; not those that become a constant, unless no address is so
+    /// small. On s390x, no such instruction clears the bits above.
+    pub narrow: Registers,
     /// Whether it may store to memory; also if that is unknown.
     pub may_store: bool,
     /// When a conditional jump is taken; `None` if that isn't a relation of the two

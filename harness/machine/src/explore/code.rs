@@ -1,8 +1,10 @@
 //! The instructions of a binary, decoded when they are first met.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 
+use sframe_engine::{Abi, DwarfRegister};
 use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction, Operation};
 
 use super::assumption::Callee;
@@ -10,6 +12,9 @@ use crate::address_space::AddressSpace;
 use crate::cpu::{AuthenticationKey, Cpu};
 use crate::effect_cache::with_code;
 use crate::pc_map::PcMap;
+
+/// The DWARF numbers of s390x's floating-point registers, to which functions without calls save others.
+const FPRS: Range<u32> = 16..32;
 
 /// More instructions than this are not kept from one function to the next.
 const MOST: usize = 100_000;
@@ -46,6 +51,14 @@ pub(super) struct Decoded {
     pub(super) signs: Option<AuthenticationKey>,
     pub(super) stores_unreported: bool,
     pub(super) instruction: Instruction,
+}
+
+impl Decoded {
+    /// Whether it does nothing.
+    pub(super) fn is_padding(&self) -> bool {
+        let Instruction { defs, may_store, sets_flags, .. } = &self.instruction;
+        self.kind == Kind::Plain && defs.is_empty() && !may_store && !sets_flags
+    }
 }
 
 #[derive(Debug)]
@@ -96,6 +109,37 @@ impl Code {
         })
     }
 
+    /// What an instruction that was met writes to a register, if it does: one that the decoder does not
+    /// know may, and callees do as the ABI lets them.
+    pub(super) fn write(&self, pc: u64, register: DwarfRegister) -> Option<Write> {
+        let mut known = self.known.borrow_mut();
+        let Some(decoded) = known.get(pc).filter(|decoded| decoded.len > 0) else {
+            return Some(Write::Other);
+        };
+        let instruction = &decoded.instruction;
+        if instruction.defs.contains(register) {
+            let is_number = instruction.narrow.contains(register);
+            return Some(if is_number { Write::Number } else { Write::Other });
+        }
+        let is_elsewhere = instruction.is_call() || instruction.is_system_call;
+        (is_elsewhere && !self.is_kept(register)).then_some(Write::Other)
+    }
+
+    /// Whether callees keep a register's value, or may return no address in it.
+    fn is_kept(&self, register: DwarfRegister) -> bool {
+        register == self.cpu.abi.fp() || self.is_preserved(register) || self.is_floating_point(register)
+    }
+
+    /// Whether a register is another one than FP that callees preserve.
+    pub(super) fn is_preserved(&self, register: DwarfRegister) -> bool {
+        self.cpu.convention.preserved.contains(&(register.0 as usize))
+    }
+
+    /// Whether a register holds floating-point numbers, unless a function saves another one there.
+    pub(super) fn is_floating_point(&self, register: DwarfRegister) -> bool {
+        self.cpu.abi == Abi::S390x && FPRS.contains(&register.0)
+    }
+
     /// How an instruction that was met names the place that it stores to.
     pub(super) fn stores(&self, pc: u64) -> Naming {
         let abi = self.cpu.abi;
@@ -108,6 +152,13 @@ impl Code {
             _ => Naming::Otherwise,
         }
     }
+}
+
+/// What an instruction writes to a register.
+pub(super) enum Write {
+    /// A number that is no address: see [`Instruction::narrow`].
+    Number,
+    Other,
 }
 
 /// How an instruction names the place that it stores to.

@@ -13,8 +13,11 @@
 mod arena;
 mod assumption;
 mod code;
+mod emulation;
 mod fork;
 mod journal;
+mod leaving;
+mod merging;
 mod paths;
 mod point;
 mod returns;
@@ -27,9 +30,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 pub use arena::Seed;
 pub use assumption::{Assumption, Callee, Returns};
+pub use emulation::explore;
 pub use journal::LastStore;
-pub use paths::explore;
-pub use point::{Class, Point};
+pub use point::{Class, Content, Point};
 
 use crate::image::Image;
 
@@ -48,9 +51,9 @@ pub struct Binary<'a> {
     pub aliases: FxHashMap<u64, u64>,
     /// Code that stands for functions of other files, of which nothing is known.
     pub stubs: Range<u64>,
-    /// The callees that never return, by the addresses of their first instructions, and those of
-    /// words that hold their addresses.
-    pub never_return: FxHashSet<u64>,
+    /// Whether callees return, by the addresses of their first instructions, and those of words that
+    /// hold their addresses, if more is known than their code says.
+    pub returns: FxHashMap<u64, Returns>,
     /// The code of functions, sorted. A table whose length is unknown leads to no other one.
     pub bodies: Vec<Range<u64>>,
     /// Where exceptions continue that leave a call: ranges of calls, by address, each with the
@@ -88,12 +91,22 @@ pub struct Explored {
     pub unresolved_jumps: u32,
 }
 
+/// Where control goes when a function is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Departure {
+    /// To the caller, or where a return leads.
+    Return,
+    /// To another function, which returns to the caller, and which the instruction names.
+    DirectJump,
+    /// To another function, which the path has computed or run into.
+    Otherwise,
+}
+
 /// How a function is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaving {
-    /// Whether control goes to another function, which returns to the caller, rather than to the
-    /// caller.
-    pub is_tail_call: bool,
+    /// Where control goes.
+    pub departure: Departure,
     /// Whether registers and stack are as callees leave them.
     pub is_regular: bool,
 }

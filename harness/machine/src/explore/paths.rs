@@ -1,33 +1,25 @@
-//! The paths of a function: hooks, and the loop that takes up one state after another.
+//! The paths of a function: what is known of the one that is followed, and each of its instructions.
 
-use std::cell::RefCell;
-use std::hash::{Hash as _, Hasher as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::DwarfRegister;
 use sframe_inspect::instructions::{Comparand, Operation};
-use unicorn_engine::{Context, HookType, TlbType, Unicorn, uc_error};
+use unicorn_engine::{Context, Unicorn, uc_error};
 
 use super::arena::{Layout, Pages, Seed};
-use super::assumption::{Assumption, Returns};
+use super::assumption::Assumption;
 use super::code::{Code, Decoded, Kind};
 use super::fork::{Fork, Progress};
 use super::journal::{Journal, Store};
 use super::point::{Class, Point};
 use super::returns::Known;
 use super::tables::{Load, load_of};
-use super::{Binary, Callee, Explored, Function, Observer, arena};
+use super::{Binary, Callee, Explored, Function, Observer};
 use crate::address_space::AddressSpace;
 use crate::call_stack::{Bottom, CallStack, Record, Signature};
 use crate::cpu::{AuthenticationKey, Cpu, Link, Unreported};
 use crate::effect_cache::with_code;
-use crate::machine::MachineError;
 use crate::observer::Moment;
-use crate::process::map_image;
 
-/// At most this many states of an instruction are followed.
-const MOST_STATES: u32 = 40;
 /// A state is abandoned where a compare with SP is this many instructions before the branch.
 const COMPARE_DISTANCE: usize = 8;
 /// Speculation traps are shorter than this, in bytes.
@@ -37,119 +29,10 @@ const MOST_SAVED: usize = 16;
 /// Arguments on the stack, in words, and the number of the first one.
 const STACK_ARGUMENTS: u64 = 8;
 const FIRST_ON_STACK: u64 = 8;
-/// An address at which nothing is ever mapped; emulation has no end address.
-const NOWHERE: u64 = 0xffff_ffff_ffff_f000;
 
 /// What a register holds at a function's entry, by its DWARF number, unless it has a meaning.
-const fn at_entry(number: u64) -> u64 {
+pub(super) const fn at_entry(number: u64) -> u64 {
     0xc0de_0000_0000_0001 + (number << 32)
-}
-
-/// Whether an instruction does nothing.
-fn is_padding(decoded: &Decoded) -> bool {
-    decoded.kind == Kind::Plain
-        && decoded.instruction.defs.is_empty()
-        && !decoded.instruction.may_store
-        && !decoded.instruction.sets_flags
-}
-
-/// Explores the functions that an observer names.
-///
-/// # Errors
-/// The emulator can't be set up, or fails.
-pub fn explore(binary: &Binary<'_>, observer: &mut dyn Observer) -> Result<(), MachineError> {
-    let cpu = binary.image.cpu;
-    let layout = Layout::beside(&binary.image.range(), cpu.user_end)
-        .ok_or_else(|| MachineError::Stack("the image leaves no room for a stack".to_owned()))?;
-    let mut space = AddressSpace::new(cpu.abi.is_big_endian());
-    map_image(&mut space, binary.image)?;
-    arena::map(&mut space, layout)?;
-    for (address, value) in &binary.words {
-        // The words of relocations are within the image.
-        let _ = space.write_u64(*address, *value);
-    }
-    let failed = |error| match error {
-        uc_error::NOMEM => MachineError::Memory,
-        error => MachineError::Unicorn { cpu: cpu.abi, error },
-    };
-    let paths = RefCell::new(Paths::new(binary, observer, layout, space));
-    let mut unicorn = set_up(&paths, cpu).map_err(failed)?;
-    let result = run(&paths, &mut unicorn);
-    let panic = paths.borrow_mut().panic.take();
-    drop(unicorn);
-    if let Some(panic) = panic {
-        std::panic::resume_unwind(panic);
-    }
-    result.map_err(failed)
-}
-
-fn set_up<'a>(paths: &'a RefCell<Paths<'_, '_>>, cpu: &'static Cpu) -> Result<Unicorn<'a, ()>, uc_error> {
-    let mut unicorn = Unicorn::new(cpu.arch, cpu.mode)?;
-    if let Some(model) = cpu.model {
-        unicorn.ctl_set_cpu_model(model)?;
-    }
-    paths.borrow().space.install(&mut unicorn)?;
-    unicorn.ctl_set_tlb_type(TlbType::VIRTUAL)?;
-    unicorn.add_tlb_hook(1, 0, move |_, address, access| {
-        let Ok(mut paths) = paths.try_borrow_mut() else { return None };
-        let Paths { pages, space, .. } = &mut *paths;
-        pages.translate(space, address, access)
-    })?;
-    unicorn.add_code_hook(1, 0, move |unicorn, pc, _| {
-        hook(paths, unicorn, |paths, unicorn| paths.instruction(unicorn, pc));
-    })?;
-    unicorn.add_mem_hook(HookType::MEM_WRITE, 1, 0, move |unicorn, _, address, len, value| {
-        hook(paths, unicorn, |paths, _| paths.stored(address, len as u64, value.cast_unsigned()));
-        true
-    })?;
-    unicorn.add_insn_invalid_hook(|_| false)?;
-    unicorn.add_intr_hook(move |unicorn, _| {
-        hook(paths, unicorn, |paths, _| paths.stop = Some(Stop::Exception));
-    })?;
-    Ok(unicorn)
-}
-
-/// Runs a hook's work. Panics must not leave it: the emulator's frames are in between.
-fn hook(
-    paths: &RefCell<Paths<'_, '_>>,
-    unicorn: &mut Unicorn<'_, ()>,
-    work: impl FnOnce(&mut Paths<'_, '_>, &mut Unicorn<'_, ()>),
-) {
-    let Ok(mut paths) = paths.try_borrow_mut() else {
-        let _ = unicorn.emu_stop();
-        return;
-    };
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&mut paths, unicorn))) {
-        paths.panic = Some(panic);
-        paths.stop = Some(Stop::End);
-    }
-    if paths.stop.is_some() {
-        let _ = unicorn.emu_stop();
-    }
-}
-
-fn run(paths: &RefCell<Paths<'_, '_>>, unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
-    let initial = paths.borrow().prepare(unicorn)?;
-    loop {
-        if !paths.borrow_mut().begin(unicorn, &initial)? {
-            return Ok(());
-        }
-        loop {
-            let Some(mut pc) = paths.borrow_mut().take_up(unicorn)? else { break };
-            loop {
-                let result = unicorn.emu_start(pc, NOWHERE, 0, 0);
-                let mut paths = paths.borrow_mut();
-                if paths.panic.is_some() {
-                    return Ok(());
-                }
-                match paths.stopped(unicorn, result)? {
-                    Some(next) => pc = next,
-                    None => break,
-                }
-            }
-        }
-        paths.borrow_mut().finish();
-    }
 }
 
 /// Why the emulator was stopped.
@@ -172,25 +55,25 @@ pub(super) struct Paths<'o, 'b> {
     pub(super) pages: Pages,
     pub(super) code: Code,
     pub(super) known: Known,
-    panic: Option<Box<dyn std::any::Any + Send>>,
+    pub(super) panic: Option<Box<dyn std::any::Any + Send>>,
     pub(super) function: Function,
     pub(super) result: Explored,
     call_stack: CallStack,
     fork: Fork,
     /// States that were met, by their keys.
-    seen: FxHashSet<u64>,
+    pub(super) seen: FxHashSet<u64>,
     /// How many states of each instruction.
-    states: FxHashMap<u64, u32>,
+    pub(super) states: FxHashMap<u64, u32>,
     /// SP at branches, when they were first met.
     sp_at_branches: FxHashMap<u64, u64>,
     /// Places where FP or RA have been stored.
-    saved: Vec<u64>,
+    pub(super) saved: Vec<u64>,
     pub(super) journal: Journal,
     pub(super) assumptions: Vec<Assumption>,
     pub(super) trace: Vec<u64>,
     /// What was loaded from what may be tables, oldest first.
     pub(super) loads: Vec<Load>,
-    class: Class,
+    pub(super) class: Class,
     pub(super) signature: Option<Signature>,
     signing: Option<AuthenticationKey>,
     /// The branch that was executed last, unless it may go one way only.
@@ -204,7 +87,7 @@ pub(super) struct Paths<'o, 'b> {
 }
 
 impl<'o, 'b> Paths<'o, 'b> {
-    fn new(
+    pub(super) fn new(
         binary: &'o Binary<'b>,
         observer: &'o mut dyn Observer,
         layout: Layout,
@@ -245,7 +128,7 @@ impl<'o, 'b> Paths<'o, 'b> {
     }
 
     /// Puts the CPU into the state that user code expects. Returns its registers.
-    fn prepare(&self, unicorn: &mut Unicorn<'_, ()>) -> Result<Context, uc_error> {
+    pub(super) fn prepare(&self, unicorn: &mut Unicorn<'_, ()>) -> Result<Context, uc_error> {
         (self.cpu.prepare)(unicorn)?;
         (self.cpu.set_thread_pointer)(unicorn, self.layout.thread())?;
         unicorn.context_init()
@@ -262,7 +145,11 @@ impl<'o, 'b> Paths<'o, 'b> {
     }
 
     /// Begins the next function. Returns false if there is none.
-    fn begin(&mut self, unicorn: &mut Unicorn<'_, ()>, initial: &Context) -> Result<bool, uc_error> {
+    pub(super) fn begin(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        initial: &Context,
+    ) -> Result<bool, uc_error> {
         let Some(function) = self.observer.next() else { return Ok(false) };
         let Function { entry, seed, .. } = function;
         self.function = function;
@@ -331,7 +218,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         }
     }
 
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.fork.clear();
         self.journal.undo(&self.space, 0);
         self.result.is_cut |= self.pages.ran_out;
@@ -339,7 +226,7 @@ impl<'o, 'b> Paths<'o, 'b> {
     }
 
     /// Takes up the last state that waits. Returns its PC.
-    fn take_up(&mut self, unicorn: &mut Unicorn<'_, ()>) -> Result<Option<u64>, uc_error> {
+    pub(super) fn take_up(&mut self, unicorn: &mut Unicorn<'_, ()>) -> Result<Option<u64>, uc_error> {
         if self.result.instructions >= self.function.budget {
             self.result.is_cut = true;
             return Ok(None);
@@ -388,7 +275,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         self.fork.push(unicorn, pc, self.progress(), Some(assumption))
     }
 
-    fn instruction(&mut self, unicorn: &mut Unicorn<'_, ()>, pc: u64) {
+    pub(super) fn instruction(&mut self, unicorn: &mut Unicorn<'_, ()>, pc: u64) {
         if self.stop.is_some() {
             return;
         }
@@ -435,7 +322,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         self.signing = decoded.signs;
         self.class = self.observe(unicorn, pc, sp, fp, |observer, point| observer.instruction(point));
         // What follows a call that never returns begins after padding.
-        self.is_after_call &= is_padding(&decoded);
+        self.is_after_call &= decoded.is_padding();
         if std::mem::take(&mut self.is_joint) && self.is_known(unicorn, pc, is_free)? {
             self.stop = Some(Stop::End);
             return Ok(());
@@ -486,16 +373,6 @@ impl<'o, 'b> Paths<'o, 'b> {
         let Kind::Call(Callee::Function(to)) = decoded.kind else { return false };
         self.skips_trap(pc, decoded.len, to)
             && with_code(self.cpu, &self.space, to, |code| (self.cpu.retpoline_jump)(code)).is_some()
-    }
-
-    /// Whether the registers that callees preserve hold what they did at the function's entry.
-    pub(super) fn preserves_registers(&self, unicorn: &Unicorn<'_, ()>) -> Result<bool, uc_error> {
-        for number in self.cpu.convention.preserved {
-            if unicorn.reg_read(self.cpu.registers[*number])? != at_entry(*number as u64) {
-                return Ok(false);
-            }
-        }
-        Ok(unicorn.reg_read(self.cpu.fp)? == self.layout.caller_fp())
     }
 
     /// Records what a load that may be from a table reads.
@@ -588,112 +465,8 @@ impl<'o, 'b> Paths<'o, 'b> {
         compare.unwrap_or(false)
     }
 
-    /// Whether the path leaves the function before an instruction: for another one, whose entry it
-    /// has jumped to or run into.
-    fn leaves(
-        &mut self,
-        unicorn: &Unicorn<'_, ()>,
-        pc: u64,
-        previous: Option<u64>,
-        sp: u64,
-    ) -> Result<bool, uc_error> {
-        let Some(previous) = previous else { return Ok(false) };
-        let decoded = self.code.at(&self.space, previous);
-        let has_jumped = decoded.len != 0 && previous.wrapping_add(decoded.len) != pc;
-        if !has_jumped && self.body(previous) != self.body(pc) {
-            if self.ends_with_call() {
-                return Ok(true);
-            }
-            self.assumptions.push(Assumption::RunsInto { to: pc });
-        }
-        if pc == self.function.entry || !self.binary.entries.contains(&pc) {
-            return Ok(false);
-        }
-        if sp == self.entry_sp() && self.holds_return_address(unicorn, sp)? {
-            self.leave(unicorn, pc, sp)?;
-            return Ok(true);
-        }
-        if !has_jumped {
-            return Ok(true);
-        }
-        self.assumptions.push(Assumption::JumpWithFrame { to: pc });
-        Ok(false)
-    }
-
-    /// The position of the body that holds an address.
-    pub(super) fn body(&self, pc: u64) -> Option<usize> {
-        let bodies = &self.binary.bodies;
-        let next = bodies.partition_point(|body| body.start <= pc);
-        next.checked_sub(1).filter(|last| bodies[*last].contains(&pc))
-    }
-
-    /// Whether the path has done nothing since a call that may not return: then the call is probably
-    /// the end of its function, and what follows is padding.
-    fn ends_with_call(&self) -> bool {
-        for pc in self.trace.iter().rev() {
-            let decoded = self.code.at(&self.space, *pc);
-            match decoded.kind {
-                Kind::Call(_) => {
-                    return matches!(self.assumptions.last(), Some(Assumption::Call { at, returns, .. })
-                        if at == pc && *returns != Returns::Sometimes);
-                }
-                _ if is_padding(&decoded) => {}
-                _ => return false,
-            }
-        }
-        false
-    }
-
-    /// Whether the return address is where calls leave it.
-    pub(super) fn holds_return_address(&self, unicorn: &Unicorn<'_, ()>, sp: u64) -> Result<bool, uc_error> {
-        let address = self.layout.return_address();
-        Ok(match self.cpu.link {
-            Link::Stack => self.space.read_u64(sp) == Some(address),
-            Link::Register(link) => unicorn.reg_read(link)? == address,
-        })
-    }
-
-    /// Whether a state like the present one has been met, or there have been too many.
-    fn is_known(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, is_free: bool) -> Result<bool, uc_error> {
-        let key = self.key(unicorn, (pc, false))?;
-        if !self.seen.insert(key) {
-            return Ok(true);
-        }
-        if !is_free {
-            return Ok(false);
-        }
-        let states = self.states.entry(pc).or_default();
-        *states += 1;
-        let are_too_many = *states > MOST_STATES;
-        self.result.is_cut |= are_too_many;
-        Ok(are_too_many)
-    }
-
-    /// What tells states apart: SP, FP as far as it is the caller's or points into the stack, where the
-    /// caller's FP and RA have been saved, and what the observer says.
-    fn key(&self, unicorn: &Unicorn<'_, ()>, place: impl std::hash::Hash) -> Result<u64, uc_error> {
-        let mut hasher = FxHasher::default();
-        let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
-        let is_in_stack = self.layout.stack().contains(&fp);
-        (place, sp, if is_in_stack { fp } else { 0 }, self.class, self.signature.is_some()).hash(&mut hasher);
-        if let Link::Register(link) = self.cpu.link {
-            (unicorn.reg_read(link)? == self.layout.return_address()).hash(&mut hasher);
-        }
-        for address in &self.saved {
-            self.space.read_u64(*address).filter(|word| self.is_callers(*word)).hash(&mut hasher);
-        }
-        Ok(hasher.finish())
-    }
-
-    /// Whether a word is the caller's FP or the return address.
-    fn is_callers(&self, word: u64) -> bool {
-        word == self.layout.caller_fp()
-            || word == self.layout.return_address()
-            || self.signature.is_some_and(|signature| word == signature.signed)
-    }
-
     /// Records that the last instruction is about to store to memory.
-    fn stored(&mut self, address: u64, len: u64, value: u64) {
+    pub(super) fn stored(&mut self, address: u64, len: u64, value: u64) {
         let store = self.store(self.trace.last().copied().unwrap_or_default());
         self.journal.stores(&self.space, store, address, len);
         if len == 8

@@ -1,13 +1,28 @@
 //! What an observer is shown.
 
+use sframe_engine::DwarfRegister;
+
 use super::assumption::Assumption;
-use super::code::{Code, Naming};
+use super::code::{Code, Naming, Write};
 use super::journal::{Journal, LastStore};
 use crate::address_space::AddressSpace;
 use crate::observer::Moment;
 
 /// What an observer says of a state. States of different classes are not merged.
 pub type Class = u8;
+
+/// What a register holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A [narrow](sframe_inspect::instructions::Instruction::narrow) number, or a floating-point one: no
+    /// address.
+    Number,
+    /// A value of the caller's own: callees preserve the register, and the path has not written it. The
+    /// frame pointer, which has a meaning for both, does not count.
+    OfCaller,
+    /// Anything else.
+    Other,
+}
 
 /// A state on a path, before an instruction executes.
 pub struct Point<'p> {
@@ -67,6 +82,21 @@ impl Point<'_> {
     pub fn overwriting(&self, address: u64, value: u64) -> Option<LastStore> {
         let pc = self.journal.overwriting(self.space, address, value)?;
         Some(LastStore { pc, is_in_frame: self.is_in_frame(pc) })
+    }
+
+    /// What a register other than SP holds, by the instruction of the path that has last written it.
+    #[must_use]
+    pub fn content(&self, register: DwarfRegister) -> Content {
+        let before = self.trace.split_last().map_or(&[][..], |(_, before)| before);
+        let of_write = |pc: &u64| self.code.write(*pc, register);
+        match before.iter().rev().find_map(of_write) {
+            Some(Write::Number) => Content::Number,
+            Some(Write::Other) => Content::Other,
+            // No ABI passes an address there.
+            None if self.code.is_floating_point(register) => Content::Number,
+            None if self.code.is_preserved(register) => Content::OfCaller,
+            None => Content::Other,
+        }
     }
 
     /// Whether a store is to a fixed place in the frame.

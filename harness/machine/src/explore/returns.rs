@@ -16,8 +16,13 @@ const DEPTH: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Known(FxHashMap<u64, Returns>);
 
+/// Whether the function returns whose address a word holds.
+fn slot_returns(binary: &Binary<'_>, slot: u64) -> Returns {
+    binary.returns.get(&slot).copied().unwrap_or(Returns::Unknown)
+}
+
 impl Known {
-    /// Returns whether a callee returns. The binary names those that are known not to.
+    /// Returns whether a callee returns.
     pub(super) fn returns(
         &mut self,
         code: &Code,
@@ -27,8 +32,8 @@ impl Known {
     ) -> Returns {
         match callee {
             Callee::Function(entry) => self.function(code, space, binary, entry, DEPTH),
-            Callee::Slot(slot) if binary.never_return.contains(&slot) => Returns::Never,
-            Callee::Slot(_) | Callee::Unknown => Returns::Unknown,
+            Callee::Slot(slot) => slot_returns(binary, slot),
+            Callee::Unknown => Returns::Unknown,
         }
     }
 
@@ -40,8 +45,8 @@ impl Known {
         entry: u64,
         depth: usize,
     ) -> Returns {
-        if binary.never_return.contains(&entry) {
-            return Returns::Never;
+        if let Some(known) = binary.returns.get(&entry) {
+            return *known;
         }
         let entry = binary.aliases.get(&entry).copied().unwrap_or(entry);
         if let Some(known) = self.0.get(&entry) {
@@ -100,7 +105,7 @@ impl Known {
                         go_on(next);
                     }
                 }
-                Kind::Jump(to) if binary.never_return.contains(&to) => {}
+                Kind::Jump(to) if binary.returns.get(&to) == Some(&Returns::Never) => {}
                 Kind::Jump(to) => go_on(to),
                 Kind::Branch(to) => {
                     go_on(to);
@@ -118,8 +123,12 @@ impl Known {
                         Returns::Unknown => uncertain.push(next),
                     }
                 }
-                Kind::Call(Callee::Slot(slot)) if binary.never_return.contains(&slot) => {}
-                Kind::Call(Callee::Slot(_) | Callee::Unknown) => uncertain.push(next),
+                Kind::Call(Callee::Slot(slot)) => match slot_returns(binary, slot) {
+                    Returns::Never => {}
+                    Returns::Sometimes => go_on(next),
+                    Returns::Unknown => uncertain.push(next),
+                },
+                Kind::Call(Callee::Unknown) => uncertain.push(next),
                 Kind::Plain | Kind::Privileged | Kind::SystemCall => go_on(next),
             }
         }

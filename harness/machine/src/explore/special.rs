@@ -3,15 +3,15 @@
 
 use std::ops::Range;
 
+use sframe_engine::DwarfRegister;
 use unicorn_engine::{Unicorn, uc_error};
 
-use super::Leaving;
+use super::Departure;
 use super::assumption::{Assumption, Callee, Returns};
 use super::code::{Decoded, Kind};
 use super::paths::{Paths, Stop};
 use super::tables::{self, Targets};
 use crate::cpu::Link;
-use crate::effect_cache::with_code;
 
 /// What a register holds that a callee may have changed, or of which nothing is known.
 const UNKNOWN: u64 = 0xdead_0000_0000_0005;
@@ -75,12 +75,19 @@ impl Paths<'_, '_> {
     }
 
     /// Lets the targets of an indirect jump wait.
-    fn follow(&mut self, unicorn: &mut Unicorn<'_, ()>, pc: u64, found: Targets) -> Result<(), uc_error> {
+    pub(super) fn follow(
+        &mut self,
+        unicorn: &mut Unicorn<'_, ()>,
+        pc: u64,
+        found: Targets,
+    ) -> Result<(), uc_error> {
         if found.targets.is_empty() {
             let sp = unicorn.reg_read(self.cpu.sp)?;
             if sp == self.entry_sp() && self.holds_return_address(unicorn, sp)? {
                 // It may well be another function that returns to the caller.
-                self.leave(unicorn, pc, sp)?;
+                let has_jumped_here = self.is_trampoline(pc);
+                let departure = if has_jumped_here { Departure::DirectJump } else { Departure::Otherwise };
+                self.leave(unicorn, pc, sp, departure)?;
             } else {
                 self.result.unresolved_jumps += u32::from(!found.leaves);
             }
@@ -91,71 +98,8 @@ impl Paths<'_, '_> {
         Ok(())
     }
 
-    /// Tells the observer that control goes to a function that returns to the caller.
-    pub(super) fn leave(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> Result<(), uc_error> {
-        let fp = unicorn.reg_read(self.cpu.fp)?;
-        let leaving = Leaving { is_tail_call: true, is_regular: self.preserves_registers(unicorn)? };
-        self.observe(unicorn, pc, sp, fp, |observer, point| observer.leaves(point, leaving));
-        Ok(())
-    }
-
-    /// Looks at a return. If it only ends a call within the function, returns where that continues.
-    fn returns(&mut self, unicorn: &mut Unicorn<'_, ()>, pc: u64) -> Result<Option<u64>, uc_error> {
-        let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
-        let caller = self.layout.return_address();
-        let to = match self.cpu.link {
-            Link::Register(link) => {
-                let to = unicorn.reg_read(link)?;
-                let takes =
-                    |signed| with_code(self.cpu, &self.space, pc, self.cpu.returns_signed) && to == signed;
-                if self.signature.is_some_and(|signature| takes(signature.signed)) { caller } else { to }
-            }
-            Link::Stack => self.space.read_u64(sp).unwrap_or_default(),
-        };
-        if to != caller && self.cpu.link == Link::Stack {
-            if self.is_pushed(sp, to) {
-                unicorn.reg_write(self.cpu.sp, sp.wrapping_add(8))?;
-                return Ok(Some(to));
-            }
-            // A retpoline: it has replaced its return address by that of a function, which returns to
-            // the call before.
-            let outer = sp.wrapping_add(8);
-            let next = self.space.read_u64(outer).unwrap_or_default();
-            if self.is_pushed(outer, next) {
-                unicorn.reg_write(self.cpu.sp, outer.wrapping_add(8))?;
-                return self.call(unicorn, pc, next, Callee::Unknown);
-            }
-            if next == caller {
-                unicorn.reg_write(self.cpu.sp, outer)?;
-                self.leave(unicorn, pc, outer)?;
-                return Ok(None);
-            }
-            let found = tables::targets_of_return(self, unicorn, sp);
-            unicorn.reg_write(self.cpu.sp, outer)?;
-            self.follow(unicorn, pc, found)?;
-            return Ok(None);
-        }
-        let popped = with_code(self.cpu, &self.space, pc, |code| (self.cpu.pops_arguments)(code));
-        let popped = u64::from(popped) + if self.cpu.link == Link::Stack { 8 } else { 0 };
-        let at_return = sp.wrapping_add(popped);
-        let is_regular =
-            to == caller && at_return == self.layout.caller_sp() && self.preserves_registers(unicorn)?;
-        let leaving = Leaving { is_tail_call: false, is_regular };
-        self.observe(unicorn, pc, sp, fp, |observer, point| observer.leaves(point, leaving));
-        Ok(None)
-    }
-
-    /// Whether a word was stored by a call of this path, and holds its return address.
-    fn is_pushed(&self, address: u64, word: u64) -> bool {
-        let last = self.journal.last(&self.space, address);
-        last.is_some_and(|(call, _)| {
-            let decoded = self.code.at(&self.space, call);
-            matches!(decoded.kind, Kind::Call(_)) && call.wrapping_add(decoded.len) == word
-        })
-    }
-
     /// Steps over a call.
-    fn call(
+    pub(super) fn call(
         &mut self,
         unicorn: &mut Unicorn<'_, ()>,
         pc: u64,
@@ -173,7 +117,7 @@ impl Paths<'_, '_> {
             }
         }
         unicorn.reg_write(self.cpu.registers[convention.result], self.given(RESULT))?;
-        if let Link::Register(link) = self.cpu.link {
+        for link in self.links(pc) {
             unicorn.reg_write(link, next)?;
         }
         // A call site has the last byte of its call.
@@ -191,6 +135,19 @@ impl Paths<'_, '_> {
         self.assumptions.push(Assumption::Call { at: pc, callee, returns });
         self.is_after_call = true;
         Ok(Some(next))
+    }
+
+    /// The registers in which a call leaves the return address: on s390x any may be named, and calls at
+    /// a function's entry leave its own one alone.
+    fn links(&self, pc: u64) -> Vec<i32> {
+        let Link::Register(link) = self.cpu.link else { return Vec::new() };
+        let defs = &self.code.at(&self.space, pc).instruction.defs;
+        if self.cpu.abi.ra().is_none_or(|ra| defs.contains(ra)) {
+            return vec![link];
+        }
+        let register =
+            |number: DwarfRegister| self.cpu.registers.get(usize::try_from(number.0).ok()?).copied();
+        defs.iter().filter_map(register).collect()
     }
 
     pub(super) fn is_trampoline(&self, address: u64) -> bool {

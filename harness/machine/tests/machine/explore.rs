@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_engine::DwarfRegister;
 use sframe_machine::explore::{
-    Assumption, Binary, Callee, Class, Explored, Function, Leaving, Observer, Point, Returns, Seed, explore,
+    Assumption, Binary, Callee, Class, Content, Departure, Explored, Function, Leaving, Observer, Point,
+    Returns, Seed, explore,
 };
 use sframe_machine::{AMD64, Images};
 
@@ -19,9 +21,11 @@ struct Seen {
     reached: BTreeMap<u64, Vec<Assumption>>,
     /// RDI, the word above the return address, and the word that RDI points to, at the entry.
     given: Option<[Option<u64>; 3]>,
+    /// What RBP and RBX hold, by instruction.
+    contents: BTreeMap<u64, [Content; 2]>,
     /// The instruction of the last store to the word below the return address, at each instruction.
     stored: BTreeMap<u64, Option<(u64, bool)>>,
-    leaves: BTreeSet<(u64, bool, bool)>,
+    leaves: BTreeSet<(u64, Departure, bool)>,
     result: Explored,
 }
 
@@ -42,12 +46,13 @@ impl Observer for Seen {
         }
         let store = point.last_store(cfa - 16).map(|store| (store.pc - CODE, store.is_in_frame));
         self.stored.insert(pc, store);
+        self.contents.insert(pc, [6, 3].map(|number| point.content(DwarfRegister(number))));
         0
     }
 
     fn leaves(&mut self, point: &Point<'_>, leaving: Leaving) {
-        let Leaving { is_tail_call, is_regular } = leaving;
-        self.leaves.insert((point.moment.pc.wrapping_sub(CODE), is_tail_call, is_regular));
+        let Leaving { departure, is_regular } = leaving;
+        self.leaves.insert((point.moment.pc.wrapping_sub(CODE), departure, is_regular));
     }
 
     fn explored(&mut self, _: &Function, result: &Explored) {
@@ -78,7 +83,7 @@ fn explored(code: &[u8], known: &Known, seed: Seed, budget: u64) -> Seen {
         trampolines: Vec::new(),
         stubs: at(known.stubs.start)..at(known.stubs.end),
         aliases: FxHashMap::default(),
-        never_return: set(&known.never_return),
+        returns: known.never_return.iter().map(|entry| (at(*entry), Returns::Never)).collect(),
         bodies: vec![body],
         landing_pads: Vec::new(),
         pushed_arguments: Vec::new(),
@@ -101,7 +106,7 @@ fn both_ways_of_a_branch_are_followed_and_joined() {
     // test %edi,%edi; je 1f; nop; 1: nop; ret.
     let seen = of(&[0x85, 0xff, 0x74, 0x01, 0x90, 0x90, 0xc3]);
     assert_eq!(reached(&seen), [0, 2, 4, 5, 6]);
-    assert_eq!(seen.leaves, BTreeSet::from([(6, false, true)]));
+    assert_eq!(seen.leaves, BTreeSet::from([(6, Departure::Return, true)]));
     assert_eq!((seen.result.paths, seen.result.is_cut), (2, false));
     // One that depends on SP: cmp %rax,%rsp; ja 1f; nop; 1: ret.
     let seen = of(&[0x48, 0x39, 0xc4, 0x77, 0x01, 0x90, 0xc3]);
@@ -168,7 +173,50 @@ fn a_table_without_a_bound_ends_where_its_elements_lead_elsewhere() {
     let seen = of(&[0x51, 0xff, 0xe0]);
     assert_eq!((seen.result.unresolved_jumps, seen.leaves.len()), (1, 0));
     // jmp *%rax.
-    assert_eq!(of(&[0xff, 0xe0]).leaves, BTreeSet::from([(0, true, true)]));
+    assert_eq!(of(&[0xff, 0xe0]).leaves, BTreeSet::from([(0, Departure::Otherwise, true)]));
+}
+
+#[test]
+fn a_jump_that_names_a_function_is_told_from_others() {
+    // The code, and what is at 16: a function, or a function's name for one of another file.
+    let known = Known { entries: vec![0, 16], ..Known::default() };
+    for (code, departure) in [
+        // jmp 16.
+        (&[0xeb, 14][..], Departure::DirectJump),
+        // lea 16(%rip),%rax; jmp *%rax.
+        (&[0x48, 0x8d, 0x05, 9, 0, 0, 0, 0xff, 0xe0], Departure::Otherwise),
+    ] {
+        let mut code = code.to_vec();
+        code.resize(16, 0xcc);
+        code.push(0xc3);
+        let leaves = explored(&code, &known, Seed::Pointers, 100).leaves;
+        let ways: Vec<_> =
+            leaves.into_iter().map(|(_, departure, is_regular)| (departure, is_regular)).collect();
+        assert_eq!(ways, [(departure, true)], "{code:02x?}");
+    }
+}
+
+#[test]
+fn numbers_are_told_from_what_may_be_addresses() {
+    use Content::{Number, OfCaller, Other};
+    // The code, and what RBP and RBX hold behind it.
+    for (code, contents) in [
+        // nop.
+        (&[0x90][..], [Other, OfCaller]),
+        // mov %edi,%ebp.
+        (&[0x89, 0xfd], [Number, OfCaller]),
+        // mov %edi,%ebp; mov %rdi,%rbp.
+        (&[0x89, 0xfd, 0x48, 0x89, 0xfd], [Other, OfCaller]),
+        // mov $5,%ebx, and an address: mov $0x404000,%ebp.
+        (&[0xbb, 5, 0, 0, 0, 0xbd, 0, 0x40, 0x40, 0], [Other, Number]),
+        // mov (%rdi),%ebp; call *%rax, which preserves both.
+        (&[0x8b, 0x2f, 0xff, 0xd0], [Number, OfCaller]),
+        // The low half of RBX changes alone: mov $1,%bx.
+        (&[0x66, 0xbb, 1, 0], [Other, Other]),
+    ] {
+        let seen = of(&[code, &[0xc3]].concat());
+        assert_eq!(seen.contents[&(code.len() as u64)], contents, "{code:02x?}");
+    }
 }
 
 /// call 16; nop; ret; and a callee.
@@ -255,7 +303,7 @@ fn what_the_emulator_takes_for_another_instruction_is_skipped() {
     // kunpckbw %k2,%k3,%k4; ret.
     let seen = of(&[0xc5, 0xe5, 0x4b, 0xe2, 0xc3]);
     assert_eq!(seen.reached[&4], [Assumption::Skipped { at: CODE }]);
-    assert_eq!(seen.leaves, BTreeSet::from([(4, false, true)]));
+    assert_eq!(seen.leaves, BTreeSet::from([(4, Departure::Return, true)]));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Base, Recovery, RecoveryRule, Row};
 use sframe_machine::Record;
-use sframe_machine::explore::{Assumption, Point, Returns};
+use sframe_machine::explore::{Assumption, Content, Point, Returns};
 
 use crate::compare::Disagreement;
 use crate::spec::Verdict;
@@ -159,15 +159,23 @@ pub(super) fn is_after_uncertain_call(point: &Point<'_>) -> bool {
 /// How far from the CFA a register may point and still be said to point into the stack, in bytes.
 const NEAR: u64 = 1 << 24;
 
+/// Whether the CFA's register holds something else than an address in the stack, which may be one of
+/// another stack.
 fn is_base_off_stack(row: &Row, point: &Point<'_>, call: &Record) -> bool {
     let Some(rule) = row.cfa else { return false };
-    let base = match rule.base {
-        Base::Fp => Some(point.moment.fp),
-        Base::Register(register) => point.moment.register(register.0),
+    let (register, base) = match rule.base {
+        Base::Fp => (point.moment.abi().fp(), Some(point.moment.fp)),
+        Base::Register(register) => (register, point.moment.register(register.0)),
         Base::Sp | Base::Cfa => return false,
     };
     // Where the return address is, no stack is.
     base.is_none_or(|base| base != call.return_address && base.abs_diff(call.cfa) > NEAR)
+        && match point.content(register) {
+            Content::Number => false,
+            // The function knows nothing of it, unless it points to what it shares with the caller.
+            Content::OfCaller => rule.dereference,
+            Content::Other => true,
+        }
 }
 
 /// Whether a slot is below SP because SP is within the frame, but above the frame pointer.

@@ -10,7 +10,7 @@ use sframe_engine::{
 };
 use sframe_machine::PcMap;
 use sframe_machine::explore::{
-    Assumption, Callee, Class, Explored, Function, Leaving, Observer, Point, Seed,
+    Assumption, Callee, Class, Departure, Explored, Function, Leaving, Observer, Point, Seed,
 };
 
 use super::batches::Batches;
@@ -24,7 +24,7 @@ use super::rows::{Reach, RowId};
 use crate::compare::{self, Disagreement, Remembered, Truth, Value};
 use crate::finding::Finding;
 use crate::spec::Verdict;
-use crate::target::{Loaded, Target};
+use crate::target::Target;
 use crate::triage::{Circumstances, Findings, FrameLayouts, Triage, triage};
 use crate::unwind::{Backtrace, End, SframeUnwinder, Unwinder as _, Viewpoint};
 
@@ -443,16 +443,12 @@ impl Observer for Judge<'_, '_> {
     }
 
     fn leaves(&mut self, point: &Point<'_>, leaving: Leaving) {
-        let Leaving { is_tail_call, is_regular } = leaving;
+        let Leaving { departure, is_regular } = leaving;
         let call = point.moment.call_stack.records().last();
         let with_fp = call.is_some_and(|call| call.caller_fp == point.moment.fp);
-        let to_caller = is_regular && !is_tail_call;
         let restores_fp = with_fp && point.class & class::WRONG_FP != 0;
-        let names_target = || {
-            let jump = self.target.executable().instruction(Loaded(point.moment.pc));
-            jump.is_some_and(|jump| jump.target().is_some())
-        };
-        let by_jump = is_regular && is_tail_call && names_target();
+        let to_caller = is_regular && departure == Departure::Return;
+        let by_jump = is_regular && departure == Departure::DirectJump;
         let ways = Ways { returns: true, restores_fp, regularly: is_regular, to_caller, by_jump };
         self.batch.ways.entry(point.entry).or_default().add(ways);
     }

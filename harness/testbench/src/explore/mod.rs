@@ -15,7 +15,7 @@ mod exceptions;
 mod exploration;
 mod file;
 mod judge;
-mod never_return;
+mod known_returns;
 mod options;
 mod partial;
 mod pc_set;

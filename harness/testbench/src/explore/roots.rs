@@ -6,9 +6,10 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Base, Fde, PcType, Recovery, Row};
 use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction};
+use sframe_machine::explore::Returns;
 
 use super::exceptions::Exceptions;
-use super::never_return::never_returns;
+use super::known_returns::returns;
 use crate::target::{Linked, Module, Target};
 
 /// A first instruction from which a function is explored.
@@ -40,8 +41,9 @@ pub struct Roots {
     pub aliases: FxHashMap<u64, u64>,
     /// Code that stands for functions of other files.
     pub stubs: Range<u64>,
-    /// Functions that never return, and words with their addresses.
-    pub never_return: FxHashSet<u64>,
+    /// Whether functions return, by their addresses and those of words that hold these, if their names
+    /// say so.
+    pub returns: FxHashMap<u64, Returns>,
     /// The addresses of FDEs.
     pub bodies: Vec<Range<u64>>,
     /// Where exceptions go.
@@ -136,7 +138,7 @@ impl Roots {
         found.roots = roots.into_iter().collect();
         found.bodies = fdes.iter().map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect();
         found.aliases = aliases(module, &functions);
-        found.never_return = never_return(module, &functions);
+        found.returns = returns_by_name(module, &functions);
         found.entries = entries;
         found.exceptions = exceptions;
         found
@@ -300,15 +302,15 @@ fn aliases(module: &Module<'_>, functions: &[(u64, &str)]) -> FxHashMap<u64, u64
     symbols.addresses().filter_map(entry).collect()
 }
 
-fn never_return(module: &Module<'_>, functions: &[(u64, &str)]) -> FxHashSet<u64> {
+fn returns_by_name(module: &Module<'_>, functions: &[(u64, &str)]) -> FxHashMap<u64, Returns> {
     let loaded = |address| module.loaded(Linked(address)).0;
-    let by_symbol = functions.iter().filter(|(_, name)| never_returns(name)).map(|(address, _)| *address);
+    let by_symbol = functions.iter().filter_map(|(address, name)| Some((*address, returns(name)?)));
     let slots = module.subject.slots();
-    let by_slot = slots.iter().filter(|(_, name)| never_returns(name)).map(|(address, _)| loaded(*address));
+    let by_slot = slots.iter().filter_map(|(address, name)| Some((loaded(*address), returns(name)?)));
     let symbols = &module.subject.symbols;
-    let by_entry = symbols.addresses().filter(|address| {
-        let name = symbols.at(*address).map(|(name, _)| name);
-        name.and_then(|name| name.strip_suffix("@plt")).is_some_and(never_returns)
+    let by_entry = symbols.addresses().filter_map(|address| {
+        let (name, _) = symbols.at(address)?;
+        Some((loaded(address), returns(name.strip_suffix("@plt")?)?))
     });
-    by_symbol.chain(by_slot).chain(by_entry.map(loaded)).collect()
+    by_symbol.chain(by_slot).chain(by_entry).collect()
 }

@@ -81,7 +81,7 @@ pub(super) fn observe(
         trampolines: roots.trampolines.clone(),
         aliases: roots.aliases.clone(),
         stubs: roots.stubs.clone(),
-        never_return: roots.never_return.clone(),
+        returns: roots.returns.clone(),
         bodies: roots.bodies.clone(),
         landing_pads: roots.exceptions.landing_pads.clone(),
         pushed_arguments: roots.exceptions.pushed_arguments.clone(),

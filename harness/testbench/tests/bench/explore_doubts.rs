@@ -40,7 +40,7 @@ fn findings(report: &Value) -> &Vec<Value> {
 const DOUBTS: [(Doubt, &str, &str); 9] = [
     (Doubt::RightElsewhere, "gnu-2.47/aarch64/clash.O2-clash", "with_alloca"),
     (Doubt::UncertainEntry, "gnu-2.40/aarch64/contexts.O2", "context_exit"),
-    (Doubt::AfterCall, "gnu-2.47/s390x/function_entry.O0", "leaf"),
+    (Doubt::AfterCall, "gnu-2.47/amd64/long_jump.O2-fp", "finish"),
     (Doubt::IrregularCallee, "gnu-2.40/aarch64/outlined_frames.O0", "outlined_nested"),
     (Doubt::UnknownTable, "gnu-2.40/amd64/thunks_inline.O2", "to_labels"),
     (Doubt::JumpWithFrame, "gnu-2.40/aarch64/outlined_frames.O2", "outlined_epilogue_tail"),

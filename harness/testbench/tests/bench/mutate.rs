@@ -137,7 +137,6 @@ fn rows_that_stand_for_their_neighbours_are_no_mistakes() {
 /// as many mutants of all builds as $EXPLORED_MUTANTS says.
 #[test]
 fn mutants_of_explored_rows_are_proved_wrong() {
-    const FLOOR: f64 = 98.0;
     let sample = std::env::var("EXPLORED_MUTANTS").ok().map(|count| count.parse().expect("a number"));
     let programs = if sample.is_some() { &[][..] } else { &["leaf", "recursion", "pauth"] };
     let suite = common::suite();
@@ -149,7 +148,9 @@ fn mutants_of_explored_rows_are_proved_wrong() {
     let plan = Plan { sample: sample.or(Some(4_000)), seed: 1, explores: true, ..Plan::default() };
     let report = mutate(&cases, suite.corpus(), &Options::default(), &plan, &|| ()).expect("a score");
     println!("{:?}: {:?}, {:?}, {:?}", report.score, report.total, report.possible_by, report.survived);
-    assert!(report.score >= Some(FLOOR), "{:?}: {:?}", report.score, report.possible_by);
+    // Of 40,000 mutants, 99.0 % were proved; few programs may have more functions that raise doubts.
+    let floor = if sample.is_some() { 98.9 } else { 98.0 };
+    assert!(report.score >= Some(floor), "{:?}: {:?}", report.score, report.possible_by);
     assert_eq!(report.by_abi.len(), 4);
     assert!(report.by_operator.keys().all(|operator| *operator != Operator::FdeRemoved), "only rows change");
     let Counts { mutants, killed, equivalent, not_exercised, possible } = report.total;

@@ -1,8 +1,10 @@
-//! Functions that never return, by their names: those of C and C++ libraries that compilers call
-//! without code after the call.
+//! Functions of which the name says whether they return: those of C and C++ libraries that compilers
+//! call without code after the call, and those that profilers and thread-local variables need.
+
+use sframe_machine::explore::Returns;
 
 /// Names without the version that follows an `@`.
-const NAMES: &[&str] = &[
+const NEVER: &[&str] = &[
     "_Exit",
     "_Unwind_Resume",
     "_ZSt9terminatev",
@@ -50,12 +52,27 @@ const NAMES: &[&str] = &[
     "verrx",
 ];
 
-/// Whether a function with this name never returns.
-pub(super) fn never_returns(name: &str) -> bool {
+/// They have conventions of their own, by which their code alone does not seem to return: on s390x,
+/// `__fentry__` has its return address in r0.
+const ALWAYS: &[&str] = &[
+    "__cyg_profile_func_enter",
+    "__cyg_profile_func_exit",
+    "__fentry__",
+    "__tls_get_addr",
+    "__tls_get_offset",
+    "_mcount",
+    "mcount",
+];
+
+/// Whether a function with this name returns; `None` if the name does not say it.
+pub(super) fn returns(name: &str) -> Option<Returns> {
     let name = name.split('@').next().unwrap_or(name);
     // std::__throw_...
     let throws = name.starts_with("_ZSt") && name.contains("__throw_");
-    throws || NAMES.binary_search(&name).is_ok()
+    if throws || NEVER.binary_search(&name).is_ok() {
+        return Some(Returns::Never);
+    }
+    ALWAYS.binary_search(&name).is_ok().then_some(Returns::Sometimes)
 }
 
 #[cfg(test)]
@@ -64,12 +81,13 @@ mod tests {
 
     #[test]
     fn names_are_sorted_and_found_with_versions() {
-        assert!(NAMES.is_sorted());
+        assert!(NEVER.is_sorted() && ALWAYS.is_sorted());
         for name in ["abort", "exit@GLIBC_2.2.5", "_ZSt20__throw_length_errorPKc", "_exit@plt", "verrx"] {
-            assert!(never_returns(name), "{name}");
+            assert_eq!(returns(name), Some(Returns::Never), "{name}");
         }
         for name in ["aborted", "error", "printf", "__throw_away", ""] {
-            assert!(!never_returns(name), "{name}");
+            assert_eq!(returns(name), None, "{name}");
         }
+        assert_eq!(returns("_mcount@GLIBC_2.2.5"), Some(Returns::Sometimes));
     }
 }
