@@ -93,6 +93,8 @@ pub(crate) struct Effect {
     pub(crate) signs: Option<AuthenticationKey>,
     /// Whether only a kernel may execute it.
     pub(crate) is_privileged: bool,
+    /// Whether the emulator would execute another instruction in its place.
+    pub(crate) is_mistaken: bool,
     /// Whether it makes stores that Unicorn does not report.
     pub(crate) stores_unreported: bool,
 }
@@ -298,6 +300,7 @@ impl Cpu {
             stack_pointer: (self.stack_pointer)(code),
             signs: (self.signs)(code),
             is_privileged: (self.is_privileged)(code),
+            is_mistaken: (self.is_mistaken)(code),
             stores_unreported: (self.unreported)(code) != Unreported::Nothing,
         }
     }

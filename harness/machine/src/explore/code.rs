@@ -97,7 +97,7 @@ impl Code {
             let mut instruction = decoded.unwrap_or_default();
             // Only people need it, and not here.
             instruction.text = String::new();
-            let is_other = effect.is_privileged || (self.cpu.is_mistaken)(code);
+            let is_other = effect.is_privileged || effect.is_mistaken;
             let kind = if is_other { Kind::Privileged } else { kind(&instruction) };
             Decoded {
                 kind,

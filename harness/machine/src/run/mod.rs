@@ -394,6 +394,7 @@ impl<'o> Run<'o> {
                     self.end(End::Broken(Broken::Privileged { pc, code: self.code_at(pc) }));
                 }
             }
+            Flow::Continue if effect.is_mistaken => self.exception(None),
             Flow::Continue if effect.control == Control::SelfJump => self.end(End::SelfJump(pc)),
             Flow::Continue => {}
         }

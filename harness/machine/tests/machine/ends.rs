@@ -190,6 +190,15 @@ fn instructions_that_only_a_kernel_may_execute_break_the_run() {
     }
 }
 
+/// The emulator would move SP: it takes it for `cmovnp %edx,%esp`, and the next byte for another one.
+#[test]
+fn what_the_emulator_takes_for_another_instruction_is_not_executed() {
+    // kunpckbw %k2,%k3,%k4.
+    let end = run(&AMD64, &[0xc5, 0xe5, 0x4b, 0xe2, 0xeb, 0xfe]).end;
+    let End::Broken(broken @ Broken::Exception { pc: CODE, .. }) = end else { panic!("{end:?}") };
+    assert!(broken.to_string().contains("c5e54be2"), "{broken}");
+}
+
 /// Linux lets user code do these.
 #[test]
 fn instructions_of_user_code_that_look_like_a_kernels_run() {
