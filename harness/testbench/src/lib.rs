@@ -56,6 +56,7 @@ pub mod external;
 pub mod failure;
 pub mod faults;
 pub mod finding;
+pub mod generate;
 pub mod matrix;
 pub mod mutate;
 pub mod report;

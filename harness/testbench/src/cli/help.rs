@@ -225,3 +225,15 @@ mod tests {
         }
     }
 }
+
+pub(super) const GENERATE: &str = "\
+Examples:
+  sframe-testbench generate --toolchain gnu-2.47 --abi amd64 --programs 100
+  sframe-testbench generate --source --abi s390x --seed 7 --first 3
+
+Exit status:
+  0  every section is right
+  1  a section is wrong: the causes are listed
+  2  a toolchain can't be used
+  3  no program was made
+  4  the bench contradicts itself, or could not do its work";

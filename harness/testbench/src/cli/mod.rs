@@ -7,6 +7,7 @@ mod clauses;
 mod definitions;
 mod explore;
 mod faults;
+mod generate;
 mod help;
 mod interrupt;
 mod isolation;
@@ -97,6 +98,9 @@ enum Command {
     /// Compile the corpus again with the reference toolchains.
     #[command(after_help = help::REBUILD)]
     Rebuild(rebuild::Rebuild),
+    /// Generate programs whose frames are known, and judge what a toolchain says of them.
+    #[command(after_help = help::GENERATE)]
+    Generate(generate::Generate),
     /// Build the corpus with any toolchain, and compare it with a reference.
     #[command(after_help = help::MATRIX)]
     Matrix(matrix::Matrix),
@@ -119,6 +123,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(command) => command.execute(),
         Command::Check(command) => command.execute(),
         Command::Explore(command) => command.execute(),
+        Command::Generate(command) => command.execute(),
         Command::Study(command) => command.execute(),
         Command::Dump(command) => command.execute(),
         Command::Lint(command) => command.execute(PROGRAM),

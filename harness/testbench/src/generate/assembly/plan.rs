@@ -1,0 +1,199 @@
+//! What a generated function does, before it is written for an ABI. Parts of it can be dropped, and the
+//! rest still makes a function.
+
+use sframe_engine::Abi;
+
+use super::super::random::Random;
+
+/// A program: functions that its first one calls in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The ABI.
+    pub abi: Abi,
+    /// The functions.
+    pub functions: Vec<FunctionPlan>,
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionPlan {
+    /// Its number in the program as it was generated.
+    pub number: u32,
+    /// What its frame is made of, in order; undone in the reverse order.
+    pub frame: Vec<Part<Setup>>,
+    /// What it does then.
+    pub body: Vec<Part<Action>>,
+    /// Whether its CIE declares nothing (`.cfi_startproc simple`).
+    pub is_simple: bool,
+    /// Whether the frame is left by the frame pointer, where it has one.
+    pub leaves_by_fp: bool,
+    /// Whether its CFI may be written byte by byte.
+    pub escapes: bool,
+    /// The seed of what is chosen while the frame is left at the end.
+    pub exit: u64,
+}
+
+/// A part of a function, with the seed of all that is chosen while it is written: what else there is
+/// does not change that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<T> {
+    /// The seed.
+    pub seed: u64,
+    /// What it is.
+    pub what: T,
+}
+
+/// A part of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setup {
+    /// Signs the return address (AArch64).
+    Sign {
+        /// With the second key.
+        key_b: bool,
+    },
+    /// Saves FP and what the ABI saves with it: the return address (AArch64), or all registers from some
+    /// one on (s390x).
+    SaveFp,
+    /// Saves FP in a floating-point register (s390x).
+    SaveFpInFpr,
+    /// FP becomes SP.
+    SetFp,
+    /// Saves a register that callees preserve: the first ones have the lowest numbers.
+    Save(u8),
+    /// Allocates this many bytes.
+    Allocate(u32),
+}
+
+/// Something that a function does with its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Computes something.
+    Compute,
+    /// Changes a register that was saved.
+    Clobber,
+    /// Calls a function.
+    Call,
+    /// Calls a function with this many bytes of arguments on the stack.
+    CallWith(u32),
+    /// Returns, if the argument is 0.
+    Return {
+        /// Whether what was declared before is remembered, or else declared again.
+        remembers: bool,
+    },
+    /// Jumps over this many bytes.
+    Skip(u32),
+    /// Does nothing, but declares something that changes nothing.
+    Noise,
+}
+
+impl Setup {
+    /// The same with less.
+    pub(in crate::generate) const fn smallest(self) -> Self {
+        match self {
+            Self::Sign { .. } => Self::Sign { key_b: false },
+            Self::Save(_) => Self::Save(0),
+            Self::Allocate(size) if size > 160 => Self::Allocate(160),
+            Self::Allocate(size) if size > 16 && size < 160 => Self::Allocate(16),
+            other => other,
+        }
+    }
+}
+
+impl Action {
+    /// The same with less.
+    pub(in crate::generate) const fn smallest(self) -> Self {
+        match self {
+            Self::CallWith(_) => Self::CallWith(16),
+            Self::Skip(_) => Self::Skip(4),
+            Self::Return { .. } => Self::Return { remembers: true },
+            other => other,
+        }
+    }
+}
+
+/// Sizes of frames at the borders of the sizes of offsets, and others.
+const SIZES: &[u32] = &[
+    8, 16, 24, 32, 48, 64, 96, 104, 112, 120, 128, 136, 144, 160, 232, 240, 248, 256, 264, 272, 504, 1000,
+    1024, 2032, 2040, 2048, 4080, 4096, 32_752, 32_760, 32_768, 32_776, 65_520, 65_528, 65_536, 65_552,
+    100_000,
+];
+/// Lengths of code at the borders of the sizes of addresses, and others.
+const LENGTHS: &[u32] = &[4, 16, 60, 100, 180, 220, 240, 248, 252, 256, 260, 300, 1000];
+const LONG: &[u32] = &[65_000, 65_400, 65_500, 65_520, 65_532, 65_536, 65_540, 70_000];
+/// Sizes of arguments.
+const ARGUMENTS: &[u32] = &[16, 32, 48, 96, 160, 256];
+
+impl Plan {
+    /// Returns the plan of a program of a seed.
+    #[must_use]
+    pub fn random(abi: Abi, seed: u64, program: u64, functions: u32) -> Self {
+        let mut random = Random::new(seed, program);
+        let functions = (0..functions).map(|number| FunctionPlan::random(abi, number, &mut random));
+        Self { abi, functions: functions.collect() }
+    }
+}
+
+impl FunctionPlan {
+    fn random(abi: Abi, number: u32, random: &mut Random) -> Self {
+        let mut frame = Vec::new();
+        let mut add = |what, random: &mut Random| frame.push(Part { seed: random.below(u64::MAX), what });
+        let is_aarch64 = matches!(abi, Abi::Aarch64 | Abi::Aarch64Be);
+        let calls = random.percent(60);
+        if is_aarch64 && random.percent(30) {
+            add(Setup::Sign { key_b: random.percent(50) }, random);
+        }
+        let saves_fp = if abi == Abi::Amd64 { random.percent(65) } else { calls || random.percent(60) };
+        let in_fpr = abi == Abi::S390x && !calls && random.percent(40);
+        let size = |random: &mut Random| {
+            let size = *random.pick(SIZES);
+            if abi == Abi::Amd64 || abi == Abi::S390x { size } else { size.next_multiple_of(16) }
+        };
+        if abi != Abi::S390x && random.percent(15) {
+            add(Setup::Allocate(size(random)), random);
+        }
+        if saves_fp {
+            add(if in_fpr { Setup::SaveFpInFpr } else { Setup::SaveFp }, random);
+        }
+        let saves = if abi == Abi::S390x { 0 } else { random.below(5) };
+        let fp_early = random.percent(70);
+        let sets_fp = saves_fp && random.percent(65);
+        if sets_fp && fp_early && abi != Abi::S390x {
+            add(Setup::SetFp, random);
+        }
+        for register in 0..saves {
+            add(Setup::Save(u8::try_from(register).unwrap_or_default()), random);
+        }
+        if calls && abi == Abi::S390x || random.percent(70) {
+            let least = if abi == Abi::S390x { 160 } else { 0 };
+            add(Setup::Allocate(size(random).max(least)), random);
+        }
+        if sets_fp && (!fp_early || abi == Abi::S390x) {
+            add(Setup::SetFp, random);
+        }
+        let mut body = Vec::new();
+        for _ in 0..1 + random.below(6) {
+            let what = match random.below(100) {
+                0..20 => Action::Compute,
+                20..32 => Action::Clobber,
+                32..52 if calls => Action::Call,
+                52..64 if calls => Action::CallWith(*random.pick(ARGUMENTS)),
+                64..80 => Action::Return { remembers: random.percent(75) },
+                80..92 => {
+                    let lengths = if random.percent(6) { LONG } else { LENGTHS };
+                    Action::Skip(*random.pick(lengths))
+                }
+                _ => Action::Noise,
+            };
+            body.push(Part { seed: random.below(u64::MAX), what });
+        }
+        Self {
+            number,
+            frame,
+            body,
+            is_simple: random.percent(4),
+            leaves_by_fp: random.percent(40),
+            escapes: random.percent(15),
+            exit: random.below(u64::MAX),
+        }
+    }
+}

@@ -1,0 +1,547 @@
+//! Writes a plan in assembly, and follows what registers and the frame hold at each instruction.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use sframe_engine::{Abi, DwarfRegister};
+
+use super::super::random::Random;
+use super::super::state::{State, Value, return_column};
+use super::dialect::Dialect;
+use super::directive::{Declared, Directive, Saved, noise, remember, restore};
+use super::plan::{Action, FunctionPlan, Part, Plan, Setup};
+
+/// The section with the addresses of the instructions.
+pub const SITES: &str = ".bench_sites";
+
+/// A program in assembly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The source.
+    pub source: String,
+    /// Its instructions, in the order of the addresses in [`SITES`].
+    pub sites: Vec<Site>,
+    /// How often each form of a directive is used.
+    pub forms: BTreeMap<&'static str, u32>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The function, by its number in the plan.
+    pub function: u32,
+    /// In assembly.
+    pub code: String,
+    /// The forms of the directives between the instruction before and this one.
+    pub declared: Vec<&'static str>,
+    /// What is true before it.
+    pub state: State,
+}
+
+/// Writes a plan.
+#[must_use]
+pub fn write(plan: &Plan) -> Program {
+    let dialect = Dialect::of(plan.abi);
+    let mut source =
+        format!("\t.text\n\t.type leaf, %function\nleaf:\n\t.cfi_startproc\n\t{}\n", dialect.nop);
+    let _ = writeln!(source, "\t{}\n\t.cfi_endproc\n\t.size leaf, . - leaf", dialect.ret);
+    let mut program = Program { source, sites: Vec::new(), forms: BTreeMap::new() };
+    let mut names = Vec::new();
+    for function in &plan.functions {
+        names.push(format!("f{}", function.number));
+        Writer::new(&dialect, function, &mut program).function();
+    }
+    program.source.push_str(&dialect.start(&names));
+    let _ = writeln!(program.source, "\t.section {SITES},\"\",%progbits");
+    for site in 0..program.sites.len() {
+        let _ = writeln!(program.source, "\t.8byte .Lsite{site}");
+    }
+    program.source.push_str("\t.section .note.GNU-stack,\"\",%progbits\n");
+    program
+}
+
+/// A part of the frame that was set up.
+#[derive(Clone, Copy, Debug)]
+enum Done {
+    Setup(Setup),
+    /// Registers from this one up to SP are in the caller's frame (s390x).
+    Stored(u32),
+    /// FP and the return address, in this many bytes.
+    Pair(i64),
+    /// In a word of its own, with this many bytes.
+    Word(DwarfRegister, i64),
+    Allocated(i64),
+}
+
+struct Writer<'w> {
+    dialect: &'w Dialect,
+    plan: &'w FunctionPlan,
+    program: &'w mut Program,
+    state: State,
+    declared: Declared,
+    done: Vec<Done>,
+    random: Random,
+    labels: u32,
+    /// The forms of the directives since the last instruction.
+    pending: Vec<&'static str>,
+    /// The registers that were restored since the frame is being left.
+    restored: Vec<DwarfRegister>,
+}
+
+impl<'w> Writer<'w> {
+    fn new(dialect: &'w Dialect, plan: &'w FunctionPlan, program: &'w mut Program) -> Self {
+        let state = State::at_entry(dialect.abi);
+        let cfa = (dialect.abi.sp(), -state.sp());
+        Self {
+            dialect,
+            plan,
+            program,
+            state,
+            declared: Declared {
+                cfa,
+                saved: BTreeMap::new(),
+                is_signed: false,
+                told: cfa.1,
+                escapes: plan.escapes,
+            },
+            done: Vec::new(),
+            random: Random::new(0, plan.number.into()),
+            labels: 0,
+            pending: Vec::new(),
+            restored: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, text: &str) {
+        self.program.source.push('\t');
+        self.program.source.push_str(text);
+        self.program.source.push('\n');
+    }
+
+    fn directive(&mut self, directive: &Directive) {
+        *self.program.forms.entry(directive.form).or_default() += 1;
+        self.pending.push(directive.form);
+        self.line(&directive.text);
+    }
+
+    fn form(&mut self, form: &'static str) {
+        self.directive(&Directive { form, text: form.to_owned() });
+    }
+
+    /// Writes an instruction, and declares what has changed after it.
+    fn instruction(&mut self, code: &str, effect: impl FnOnce(&mut State)) {
+        self.last(code);
+        effect(&mut self.state);
+        self.declare();
+    }
+
+    /// Writes an instruction after which control is elsewhere.
+    fn last(&mut self, code: &str) {
+        let site = self.program.sites.len();
+        let _ = writeln!(self.program.source, ".Lsite{site}:");
+        self.line(code);
+        let (function, state) = (self.plan.number, self.state.clone());
+        let declared = std::mem::take(&mut self.pending);
+        self.program.sites.push(Site { function, code: code.to_owned(), declared, state });
+    }
+
+    fn abi(&self) -> Abi {
+        self.dialect.abi
+    }
+
+    fn is_aarch64(&self) -> bool {
+        matches!(self.abi(), Abi::Aarch64 | Abi::Aarch64Be)
+    }
+
+    fn fp(&self) -> DwarfRegister {
+        self.abi().fp()
+    }
+
+    fn fp_offset(&self) -> Option<i64> {
+        match self.state.register(self.fp()) {
+            Value::Cfa(offset) => Some(offset),
+            _ => None,
+        }
+    }
+
+    /// Declares what is true and not declared.
+    fn declare(&mut self) {
+        let cfa = match self.fp_offset() {
+            Some(offset) => (self.fp(), -offset),
+            None => (self.abi().sp(), -self.state.sp()),
+        };
+        let mut directives = self.declared.declare_cfa(cfa, &mut self.random);
+        for register in self.followed() {
+            let place = self.place(register);
+            directives.extend(self.declared.declare_saved(register, place, &mut self.random));
+        }
+        let is_signed = self.abi().ra().is_some_and(|ra| {
+            self.state.register(ra) == Value::Signed || self.state.word_with(Value::Signed).is_some()
+        });
+        directives.extend(self.declared.declare_signed(is_signed, &mut self.random));
+        directives.iter().for_each(|directive| self.directive(directive));
+    }
+
+    /// The registers that the CFI is to speak of.
+    fn followed(&self) -> Vec<DwarfRegister> {
+        let preserved = self.dialect.preserved.iter().map(|(number, _)| DwarfRegister(*number));
+        preserved.chain([self.fp()]).chain(self.abi().ra()).collect()
+    }
+
+    /// Where a register's value at the call is, other than in the register.
+    fn place(&self, register: DwarfRegister) -> Option<Saved> {
+        if self.restored.contains(&register) {
+            return None;
+        }
+        let is_ra = self.abi().ra() == Some(register);
+        let initial = Value::Initial(register);
+        let signed = is_ra.then(|| self.state.word_with(Value::Signed)).flatten();
+        let word = self.state.word_with(initial).or(signed);
+        let in_register = || {
+            let fpr = DwarfRegister(FPR);
+            (self.state.register(fpr) == initial).then_some(Saved::Register(fpr))
+        };
+        word.map(Saved::Word).or_else(in_register)
+    }
+
+    fn function(&mut self) {
+        let name = format!("f{}", self.plan.number);
+        self.line(&format!(".type {name}, %function"));
+        let _ = writeln!(self.program.source, "{name}:");
+        if self.plan.is_simple {
+            self.form(".cfi_startproc simple");
+            let (register, offset) = self.declared.cfa;
+            let text = format!(".cfi_def_cfa {}, {offset}", register.0);
+            self.directive(&Directive { form: ".cfi_def_cfa", text });
+            if self.abi() == Abi::Amd64 {
+                let text = format!(".cfi_offset {}, -8", return_column(self.abi()).0);
+                self.directive(&Directive { form: ".cfi_offset", text });
+            }
+        } else {
+            self.form(".cfi_startproc");
+        }
+        for part in self.plan.frame.clone() {
+            self.random = Random::new(part.seed, 0);
+            self.set_up(part.what);
+        }
+        for part in self.plan.body.clone() {
+            self.random = Random::new(part.seed, 0);
+            self.act(part);
+        }
+        self.random = Random::new(self.plan.exit, 1);
+        self.leave();
+        self.form(".cfi_endproc");
+        self.line(&format!(".size {name}, . - {name}"));
+    }
+
+    fn set_up(&mut self, setup: Setup) {
+        let (fp, ra, sp) = (self.fp(), return_column(self.abi()), self.state.sp());
+        let has_fp = self.state.register(fp) == Value::Initial(fp);
+        match setup {
+            Setup::Sign { key_b } => {
+                if key_b {
+                    self.form(".cfi_b_key_frame");
+                }
+                let code = if key_b { "pacibsp" } else { "paciasp" };
+                self.instruction(code, |state| state.set(ra, Value::Signed));
+                self.done.push(Done::Setup(setup));
+            }
+            Setup::SaveFp => match self.abi() {
+                Abi::Amd64 => {
+                    self.save(fp, "%rbp", 8);
+                }
+                Abi::Aarch64 | Abi::Aarch64Be => {
+                    let size = *self.random.pick(&[16, 32, 48, 64, 96, 128, 256, 272, 496]);
+                    let held = self.state.register(ra);
+                    self.instruction(&format!("stp x29, x30, [sp, #-{size}]!"), |state| {
+                        state.set_sp(sp - size);
+                        state.store(sp - size, Value::Initial(fp));
+                        state.store(sp - size + 8, held);
+                    });
+                    self.done.push(Done::Pair(size));
+                }
+                Abi::S390x => {
+                    let first = u32::try_from(self.random.within(6..=11)).unwrap_or(11);
+                    let from = 8 * i64::from(first);
+                    self.instruction(&format!("stmg %r{first}, %r15, {from}(%r15)"), |state| {
+                        for number in first..=15 {
+                            let value = state.register(DwarfRegister(number));
+                            state.store(sp + 8 * i64::from(number), value);
+                        }
+                    });
+                    self.done.push(Done::Stored(first));
+                }
+            },
+            Setup::SaveFpInFpr => {
+                self.instruction("ldgr %f0, %r11", |state| {
+                    state.set(DwarfRegister(FPR), Value::Initial(fp));
+                });
+                self.done.push(Done::Setup(setup));
+            }
+            // Without a copy of its own the caller's would be lost.
+            Setup::SetFp if has_fp && self.place(fp).is_some() => {
+                let code = match self.abi() {
+                    Abi::Amd64 => "movq %rsp, %rbp",
+                    Abi::Aarch64 | Abi::Aarch64Be => "mov x29, sp",
+                    Abi::S390x => "lgr %r11, %r15",
+                };
+                self.instruction(code, |state| state.set(fp, Value::Cfa(sp)));
+                self.done.push(Done::Setup(setup));
+            }
+            Setup::SetFp => {}
+            Setup::Save(index) => {
+                let Some((number, name)) = self.dialect.preserved.get(usize::from(index)) else { return };
+                self.save(DwarfRegister(*number), name, if self.is_aarch64() { 16 } else { 8 });
+            }
+            Setup::Allocate(size) => {
+                self.move_sp(-i64::from(size));
+                self.done.push(Done::Allocated(size.into()));
+            }
+        }
+    }
+
+    /// Saves a register in a word of its own.
+    fn save(&mut self, register: DwarfRegister, name: &str, size: i64) {
+        let to = self.state.sp() - size;
+        let code = match self.abi() {
+            Abi::Amd64 => format!("pushq {name}"),
+            _ => format!("str {name}, [sp, #-{size}]!"),
+        };
+        self.instruction(&code, |state| {
+            state.set_sp(to);
+            state.store(to, Value::Initial(register));
+        });
+        self.done.push(Done::Word(register, size));
+    }
+
+    /// Adds a number to SP.
+    fn move_sp(&mut self, by: i64) {
+        let mut steps = Vec::new();
+        let size = by.unsigned_abs();
+        match self.abi() {
+            Abi::Amd64 if by < 0 => steps.push((format!("subq ${size}, %rsp"), by)),
+            Abi::Amd64 => steps.push((format!("addq ${size}, %rsp"), by)),
+            Abi::Aarch64 | Abi::Aarch64Be => {
+                let (name, sign) = if by < 0 { ("sub", -1) } else { ("add", 1) };
+                for (part, suffix) in [(size & !0xfff, ", lsl #12"), (size & 0xfff, "")] {
+                    let field = if suffix.is_empty() { part } else { part >> 12 };
+                    if part > 0 {
+                        steps.push((format!("{name} sp, sp, #{field}{suffix}"), sign * part.cast_signed()));
+                    }
+                }
+            }
+            Abi::S390x if size <= 32_767 && self.random.percent(60) => {
+                steps.push((format!("aghi %r15, {by}"), by));
+            }
+            Abi::S390x => steps.push((format!("lay %r15, {by}(%r15)"), by)),
+        }
+        for (code, by) in steps {
+            let to = self.state.sp() + by;
+            self.instruction(&code, |state| state.set_sp(to));
+        }
+    }
+
+    fn label(&mut self) -> String {
+        self.labels += 1;
+        format!(".Lf{}_{}", self.plan.number, self.labels)
+    }
+
+    fn call(&mut self) {
+        let ra = self.abi().ra();
+        self.instruction(&format!("{} leaf", self.dialect.call), |state| {
+            state.call();
+            ra.into_iter().for_each(|ra| state.set(ra, Value::Other));
+        });
+    }
+
+    /// Whether the return address is somewhere that calls do not change.
+    fn can_call(&self) -> bool {
+        self.abi().ra().is_none_or(|ra| self.place(ra).is_some())
+    }
+
+    fn act(&mut self, part: Part<Action>) {
+        match part.what {
+            Action::Compute => {
+                let code = *self.random.pick(self.dialect.compute);
+                self.instruction(code, |_| {});
+            }
+            Action::Clobber => self.clobber(),
+            Action::Call if self.can_call() => self.call(),
+            Action::CallWith(size) if self.can_call() => {
+                self.move_sp(-i64::from(size));
+                self.call();
+                self.move_sp(size.into());
+            }
+            Action::Call | Action::CallWith(_) => {}
+            Action::Return { remembers } => self.return_early(remembers),
+            Action::Skip(length) => {
+                let label = self.label();
+                self.instruction(&format!("{} {label}", self.dialect.jump), |_| {});
+                let length = if self.abi() == Abi::Amd64 { length } else { length.next_multiple_of(4) };
+                self.line(&format!(".skip {length}"));
+                let _ = writeln!(self.program.source, "{label}:");
+            }
+            Action::Noise => {
+                let directive = noise(self.dialect.volatile, self.plan.escapes, &mut self.random);
+                self.directive(&directive);
+                self.instruction(self.dialect.nop, |_| {});
+            }
+        }
+    }
+
+    fn clobber(&mut self) {
+        let fp = (
+            self.fp().0,
+            match self.abi() {
+                Abi::Amd64 => "%rbp",
+                Abi::Aarch64 | Abi::Aarch64Be => "x29",
+                Abi::S390x => "%r11",
+            },
+        );
+        let mut candidates: Vec<_> = self.dialect.preserved.to_vec();
+        if self.fp_offset().is_none() {
+            candidates.push(fp);
+        }
+        candidates.retain(|(number, _)| self.place(DwarfRegister(*number)).is_some());
+        if candidates.is_empty() {
+            return;
+        }
+        let (number, name) = *self.random.pick(&candidates);
+        let code = match self.abi() {
+            Abi::Amd64 => format!("movq $7, {name}"),
+            Abi::Aarch64 | Abi::Aarch64Be => format!("mov {name}, #7"),
+            Abi::S390x => format!("lghi {name}, 7"),
+        };
+        self.instruction(&code, |state| state.set(DwarfRegister(number), Value::Other));
+    }
+
+    fn return_early(&mut self, remembers: bool) {
+        let label = self.label();
+        let (branch, tests) = self.dialect.unless_zero.split_last().unwrap_or((&"", &[]));
+        tests.iter().for_each(|test| self.instruction(test, |_| {}));
+        self.instruction(&format!("{branch} {label}"), |_| {});
+        let before = (self.state.clone(), self.declared.clone(), self.done.clone());
+        let is_escaped = self.declared.may_escape(&mut self.random);
+        if remembers {
+            self.directive(&remember(is_escaped));
+        }
+        self.leave();
+        let declared = before.1;
+        (self.state, self.done) = (before.0, before.2);
+        let _ = writeln!(self.program.source, "{label}:");
+        if remembers {
+            self.directive(&restore(is_escaped));
+            // The assembler goes on from what it was told last.
+            let told = if is_escaped { self.declared.told } else { declared.told };
+            self.declared = Declared { told, ..declared };
+        } else {
+            self.declare();
+        }
+    }
+
+    /// Undoes the frame, and returns.
+    fn leave(&mut self) {
+        let mut left = self.done.clone();
+        if let (Some(offset), true) = (self.fp_offset(), self.plan.leaves_by_fp && self.abi() != Abi::S390x) {
+            self.leave_by_fp(offset, &mut left);
+        }
+        while let Some(done) = left.pop() {
+            self.undo(done, &left);
+        }
+        self.last(self.dialect.ret);
+        self.restored.clear();
+    }
+
+    /// SP becomes FP, and all that is below is gone.
+    fn leave_by_fp(&mut self, offset: i64, left: &mut Vec<Done>) {
+        let set = left.iter().rposition(|done| matches!(done, Done::Setup(Setup::SetFp)));
+        let below = left.split_off(set.unwrap_or(left.len()));
+        for done in below.iter().rev() {
+            let Done::Word(register, _) = *done else { continue };
+            let Some(Saved::Word(word)) = self.place(register) else { continue };
+            let name = self.dialect.preserved.iter().find(|(number, _)| *number == register.0);
+            let Some((_, name)) = name else { continue };
+            let code = match self.abi() {
+                Abi::Amd64 => format!("movq {}(%rbp), {name}", word - offset),
+                _ => format!("ldur {name}, [x29, #{}]", word - offset),
+            };
+            self.restored.push(register);
+            self.instruction(&code, |state| state.set(register, Value::Initial(register)));
+        }
+        if self.abi() != Abi::Amd64 {
+            return self.instruction("mov sp, x29", |state| state.set_sp(offset));
+        }
+        let fp = self.fp();
+        match left.last() {
+            Some(Done::Word(register, _)) if *register == fp && self.random.percent(70) => {
+                left.pop();
+                self.restored.push(fp);
+                self.instruction("leave", |state| {
+                    state.set_sp(offset + 8);
+                    state.set(fp, Value::Initial(fp));
+                });
+            }
+            _ => self.instruction("movq %rbp, %rsp", |state| state.set_sp(offset)),
+        }
+    }
+
+    fn undo(&mut self, done: Done, left: &[Done]) {
+        let (fp, ra, sp) = (self.fp(), return_column(self.abi()), self.state.sp());
+        match done {
+            Done::Setup(Setup::Sign { key_b }) => {
+                let code = if key_b { "autibsp" } else { "autiasp" };
+                self.instruction(code, |state| state.set(ra, Value::Initial(ra)));
+            }
+            Done::Setup(Setup::SaveFpInFpr) => {
+                self.restored.push(fp);
+                self.instruction("lgdr %r11, %f0", |state| state.set(fp, Value::Initial(fp)));
+            }
+            Done::Setup(_) => {}
+            Done::Word(register, size) => {
+                let names = [(6, "%rbp"), (29, "x29")];
+                let name =
+                    self.dialect.preserved.iter().chain(&names).find(|(number, _)| *number == register.0);
+                let name = name.map_or("", |(_, name)| name);
+                let code = match self.abi() {
+                    Abi::Amd64 => format!("popq {name}"),
+                    _ => format!("ldr {name}, [sp], #{size}"),
+                };
+                self.restored.push(register);
+                self.instruction(&code, |state| {
+                    state.set_sp(sp + size);
+                    state.set(register, Value::Initial(register));
+                });
+            }
+            Done::Pair(size) => {
+                let held = self.state.word(sp + 8);
+                self.restored.extend([fp, ra]);
+                self.instruction(&format!("ldp x29, x30, [sp], #{size}"), |state| {
+                    state.set_sp(sp + size);
+                    state.set(fp, Value::Initial(fp));
+                    state.set(ra, held);
+                });
+            }
+            // SP is loaded with the other registers.
+            Done::Allocated(_) if self.abi() == Abi::S390x && self.has_stored(left) => {}
+            Done::Allocated(size) => self.move_sp(size),
+            Done::Stored(first) => {
+                let from = 8 * i64::from(first) - 160 - sp;
+                self.restored.extend((first..=14).map(DwarfRegister));
+                self.instruction(&format!("lmg %r{first}, %r15, {from}(%r15)"), |state| {
+                    for number in first..=14 {
+                        let register = DwarfRegister(number);
+                        state.set(register, Value::Initial(register));
+                    }
+                    state.set_sp(-160);
+                });
+            }
+        }
+    }
+
+    fn has_stored(&self, left: &[Done]) -> bool {
+        left.iter().any(|done| matches!(done, Done::Stored(_)))
+    }
+}
+
+/// The DWARF number of %f0 on s390x.
+const FPR: u32 = 16;

@@ -1,0 +1,223 @@
+//! Compares what sections, a run and an exploration say of a generated program with what is true.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use object::{Object as _, ObjectSection as _};
+use serde::{Deserialize, Serialize};
+use sframe_engine::InstructionPointer;
+use sframe_machine::{End, Options};
+
+use super::assembly::{Program, SITES, Site};
+use super::state::{Claim, Wrong};
+use crate::examine::{ExamineOptions, examine};
+use crate::explore::{Certainty, ExploreOptions, Roots, explore};
+use crate::spec::Verdict;
+use crate::target::{Loaded, Target};
+use crate::unwind::sframe_unwinder;
+
+/// Who says something of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// `.sframe`.
+    Sframe,
+    /// `.eh_frame`.
+    Cfi,
+}
+
+/// Something that is wrong in a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which section.
+    pub source: Source,
+    /// The function, by its number.
+    pub function: u32,
+    /// The instruction, by its position in the program.
+    pub site: usize,
+    /// What is wrong there; `None` if the section has a function and no row for the instruction.
+    pub wrong: Option<Wrong>,
+    /// What the section says.
+    pub says: String,
+    /// At how many instructions it is wrong in this way.
+    pub places: u32,
+}
+
+/// What is known of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// What is wrong in sections: the first instruction of each function and kind.
+    pub faults: Vec<Fault>,
+    /// The functions that `.sframe` leaves out.
+    pub left_out: BTreeSet<u32>,
+    /// Where the bench contradicts itself.
+    pub contradictions: Vec<String>,
+    /// Instructions that were compared.
+    pub compared: u64,
+}
+
+/// Judges a program of which the bytes are given.
+///
+/// # Errors
+/// What can't be judged, in a sentence: it is the bench's fault.
+pub fn judge(program: &Program, bytes: &[u8]) -> Result<Judged, String> {
+    let addresses = addresses(bytes)?;
+    if addresses.len() != program.sites.len() {
+        return Err(format!("{} addresses of {} instructions", addresses.len(), program.sites.len()));
+    }
+    let target = Target::open(bytes).map_err(|error| format!("the program can't be opened: {error}"))?;
+    let mut judge = Judge { target: &target, judged: Judged::default(), rows: BTreeMap::new() };
+    for (site, address) in addresses.iter().enumerate() {
+        judge.site(&program.sites[site], site, *address)?;
+    }
+    judge.run()?;
+    judge.explore()?;
+    Ok(judge.judged)
+}
+
+/// The addresses of the instructions.
+fn addresses(bytes: &[u8]) -> Result<Vec<u64>, String> {
+    let file = object::File::parse(bytes).map_err(|error| format!("the program is no ELF file: {error}"))?;
+    let section = file.section_by_name(SITES).ok_or_else(|| format!("the program has no {SITES}"))?;
+    let data = section.uncompressed_data().map_err(|error| format!("{SITES} can't be read: {error}"))?;
+    let words = data.as_chunks::<8>().0.iter();
+    let is_little = file.is_little_endian();
+    Ok(words
+        .map(|word| if is_little { u64::from_le_bytes(*word) } else { u64::from_be_bytes(*word) })
+        .collect())
+}
+
+/// A row: its function, and where it begins.
+type RowKey = (String, u64);
+
+/// How a row fares by construction.
+#[derive(Clone, Copy, Debug, Default)]
+struct OfRow {
+    right: u32,
+    wrong: u32,
+}
+
+struct Judge<'t, 'a> {
+    target: &'t Target<'a>,
+    judged: Judged,
+    rows: BTreeMap<RowKey, OfRow>,
+}
+
+impl Judge<'_, '_> {
+    fn site(&mut self, site: &Site, index: usize, address: u64) -> Result<(), String> {
+        let module = self.target.executable();
+        let loaded = module.loaded(crate::target::Linked(address));
+        self.judged.compared += 1;
+        let section = self.target.sections.lookup_fde(InstructionPointer(loaded.0));
+        match section.map_err(|error| format!(".sframe can't be read: {error}"))? {
+            None => {
+                self.judged.left_out.insert(site.function);
+            }
+            Some(fde) => {
+                let found = self.target.sections.lookup(InstructionPointer(loaded.0));
+                match found.map_err(|error| format!(".sframe can't be read: {error}"))? {
+                    None => self.add(Source::Sframe, site, index, None, "no row"),
+                    Some(found) => {
+                        let wrong = site.state.judge(&Claim::from(&found.row));
+                        let key = (self.function(Loaded(fde.start)), u64::from(found.row.start));
+                        let of_row = self.rows.entry(key).or_default();
+                        if wrong.is_empty() {
+                            of_row.right += 1;
+                        } else {
+                            of_row.wrong += 1;
+                        }
+                        for wrong in wrong {
+                            self.add(Source::Sframe, site, index, Some(wrong), &found.row.to_string());
+                        }
+                    }
+                }
+            }
+        }
+        let Some(cfi) = module.cfi() else { return Ok(()) };
+        let row = cfi.row_at(address).map_err(|error| format!(".eh_frame can't be read: {error}"))?;
+        match row {
+            None => self.add(Source::Cfi, site, index, None, "no row"),
+            Some(row) => {
+                let rules = cfi.rules(&row, address);
+                for wrong in site.state.judge(&Claim::from(&rules)) {
+                    self.add(Source::Cfi, site, index, Some(wrong), &rules.to_string());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn function(&self, start: Loaded) -> String {
+        self.target.place(start).function.unwrap_or_default().to_owned()
+    }
+
+    fn add(&mut self, source: Source, site: &Site, index: usize, wrong: Option<Wrong>, says: &str) {
+        let function = site.function;
+        let known = self.judged.faults.iter_mut().find(|fault| {
+            (fault.source, fault.function, fault.wrong) == (source, function, wrong) && fault.says == says
+        });
+        match known {
+            Some(fault) => fault.places += 1,
+            None => self.judged.faults.push(Fault {
+                source,
+                function,
+                site: index,
+                wrong,
+                says: says.to_owned(),
+                places: 1,
+            }),
+        }
+    }
+
+    /// What a run finds is wrong by construction, and the other way round for rows that it exercises.
+    fn run(&mut self) -> Result<(), String> {
+        let mut unwinder = sframe_unwinder(self.target);
+        let examination =
+            examine(self.target, &mut *unwinder, &ExamineOptions::default(), &Options::default())
+                .map_err(|error| format!("the program can't be run: {error}"))?;
+        if !matches!(examination.end, End::SelfJump(_)) {
+            return Err(format!(
+                "the program ends otherwise than by its jump to itself: {:?}",
+                examination.end
+            ));
+        }
+        let mut found = BTreeSet::new();
+        for finding in &examination.findings {
+            let (Some(function), Some(row)) = (&finding.function, &finding.row) else { continue };
+            let key = (function.clone(), row.start.0);
+            if self.rows.get(&key).is_some_and(|row| row.wrong == 0) && is_of_value(finding.verdict) {
+                self.judged.contradictions.push(format!("a run refutes a right row: {}", finding.message));
+            }
+            found.insert(key);
+        }
+        let unexercised = examination.coverage.unexercised.iter();
+        let idle: BTreeSet<RowKey> = unexercised.map(|row| (row.function.clone(), row.row.start.0)).collect();
+        for (key, row) in &self.rows {
+            if row.right == 0 && !idle.contains(key) && !found.contains(key) {
+                let message = format!("a run finds nothing in a wrong row: {} +{:#x}", key.0, key.1);
+                self.judged.contradictions.push(message);
+            }
+        }
+        Ok(())
+    }
+
+    /// What exploring proves is wrong by construction.
+    fn explore(&mut self) -> Result<(), String> {
+        let explored = explore(self.target, &Roots::of(self.target), &ExploreOptions::default())
+            .map_err(|error| format!("the program can't be explored: {error}"))?;
+        for found in explored.findings.iter().filter(|found| found.certainty == Certainty::Proved) {
+            let (Some(function), Some(row)) = (&found.finding.function, &found.finding.row) else { continue };
+            if self.rows.get(&(function.clone(), row.start.0)).is_some_and(|row| row.wrong == 0)
+                && is_of_value(found.finding.verdict)
+            {
+                let message = format!("exploring refutes a right row: {}", found.finding.message);
+                self.judged.contradictions.push(message);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a verdict says that the values are wrong which a row gives.
+const fn is_of_value(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::WrongCfa | Verdict::WrongRa | Verdict::WrongFp)
+}

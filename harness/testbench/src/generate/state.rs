@@ -1,0 +1,239 @@
+//! What registers and the frame hold at an instruction, in symbols: the truth of a generated function.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, Row};
+use sframe_inspect::cfi::Rules;
+
+/// What a register or a word holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// What a register held when the function was called. The return address is that of the column in
+    /// which the CIE has it.
+    Initial(DwarfRegister),
+    /// The return address, signed.
+    Signed,
+    /// The CFA plus a number.
+    Cfa(i64),
+    /// Anything else.
+    Other,
+}
+
+/// The DWARF number of the return address in CFI.
+#[must_use]
+pub(super) fn return_column(abi: Abi) -> DwarfRegister {
+    abi.ra().unwrap_or(DwarfRegister(16))
+}
+
+/// The state before an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    abi: Abi,
+    /// Registers that do not hold what they held at the call.
+    registers: BTreeMap<u32, Value>,
+    /// The words of the frame that are known, by their offset from the CFA.
+    words: BTreeMap<i64, Value>,
+}
+
+impl State {
+    /// At a function's first instruction.
+    #[must_use]
+    pub fn at_entry(abi: Abi) -> Self {
+        let mut state = Self { abi, registers: BTreeMap::new(), words: BTreeMap::new() };
+        let sp = match abi {
+            Abi::Amd64 => {
+                state.words.insert(-8, Value::Initial(return_column(abi)));
+                -8
+            }
+            Abi::Aarch64 | Abi::Aarch64Be => 0,
+            Abi::S390x => -160,
+        };
+        state.set(abi.sp(), Value::Cfa(sp));
+        state
+    }
+
+    /// Returns what a register holds.
+    #[must_use]
+    pub fn register(&self, register: DwarfRegister) -> Value {
+        self.registers.get(&register.0).copied().unwrap_or(Value::Initial(register))
+    }
+
+    /// Returns what the word at an offset from the CFA holds.
+    #[must_use]
+    pub fn word(&self, offset: i64) -> Value {
+        self.words.get(&offset).copied().unwrap_or(Value::Other)
+    }
+
+    /// Returns the word at which a value is, if any, and the highest one if several.
+    #[must_use]
+    pub fn word_with(&self, value: Value) -> Option<i64> {
+        self.words.iter().rev().find(|(_, word)| **word == value).map(|(offset, _)| *offset)
+    }
+
+    /// Returns SP, as an offset from the CFA.
+    #[must_use]
+    pub fn sp(&self) -> i64 {
+        match self.register(self.abi.sp()) {
+            Value::Cfa(offset) => offset,
+            _ => 0,
+        }
+    }
+
+    /// Changes a register.
+    pub fn set(&mut self, register: DwarfRegister, value: Value) {
+        if value == Value::Initial(register) {
+            self.registers.remove(&register.0);
+        } else {
+            self.registers.insert(register.0, value);
+        }
+    }
+
+    /// Changes the word at an offset from the CFA.
+    pub fn store(&mut self, offset: i64, value: Value) {
+        self.words.insert(offset, value);
+    }
+
+    /// Moves SP to an offset from the CFA. What is below it is nobody's any more, except in the red zone
+    /// that amd64 has.
+    pub fn set_sp(&mut self, offset: i64) {
+        self.set(self.abi.sp(), Value::Cfa(offset));
+        let red_zone = if self.abi == Abi::Amd64 { 128 } else { 0 };
+        self.words.retain(|word, _| *word >= offset - red_zone);
+    }
+
+    /// A callee may store to everything below SP.
+    pub fn call(&mut self) {
+        let sp = self.sp();
+        self.words.retain(|word, _| *word >= sp);
+    }
+
+    fn rule(&self, rule: RecoveryRule, cfa: Option<i64>) -> Value {
+        let base = match rule.base {
+            Base::Cfa => cfa.map_or(Value::Other, Value::Cfa),
+            Base::Sp => self.register(self.abi.sp()),
+            Base::Fp => self.register(self.abi.fp()),
+            Base::Register(register) => self.register(register),
+        };
+        match (base, rule.offset, rule.dereference) {
+            (Value::Cfa(base), offset, dereference) => {
+                let Some(sum) = base.checked_add(offset) else { return Value::Other };
+                if dereference { self.word(sum) } else { Value::Cfa(sum) }
+            }
+            (value, 0, false) => value,
+            _ => Value::Other,
+        }
+    }
+
+    fn recovered(&self, recovery: Recovery, column: DwarfRegister, cfa: Option<i64>) -> Option<Value> {
+        match recovery {
+            Recovery::Undefined => None,
+            Recovery::Unchanged => Some(self.register(column)),
+            Recovery::Rule(rule) => Some(self.rule(rule, cfa)),
+        }
+    }
+
+    /// Returns which of some rules give wrong values.
+    #[must_use]
+    pub fn judge(&self, claim: &Claim) -> Vec<Wrong> {
+        let Some(rule) = claim.cfa else { return vec![Wrong::Cfa] };
+        if self.rule(rule, None) != Value::Cfa(0) {
+            return vec![Wrong::Cfa];
+        }
+        let mut wrong = Vec::new();
+        let column = return_column(self.abi);
+        let ra = claim.ra.and_then(|ra| self.recovered(ra, column, Some(0)));
+        let expected = if claim.signed { Value::Signed } else { Value::Initial(column) };
+        if ra != Some(expected) {
+            wrong.push(Wrong::Ra);
+        }
+        let fp = claim.fp.and_then(|fp| self.recovered(fp, self.abi.fp(), Some(0)));
+        if fp != Some(Value::Initial(self.abi.fp())) {
+            wrong.push(Wrong::Fp);
+        }
+        wrong
+    }
+}
+
+/// What is wrong with some rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wrong {
+    /// The CFA, or it is not given. Nothing else is judged then.
+    Cfa,
+    /// The return address.
+    Ra,
+    /// The caller's frame pointer.
+    Fp,
+}
+
+/// What a section says of an instruction. What it can't say is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    cfa: Option<RecoveryRule>,
+    ra: Option<Recovery>,
+    fp: Option<Recovery>,
+    signed: bool,
+}
+
+impl From<&Row> for Claim {
+    fn from(row: &Row) -> Self {
+        Self { cfa: row.cfa, ra: Some(row.ra), fp: Some(row.fp), signed: row.mangled_ra }
+    }
+}
+
+impl From<&Rules> for Claim {
+    fn from(rules: &Rules) -> Self {
+        Self { cfa: rules.cfa.ok(), ra: rules.ra.ok(), fp: rules.fp.ok(), signed: rules.signed }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CFA = SP{:+}", -self.sp())?;
+        for (name, column) in [("RA", return_column(self.abi)), ("FP", self.abi.fp())] {
+            let value = Value::Initial(column);
+            let (kept, word) = (self.register(column) == value, self.word_with(value));
+            match word {
+                _ if kept && !(name == "RA" && self.abi == Abi::Amd64) => write!(f, ", {name} unchanged")?,
+                Some(offset) => write!(f, ", {name} = *(CFA{offset:+})")?,
+                None => write!(f, ", {name} elsewhere")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(base: Base, offset: i64, dereference: bool) -> RecoveryRule {
+        RecoveryRule { base, offset, dereference }
+    }
+
+    #[test]
+    fn rules_are_judged_by_what_they_give() {
+        let abi = Abi::Amd64;
+        let mut state = State::at_entry(abi);
+        let entry = Claim {
+            cfa: Some(rule(Base::Sp, 8, false)),
+            ra: Some(Recovery::Rule(rule(Base::Cfa, -8, true))),
+            fp: Some(Recovery::Unchanged),
+            signed: false,
+        };
+        assert_eq!(state.judge(&entry), []);
+        assert_eq!(state.to_string(), "CFA = SP+8, RA = *(CFA-8), FP unchanged");
+        // push %rbp; mov %rsp,%rbp.
+        state.set_sp(-16);
+        state.store(-16, Value::Initial(abi.fp()));
+        assert_eq!(state.judge(&entry), [Wrong::Cfa]);
+        state.set(abi.fp(), Value::Cfa(-16));
+        let claim = Claim { cfa: Some(rule(Base::Fp, 16, false)), ..entry };
+        assert_eq!(state.judge(&claim), [Wrong::Fp]);
+        let saved = Recovery::Rule(rule(Base::Cfa, -16, true));
+        assert_eq!(state.judge(&Claim { fp: Some(saved), ..claim }), []);
+        let below = Recovery::Rule(rule(Base::Cfa, -16, true));
+        assert_eq!(state.judge(&Claim { fp: Some(saved), ra: Some(below), ..claim }), [Wrong::Ra]);
+        assert_eq!(state.judge(&Claim { cfa: None, ..claim }), [Wrong::Cfa]);
+    }
+}
