@@ -226,10 +226,10 @@ mod tests {
     }
 }
 
-pub(super) const GENERATE: &str = "\
+pub(super) const GENERATE_ASSEMBLY: &str = "\
 Examples:
-  sframe-testbench generate --toolchain gnu-2.47 --abi amd64 --programs 100
-  sframe-testbench generate --source --abi s390x --seed 7 --first 3
+  sframe-testbench generate assembly --toolchain gnu-2.47 --abi amd64 --programs 100
+  sframe-testbench generate assembly --source --abi s390x --seed 7 --first 3
 
 Exit status:
   0  every section is right

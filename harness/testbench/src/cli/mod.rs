@@ -98,8 +98,7 @@ enum Command {
     /// Compile the corpus again with the reference toolchains.
     #[command(after_help = help::REBUILD)]
     Rebuild(rebuild::Rebuild),
-    /// Generate programs whose frames are known, and judge what a toolchain says of them.
-    #[command(after_help = help::GENERATE)]
+    /// Look for unknown faults with programs and sections that are made up.
     Generate(generate::Generate),
     /// Build the corpus with any toolchain, and compare it with a reference.
     #[command(after_help = help::MATRIX)]

@@ -18,6 +18,7 @@ mod faults;
 mod from_eh_frame;
 mod full_disks;
 mod gate;
+mod generate;
 mod guide;
 mod hazards;
 mod hostile_documents;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sframe_engine::DwarfRegister;
 
-use super::super::random::Random;
+use crate::generate::random::Random;
 
 /// What the CFI of a function says so far.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use sframe_engine::Abi;
 
-use super::super::random::Random;
+use crate::generate::random::Random;
 
 /// A program: functions that its first one calls in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub enum Setup {
     SaveFpInFpr,
     /// FP becomes SP.
     SetFp,
+    /// The register that was saved last becomes SP, and the CFA's base.
+    SetBase,
     /// Saves a register that callees preserve: the first ones have the lowest numbers.
     Save(u8),
     /// Allocates this many bytes.
@@ -79,6 +81,13 @@ pub enum Action {
     Return {
         /// Whether what was declared before is remembered, or else declared again.
         remembers: bool,
+        /// How many times the way to the return branches to another one.
+        depth: u8,
+    },
+    /// Goes on in a part of the function that is elsewhere, if the argument is not 0.
+    Part {
+        /// Whether that part jumps back, rather than returning.
+        jumps_back: bool,
     },
     /// Jumps over this many bytes.
     Skip(u32),
@@ -88,7 +97,7 @@ pub enum Action {
 
 impl Setup {
     /// The same with less.
-    pub(in crate::generate) const fn smallest(self) -> Self {
+    pub(super) const fn smallest(self) -> Self {
         match self {
             Self::Sign { .. } => Self::Sign { key_b: false },
             Self::Save(_) => Self::Save(0),
@@ -101,11 +110,11 @@ impl Setup {
 
 impl Action {
     /// The same with less.
-    pub(in crate::generate) const fn smallest(self) -> Self {
+    pub(super) const fn smallest(self) -> Self {
         match self {
             Self::CallWith(_) => Self::CallWith(16),
             Self::Skip(_) => Self::Skip(4),
-            Self::Return { .. } => Self::Return { remembers: true },
+            Self::Return { depth, .. } => Self::Return { remembers: true, depth: depth.saturating_sub(1) },
             other => other,
         }
     }
@@ -163,6 +172,9 @@ impl FunctionPlan {
         for register in 0..saves {
             add(Setup::Save(u8::try_from(register).unwrap_or_default()), random);
         }
+        if saves > 0 && random.percent(5) {
+            add(Setup::SetBase, random);
+        }
         if calls && abi == Abi::S390x || random.percent(70) {
             let least = if abi == Abi::S390x { 160 } else { 0 };
             add(Setup::Allocate(size(random).max(least)), random);
@@ -177,8 +189,11 @@ impl FunctionPlan {
                 20..32 => Action::Clobber,
                 32..52 if calls => Action::Call,
                 52..64 if calls => Action::CallWith(*random.pick(ARGUMENTS)),
-                64..80 => Action::Return { remembers: random.percent(75) },
-                80..92 => {
+                64..78 => {
+                    Action::Return { remembers: random.percent(75), depth: u8::from(random.percent(25)) }
+                }
+                78..85 => Action::Part { jumps_back: random.percent(60) },
+                85..94 => {
                     let lengths = if random.percent(6) { LONG } else { LENGTHS };
                     Action::Skip(*random.pick(lengths))
                 }

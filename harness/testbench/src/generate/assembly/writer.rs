@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use sframe_engine::{Abi, DwarfRegister};
 
-use super::super::random::Random;
-use super::super::state::{State, Value, return_column};
 use super::dialect::Dialect;
 use super::directive::{Declared, Directive, Saved, noise, remember, restore};
 use super::plan::{Action, FunctionPlan, Part, Plan, Setup};
+use super::state::{State, Value, return_column};
+use crate::generate::random::Random;
 
 /// The section with the addresses of the instructions.
 pub const SITES: &str = ".bench_sites";
@@ -73,6 +73,16 @@ enum Done {
     Allocated(i64),
 }
 
+/// A part of a function that is elsewhere.
+struct Elsewhere {
+    label: String,
+    state: State,
+    done: Vec<Done>,
+    /// Where it jumps to in the end, if it does not return.
+    back: Option<String>,
+    seed: u64,
+}
+
 struct Writer<'w> {
     dialect: &'w Dialect,
     plan: &'w FunctionPlan,
@@ -82,6 +92,10 @@ struct Writer<'w> {
     done: Vec<Done>,
     random: Random,
     labels: u32,
+    /// The parts of the function that are elsewhere, and not written yet.
+    parts: Vec<Elsewhere>,
+    /// A register that is the CFA's base where it holds an address in the frame.
+    base: Option<DwarfRegister>,
     /// The forms of the directives since the last instruction.
     pending: Vec<&'static str>,
     /// The registers that were restored since the frame is being left.
@@ -107,6 +121,8 @@ impl<'w> Writer<'w> {
             done: Vec::new(),
             random: Random::new(0, plan.number.into()),
             labels: 0,
+            parts: Vec::new(),
+            base: None,
             pending: Vec::new(),
             restored: Vec::new(),
         }
@@ -166,10 +182,12 @@ impl<'w> Writer<'w> {
 
     /// Declares what is true and not declared.
     fn declare(&mut self) {
-        let cfa = match self.fp_offset() {
-            Some(offset) => (self.fp(), -offset),
-            None => (self.abi().sp(), -self.state.sp()),
+        let in_frame = |register: DwarfRegister| match self.state.register(register) {
+            Value::Cfa(offset) => Some((register, -offset)),
+            _ => None,
         };
+        let cfa = self.base.and_then(in_frame).or_else(|| in_frame(self.fp()));
+        let cfa = cfa.unwrap_or((self.abi().sp(), -self.state.sp()));
         let mut directives = self.declared.declare_cfa(cfa, &mut self.random);
         for register in self.followed() {
             let place = self.place(register);
@@ -232,6 +250,44 @@ impl<'w> Writer<'w> {
         self.leave();
         self.form(".cfi_endproc");
         self.line(&format!(".size {name}, . - {name}"));
+        for (number, part) in std::mem::take(&mut self.parts).into_iter().enumerate() {
+            self.part(&format!("{name}.cold.{number}"), part);
+        }
+    }
+
+    /// Writes a part that is elsewhere. Its CFI begins anew, with the frame as it is.
+    fn part(&mut self, name: &str, part: Elsewhere) {
+        let entry = State::at_entry(self.abi());
+        self.random = Random::new(part.seed, 1);
+        self.line(".section .text.unlikely,\"ax\",%progbits");
+        self.line(&format!(".type {name}, %function"));
+        let _ = writeln!(self.program.source, "{name}:\n{}:", part.label);
+        self.form(".cfi_startproc");
+        let key_b = |done: &Done| matches!(done, Done::Setup(Setup::Sign { key_b: true }));
+        if part.done.iter().any(key_b) {
+            self.form(".cfi_b_key_frame");
+        }
+        self.declared = Declared {
+            cfa: (self.abi().sp(), -entry.sp()),
+            saved: BTreeMap::new(),
+            is_signed: false,
+            told: -entry.sp(),
+            escapes: self.plan.escapes,
+        };
+        (self.state, self.done) = (part.state, part.done);
+        self.declare();
+        self.instruction(self.dialect.nop, |_| {});
+        // What it changes besides would be unknown where it jumps back to.
+        if part.back.is_none() && self.can_call() && self.random.percent(50) {
+            self.call();
+        }
+        match part.back {
+            Some(label) => self.last(&format!("{} {label}", self.dialect.jump)),
+            None => self.leave(),
+        }
+        self.form(".cfi_endproc");
+        self.line(&format!(".size {name}, . - {name}"));
+        self.line(".text");
     }
 
     fn set_up(&mut self, setup: Setup) {
@@ -289,6 +345,21 @@ impl<'w> Writer<'w> {
                 self.done.push(Done::Setup(setup));
             }
             Setup::SetFp => {}
+            Setup::SetBase => {
+                let saved = self.done.iter().rev().find_map(|done| match done {
+                    Done::Word(register, _) if *register != fp => Some(*register),
+                    _ => None,
+                });
+                let name = saved
+                    .and_then(|saved| self.dialect.preserved.iter().find(|(number, _)| *number == saved.0));
+                let (Some(saved), Some((_, name))) = (saved, name) else { return };
+                let code = match self.abi() {
+                    Abi::Amd64 => format!("movq %rsp, {name}"),
+                    _ => format!("mov {name}, sp"),
+                };
+                self.base = Some(saved);
+                self.instruction(&code, |state| state.set(saved, Value::Cfa(sp)));
+            }
             Setup::Save(index) => {
                 let Some((number, name)) = self.dialect.preserved.get(usize::from(index)) else { return };
                 self.save(DwarfRegister(*number), name, if self.is_aarch64() { 16 } else { 8 });
@@ -373,7 +444,8 @@ impl<'w> Writer<'w> {
                 self.move_sp(size.into());
             }
             Action::Call | Action::CallWith(_) => {}
-            Action::Return { remembers } => self.return_early(remembers),
+            Action::Return { remembers, depth } => self.return_early(remembers, depth),
+            Action::Part { jumps_back } => self.go_elsewhere(part.seed, jumps_back),
             Action::Skip(length) => {
                 let label = self.label();
                 self.instruction(&format!("{} {label}", self.dialect.jump), |_| {});
@@ -402,7 +474,10 @@ impl<'w> Writer<'w> {
         if self.fp_offset().is_none() {
             candidates.push(fp);
         }
-        candidates.retain(|(number, _)| self.place(DwarfRegister(*number)).is_some());
+        candidates.retain(|(number, _)| {
+            let register = DwarfRegister(*number);
+            self.place(register).is_some() && Some(register) != self.base
+        });
         if candidates.is_empty() {
             return;
         }
@@ -415,15 +490,34 @@ impl<'w> Writer<'w> {
         self.instruction(&code, |state| state.set(DwarfRegister(number), Value::Other));
     }
 
-    fn return_early(&mut self, remembers: bool) {
-        let label = self.label();
+    /// Jumps to a label unless the argument is 0.
+    fn branch(&mut self, label: &str) {
         let (branch, tests) = self.dialect.unless_zero.split_last().unwrap_or((&"", &[]));
         tests.iter().for_each(|test| self.instruction(test, |_| {}));
         self.instruction(&format!("{branch} {label}"), |_| {});
+    }
+
+    fn go_elsewhere(&mut self, seed: u64, jumps_back: bool) {
+        let label = self.label();
+        let back = jumps_back.then(|| self.label());
+        self.branch(&label);
+        if let Some(back) = &back {
+            let _ = writeln!(self.program.source, "{back}:");
+        }
+        let (state, done) = (self.state.clone(), self.done.clone());
+        self.parts.push(Elsewhere { label, state, done, back, seed });
+    }
+
+    fn return_early(&mut self, remembers: bool, depth: u8) {
+        let label = self.label();
+        self.branch(&label);
         let before = (self.state.clone(), self.declared.clone(), self.done.clone());
         let is_escaped = self.declared.may_escape(&mut self.random);
         if remembers {
             self.directive(&remember(is_escaped));
+        }
+        if depth > 0 {
+            self.return_early(remembers, depth - 1);
         }
         self.leave();
         let declared = before.1;

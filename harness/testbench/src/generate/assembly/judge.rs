@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::InstructionPointer;
 use sframe_machine::{End, Options};
 
-use super::assembly::{Program, SITES, Site};
 use super::state::{Claim, Wrong};
+use super::writer::{Program, SITES, Site};
 use crate::examine::{ExamineOptions, examine};
 use crate::explore::{Certainty, ExploreOptions, Roots, explore};
 use crate::spec::Verdict;

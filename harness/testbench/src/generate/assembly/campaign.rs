@@ -8,14 +8,13 @@ use rayon::prelude::*;
 use serde::Serialize;
 use sframe_engine::Abi;
 
-use super::assembly::{Plan, Program, write};
+use super::SOURCE;
 use super::judge::{Fault, Judged, Source, judge};
+use super::plan::Plan;
 use super::reduce::{Reduced, reduce};
 use super::state::Wrong;
+use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
-
-/// The name of the generated source.
-pub const SOURCE: &str = "generated.s";
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -178,7 +177,8 @@ fn judged(maker: &Maker, abi: Abi, program: &Program) -> Result<Outcome, Error> 
 
 /// The first complaint of an assembler or linker, without the place.
 fn complaint(said: &str) -> String {
-    let line = said.lines().find(|line| line.contains("rror: ")).or_else(|| said.lines().next());
+    let line = said.lines().find(|line| line.contains("rror: ") || line.contains("Internal error"));
+    let line = line.or_else(|| said.lines().next());
     let line = line.unwrap_or_default();
     line.rsplit_once("rror: ").map_or(line, |(_, message)| message).trim().to_owned()
 }
@@ -278,5 +278,7 @@ mod tests {
         let said = "generated.s: Assembler messages:\ngenerated.s:12: Error: no such instruction: `x'\n";
         assert_eq!(complaint(said), "no such instruction: `x'");
         assert_eq!(complaint("killed"), "killed");
+        let crash = "x.s: Assembler messages:\nx.s: Internal error (Segmentation fault).\n";
+        assert_eq!(complaint(crash), "x.s: Internal error (Segmentation fault).");
     }
 }

@@ -1,8 +1,9 @@
 //! The smallest program that shows a fault: parts of a plan are dropped while the fault stays.
 
-use super::assembly::{FunctionPlan, Plan, Program, write};
 use super::judge::{Fault, Judged, Source, judge};
+use super::plan::{FunctionPlan, Plan};
 use super::state::Wrong;
+use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
 
 /// What must stay when a program gets smaller.
@@ -132,7 +133,7 @@ impl Reduction<'_> {
         self.tries += 1;
         let plan = Plan { abi: self.plan.abi, functions: vec![function.clone()] };
         let program = write(&plan);
-        let sources = [(super::campaign::SOURCE.to_owned(), program.source.clone())];
+        let sources = [(super::SOURCE.to_owned(), program.source.clone())];
         let made = match self.maker.make(plan.abi, &sources, &[]) {
             Ok(made) => made,
             Err(Error::Compiler { .. }) => return Ok(false),
