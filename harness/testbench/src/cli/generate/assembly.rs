@@ -1,12 +1,13 @@
 //! `generate assembly`: functions whose true unwind state is known by construction.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, neutral};
-use sframe_testbench::generate::assembly::{CampaignOptions, Found, Plan, campaign, write};
+use sframe_testbench::generate::assembly::{CampaignOptions, Found, Group, Plan, campaign, write};
 
 use super::Programs;
 use crate::cli::definitions;
@@ -54,7 +55,7 @@ impl Assembly {
         let made = founds.clone().any(|found| found.programs > 0);
         Ok(match () {
             () if contradicts => Status::Broken,
-            () if founds.any(|found| !found.causes.is_empty()) => Status::Finding,
+            () if founds.any(|found| found.is_wrong()) => Status::Finding,
             () if made => Status::AsExpected,
             () => Status::NothingCompared,
         })
@@ -73,17 +74,16 @@ fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
                 found.left_out,
                 found.compared
             ));
-            for (cause, (functions, example)) in &found.causes {
-                text.line(format!("  {cause}: {functions} functions"));
-                let place =
-                    format!("program {}, f{}, before {}", example.program, example.function, example.code);
-                text.line(format!("      {place}: {}; it is: {}", example.says, example.truth));
-                for line in example.source.iter().flat_map(|source| shown(source)) {
-                    text.line(format!("      |{}", line.replace('\t', "    ")));
-                }
+            for (page, group) in &found.known {
+                text.line(format!("  known, {page}: {} functions", group.count));
             }
-            for (said, count) in &found.refused {
-                text.line(format!("  {count} programs not made: {}", neutral(said)));
+            for (cause, group) in &found.causes {
+                text.line(format!("  {cause}: {} functions", group.count));
+                example(group, &mut text);
+            }
+            for (said, group) in &found.refused {
+                text.line(format!("  {} programs not made: {}", group.count, neutral(said)));
+                example(group, &mut text);
             }
             for (program, message) in &found.contradictions {
                 text.line(format!("  CONTRADICTION in program {program}: {}", neutral(message)));
@@ -91,6 +91,18 @@ fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
         }
     }
     text
+}
+
+fn example(group: &Group, text: &mut Text) {
+    let Some(example) = &group.first else { return };
+    let mut place = format!("program {}, f{}", example.program, example.function);
+    if !example.says.is_empty() {
+        let _ = write!(place, ", before {}: {}; it is: {}", example.code, example.says, example.truth);
+    }
+    text.line(format!("      {place}"));
+    for line in shown(&example.source) {
+        text.line(format!("      |{}", line.replace('\t', "    ")));
+    }
 }
 
 /// The lines of a program's functions: not those that call them, and where instructions are.

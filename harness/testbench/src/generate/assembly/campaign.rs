@@ -9,9 +9,11 @@ use serde::Serialize;
 use sframe_engine::Abi;
 
 use super::SOURCE;
+use super::directive::Directive;
 use super::judge::{Fault, Judged, Source, judge};
 use super::plan::Plan;
-use super::reduce::{Reduced, reduce};
+use super::quirk::Quirk;
+use super::reduce::{Reduced, Symptom, complaint, explained, is_alone, reduce};
 use super::state::Wrong;
 use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
@@ -62,8 +64,8 @@ pub struct Example {
     pub says: String,
     /// What is true.
     pub truth: String,
-    /// The smallest program with it, in assembly; `None` if it is gone when the function is alone.
-    pub source: Option<String>,
+    /// The smallest program with it, in assembly.
+    pub source: String,
     /// How many instructions that has, without those that call it.
     pub instructions: usize,
 }
@@ -79,31 +81,38 @@ pub struct Found {
     pub left_out: u64,
     /// Instructions that were compared.
     pub compared: u64,
-    /// What is wrong, by cause: how many functions have it, and the first of them.
+    /// What known mistakes explain, by their pages: in how many functions, and the smallest of them that has
+    /// no other.
+    pub known: BTreeMap<&'static str, Group>,
+    /// What is wrong besides, by cause: how many functions have it, and the first of them.
     #[serde(serialize_with = "causes")]
-    pub causes: BTreeMap<Cause, (u64, Example)>,
+    pub causes: BTreeMap<Cause, Group>,
     /// Programs that were not made, by what the tools said.
-    pub refused: BTreeMap<String, u64>,
+    pub refused: BTreeMap<String, Group>,
     /// Where the bench contradicts itself, and what it could not judge, by program.
     pub contradictions: Vec<(u64, String)>,
     /// How often each form of a directive was used.
     pub forms: BTreeMap<&'static str, u64>,
 }
 
-fn causes<S: serde::Serializer>(
-    causes: &BTreeMap<Cause, (u64, Example)>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+/// Cases with one cause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    /// In how many functions; of what was not made, in how many programs.
+    pub count: u64,
+    /// One of them, if it was looked for.
+    pub first: Option<Example>,
+}
+
+fn causes<S: serde::Serializer>(causes: &BTreeMap<Cause, Group>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Entry<'e> {
         #[serde(flatten)]
         cause: &'e Cause,
-        functions: u64,
-        first: &'e Example,
+        #[serde(flatten)]
+        group: &'e Group,
     }
-    let entries =
-        causes.iter().map(|(cause, (functions, first))| Entry { cause, functions: *functions, first });
-    serializer.collect_seq(entries)
+    serializer.collect_seq(causes.iter().map(|(cause, group)| Entry { cause, group }))
 }
 
 /// Makes and judges the programs of one toolchain and ABI.
@@ -128,41 +137,60 @@ pub fn campaign(
         })
         .collect();
     let mut found = Found::default();
-    let mut first: BTreeMap<Cause, Case> = BTreeMap::new();
+    let mut cases: BTreeMap<Raw, Case> = BTreeMap::new();
     for (number, program, result) in judged {
-        match result {
-            Ok(Outcome::Judged(judged)) => {
-                let faults = found.add(number, options.functions, &program, &judged);
-                for (cause, fault) in faults {
-                    let case = Case { number, fault, judged: judged.clone(), functions: 0 };
-                    first.entry(cause).or_insert(case).functions += 1;
-                }
+        let raws = match result {
+            Ok(Outcome::Judged(judged)) => found.add(number, options.functions, &program, &judged),
+            Ok(Outcome::Unjudged(message)) => {
+                found.contradictions.push((number, message));
+                continue;
             }
-            Ok(Outcome::Unjudged(message)) => found.contradictions.push((number, message)),
-            Err(Error::Compiler { stderr, .. }) => *found.refused.entry(complaint(&stderr)).or_default() += 1,
+            Err(Error::Compiler { stderr, .. }) => {
+                let said = complaint(&stderr);
+                let functions = (0..options.functions).collect();
+                vec![(Raw::Refused(said.clone()), functions, Some(Symptom::Refused(said)))]
+            }
             Err(error) => return Err(error),
+        };
+        for (raw, functions, symptom) in raws {
+            let case = cases.entry(raw).or_insert(Case { number, functions, symptom: None, count: 0 });
+            case.count += 1;
+            if case.symptom.is_none() && symptom.is_some() {
+                (case.number, case.symptom) = (number, symptom);
+            }
         }
     }
-    let reduced: Vec<_> = first
+    let reduced: Vec<_> = cases
         .into_par_iter()
-        .map(|(cause, case)| {
+        .map(|(raw, case)| {
             let plan = Plan::random(abi, options.seed, case.number, options.functions);
-            let reduced = reduce(maker, &plan, &case.fault, &case.judged)?;
-            Ok((cause, case, reduced))
+            let reduced = match &case.symptom {
+                Some(symptom) => reduce(maker, &plan, &case.functions, symptom)?,
+                None => None,
+            };
+            Ok((raw, case, reduced))
         })
         .collect::<Result<_, Error>>()?;
-    for (cause, case, reduced) in reduced {
-        found.add_cause(cause, &case, reduced);
+    for (raw, case, reduced) in reduced {
+        found.add_case(raw, &case, reduced);
     }
     Ok(found)
 }
 
-/// The first fault with some directives in front of it.
+/// A cause as it looks before it is reduced.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Raw {
+    Known(Quirk),
+    Unknown(Cause),
+    Refused(String),
+}
+
+/// The first program with something, and how many functions have it.
 struct Case {
     number: u64,
-    fault: Fault,
-    judged: Judged,
-    functions: u64,
+    functions: Vec<u32>,
+    symptom: Option<Symptom>,
+    count: u64,
 }
 
 enum Outcome {
@@ -175,22 +203,21 @@ fn judged(maker: &Maker, abi: Abi, program: &Program) -> Result<Outcome, Error> 
     Ok(judge(program, &made.bytes).map_or_else(Outcome::Unjudged, Outcome::Judged))
 }
 
-/// The first complaint of an assembler or linker, without the place.
-fn complaint(said: &str) -> String {
-    let line = said.lines().find(|line| line.contains("rror: ") || line.contains("Internal error"));
-    let line = line.or_else(|| said.lines().next());
-    let line = line.unwrap_or_default();
-    line.rsplit_once("rror: ").map_or(line, |(_, message)| message).trim().to_owned()
-}
-
 impl Found {
+    /// Whether a section is wrong somewhere.
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        !self.known.is_empty() || !self.causes.is_empty()
+    }
+
+    /// Adds a program. What is wrong with it is returned, by function and section.
     fn add(
         &mut self,
         number: u64,
         functions: u32,
         program: &Program,
         judged: &Judged,
-    ) -> Vec<(Cause, Fault)> {
+    ) -> Vec<(Raw, Vec<u32>, Option<Symptom>)> {
         self.programs += 1;
         self.functions += u64::from(functions);
         self.left_out += judged.left_out.len() as u64;
@@ -199,64 +226,82 @@ impl Found {
             *self.forms.entry(form).or_default() += u64::from(*count);
         }
         self.contradictions.extend(judged.contradictions.iter().map(|message| (number, message.clone())));
-        // What follows from an earlier instruction of the function has no cause of its own.
-        let (mut seen, mut faults) = (Vec::new(), Vec::new());
+        let (mut seen, mut raws) = (Vec::new(), Vec::new());
         for fault in &judged.faults {
             let Some(site) = program.sites.get(fault.site) else { continue };
+            // What follows from an earlier instruction of the function has no cause of its own.
             if seen.contains(&(fault.source, fault.function)) {
                 continue;
             }
             seen.push((fault.source, fault.function));
-            faults.push((cause(fault, &site.declared), fault.clone()));
+            let function = vec![fault.function];
+            match explained(program, judged, fault) {
+                Some(quirks) => {
+                    let is_alone = quirks.len() == 1;
+                    raws.extend(quirks.into_iter().map(|quirk| {
+                        let symptom = is_alone.then_some(Symptom::Explained(fault.source, quirk));
+                        (Raw::Known(quirk), function.clone(), symptom)
+                    }));
+                }
+                None => {
+                    let symptom = Symptom::Unexplained {
+                        source: fault.source,
+                        wrong: fault.wrong,
+                        is_alone: is_alone(judged, fault),
+                    };
+                    raws.push((Raw::Unknown(cause(fault, &site.declared)), function, Some(symptom)));
+                }
+            }
         }
-        faults
+        raws
     }
 
-    /// Adds a cause, by what is left of its first program.
-    fn add_cause(&mut self, raw: Cause, case: &Case, reduced: Option<Reduced>) {
-        let (cause, example) = match &reduced {
-            Some(Reduced { program, fault, .. }) => {
-                let site = &program.sites[fault.site];
-                let example = Example {
-                    program: case.number,
-                    function: case.fault.function,
-                    code: site.code.clone(),
-                    says: fault.says.clone(),
-                    truth: site.state.to_string(),
-                    source: Some(program.source.clone()),
-                    instructions: program.sites.len(),
-                };
-                (self::cause(fault, &site.declared), example)
+    /// Adds what is left of the first program of a case.
+    fn add_case(&mut self, raw: Raw, case: &Case, reduced: Option<Reduced>) {
+        let example = reduced.as_ref().map(|Reduced { program, fault, .. }| {
+            let site = fault.as_ref().and_then(|fault| program.sites.get(fault.site));
+            Example {
+                program: case.number,
+                function: program.sites.first().map_or(0, |site| site.function),
+                code: site.map_or_else(String::new, |site| site.code.clone()),
+                says: fault.as_ref().map_or_else(String::new, |fault| fault.says.clone()),
+                truth: site.map_or_else(String::new, |site| site.state.to_string()),
+                source: program.source.clone(),
+                instructions: program.sites.len(),
             }
-            None => {
-                let example = Example {
-                    program: case.number,
-                    function: case.fault.function,
-                    code: String::new(),
-                    says: case.fault.says.clone(),
-                    truth: String::new(),
-                    source: None,
-                    instructions: 0,
-                };
-                (raw, example)
+        });
+        let group = Group { count: case.count, first: example };
+        let known = match raw {
+            Raw::Known(quirk) => self.known.entry(quirk.page()).or_insert_with(Group::none),
+            Raw::Refused(said) => self.refused.entry(said).or_insert_with(Group::none),
+            Raw::Unknown(cause) => {
+                let left = reduced.as_ref().and_then(|Reduced { program, fault, .. }| {
+                    let fault = fault.as_ref()?;
+                    Some(self::cause(fault, &program.sites.get(fault.site)?.declared))
+                });
+                self.causes.entry(left.unwrap_or(cause)).or_insert_with(Group::none)
             }
         };
-        let known = self.causes.entry(cause).or_insert_with(|| (0, example.clone()));
-        known.0 += case.functions;
-        // The smallest of all.
-        if example.source.is_some() && example.instructions < known.1.instructions {
-            known.1 = example;
+        known.join(group);
+    }
+}
+
+impl Group {
+    const fn none() -> Self {
+        Self { count: 0, first: None }
+    }
+
+    /// Joins two groups. The smaller example is kept.
+    fn join(&mut self, other: Self) {
+        self.count += other.count;
+        let size = |example: &Option<Example>| example.as_ref().map_or(usize::MAX, |one| one.instructions);
+        if size(&other.first) < size(&self.first) {
+            self.first = other.first;
         }
     }
 }
 
-fn cause(fault: &Fault, declared: &[&'static str]) -> Cause {
-    let wrong = match fault.wrong {
-        None => "no row",
-        Some(Wrong::Cfa) => "wrong CFA",
-        Some(Wrong::Ra) => "wrong RA",
-        Some(Wrong::Fp) => "wrong FP",
-    };
+fn cause(fault: &Fault, declared: &[Directive]) -> Cause {
     // For the CFA, those of registers do not matter, however many.
     let matters = |form: &&str| {
         fault.wrong != Some(Wrong::Cfa)
@@ -264,21 +309,7 @@ fn cause(fault: &Fault, declared: &[&'static str]) -> Cause {
             || form.contains("CFA_def")
             || form.contains("state")
     };
-    let mut after: Vec<_> = declared.iter().copied().filter(matters).collect();
+    let mut after: Vec<_> = declared.iter().map(|directive| directive.form).filter(matters).collect();
     after.dedup();
-    Cause { source: fault.source, wrong, after }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn complaints_have_no_place() {
-        let said = "generated.s: Assembler messages:\ngenerated.s:12: Error: no such instruction: `x'\n";
-        assert_eq!(complaint(said), "no such instruction: `x'");
-        assert_eq!(complaint("killed"), "killed");
-        let crash = "x.s: Assembler messages:\nx.s: Internal error (Segmentation fault).\n";
-        assert_eq!(complaint(crash), "x.s: Internal error (Segmentation fault).");
-    }
+    Cause { source: fault.source, wrong: fault.wrong.map_or("no row", Wrong::name), after }
 }

@@ -16,6 +16,22 @@ pub(super) struct Dialect {
     pub(super) ret: &'static str,
     /// Tests the argument, and jumps if it is not 0.
     pub(super) unless_zero: &'static [&'static str],
+    /// Moves FP into another register, and back: in one of these ways.
+    pub(super) move_fp: &'static [Move],
+    /// Moves the return address into a register at a function's first instruction, loses it where it was,
+    /// and moves it back.
+    pub(super) move_ra: (Move, &'static str),
+}
+
+/// Moves a register into another one, and back.
+pub(super) struct Move {
+    pub(super) to: DwarfRegister,
+    pub(super) there: &'static str,
+    pub(super) back: &'static str,
+}
+
+const fn moved(to: u32, there: &'static str, back: &'static str) -> Move {
+    Move { to: DwarfRegister(to), there, back }
 }
 
 const AMD64: Dialect = Dialect {
@@ -28,7 +44,11 @@ const AMD64: Dialect = Dialect {
     jump: "jmp",
     ret: "ret",
     unless_zero: &["testl %edi, %edi", "jne"],
+    move_fp: &[moved(10, "movq %rbp, %r10", "movq %r10, %rbp")],
+    move_ra: (moved(11, "movq (%rsp), %r11", "movq %r11, (%rsp)"), "movq $0, (%rsp)"),
 };
+
+const AARCH64_MOVES_FP: &[Move] = &[moved(10, "mov x10, x29", "mov x29, x10")];
 
 const fn aarch64(abi: Abi) -> Dialect {
     Dialect {
@@ -41,6 +61,8 @@ const fn aarch64(abi: Abi) -> Dialect {
         jump: "b",
         ret: "ret",
         unless_zero: &["cbnz w0,"],
+        move_fp: AARCH64_MOVES_FP,
+        move_ra: (moved(11, "mov x11, x30", "mov x30, x11"), "mov x30, xzr"),
     }
 }
 
@@ -54,6 +76,12 @@ const S390X: Dialect = Dialect {
     jump: "jg",
     ret: "br %r14",
     unless_zero: &["ltr %r2, %r2", "jgne"],
+    move_fp: &[
+        moved(16, "ldgr %f0, %r11", "lgdr %r11, %f0"),
+        moved(0, "lgr %r0, %r11", "lgr %r11, %r0"),
+        moved(20, "ldgr %f1, %r11", "lgdr %r11, %f1"),
+    ],
+    move_ra: (moved(17, "ldgr %f2, %r14", "lgdr %r14, %f2"), "lghi %r14, 0"),
 };
 
 impl Dialect {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use sframe_engine::DwarfRegister;
+use sframe_engine::{Abi, DwarfRegister};
 
 use crate::generate::random::Random;
 
@@ -18,6 +18,8 @@ pub(super) struct Declared {
     pub(super) told: i64,
     /// Whether instructions may be written byte by byte.
     pub(super) escapes: bool,
+    /// The register that the CIE has in a word.
+    pub(super) cie_has: Option<DwarfRegister>,
 }
 
 /// Where the CFI has a register.
@@ -35,17 +37,58 @@ pub struct Directive {
     pub form: &'static str,
     /// As an assembler reads it.
     pub text: String,
+    /// What it means.
+    pub operation: Operation,
 }
 
-fn plain(form: &'static str, operands: &str) -> Directive {
-    Directive { form, text: format!("{form} {operands}").trim_end().to_owned() }
+/// What a directive means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// The CFI of a function, or of a part of one, begins with the state that the CIE gives.
+    Begin,
+    /// The CFA is a register plus a number.
+    DefineCfa(DwarfRegister, i64),
+    /// The CFA's register stays, and the number is another.
+    CfaOffset(i64),
+    /// The CFA's register stays, and something is added to the number.
+    AdjustCfaOffset(i64),
+    /// The number stays, and the CFA's register is another.
+    CfaRegister(DwarfRegister),
+    /// A register is in the word at an offset from the CFA.
+    Offset(DwarfRegister, i64),
+    /// A register is in the word at an offset from the CFA's register.
+    RelativeOffset(DwarfRegister, i64),
+    /// A register is in another one.
+    Register(DwarfRegister, DwarfRegister),
+    /// A register is where the CIE has it.
+    Restore(DwarfRegister),
+    /// A register has the caller's value.
+    SameValue(DwarfRegister),
+    /// A register's value at the call is nowhere.
+    Undefined(DwarfRegister),
+    /// All that is declared is remembered.
+    Remember,
+    /// What was remembered last is declared again.
+    RestoreState,
+    /// The return address is signed from here on, or no longer.
+    NegateRaState,
+    /// It is signed with key B.
+    KeyB,
+    /// The frame is a signal's.
+    SignalFrame,
+    /// Nothing that matters for the CFA, the return address and FP.
+    Nothing,
+}
+
+pub(super) fn plain(form: &'static str, operands: &str, operation: Operation) -> Directive {
+    Directive { form, text: format!("{form} {operands}").trim_end().to_owned(), operation }
 }
 
 /// An instruction of CFI, byte by byte (DWARF 5, 6.4.2).
-fn escape(form: &'static str, opcode: u8, operands: &[Vec<u8>]) -> Directive {
+fn escape(form: &'static str, opcode: u8, operands: &[Vec<u8>], operation: Operation) -> Directive {
     let bytes = std::iter::once(opcode).chain(operands.iter().flatten().copied());
     let bytes: Vec<String> = bytes.map(|byte| format!("{byte:#x}")).collect();
-    Directive { form, text: format!(".cfi_escape {}", bytes.join(", ")) }
+    Directive { form, text: format!(".cfi_escape {}", bytes.join(", ")), operation }
 }
 
 fn uleb(mut value: u64) -> Vec<u8> {
@@ -97,25 +140,37 @@ impl Declared {
         let number = u64::from(register.0);
         let factored = offset % DATA_ALIGNMENT == 0;
         let knows_before = self.told == before;
+        let define = Operation::DefineCfa(register, offset);
         let full = |random: &mut Random| match random.below(if escapes { 3 } else { 1 }) {
-            0 => plain(".cfi_def_cfa", &format!("{number}, {offset}")),
+            0 => plain(".cfi_def_cfa", &format!("{number}, {offset}"), define),
             1 if factored => {
-                escape(".cfi_escape DW_CFA_def_cfa_sf", 0x12, &[uleb(number), sleb(offset / DATA_ALIGNMENT)])
+                let operands = [uleb(number), sleb(offset / DATA_ALIGNMENT)];
+                escape(".cfi_escape DW_CFA_def_cfa_sf", 0x12, &operands, define)
             }
-            _ => escape(".cfi_escape DW_CFA_def_cfa", 0x0c, &[uleb(number), uleb(offset.unsigned_abs())]),
+            _ => {
+                let operands = [uleb(number), uleb(offset.unsigned_abs())];
+                escape(".cfi_escape DW_CFA_def_cfa", 0x0c, &operands, define)
+            }
         };
-        let adjust = plain(".cfi_adjust_cfa_offset", &(offset - before).to_string());
+        let by = offset - before;
+        let adjust = plain(".cfi_adjust_cfa_offset", &by.to_string(), Operation::AdjustCfaOffset(by));
+        let set = Operation::CfaOffset(offset);
         let only_offset = |random: &mut Random| match random.below(if escapes { 4 } else { 2 }) {
             1 if knows_before => adjust.clone(),
-            0 | 1 => plain(".cfi_def_cfa_offset", &offset.to_string()),
+            0 | 1 => plain(".cfi_def_cfa_offset", &offset.to_string(), set),
             2 if factored => {
-                escape(".cfi_escape DW_CFA_def_cfa_offset_sf", 0x13, &[sleb(offset / DATA_ALIGNMENT)])
+                let operands = [sleb(offset / DATA_ALIGNMENT)];
+                escape(".cfi_escape DW_CFA_def_cfa_offset_sf", 0x13, &operands, set)
             }
-            _ => escape(".cfi_escape DW_CFA_def_cfa_offset", 0x0e, &[uleb(offset.unsigned_abs())]),
+            _ => {
+                let operands = [uleb(offset.unsigned_abs())];
+                escape(".cfi_escape DW_CFA_def_cfa_offset", 0x0e, &operands, set)
+            }
         };
+        let other = Operation::CfaRegister(register);
         let only_register = |random: &mut Random| match random.below(if escapes { 2 } else { 1 }) {
-            0 => plain(".cfi_def_cfa_register", &number.to_string()),
-            _ => escape(".cfi_escape DW_CFA_def_cfa_register", 0x0d, &[uleb(number)]),
+            0 => plain(".cfi_def_cfa_register", &number.to_string(), other),
+            _ => escape(".cfi_escape DW_CFA_def_cfa_register", 0x0d, &[uleb(number)], other),
         };
         let directives = match (register == before_register, offset == before) {
             (true, true) => Vec::new(),
@@ -153,46 +208,15 @@ impl Declared {
         if before == saved {
             return None;
         }
-        let number = register.0;
         let escapes = self.may_escape(random);
+        let returns_in_word = self.cie_has == Some(register);
         Some(match saved {
-            Some(Saved::Register(other)) if escapes => {
-                escape(".cfi_escape DW_CFA_register", 0x09, &[uleb(number.into()), uleb(other.0.into())])
-            }
-            Some(Saved::Register(other)) => plain(".cfi_register", &format!("{number}, {}", other.0)),
+            Some(Saved::Register(other)) => in_register(register, other, escapes),
             Some(Saved::Word(offset)) => {
-                let factored = offset / DATA_ALIGNMENT;
-                match random.below(if escapes { 5 } else { 2 }) {
-                    1 if self.told == self.cfa.1 => {
-                        plain(".cfi_rel_offset", &format!("{number}, {}", offset + self.told))
-                    }
-                    0 | 1 => plain(".cfi_offset", &format!("{number}, {offset}")),
-                    2 if number < 64 && factored >= 0 => escape(
-                        ".cfi_escape DW_CFA_offset",
-                        0x80 | u8::try_from(number).unwrap_or_default(),
-                        &[uleb(factored.unsigned_abs())],
-                    ),
-                    3 => escape(
-                        ".cfi_escape DW_CFA_offset_extended_sf",
-                        0x11,
-                        &[uleb(number.into()), sleb(factored)],
-                    ),
-                    _ => escape(
-                        ".cfi_escape DW_CFA_offset_extended",
-                        0x05,
-                        &[uleb(number.into()), uleb(factored.unsigned_abs())],
-                    ),
-                }
+                let knows_cfa = self.told == self.cfa.1;
+                in_word(register, offset, knows_cfa.then_some(self.told), escapes, random)
             }
-            None => match random.below(if escapes { 5 } else { 2 }) {
-                0 => plain(".cfi_restore", &number.to_string()),
-                1 => plain(".cfi_same_value", &number.to_string()),
-                2 if number < 64 => {
-                    escape(".cfi_escape DW_CFA_restore", 0xc0 | u8::try_from(number).unwrap_or_default(), &[])
-                }
-                3 => escape(".cfi_escape DW_CFA_same_value", 0x08, &[uleb(number.into())]),
-                _ => escape(".cfi_escape DW_CFA_restore_extended", 0x06, &[uleb(number.into())]),
-            },
+            None => back(register, returns_in_word, escapes, random),
         })
     }
 
@@ -201,41 +225,126 @@ impl Declared {
         if std::mem::replace(&mut self.is_signed, is_signed) == is_signed {
             return None;
         }
+        let negate = Operation::NegateRaState;
         Some(if self.may_escape(random) {
-            escape(".cfi_escape DW_CFA_AARCH64_negate_ra_state", 0x2d, &[])
+            escape(".cfi_escape DW_CFA_AARCH64_negate_ra_state", 0x2d, &[], negate)
         } else if random.percent(30) {
-            plain(".cfi_window_save", "")
+            plain(".cfi_window_save", "", negate)
         } else {
-            plain(".cfi_negate_ra_state", "")
+            plain(".cfi_negate_ra_state", "", negate)
         })
+    }
+}
+
+/// Declares that a register is in another one.
+fn in_register(register: DwarfRegister, other: DwarfRegister, escapes: bool) -> Directive {
+    let moved = Operation::Register(register, other);
+    if escapes {
+        let operands = [uleb(register.0.into()), uleb(other.0.into())];
+        escape(".cfi_escape DW_CFA_register", 0x09, &operands, moved)
+    } else {
+        plain(".cfi_register", &format!("{}, {}", register.0, other.0), moved)
+    }
+}
+
+/// Declares that a register is in a word. `cfa` is the offset of the CFA, if the assembler knows it.
+fn in_word(
+    register: DwarfRegister,
+    offset: i64,
+    cfa: Option<i64>,
+    escapes: bool,
+    random: &mut Random,
+) -> Directive {
+    let number = register.0;
+    let factored = offset / DATA_ALIGNMENT;
+    let saved = Operation::Offset(register, offset);
+    match (random.below(if escapes { 6 } else { 2 }), cfa) {
+        (1, Some(cfa)) => {
+            let from_register = offset + cfa;
+            let operation = Operation::RelativeOffset(register, from_register);
+            plain(".cfi_rel_offset", &format!("{number}, {from_register}"), operation)
+        }
+        (0 | 1, _) => plain(".cfi_offset", &format!("{number}, {offset}"), saved),
+        (2, _) if number < 64 && factored >= 0 => escape(
+            ".cfi_escape DW_CFA_offset",
+            0x80 | u8::try_from(number).unwrap_or_default(),
+            &[uleb(factored.unsigned_abs())],
+            saved,
+        ),
+        (3, _) => {
+            let operands = [uleb(number.into()), sleb(factored)];
+            escape(".cfi_escape DW_CFA_offset_extended_sf", 0x11, &operands, saved)
+        }
+        (4, _) => {
+            // DW_OP_consts, DW_OP_plus: the CFA is on the stack.
+            let expression: Vec<u8> = [vec![0x11], sleb(offset), vec![0x22]].concat();
+            let operands = [uleb(number.into()), uleb(expression.len() as u64), expression];
+            escape(".cfi_escape DW_CFA_expression", 0x10, &operands, saved)
+        }
+        _ => {
+            let operands = [uleb(number.into()), uleb(factored.unsigned_abs())];
+            escape(".cfi_escape DW_CFA_offset_extended", 0x05, &operands, saved)
+        }
+    }
+}
+
+/// Declares that a register is where it was at the call: it has the caller's value, or is in the word where
+/// amd64 has the return address.
+fn back(register: DwarfRegister, in_word: bool, escapes: bool, random: &mut Random) -> Directive {
+    let number = register.0;
+    if in_word {
+        let again = Operation::Offset(register, -8);
+        return if random.percent(30) {
+            plain(".cfi_offset", &format!("{number}, -8"), again)
+        } else {
+            plain(".cfi_restore", &number.to_string(), Operation::Restore(register))
+        };
+    }
+    let (restore, same) = (Operation::Restore(register), Operation::SameValue(register));
+    match random.below(if escapes { 5 } else { 2 }) {
+        0 => plain(".cfi_restore", &number.to_string(), restore),
+        1 => plain(".cfi_same_value", &number.to_string(), same),
+        2 if number < 64 => {
+            let opcode = 0xc0 | u8::try_from(number).unwrap_or_default();
+            escape(".cfi_escape DW_CFA_restore", opcode, &[], restore)
+        }
+        3 => escape(".cfi_escape DW_CFA_same_value", 0x08, &[uleb(number.into())], same),
+        _ => escape(".cfi_escape DW_CFA_restore_extended", 0x06, &[uleb(number.into())], restore),
     }
 }
 
 /// Remembers what is declared.
 pub(super) fn remember(is_escaped: bool) -> Directive {
     if is_escaped {
-        escape(".cfi_escape DW_CFA_remember_state", 0x0a, &[])
+        escape(".cfi_escape DW_CFA_remember_state", 0x0a, &[], Operation::Remember)
     } else {
-        plain(".cfi_remember_state", "")
+        plain(".cfi_remember_state", "", Operation::Remember)
     }
 }
 
 /// Declares again what was remembered.
 pub(super) fn restore(is_escaped: bool) -> Directive {
     if is_escaped {
-        escape(".cfi_escape DW_CFA_restore_state", 0x0b, &[])
+        escape(".cfi_escape DW_CFA_restore_state", 0x0b, &[], Operation::RestoreState)
     } else {
-        plain(".cfi_restore_state", "")
+        plain(".cfi_restore_state", "", Operation::RestoreState)
     }
 }
 
 /// Says something that does not change where anything is.
-pub(super) fn noise(volatile: DwarfRegister, escapes: bool, random: &mut Random) -> Directive {
-    match random.below(if escapes { 4 } else { 2 }) {
-        0 => plain(".cfi_undefined", &volatile.0.to_string()),
-        1 => plain(".cfi_same_value", &volatile.0.to_string()),
-        2 => escape(".cfi_escape DW_CFA_nop", 0, &[]),
-        _ => escape(".cfi_escape DW_CFA_GNU_args_size", 0x2e, &[uleb(random.below(300))]),
+pub(super) fn noise(abi: Abi, volatile: DwarfRegister, escapes: bool, random: &mut Random) -> Directive {
+    let number = volatile.0;
+    // SP is the CFA, or below it by what s390x has there.
+    let sp = if abi == Abi::S390x { -160 } else { 0 };
+    match random.below(if escapes { 5 } else { 3 }) {
+        0 => plain(".cfi_undefined", &number.to_string(), Operation::Nothing),
+        1 => plain(".cfi_same_value", &number.to_string(), Operation::Nothing),
+        2 => plain(".cfi_val_offset", &format!("{}, {sp}", abi.sp().0), Operation::Nothing),
+        3 => escape(".cfi_escape DW_CFA_nop", 0, &[], Operation::Nothing),
+        _ => {
+            let operands = [uleb(random.below(300))];
+            escape(".cfi_escape DW_CFA_GNU_args_size", 0x2e, &operands, Operation::Nothing)
+        }
     }
 }
 
@@ -250,7 +359,7 @@ mod tests {
         assert_eq!(sleb(-2), [0x7e]);
         assert_eq!(sleb(127), [0xff, 0]);
         assert_eq!(sleb(-129), [0xff, 0x7e]);
-        let escaped = escape("x", 0x12, &[uleb(7), sleb(-2)]);
+        let escaped = escape("x", 0x12, &[uleb(7), sleb(-2)], Operation::Nothing);
         assert_eq!(escaped.text, ".cfi_escape 0x12, 0x7, 0x7e");
     }
 }

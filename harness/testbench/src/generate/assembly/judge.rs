@@ -53,6 +53,8 @@ pub struct Judged {
     pub contradictions: Vec<String>,
     /// Instructions that were compared.
     pub compared: u64,
+    /// What sections say of functions, by instruction.
+    pub said: BTreeMap<(Source, u32), Vec<(usize, Claim)>>,
 }
 
 /// Judges a program of which the bytes are given.
@@ -117,7 +119,9 @@ impl Judge<'_, '_> {
                 match found.map_err(|error| format!(".sframe can't be read: {error}"))? {
                     None => self.add(Source::Sframe, site, index, None, "no row"),
                     Some(found) => {
-                        let wrong = site.state.judge(&Claim::from(&found.row));
+                        let claim = Claim::of(&found.row, &fde);
+                        let wrong = site.state.judge(&claim);
+                        self.say(Source::Sframe, site, index, claim);
                         let key = (self.function(Loaded(fde.start)), u64::from(found.row.start));
                         let of_row = self.rows.entry(key).or_default();
                         if wrong.is_empty() {
@@ -138,12 +142,18 @@ impl Judge<'_, '_> {
             None => self.add(Source::Cfi, site, index, None, "no row"),
             Some(row) => {
                 let rules = cfi.rules(&row, address);
-                for wrong in site.state.judge(&Claim::from(&rules)) {
+                let claim = Claim::from(&rules);
+                self.say(Source::Cfi, site, index, claim);
+                for wrong in site.state.judge(&claim) {
                     self.add(Source::Cfi, site, index, Some(wrong), &rules.to_string());
                 }
             }
         }
         Ok(())
+    }
+
+    fn say(&mut self, source: Source, site: &Site, index: usize, claim: Claim) {
+        self.judged.said.entry((source, site.function)).or_default().push((index, claim));
     }
 
     fn function(&self, start: Loaded) -> String {

@@ -7,6 +7,8 @@
 //! | `writer.rs` | writes a plan, and follows the state |
 //! | `state.rs` | what registers and the frame hold at an instruction, in symbols |
 //! | `directive.rs` | the directives that declare a state, in all their forms |
+//! | `model.rs` | what directives mean, also to assemblers with known mistakes |
+//! | `quirk.rs` | the known mistakes, and which of them explain what a section says |
 //! | `dialect.rs` | how each ABI writes what a function does |
 //! | `judge.rs` | compares a program's sections, a run and an exploration with the constructed state |
 //! | `reduce.rs` | the smallest program with a fault |
@@ -16,17 +18,21 @@ mod campaign;
 mod dialect;
 mod directive;
 mod judge;
+mod model;
 mod plan;
+mod quirk;
 mod reduce;
 mod state;
 mod writer;
 
-pub use campaign::{CampaignOptions, Cause, Example, Found, campaign};
-pub use directive::Directive;
+pub use campaign::{CampaignOptions, Cause, Example, Found, Group, campaign};
+pub use directive::{Directive, Operation};
 pub use judge::{Fault, Judged, Source, judge};
+pub use model::Model;
 pub use plan::{Action, FunctionPlan, Part, Plan, Setup};
-pub use reduce::{Reduced, reduce};
-pub use state::{Claim, State, Value, Wrong};
+pub use quirk::{Quirk, explanation};
+pub use reduce::{Reduced, Symptom, reduce};
+pub use state::{Claim, Kind, State, Value, Wrong};
 pub use writer::{Program, SITES, Site, write};
 
 /// The name of the generated source.

@@ -3,6 +3,7 @@
 
 use sframe_engine::Abi;
 
+use super::state::Kind;
 use crate::generate::random::Random;
 
 /// A program: functions that its first one calls in turn.
@@ -23,6 +24,8 @@ pub struct FunctionPlan {
     pub frame: Vec<Part<Setup>>,
     /// What it does then.
     pub body: Vec<Part<Action>>,
+    /// What it is said to be.
+    pub kind: Kind,
     /// Whether its CIE declares nothing (`.cfi_startproc simple`).
     pub is_simple: bool,
     /// Whether the frame is left by the frame pointer, where it has one.
@@ -47,15 +50,14 @@ pub struct Part<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setup {
     /// Signs the return address (AArch64).
-    Sign {
-        /// With the second key.
-        key_b: bool,
-    },
+    Sign,
     /// Saves FP and what the ABI saves with it: the return address (AArch64), or all registers from some
     /// one on (s390x).
     SaveFp,
-    /// Saves FP in a floating-point register (s390x).
-    SaveFpInFpr,
+    /// Saves FP in another register.
+    MoveFp,
+    /// Saves the return address in another register, and loses it where it was.
+    MoveRa,
     /// FP becomes SP.
     SetFp,
     /// The register that was saved last becomes SP, and the CFA's base.
@@ -99,7 +101,6 @@ impl Setup {
     /// The same with less.
     pub(super) const fn smallest(self) -> Self {
         match self {
-            Self::Sign { .. } => Self::Sign { key_b: false },
             Self::Save(_) => Self::Save(0),
             Self::Allocate(size) if size > 160 => Self::Allocate(160),
             Self::Allocate(size) if size > 16 && size < 160 => Self::Allocate(16),
@@ -122,9 +123,9 @@ impl Action {
 
 /// Sizes of frames at the borders of the sizes of offsets, and others.
 const SIZES: &[u32] = &[
-    8, 16, 24, 32, 48, 64, 96, 104, 112, 120, 128, 136, 144, 160, 232, 240, 248, 256, 264, 272, 504, 1000,
-    1024, 2032, 2040, 2048, 4080, 4096, 32_752, 32_760, 32_768, 32_776, 65_520, 65_528, 65_536, 65_552,
-    100_000,
+    8, 16, 24, 32, 48, 64, 96, 104, 112, 116, 119, 120, 124, 127, 128, 136, 144, 160, 232, 240, 248, 256,
+    264, 272, 504, 1000, 1024, 2032, 2040, 2048, 4080, 4096, 32_752, 32_760, 32_768, 32_776, 65_520, 65_528,
+    65_536, 65_552, 100_000,
 ];
 /// Lengths of code at the borders of the sizes of addresses, and others.
 const LENGTHS: &[u32] = &[4, 16, 60, 100, 180, 220, 240, 248, 252, 256, 260, 300, 1000];
@@ -148,20 +149,29 @@ impl FunctionPlan {
         let mut add = |what, random: &mut Random| frame.push(Part { seed: random.below(u64::MAX), what });
         let is_aarch64 = matches!(abi, Abi::Aarch64 | Abi::Aarch64Be);
         let calls = random.percent(60);
-        if is_aarch64 && random.percent(30) {
-            add(Setup::Sign { key_b: random.percent(50) }, random);
-        }
         let saves_fp = if abi == Abi::Amd64 { random.percent(65) } else { calls || random.percent(60) };
-        let in_fpr = abi == Abi::S390x && !calls && random.percent(40);
+        let key_b = random.percent(50);
+        let signs = is_aarch64 && random.percent(30);
+        if signs {
+            add(Setup::Sign, random);
+        } else if !calls && (abi == Abi::Amd64 || !saves_fp) && random.percent(10) {
+            add(Setup::MoveRa, random);
+        }
+        let moves_fp = !calls && random.percent(if abi == Abi::S390x { 40 } else { 15 });
         let size = |random: &mut Random| {
             let size = *random.pick(SIZES);
             if abi == Abi::Amd64 || abi == Abi::S390x { size } else { size.next_multiple_of(16) }
         };
+        // What is saved below has offsets that are multiples of 8.
+        let even_size = |random: &mut Random| {
+            let size = size(random);
+            size.next_multiple_of(8)
+        };
         if abi != Abi::S390x && random.percent(15) {
-            add(Setup::Allocate(size(random)), random);
+            add(Setup::Allocate(even_size(random)), random);
         }
         if saves_fp {
-            add(if in_fpr { Setup::SaveFpInFpr } else { Setup::SaveFp }, random);
+            add(if moves_fp { Setup::MoveFp } else { Setup::SaveFp }, random);
         }
         let saves = if abi == Abi::S390x { 0 } else { random.below(5) };
         let fp_early = random.percent(70);
@@ -206,6 +216,7 @@ impl FunctionPlan {
             frame,
             body,
             is_simple: random.percent(4),
+            kind: Kind { outermost: random.percent(3), signal: random.percent(3), key_b: signs && key_b },
             leaves_by_fp: random.percent(40),
             escapes: random.percent(15),
             exit: random.below(u64::MAX),

@@ -2,17 +2,27 @@
 
 use super::judge::{Fault, Judged, Source, judge};
 use super::plan::{FunctionPlan, Plan};
+use super::quirk::{Quirk, explanation};
 use super::state::Wrong;
 use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
 
 /// What must stay when a program gets smaller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Symptom {
-    source: Source,
-    wrong: Option<Wrong>,
-    /// Whether the other section is wrong there, too.
-    is_alone: bool,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Symptom {
+    /// A section is wrong in some way that no known mistake explains.
+    Unexplained {
+        /// The section.
+        source: Source,
+        /// What is wrong; `None` for no row.
+        wrong: Option<Wrong>,
+        /// Whether the other section is right.
+        is_alone: bool,
+    },
+    /// A known mistake explains alone what a section says.
+    Explained(Source, Quirk),
+    /// The tools do not make the program, and say this.
+    Refused(String),
 }
 
 /// A program that was reduced.
@@ -22,25 +32,31 @@ pub struct Reduced {
     pub program: Program,
     /// The plan that it is made of.
     pub plan: Plan,
-    /// The fault in it.
-    pub fault: Fault,
+    /// The fault in it; `None` if it is not made.
+    pub fault: Option<Fault>,
     /// How many programs were made on the way.
     pub tries: u32,
 }
 
-/// Reduces a program to one function, and this to the parts that the first fault of it needs.
+/// Reduces a program to one function, and this to the parts that a symptom needs.
 ///
 /// # Errors
 /// The toolchain can't be started. A program that it refuses shows no fault.
-pub fn reduce(maker: &Maker, plan: &Plan, fault: &Fault, judged: &Judged) -> Result<Option<Reduced>, Error> {
-    let function = plan.functions.iter().find(|function| function.number == fault.function);
-    let Some(function) = function.cloned() else { return Ok(None) };
-    let symptom = Symptom { source: fault.source, wrong: fault.wrong, is_alone: is_alone(judged, fault) };
+pub fn reduce(
+    maker: &Maker,
+    plan: &Plan,
+    functions: &[u32],
+    symptom: &Symptom,
+) -> Result<Option<Reduced>, Error> {
     let mut reduction = Reduction { maker, plan, symptom, best: None, tries: 0 };
-    if !reduction.keeps(&function)? {
-        return Ok(None);
+    let mut chosen = None;
+    for function in plan.functions.iter().filter(|function| functions.contains(&function.number)) {
+        if reduction.keeps(function)? {
+            chosen = Some(function.clone());
+            break;
+        }
     }
-    let mut function = function;
+    let Some(mut function) = chosen else { return Ok(None) };
     loop {
         let before = reduction.tries_of_success();
         for smaller in smaller(&function) {
@@ -60,8 +76,16 @@ pub fn reduce(maker: &Maker, plan: &Plan, fault: &Fault, judged: &Judged) -> Res
 }
 
 /// Whether only one section is wrong in a function.
-fn is_alone(judged: &Judged, fault: &Fault) -> bool {
+pub(super) fn is_alone(judged: &Judged, fault: &Fault) -> bool {
     !judged.faults.iter().any(|other| other.function == fault.function && other.source != fault.source)
+}
+
+/// The known mistakes that explain what is wrong with a function.
+pub(super) fn explained(program: &Program, judged: &Judged, fault: &Fault) -> Option<Vec<Quirk>> {
+    // What has no row says nothing.
+    fault.wrong?;
+    let said = judged.said.get(&(fault.source, fault.function))?;
+    explanation(program, fault.function, fault.source, said)
 }
 
 /// What a function becomes without one part, or with one that is chosen more plainly.
@@ -87,6 +111,9 @@ fn smaller(function: &FunctionPlan) -> Vec<FunctionPlan> {
     }
     without(&|function| function.escapes = false);
     without(&|function| function.is_simple = false);
+    without(&|function| function.kind.outermost = false);
+    without(&|function| function.kind.signal = false);
+    without(&|function| function.kind.key_b = false);
     without(&|function| function.leaves_by_fp = false);
     for index in 0..function.frame.len() {
         without(&|function| function.frame[index].what = function.frame[index].what.smallest());
@@ -118,7 +145,7 @@ const SEEDS: u64 = 12;
 struct Reduction<'r> {
     maker: &'r Maker,
     plan: &'r Plan,
-    symptom: Symptom,
+    symptom: &'r Symptom,
     best: Option<(Reduced, u32)>,
     tries: u32,
 }
@@ -134,18 +161,58 @@ impl Reduction<'_> {
         let plan = Plan { abi: self.plan.abi, functions: vec![function.clone()] };
         let program = write(&plan);
         let sources = [(super::SOURCE.to_owned(), program.source.clone())];
-        let made = match self.maker.make(plan.abi, &sources, &[]) {
-            Ok(made) => made,
-            Err(Error::Compiler { .. }) => return Ok(false),
-            Err(error) => return Err(error),
+        let fault = match (self.maker.make(plan.abi, &sources, &[]), self.symptom) {
+            (Ok(made), _) => match judge(&program, &made.bytes) {
+                Ok(judged) => self.shown(&program, &judged).map(Some),
+                Err(_) => None,
+            },
+            (Err(Error::Compiler { stderr, .. }), Symptom::Refused(said)) => {
+                (complaint(&stderr) == *said).then_some(None)
+            }
+            (Err(Error::Compiler { .. }), _) => None,
+            (Err(error), _) => return Err(error),
         };
-        let Ok(judged) = judge(&program, &made.bytes) else { return Ok(false) };
-        let Symptom { source, wrong, is_alone: alone } = self.symptom;
-        let fault = judged.faults.iter().find(|fault| (fault.source, fault.wrong) == (source, wrong));
-        let Some(fault) = fault.filter(|fault| is_alone(&judged, fault) == alone).cloned() else {
-            return Ok(false);
-        };
+        let Some(fault) = fault else { return Ok(false) };
         self.best = Some((Reduced { program, plan, fault, tries: 0 }, self.tries));
         Ok(true)
+    }
+
+    /// The fault that shows the symptom.
+    fn shown(&self, program: &Program, judged: &Judged) -> Option<Fault> {
+        let shows = |fault: &&Fault| match self.symptom {
+            Symptom::Unexplained { source, wrong, is_alone: alone } => {
+                (fault.source, fault.wrong) == (*source, *wrong)
+                    && is_alone(judged, fault) == *alone
+                    && explained(program, judged, fault).is_none()
+            }
+            Symptom::Explained(source, quirk) => {
+                fault.source == *source
+                    && explained(program, judged, fault).is_some_and(|quirks| quirks == [*quirk])
+            }
+            Symptom::Refused(_) => false,
+        };
+        judged.faults.iter().find(shows).cloned()
+    }
+}
+
+/// The first complaint of an assembler or linker, without the place.
+pub(super) fn complaint(said: &str) -> String {
+    let line = said.lines().find(|line| line.contains("rror: ") || line.contains("Internal error"));
+    let line = line.or_else(|| said.lines().next());
+    let line = line.unwrap_or_default();
+    line.rsplit_once("rror: ").map_or(line, |(_, message)| message).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_have_no_place() {
+        let said = "generated.s: Assembler messages:\ngenerated.s:12: Error: no such instruction: `x'\n";
+        assert_eq!(complaint(said), "no such instruction: `x'");
+        assert_eq!(complaint("killed"), "killed");
+        let crash = "x.s: Assembler messages:\nx.s: Internal error (Segmentation fault).\n";
+        assert_eq!(complaint(crash), "x.s: Internal error (Segmentation fault).");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, Row};
+use sframe_engine::{Abi, Base, DwarfRegister, Fde, PauthKey, Recovery, RecoveryRule, Row};
 use sframe_inspect::cfi::Rules;
 
 /// What a register or a word holds.
@@ -34,13 +34,27 @@ pub struct State {
     registers: BTreeMap<u32, Value>,
     /// The words of the frame that are known, by their offset from the CFA.
     words: BTreeMap<i64, Value>,
+    /// What the whole function is.
+    kind: Kind,
+}
+
+/// What holds in all of a function, or in a part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kind {
+    /// It has no caller, as far as anybody is told.
+    pub outermost: bool,
+    /// It is called as a handler of a signal returns: what it returns to has not called it.
+    pub signal: bool,
+    /// It signs return addresses with key B (aarch64).
+    pub key_b: bool,
 }
 
 impl State {
     /// At a function's first instruction.
     #[must_use]
     pub fn at_entry(abi: Abi) -> Self {
-        let mut state = Self { abi, registers: BTreeMap::new(), words: BTreeMap::new() };
+        let mut state =
+            Self { abi, registers: BTreeMap::new(), words: BTreeMap::new(), kind: Kind::default() };
         let sp = match abi {
             Abi::Amd64 => {
                 state.words.insert(-8, Value::Initial(return_column(abi)));
@@ -51,6 +65,17 @@ impl State {
         };
         state.set(abi.sp(), Value::Cfa(sp));
         state
+    }
+
+    /// Returns what the function is.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Says what the function is.
+    pub const fn set_kind(&mut self, kind: Kind) {
+        self.kind = kind;
     }
 
     /// Returns what a register holds.
@@ -136,16 +161,28 @@ impl State {
     /// Returns which of some rules give wrong values.
     #[must_use]
     pub fn judge(&self, claim: &Claim) -> Vec<Wrong> {
+        let mut wrong = Vec::new();
+        if claim.signal.is_some_and(|signal| signal != self.kind.signal) {
+            wrong.push(Wrong::Signal);
+        }
+        if self.kind.outermost {
+            if claim.ra != Some(Recovery::Undefined) {
+                wrong.push(Wrong::Ra);
+            }
+            return wrong;
+        }
         let Some(rule) = claim.cfa else { return vec![Wrong::Cfa] };
         if self.rule(rule, None) != Value::Cfa(0) {
             return vec![Wrong::Cfa];
         }
-        let mut wrong = Vec::new();
         let column = return_column(self.abi);
         let ra = claim.ra.and_then(|ra| self.recovered(ra, column, Some(0)));
         let expected = if claim.signed { Value::Signed } else { Value::Initial(column) };
         if ra != Some(expected) {
             wrong.push(Wrong::Ra);
+        }
+        if claim.signed && claim.key_b.is_some_and(|key_b| key_b != self.kind.key_b) {
+            wrong.push(Wrong::Key);
         }
         let fp = claim.fp.and_then(|fp| self.recovered(fp, self.abi.fp(), Some(0)));
         if fp != Some(Value::Initial(self.abi.fp())) {
@@ -164,26 +201,76 @@ pub enum Wrong {
     Ra,
     /// The caller's frame pointer.
     Fp,
+    /// The key that the return address is signed with.
+    Key,
+    /// Whether the caller was interrupted, and did not call.
+    Signal,
+}
+
+impl Wrong {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cfa => "wrong CFA",
+            Self::Ra => "wrong RA",
+            Self::Fp => "wrong FP",
+            Self::Key => "wrong key",
+            Self::Signal => "wrong kind of frame",
+        }
+    }
 }
 
 /// What a section says of an instruction. What it can't say is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
-    cfa: Option<RecoveryRule>,
-    ra: Option<Recovery>,
-    fp: Option<Recovery>,
-    signed: bool,
+    pub(super) cfa: Option<RecoveryRule>,
+    pub(super) ra: Option<Recovery>,
+    pub(super) fp: Option<Recovery>,
+    pub(super) signed: bool,
+    /// Whether with key B, if that is said.
+    pub(super) key_b: Option<bool>,
+    /// Whether the frame is a signal's, if that is said.
+    pub(super) signal: Option<bool>,
 }
 
-impl From<&Row> for Claim {
-    fn from(row: &Row) -> Self {
-        Self { cfa: row.cfa, ra: Some(row.ra), fp: Some(row.fp), signed: row.mangled_ra }
+impl Claim {
+    /// What a row of a function of `.sframe` says.
+    #[must_use]
+    pub fn of(row: &Row, fde: &Fde) -> Self {
+        Self {
+            cfa: row.cfa,
+            ra: Some(row.ra),
+            fp: Some(row.fp),
+            signed: row.mangled_ra,
+            key_b: Some(fde.pauth_key == PauthKey::B),
+            signal: Some(fde.signal),
+        }
+    }
+
+    /// Whether another claim says the same.
+    #[must_use]
+    pub fn agrees(&self, other: &Self) -> bool {
+        let known = |one: Option<bool>, other: Option<bool>| one.is_none() || other.is_none() || one == other;
+        // Where there is no caller, nothing else is said; and keys are those of signatures.
+        let nowhere = |claim: &Self| claim.ra == Some(Recovery::Undefined);
+        (nowhere(self) && nowhere(other)
+            || (self.cfa, self.ra, self.fp, self.signed) == (other.cfa, other.ra, other.fp, other.signed)
+                && (!self.signed || known(self.key_b, other.key_b)))
+            && known(self.signal, other.signal)
     }
 }
 
 impl From<&Rules> for Claim {
     fn from(rules: &Rules) -> Self {
-        Self { cfa: rules.cfa.ok(), ra: rules.ra.ok(), fp: rules.fp.ok(), signed: rules.signed }
+        Self {
+            cfa: rules.cfa.ok(),
+            ra: rules.ra.ok(),
+            fp: rules.fp.ok(),
+            signed: rules.signed,
+            key_b: None,
+            signal: None,
+        }
     }
 }
 
@@ -220,6 +307,8 @@ mod tests {
             ra: Some(Recovery::Rule(rule(Base::Cfa, -8, true))),
             fp: Some(Recovery::Unchanged),
             signed: false,
+            key_b: None,
+            signal: None,
         };
         assert_eq!(state.judge(&entry), []);
         assert_eq!(state.to_string(), "CFA = SP+8, RA = *(CFA-8), FP unchanged");

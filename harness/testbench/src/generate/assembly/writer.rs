@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use sframe_engine::{Abi, DwarfRegister};
 
-use super::dialect::Dialect;
-use super::directive::{Declared, Directive, Saved, noise, remember, restore};
+use super::dialect::{Dialect, Move};
+use super::directive::{Declared, Directive, Operation, Saved, noise, plain, remember, restore};
 use super::plan::{Action, FunctionPlan, Part, Plan, Setup};
-use super::state::{State, Value, return_column};
+use super::state::{Kind, State, Value, return_column};
 use crate::generate::random::Random;
 
 /// The section with the addresses of the instructions.
@@ -23,6 +23,8 @@ pub struct Program {
     pub sites: Vec<Site>,
     /// How often each form of a directive is used.
     pub forms: BTreeMap<&'static str, u32>,
+    /// The ABI.
+    pub abi: Abi,
 }
 
 /// An instruction.
@@ -32,8 +34,8 @@ pub struct Site {
     pub function: u32,
     /// In assembly.
     pub code: String,
-    /// The forms of the directives between the instruction before and this one.
-    pub declared: Vec<&'static str>,
+    /// The directives between the instruction before and this one.
+    pub declared: Vec<Directive>,
     /// What is true before it.
     pub state: State,
 }
@@ -45,7 +47,7 @@ pub fn write(plan: &Plan) -> Program {
     let mut source =
         format!("\t.text\n\t.type leaf, %function\nleaf:\n\t.cfi_startproc\n\t{}\n", dialect.nop);
     let _ = writeln!(source, "\t{}\n\t.cfi_endproc\n\t.size leaf, . - leaf", dialect.ret);
-    let mut program = Program { source, sites: Vec::new(), forms: BTreeMap::new() };
+    let mut program = Program { source, sites: Vec::new(), forms: BTreeMap::new(), abi: plan.abi };
     let mut names = Vec::new();
     for function in &plan.functions {
         names.push(format!("f{}", function.number));
@@ -61,9 +63,11 @@ pub fn write(plan: &Plan) -> Program {
 }
 
 /// A part of the frame that was set up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 enum Done {
     Setup(Setup),
+    /// A register is in another one.
+    Moved(DwarfRegister, &'static Move),
     /// Registers from this one up to SP are in the caller's frame (s390x).
     Stored(u32),
     /// FP and the return address, in this many bytes.
@@ -96,15 +100,16 @@ struct Writer<'w> {
     parts: Vec<Elsewhere>,
     /// A register that is the CFA's base where it holds an address in the frame.
     base: Option<DwarfRegister>,
-    /// The forms of the directives since the last instruction.
-    pending: Vec<&'static str>,
+    /// The directives since the last instruction.
+    pending: Vec<Directive>,
     /// The registers that were restored since the frame is being left.
     restored: Vec<DwarfRegister>,
 }
 
 impl<'w> Writer<'w> {
     fn new(dialect: &'w Dialect, plan: &'w FunctionPlan, program: &'w mut Program) -> Self {
-        let state = State::at_entry(dialect.abi);
+        let mut state = State::at_entry(dialect.abi);
+        state.set_kind(plan.kind);
         let cfa = (dialect.abi.sp(), -state.sp());
         Self {
             dialect,
@@ -117,6 +122,7 @@ impl<'w> Writer<'w> {
                 is_signed: false,
                 told: cfa.1,
                 escapes: plan.escapes,
+                cie_has: (dialect.abi == Abi::Amd64).then(|| return_column(dialect.abi)),
             },
             done: Vec::new(),
             random: Random::new(0, plan.number.into()),
@@ -134,14 +140,15 @@ impl<'w> Writer<'w> {
         self.program.source.push('\n');
     }
 
-    fn directive(&mut self, directive: &Directive) {
+    fn directive(&mut self, directive: Directive) {
         *self.program.forms.entry(directive.form).or_default() += 1;
-        self.pending.push(directive.form);
         self.line(&directive.text);
+        self.pending.push(directive);
     }
 
+    /// Writes a directive without operands that changes nothing.
     fn form(&mut self, form: &'static str) {
-        self.directive(&Directive { form, text: form.to_owned() });
+        self.directive(plain(form, "", Operation::Nothing));
     }
 
     /// Writes an instruction, and declares what has changed after it.
@@ -197,13 +204,18 @@ impl<'w> Writer<'w> {
             self.state.register(ra) == Value::Signed || self.state.word_with(Value::Signed).is_some()
         });
         directives.extend(self.declared.declare_signed(is_signed, &mut self.random));
-        directives.iter().for_each(|directive| self.directive(directive));
+        directives.into_iter().for_each(|directive| self.directive(directive));
     }
 
     /// The registers that the CFI is to speak of.
     fn followed(&self) -> Vec<DwarfRegister> {
         let preserved = self.dialect.preserved.iter().map(|(number, _)| DwarfRegister(*number));
-        preserved.chain([self.fp()]).chain(self.abi().ra()).collect()
+        preserved.chain([self.fp(), return_column(self.abi())]).collect()
+    }
+
+    fn moved_ra(&self) -> bool {
+        self.done.iter().any(|done| matches!(done, Done::Setup(Setup::MoveRa)))
+            && !self.restored.contains(&return_column(self.abi()))
     }
 
     /// Where a register's value at the call is, other than in the register.
@@ -215,11 +227,13 @@ impl<'w> Writer<'w> {
         let initial = Value::Initial(register);
         let signed = is_ra.then(|| self.state.word_with(Value::Signed)).flatten();
         let word = self.state.word_with(initial).or(signed);
-        let in_register = || {
-            let fpr = DwarfRegister(FPR);
-            (self.state.register(fpr) == initial).then_some(Saved::Register(fpr))
-        };
-        word.map(Saved::Word).or_else(in_register)
+        let moves = self.dialect.move_fp.iter().chain([&self.dialect.move_ra.0]).map(|moved| moved.to);
+        let holds = |to: &DwarfRegister| *to != register && self.state.register(*to) == initial;
+        // The word in which amd64 has the return address is not declared: the CIE does that.
+        if register == return_column(Abi::Amd64) && self.abi() == Abi::Amd64 {
+            return moves.into_iter().find(holds).filter(|_| self.moved_ra()).map(Saved::Register);
+        }
+        word.map(Saved::Word).or_else(|| moves.into_iter().find(holds).map(Saved::Register))
     }
 
     fn function(&mut self) {
@@ -227,17 +241,19 @@ impl<'w> Writer<'w> {
         self.line(&format!(".type {name}, %function"));
         let _ = writeln!(self.program.source, "{name}:");
         if self.plan.is_simple {
-            self.form(".cfi_startproc simple");
+            self.directive(plain(".cfi_startproc simple", "", Operation::Begin));
             let (register, offset) = self.declared.cfa;
-            let text = format!(".cfi_def_cfa {}, {offset}", register.0);
-            self.directive(&Directive { form: ".cfi_def_cfa", text });
+            let define = Operation::DefineCfa(register, offset);
+            self.directive(plain(".cfi_def_cfa", &format!("{}, {offset}", register.0), define));
             if self.abi() == Abi::Amd64 {
-                let text = format!(".cfi_offset {}, -8", return_column(self.abi()).0);
-                self.directive(&Directive { form: ".cfi_offset", text });
+                let column = return_column(self.abi());
+                let saved = Operation::Offset(column, -8);
+                self.directive(plain(".cfi_offset", &format!("{}, -8", column.0), saved));
             }
         } else {
-            self.form(".cfi_startproc");
+            self.directive(plain(".cfi_startproc", "", Operation::Begin));
         }
+        self.declare_kind();
         for part in self.plan.frame.clone() {
             self.random = Random::new(part.seed, 0);
             self.set_up(part.what);
@@ -255,6 +271,21 @@ impl<'w> Writer<'w> {
         }
     }
 
+    /// Declares what all of a function is, or a part of it.
+    fn declare_kind(&mut self) {
+        let Kind { outermost, signal, key_b } = self.plan.kind;
+        if key_b {
+            self.directive(plain(".cfi_b_key_frame", "", Operation::KeyB));
+        }
+        if signal {
+            self.directive(plain(".cfi_signal_frame", "", Operation::SignalFrame));
+        }
+        let column = return_column(self.abi());
+        if outermost {
+            self.directive(plain(".cfi_undefined", &column.0.to_string(), Operation::Undefined(column)));
+        }
+    }
+
     /// Writes a part that is elsewhere. Its CFI begins anew, with the frame as it is.
     fn part(&mut self, name: &str, part: Elsewhere) {
         let entry = State::at_entry(self.abi());
@@ -262,17 +293,14 @@ impl<'w> Writer<'w> {
         self.line(".section .text.unlikely,\"ax\",%progbits");
         self.line(&format!(".type {name}, %function"));
         let _ = writeln!(self.program.source, "{name}:\n{}:", part.label);
-        self.form(".cfi_startproc");
-        let key_b = |done: &Done| matches!(done, Done::Setup(Setup::Sign { key_b: true }));
-        if part.done.iter().any(key_b) {
-            self.form(".cfi_b_key_frame");
-        }
+        self.directive(plain(".cfi_startproc", "", Operation::Begin));
+        self.declare_kind();
         self.declared = Declared {
             cfa: (self.abi().sp(), -entry.sp()),
             saved: BTreeMap::new(),
             is_signed: false,
             told: -entry.sp(),
-            escapes: self.plan.escapes,
+            ..self.declared
         };
         (self.state, self.done) = (part.state, part.done);
         self.declare();
@@ -294,11 +322,8 @@ impl<'w> Writer<'w> {
         let (fp, ra, sp) = (self.fp(), return_column(self.abi()), self.state.sp());
         let has_fp = self.state.register(fp) == Value::Initial(fp);
         match setup {
-            Setup::Sign { key_b } => {
-                if key_b {
-                    self.form(".cfi_b_key_frame");
-                }
-                let code = if key_b { "pacibsp" } else { "paciasp" };
+            Setup::Sign => {
+                let code = if self.plan.kind.key_b { "pacibsp" } else { "paciasp" };
                 self.instruction(code, |state| state.set(ra, Value::Signed));
                 self.done.push(Done::Setup(setup));
             }
@@ -328,11 +353,23 @@ impl<'w> Writer<'w> {
                     self.done.push(Done::Stored(first));
                 }
             },
-            Setup::SaveFpInFpr => {
-                self.instruction("ldgr %f0, %r11", |state| {
-                    state.set(DwarfRegister(FPR), Value::Initial(fp));
-                });
+            Setup::MoveFp => {
+                let way = self.random.pick(self.dialect.move_fp);
+                self.instruction(way.there, |state| state.set(way.to, Value::Initial(fp)));
+                self.done.push(Done::Moved(fp, way));
+            }
+            Setup::MoveRa => {
+                let (way, lose) = &self.dialect.move_ra;
                 self.done.push(Done::Setup(setup));
+                self.instruction(way.there, |state| state.set(way.to, Value::Initial(ra)));
+                let is_amd64 = self.abi() == Abi::Amd64;
+                self.instruction(lose, |state| {
+                    if is_amd64 {
+                        state.store(-8, Value::Other);
+                    } else {
+                        state.set(ra, Value::Other);
+                    }
+                });
             }
             // Without a copy of its own the caller's would be lost.
             Setup::SetFp if has_fp && self.place(fp).is_some() => {
@@ -427,7 +464,9 @@ impl<'w> Writer<'w> {
 
     /// Whether the return address is somewhere that calls do not change.
     fn can_call(&self) -> bool {
-        self.abi().ra().is_none_or(|ra| self.place(ra).is_some())
+        // A callee may use the registers that others were moved into.
+        let moved = |done: &Done| matches!(done, Done::Moved(..) | Done::Setup(Setup::MoveRa));
+        self.abi().ra().is_none_or(|ra| self.place(ra).is_some()) && !self.done.iter().any(moved)
     }
 
     fn act(&mut self, part: Part<Action>) {
@@ -454,8 +493,8 @@ impl<'w> Writer<'w> {
                 let _ = writeln!(self.program.source, "{label}:");
             }
             Action::Noise => {
-                let directive = noise(self.dialect.volatile, self.plan.escapes, &mut self.random);
-                self.directive(&directive);
+                let directive = noise(self.abi(), self.dialect.volatile, self.plan.escapes, &mut self.random);
+                self.directive(directive);
                 self.instruction(self.dialect.nop, |_| {});
             }
         }
@@ -514,7 +553,7 @@ impl<'w> Writer<'w> {
         let before = (self.state.clone(), self.declared.clone(), self.done.clone());
         let is_escaped = self.declared.may_escape(&mut self.random);
         if remembers {
-            self.directive(&remember(is_escaped));
+            self.directive(remember(is_escaped));
         }
         if depth > 0 {
             self.return_early(remembers, depth - 1);
@@ -524,7 +563,7 @@ impl<'w> Writer<'w> {
         (self.state, self.done) = (before.0, before.2);
         let _ = writeln!(self.program.source, "{label}:");
         if remembers {
-            self.directive(&restore(is_escaped));
+            self.directive(restore(is_escaped));
             // The assembler goes on from what it was told last.
             let told = if is_escaped { self.declared.told } else { declared.told };
             self.declared = Declared { told, ..declared };
@@ -582,13 +621,24 @@ impl<'w> Writer<'w> {
     fn undo(&mut self, done: Done, left: &[Done]) {
         let (fp, ra, sp) = (self.fp(), return_column(self.abi()), self.state.sp());
         match done {
-            Done::Setup(Setup::Sign { key_b }) => {
-                let code = if key_b { "autibsp" } else { "autiasp" };
+            Done::Setup(Setup::Sign) => {
+                let code = if self.plan.kind.key_b { "autibsp" } else { "autiasp" };
                 self.instruction(code, |state| state.set(ra, Value::Initial(ra)));
             }
-            Done::Setup(Setup::SaveFpInFpr) => {
-                self.restored.push(fp);
-                self.instruction("lgdr %r11, %f0", |state| state.set(fp, Value::Initial(fp)));
+            Done::Moved(register, way) => {
+                self.restored.push(register);
+                self.instruction(way.back, |state| state.set(register, Value::Initial(register)));
+            }
+            Done::Setup(Setup::MoveRa) => {
+                self.restored.push(ra);
+                let is_amd64 = self.abi() == Abi::Amd64;
+                self.instruction(self.dialect.move_ra.0.back, |state| {
+                    if is_amd64 {
+                        state.store(-8, Value::Initial(ra));
+                    } else {
+                        state.set(ra, Value::Initial(ra));
+                    }
+                });
             }
             Done::Setup(_) => {}
             Done::Word(register, size) => {
@@ -636,6 +686,3 @@ impl<'w> Writer<'w> {
         left.iter().any(|done| matches!(done, Done::Stored(_)))
     }
 }
-
-/// The DWARF number of %f0 on s390x.
-const FPR: u32 = 16;

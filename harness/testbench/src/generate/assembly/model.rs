@@ -1,0 +1,260 @@
+//! What directives mean, and what assemblers with known mistakes take them to mean.
+
+use std::collections::BTreeMap;
+
+use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule};
+
+use super::directive::{Directive, Operation};
+use super::quirk::Quirk;
+use super::state::{Claim, State, return_column};
+
+/// Where a register's value at the call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Word(i64),
+    Register(DwarfRegister),
+    Nowhere,
+}
+
+/// What is declared at an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rules {
+    cfa: (DwarfRegister, i64),
+    /// Registers that do not have the caller's value.
+    saved: BTreeMap<u32, Place>,
+    is_signed: bool,
+    is_signal: bool,
+    key_b: bool,
+}
+
+/// Follows the directives of a function.
+#[derive(Clone, Debug)]
+pub struct Model<'m> {
+    abi: Abi,
+    quirks: &'m [Quirk],
+    /// What the CIE gives.
+    initial: Rules,
+    current: Rules,
+    /// At the instruction before.
+    before: Rules,
+    /// At the function's first instruction.
+    first: Option<Rules>,
+    /// The number that the assembler adds to.
+    told: i64,
+    remembered: Vec<(Rules, i64)>,
+}
+
+impl<'m> Model<'m> {
+    /// Begins, for an assembler that makes some mistakes.
+    #[must_use]
+    pub fn new(abi: Abi, quirks: &'m [Quirk]) -> Self {
+        let cfa = (abi.sp(), -State::at_entry(abi).sp());
+        let mut saved = BTreeMap::new();
+        if abi == Abi::Amd64 {
+            saved.insert(return_column(abi).0, Place::Word(-8));
+        }
+        let initial = Rules { cfa, saved, is_signed: false, is_signal: false, key_b: false };
+        Self {
+            abi,
+            quirks,
+            current: initial.clone(),
+            before: initial.clone(),
+            first: None,
+            told: cfa.1,
+            remembered: Vec::new(),
+            initial,
+        }
+    }
+
+    /// Reads the directives in front of an instruction, and returns what holds there.
+    pub fn read(&mut self, directives: &[Directive]) -> Claim {
+        directives.iter().for_each(|directive| self.directive(directive));
+        self.before.clone_from(&self.current);
+        self.first.get_or_insert_with(|| self.current.clone());
+        self.claim()
+    }
+
+    fn has(&self, quirk: Quirk) -> bool {
+        self.quirks.contains(&quirk)
+    }
+
+    fn directive(&mut self, directive: &Directive) {
+        let is_escape = directive.form.starts_with(".cfi_escape");
+        let is_ra = |register: DwarfRegister| register == return_column(self.abi);
+        match directive.operation {
+            Operation::Begin => *self = Self::new(self.abi, self.quirks),
+            Operation::DefineCfa(register, offset) => self.set_cfa(register, offset, is_escape),
+            Operation::CfaOffset(offset) => self.set_cfa(self.current.cfa.0, offset, is_escape),
+            Operation::AdjustCfaOffset(by) => {
+                let from =
+                    if self.has(Quirk::LlvmAdjustsLastOffset) { self.told } else { self.current.cfa.1 };
+                self.set_cfa(self.current.cfa.0, from + by, is_escape);
+            }
+            Operation::CfaRegister(register) => {
+                let takes_back = self.has(Quirk::GasRegisterTakesOffsetBack) && !is_escape;
+                let rules = if takes_back { &self.before } else { &self.current };
+                self.current.cfa = (register, rules.cfa.1);
+            }
+            Operation::Offset(register, offset) => {
+                self.current.saved.insert(register.0, Place::Word(offset));
+            }
+            Operation::RelativeOffset(register, from_register) => {
+                let offset = if self.has(Quirk::LlvmRelativeOffset) {
+                    let before = match self.current.saved.get(&register.0) {
+                        Some(Place::Word(offset)) => *offset,
+                        _ => 0,
+                    };
+                    before + from_register
+                } else if self.has(Quirk::LlvmAdjustsLastOffset) {
+                    from_register - self.told
+                } else {
+                    from_register - self.current.cfa.1
+                };
+                // An offset of 0 is how none is written.
+                if offset == 0 && self.has(Quirk::LlvmRelativeOffset) {
+                    self.current.saved.remove(&register.0);
+                } else {
+                    self.current.saved.insert(register.0, Place::Word(offset));
+                }
+            }
+            Operation::Register(register, other) => {
+                let ignored = self.has(Quirk::LlvmIgnoresRegister)
+                    || self.has(Quirk::GasIgnoresRegisterOfReturnAddress) && is_ra(register);
+                if !ignored {
+                    self.current.saved.insert(register.0, Place::Register(other));
+                }
+            }
+            Operation::Restore(register) => {
+                let first = self.first.as_ref().filter(|_| self.has(Quirk::GasRestoresFirstRow));
+                let place = first.unwrap_or(&self.initial).saved.get(&register.0).copied();
+                self.set(register, place);
+            }
+            Operation::SameValue(register) => {
+                let ignored = self.has(Quirk::GasIgnoresSameValue) || self.has(Quirk::LlvmIgnoresSameValue);
+                if !ignored {
+                    self.set(register, None);
+                }
+            }
+            Operation::Undefined(register) => {
+                if !self.has(Quirk::GasIgnoresUndefined) {
+                    self.current.saved.insert(register.0, Place::Nowhere);
+                }
+            }
+            Operation::Remember => {
+                let remembers_before = self.has(Quirk::GasRemembersRowBefore);
+                let rules = if remembers_before { &self.before } else { &self.current };
+                let remembered = (rules.clone(), self.told);
+                if self.has(Quirk::GasOneRememberedState) {
+                    self.remembered.clear();
+                }
+                self.remembered.push(remembered);
+            }
+            Operation::RestoreState => {
+                let keeps = self.has(Quirk::GasOneRememberedState);
+                let remembered = if keeps { self.remembered.last().cloned() } else { self.remembered.pop() };
+                let Some((rules, told)) = remembered else { return };
+                self.current = rules;
+                if !self.has(Quirk::LlvmAdjustsLastOffset) {
+                    self.told = told;
+                }
+            }
+            Operation::NegateRaState => self.current.is_signed = !self.current.is_signed,
+            Operation::SignalFrame => self.current.is_signal = !self.has(Quirk::GasUnmarkedSignalFrame),
+            Operation::KeyB => self.current.key_b = true,
+            Operation::Nothing => {}
+        }
+    }
+
+    /// Sets the CFA. Instructions that are written byte by byte do not tell the assembler its number.
+    fn set_cfa(&mut self, register: DwarfRegister, offset: i64, is_escape: bool) {
+        self.current.cfa = (register, offset);
+        if !is_escape {
+            self.told = offset;
+        }
+    }
+
+    fn set(&mut self, register: DwarfRegister, place: Option<Place>) {
+        match place {
+            Some(place) => self.current.saved.insert(register.0, place),
+            None => self.current.saved.remove(&register.0),
+        };
+    }
+
+    fn claim(&self) -> Claim {
+        let (register, offset) = self.current.cfa;
+        let base = match register {
+            register if register == self.abi.sp() => Base::Sp,
+            register if register == self.abi.fp() => Base::Fp,
+            _ if self.has(Quirk::GasAnyRegisterIsSp) => Base::Sp,
+            register => Base::Register(register),
+        };
+        let recovery = |register: DwarfRegister| match self.current.saved.get(&register.0) {
+            None => Recovery::Unchanged,
+            Some(Place::Word(offset)) => {
+                Recovery::Rule(RecoveryRule { base: Base::Cfa, offset: *offset, dereference: true })
+            }
+            Some(Place::Register(other)) => {
+                let rule = RecoveryRule { base: Base::Register(*other), offset: 0, dereference: false };
+                Recovery::Rule(rule)
+            }
+            Some(Place::Nowhere) => Recovery::Undefined,
+        };
+        let (mut ra, mut fp) = (recovery(return_column(self.abi)), recovery(self.abi.fp()));
+        if self.has(Quirk::GasFpSlotAsReturnAddress)
+            && ra == Recovery::Unchanged
+            && matches!(fp, Recovery::Rule(_))
+        {
+            (ra, fp) = (fp, Recovery::Unchanged);
+        }
+        Claim {
+            cfa: Some(RecoveryRule { base, offset, dereference: false }),
+            ra: Some(ra),
+            fp: Some(fp),
+            signed: self.current.is_signed,
+            key_b: Some(self.current.key_b),
+            signal: Some(self.current.is_signal),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::Plan;
+    use super::super::writer::write;
+    use super::*;
+
+    /// The directives mean what is true, in every program.
+    #[test]
+    fn without_mistakes_what_is_declared_is_true() {
+        for abi in [Abi::Amd64, Abi::Aarch64, Abi::Aarch64Be, Abi::S390x] {
+            for number in 0..300 {
+                let program = write(&Plan::random(abi, 3, number, 5));
+                let mut model = Model::new(abi, &[]);
+                for site in &program.sites {
+                    let claim = model.read(&site.declared);
+                    let wrong = site.state.judge(&claim);
+                    assert_eq!(wrong, [], "{abi}, program {number}, f{}, {}", site.function, site.code);
+                }
+            }
+        }
+    }
+
+    /// Each mistake shows in some program.
+    #[test]
+    fn every_mistake_matters_somewhere() {
+        for quirk in Quirk::ALL {
+            let shows = [Abi::Amd64, Abi::Aarch64, Abi::S390x].into_iter().any(|abi| {
+                (0..300).any(|number| {
+                    let program = write(&Plan::random(abi, 3, number, 5));
+                    let quirks = [*quirk];
+                    let mut model = Model::new(abi, &quirks);
+                    program.sites.iter().any(|site| {
+                        let claim = model.read(&site.declared);
+                        !site.state.judge(&claim).is_empty()
+                    })
+                })
+            });
+            assert!(shows, "{quirk:?}");
+        }
+    }
+}

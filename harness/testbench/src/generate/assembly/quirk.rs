@@ -1,0 +1,182 @@
+//! Mistakes of assemblers that are known: each has a page in `specs/faults`.
+
+use super::judge::Source;
+use super::model::Model;
+use super::state::Claim;
+use super::writer::Program;
+
+/// A known mistake. Its page is what it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the pages say what each is")]
+pub enum Quirk {
+    GasAnyRegisterIsSp,
+    GasFpSlotAsReturnAddress,
+    GasIgnoresRegisterOfReturnAddress,
+    GasIgnoresSameValue,
+    GasIgnoresUndefined,
+    GasOneRememberedState,
+    GasRegisterTakesOffsetBack,
+    GasRemembersRowBefore,
+    GasRestoresFirstRow,
+    GasUnmarkedSignalFrame,
+    LlvmAdjustsLastOffset,
+    LlvmIgnoresRegister,
+    LlvmIgnoresSameValue,
+    LlvmRelativeOffset,
+}
+
+impl Quirk {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::GasAnyRegisterIsSp,
+        Self::GasFpSlotAsReturnAddress,
+        Self::GasIgnoresRegisterOfReturnAddress,
+        Self::GasIgnoresSameValue,
+        Self::GasIgnoresUndefined,
+        Self::GasOneRememberedState,
+        Self::GasRegisterTakesOffsetBack,
+        Self::GasRemembersRowBefore,
+        Self::GasRestoresFirstRow,
+        Self::GasUnmarkedSignalFrame,
+        Self::LlvmAdjustsLastOffset,
+        Self::LlvmIgnoresRegister,
+        Self::LlvmIgnoresSameValue,
+        Self::LlvmRelativeOffset,
+    ];
+
+    /// The name of the page.
+    #[must_use]
+    pub const fn page(self) -> &'static str {
+        match self {
+            Self::GasAnyRegisterIsSp => "gas-any-register-is-sp",
+            Self::GasFpSlotAsReturnAddress => "gas-fp-slot-as-return-address",
+            Self::GasIgnoresRegisterOfReturnAddress => "gas-ignores-register-of-return-address",
+            Self::GasIgnoresSameValue => "gas-ignores-same-value",
+            Self::GasIgnoresUndefined => "gas-ignores-undefined",
+            Self::GasOneRememberedState => "gas-one-remembered-state",
+            Self::GasRegisterTakesOffsetBack => "gas-register-takes-offset-back",
+            Self::GasRemembersRowBefore => "gas-remembers-row-before",
+            Self::GasRestoresFirstRow => "gas-restores-first-row",
+            Self::GasUnmarkedSignalFrame => "gas-unmarked-signal-frame",
+            Self::LlvmAdjustsLastOffset => "llvm-adjusts-last-offset",
+            Self::LlvmIgnoresRegister => "llvm-ignores-register",
+            Self::LlvmIgnoresSameValue => "llvm-ignores-same-value",
+            Self::LlvmRelativeOffset => "llvm-relative-offset",
+        }
+    }
+
+    /// The section that is wrong.
+    const fn source(self) -> Source {
+        match self {
+            Self::LlvmAdjustsLastOffset => Source::Cfi,
+            _ => Source::Sframe,
+        }
+    }
+
+    fn is_of_gas(self) -> bool {
+        self.page().starts_with("gas-")
+    }
+}
+
+/// At most so many mistakes explain one function.
+const MOST: usize = 4;
+
+/// Finds the known mistakes by which a section says exactly what it says of a function: as few as
+/// possible. `said` is what it says, by instruction.
+#[must_use]
+pub fn explanation(
+    program: &Program,
+    function: u32,
+    source: Source,
+    said: &[(usize, Claim)],
+) -> Option<Vec<Quirk>> {
+    let of = |is_gas: bool| -> Vec<Quirk> {
+        let all = Quirk::ALL.iter().copied();
+        all.filter(|quirk| quirk.source() == source && quirk.is_of_gas() == is_gas).collect()
+    };
+    let assemblers = [of(true), of(false)];
+    (1..=MOST).find_map(|count| {
+        assemblers.iter().find_map(|quirks| {
+            subsets(quirks, count).into_iter().find(|chosen| explains(program, function, said, chosen))
+        })
+    })
+}
+
+/// All choices of some of the mistakes.
+fn subsets(quirks: &[Quirk], count: usize) -> Vec<Vec<Quirk>> {
+    let Some((first, rest)) = quirks.split_first() else {
+        return if count == 0 { vec![Vec::new()] } else { Vec::new() };
+    };
+    if count == 0 {
+        return vec![Vec::new()];
+    }
+    let with = subsets(rest, count - 1).into_iter().map(|mut chosen| {
+        chosen.insert(0, *first);
+        chosen
+    });
+    with.chain(subsets(rest, count)).collect()
+}
+
+fn explains(program: &Program, function: u32, said: &[(usize, Claim)], quirks: &[Quirk]) -> bool {
+    let mut said = said.iter();
+    let mut model = Model::new(program.abi, quirks);
+    let sites = program.sites.iter().enumerate().filter(|(_, site)| site.function == function);
+    let mut next = said.next();
+    for (index, site) in sites {
+        let claim = model.read(&site.declared);
+        // What the section leaves out is not said.
+        if let Some((at, says)) = next
+            && *at == index
+        {
+            if !says.agrees(&claim) {
+                return false;
+            }
+            next = said.next();
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use sframe_engine::Abi;
+
+    use super::super::plan::Plan;
+    use super::super::writer::write;
+    use super::*;
+
+    #[test]
+    fn subsets_are_all_of_their_size() {
+        let quirks = &Quirk::ALL[..4];
+        assert_eq!(subsets(quirks, 2).len(), 6);
+        assert_eq!(subsets(quirks, 1).len(), 4);
+        assert_eq!(subsets(quirks, 5).len(), 0);
+    }
+
+    /// What an assembler with known mistakes says is explained by these or fewer, and nothing else is.
+    #[test]
+    fn mistakes_are_told_from_what_is_said() {
+        let quirks = [Quirk::GasRegisterTakesOffsetBack, Quirk::GasIgnoresSameValue];
+        let mut found = Vec::new();
+        for number in 0..100 {
+            let program = write(&Plan::random(Abi::Amd64, 5, number, 1));
+            let mut model = Model::new(Abi::Amd64, &quirks);
+            let sites = program.sites.iter().enumerate();
+            let said: Vec<_> = sites.map(|(index, site)| (index, model.read(&site.declared))).collect();
+            let is_wrong =
+                |(index, claim): &(usize, Claim)| !program.sites[*index].state.judge(claim).is_empty();
+            if !said.iter().any(is_wrong) {
+                continue;
+            }
+            let explained = explanation(&program, 0, Source::Sframe, &said).expect("an explanation");
+            found.extend(explained);
+            // A CFA that nobody would say.
+            let mut other = said;
+            if let Some(cfa) = other.last_mut().and_then(|(_, claim)| claim.cfa.as_mut()) {
+                cfa.offset += 4;
+            }
+            assert_eq!(explanation(&program, 0, Source::Sframe, &other), None);
+        }
+        quirks.iter().for_each(|quirk| assert!(found.contains(quirk), "{quirk:?} in {found:?}"));
+    }
+}
