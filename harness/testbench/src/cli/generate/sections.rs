@@ -6,11 +6,10 @@ use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, grouped, neutral};
 use sframe_testbench::external::{ExternalError, StopsPerCase};
 use sframe_testbench::generate::sections::{
-    ALL_PARTS, CampaignOptions, Case, Cause, Count, EngineReader, Example, Found, Reader, SectionPlan,
+    ALL_PARTS, CampaignOptions, Case, Cause, Counts, EngineReader, Example, Found, Reader, SectionPlan,
     Strictness, campaign, vector_file,
 };
 use sframe_testbench::spec::parse_abi;
-use std::collections::BTreeMap;
 
 use crate::cli::options::{parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
@@ -164,7 +163,7 @@ fn text(found: &Found) -> Text {
     text
 }
 
-fn cause_text(cause: &Cause, counts: &BTreeMap<(Version, Abi), Count>, first: &Example, text: &mut Text) {
+fn cause_text(cause: &Cause, counts: &Counts, first: &Example, text: &mut Text) {
     let sections: u64 = counts.values().map(|count| count.sections).sum();
     text.line(format!("{cause}: {} sections", grouped(sections)));
     let of =

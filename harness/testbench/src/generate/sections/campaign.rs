@@ -8,9 +8,9 @@ use sframe_engine::{Abi, Version};
 use sframe_vectors::SectionPart;
 
 use super::case::{Case, CaseError};
-use super::cause::{Cause, Example, Found};
-use super::difference::{Difference, Differences, Part, Strictness, differences};
-use super::feature::features;
+use super::cause::{Cause, Causes, Counts, Example, Found};
+use super::difference::{Difference, Differences, Strictness, differences};
+use super::feature::{features, open_readings};
 use super::plan::SectionPlan;
 use super::reader::Reader;
 use super::reduce::reduce;
@@ -46,13 +46,13 @@ const CONTRADICTIONS: usize = 20;
 /// Makes the sections and asks a reader about them, of which there are several.
 ///
 /// # Errors
-/// A reader can't be started, or can't be asked any more before it has been asked about anything.
+/// A reader can't be started.
 pub fn campaign<'r>(
     start: &(dyn Fn() -> Result<Box<dyn Reader + 'r>, ExternalError> + Sync),
     options: &CampaignOptions,
     done: &(dyn Fn(u64) + Sync),
 ) -> Result<Found, ExternalError> {
-    let mut campaign = Campaign { options, found: Found::default(), known: BTreeMap::new() };
+    let mut campaign = Campaign { options, found: Found::default(), known: Vec::new() };
     campaign.note_parts();
     let mut reducer = start()?;
     let workers = u64::try_from(rayon::current_num_threads()).unwrap_or(1).max(1);
@@ -84,16 +84,16 @@ pub fn campaign<'r>(
             .collect::<Result<_, _>>()?;
         for (outcomes, restarted, error) in asked {
             restarts += restarted;
-            for outcome in outcomes {
-                campaign.add(&mut *reducer, outcome)?;
-            }
-            if let Some(error) = error {
+            let added = outcomes.into_iter().try_for_each(|outcome| campaign.add(&mut *reducer, outcome));
+            // What was found until then is told.
+            if let Some(error) = error.or(added.err()) {
                 campaign.found.gave_up = Some(error.to_string());
             }
         }
         next = end;
     }
     campaign.found.restarts = restarts;
+    join(&mut campaign.found.causes);
     Ok(campaign.found)
 }
 
@@ -130,14 +130,18 @@ fn outcome(
     Ok(Some(Outcome::Asked { number, plan: Box::new(case.plan), differences }))
 }
 
-/// A field of answers about sections of a version and an ABI.
-type Symptom = (Version, Abi, Part, &'static str);
+/// A cause that is known, with the smallest section that has it.
+struct Known {
+    cause: Cause,
+    plan: Option<SectionPlan>,
+    /// The versions and ABIs of which it was seen.
+    of: BTreeSet<(Version, Abi)>,
+}
 
 struct Campaign<'c> {
     options: &'c CampaignOptions,
     found: Found,
-    /// The features of the causes that are known of a symptom.
-    known: BTreeMap<Symptom, Vec<BTreeSet<&'static str>>>,
+    known: Vec<Known>,
 }
 
 impl Campaign<'_> {
@@ -187,35 +191,33 @@ impl Campaign<'_> {
         plan: &SectionPlan,
         difference: &Difference,
     ) -> Result<(), ExternalError> {
-        let symptom = (plan.version, plan.abi, difference.part, difference.field);
+        let of = (plan.version, plan.abi);
         let has = features(plan, difference.function, difference.row);
-        let known = self.known.entry(symptom).or_default();
-        // The cause with the most features that this section has.
-        let same = known.iter().filter(|cause| cause.is_subset(&has)).max_by_key(|cause| cause.len());
-        if let Some(same) = same {
-            let cause = Cause { part: symptom.2, field: symptom.3, features: same.clone() };
-            self.count(cause, number, plan, None);
+        if let Some(known) = self.known_cause(reducer, of, difference, &has)? {
+            let cause = self.known[known].cause.clone();
+            self.count(cause, number, of, None);
             return Ok(());
         }
-        let is_reduced = known.len() < REDUCED;
+        let alike = |known: &&Known| known.cause.is_of(difference) && known.of.contains(&of);
+        let is_reduced = self.known.iter().filter(alike).count() < REDUCED;
         let options = self.options;
         let reduced = match is_reduced {
             true => reduce(reducer, plan, difference, &options.parts, options.strictness, options.open)?,
             false => None,
         };
-        let (features, example) = match reduced {
+        let (features, plan, example) = match reduced {
             Some((case, difference)) => {
                 let features = features(&case.plan, difference.function, difference.row);
                 let name = format!("generated-{number}");
                 let example = Example {
                     section: number,
-                    message: difference.message.clone(),
+                    message: difference.message,
                     readings: case.vector.readings.clone(),
                     clauses: case.vector.clauses.clone(),
                     vector: Some(vector_file(&case.vector, &name, "What is generated and reduced.")),
                     bytes: case.vector.bytes.len(),
                 };
-                (features, example)
+                (features, Some(case.plan), example)
             }
             None => {
                 let example = Example {
@@ -226,39 +228,140 @@ impl Campaign<'_> {
                     vector: None,
                     bytes: 0,
                 };
-                (has, example)
+                (has, None, example)
             }
         };
-        let known = self.known.entry(symptom).or_default();
-        if !known.contains(&features) {
-            known.push(features.clone());
+        let Difference { part, field, site, .. } = difference.clone();
+        let cause = Cause { part, field, site, features };
+        match self.known.iter_mut().find(|known| known.cause == cause) {
+            Some(known) => {
+                known.of.insert(of);
+            }
+            None => self.known.push(Known { cause: cause.clone(), plan, of: BTreeSet::from([of]) }),
         }
-        let cause = Cause { part: symptom.2, field: symptom.3, features };
-        self.count(cause, number, plan, Some(example));
+        self.count(cause, number, of, Some(example));
         Ok(())
     }
 
-    fn count(&mut self, cause: Cause, number: u64, plan: &SectionPlan, example: Option<Example>) {
+    /// Returns the cause that is known and explains a difference: all that its smallest section has is in
+    /// this one, too; and if it was seen of another version or ABI only, the same section of this version
+    /// and ABI has it.
+    fn known_cause(
+        &mut self,
+        reducer: &mut dyn Reader,
+        of: (Version, Abi),
+        difference: &Difference,
+        has: &BTreeSet<&'static str>,
+    ) -> Result<Option<usize>, ExternalError> {
+        let explains = |known: &Known| known.cause.is_of(difference) && known.cause.features.is_subset(has);
+        let mut possible: Vec<usize> =
+            (0..self.known.len()).filter(|index| explains(&self.known[*index])).collect();
+        // The one with the most features that this section has.
+        possible.sort_by_key(|index| {
+            let known = &self.known[*index];
+            (!known.of.contains(&of), usize::MAX - known.cause.features.len())
+        });
+        for index in possible {
+            if self.known[index].of.contains(&of) {
+                return Ok(Some(index));
+            }
+            let Some(plan) = self.known[index].plan.as_ref().and_then(|plan| moved(plan, of)) else {
+                continue;
+            };
+            let Ok(case) = Case::new(plan, "generated/moved", self.options.open) else { continue };
+            let reply = reducer.ask(&case.vector.question())?;
+            let found = differences(&case, &reply, &self.options.parts, self.options.strictness).found;
+            if found.iter().any(|found| found.is_like(difference)) {
+                self.known[index].of.insert(of);
+                return Ok(Some(index));
+            }
+        }
+        Ok(None)
+    }
+
+    fn count(&mut self, cause: Cause, number: u64, of: (Version, Abi), example: Option<Example>) {
         let Some((counts, first)) = self.found.causes.get_mut(&cause) else {
             if let Some(example) = example {
                 let mut counts = BTreeMap::new();
-                counts.insert((plan.version, plan.abi), super::cause::Count { sections: 1, first: number });
+                counts.insert(of, super::cause::Count { sections: 1, first: number });
                 self.found.causes.insert(cause, (counts, example));
             }
             return;
         };
-        let count = counts.entry((plan.version, plan.abi)).or_default();
+        let count = counts.entry(of).or_default();
         if count.sections == 0 {
             count.first = number;
         }
         count.sections += 1;
         // The smallest of all.
-        if let Some(example) = example.filter(|example| example.vector.is_some()) {
-            if first.vector.is_none() || example.bytes < first.bytes {
-                *first = example;
+        let is_smaller = |example: &Example| {
+            example.vector.is_some() && (first.vector.is_none() || example.bytes < first.bytes)
+        };
+        if let Some(example) = example.filter(is_smaller) {
+            *first = example;
+        }
+    }
+}
+
+/// Counts a cause for another one that was found later: one of the same version and ABI that needs less.
+fn join(causes: &mut Causes) {
+    let mut all: Vec<(Cause, (Counts, Example))> = std::mem::take(causes).into_iter().collect();
+    all.sort_by_key(|(cause, _)| cause.features.len());
+    for (cause, (counts, example)) in all {
+        let explains = |known: &Cause, seen: &Counts| {
+            (known.part, known.field, &known.site) == (cause.part, cause.field, &cause.site)
+                && known.features.is_subset(&cause.features)
+                && counts.keys().any(|of| seen.contains_key(of))
+        };
+        match causes.iter_mut().find(|(known, (seen, _))| explains(known, seen)) {
+            Some((_, (seen, _))) => {
+                for (of, count) in counts {
+                    let known = seen.entry(of).or_insert(super::cause::Count { sections: 0, ..count });
+                    known.sections += count.sections;
+                    known.first = known.first.min(count.first);
+                }
+            }
+            None => {
+                causes.insert(cause, (counts, example));
             }
         }
     }
+}
+
+/// A section of another version and ABI, as far as those have what is in it.
+fn moved(plan: &SectionPlan, (version, abi): (Version, Abi)) -> Option<SectionPlan> {
+    let has_usual_ra = plan.fixed_ra == plan.abi.fixed_ra_offset();
+    let mut moved = SectionPlan { version, abi, ..plan.clone() };
+    if has_usual_ra {
+        moved.fixed_ra = abi.fixed_ra_offset();
+    }
+    let (from, to) = (plan.usual_ra(), moved.usual_ra());
+    for row in moved.functions.iter_mut().flat_map(|function| &mut function.rows) {
+        if let Some(rules) = &mut row.rules {
+            if rules.ra == from {
+                rules.ra = to;
+            }
+            let is_scaled = |abi: Abi| abi.cfa_offset_scaling().is_some();
+            if is_scaled(abi) != is_scaled(plan.abi) {
+                let to_scaled =
+                    if is_scaled(abi) { rules.cfa.offset.checked_mul(8)?.checked_add(160) } else { None };
+                rules.cfa.offset = to_scaled.unwrap_or(rules.cfa.offset / 8);
+            }
+        }
+    }
+    if !abi.signs_return_addresses() {
+        for function in &mut moved.functions {
+            function.key_b = false;
+            function.rows.iter_mut().for_each(|row| row.mangled = false);
+        }
+    }
+    moved.pcrel &= version.has_pcrel_starts();
+    if version != Version::V3 {
+        moved.functions.iter_mut().for_each(|function| function.signal = false);
+    } else {
+        moved.frame_pointer = false;
+    }
+    (open_readings(&moved).is_subset(&open_readings(plan))).then_some(moved)
 }
 
 /// The rule that a section breaks.

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use sframe_engine::{Abi, Version};
 
-use super::difference::Part;
+use super::difference::{Difference, Part};
 
 /// What seems to be one cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -15,13 +15,26 @@ pub struct Cause {
     pub part: Part,
     /// The field.
     pub field: &'static str,
+    /// Where a process ended in its source, if it said so.
+    pub site: Option<String>,
     /// What the smallest section with the difference has that plain sections do not have.
     pub features: BTreeSet<&'static str>,
+}
+
+impl Cause {
+    /// Returns whether a difference is of this kind.
+    #[must_use]
+    pub fn is_of(&self, difference: &Difference) -> bool {
+        (self.part, self.field, &self.site) == (difference.part, difference.field, &difference.site)
+    }
 }
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.part, self.field)?;
+        if let Some(site) = &self.site {
+            write!(f, " at {site}")?;
+        }
         if self.features.is_empty() {
             return f.write_str(", in a plain section");
         }
@@ -81,7 +94,7 @@ pub struct Found {
     pub restarts: u32,
     /// What is wrong, by cause.
     #[serde(serialize_with = "causes")]
-    pub causes: BTreeMap<Cause, (BTreeMap<(Version, Abi), Count>, Example)>,
+    pub causes: Causes,
     /// Where the bench contradicts itself, by section.
     pub contradictions: Vec<(u64, String)>,
     /// How many contradictions there were.
@@ -90,7 +103,11 @@ pub struct Found {
     pub gave_up: Option<String>,
 }
 
-type Causes = BTreeMap<Cause, (BTreeMap<(Version, Abi), Count>, Example)>;
+/// Causes, each with how often it was seen, by version and ABI, and its first section.
+pub type Causes = BTreeMap<Cause, (Counts, Example)>;
+
+/// How often a cause was seen, by version and ABI.
+pub type Counts = BTreeMap<(Version, Abi), Count>;
 
 fn causes<S: serde::Serializer>(causes: &Causes, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]

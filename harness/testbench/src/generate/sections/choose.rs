@@ -52,15 +52,13 @@ impl SectionPlan {
             5..19 => random.within(2..=6),
             _ => random.within(7..=40),
         };
-        // One that is longer than most, and its rows are many.
-        let long = random.percent(4).then(|| random.within(0..=count));
-        for index in 0..count {
-            plan.add_function(Some(index) == long, open, random);
+        for _ in 0..count {
+            plan.add_function(open, random);
         }
-        plan.lay_out(open, random);
         if random.percent(25) {
             plan.break_something(random);
         }
+        plan.lay_out(open, random);
         plan
     }
 
@@ -106,7 +104,9 @@ impl SectionPlan {
         }
     }
 
-    fn add_function(&mut self, is_long: bool, open: bool, random: &mut Random) {
+    fn add_function(&mut self, open: bool, random: &mut Random) {
+        // Longer than most, and its rows are many.
+        let is_long = random.percent(2);
         let size = if is_long {
             u32::try_from(random.within(2000..=200_000)).unwrap_or(4096)
         } else {
@@ -149,6 +149,12 @@ impl SectionPlan {
             let row = self.random_row(&function, start, open, random);
             function.rows.push(row);
         }
+        for index in 1..function.rows.len() {
+            // The writer keeps one width for a start.
+            if function.rows[index - 1].start == function.rows[index].start {
+                (function.rows[index - 1].width, function.rows[index].width) = (1, 1);
+            }
+        }
         self.functions.push(function);
     }
 
@@ -171,7 +177,7 @@ impl SectionPlan {
             return random.pick(masks).to_vec();
         }
         let count = match () {
-            () if is_long => random.within(100..=600),
+            () if is_long => random.within(200..=600),
             () if random.percent(30) => 1,
             () => random.within(1..=8),
         };
@@ -181,6 +187,7 @@ impl SectionPlan {
         starts.push(first);
         for _ in 1..count {
             starts.push(match random.below(10) {
+                _ if is_long => random.below(extent),
                 // At the borders of the widths, and at the last byte.
                 0 => 255.min(extent - 1),
                 1 => 256.min(extent - 1),
@@ -211,9 +218,12 @@ impl SectionPlan {
             PLACES.iter().filter(|(address, _)| *address == self.address).map(|(_, first)| *first).collect();
         let first = *random.pick(&places);
         let mut at = first;
+        let mut after_broken = false;
         for function in &mut self.functions {
-            if random.percent(50) {
-                at = at.saturating_add(*random.pick(&[1, 3, 16, 255, 4096, 0x1_0000]));
+            // No boundary of a sound function is in a broken one.
+            let is_apart = function.is_broken() || std::mem::replace(&mut after_broken, function.is_broken());
+            if is_apart || random.percent(50) {
+                at = at.saturating_add(*random.pick(&[3, 16, 255, 4096, 0x1_0000]));
             }
             if function.pc_type == PcType::Mask && !open && function.rep_size > 0 {
                 // The remainder of the PC and that of the offset are the same.
@@ -244,6 +254,8 @@ impl SectionPlan {
                 function.place = place;
             }
         }
+        let overrun = self.functions.iter_mut().filter(|function| function.broken == Some(FdeFault::NumFres));
+        overrun.for_each(|function| function.place = u32::MAX);
     }
 
     /// Breaks one rule, if there is something to break.
@@ -253,16 +265,14 @@ impl SectionPlan {
             return;
         }
         let index = usize::try_from(random.below(self.functions.len() as u64)).unwrap_or_default();
-        self.isolate(index);
         let (version, fixed_ra) = (self.version, self.fixed_ra);
-        let is_last = self.row_order().last() == Some(&index);
         let function = &mut self.functions[index];
         if random.percent(50) || function.rows.is_empty() {
             let some = u32::try_from(random.within(1..=1000)).unwrap_or(1);
             let unknown =
                 |from: i64, to: i64, random: &mut Random| u8::try_from(random.within(from..=to)).unwrap_or(3);
             function.broken = Some(match random.below(5) {
-                0 if is_last && !function.rows.is_empty() && self.trailing == 0 => FdeFault::NumFres,
+                0 if !function.rows.is_empty() && self.trailing == 0 => FdeFault::NumFres,
                 1 if version == Version::V3 => FdeFault::FdeType(unknown(2, 31, random)),
                 2 if version != Version::V1 => FdeFault::RepSize,
                 3 => FdeFault::FreType(unknown(3, 15, random)),
@@ -286,24 +296,6 @@ impl SectionPlan {
                 Some(RowFault::WordCount((most + more).min(15)))
             }
         };
-    }
-
-    /// Makes room around a function, so that no boundary of another one is in it.
-    fn isolate(&mut self, index: usize) {
-        let (start, size) = (self.functions[index].start, self.functions[index].size);
-        let touches = |other: &FunctionPlan| {
-            other.start == start.wrapping_add(size.into())
-                || other.start.wrapping_add(other.size.into()) == start
-        };
-        let shrinks = size > 2 && self.functions.iter().any(touches);
-        if shrinks {
-            // Rows stay where they are: those behind the end cover nothing.
-            let function = &mut self.functions[index];
-            function.start = start.wrapping_add(1);
-            function.size = size - 2;
-            let extent = function.extent();
-            function.rows.retain(|row| row.start < extent);
-        }
     }
 
     fn random_section_fault(&self, random: &mut Random) -> Option<SectionFault> {

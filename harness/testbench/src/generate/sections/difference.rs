@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{self, Debug, Display};
 
 use serde::Serialize;
-use sframe_vectors::{
-    Answer, Fde, Header, Lookup, PcKind, Question, Reject, RejectKind, Row, Rules, SectionAnswer,
-    SectionPart, Step, StepAnswer,
-};
+use sframe_vectors::{Fde, Header, Reject, RejectKind, Row, Rules, SectionAnswer, SectionPart};
 
 use super::case::Case;
 use crate::external::SectionReply;
@@ -50,6 +47,8 @@ pub struct Difference {
     pub part: Part,
     /// The field.
     pub field: &'static str,
+    /// Where a process ended in its source, if it said so.
+    pub site: Option<String>,
     /// The function, by its index.
     pub function: Option<usize>,
     /// The row of the function.
@@ -57,6 +56,9 @@ pub struct Difference {
     /// What is expected, and what the reader says.
     pub message: String,
 }
+
+/// The field of a reader that gives no answer in time.
+pub(super) const TIMED_OUT: &str = "timed out";
 
 /// What is demanded of a reader where a section breaks a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +97,7 @@ pub fn differences(
         SectionReply::Fault(fault) => {
             let field = match fault.verdict {
                 crate::spec::Verdict::Crashed => "crashed",
-                crate::spec::Verdict::TimedOut => "timed out",
+                crate::spec::Verdict::TimedOut => TIMED_OUT,
                 _ => "no answer of the protocol",
             };
             all.add(Part::Process, field, (None, None), fault.message.clone());
@@ -108,24 +110,25 @@ pub fn differences(
 /// A function and a row of it, as far as they are known.
 type Place = (Option<usize>, Option<usize>);
 
-struct Comparison<'c> {
-    case: &'c Case,
+pub(super) struct Comparison<'c> {
+    pub(super) case: &'c Case,
     strictness: Strictness,
-    result: Differences,
+    pub(super) result: Differences,
     /// Functions of which a part before is wrong: what follows from that is not reported again.
-    wrong: BTreeSet<usize>,
+    pub(super) wrong: BTreeSet<usize>,
 }
 
 impl Comparison<'_> {
-    fn add(&mut self, part: Part, field: &'static str, place: Place, message: String) {
+    pub(super) fn add(&mut self, part: Part, field: &'static str, place: Place, message: String) {
         let (function, row) = place;
         let same = |known: &Difference| (known.part, known.field, known.function) == (part, field, function);
         if !self.result.found.iter().any(same) {
-            self.result.found.push(Difference { part, field, function, row, message });
+            let site = (part == Part::Process).then(|| site(&message)).flatten();
+            self.result.found.push(Difference { part, field, site, function, row, message });
         }
     }
 
-    fn differ(
+    pub(super) fn differ(
         &mut self,
         part: Part,
         field: &'static str,
@@ -148,20 +151,26 @@ impl Comparison<'_> {
             (None, None) => {}
             (Some(got), Some(expected)) => {
                 if !self.is_rejected(Some(got), expected) {
-                    self.differ(Part::Opening, "kind of rejection", (None, None), expected, got);
+                    self.differ(
+                        Part::Opening,
+                        "kind of rejection",
+                        (None, None),
+                        &shown(expected),
+                        &shown(got),
+                    );
                 }
                 return;
             }
             (Some(got), None) => {
                 // Whether one broken function spoils the section is up to the reader.
                 if self.strictness == Strictness::Exact || !self.case.plan.is_broken() {
-                    self.differ(Part::Opening, "rejected", (None, None), &"a section", got);
+                    self.differ(Part::Opening, "rejected", (None, None), &"a section", &shown(got));
                 }
                 return;
             }
             (None, Some(expected)) => {
                 if !self.is_rejected(None, expected) {
-                    self.differ(Part::Opening, "not rejected", (None, None), expected, &"a section");
+                    self.differ(Part::Opening, "not rejected", (None, None), &shown(expected), &"a section");
                 }
                 return;
             }
@@ -181,7 +190,7 @@ impl Comparison<'_> {
     }
 
     /// Returns whether a rejection is what is demanded of the reader.
-    fn is_rejected(&mut self, got: Option<&Reject>, expected: &Reject) -> bool {
+    pub(super) fn is_rejected(&mut self, got: Option<&Reject>, expected: &Reject) -> bool {
         match (self.strictness, got) {
             (Strictness::Answers, Some(_)) => true,
             (Strictness::Answers, None) => {
@@ -202,6 +211,9 @@ impl Comparison<'_> {
             return;
         };
         self.result.compared += 1;
+        if got == expected {
+            return;
+        }
         let fields: [(&str, &dyn Debug, &dyn Debug); 11] = [
             ("version", &expected.version, &got.version),
             ("ABI", &expected.abi, &got.abi),
@@ -236,7 +248,7 @@ impl Comparison<'_> {
     }
 
     /// Returns the pairs of answers and questions, if there is an answer to each.
-    fn pairs<'p, T: Debug, U>(
+    pub(super) fn pairs<'p, T: Debug, U>(
         &mut self,
         part: Part,
         got: Option<&'p [T]>,
@@ -262,11 +274,14 @@ impl Comparison<'_> {
     }
 
     fn fde(&mut self, index: usize, got: &Fde, expected: &Fde) -> bool {
+        if got == expected {
+            return true;
+        }
         let place = (Some(index), None);
         if let Some(reject) = &expected.reject {
             let right = self.is_rejected(got.reject.as_ref(), reject);
             if !right {
-                self.differ(Part::Fde, "not rejected", place, reject, &got.reject);
+                self.differ(Part::Fde, "not rejected", place, &shown(reject), &shown(&got.reject));
             }
             return right;
         }
@@ -275,11 +290,11 @@ impl Comparison<'_> {
             if broken && self.strictness == Strictness::Answers {
                 return true;
             }
-            self.differ(Part::Fde, "rejected", place, &"a function", reject);
+            self.differ(Part::Fde, "rejected", place, &"a function", &shown(reject));
             return false;
         }
         let fields: [(&str, &dyn Debug, &dyn Debug); 9] = [
-            ("start", &expected.start, &got.start),
+            ("start", &shown(&expected.start), &shown(&got.start)),
             ("size", &expected.size, &got.size),
             ("FRE type", &expected.fre_type, &got.fre_type),
             ("PC type", &expected.pc_type, &got.pc_type),
@@ -299,14 +314,14 @@ impl Comparison<'_> {
                         _ => None,
                     };
                     if !self.is_rejected(reject, expected) {
-                        self.differ(Part::Fde, "row not rejected", place, expected, &got);
+                        self.differ(Part::Fde, "row not rejected", place, &shown(expected), &shown(&got));
                         same = false;
                     }
                     return same;
                 }
                 (Row::Rules(expected), Some(Row::Rules(got))) => same &= self.rules(place, expected, got),
                 (_, Some(Row::Reject(reject))) => {
-                    self.differ(Part::Fde, "row rejected", place, pair, reject);
+                    self.differ(Part::Fde, "row rejected", place, &shown(pair), &shown(reject));
                     return false;
                 }
                 (_, None) => {
@@ -328,101 +343,62 @@ impl Comparison<'_> {
         }
         let fields: [(&str, &dyn Debug, &dyn Debug); 5] = [
             ("row start", &expected.start, &got.start),
-            ("CFA", &expected.cfa, &got.cfa),
-            ("RA", &expected.ra, &got.ra),
-            ("FP", &expected.fp, &got.fp),
+            ("CFA", &shown(&expected.cfa), &shown(&got.cfa)),
+            ("RA", &shown(&expected.ra), &shown(&got.ra)),
+            ("FP", &shown(&expected.fp), &shown(&got.fp)),
             ("mangled", &expected.mangled, &got.mangled),
         ];
         self.fields(Part::Fde, place, &fields)
     }
+}
 
-    fn lookups(&mut self, got: Option<&[Lookup]>, expected: &[Lookup]) {
-        let mut wrong = BTreeSet::new();
-        for (got, expected) in self.pairs(Part::Lookup, got, expected) {
-            self.result.compared += 1;
-            let (found, answer) = (&got.answer, &expected.answer);
-            if (got.pc, got.return_address) != (expected.pc, expected.return_address) {
-                self.differ(Part::Lookup, "PC", (None, None), &expected.pc, &got.pc);
-            }
-            if let Answer::Reject(reject) = answer {
-                let rejected = match found {
-                    Answer::Reject(reject) => Some(reject),
-                    _ => None,
-                };
-                if !self.is_rejected(rejected, reject) {
-                    self.differ(Part::Lookup, "not rejected", (None, None), reject, found);
-                }
-                continue;
-            }
-            if found == answer {
-                continue;
-            }
-            let field = match (answer, found) {
-                (_, Answer::Reject(_)) => "rejected",
-                (Answer::NoFde, _) => "a function where there is none",
-                (_, Answer::NoFde) => "no function",
-                _ if function_of(answer) != function_of(found) => "another function",
-                (Answer::Outermost(_), _) => "not outermost",
-                (Answer::NoRow(_), _) => "a row where there is none",
-                (_, Answer::NoRow(_)) => "no row",
-                _ => "another row",
-            };
-            let function = function_of(answer).or(function_of(found));
-            if function.is_some_and(|function| self.wrong.contains(&function)) {
-                continue;
-            }
-            wrong.extend(function);
-            let row = match answer {
-                Answer::Row(_, row) => Some(*row),
-                _ => None,
-            };
-            let kind = if expected.return_address { " as a return address" } else { "" };
-            let message = format!("{}{kind}: expected {answer:?}, got {found:?}", expected.pc);
-            self.add(Part::Lookup, field, (function, row), message);
-        }
-        self.wrong.extend(wrong);
-    }
-
-    fn steps(&mut self, got: Option<&[StepAnswer]>, expected: &[Step]) {
-        for (got, expected) in self.pairs(Part::Step, got, expected) {
-            self.result.compared += 1;
-            if (got.caller, got.end) == (expected.caller, expected.end) {
-                continue;
-            }
-            let pc = expected.frame.pc;
-            let question = Question { pc, return_address: expected.frame.kind == PcKind::Return };
-            let place = match self.case.plan.look_up(question) {
-                Some(Answer::Row(function, row)) => (Some(function), Some(row)),
-                Some(answer) => (function_of(&answer), None),
-                None => (None, None),
-            };
-            if place.0.is_some_and(|function| self.wrong.contains(&function)) {
-                continue;
-            }
-            let field = match (expected.caller, got.caller) {
-                (Some(_), None) => "no caller",
-                (None, Some(_)) => "a caller where there is none",
-                (None, None) => "another end",
-                (Some(expected), Some(got)) if expected.cfa != got.cfa => "CFA",
-                (Some(expected), Some(got)) if expected.pc != got.pc => "caller's PC",
-                (Some(expected), Some(got)) if expected.kind != got.kind => "kind of PC",
-                (Some(expected), Some(got)) if expected.sp != got.sp => "caller's SP",
-                (Some(_), Some(_)) => "caller's FP",
-            };
-            let told = |caller: &dyn Debug, end: &dyn Debug| format!("{caller:?}, {end:?}");
-            let message = format!(
-                "from {pc}: expected {}, got {}",
-                told(&expected.caller, &expected.end),
-                told(&got.caller, &got.end)
-            );
-            self.add(Part::Step, field, place, message);
-        }
+impl Difference {
+    /// Returns whether it is the same thing that is wrong.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.part, self.field, &self.site) == (other.part, other.field, &other.site)
     }
 }
 
-fn function_of(answer: &Answer) -> Option<usize> {
-    match answer {
-        Answer::NoFde | Answer::Reject(_) => None,
-        Answer::NoRow(function) | Answer::Outermost(function) | Answer::Row(function, _) => Some(*function),
+/// A value as the vectors write it.
+pub(super) fn shown(value: &impl Serialize) -> Shown {
+    Shown(super::vector::flow_of(value))
+}
+
+pub(super) struct Shown(String);
+
+impl Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The first place in a source file that a message names: `name.c:123`.
+fn site(message: &str) -> Option<String> {
+    let of = |word: &str| {
+        let mut parts = word.trim_matches(['(', ')', ',']).split(':');
+        let file = parts.next().filter(|file| {
+            file.rsplit_once('.').is_some_and(|(name, kind)| {
+                !name.is_empty() && !kind.is_empty() && kind.bytes().all(|byte| byte.is_ascii_alphabetic())
+            })
+        })?;
+        let line =
+            parts.next().filter(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit()))?;
+        let file = file.rsplit('/').next().unwrap_or(file);
+        Some(format!("{file}:{line}"))
+    };
+    message.split_whitespace().find_map(of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_sources_are_found_in_messages() {
+        let said = "exit status: 101; standard error: panicked at simple-0.3.0/src/v3.rs:271:23: | range";
+        assert_eq!(site(said).as_deref(), Some("v3.rs:271"));
+        assert_eq!(site("it: lib/sframe.c:443: f: Assertion `0' failed.").as_deref(), Some("sframe.c:443"));
+        assert_eq!(site("exit status: 1 at 12:30, 0x12:3 and a.b:c"), None);
     }
 }

@@ -201,6 +201,30 @@ pub fn readings(plan: &SectionPlan) -> BTreeSet<&'static str> {
     list.into_iter().filter(|(_, depends)| *depends).map(|(name, _)| name).collect()
 }
 
+/// Readings of places that the specification leaves open: readers that differ there are not wrong.
+const OPEN: &[&str] = &[
+    "pauth-key-of-version-1",
+    "mask-fdes",
+    "mask-fdes-of-version-1",
+    "extent-of-rows",
+    "size-0",
+    "trailing-bytes",
+    "fixed-ra-offset",
+    "odd-offsets",
+];
+
+/// Returns the readings that answers depend on and that others need not share.
+#[must_use]
+pub(super) fn open_readings(plan: &SectionPlan) -> BTreeSet<&'static str> {
+    let mut open: BTreeSet<&str> = readings(plan).into_iter().filter(|name| OPEN.contains(name)).collect();
+    let means_nothing = |function: &FunctionPlan| function.rows.is_empty() && !plan.is_outermost(function);
+    // In version 3 the text says what functions of default type without rows are.
+    if plan.functions.iter().any(means_nothing) {
+        open.insert("fde-without-rows");
+    }
+    open
+}
+
 /// Whether a row of default type has an odd offset of RA or FP.
 fn has_odd_slot(plan: &SectionPlan) -> bool {
     let rules =

@@ -11,7 +11,7 @@
 //! | `steps.rs` | steps that follow from a plan |
 //! | `fault.rs` | what breaks one rule, and what a reader says of it |
 //! | `case.rs` | a section with all questions and answers |
-//! | `difference.rs` | where a reader's answers differ |
+//! | `difference.rs`, `found.rs` | where a reader's answers differ |
 //! | `feature.rs` | what is special about a plan, and which readings it depends on |
 //! | `reduce.rs` | the smallest section with a difference |
 //! | `vector.rs` | a section in the format of `corpus/vectors` |
@@ -25,6 +25,7 @@ mod choose;
 mod difference;
 mod fault;
 mod feature;
+mod found;
 mod plan;
 mod reader;
 mod reduce;
@@ -36,7 +37,7 @@ mod written;
 
 pub use campaign::{CampaignOptions, campaign};
 pub use case::Case;
-pub use cause::{Cause, Count, Example, Found};
+pub use cause::{Cause, Causes, Count, Counts, Example, Found};
 pub use difference::{Difference, Part, Strictness, differences};
 pub use fault::{FdeFault, RowFault, SectionFault};
 pub use feature::{features, readings};

@@ -4,14 +4,19 @@
 use sframe_engine::{Abi, Version};
 use sframe_vectors::{Base, Equation, FreType, PcType, Recovery, SectionPart};
 
+use std::collections::BTreeSet;
+
 use super::case::Case;
-use super::difference::{Difference, Strictness, differences};
+use super::difference::{Difference, Strictness, TIMED_OUT, differences};
+use super::feature::open_readings;
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
 use super::reader::Reader;
 use crate::external::ExternalError;
 
 /// Sections that are tried for one difference, at most.
 const TRIES: u32 = 600;
+/// The same where each may take as long as a reader has time for.
+const SLOW_TRIES: u32 = 12;
 
 /// Reduces a plan as long as the same field differs. Returns the smallest section with its difference, or
 /// `None` if the difference does not appear again.
@@ -26,12 +31,14 @@ pub fn reduce(
     strictness: Strictness,
     open: bool,
 ) -> Result<Option<(Case, Difference)>, ExternalError> {
+    let readings = open_readings(plan);
     let symptom = difference;
-    let mut reduction = Reduction { reader, symptom, parts, strictness, open, tries: 0 };
+    let mut reduction = Reduction { reader, symptom, parts, strictness, open, readings, tries: 0 };
     let Some(mut best) = reduction.keeps(plan.clone())? else { return Ok(None) };
-    'again: while reduction.tries < TRIES {
+    let tries = if difference.field == TIMED_OUT { SLOW_TRIES } else { TRIES };
+    'again: while reduction.tries < tries {
         for smaller in smaller(&best.0.plan) {
-            if reduction.tries >= TRIES {
+            if reduction.tries >= tries {
                 break 'again;
             }
             if let Some(found) = reduction.keeps(smaller)? {
@@ -50,18 +57,23 @@ struct Reduction<'r> {
     parts: &'r [SectionPart],
     strictness: Strictness,
     open: bool,
+    /// What the specification leaves open, and the plan depends on.
+    readings: BTreeSet<&'static str>,
     tries: u32,
 }
 
 impl Reduction<'_> {
     /// Returns the section of a plan with the difference, if it has it.
     fn keeps(&mut self, plan: SectionPlan) -> Result<Option<(Case, Difference)>, ExternalError> {
+        if !open_readings(&plan).is_subset(&self.readings) {
+            return Ok(None);
+        }
         self.tries += 1;
         let Ok(case) = Case::new(plan, "generated/reduced", self.open) else { return Ok(None) };
         let reply = self.reader.ask(&case.vector.question())?;
         let found = differences(&case, &reply, self.parts, self.strictness).found;
-        let same = |found: &Difference| (found.part, found.field) == (self.symptom.part, self.symptom.field);
-        Ok(found.into_iter().find(same).map(|difference| (case, difference)))
+        let found = found.into_iter().find(|found| found.is_like(self.symptom));
+        Ok(found.map(|difference| (case, difference)))
     }
 }
 
@@ -79,6 +91,21 @@ fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
     for half in halves(count) {
         with(&|plan| drop(plan.functions.drain(half.clone())));
     }
+    // A plain section has a function with a row.
+    let row = plain_row(plan);
+    with(&|plan| {
+        if plan.functions.is_empty() {
+            plan.functions.push(plain_function(row.clone()));
+        }
+    });
+    for index in 0..count {
+        with(&|plan| {
+            let function = &mut plan.functions[index];
+            if function.rows.is_empty() {
+                function.rows.push(row.clone());
+            }
+        });
+    }
     for index in 0..count {
         let rows = plan.functions[index].rows.len();
         for half in halves(rows) {
@@ -89,6 +116,16 @@ fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
         plan.broken = None;
         plan.functions.iter_mut().for_each(mend);
     });
+    let plain = |function: &mut FunctionPlan| {
+        function.flex = false;
+        for row in function.rows.iter_mut().filter(|row| row.broken.is_none()) {
+            *row = RowPlan { start: row.start, seed: row.seed, ..plain_row(plan) };
+        }
+    };
+    with(&|plan| plan.functions.iter_mut().for_each(plain));
+    for index in 0..count {
+        with(&|plan| plain(&mut plan.functions[index]));
+    }
     with(&|plan| plan.frame_pointer = false);
     with(&|plan| plan.auxiliary.clear());
     with(&|plan| plan.auxiliary.truncate(1));
@@ -115,8 +152,10 @@ fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
         plan.address = 0x8000;
         let mut order: Vec<usize> = (0..plan.functions.len()).collect();
         order.sort_by_key(|index| plan.functions[*index].start);
-        let mut at = 0x1000;
+        let mut at = 0x1000_u64;
         for index in order {
+            let block = u64::from(plan.functions[index].rep_size.max(1));
+            at = at.next_multiple_of(block);
             plan.functions[index].start = at;
             at = (at + u64::from(plan.functions[index].size) + 1).next_multiple_of(16);
         }
@@ -135,12 +174,39 @@ fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
     all
 }
 
+/// Tries a change.
+type Try<'t, T> = dyn FnMut(&dyn Fn(&mut T)) + 't;
+
+/// A row as any section has it.
+fn plain_row(plan: &SectionPlan) -> RowPlan {
+    let offset = if plan.abi == Abi::S390x { 320 } else { 16 };
+    let cfa = Equation { base: Base::Sp, offset, dereference: false };
+    let rules = super::plan::RowRules { cfa, ra: plan.usual_ra(), fp: plan.usual_fp() };
+    RowPlan { start: 0, width: 1, mangled: false, rules: Some(rules), seed: 0, broken: None }
+}
+
+fn plain_function(row: RowPlan) -> FunctionPlan {
+    FunctionPlan {
+        start: 0x1000,
+        size: 16,
+        fre_type: FreType::Addr1,
+        pc_type: PcType::Inc,
+        rep_size: 0,
+        flex: false,
+        key_b: false,
+        signal: false,
+        place: 0,
+        rows: vec![row],
+        broken: None,
+    }
+}
+
 fn mend(function: &mut FunctionPlan) {
     function.broken = None;
     function.rows.iter_mut().for_each(|row| row.broken = None);
 }
 
-fn smaller_function(plan: &SectionPlan, index: usize, with: &mut dyn FnMut(&dyn Fn(&mut FunctionPlan))) {
+fn smaller_function(plan: &SectionPlan, index: usize, with: &mut Try<'_, FunctionPlan>) {
     let function = &plan.functions[index];
     with(&mend);
     with(&|function| function.signal = false);
@@ -178,7 +244,7 @@ fn smaller_function(plan: &SectionPlan, index: usize, with: &mut dyn FnMut(&dyn 
     with(&|function| function.fre_type = least);
 }
 
-fn smaller_row(plan: &SectionPlan, with: &mut dyn FnMut(&dyn Fn(&mut RowPlan))) {
+fn smaller_row(plan: &SectionPlan, with: &mut Try<'_, RowPlan>) {
     let (usual_ra, usual_fp) = (plan.usual_ra(), plan.usual_fp());
     let ordinary = if plan.abi == Abi::S390x { 320 } else { 16 };
     let rules = |row: &mut RowPlan, change: &dyn Fn(&mut super::plan::RowRules)| {
@@ -188,10 +254,8 @@ fn smaller_row(plan: &SectionPlan, with: &mut dyn FnMut(&dyn Fn(&mut RowPlan))) 
     };
     with(&|row| row.width = 1);
     with(&|row| row.mangled = false);
-    with(&|row| {
-        let cfa = Equation { base: Base::Sp, offset: ordinary, dereference: false };
-        row.rules.get_or_insert(super::plan::RowRules { cfa, ra: usual_ra, fp: usual_fp });
-    });
+    let plain = plain_row(plan).rules;
+    with(&|row| row.rules = row.rules.or(plain));
     with(&|row| rules(row, &|rules| rules.fp = usual_fp));
     with(&|row| rules(row, &|rules| rules.ra = usual_ra));
     with(&|row| rules(row, &|rules| (rules.ra, rules.fp) = (usual_ra, usual_fp)));
@@ -239,8 +303,7 @@ fn halves(count: usize) -> Vec<std::ops::Range<usize>> {
         ranges.extend((0..count).step_by(len).map(|start| start..(start + len).min(count)));
         len /= 2;
     }
-    if count == 1 {
-        ranges = std::iter::once(0..1).collect();
-    }
+    // One is left.
+    ranges.retain(|range| range.len() < count);
     ranges
 }

@@ -53,7 +53,7 @@ pub fn vector_file(vector: &Vector, name: &str, summary: &str) -> String {
         let Ok(Value::Mapping(mut fields)) = serde_yaml::to_value(fde) else { continue };
         let rows = fields.remove("rows");
         let mut mark = "- ";
-        for (key, value) in fields.iter().filter(|(_, value)| !is_first(value)) {
+        for (key, value) in fields.iter().filter(|(key, value)| plain(key) == "size" || !is_first(value)) {
             line(1, &format!("{mark}{}: {}", plain(key), flow(value)));
             mark = "  ";
         }
@@ -206,7 +206,7 @@ fn is_first(value: &Value) -> bool {
 }
 
 /// A value on one line.
-fn flow_of(value: &impl Serialize) -> String {
+pub(super) fn flow_of(value: &impl Serialize) -> String {
     serde_yaml::to_value(value).map_or_else(|error| error.to_string(), |value| flow(&value))
 }
 
