@@ -283,7 +283,7 @@ impl Campaign<'_> {
         let Some((counts, first)) = self.found.causes.get_mut(&cause) else {
             if let Some(example) = example {
                 let mut counts = BTreeMap::new();
-                counts.insert(of, super::cause::Count { sections: 1, first: number });
+                counts.insert(of, super::cause::Count { sections: 1, first: number, last: number });
                 self.found.causes.insert(cause, (counts, example));
             }
             return;
@@ -292,7 +292,11 @@ impl Campaign<'_> {
         if count.sections == 0 {
             count.first = number;
         }
-        count.sections += 1;
+        // A section has a cause once, however many of its functions show it.
+        if count.sections == 0 || count.last != number {
+            count.sections += 1;
+        }
+        count.last = number;
         // The smallest of all.
         let is_smaller = |example: &Example| {
             example.vector.is_some() && (first.vector.is_none() || example.bytes < first.bytes)
@@ -319,6 +323,7 @@ fn join(causes: &mut Causes) {
                     let known = seen.entry(of).or_insert(super::cause::Count { sections: 0, ..count });
                     known.sections += count.sections;
                     known.first = known.first.min(count.first);
+                    known.last = known.last.max(count.last);
                 }
             }
             None => {

@@ -50,6 +50,8 @@ pub struct Count {
     pub sections: u64,
     /// The number of the first one.
     pub first: u64,
+    /// The number of the last one.
+    pub last: u64,
 }
 
 /// The first section of a cause, reduced.

@@ -221,7 +221,8 @@ impl SectionPlan {
         let mut after_broken = false;
         for function in &mut self.functions {
             // No boundary of a sound function is in a broken one.
-            let is_apart = function.is_broken() || std::mem::replace(&mut after_broken, function.is_broken());
+            let follows_broken = std::mem::replace(&mut after_broken, function.is_broken());
+            let is_apart = follows_broken || function.is_broken();
             if is_apart || random.percent(50) {
                 at = at.saturating_add(*random.pick(&[3, 16, 255, 4096, 0x1_0000]));
             }

@@ -237,14 +237,16 @@ impl Comparison<'_> {
         place: Place,
         fields: &[(&'static str, &dyn Debug, &dyn Debug)],
     ) -> bool {
-        let mut same = true;
         for (field, expected, got) in fields {
             if format!("{expected:?}") != format!("{got:?}") {
                 self.differ(part, field, place, expected, got);
-                same = false;
+                // A reader that is wrong about where something is misreads all that follows.
+                if part != Part::Header {
+                    return false;
+                }
             }
         }
-        same
+        true
     }
 
     /// Returns the pairs of answers and questions, if there is an answer to each.
@@ -304,7 +306,10 @@ impl Comparison<'_> {
             ("block size", &expected.rep_size, &got.rep_size),
             ("outermost", &expected.outermost, &got.outermost),
         ];
-        let mut same = self.fields(Part::Fde, place, &fields);
+        if !self.fields(Part::Fde, place, &fields) {
+            return false;
+        }
+        let mut same = true;
         for (row, pair) in expected.rows.iter().enumerate() {
             let place = (Some(index), Some(row));
             match (pair, got.rows.get(row)) {

@@ -7,7 +7,7 @@ use sframe_vectors::{Base, Equation, FreType, PcType, Recovery, SectionPart};
 use std::collections::BTreeSet;
 
 use super::case::Case;
-use super::difference::{Difference, Strictness, TIMED_OUT, differences};
+use super::difference::{Difference, Part, Strictness, TIMED_OUT, differences};
 use super::feature::open_readings;
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
 use super::reader::Reader;
@@ -17,6 +17,8 @@ use crate::external::ExternalError;
 const TRIES: u32 = 600;
 /// The same where each may take as long as a reader has time for.
 const SLOW_TRIES: u32 = 12;
+/// The same where each may end the reader, which then has to be started again.
+const ENDING_TRIES: u32 = 80;
 
 /// Reduces a plan as long as the same field differs. Returns the smallest section with its difference, or
 /// `None` if the difference does not appear again.
@@ -35,7 +37,11 @@ pub fn reduce(
     let symptom = difference;
     let mut reduction = Reduction { reader, symptom, parts, strictness, open, readings, tries: 0 };
     let Some(mut best) = reduction.keeps(plan.clone())? else { return Ok(None) };
-    let tries = if difference.field == TIMED_OUT { SLOW_TRIES } else { TRIES };
+    let tries = match difference.part {
+        Part::Process if difference.field == TIMED_OUT => SLOW_TRIES,
+        Part::Process => ENDING_TRIES,
+        _ => TRIES,
+    };
     'again: while reduction.tries < tries {
         for smaller in smaller(&best.0.plan) {
             if reduction.tries >= tries {
@@ -167,7 +173,7 @@ fn smaller(plan: &SectionPlan) -> Vec<SectionPlan> {
     with(&|plan| plan.pcrel = plan.version != Version::V1);
     for index in 0..count {
         smaller_function(plan, index, &mut |change| with(&|plan| change(&mut plan.functions[index])));
-        for row in 0..plan.functions[index].rows.len().min(40) {
+        for row in 0..plan.functions[index].rows.len().min(8) {
             smaller_row(plan, &mut |change| with(&|plan| change(&mut plan.functions[index].rows[row])));
         }
     }
