@@ -106,7 +106,7 @@ impl SectionPlan {
 
     fn add_function(&mut self, open: bool, random: &mut Random) {
         // Longer than most, and its rows are many.
-        let is_long = random.percent(2);
+        let is_long = random.below(250) == 0;
         let size = if is_long {
             u32::try_from(random.within(2000..=200_000)).unwrap_or(4096)
         } else {

@@ -154,16 +154,17 @@ impl FunctionPlan {
     #[must_use]
     pub fn row_at(&self, address: u64) -> Option<usize> {
         let offset = address.wrapping_sub(self.start);
-        let counts = |row: &RowPlan| {
-            let start = u64::from(row.start);
-            match (self.pc_type, self.rep_size) {
-                (PcType::Inc, _) => start <= offset,
-                // Version 1: the row's start is the mask.
-                (PcType::Mask, 0) => address & start == start,
-                (PcType::Mask, rep_size) => start <= offset % u64::from(rep_size),
-            }
-        };
-        self.rows.iter().rposition(counts)
+        let up_to =
+            |offset: u64| self.rows.partition_point(|row| u64::from(row.start) <= offset).checked_sub(1);
+        match (self.pc_type, self.rep_size) {
+            (PcType::Inc, _) => up_to(offset),
+            // Version 1: the row's start is the mask.
+            (PcType::Mask, 0) => self.rows.iter().rposition(|row| {
+                let mask = u64::from(row.start);
+                address & mask == mask
+            }),
+            (PcType::Mask, rep_size) => up_to(offset % u64::from(rep_size)),
+        }
     }
 
     /// Returns the number of bytes of the function that rows tell apart: those of a block, or all.

@@ -14,7 +14,7 @@ use super::reader::Reader;
 use crate::external::ExternalError;
 
 /// Sections that are tried for one difference, at most.
-const TRIES: u32 = 600;
+const TRIES: u32 = 300;
 /// The same where each may take as long as a reader has time for.
 const SLOW_TRIES: u32 = 12;
 /// The same where each may end the reader, which then has to be started again.
