@@ -144,7 +144,13 @@ fn of_row(plan: &SectionPlan, function: &FunctionPlan, row: &RowPlan, all: &mut 
     }
     add(ra != plan.usual_ra(), "RA saved");
     add(fp != plan.usual_fp(), "FP saved");
-    let number = |base: Base| matches!(base, Base::Register(16..));
+    // Rules of flex type name SP and FP by their numbers, too: 16 and more need 8 bits of a control word.
+    let number = |base: Base| match base {
+        Base::Register(number) => number >= 16,
+        Base::Sp => function.flex && plan.abi.sp().0 >= 16,
+        Base::Fp => function.flex && plan.abi.fp().0 >= 16,
+        Base::Cfa => false,
+    };
     let bases = [Some(cfa), rule(ra), rule(fp)].into_iter().flatten();
     add(bases.clone().any(|rule| number(rule.base)), "register 16 or more");
 }
