@@ -236,7 +236,12 @@ fn what_is_printed_is_a_vector() {
     let suite = Suite::load(&root.join("corpus/vectors"), &root.join("specs/clauses.yaml")).expect("vectors");
     let mut files = Vec::new();
     for number in 0..300 {
-        let case = Case::new(SectionPlan::random(3, number, true), "generated/it", true).expect("a section");
+        let plan = SectionPlan::random(3, number, true);
+        if plan.functions.iter().any(|function| function.rows.len() > 64) {
+            // A vector asks about all rows.
+            continue;
+        }
+        let case = Case::new(plan, "generated/it", true).expect("a section");
         files.push(vector_file(&case.vector, "it", r#"A "generated" section."#));
     }
     let found = found(|_, it| change_rules(it, |rules| rules.start += 1), &options(100, false));

@@ -9,6 +9,9 @@ use sframe_vectors::{
 use super::plan::{FunctionPlan, RowPlan, SectionPlan};
 use super::words::fre_len;
 
+/// Functions with more rows are not asked about at each of them.
+const MANY_ROWS: usize = 64;
+
 /// The rejection of a function or row, wherever it is.
 fn reject(kind: sframe_vectors::RejectKind) -> Reject {
     Reject { kind, offset: None }
@@ -131,10 +134,20 @@ impl SectionPlan {
             }
         }
         let answered = questions.into_iter().filter_map(|question| {
-            let answer = self.look_up(question)?;
+            let answer = self.look_up(question).filter(|answer| self.is_asked(answer))?;
             Some(Lookup { pc: question.pc, return_address: question.return_address, answer })
         });
         answered.collect()
+    }
+}
+
+impl SectionPlan {
+    /// Whether there is a question with this answer: of functions with many rows, only some rows are asked
+    /// for, since readers need time for each row before one.
+    fn is_asked(&self, answer: &Answer) -> bool {
+        let Answer::Row(function, row) = *answer else { return true };
+        let rows = self.functions[function].rows.len();
+        rows <= MANY_ROWS || row < 4 || row + 4 >= rows || row % 32 == 0
     }
 }
 

@@ -177,7 +177,7 @@ impl SectionPlan {
             return random.pick(masks).to_vec();
         }
         let count = match () {
-            () if is_long => random.within(200..=600),
+            () if is_long => random.within(200..=400),
             () if random.percent(30) => 1,
             () => random.within(1..=8),
         };
