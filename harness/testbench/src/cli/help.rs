@@ -198,6 +198,23 @@ Examples:
   sframe-testbench completions bash > ~/.local/share/bash-completion/completions/sframe-testbench
   sframe-testbench completions zsh > ~/.zfunc/_sframe-testbench";
 
+pub(super) const GENERATE_SECTIONS: &str = "\
+Examples:
+  sframe-testbench generate sections --sections 100000
+  sframe-testbench generate sections --abi s390x --format 3 --unwinder target/debug/sframe-engine-unwinder
+  sframe-testbench generate sections --print --seed 7 --first 3
+
+Every fourth section or so breaks one rule. The engine of this project has to notice each of them, with the
+reason; of other readers only an answer is demanded, and right answers about everything else. Without
+--readings, nothing is asked that the specification leaves to the reader.
+
+Exit status:
+  0  all answers are right
+  1  a reader gives wrong answers, or none: the causes are listed
+  2  unusable arguments or unwinder
+  3  nothing was compared
+  4  the bench contradicts itself: its engine or its writer is wrong; or the unwinder can't be asked any more";
+
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory as _, Parser as _};

@@ -2,5 +2,6 @@
 
 pub mod assembly;
 mod random;
+pub mod sections;
 
 pub use random::Random;

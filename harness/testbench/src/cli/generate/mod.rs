@@ -1,6 +1,7 @@
 //! `generate`: looks for faults that nobody knows, with programs that are made up: one file for each kind.
 
 mod assembly;
+mod sections;
 
 use std::path::PathBuf;
 
@@ -24,12 +25,16 @@ enum Kind {
     /// Functions in assembly, whose state is known by construction.
     #[command(after_help = help::GENERATE_ASSEMBLY)]
     Assembly(assembly::Assembly),
+    /// Sections, and what readers must answer about them.
+    #[command(after_help = help::GENERATE_SECTIONS)]
+    Sections(sections::Sections),
 }
 
 impl Generate {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         match &self.kind {
             Kind::Assembly(assembly) => assembly.execute(),
+            Kind::Sections(sections) => sections.execute(),
         }
     }
 }
