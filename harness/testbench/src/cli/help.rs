@@ -237,3 +237,19 @@ Exit status:
   2  a toolchain can't be used
   3  no program was made
   4  the bench contradicts itself, or could not do its work";
+
+pub(super) const GENERATE_C: &str = "\
+Examples:
+  sframe-testbench generate c --toolchain gnu-2.47 --abi amd64 --programs 100
+  sframe-testbench generate c --toolchain corpus/matrix/host.yaml --links --seed 7
+  sframe-testbench generate c --source --abi s390x --seed 7 --first 3
+
+Each program is made at five levels of optimisation with the same flags, which are drawn. It computes a
+number that must be the same at each.
+
+Exit status:
+  0  every section is right
+  1  a section is wrong, or a program depends on its level: the causes are listed
+  2  a toolchain can't be used
+  3  no program was made
+  4  the bench contradicts itself, or could not do its work";

@@ -1,6 +1,7 @@
 //! `generate`: looks for faults that nobody knows, with programs that are made up: one file for each kind.
 
 mod assembly;
+mod c;
 
 use std::path::PathBuf;
 
@@ -24,12 +25,16 @@ enum Kind {
     /// Functions in assembly, whose state is known by construction.
     #[command(after_help = help::GENERATE_ASSEMBLY)]
     Assembly(assembly::Assembly),
+    /// Programs in C whose frames are hard to unwind.
+    #[command(after_help = help::GENERATE_C)]
+    C(c::C),
 }
 
 impl Generate {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         match &self.kind {
             Kind::Assembly(assembly) => assembly.execute(),
+            Kind::C(c) => c.execute(),
         }
     }
 }

@@ -1,0 +1,370 @@
+//! Generates, makes and judges many programs, and groups what is found.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use serde::Serialize;
+use sframe_engine::Abi;
+
+use super::build::{Build, LEVELS, Level, build};
+use super::draw::draw;
+use super::flags::known_flags;
+use super::judge::{Contradiction, Fault, Judged, Witness, judge};
+use super::plan::{Plan, each};
+use super::reduce::{Reduced, Symptom, reduce};
+use super::shape::Cause;
+use super::writer::write;
+use crate::corpus::{Error, Maker};
+
+/// Which programs.
+#[derive(Clone, Debug)]
+pub struct CampaignOptions {
+    /// The seed.
+    pub seed: u64,
+    /// The numbers of the programs.
+    pub programs: Range<u64>,
+    /// How many functions each has.
+    pub functions: u32,
+    /// Whether they are linked in random ways.
+    pub links: bool,
+    /// Whether what is found is reduced.
+    pub reduces: bool,
+}
+
+/// The first case of a cause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Example {
+    /// The program, by its number.
+    pub program: u64,
+    /// The level that it was found at.
+    pub level: Level,
+    /// Who says so.
+    pub witness: Witness,
+    /// The function.
+    pub function: String,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// The instructions there.
+    pub listing: Vec<String>,
+    /// What other witnesses say.
+    pub evidence: Vec<String>,
+    /// The flags of the compiler and the linker.
+    pub flags: Vec<String>,
+    /// The files of the smallest program, without what all have. Empty if it was not reduced.
+    pub source: Vec<String>,
+}
+
+/// Where the bench contradicts itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct Contradicts {
+    /// The first program.
+    pub program: u64,
+    /// Its level.
+    pub level: Level,
+    /// What contradicts what.
+    pub kind: String,
+    /// What is said of the place.
+    pub says: String,
+    /// At how many places.
+    pub places: u64,
+    /// The flags of the compiler and the linker.
+    pub flags: Vec<String>,
+    /// The files of the smallest program, without what all have. Empty if it was not reduced.
+    pub source: Vec<String>,
+}
+
+/// A program that computes something else at some level.
+#[derive(Clone, Debug, Serialize)]
+pub struct Differs {
+    /// The program.
+    pub program: u64,
+    /// What it computes.
+    pub checksums: BTreeMap<Level, u64>,
+    /// The flags of the compiler and the linker, without the level.
+    pub flags: Vec<String>,
+    /// The files of the smallest program, without what all have. Empty if it was not reduced.
+    pub source: Vec<String>,
+}
+
+/// What a campaign has found of one toolchain and ABI.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Found {
+    /// Programs of which at least one build was judged.
+    pub programs: u64,
+    /// Builds that were judged.
+    pub builds: u64,
+    /// Their rows in `.sframe`.
+    pub rows: u64,
+    /// Those that runs have used.
+    pub exercised: u64,
+    /// Those that exploring judges.
+    pub explored: u64,
+    /// Instructions at which runs compared.
+    pub comparisons: u64,
+    /// Functions that `.sframe` leaves out, by reason.
+    pub left_out: BTreeMap<String, u64>,
+    /// What is wrong, by cause: how many functions have it, and the first of them.
+    #[serde(serialize_with = "causes")]
+    pub causes: BTreeMap<Cause, (u64, Example)>,
+    /// Programs that compute something else at some level.
+    pub differ: Vec<Differs>,
+    /// Where the bench contradicts itself, by kind.
+    pub contradictions: Vec<Contradicts>,
+    /// Builds that could not be judged, by reason, with the first.
+    pub unjudged: BTreeMap<String, (u64, u64, Level)>,
+    /// Builds that were not made, by what the tools said, with the first.
+    pub refused: BTreeMap<String, (u64, u64, Level)>,
+    /// How often programs do what.
+    pub statements: BTreeMap<&'static str, u64>,
+    /// How many flags the compiler knows of those that can be drawn.
+    pub flags: usize,
+    /// What programs compute, by number, where all levels agree.
+    #[serde(skip)]
+    pub checksums: BTreeMap<u64, u64>,
+}
+
+fn causes<S: serde::Serializer>(
+    causes: &BTreeMap<Cause, (u64, Example)>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Entry<'e> {
+        #[serde(flatten)]
+        cause: &'e Cause,
+        functions: u64,
+        first: &'e Example,
+    }
+    let entries =
+        causes.iter().map(|(cause, (functions, first))| Entry { cause, functions: *functions, first });
+    serializer.collect_seq(entries)
+}
+
+/// What became of one build.
+enum Outcome {
+    Judged(Box<Judged>),
+    Unjudged(String),
+    Refused(String),
+}
+
+/// One program at all levels.
+struct Trial {
+    number: u64,
+    plan: Plan,
+    build: Build,
+    levels: Vec<(Level, Outcome)>,
+}
+
+/// What is to be reduced, and where it was seen first.
+struct Task {
+    trial: usize,
+    level: Level,
+    symptom: Symptom,
+}
+
+/// Makes and judges the programs of one toolchain and ABI.
+///
+/// # Errors
+/// The toolchain does not compile for the ABI, or can't be started.
+pub fn campaign(
+    maker: &Maker,
+    abi: Abi,
+    options: &CampaignOptions,
+    done: &(dyn Fn() + Sync),
+) -> Result<Found, Error> {
+    let known = known_flags(maker, abi)?;
+    let numbers: Vec<u64> = options.programs.clone().collect();
+    let trials: Vec<Trial> = numbers
+        .par_iter()
+        .map(|number| {
+            let trial = trial(maker, abi, options, &known, *number);
+            done();
+            trial
+        })
+        .collect::<Result<_, Error>>()?;
+    let mut found = Found { flags: known.len(), ..Found::default() };
+    let mut tasks: Vec<Task> = Vec::new();
+    for (index, trial) in trials.iter().enumerate() {
+        tasks.extend(found.add(index, trial));
+    }
+    if options.reduces {
+        let reduced: Vec<Option<Reduced>> = tasks
+            .par_iter()
+            .map(|task| {
+                let Trial { plan, build, .. } = &trials[task.trial];
+                reduce(maker, abi, plan, build, task.level, &task.symptom)
+            })
+            .collect::<Result<_, Error>>()?;
+        for (task, reduced) in tasks.iter().zip(reduced) {
+            if let Some(reduced) = reduced {
+                found.show(task, trials[task.trial].number, &reduced);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn trial(
+    maker: &Maker,
+    abi: Abi,
+    options: &CampaignOptions,
+    known: &[Vec<String>],
+    number: u64,
+) -> Result<Trial, Error> {
+    let plan = draw(options.seed, number, options.functions);
+    let how = Build::draw(maker, abi, options.seed, number, plan.files, known, options.links);
+    let mut levels = Vec::new();
+    for level in LEVELS {
+        let outcome = match build(maker, abi, &plan, &how, level) {
+            Ok(built) => judge(&built.made.bytes)
+                .map_or_else(Outcome::Unjudged, |judged| Outcome::Judged(Box::new(judged))),
+            Err(Error::Compiler { stderr, .. }) => Outcome::Refused(complaint(&stderr)),
+            Err(error) => return Err(error),
+        };
+        levels.push((level, outcome));
+    }
+    Ok(Trial { number, plan, build: how, levels })
+}
+
+/// The first complaint of a compiler, assembler or linker, without the place.
+fn complaint(said: &str) -> String {
+    let line = said.lines().find(|line| line.contains("rror: ") || line.contains("internal compiler error"));
+    let line = line.or_else(|| said.lines().next()).unwrap_or_default();
+    line.rsplit_once("rror: ").map_or(line, |(_, message)| message).trim().to_owned()
+}
+
+/// The files of a program, without what all programs have.
+fn sources(plan: &Plan) -> Vec<String> {
+    let parts = write(plan).into_iter().filter(|source| source.name.starts_with("part"));
+    parts.map(|source| source.text).collect()
+}
+
+impl Found {
+    /// Adds a program, and returns what is to be reduced: what was not seen before.
+    fn add(&mut self, index: usize, trial: &Trial) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        let mut checksums: BTreeMap<Level, u64> = BTreeMap::new();
+        let mut is_judged = false;
+        for (level, outcome) in &trial.levels {
+            let judged = match outcome {
+                Outcome::Judged(judged) => judged,
+                Outcome::Unjudged(why) => {
+                    let why = super::shape::without_addresses(why);
+                    self.unjudged.entry(why).or_insert((0, trial.number, level)).0 += 1;
+                    continue;
+                }
+                Outcome::Refused(why) => {
+                    self.refused.entry(why.clone()).or_insert((0, trial.number, level)).0 += 1;
+                    continue;
+                }
+            };
+            is_judged = true;
+            self.count(judged);
+            checksums.extend(judged.checksum.map(|checksum| (*level, checksum)));
+            for fault in &judged.faults {
+                if self.add_fault(trial, level, fault) {
+                    let symptom = Symptom::Fault(fault.cause.clone());
+                    tasks.push(Task { trial: index, level, symptom });
+                }
+            }
+            for found in &judged.contradictions {
+                if self.add_contradiction(trial, level, found) {
+                    let symptom = Symptom::Contradiction(found.kind.clone());
+                    tasks.push(Task { trial: index, level, symptom });
+                }
+            }
+        }
+        self.programs += u64::from(is_judged);
+        for function in &trial.plan.functions {
+            each(&function.body, &mut |statement| *self.statements.entry(statement.name()).or_default() += 1);
+        }
+        let first = checksums.iter().next().map(|(level, checksum)| (*level, *checksum));
+        let other = first.and_then(|(_, first)| checksums.iter().find(|(_, checksum)| **checksum != first));
+        match (first, other) {
+            (Some((first, _)), Some((other, _))) => {
+                tasks.push(Task { trial: index, level: other, symptom: Symptom::Differs(first) });
+                self.differ.push(Differs {
+                    program: trial.number,
+                    flags: trial.build.words(other).split_off(1),
+                    checksums,
+                    source: Vec::new(),
+                });
+            }
+            (Some((_, checksum)), None) => {
+                self.checksums.insert(trial.number, checksum);
+            }
+            (None, _) => {}
+        }
+        tasks
+    }
+
+    fn count(&mut self, judged: &Judged) {
+        self.builds += 1;
+        self.rows += judged.rows;
+        self.exercised += judged.exercised;
+        self.explored += judged.explored;
+        self.comparisons += judged.comparisons;
+        for (reason, count) in &judged.left_out {
+            *self.left_out.entry(reason.clone()).or_default() += count;
+        }
+    }
+
+    /// Returns whether it is the first of its cause.
+    fn add_fault(&mut self, trial: &Trial, level: Level, fault: &Fault) -> bool {
+        if let Some((functions, _)) = self.causes.get_mut(&fault.cause) {
+            *functions += 1;
+            return false;
+        }
+        let example = example(trial.number, level, fault, trial.build.words(level), Vec::new());
+        self.causes.insert(fault.cause.clone(), (1, example));
+        true
+    }
+
+    /// Returns whether it is the first of its kind.
+    fn add_contradiction(&mut self, trial: &Trial, level: Level, found: &Contradiction) -> bool {
+        if let Some(known) = self.contradictions.iter_mut().find(|known| known.kind == found.kind) {
+            known.places += 1;
+            return false;
+        }
+        self.contradictions.push(Contradicts {
+            program: trial.number,
+            level,
+            kind: found.kind.clone(),
+            says: found.says.clone(),
+            places: 1,
+            flags: trial.build.words(level),
+            source: Vec::new(),
+        });
+        true
+    }
+
+    /// Shows the smallest program.
+    fn show(&mut self, task: &Task, number: u64, reduced: &Reduced) {
+        let (source, flags) = (sources(&reduced.plan), reduced.build.words(task.level));
+        match &task.symptom {
+            Symptom::Fault(cause) => {
+                let known = self.causes.get_mut(cause).zip(reduced.fault(cause));
+                if let Some(((_, known), fault)) = known {
+                    *known = example(number, task.level, fault, flags, source);
+                }
+            }
+            Symptom::Contradiction(kind) => {
+                let says = reduced.judged.contradictions.iter().find(|found| found.kind == *kind);
+                let known = self.contradictions.iter_mut().find(|known| known.kind == *kind);
+                if let Some((known, says)) = known.zip(says) {
+                    (known.says, known.flags, known.source) = (says.says.clone(), flags, source);
+                }
+            }
+            Symptom::Differs(_) => {
+                if let Some(known) = self.differ.iter_mut().find(|known| known.program == number) {
+                    (known.flags, known.source) = (flags, source);
+                }
+            }
+        }
+    }
+}
+
+fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source: Vec<String>) -> Example {
+    let Fault { witness, function, message, listing, evidence, .. } = fault.clone();
+    Example { program, level, witness, function, message, listing, evidence, flags, source }
+}

@@ -1,0 +1,39 @@
+//! Random programs in C whose frames are hard to unwind, made with random flags and linked in random ways.
+//!
+//! They have no undefined behaviour, and compute a number that depends on neither the compiler nor its flags.
+//!
+//! | file | what |
+//! |---|---|
+//! | `plan.rs` | what a program does, in parts that can be dropped |
+//! | `draw.rs` | draws a plan |
+//! | `writer.rs` | writes a plan in C |
+//! | `generated.h`, `runtime.c` | what each program has: its entry, and the functions that compilers call |
+//! | `flags.rs` | the flags of each compiler |
+//! | `links.rs` | how a program is linked |
+//! | `build.rs` | makes a program at a level of optimisation |
+//! | `judge.rs` | what a run, an exploration and a comparison say of a program, and where they contradict one another |
+//! | `shape.rs` | what findings of one cause have in common |
+//! | `reduce.rs` | the smallest program with a finding |
+//! | `campaign.rs` | many programs, and what is found, by cause |
+
+mod build;
+mod campaign;
+mod draw;
+mod flags;
+mod judge;
+mod links;
+mod plan;
+mod reduce;
+mod shape;
+mod writer;
+
+pub use build::{Build, Built, Level, build};
+pub use campaign::{CampaignOptions, Contradicts, Differs, Example, Found, campaign};
+pub use draw::draw;
+pub use flags::{Compiler, known_flags};
+pub use judge::{Contradiction, Fault, Judged, Witness, judge};
+pub use links::{Form, Link, ObjectForm};
+pub use plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement};
+pub use reduce::{Reduced, Symptom, reduce};
+pub use shape::{Cause, Section};
+pub use writer::{Source, write};
