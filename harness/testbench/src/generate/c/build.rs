@@ -79,7 +79,9 @@ impl Build {
         words
     }
 
-    fn recipe(&self, plan: &Plan, level: Level, is_one_unit: bool) -> Recipe {
+    /// What a toolchain does to make a plan at a level; as one unit, if its linker can merge nothing.
+    #[must_use]
+    pub fn recipe(&self, plan: &Plan, level: Level, is_one_unit: bool) -> Recipe {
         let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
         let mut sources: Vec<(String, String)> = FILES.iter().map(owned).collect();
         let parts: Vec<String> = write(plan)

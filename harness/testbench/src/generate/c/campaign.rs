@@ -8,9 +8,10 @@ use serde::Serialize;
 use sframe_engine::Abi;
 
 use super::build::{Build, LEVELS, Level, build};
+use super::contradictions::Contradiction;
 use super::draw::draw;
 use super::flags::known_flags;
-use super::judge::{Contradiction, Fault, Judged, Witness, judge};
+use super::judge::{Fault, Judged, Witness, judge};
 use super::plan::{Plan, each};
 use super::reduce::{Reduced, Symptom, reduce};
 use super::shape::Cause;
@@ -228,15 +229,28 @@ fn trial(
 
 /// The first complaint of a compiler, assembler or linker, without the place.
 fn complaint(said: &str) -> String {
-    let line = said.lines().find(|line| line.contains("rror: ") || line.contains("internal compiler error"));
-    let line = line.or_else(|| said.lines().next()).unwrap_or_default();
-    line.rsplit_once("rror: ").map_or(line, |(_, message)| message).trim().to_owned()
+    let mut lines = said.lines().filter(|line| !line.contains("returned 1 exit status"));
+    let is_complaint = |line: &&str| {
+        ["rror: ", "rror:\t", "internal compiler error", "undefined reference", "ld: "]
+            .iter()
+            .any(|words| line.contains(words))
+    };
+    let line = lines.clone().find(is_complaint).or_else(|| lines.next()).unwrap_or_default();
+    let message = line.rsplit_once("rror: ").map_or(line, |(_, message)| message);
+    super::shape::without_numbers(message.trim())
 }
 
 /// The files of a program, without what all programs have.
 fn sources(plan: &Plan) -> Vec<String> {
     let parts = write(plan).into_iter().filter(|source| source.name.starts_with("part"));
     parts.map(|source| source.text).collect()
+}
+
+/// The first level, and one at which a program computes something else.
+fn differing(checksums: &BTreeMap<Level, u64>) -> Option<(Level, Level)> {
+    let (first, checksum) = checksums.iter().next()?;
+    let (other, _) = checksums.iter().find(|(_, other)| *other != checksum)?;
+    Some((first, other))
 }
 
 impl Found {
@@ -278,10 +292,8 @@ impl Found {
         for function in &trial.plan.functions {
             each(&function.body, &mut |statement| *self.statements.entry(statement.name()).or_default() += 1);
         }
-        let first = checksums.iter().next().map(|(level, checksum)| (*level, *checksum));
-        let other = first.and_then(|(_, first)| checksums.iter().find(|(_, checksum)| **checksum != first));
-        match (first, other) {
-            (Some((first, _)), Some((other, _))) => {
+        match (differing(&checksums), checksums.values().next()) {
+            (Some((first, other)), _) => {
                 tasks.push(Task { trial: index, level: other, symptom: Symptom::Differs(first) });
                 self.differ.push(Differs {
                     program: trial.number,
@@ -290,10 +302,10 @@ impl Found {
                     source: Vec::new(),
                 });
             }
-            (Some((_, checksum)), None) => {
-                self.checksums.insert(trial.number, checksum);
+            (None, Some(checksum)) => {
+                self.checksums.insert(trial.number, *checksum);
             }
-            (None, _) => {}
+            (None, None) => {}
         }
         tasks
     }
@@ -367,4 +379,37 @@ impl Found {
 fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source: Vec<String>) -> Example {
     let Fault { witness, function, message, listing, evidence, .. } = fault.clone();
     Example { program, level, witness, function, message, listing, evidence, flags, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_depends_on_its_level_is_found() {
+        let trial = |other| {
+            let judged = |checksum| {
+                Outcome::Judged(Box::new(Judged { checksum: Some(checksum), ..Judged::default() }))
+            };
+            let levels = vec![("-O0", judged(7)), ("-O1", judged(7)), ("-O2", judged(other))];
+            let plan = draw(0, 0, 3);
+            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
+            Trial { number: 4, plan, build, levels }
+        };
+        let mut found = Found::default();
+        assert!(found.add(0, &trial(7)).is_empty());
+        assert_eq!((found.differ.len(), found.checksums.get(&4)), (0, Some(&7)));
+        let tasks = found.add(1, &trial(8));
+        assert!(matches!(tasks[..], [Task { level: "-O2", symptom: Symptom::Differs("-O0"), .. }]));
+        assert_eq!(found.differ[0].checksums, [("-O0", 7), ("-O1", 7), ("-O2", 8)].into());
+    }
+
+    #[test]
+    fn complaints_have_no_place() {
+        let said = "unit0.c: In function 'f':\nunit0.c:3:9: error: expected ';'\ncollect2: error: ld returned 1 exit status";
+        assert_eq!(complaint(said), "expected ';'");
+        let said =
+            "/usr/bin/ld: unit0.o: relocation R_390_12 overflows\ncollect2: error: ld returned 1 exit status";
+        assert_eq!(complaint(said), "/usr/bin/ld: unit0.o: relocation R_390_12 overflows");
+    }
 }

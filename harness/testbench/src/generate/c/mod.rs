@@ -11,27 +11,32 @@
 //! | `flags.rs` | the flags of each compiler |
 //! | `links.rs` | how a program is linked |
 //! | `build.rs` | makes a program at a level of optimisation |
-//! | `judge.rs` | what a run, an exploration and a comparison say of a program, and where they contradict one another |
+//! | `see.rs` | what a run and an exploration say of a program with one section |
+//! | `contradictions.rs` | where they contradict each other |
+//! | `judge.rs` | what is wrong with a program |
 //! | `shape.rs` | what findings of one cause have in common |
 //! | `reduce.rs` | the smallest program with a finding |
 //! | `campaign.rs` | many programs, and what is found, by cause |
 
 mod build;
 mod campaign;
+mod contradictions;
 mod draw;
 mod flags;
 mod judge;
 mod links;
 mod plan;
 mod reduce;
+mod see;
 mod shape;
 mod writer;
 
 pub use build::{Build, Built, Level, build};
 pub use campaign::{CampaignOptions, Contradicts, Differs, Example, Found, campaign};
+pub use contradictions::Contradiction;
 pub use draw::draw;
 pub use flags::{Compiler, known_flags};
-pub use judge::{Contradiction, Fault, Judged, Witness, judge};
+pub use judge::{Fault, Judged, Witness, judge};
 pub use links::{Form, Link, ObjectForm};
 pub use plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement};
 pub use reduce::{Reduced, Symptom, reduce};

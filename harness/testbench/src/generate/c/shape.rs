@@ -54,17 +54,18 @@ impl fmt::Display for Cause {
 /// Returns text without its numbers, but for those of registers.
 pub(super) fn without_numbers(text: &str) -> String {
     let mut shape = String::new();
-    let mut before = ' ';
-    for character in text.chars() {
-        let is_digit = character.is_ascii_digit();
-        let is_of_name = before.is_ascii_alphabetic() || before.is_ascii_digit() && !shape.ends_with('N');
-        match (is_digit, shape.ends_with('N') && before.is_ascii_digit()) {
-            (true, true) => {}
-            (true, false) if is_of_name => shape.push(character),
-            (true, false) => shape.push('N'),
-            (false, _) => shape.push(character),
+    let mut is_number = false;
+    for character in without_addresses(text).chars() {
+        let is_of_name = shape.ends_with(|before: char| before.is_ascii_alphanumeric()) && !is_number;
+        if character.is_ascii_digit() && !is_of_name {
+            if !is_number {
+                shape.push('N');
+            }
+            is_number = true;
+        } else {
+            shape.push(character);
+            is_number = false;
         }
-        before = character;
     }
     shape
 }
@@ -74,7 +75,7 @@ pub(super) fn without_addresses(text: &str) -> String {
     let mut words = text.split("0x");
     let mut shape = words.next().unwrap_or_default().to_owned();
     for word in words {
-        shape.push_str("0x…");
+        shape.push_str("N");
         shape.push_str(word.trim_start_matches(|digit: char| digit.is_ascii_hexdigit()));
     }
     shape
@@ -100,6 +101,7 @@ mod tests {
             without_numbers("CFA = SP+160, RA = *(CFA-48), FP = x29"),
             "CFA = SP+N, RA = *(CFA-N), FP = x29"
         );
-        assert_eq!(without_numbers("CFA = r10, 1 of 22"), "CFA = r10, N of N");
+        assert_eq!(without_numbers("CFA = r10, 1 of 22 at 0x28a"), "CFA = r10, N of N at N");
+        assert_eq!(without_addresses("at 0x4010ab: 12"), "at N: 12");
     }
 }
