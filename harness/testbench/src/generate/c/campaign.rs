@@ -229,13 +229,11 @@ fn trial(
 
 /// The first complaint of a compiler, assembler or linker, without the place.
 fn complaint(said: &str) -> String {
-    let mut lines = said.lines().filter(|line| !line.contains("returned 1 exit status"));
-    let is_complaint = |line: &&str| {
-        ["rror: ", "rror:\t", "internal compiler error", "undefined reference", "ld: "]
-            .iter()
-            .any(|words| line.contains(words))
-    };
-    let line = lines.clone().find(is_complaint).or_else(|| lines.next()).unwrap_or_default();
+    // The surest words first; what follows from others comes last.
+    const WORDS: [&str; 4] = ["undefined reference", "internal compiler error", "rror: ", "ld: "];
+    let lines = || said.lines().filter(|line| !line.contains("returned 1 exit status"));
+    let complaint = WORDS.iter().find_map(|words| lines().find(|line| line.contains(words)));
+    let line = complaint.or_else(|| lines().next()).unwrap_or_default();
     let message = line.rsplit_once("rror: ").map_or(line, |(_, message)| message);
     super::shape::without_numbers(message.trim())
 }

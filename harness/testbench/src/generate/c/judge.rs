@@ -172,18 +172,21 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
 
 /// A function that `.sframe` leaves out for no reason.
 fn left_out(function: &Uncovered) -> Fault {
+    let name = &function.extent.function;
+    let is_of_linker = name.starts_with(".plt") || name.starts_with(".iplt") || name.ends_with("@plt");
     let cause = Cause {
         wrong: "left out".to_owned(),
         section: Section::Sframe,
-        blame: Blame::Unknown,
+        // Linkers make their tables, and what describes them.
+        blame: if is_of_linker { Blame::ProducerLinker } else { Blame::Unknown },
         row: "none".to_owned(),
         after: "the entry".to_owned(),
     };
     Fault {
         cause,
         witness: Witness::Comparison,
-        function: function.extent.function.clone(),
-        message: format!("{} ({}): {}", function.extent.function, function.extent.start, function.message),
+        function: name.clone(),
+        message: format!("{name} ({}): {}", function.extent.start, function.message),
         listing: Vec::new(),
         evidence: Vec::new(),
     }
