@@ -33,8 +33,9 @@ impl Seen {
             }
             let Some(row) = item.row else { continue };
             if item.is_run() {
-                // Exploring compares the topmost frame only, and not where it does not come.
-                let is_on_top = item.finding.frame == Some(0);
+                // Exploring compares the topmost frame only, and not where it does not come. Of functions of
+                // the same file it assumes that they change no register, as their compiler may know.
+                let is_on_top = item.finding.frame == Some(0) && !item.needs_register;
                 let agrees = matches!(self.rows.get(&row), Some((Explored::Agrees, _)));
                 if is_on_top && agrees && self.agreed.contains(&item.pc()) {
                     add("a run finds what exploring does not", message);

@@ -173,10 +173,11 @@ impl Drawing {
                 (Statement::VariableArray { words, body }, cost + u64::from(words))
             }
             14 | 15 => {
-                let words = *self.random.pick(&[1, 2, 5, 16, 31, 32, 64, 127, 500, 1100, 9000]);
+                let words = *self.random.pick(&[1, 2, 5, 16, 31, 32, 64, 127, 500, 1100, 3000]);
                 let align = *self.random.pick(&[4, 4, 4, 16, 32, 64, 128, 256]);
                 let (body, cost) = self.block(inner, 3);
-                (Statement::Array { words, align, body }, cost + 10)
+                // Compilers may be told to fill it.
+                (Statement::Array { words, align, body }, cost + 10 + u64::from(words) / 4)
             }
             16..=18 => {
                 let hint = *self.random.pick(&[Hint::None, Hint::Likely, Hint::Unlikely]);

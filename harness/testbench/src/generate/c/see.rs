@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
-use sframe_engine::Abi;
+use sframe_engine::{Abi, Base, InstructionPointer};
 use sframe_machine::{End, Options};
 
 use super::judge::Witness;
@@ -39,6 +39,8 @@ pub(super) struct Item {
     /// The first instruction of the row.
     pub(super) row: Option<u64>,
     pub(super) is_entry: bool,
+    /// Whether the row needs another register than SP and FP.
+    pub(super) needs_register: bool,
 }
 
 impl Item {
@@ -83,7 +85,9 @@ pub(super) fn see(target: &Target<'_>) -> Result<Seen, String> {
     let item = |witness, finding: Finding| {
         let pc = finding.pc.map(|pc| module.loaded(Linked(pc.0)));
         let is_entry = pc.is_some_and(|pc| target.place(pc).offset == 0);
-        Item { witness, row: row(&finding), finding, is_entry }
+        let row = row(&finding);
+        let needs_register = row.is_some_and(|row| needs_register(target, module.loaded(Linked(row))));
+        Item { witness, row, finding, is_entry, needs_register }
     };
     let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
     let mut items: Vec<Item> =
@@ -110,6 +114,12 @@ pub(super) fn see(target: &Target<'_>) -> Result<Seen, String> {
         explored: explored.rows.judged,
         comparisons: examination.comparisons,
     })
+}
+
+/// Whether the row at an address needs another register than SP and FP.
+fn needs_register(target: &Target<'_>, at: Loaded) -> bool {
+    let found = target.sections.lookup(InstructionPointer(at.0)).ok().flatten();
+    found.and_then(|found| found.row.cfa).is_some_and(|cfa| matches!(cfa.base, Base::Register(_)))
 }
 
 /// Whether the program's words begin with their low bytes.
