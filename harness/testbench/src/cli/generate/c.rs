@@ -141,9 +141,10 @@ fn show(text: &mut Text, found: &Found) {
         let first = format!("the first is program {program}, {level}");
         text.line(format!("  {} not made: {}; {first}", counted(*builds, "build"), neutral(why)));
     }
-    for (why, (builds, program, level)) in &found.unjudged {
-        let first = format!("the first is program {program}, {level}");
-        text.line(format!("  NOT JUDGED: {}: {}; {first}", counted(*builds, "build"), neutral(why)));
+    for (why, found) in &found.unjudged {
+        let first = format!("the first is program {}, {}", found.program, found.level);
+        text.line(format!("  NOT JUDGED: {}: {}; {first}", counted(found.builds, "build"), neutral(why)));
+        show_source(text, &found.flags, &found.source);
     }
     for found in &found.contradictions {
         text.line(format!(

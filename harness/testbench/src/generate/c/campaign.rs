@@ -88,6 +88,21 @@ pub struct Differs {
     pub source: Vec<String>,
 }
 
+/// Builds that could not be judged.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unjudged {
+    /// How many.
+    pub builds: u64,
+    /// The first program.
+    pub program: u64,
+    /// Its level.
+    pub level: Level,
+    /// The flags of the compiler and the linker.
+    pub flags: Vec<String>,
+    /// The files of the smallest program, without what all have. Empty if it was not reduced.
+    pub source: Vec<String>,
+}
+
 /// What a campaign has found of one toolchain and ABI.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Found {
@@ -112,8 +127,8 @@ pub struct Found {
     pub differ: Vec<Differs>,
     /// Where the bench contradicts itself, by kind.
     pub contradictions: Vec<Contradicts>,
-    /// Builds that could not be judged, by reason, with the first.
-    pub unjudged: BTreeMap<String, (u64, u64, Level)>,
+    /// Builds that could not be judged, by reason.
+    pub unjudged: BTreeMap<String, Unjudged>,
     /// Builds that were not made, by what the tools said, with the first.
     pub refused: BTreeMap<String, (u64, u64, Level)>,
     /// How often programs do what.
@@ -262,7 +277,14 @@ impl Found {
                 Outcome::Judged(judged) => judged,
                 Outcome::Unjudged(why) => {
                     let why = super::shape::without_addresses(why);
-                    self.unjudged.entry(why).or_insert((0, trial.number, level)).0 += 1;
+                    if let Some(known) = self.unjudged.get_mut(&why) {
+                        known.builds += 1;
+                        continue;
+                    }
+                    let (program, flags) = (trial.number, trial.build.words(level));
+                    let first = Unjudged { builds: 1, program, level, flags, source: Vec::new() };
+                    self.unjudged.insert(why.clone(), first);
+                    tasks.push(Task { trial: index, level, symptom: Symptom::Unjudged(why) });
                     continue;
                 }
                 Outcome::Refused(why) => {
@@ -363,6 +385,11 @@ impl Found {
                 let known = self.contradictions.iter_mut().find(|known| known.kind == *kind);
                 if let Some((known, says)) = known.zip(says) {
                     (known.says, known.flags, known.source) = (says.says.clone(), flags, source);
+                }
+            }
+            Symptom::Unjudged(why) => {
+                if let Some(known) = self.unjudged.get_mut(why) {
+                    (known.flags, known.source) = (flags, source);
                 }
             }
             Symptom::Differs(_) => {

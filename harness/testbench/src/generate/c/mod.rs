@@ -32,7 +32,7 @@ mod shape;
 mod writer;
 
 pub use build::{Build, Built, Level, build};
-pub use campaign::{CampaignOptions, Contradicts, Differs, Example, Found, campaign};
+pub use campaign::{CampaignOptions, Contradicts, Differs, Example, Found, Unjudged, campaign};
 pub use contradictions::Contradiction;
 pub use draw::draw;
 pub use flags::{Compiler, known_flags};

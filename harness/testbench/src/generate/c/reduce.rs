@@ -6,7 +6,7 @@ use super::build::{Build, Level, build};
 use super::judge::{Fault, Judged, judge};
 use super::links::{Form, ObjectForm};
 use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
-use super::shape::Cause;
+use super::shape::{Cause, without_addresses};
 use crate::corpus::{Error, Maker};
 
 /// What must stay when a program gets smaller.
@@ -18,6 +18,8 @@ pub enum Symptom {
     Contradiction(String),
     /// Another checksum than at another level.
     Differs(Level),
+    /// It can't be judged, for a reason.
+    Unjudged(String),
 }
 
 /// A program that was reduced.
@@ -285,13 +287,24 @@ impl Reduction<'_> {
     /// Whether a program shows the symptom. It is the best one then.
     fn keeps(&mut self, plan: Plan, build: Build) -> Result<bool, Error> {
         self.tries += 1;
-        let Some(judged) = self.judged(&plan, &build, self.level)? else { return Ok(false) };
+        let judged = match self.judged(&plan, &build, self.level)? {
+            None => return Ok(false),
+            Some(Ok(judged)) => judged,
+            Some(Err(why)) => {
+                let is_kept = *self.symptom == Symptom::Unjudged(without_addresses(&why));
+                if is_kept {
+                    self.best = Some(Reduced { plan, build, judged: Judged::default(), tries: 0 });
+                }
+                return Ok(is_kept);
+            }
+        };
         let is_kept = match self.symptom {
+            Symptom::Unjudged(_) => false,
             Symptom::Fault(cause) => judged.faults.iter().any(|fault| fault.cause == *cause),
             Symptom::Contradiction(kind) => judged.contradictions.iter().any(|found| found.kind == *kind),
             Symptom::Differs(other) => {
                 let other = self.judged(&plan, &build, other)?;
-                other.is_some_and(|other| other.checksum != judged.checksum)
+                other.is_some_and(|other| other.is_ok_and(|other| other.checksum != judged.checksum))
             }
         };
         if is_kept {
@@ -300,9 +313,15 @@ impl Reduction<'_> {
         Ok(is_kept)
     }
 
-    fn judged(&self, plan: &Plan, how: &Build, level: Level) -> Result<Option<Judged>, Error> {
+    /// What is known of a program, or why it can't be judged. `None` if it can't be made.
+    fn judged(
+        &self,
+        plan: &Plan,
+        how: &Build,
+        level: Level,
+    ) -> Result<Option<Result<Judged, String>>, Error> {
         match build(self.maker, self.abi, plan, how, level) {
-            Ok(built) => Ok(judge(&built.made.bytes).ok()),
+            Ok(built) => Ok(Some(judge(&built.made.bytes))),
             Err(Error::Compiler { .. }) => Ok(None),
             Err(error) => Err(error),
         }

@@ -16,6 +16,9 @@ use crate::target::{Linked, Loaded, Target};
 use crate::truth::cross_check::Traces;
 use crate::unwind::sframe_unwinder;
 
+/// A program that executes more instructions than this is not right.
+const BUDGET: u64 = 20_000_000;
+
 /// What a run and an exploration say of a section.
 pub(super) struct Seen {
     pub(super) items: Vec<Item>,
@@ -66,7 +69,8 @@ pub(super) fn see(target: &Target<'_>) -> Result<Seen, String> {
         ..ExamineOptions::default()
     };
     let mut unwinder = sframe_unwinder(target);
-    let examination = examine(target, &mut *unwinder, &look, &Options::default())
+    let options = Options { budget: BUDGET, ..Options::default() };
+    let examination = examine(target, &mut *unwinder, &look, &options)
         .map_err(|error| format!("the program can't be run: {error}"))?;
     drop(unwinder);
     if let Some(doubt) = &examination.doubt {

@@ -176,13 +176,18 @@ struct Writer<'p> {
     text: String,
     /// How many names have been made.
     names: u32,
-    /// Whether the place is within the scope of an array of variable size.
-    is_within_array: bool,
+    /// Whether a computed jump may not be written: compilers refuse one into the scope of an array of variable
+    /// size, and some that know no better let one lead to where `__builtin_longjmp` goes.
+    avoids_goto: bool,
 }
 
 impl<'p> Writer<'p> {
-    const fn new(plan: &'p Plan, function: &'p FunctionPlan) -> Self {
-        Self { plan, function, text: String::new(), names: 0, is_within_array: false }
+    fn new(plan: &'p Plan, function: &'p FunctionPlan) -> Self {
+        let mut avoids_goto = false;
+        each(&function.body, &mut |statement| {
+            avoids_goto |= matches!(statement, Statement::Jump { .. });
+        });
+        Self { plan, function, text: String::new(), names: 0, avoids_goto }
     }
 
     fn function(mut self) -> String {
@@ -318,13 +323,13 @@ impl<'p> Writer<'p> {
             }
             Statement::VariableArray { words, body } => {
                 let name = self.name();
-                let outer = std::mem::replace(&mut self.is_within_array, true);
+                let outer = std::mem::replace(&mut self.avoids_goto, true);
                 self.line(depth, "{");
                 self.line(depth + 1, &format!("u32 v{name}[(x & 7) + {words}];"));
                 self.block(body, depth + 1);
                 self.fill(depth + 1, &format!("v{name}"), *words);
                 self.line(depth, "}");
-                self.is_within_array = outer;
+                self.avoids_goto = outer;
             }
             Statement::Array { words, align, body } => {
                 let name = self.name();
@@ -364,7 +369,7 @@ impl<'p> Writer<'p> {
                 self.block(body, depth + 1);
                 self.line(depth, "}");
             }
-            Statement::Goto(cases) if !self.is_within_array && !cases.is_empty() => self.goto(cases, depth),
+            Statement::Goto(cases) if !self.avoids_goto && !cases.is_empty() => self.goto(cases, depth),
             Statement::Switch(cases) | Statement::Goto(cases) => self.switch(cases, depth),
             Statement::Jump { levels } => {
                 let name = self.name();
