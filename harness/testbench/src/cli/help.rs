@@ -198,34 +198,6 @@ Examples:
   sframe-testbench completions bash > ~/.local/share/bash-completion/completions/sframe-testbench
   sframe-testbench completions zsh > ~/.zfunc/_sframe-testbench";
 
-#[cfg(test)]
-mod tests {
-    use clap::{CommandFactory as _, Parser as _};
-
-    use crate::cli::Arguments;
-
-    /// The examples of a command and of its subcommands.
-    fn examples(command: &clap::Command) -> Vec<String> {
-        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        let own = help.lines().filter_map(|line| line.strip_prefix("  sframe-testbench "));
-        let own = own.map(|line| format!("sframe-testbench {line}"));
-        own.chain(command.get_subcommands().flat_map(examples)).collect()
-    }
-
-    #[test]
-    fn examples_are_commands() {
-        let examples = examples(&Arguments::command());
-        assert!(examples.len() > 30, "{examples:?}");
-        for example in examples {
-            let command = example.split(['|', '>']).next().unwrap_or_default();
-            let words = shlex::split(command).expect("words");
-            if let Err(error) = Arguments::try_parse_from(words) {
-                panic!("{example}: {error}");
-            }
-        }
-    }
-}
-
 pub(super) const GENERATE_ASSEMBLY: &str = "\
 Examples:
   sframe-testbench generate assembly --toolchain gnu-2.47 --abi amd64 --programs 100
@@ -253,3 +225,31 @@ Exit status:
   2  a toolchain can't be used
   3  no program was made
   4  the bench contradicts itself, or could not do its work";
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, Parser as _};
+
+    use crate::cli::Arguments;
+
+    /// The examples of a command and of its subcommands.
+    fn examples(command: &clap::Command) -> Vec<String> {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let own = help.lines().filter_map(|line| line.strip_prefix("  sframe-testbench "));
+        let own = own.map(|line| format!("sframe-testbench {line}"));
+        own.chain(command.get_subcommands().flat_map(examples)).collect()
+    }
+
+    #[test]
+    fn examples_are_commands() {
+        let examples = examples(&Arguments::command());
+        assert!(examples.len() > 30, "{examples:?}");
+        for example in examples {
+            let command = example.split(['|', '>']).next().unwrap_or_default();
+            let words = shlex::split(command).expect("words");
+            if let Err(error) = Arguments::try_parse_from(words) {
+                panic!("{example}: {error}");
+            }
+        }
+    }
+}

@@ -117,7 +117,8 @@ fn a_wrong_row_is_noticed() {
     let file = object::File::parse(right.as_slice()).expect("a file");
     let (start, size) =
         file.section_by_name(".sframe").and_then(|section| section.file_range()).expect("a section");
-    let (start, end) = (start as usize, (start + size) as usize);
+    let at = |offset: u64| usize::try_from(offset).expect("a small file");
+    let (start, end) = (at(start), at(start + size));
     let mut found = 0;
     // The last bytes are of rows.
     for at in (start..end).rev().take(40) {

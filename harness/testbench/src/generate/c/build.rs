@@ -69,13 +69,16 @@ impl Build {
         Self { flags, link: if links { link } else { Link::plain(count) } }
     }
 
-    /// The flags of the compiler and linker at a level, as a user would give them.
+    /// The flags of the compiler and linker at a level, and which objects are made in another way than usual.
     #[must_use]
     pub fn words(&self, level: Level) -> Vec<String> {
         let mut words = vec![level.to_owned()];
         words.extend(self.flags.iter().flatten().cloned());
         words.extend(self.link.form.flags().iter().map(|flag| (*flag).to_owned()));
         words.extend(self.link.flags.iter().cloned());
+        for (file, object) in self.link.objects.iter().enumerate() {
+            words.extend(object.says().map(|says| format!("({says} {file})")));
+        }
         words
     }
 

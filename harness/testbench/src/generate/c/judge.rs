@@ -107,9 +107,8 @@ pub fn judge(bytes: &[u8]) -> Result<Judged, String> {
 fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffReport>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let key = |item: &Item| (item.function().to_owned(), item.finding.verdict);
-    let keys = |seen: Option<&Seen>| -> BTreeSet<_> {
-        seen.iter().flat_map(|seen| &seen.items).map(|item| key(item)).collect()
-    };
+    let keys =
+        |seen: Option<&Seen>| -> BTreeSet<_> { seen.iter().flat_map(|seen| &seen.items).map(key).collect() };
     let (of_sframe, of_cfi) = (keys(sframe), keys(cfi));
     let mut add = |seen: Option<&Seen>, is_cfi: bool| {
         let mut items: Vec<&Item> = seen.iter().flat_map(|seen| &seen.items).collect();

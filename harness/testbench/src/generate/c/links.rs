@@ -42,6 +42,18 @@ pub struct ObjectForm {
 impl ObjectForm {
     /// As compilers make it.
     pub const PLAIN: Self = Self { is_described: true, joint: Joint::Apart };
+
+    /// What is unusual about it, in words.
+    pub(super) const fn says(self) -> Option<&'static str> {
+        match (self.is_described, self.joint) {
+            (true, Joint::Apart) => None,
+            (true, Joint::Relocatable) => Some("with ld -r: file"),
+            (true, Joint::Archive) => Some("in an archive: file"),
+            (false, Joint::Apart) => Some("without CFI: file"),
+            (false, Joint::Relocatable) => Some("with ld -r and without CFI: file"),
+            (false, Joint::Archive) => Some("in an archive and without CFI: file"),
+        }
+    }
 }
 
 /// How a program is linked.

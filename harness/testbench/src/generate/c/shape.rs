@@ -75,7 +75,7 @@ pub(super) fn without_addresses(text: &str) -> String {
     let mut words = text.split("0x");
     let mut shape = words.next().unwrap_or_default().to_owned();
     for word in words {
-        shape.push_str("N");
+        shape.push('N');
         shape.push_str(word.trim_start_matches(|digit: char| digit.is_ascii_hexdigit()));
     }
     shape
