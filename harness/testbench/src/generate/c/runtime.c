@@ -126,24 +126,23 @@ static __attribute__((noinline)) unsigned long dynamic(long tag)
     return 0;
 }
 
-/* Each type that these programs have is the address of a symbol, or one without. What is added for calls
-   through the linkage table may be the place of its entry (-z mark-plt). */
-static __attribute__((noinline)) void table(unsigned long base, unsigned long at, unsigned long size, u32 adds)
+/* Each type that these programs have is the address of a symbol, or one without. */
+static __attribute__((noinline)) void table(unsigned long base, unsigned long at, unsigned long size)
 {
     const struct symbol *symbols = (const struct symbol *)(base + dynamic(6));
     const struct relocation *all = (const struct relocation *)(base + at);
 
     for (u32 i = 0; i < size / sizeof *all; i++)
         *(volatile unsigned long *)(base + all[i].offset) =
-            base + (adds ? (unsigned long)all[i].addend : 0) + symbols[all[i].info >> 32].value;
+            base + (unsigned long)all[i].addend + symbols[all[i].info >> 32].value;
 }
 
 __attribute__((used, noinline)) void relocate(void)
 {
     unsigned long base = (unsigned long)__ehdr_start;
 
-    table(base, dynamic(7), dynamic(8), 1);
-    table(base, dynamic(23), dynamic(2), 0);
+    table(base, dynamic(7), dynamic(8));
+    table(base, dynamic(23), dynamic(2));
     BARRIER;
 }
 #endif
