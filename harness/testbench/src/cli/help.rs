@@ -198,6 +198,14 @@ Examples:
   sframe-testbench completions bash > ~/.local/share/bash-completion/completions/sframe-testbench
   sframe-testbench completions zsh > ~/.zfunc/_sframe-testbench";
 
+pub(super) const GENERATE: &str = "\
+Examples:
+  sframe-testbench generate assembly --toolchain corpus/matrix/host.yaml --abi amd64 --programs 100
+  sframe-testbench generate c --toolchain corpus/matrix/host.yaml --programs 10
+  sframe-testbench generate sections --sections 100000
+
+Exit status: see each kind.";
+
 pub(super) const GENERATE_SECTIONS: &str = "\
 Examples:
   sframe-testbench generate sections --sections 100000
@@ -214,6 +222,34 @@ Exit status:
   2  unusable arguments or unwinder
   3  nothing was compared
   4  the bench contradicts itself: its engine or its writer is wrong; or the unwinder can't be asked any more";
+
+pub(super) const GENERATE_ASSEMBLY: &str = "\
+Examples:
+  sframe-testbench generate assembly --toolchain gnu-2.47 --abi amd64 --programs 100
+  sframe-testbench generate assembly --source --abi s390x --seed 7 --first 3
+
+Exit status:
+  0  every section is right
+  1  a section is wrong: the causes are listed
+  2  a toolchain can't be used
+  3  no program was made
+  4  the bench contradicts itself, or could not do its work";
+
+pub(super) const GENERATE_C: &str = "\
+Examples:
+  sframe-testbench generate c --toolchain gnu-2.47 --abi amd64 --programs 100
+  sframe-testbench generate c --toolchain corpus/matrix/host.yaml --links --seed 7
+  sframe-testbench generate c --source --abi s390x --seed 7 --first 3
+
+Each program is made at five levels of optimisation with the same flags, which are drawn. It computes a
+number that must be the same at each.
+
+Exit status:
+  0  every section is right
+  1  a section is wrong, or a program depends on its level: the causes are listed
+  2  a toolchain can't be used
+  3  no program was made
+  4  the bench contradicts itself, or could not do its work";
 
 #[cfg(test)]
 mod tests {
@@ -242,15 +278,3 @@ mod tests {
         }
     }
 }
-
-pub(super) const GENERATE_ASSEMBLY: &str = "\
-Examples:
-  sframe-testbench generate assembly --toolchain gnu-2.47 --abi amd64 --programs 100
-  sframe-testbench generate assembly --source --abi s390x --seed 7 --first 3
-
-Exit status:
-  0  every section is right
-  1  a section is wrong: the causes are listed
-  2  a toolchain can't be used
-  3  no program was made
-  4  the bench contradicts itself, or could not do its work";

@@ -99,6 +99,7 @@ enum Command {
     #[command(after_help = help::REBUILD)]
     Rebuild(rebuild::Rebuild),
     /// Look for unknown faults with programs and sections that are made up.
+    #[command(after_help = help::GENERATE)]
     Generate(generate::Generate),
     /// Build the corpus with any toolchain, and compare it with a reference.
     #[command(after_help = help::MATRIX)]

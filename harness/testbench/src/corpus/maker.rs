@@ -8,6 +8,7 @@ use sframe_engine::Abi;
 
 use super::command::Ran;
 use super::scratch::{Scratch, write_error};
+use super::toolchain::AbiTools;
 use super::{Error, Toolchain};
 
 /// The time limit of each command.
@@ -54,12 +55,31 @@ impl Maker {
     /// # Errors
     /// The toolchain does not compile for the ABI.
     pub fn command(&self, abi: Abi, flags: &[String]) -> Result<Vec<String>, Error> {
+        let own: Vec<String> = ["-nostdlib", "-static", "-no-pie"].map(str::to_owned).to_vec();
+        self.words(abi, &own, true, flags)
+    }
+
+    fn tools(&self, abi: Abi) -> Result<&AbiTools, Error> {
         let toolchain = self.toolchain();
         let none = || Error::NoCompiler { toolchain: toolchain.name.clone(), abi };
-        let tools = toolchain.abis.get(&abi).ok_or_else(none)?;
+        toolchain.abis.get(&abi).ok_or_else(none)
+    }
+
+    /// The words of a command, with flags in front of those of the toolchain and behind them.
+    fn words(
+        &self,
+        abi: Abi,
+        before: &[String],
+        writes_sframe: bool,
+        flags: &[String],
+    ) -> Result<Vec<String>, Error> {
+        let toolchain = self.toolchain();
+        let tools = self.tools(abi)?;
         let mut words = vec![tools.compiler.clone()];
-        words.extend(["-nostdlib", "-static", "-no-pie"].map(str::to_owned));
-        words.extend(toolchain.sframe_flags.iter().cloned());
+        words.extend(before.iter().cloned());
+        if writes_sframe {
+            words.extend(toolchain.sframe_flags.iter().cloned());
+        }
         // Those of the toolchain are for the sources of the corpus, which need a header.
         let mut own = toolchain.flags.iter();
         while let Some(flag) = own.next() {
@@ -106,23 +126,139 @@ impl Maker {
         let mut words = self.command(abi, flags)?;
         words.extend(["-o".to_owned(), format!("{number}/{PROGRAM}")]);
         for (name, text) in sources {
-            let path = folder.join(name);
-            std::fs::write(&path, text).map_err(write_error(&path))?;
+            write_source(folder, name, text)?;
             words.push(format!("{number}/{name}"));
         }
-        let Ran { ended, stderr, .. } = self.scratch.run(&words, None)?;
-        let said = stderr.replace(&format!("{number}/"), "");
-        if !ended.is_success() {
-            return Err(Error::Compiler {
-                build: format!("{}/{abi}/generated", self.toolchain().name),
-                step: "make".to_owned(),
-                command: words.join(" "),
-                ended: ended.to_string(),
-                stderr: said.trim().to_owned(),
+        let said = self.step(abi, number, "make", &words)?;
+        Ok(MadeProgram { bytes: read_program(folder)?, said })
+    }
+
+    /// Makes a program of objects that are compiled and joined each in its own way.
+    ///
+    /// # Errors
+    /// As for [`Self::make`].
+    pub fn link(&self, abi: Abi, recipe: &Recipe) -> Result<MadeProgram, Error> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed).to_string();
+        let folder = self.scratch.sources().join(&number);
+        std::fs::create_dir(&folder).map_err(write_error(&folder))?;
+        let made = self.link_in(&folder, &number, abi, recipe);
+        let _ = std::fs::remove_dir_all(&folder);
+        made
+    }
+
+    fn link_in(&self, folder: &Path, number: &str, abi: Abi, recipe: &Recipe) -> Result<MadeProgram, Error> {
+        for (name, text) in &recipe.sources {
+            write_source(folder, name, text)?;
+        }
+        let (mut said, mut inputs) = (String::new(), Vec::new());
+        for (index, object) in recipe.objects.iter().enumerate() {
+            let mut made = Vec::new();
+            for source in &object.sources {
+                let output = format!("{number}/{source}.o");
+                let flags: Vec<String> = recipe.compile.iter().chain(&object.flags).cloned().collect();
+                let mut words = self.words(abi, &["-c".to_owned()], object.writes_sframe, &flags)?;
+                words.extend(["-o".to_owned(), output.clone(), format!("{number}/{source}")]);
+                said.push_str(&self.step(abi, number, "compile", &words)?);
+                made.push(output);
+            }
+            inputs.extend(match object.joint {
+                Joint::Apart => made,
+                Joint::Relocatable => {
+                    let output = format!("{number}/object{index}.o");
+                    let before = ["-nostdlib", "-r"].map(str::to_owned);
+                    let mut words = self.words(abi, &before, object.writes_sframe, &[])?;
+                    words.extend(["-o".to_owned(), output.clone()]);
+                    words.extend(made);
+                    said.push_str(&self.step(abi, number, "link partially", &words)?);
+                    vec![output]
+                }
+                Joint::Archive => {
+                    let output = format!("{number}/lib{index}.a");
+                    let mut words = vec![self.archiver(abi)?, "rcs".to_owned(), output.clone()];
+                    words.extend(made);
+                    said.push_str(&self.step(abi, number, "archive", &words)?);
+                    vec![output]
+                }
             });
         }
-        let path = folder.join(PROGRAM);
-        let bytes = std::fs::read(&path).map_err(|source| Error::Read { path, source })?;
-        Ok(MadeProgram { bytes, said })
+        let flags: Vec<String> = recipe.compile.iter().chain(&recipe.link).cloned().collect();
+        let mut words = self.words(abi, &["-nostdlib".to_owned()], true, &flags)?;
+        words.extend(["-o".to_owned(), format!("{number}/{PROGRAM}")]);
+        // Archives need one another's functions.
+        words.push("-Wl,--start-group".to_owned());
+        words.extend(inputs);
+        words.push("-Wl,--end-group".to_owned());
+        said.push_str(&self.step(abi, number, "link", &words)?);
+        Ok(MadeProgram { bytes: read_program(folder)?, said })
     }
+
+    /// The program that makes archives: it is named like the compiler.
+    fn archiver(&self, abi: Abi) -> Result<String, Error> {
+        let compiler = &self.tools(abi)?.compiler;
+        let prefix = compiler.rfind("gcc").map_or("", |at| &compiler[..at]);
+        Ok(format!("{prefix}ar"))
+    }
+
+    /// Runs one command. Returns what it said.
+    fn step(&self, abi: Abi, number: &str, what: &str, words: &[String]) -> Result<String, Error> {
+        let Ran { ended, stderr, .. } = self.scratch.run(words, None)?;
+        let said = stderr.replace(&format!("{number}/"), "");
+        if ended.is_success() {
+            return Ok(said);
+        }
+        Err(Error::Compiler {
+            build: format!("{}/{abi}/generated", self.toolchain().name),
+            step: what.to_owned(),
+            command: words.join(" "),
+            ended: ended.to_string(),
+            stderr: said.trim().to_owned(),
+        })
+    }
+}
+
+/// How a program of several objects is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recipe {
+    /// All files, by name: sources, and what they include.
+    pub sources: Vec<(String, String)>,
+    /// What is compiled.
+    pub objects: Vec<RecipeObject>,
+    /// Flags of the compiler, for all objects and when it links.
+    pub compile: Vec<String>,
+    /// Flags of the linker.
+    pub link: Vec<String>,
+}
+
+/// Some sources that are joined before they are linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecipeObject {
+    /// The sources, by name.
+    pub sources: Vec<String>,
+    /// Flags of their own.
+    pub flags: Vec<String>,
+    /// Whether the assembler is told to write SFrame.
+    pub writes_sframe: bool,
+    /// How they are joined.
+    pub joint: Joint,
+}
+
+/// How objects are joined before they are linked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joint {
+    /// Not at all.
+    Apart,
+    /// By the linker, into another object.
+    Relocatable,
+    /// In an archive.
+    Archive,
+}
+
+fn write_source(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
+    let path = folder.join(name);
+    std::fs::write(&path, text).map_err(write_error(&path))
+}
+
+fn read_program(folder: &Path) -> Result<Vec<u8>, Error> {
+    let path = folder.join(PROGRAM);
+    std::fs::read(&path).map_err(|source| Error::Read { path, source })
 }

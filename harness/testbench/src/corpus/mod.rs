@@ -38,7 +38,7 @@ pub use derive::Derive;
 pub use error::Error;
 pub use example::{MadeExample, example_folder};
 pub use made::Warning;
-pub use maker::{MadeProgram, Maker};
+pub use maker::{Joint, MadeProgram, Maker, Recipe, RecipeObject};
 pub use manifest::{Build, LibraryBuild, Manifest};
 pub use program::{Program, ProgramLibrary, ProgramObject};
 pub use properties::Properties;

@@ -104,6 +104,7 @@ impl Parts {
             instructions: self.instructions,
             rows,
             of_functions: functions,
+            agreed: self.agreed,
             states,
             findings,
             was_interrupted: false,

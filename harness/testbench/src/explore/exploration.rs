@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::certainty::{Certainty, Doubt};
+use super::pc_set::PcSet;
 use super::rows::{FunctionRows, RowCounts, RowId, RowState};
 use crate::finding::Finding;
 
@@ -49,10 +50,19 @@ pub struct Exploration {
     pub rows: RowCounts,
     /// Those of each function.
     pub of_functions: Vec<FunctionRows>,
+    /// Where rows have agreed on some path, by loaded addresses.
+    pub(super) agreed: Vec<PcSet>,
     /// What is known of each row.
     pub(super) states: FxHashMap<RowId, RowState>,
     /// What is wrong, the proved ones first.
     pub findings: Vec<ExploredFinding>,
     /// Whether it was ended early.
     pub was_interrupted: bool,
+}
+
+impl Exploration {
+    /// Returns the instructions whose rows have agreed on some path, by loaded addresses.
+    pub fn agreed(&self) -> impl Iterator<Item = u64> {
+        self.agreed.iter().flat_map(PcSet::iter)
+    }
 }

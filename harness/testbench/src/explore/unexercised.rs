@@ -99,7 +99,10 @@ fn share(bytes: &[u8]) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, Judged> {
+/// Returns what exploring the executable says of its rows, with the finding or why there is none, by the
+/// addresses in the file of their first instructions.
+#[must_use]
+pub fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, (Explored, Option<String>)> {
     let module = target.executable();
     let Some(section) = &module.section else { return FxHashMap::default() };
     let mut messages: FxHashMap<u64, String> = FxHashMap::default();
@@ -133,7 +136,8 @@ fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, Judg
 }
 
 /// Returns the address in the file of the first instruction of the row that a finding is about.
-fn row_of(finding: &Finding, module: &Module<'_>, section: &Section<'_>) -> Option<u64> {
+#[must_use]
+pub fn row_of(finding: &Finding, module: &Module<'_>, section: &Section<'_>) -> Option<u64> {
     let (pc, row) = (module.loaded(Linked(finding.pc?.0)).0, finding.row.as_ref()?);
     // In a caller it is that of the call.
     let places: [LookupAddress; 2] = [InstructionPointer(pc).into(), ReturnAddress(pc).into()];

@@ -19,6 +19,7 @@ mod from_eh_frame;
 mod full_disks;
 mod gate;
 mod generate;
+mod generate_c;
 mod generate_sections;
 mod guide;
 mod hazards;

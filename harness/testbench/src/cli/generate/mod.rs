@@ -1,6 +1,7 @@
 //! `generate`: looks for faults that nobody knows, with programs that are made up: one file for each kind.
 
 mod assembly;
+mod c;
 mod sections;
 
 use std::path::PathBuf;
@@ -28,6 +29,9 @@ enum Kind {
     /// Sections, and what readers must answer about them.
     #[command(after_help = help::GENERATE_SECTIONS)]
     Sections(sections::Sections),
+    /// Programs in C whose frames are hard to unwind.
+    #[command(after_help = help::GENERATE_C)]
+    C(c::C),
 }
 
 impl Generate {
@@ -35,6 +39,7 @@ impl Generate {
         match &self.kind {
             Kind::Assembly(assembly) => assembly.execute(),
             Kind::Sections(sections) => sections.execute(),
+            Kind::C(c) => c.execute(),
         }
     }
 }

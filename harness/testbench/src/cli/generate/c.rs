@@ -1,0 +1,180 @@
+//! `generate c`: programs in C whose frames are hard to unwind.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use sframe_engine::Abi;
+use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::text::{Text, counted, grouped, neutral};
+use sframe_testbench::generate::c::{CampaignOptions, Example, Found, campaign, draw, write};
+
+use super::Programs;
+use crate::cli::definitions;
+use crate::cli::run::progress_bar;
+
+#[derive(Args)]
+pub(super) struct C {
+    #[command(flatten)]
+    of: Programs,
+    /// How many functions each has.
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=200))]
+    functions: u32,
+    /// Link each program in its own way: as several objects, some of them without call frame information,
+    /// in archives or linked before, position-independent, with flags of the linker.
+    #[arg(long)]
+    links: bool,
+    /// Show the programs as they were found, and not the smallest ones.
+    #[arg(long)]
+    no_reduce: bool,
+}
+
+impl C {
+    pub(super) fn execute(&self) -> Result<Status, Failure> {
+        if self.of.printed().is_some() {
+            let mut text = Text::default();
+            for source in write(&draw(self.of.seed, self.of.first, self.functions)) {
+                text.line(format!("/* {} */", source.name));
+                source.text.lines().for_each(|line| text.line(line));
+            }
+            print(&text)?;
+            return Ok(Status::AsExpected);
+        }
+        let work = self.of.open()?;
+        let count = work.iter().map(|(_, abis)| abis.len() as u64).sum::<u64>() * self.of.programs;
+        let bar = progress_bar(count, "programs");
+        let options = CampaignOptions {
+            seed: self.of.seed,
+            programs: self.of.numbers(),
+            functions: self.functions,
+            links: self.links,
+            reduces: !self.no_reduce,
+        };
+        let mut all: BTreeMap<String, BTreeMap<Abi, Found>> = BTreeMap::new();
+        for (maker, abis) in &work {
+            for abi in abis {
+                let found = campaign(maker, *abi, &options, &|| bar.inc(1));
+                let found = found.map_err(definitions::failure)?;
+                all.entry(maker.toolchain().name.clone()).or_default().insert(*abi, found);
+            }
+        }
+        bar.finish_and_clear();
+        let differ = differ_between(&all);
+        if self.of.json {
+            print_json(&serde_json::json!({ "toolchains": all, "differ_between": differ }))?;
+        } else {
+            let mut text = text(&all);
+            for (program, checksums) in &differ {
+                text.line(format!("program {program} computes different numbers: {}", list(checksums)));
+            }
+            print(&text)?;
+        }
+        let mut founds = all.values().flat_map(BTreeMap::values);
+        let is_broken = |found: &Found| !found.contradictions.is_empty() || !found.unjudged.is_empty();
+        let is_wrong = |found: &Found| !found.causes.is_empty() || !found.differ.is_empty();
+        let is_made = founds.clone().any(|found| found.builds > 0);
+        Ok(match () {
+            () if founds.clone().any(is_broken) => Status::Broken,
+            () if founds.any(is_wrong) || !differ.is_empty() => Status::Finding,
+            () if is_made => Status::AsExpected,
+            () => Status::NothingCompared,
+        })
+    }
+}
+
+/// The programs that compute something else with another toolchain or for another ABI.
+fn differ_between(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> BTreeMap<u64, BTreeMap<String, u64>> {
+    let mut programs: BTreeMap<u64, BTreeMap<String, u64>> = BTreeMap::new();
+    for (toolchain, abis) in all {
+        for (abi, found) in abis {
+            for (program, checksum) in &found.checksums {
+                let of = programs.entry(*program).or_default();
+                of.insert(format!("{toolchain} {abi}"), *checksum);
+            }
+        }
+    }
+    programs.retain(|_, of| of.values().any(|checksum| of.values().next() != Some(checksum)));
+    programs
+}
+
+fn list(checksums: &BTreeMap<impl std::fmt::Display, u64>) -> String {
+    let all: Vec<String> = checksums.iter().map(|(of, checksum)| format!("{of}: {checksum:#x}")).collect();
+    all.join(", ")
+}
+
+fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
+    let mut text = Text::default();
+    for (toolchain, abis) in all {
+        for (abi, found) in abis {
+            text.line(format!(
+                "{}, {abi}: {}, {}; {}, {} of them exercised, {} explored; {} compared",
+                neutral(toolchain),
+                counted(found.programs, "program"),
+                counted(found.builds, "build"),
+                counted(found.rows, "row"),
+                grouped(found.exercised),
+                grouped(found.explored),
+                counted(found.comparisons, "instruction"),
+            ));
+            show(&mut text, found);
+        }
+    }
+    text
+}
+
+fn show(text: &mut Text, found: &Found) {
+    for (reason, functions) in &found.left_out {
+        text.line(format!("  not in .sframe: {} ({reason})", counted(*functions, "function")));
+    }
+    for (cause, (functions, example)) in &found.causes {
+        text.line(format!("  {}: {}", neutral(&cause.to_string()), counted(*functions, "function")));
+        show_example(text, example);
+    }
+    for differs in &found.differ {
+        text.line(format!(
+            "  program {} depends on its level: {}",
+            differs.program,
+            list(&differs.checksums)
+        ));
+        show_source(text, &differs.flags, &differs.source);
+    }
+    for (why, (builds, program, level)) in &found.refused {
+        let first = format!("the first is program {program}, {level}");
+        text.line(format!("  {} not made: {}; {first}", counted(*builds, "build"), neutral(why)));
+    }
+    for (why, found) in &found.unjudged {
+        let first = format!("the first is program {}, {}", found.program, found.level);
+        text.line(format!("  NOT JUDGED: {}: {}; {first}", counted(found.builds, "build"), neutral(why)));
+        show_source(text, &found.flags, &found.source);
+    }
+    for found in &found.contradictions {
+        text.line(format!(
+            "  CONTRADICTION at {}: {}: program {}, {}: {}",
+            counted(found.places, "place"),
+            found.kind,
+            found.program,
+            found.level,
+            neutral(&found.says)
+        ));
+        show_source(text, &found.flags, &found.source);
+    }
+}
+
+fn show_example(text: &mut Text, example: &Example) {
+    let Example { program, level, message, .. } = example;
+    text.line(format!("      program {program}, {level}: {}", neutral(message)));
+    for line in &example.listing {
+        text.line(format!("        {}", neutral(line)));
+    }
+    for line in &example.evidence {
+        text.line(format!("      {}", neutral(line)));
+    }
+    show_source(text, &example.flags, &example.source);
+}
+
+fn show_source(text: &mut Text, flags: &[String], source: &[String]) {
+    text.line(format!("      flags: {}", neutral(&flags.join(" "))));
+    for file in source {
+        let code = file.lines().filter(|line| !line.is_empty() && !line.starts_with("#include"));
+        code.for_each(|line| text.line(format!("      |{line}")));
+    }
+}

@@ -1,0 +1,316 @@
+//! Generates, makes and judges many programs, and groups what is found.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rayon::prelude::*;
+use sframe_engine::Abi;
+
+use super::build::{Build, LEVELS, Level, build};
+use super::contradictions::Contradiction;
+use super::draw::draw;
+use super::flags::known_flags;
+use super::found::{Contradicts, Differs, Example, Found, Unjudged};
+use super::judge::{Fault, Judged, judge};
+use super::plan::{Plan, each};
+use super::reduce::{Reduced, Symptom, reduce};
+use super::writer::write;
+use crate::corpus::{Error, Maker};
+
+/// Which programs.
+#[derive(Clone, Debug)]
+pub struct CampaignOptions {
+    /// The seed.
+    pub seed: u64,
+    /// The numbers of the programs.
+    pub programs: Range<u64>,
+    /// How many functions each has.
+    pub functions: u32,
+    /// Whether they are linked in random ways.
+    pub links: bool,
+    /// Whether what is found is reduced.
+    pub reduces: bool,
+}
+
+/// What became of one build.
+enum Outcome {
+    Judged(Box<Judged>),
+    Unjudged(String),
+    Refused(String),
+}
+
+/// One program at all levels.
+struct Trial {
+    number: u64,
+    plan: Plan,
+    build: Build,
+    levels: Vec<(Level, Outcome)>,
+}
+
+/// What is to be reduced, and where it was seen first.
+struct Task {
+    trial: usize,
+    level: Level,
+    symptom: Symptom,
+}
+
+/// Makes and judges the programs of one toolchain and ABI.
+///
+/// # Errors
+/// The toolchain does not compile for the ABI, or can't be started.
+pub fn campaign(
+    maker: &Maker,
+    abi: Abi,
+    options: &CampaignOptions,
+    done: &(dyn Fn() + Sync),
+) -> Result<Found, Error> {
+    let known = known_flags(maker, abi)?;
+    let numbers: Vec<u64> = options.programs.clone().collect();
+    let trials: Vec<Trial> = numbers
+        .par_iter()
+        .map(|number| {
+            let trial = trial(maker, abi, options, &known, *number);
+            done();
+            trial
+        })
+        .collect::<Result<_, Error>>()?;
+    let mut found = Found { flags: known.len(), ..Found::default() };
+    let mut tasks: Vec<Task> = Vec::new();
+    for (index, trial) in trials.iter().enumerate() {
+        tasks.extend(found.add(index, trial));
+    }
+    if options.reduces {
+        let reduced: Vec<Option<Reduced>> = tasks
+            .par_iter()
+            .map(|task| {
+                let Trial { plan, build, .. } = &trials[task.trial];
+                reduce(maker, abi, plan, build, task.level, &task.symptom)
+            })
+            .collect::<Result<_, Error>>()?;
+        for (task, reduced) in tasks.iter().zip(reduced) {
+            if let Some(reduced) = reduced {
+                found.show(task, trials[task.trial].number, &reduced);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn trial(
+    maker: &Maker,
+    abi: Abi,
+    options: &CampaignOptions,
+    known: &[Vec<String>],
+    number: u64,
+) -> Result<Trial, Error> {
+    let plan = draw(options.seed, number, options.functions);
+    let how = Build::draw(maker, abi, options.seed, number, plan.files, known, options.links);
+    let mut levels = Vec::new();
+    for level in LEVELS {
+        let outcome = match build(maker, abi, &plan, &how, level) {
+            Ok(built) => judge(&built.made.bytes)
+                .map_or_else(Outcome::Unjudged, |judged| Outcome::Judged(Box::new(judged))),
+            Err(Error::Compiler { stderr, .. }) => Outcome::Refused(complaint(&stderr)),
+            Err(error) => return Err(error),
+        };
+        levels.push((level, outcome));
+    }
+    Ok(Trial { number, plan, build: how, levels })
+}
+
+/// The first complaint of a compiler, assembler or linker, without the place.
+fn complaint(said: &str) -> String {
+    // The surest words first; what follows from others comes last.
+    const WORDS: [&str; 4] = ["undefined reference", "internal compiler error", "rror: ", "ld: "];
+    let lines = || said.lines().filter(|line| !line.contains("returned 1 exit status"));
+    let complaint = WORDS.iter().find_map(|words| lines().find(|line| line.contains(words)));
+    let line = complaint.or_else(|| lines().next()).unwrap_or_default();
+    let message = line.rsplit_once("rror: ").map_or(line, |(_, message)| message);
+    super::shape::without_numbers(message.trim())
+}
+
+/// The files of a program, without what all programs have.
+fn sources(plan: &Plan) -> Vec<String> {
+    let parts = write(plan).into_iter().filter(|source| source.name.starts_with("part"));
+    parts.map(|source| source.text).collect()
+}
+
+/// The first level, and one at which a program computes something else.
+fn differing(checksums: &BTreeMap<Level, u64>) -> Option<(Level, Level)> {
+    let (first, checksum) = checksums.iter().next()?;
+    let (other, _) = checksums.iter().find(|(_, other)| *other != checksum)?;
+    Some((first, other))
+}
+
+impl Found {
+    /// Adds a program, and returns what is to be reduced: what was not seen before.
+    fn add(&mut self, index: usize, trial: &Trial) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        let mut checksums: BTreeMap<Level, u64> = BTreeMap::new();
+        let mut is_judged = false;
+        for (level, outcome) in &trial.levels {
+            let judged = match outcome {
+                Outcome::Judged(judged) => judged,
+                Outcome::Unjudged(why) => {
+                    let why = super::shape::without_addresses(why);
+                    if let Some(known) = self.unjudged.get_mut(&why) {
+                        known.builds += 1;
+                        continue;
+                    }
+                    let (program, flags) = (trial.number, trial.build.words(level));
+                    let first = Unjudged { builds: 1, program, level, flags, source: Vec::new() };
+                    self.unjudged.insert(why.clone(), first);
+                    tasks.push(Task { trial: index, level, symptom: Symptom::Unjudged(why) });
+                    continue;
+                }
+                Outcome::Refused(why) => {
+                    self.refused.entry(why.clone()).or_insert((0, trial.number, level)).0 += 1;
+                    continue;
+                }
+            };
+            is_judged = true;
+            self.count(judged);
+            checksums.extend(judged.checksum.map(|checksum| (*level, checksum)));
+            for fault in &judged.faults {
+                if self.add_fault(trial, level, fault) {
+                    let symptom = Symptom::Fault(fault.cause.clone());
+                    tasks.push(Task { trial: index, level, symptom });
+                }
+            }
+            for found in &judged.contradictions {
+                if self.add_contradiction(trial, level, found) {
+                    let symptom = Symptom::Contradiction(found.kind.clone());
+                    tasks.push(Task { trial: index, level, symptom });
+                }
+            }
+        }
+        self.programs += u64::from(is_judged);
+        for function in &trial.plan.functions {
+            each(&function.body, &mut |statement| *self.statements.entry(statement.name()).or_default() += 1);
+        }
+        match (differing(&checksums), checksums.values().next()) {
+            (Some((first, other)), _) => {
+                tasks.push(Task { trial: index, level: other, symptom: Symptom::Differs(first) });
+                self.differ.push(Differs {
+                    program: trial.number,
+                    flags: trial.build.words(other).split_off(1),
+                    checksums,
+                    source: Vec::new(),
+                });
+            }
+            (None, Some(checksum)) => {
+                self.checksums.insert(trial.number, *checksum);
+            }
+            (None, None) => {}
+        }
+        tasks
+    }
+
+    fn count(&mut self, judged: &Judged) {
+        self.builds += 1;
+        self.rows += judged.rows;
+        self.exercised += judged.exercised;
+        self.explored += judged.explored;
+        self.comparisons += judged.comparisons;
+        for (reason, count) in &judged.left_out {
+            *self.left_out.entry(reason.clone()).or_default() += count;
+        }
+    }
+
+    /// Returns whether it is the first of its cause.
+    fn add_fault(&mut self, trial: &Trial, level: Level, fault: &Fault) -> bool {
+        if let Some((functions, _)) = self.causes.get_mut(&fault.cause) {
+            *functions += 1;
+            return false;
+        }
+        let example = example(trial.number, level, fault, trial.build.words(level), Vec::new());
+        self.causes.insert(fault.cause.clone(), (1, example));
+        true
+    }
+
+    /// Returns whether it is the first of its kind.
+    fn add_contradiction(&mut self, trial: &Trial, level: Level, found: &Contradiction) -> bool {
+        if let Some(known) = self.contradictions.iter_mut().find(|known| known.kind == found.kind) {
+            known.places += 1;
+            return false;
+        }
+        self.contradictions.push(Contradicts {
+            program: trial.number,
+            level,
+            kind: found.kind.clone(),
+            says: found.says.clone(),
+            places: 1,
+            flags: trial.build.words(level),
+            source: Vec::new(),
+        });
+        true
+    }
+
+    /// Shows the smallest program.
+    fn show(&mut self, task: &Task, number: u64, reduced: &Reduced) {
+        let (source, flags) = (sources(&reduced.plan), reduced.build.words(task.level));
+        match &task.symptom {
+            Symptom::Fault(cause) => {
+                let known = self.causes.get_mut(cause).zip(reduced.fault(cause));
+                if let Some(((_, known), fault)) = known {
+                    *known = example(number, task.level, fault, flags, source);
+                }
+            }
+            Symptom::Contradiction(kind) => {
+                let says = reduced.judged.contradictions.iter().find(|found| found.kind == *kind);
+                let known = self.contradictions.iter_mut().find(|known| known.kind == *kind);
+                if let Some((known, says)) = known.zip(says) {
+                    (known.says, known.flags, known.source) = (says.says.clone(), flags, source);
+                }
+            }
+            Symptom::Unjudged(why) => {
+                if let Some(known) = self.unjudged.get_mut(why) {
+                    (known.flags, known.source) = (flags, source);
+                }
+            }
+            Symptom::Differs(_) => {
+                if let Some(known) = self.differ.iter_mut().find(|known| known.program == number) {
+                    (known.flags, known.source) = (flags, source);
+                }
+            }
+        }
+    }
+}
+
+fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source: Vec<String>) -> Example {
+    let Fault { witness, function, message, listing, evidence, .. } = fault.clone();
+    Example { program, level, witness, function, message, listing, evidence, flags, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_depends_on_its_level_is_found() {
+        let trial = |other| {
+            let judged = |checksum| {
+                Outcome::Judged(Box::new(Judged { checksum: Some(checksum), ..Judged::default() }))
+            };
+            let levels = vec![("-O0", judged(7)), ("-O1", judged(7)), ("-O2", judged(other))];
+            let plan = draw(0, 0, 3);
+            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
+            Trial { number: 4, plan, build, levels }
+        };
+        let mut found = Found::default();
+        assert!(found.add(0, &trial(7)).is_empty());
+        assert_eq!((found.differ.len(), found.checksums.get(&4)), (0, Some(&7)));
+        let tasks = found.add(1, &trial(8));
+        assert!(matches!(tasks[..], [Task { level: "-O2", symptom: Symptom::Differs("-O0"), .. }]));
+        assert_eq!(found.differ[0].checksums, [("-O0", 7), ("-O1", 7), ("-O2", 8)].into());
+    }
+
+    #[test]
+    fn complaints_have_no_place() {
+        let said = "unit0.c: In function 'f':\nunit0.c:3:9: error: expected ';'\ncollect2: error: ld returned 1 exit status";
+        assert_eq!(complaint(said), "expected ';'");
+        let said =
+            "/usr/bin/ld: unit0.o: relocation R_390_12 overflows\ncollect2: error: ld returned 1 exit status";
+        assert_eq!(complaint(said), "/usr/bin/ld: unit0.o: relocation R_N_N overflows");
+    }
+}

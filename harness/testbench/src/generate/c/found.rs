@@ -1,0 +1,132 @@
+//! What a campaign has found.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::build::Level;
+use super::judge::Witness;
+use super::shape::Cause;
+
+/// The first case of a cause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Example {
+    /// The program, by its number.
+    pub program: u64,
+    /// The level that it was found at.
+    pub level: Level,
+    /// Who says so.
+    pub witness: Witness,
+    /// The function.
+    pub function: String,
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// The instructions there.
+    pub listing: Vec<String>,
+    /// What other witnesses say.
+    pub evidence: Vec<String>,
+    /// The flags of the compiler and the linker.
+    pub flags: Vec<String>,
+    /// The files of the smallest program, without what all have. Empty if it was not reduced.
+    pub source: Vec<String>,
+}
+
+/// Where the bench contradicts itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct Contradicts {
+    /// The first program.
+    pub program: u64,
+    /// Its level.
+    pub level: Level,
+    /// What contradicts what.
+    pub kind: String,
+    /// What is said of the place.
+    pub says: String,
+    /// At how many places.
+    pub places: u64,
+    /// The flags of the compiler and the linker.
+    pub flags: Vec<String>,
+    /// The files of the smallest program, without what all have. Empty if it was not reduced.
+    pub source: Vec<String>,
+}
+
+/// A program that computes something else at some level.
+#[derive(Clone, Debug, Serialize)]
+pub struct Differs {
+    /// The program.
+    pub program: u64,
+    /// What it computes.
+    pub checksums: BTreeMap<Level, u64>,
+    /// The flags of the compiler and the linker, without the level.
+    pub flags: Vec<String>,
+    /// The files of the smallest program, without what all have. Empty if it was not reduced.
+    pub source: Vec<String>,
+}
+
+/// Builds that could not be judged.
+#[derive(Clone, Debug, Serialize)]
+pub struct Unjudged {
+    /// How many.
+    pub builds: u64,
+    /// The first program.
+    pub program: u64,
+    /// Its level.
+    pub level: Level,
+    /// The flags of the compiler and the linker.
+    pub flags: Vec<String>,
+    /// The files of the smallest program, without what all have. Empty if it was not reduced.
+    pub source: Vec<String>,
+}
+
+/// What a campaign has found of one toolchain and ABI.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Found {
+    /// Programs of which at least one build was judged.
+    pub programs: u64,
+    /// Builds that were judged.
+    pub builds: u64,
+    /// Their rows in `.sframe`.
+    pub rows: u64,
+    /// Those that runs have used.
+    pub exercised: u64,
+    /// Those that exploring judges.
+    pub explored: u64,
+    /// Instructions at which runs compared.
+    pub comparisons: u64,
+    /// Functions that `.sframe` leaves out, by reason.
+    pub left_out: BTreeMap<String, u64>,
+    /// What is wrong, by cause: how many functions have it, and the first of them.
+    #[serde(serialize_with = "causes")]
+    pub causes: BTreeMap<Cause, (u64, Example)>,
+    /// Programs that compute something else at some level.
+    pub differ: Vec<Differs>,
+    /// Where the bench contradicts itself, by kind.
+    pub contradictions: Vec<Contradicts>,
+    /// Builds that could not be judged, by reason.
+    pub unjudged: BTreeMap<String, Unjudged>,
+    /// Builds that were not made, by what the tools said, with the first.
+    pub refused: BTreeMap<String, (u64, u64, Level)>,
+    /// How often programs do what.
+    pub statements: BTreeMap<&'static str, u64>,
+    /// How many flags the compiler knows of those that can be drawn.
+    pub flags: usize,
+    /// What programs compute, by number, where all levels agree.
+    #[serde(skip)]
+    pub checksums: BTreeMap<u64, u64>,
+}
+
+fn causes<S: serde::Serializer>(
+    causes: &BTreeMap<Cause, (u64, Example)>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Entry<'e> {
+        #[serde(flatten)]
+        cause: &'e Cause,
+        functions: u64,
+        first: &'e Example,
+    }
+    let entries =
+        causes.iter().map(|(cause, (functions, first))| Entry { cause, functions: *functions, first });
+    serializer.collect_seq(entries)
+}

@@ -1,0 +1,49 @@
+//! Random programs in C whose frames are hard to unwind, made with random flags and linked in random ways.
+//!
+//! They have no undefined behaviour, and compute a number that depends on neither the compiler nor its flags.
+//!
+//! | file | what |
+//! |---|---|
+//! | `plan.rs` | what a program does, in parts that can be dropped |
+//! | `draw.rs` | draws a plan |
+//! | `writer.rs` | writes a plan in C |
+//! | `declare.rs` | how functions are declared and called |
+//! | `generated.h`, `runtime.c` | what each program has: its entry, and the functions that compilers call |
+//! | `flags.rs` | the flags of each compiler |
+//! | `links.rs` | how a program is linked |
+//! | `build.rs` | makes a program at a level of optimisation |
+//! | `see.rs` | what a run and an exploration say of a program with one section |
+//! | `contradictions.rs` | where they contradict each other |
+//! | `judge.rs` | what is wrong with a program |
+//! | `shape.rs` | what findings of one cause have in common |
+//! | `reduce.rs` | the smallest program with a finding |
+//! | `campaign.rs` | makes and judges many programs |
+//! | `found.rs` | what is found, by cause |
+
+mod build;
+mod campaign;
+mod contradictions;
+mod declare;
+mod draw;
+mod flags;
+mod found;
+mod judge;
+mod links;
+mod plan;
+mod reduce;
+mod see;
+mod shape;
+mod writer;
+
+pub use build::{Build, Built, Level, build};
+pub use campaign::{CampaignOptions, campaign};
+pub use contradictions::Contradiction;
+pub use draw::draw;
+pub use flags::{Compiler, known_flags};
+pub use found::{Contradicts, Differs, Example, Found, Unjudged};
+pub use judge::{Fault, Judged, Witness, judge};
+pub use links::{Form, Link, ObjectForm};
+pub use plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement};
+pub use reduce::{Reduced, Symptom, reduce};
+pub use shape::{Cause, Section};
+pub use writer::{Source, write};
