@@ -10,7 +10,7 @@ use sframe_machine::explore::Returns;
 
 use super::exceptions::Exceptions;
 use super::known_returns::returns;
-use crate::target::{Linked, Module, Target};
+use crate::target::{Linked, Loaded, Module, Target};
 
 /// A first instruction from which a function is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,9 +63,18 @@ impl Roots {
             tables.map(|range| loaded(range.start)..loaded(range.end)).collect();
         let stubs = module.subject.stubs().unwrap_or_default();
         let stubs = loaded(stubs.start)..loaded(stubs.end);
-        let mut found = Self { trampolines, stubs, ..Self::default() };
+        let mut found = Self { trampolines: trampolines.clone(), stubs, ..Self::default() };
         let Some(section) = &module.section else { return found };
-        let mut fdes: Vec<Fde> = section.fdes().flatten().filter(|fde| fde.size > 0).collect();
+        let is_trampoline = |address: u64| trampolines.iter().any(|range| range.contains(&address));
+        // Assemblers start both kinds of FDEs at one label. Where a linker has moved this one, it says
+        // nothing about where functions begin.
+        let is_moved = |fde: &Fde| {
+            let known = module.cfi().and_then(|cfi| cfi.fde_at(module.linked(Loaded(fde.start)).0));
+            let starts = known.is_none_or(|known| loaded(known.range.start) == fde.start);
+            !starts && !module.is_made() && fde.pc_type == PcType::Inc && !is_trampoline(fde.start)
+        };
+        let fdes = section.fdes().flatten().filter(|fde| fde.size > 0);
+        let mut fdes: Vec<Fde> = fdes.filter(|fde| !is_moved(fde)).collect();
         fdes.sort_by_key(|fde| fde.start);
         let code = References::of(module, &fdes);
         let exceptions = Exceptions::of(module);
@@ -83,7 +92,6 @@ impl Roots {
             .filter(|(address, name)| is_cold(*address, name))
             .map(|(address, _)| *address)
             .collect();
-        let is_trampoline = |address: u64| found.trampolines.iter().any(|range| range.contains(&address));
         let mut roots = BTreeSet::new();
         let mut add = |entry, is_certain| roots.insert(Root { entry, is_certain });
         let mut entries: FxHashSet<u64> = named.iter().chain(&code.called).copied().collect();

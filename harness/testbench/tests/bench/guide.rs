@@ -30,6 +30,9 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("ci/", "builds, and may install packages"),
     ("export PATH=", "the tests find the programs otherwise"),
     ("sframe-testbench check root/", "needs the root of a distribution"),
+    ("sframe-testbench generate assembly ", "needs compilers"),
+    ("sframe-testbench generate c ", "needs compilers"),
+    ("sframe-testbench generate sections ", "may need an adapter"),
     ("sframe-testbench matrix ", "needs compilers"),
 ];
 

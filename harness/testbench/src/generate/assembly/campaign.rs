@@ -140,7 +140,7 @@ pub fn campaign(
     let mut cases: BTreeMap<Raw, Case> = BTreeMap::new();
     for (number, program, result) in judged {
         let raws = match result {
-            Ok(Outcome::Judged(judged)) => found.add(number, options.functions, &program, &judged),
+            Ok(Outcome::Judged(judged)) => found.add(maker, number, options.functions, &program, &judged),
             Ok(Outcome::Unjudged(message)) => {
                 found.contradictions.push((number, message));
                 continue;
@@ -213,6 +213,7 @@ impl Found {
     /// Adds a program. What is wrong with it is returned, by function and section.
     fn add(
         &mut self,
+        maker: &Maker,
         number: u64,
         functions: u32,
         program: &Program,
@@ -235,7 +236,7 @@ impl Found {
             }
             seen.push((fault.source, fault.function));
             let function = vec![fault.function];
-            match explained(program, judged, fault) {
+            match explained(maker, program, judged, fault) {
                 Some(quirks) => {
                     let is_alone = quirks.len() == 1;
                     raws.extend(quirks.into_iter().map(|quirk| {

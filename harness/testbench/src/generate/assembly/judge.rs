@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::InstructionPointer;
 use sframe_machine::{End, Options};
 
-use super::state::{Claim, Wrong};
+use super::state::{Claim, Kind, Wrong};
 use super::writer::{Program, SITES, Site};
 use crate::examine::{ExamineOptions, examine};
 use crate::explore::{Certainty, ExploreOptions, Roots, explore};
@@ -96,6 +96,18 @@ type RowKey = (String, u64);
 struct OfRow {
     right: u32,
     wrong: u32,
+    /// Instructions of which a run can't say what is right.
+    unjudged: u32,
+}
+
+impl OfRow {
+    const fn is_right(self) -> bool {
+        self.wrong == 0 && self.unjudged == 0
+    }
+
+    const fn is_wrong(self) -> bool {
+        self.right == 0 && self.unjudged == 0
+    }
 }
 
 struct Judge<'t, 'a> {
@@ -124,7 +136,11 @@ impl Judge<'_, '_> {
                         self.say(Source::Sframe, site, index, claim);
                         let key = (self.function(Loaded(fde.start)), u64::from(found.row.start));
                         let of_row = self.rows.entry(key).or_default();
-                        if wrong.is_empty() {
+                        let Kind { outermost, signal, .. } = site.state.kind();
+                        if outermost || signal || wrong == [Wrong::Key] {
+                            // Its caller has called it, whatever it says; and keys do not matter to a run.
+                            of_row.unjudged += 1;
+                        } else if wrong.is_empty() {
                             of_row.right += 1;
                         } else {
                             of_row.wrong += 1;
@@ -194,7 +210,7 @@ impl Judge<'_, '_> {
         for finding in &examination.findings {
             let (Some(function), Some(row)) = (&finding.function, &finding.row) else { continue };
             let key = (function.clone(), row.start.0);
-            if self.rows.get(&key).is_some_and(|row| row.wrong == 0) && is_of_value(finding.verdict) {
+            if self.rows.get(&key).is_some_and(|row| row.is_right()) && is_of_value(finding.verdict) {
                 self.judged.contradictions.push(format!("a run refutes a right row: {}", finding.message));
             }
             found.insert(key);
@@ -202,7 +218,7 @@ impl Judge<'_, '_> {
         let unexercised = examination.coverage.unexercised.iter();
         let idle: BTreeSet<RowKey> = unexercised.map(|row| (row.function.clone(), row.row.start.0)).collect();
         for (key, row) in &self.rows {
-            if row.right == 0 && !idle.contains(key) && !found.contains(key) {
+            if row.is_wrong() && !idle.contains(key) && !found.contains(key) {
                 let message = format!("a run finds nothing in a wrong row: {} +{:#x}", key.0, key.1);
                 self.judged.contradictions.push(message);
             }
@@ -216,7 +232,7 @@ impl Judge<'_, '_> {
             .map_err(|error| format!("the program can't be explored: {error}"))?;
         for found in explored.findings.iter().filter(|found| found.certainty == Certainty::Proved) {
             let (Some(function), Some(row)) = (&found.finding.function, &found.finding.row) else { continue };
-            if self.rows.get(&(function.clone(), row.start.0)).is_some_and(|row| row.wrong == 0)
+            if self.rows.get(&(function.clone(), row.start.0)).is_some_and(|row| row.is_right())
                 && is_of_value(found.finding.verdict)
             {
                 let message = format!("exploring refutes a right row: {}", found.finding.message);

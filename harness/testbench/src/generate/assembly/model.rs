@@ -85,13 +85,11 @@ impl<'m> Model<'m> {
             Operation::Begin => *self = Self::new(self.abi, self.quirks),
             Operation::DefineCfa(register, offset) => self.set_cfa(register, offset, is_escape),
             Operation::CfaOffset(offset) => self.set_cfa(self.current.cfa.0, offset, is_escape),
-            Operation::AdjustCfaOffset(by) => {
-                let from =
-                    if self.has(Quirk::LlvmAdjustsLastOffset) { self.told } else { self.current.cfa.1 };
-                self.set_cfa(self.current.cfa.0, from + by, is_escape);
-            }
+            Operation::AdjustCfaOffset(by) => self.set_cfa(self.current.cfa.0, self.told + by, is_escape),
             Operation::CfaRegister(register) => {
-                let takes_back = self.has(Quirk::GasRegisterTakesOffsetBack) && !is_escape;
+                // Without a row before, there is nothing to take.
+                let has_row = self.first.is_some();
+                let takes_back = self.has(Quirk::GasRegisterTakesOffsetBack) && !is_escape && has_row;
                 let rules = if takes_back { &self.before } else { &self.current };
                 self.current.cfa = (register, rules.cfa.1);
             }
@@ -105,10 +103,8 @@ impl<'m> Model<'m> {
                         _ => 0,
                     };
                     before + from_register
-                } else if self.has(Quirk::LlvmAdjustsLastOffset) {
-                    from_register - self.told
                 } else {
-                    from_register - self.current.cfa.1
+                    from_register - self.told
                 };
                 // An offset of 0 is how none is written.
                 if offset == 0 && self.has(Quirk::LlvmRelativeOffset) {
@@ -125,7 +121,9 @@ impl<'m> Model<'m> {
                 }
             }
             Operation::Restore(register) => {
-                let first = self.first.as_ref().filter(|_| self.has(Quirk::GasRestoresFirstRow));
+                let takes_first =
+                    self.has(Quirk::GasRestoresFirstRow) || self.has(Quirk::LlvmRestoresFirstRow);
+                let first = self.first.as_ref().filter(|_| takes_first);
                 let place = first.unwrap_or(&self.initial).saved.get(&register.0).copied();
                 self.set(register, place);
             }
@@ -136,7 +134,7 @@ impl<'m> Model<'m> {
                 }
             }
             Operation::Undefined(register) => {
-                if !self.has(Quirk::GasIgnoresUndefined) {
+                if !self.has(Quirk::GasIgnoresUndefined) && !self.has(Quirk::LlvmIgnoresUndefined) {
                     self.current.saved.insert(register.0, Place::Nowhere);
                 }
             }
@@ -159,7 +157,11 @@ impl<'m> Model<'m> {
                 }
             }
             Operation::NegateRaState => self.current.is_signed = !self.current.is_signed,
-            Operation::SignalFrame => self.current.is_signal = !self.has(Quirk::GasUnmarkedSignalFrame),
+            Operation::SignalFrame => {
+                let unmarked =
+                    self.has(Quirk::GasUnmarkedSignalFrame) || self.has(Quirk::LlvmUnmarkedSignalFrame);
+                self.current.is_signal = !unmarked;
+            }
             Operation::KeyB => self.current.key_b = true,
             Operation::Nothing => {}
         }
@@ -181,6 +183,10 @@ impl<'m> Model<'m> {
     }
 
     fn claim(&self) -> Claim {
+        if self.current.is_signal && self.has(Quirk::GasSignalFrameWithoutRows) {
+            let ra = Some(Recovery::Undefined);
+            return Claim { cfa: None, ra, fp: None, signed: false, key_b: None, signal: None };
+        }
         let (register, offset) = self.current.cfa;
         let base = match register {
             register if register == self.abi.sp() => Base::Sp,

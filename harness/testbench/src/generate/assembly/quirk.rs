@@ -1,5 +1,7 @@
 //! Mistakes of assemblers that are known: each has a page in `specs/faults`.
 
+use crate::spec::Assembler;
+
 use super::judge::Source;
 use super::model::Model;
 use super::state::Claim;
@@ -18,11 +20,15 @@ pub enum Quirk {
     GasRegisterTakesOffsetBack,
     GasRemembersRowBefore,
     GasRestoresFirstRow,
+    GasSignalFrameWithoutRows,
     GasUnmarkedSignalFrame,
     LlvmAdjustsLastOffset,
     LlvmIgnoresRegister,
     LlvmIgnoresSameValue,
+    LlvmIgnoresUndefined,
     LlvmRelativeOffset,
+    LlvmRestoresFirstRow,
+    LlvmUnmarkedSignalFrame,
 }
 
 impl Quirk {
@@ -37,11 +43,15 @@ impl Quirk {
         Self::GasRegisterTakesOffsetBack,
         Self::GasRemembersRowBefore,
         Self::GasRestoresFirstRow,
+        Self::GasSignalFrameWithoutRows,
         Self::GasUnmarkedSignalFrame,
         Self::LlvmAdjustsLastOffset,
         Self::LlvmIgnoresRegister,
         Self::LlvmIgnoresSameValue,
+        Self::LlvmIgnoresUndefined,
         Self::LlvmRelativeOffset,
+        Self::LlvmRestoresFirstRow,
+        Self::LlvmUnmarkedSignalFrame,
     ];
 
     /// The name of the page.
@@ -57,11 +67,15 @@ impl Quirk {
             Self::GasRegisterTakesOffsetBack => "gas-register-takes-offset-back",
             Self::GasRemembersRowBefore => "gas-remembers-row-before",
             Self::GasRestoresFirstRow => "gas-restores-first-row",
+            Self::GasSignalFrameWithoutRows => "gas-signal-frame-without-rows",
             Self::GasUnmarkedSignalFrame => "gas-unmarked-signal-frame",
             Self::LlvmAdjustsLastOffset => "llvm-adjusts-last-offset",
             Self::LlvmIgnoresRegister => "llvm-ignores-register",
             Self::LlvmIgnoresSameValue => "llvm-ignores-same-value",
+            Self::LlvmIgnoresUndefined => "llvm-ignores-undefined",
             Self::LlvmRelativeOffset => "llvm-relative-offset",
+            Self::LlvmRestoresFirstRow => "llvm-restores-first-row",
+            Self::LlvmUnmarkedSignalFrame => "llvm-unmarked-signal-frame",
         }
     }
 
@@ -73,32 +87,38 @@ impl Quirk {
         }
     }
 
-    fn is_of_gas(self) -> bool {
-        self.page().starts_with("gas-")
+    /// The assembler.
+    const fn assembler(self) -> Assembler {
+        match self {
+            Self::LlvmAdjustsLastOffset
+            | Self::LlvmIgnoresRegister
+            | Self::LlvmIgnoresSameValue
+            | Self::LlvmIgnoresUndefined
+            | Self::LlvmRelativeOffset
+            | Self::LlvmRestoresFirstRow
+            | Self::LlvmUnmarkedSignalFrame => Assembler::Llvm,
+            _ => Assembler::Gas,
+        }
     }
 }
 
 /// At most so many mistakes explain one function.
 const MOST: usize = 4;
 
-/// Finds the known mistakes by which a section says exactly what it says of a function: as few as
-/// possible. `said` is what it says, by instruction.
+/// Finds the known mistakes of an assembler by which a section says exactly what it says of a function: as
+/// few as possible. `said` is what it says, by instruction.
 #[must_use]
 pub fn explanation(
     program: &Program,
     function: u32,
-    source: Source,
+    (assembler, source): (Assembler, Source),
     said: &[(usize, Claim)],
 ) -> Option<Vec<Quirk>> {
-    let of = |is_gas: bool| -> Vec<Quirk> {
-        let all = Quirk::ALL.iter().copied();
-        all.filter(|quirk| quirk.source() == source && quirk.is_of_gas() == is_gas).collect()
-    };
-    let assemblers = [of(true), of(false)];
+    let all = Quirk::ALL.iter().copied();
+    let quirks: Vec<Quirk> =
+        all.filter(|quirk| quirk.source() == source && quirk.assembler() == assembler).collect();
     (1..=MOST).find_map(|count| {
-        assemblers.iter().find_map(|quirks| {
-            subsets(quirks, count).into_iter().find(|chosen| explains(program, function, said, chosen))
-        })
+        subsets(&quirks, count).into_iter().find(|chosen| explains(program, function, said, chosen))
     })
 }
 
@@ -139,11 +159,27 @@ fn explains(program: &Program, function: u32, said: &[(usize, Claim)], quirks: &
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use sframe_engine::Abi;
 
     use super::super::plan::Plan;
     use super::super::writer::write;
     use super::*;
+
+    #[test]
+    fn every_mistake_has_a_page() {
+        let faults = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs/faults");
+        for quirk in Quirk::ALL {
+            let page = faults.join(format!("{}.yaml", quirk.page()));
+            let text = std::fs::read_to_string(&page).expect("a page");
+            let assembler = match quirk.assembler() {
+                Assembler::Gas => "component: {assembler: gas",
+                Assembler::Llvm => "component: {assembler: llvm",
+            };
+            assert!(text.contains(assembler), "{}", page.display());
+        }
+    }
 
     #[test]
     fn subsets_are_all_of_their_size() {
@@ -168,14 +204,15 @@ mod tests {
             if !said.iter().any(is_wrong) {
                 continue;
             }
-            let explained = explanation(&program, 0, Source::Sframe, &said).expect("an explanation");
+            let explained =
+                explanation(&program, 0, (Assembler::Gas, Source::Sframe), &said).expect("an explanation");
             found.extend(explained);
             // A CFA that nobody would say.
             let mut other = said;
             if let Some(cfa) = other.last_mut().and_then(|(_, claim)| claim.cfa.as_mut()) {
                 cfa.offset += 4;
             }
-            assert_eq!(explanation(&program, 0, Source::Sframe, &other), None);
+            assert_eq!(explanation(&program, 0, (Assembler::Gas, Source::Sframe), &other), None);
         }
         quirks.iter().for_each(|quirk| assert!(found.contains(quirk), "{quirk:?} in {found:?}"));
     }

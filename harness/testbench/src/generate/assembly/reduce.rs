@@ -6,6 +6,7 @@ use super::quirk::{Quirk, explanation};
 use super::state::Wrong;
 use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
+use crate::spec::Assembler;
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,11 +82,24 @@ pub(super) fn is_alone(judged: &Judged, fault: &Fault) -> bool {
 }
 
 /// The known mistakes that explain what is wrong with a function.
-pub(super) fn explained(program: &Program, judged: &Judged, fault: &Fault) -> Option<Vec<Quirk>> {
+pub(super) fn explained(
+    maker: &Maker,
+    program: &Program,
+    judged: &Judged,
+    fault: &Fault,
+) -> Option<Vec<Quirk>> {
     // What has no row says nothing.
     fault.wrong?;
     let said = judged.said.get(&(fault.source, fault.function))?;
-    explanation(program, fault.function, fault.source, said)
+    explanation(program, fault.function, (assembler(maker), fault.source), said)
+}
+
+/// The assembler of a toolchain: what it says, or else LLVM's for Clang, and gas.
+fn assembler(maker: &Maker) -> Assembler {
+    let toolchain = maker.toolchain();
+    let is_clang = toolchain.abis.values().any(|tools| tools.compiler.contains("clang"));
+    let usual = if is_clang { Assembler::Llvm } else { Assembler::Gas };
+    toolchain.properties.assembler.as_ref().map_or(usual, |assembler| assembler.name)
 }
 
 /// What a function becomes without one part, or with one that is chosen more plainly.
@@ -183,11 +197,11 @@ impl Reduction<'_> {
             Symptom::Unexplained { source, wrong, is_alone: alone } => {
                 (fault.source, fault.wrong) == (*source, *wrong)
                     && is_alone(judged, fault) == *alone
-                    && explained(program, judged, fault).is_none()
+                    && explained(self.maker, program, judged, fault).is_none()
             }
             Symptom::Explained(source, quirk) => {
                 fault.source == *source
-                    && explained(program, judged, fault).is_some_and(|quirks| quirks == [*quirk])
+                    && explained(self.maker, program, judged, fault).is_some_and(|quirks| quirks == [*quirk])
             }
             Symptom::Refused(_) => false,
         };

@@ -62,6 +62,9 @@ pub fn write(plan: &Plan) -> Program {
     program
 }
 
+/// What is allocated between two states that are remembered, in bytes.
+const NESTED: i64 = 16;
+
 /// A part of the frame that was set up.
 #[derive(Clone, Copy)]
 enum Done {
@@ -210,7 +213,9 @@ impl<'w> Writer<'w> {
     /// The registers that the CFI is to speak of.
     fn followed(&self) -> Vec<DwarfRegister> {
         let preserved = self.dialect.preserved.iter().map(|(number, _)| DwarfRegister(*number));
-        preserved.chain([self.fp(), return_column(self.abi())]).collect()
+        // Where there is no caller, nothing is said of the return address again.
+        let ra = Some(return_column(self.abi())).filter(|_| !self.plan.kind.outermost);
+        preserved.chain([self.fp()]).chain(ra).collect()
     }
 
     fn moved_ra(&self) -> bool {
@@ -549,13 +554,23 @@ impl<'w> Writer<'w> {
 
     fn return_early(&mut self, remembers: bool, depth: u8) {
         let label = self.label();
-        self.branch(&label);
+        // Some assemblers mistake what is remembered where something has just changed.
+        let is_before = self.random.percent(40);
+        if !is_before {
+            self.branch(&label);
+        }
         let before = (self.state.clone(), self.declared.clone(), self.done.clone());
         let is_escaped = self.declared.may_escape(&mut self.random);
         if remembers {
             self.directive(remember(is_escaped));
         }
+        if is_before {
+            self.branch(&label);
+        }
         if depth > 0 {
+            // The inner state is another one than the outer.
+            self.move_sp(-NESTED);
+            self.done.push(Done::Allocated(NESTED));
             self.return_early(remembers, depth - 1);
         }
         self.leave();
