@@ -229,8 +229,8 @@ Examples:
   sframe-testbench generate assembly --source --abi s390x --seed 7 --first 3
 
 Exit status:
-  0  every section is right
-  1  a section is wrong: the causes are listed
+  0  every section is right, but for faults that have a page
+  1  a section is wrong in another way: the causes are listed
   2  a toolchain can't be used
   3  no program was made
   4  the bench contradicts itself, or could not do its work";

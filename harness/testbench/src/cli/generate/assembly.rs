@@ -9,7 +9,7 @@ use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::generate::assembly::{CampaignOptions, Found, Group, Plan, campaign, write};
 
-use super::Programs;
+use super::programs::Programs;
 use crate::cli::definitions;
 use crate::cli::run::progress_bar;
 
@@ -55,7 +55,7 @@ impl Assembly {
         let made = founds.clone().any(|found| found.programs > 0);
         Ok(match () {
             () if contradicts => Status::Broken,
-            () if founds.any(|found| found.is_wrong()) => Status::Finding,
+            () if founds.any(|found| found.has_unknown()) => Status::Finding,
             () if made => Status::AsExpected,
             () => Status::NothingCompared,
         })

@@ -8,7 +8,7 @@ use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_testbench::generate::c::{CampaignOptions, Example, Found, campaign, draw, write};
 
-use super::Programs;
+use super::programs::Programs;
 use crate::cli::definitions;
 use crate::cli::run::progress_bar;
 

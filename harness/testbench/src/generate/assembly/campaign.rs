@@ -204,10 +204,10 @@ fn judged(maker: &Maker, abi: Abi, program: &Program) -> Result<Outcome, Error> 
 }
 
 impl Found {
-    /// Whether a section is wrong somewhere.
+    /// Whether a section is wrong in a way that no known mistake explains.
     #[must_use]
-    pub fn is_wrong(&self) -> bool {
-        !self.known.is_empty() || !self.causes.is_empty()
+    pub fn has_unknown(&self) -> bool {
+        !self.causes.is_empty()
     }
 
     /// Adds a program. What is wrong with it is returned, by function and section.

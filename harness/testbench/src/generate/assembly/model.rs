@@ -41,7 +41,9 @@ pub struct Model<'m> {
     first: Option<Rules>,
     /// The number that the assembler adds to.
     told: i64,
-    remembered: Vec<(Rules, i64)>,
+    remembered: Vec<Rules>,
+    /// The numbers that the assembler had when states were remembered.
+    told_then: Vec<i64>,
 }
 
 impl<'m> Model<'m> {
@@ -62,6 +64,7 @@ impl<'m> Model<'m> {
             first: None,
             told: cfa.1,
             remembered: Vec::new(),
+            told_then: Vec::new(),
             initial,
         }
     }
@@ -125,7 +128,10 @@ impl<'m> Model<'m> {
                     self.has(Quirk::GasRestoresFirstRow) || self.has(Quirk::LlvmRestoresFirstRow);
                 let first = self.first.as_ref().filter(|_| takes_first);
                 let place = first.unwrap_or(&self.initial).saved.get(&register.0).copied();
-                self.set(register, place);
+                let is_fixed = is_ra(register) && self.abi == Abi::Amd64;
+                if !(is_fixed && self.has(Quirk::GasReturnAddressNotRestored)) {
+                    self.set(register, place);
+                }
             }
             Operation::SameValue(register) => {
                 let ignored = self.has(Quirk::GasIgnoresSameValue) || self.has(Quirk::LlvmIgnoresSameValue);
@@ -141,20 +147,19 @@ impl<'m> Model<'m> {
             Operation::Remember => {
                 let remembers_before = self.has(Quirk::GasRemembersRowBefore);
                 let rules = if remembers_before { &self.before } else { &self.current };
-                let remembered = (rules.clone(), self.told);
+                let remembered = rules.clone();
                 if self.has(Quirk::GasOneRememberedState) {
                     self.remembered.clear();
                 }
                 self.remembered.push(remembered);
+                self.told_then.push(self.told);
             }
             Operation::RestoreState => {
                 let keeps = self.has(Quirk::GasOneRememberedState);
                 let remembered = if keeps { self.remembered.last().cloned() } else { self.remembered.pop() };
-                let Some((rules, told)) = remembered else { return };
-                self.current = rules;
-                if !self.has(Quirk::LlvmAdjustsLastOffset) {
-                    self.told = told;
-                }
+                self.current = remembered.unwrap_or_else(|| self.current.clone());
+                let told = self.told_then.pop().filter(|_| !self.has(Quirk::LlvmAdjustsLastOffset));
+                self.told = told.unwrap_or(self.told);
             }
             Operation::NegateRaState => self.current.is_signed = !self.current.is_signed,
             Operation::SignalFrame => {

@@ -9,17 +9,6 @@ use super::writer::{COMMON as FILES, write};
 use crate::corpus::{Error, MadeProgram, Maker, Recipe, RecipeObject};
 use crate::generate::Random;
 
-/// Flags of every program.
-pub(super) const COMMON: &[&str] = &[
-    "-std=gnu11",
-    "-w",
-    "-ffreestanding",
-    "-fno-stack-protector",
-    "-fno-ident",
-    "-fasynchronous-unwind-tables",
-    "-Wl,--build-id=none",
-];
-
 /// Flags of objects without call frame information.
 const UNDESCRIBED: &[&str] = &["-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-exceptions"];
 
@@ -117,7 +106,7 @@ impl Build {
                 joint: form.joint,
             });
         }
-        let mut compile: Vec<String> = COMMON.iter().map(|flag| (*flag).to_owned()).collect();
+        let mut compile: Vec<String> = flags::COMMON.iter().map(|flag| (*flag).to_owned()).collect();
         compile.push(level.to_owned());
         compile.extend(self.flags.iter().flatten().cloned());
         compile.extend(self.link.form.flags().iter().map(|flag| (*flag).to_owned()));

@@ -6,6 +6,17 @@ use sframe_engine::Abi;
 use crate::corpus::{Error, Maker, Recipe};
 use crate::generate::Random;
 
+/// Flags of every program.
+pub(super) const COMMON: &[&str] = &[
+    "-std=gnu11",
+    "-w",
+    "-ffreestanding",
+    "-fno-stack-protector",
+    "-fno-ident",
+    "-fasynchronous-unwind-tables",
+    "-Wl,--build-id=none",
+];
+
 /// Who has made a compiler: its flags are like those of its relatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compiler {
@@ -169,7 +180,7 @@ pub fn known_flags(maker: &Maker, abi: Abi) -> Result<Vec<Vec<String>>, Error> {
 fn compiles(maker: &Maker, abi: Abi, flags: &[String]) -> Result<(), Error> {
     let name = "empty.c".to_owned();
     let text = "void _start(void) { for (;;) __asm__ volatile(\"\"); }\n".to_owned();
-    let mut compile: Vec<String> = super::build::COMMON.iter().map(|flag| (*flag).to_owned()).collect();
+    let mut compile: Vec<String> = COMMON.iter().map(|flag| (*flag).to_owned()).collect();
     compile.extend(flags.iter().cloned());
     let object = crate::corpus::RecipeObject {
         sources: vec![name.clone()],

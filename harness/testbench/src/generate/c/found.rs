@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::build::Level;
-use super::judge::Witness;
+use super::see::Witness;
 use super::shape::Cause;
 
 /// The first case of a cause.

@@ -2,28 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Difference, Field, Uncovered, diff_file};
 
 use super::contradictions::{Contradiction, blames};
-use super::see::{Item, Seen, see};
+use super::see::{Item, Seen, Witness, see};
 use super::shape::{Cause, Section, operation_before, without_numbers};
 use crate::finding::Finding;
 use crate::target::files::Files;
 use crate::target::{MadeSections, SectionSource, Target, TargetError};
-
-/// Who says that something is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Witness {
-    /// A run.
-    Run,
-    /// An exploration, with a proof.
-    Exploration,
-    /// A comparison of the two sections, only.
-    Comparison,
-}
 
 /// Something that is wrong in a section: the first place in a function.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 use sframe_engine::{Abi, Base, InstructionPointer};
 use sframe_machine::{End, Options};
 
-use super::judge::Witness;
 use crate::examine::coverage::Explored;
 use crate::examine::observed::TrueFrame;
 use crate::examine::{ExamineOptions, examine};
@@ -18,6 +18,18 @@ use crate::unwind::sframe_unwinder;
 
 /// A program that executes more instructions than this is not right.
 const BUDGET: u64 = 20_000_000;
+
+/// Who says that something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// A run.
+    Run,
+    /// An exploration, with a proof.
+    Exploration,
+    /// A comparison of the two sections, only.
+    Comparison,
+}
 
 /// What a run and an exploration say of a section.
 pub(super) struct Seen {

@@ -1,0 +1,85 @@
+//! Which programs are made, and by what.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use sframe_engine::Abi;
+use sframe_inspect::command::Failure;
+use sframe_testbench::corpus::{Maker, Toolchain};
+use sframe_testbench::spec::parse_abi;
+
+use crate::cli::definitions;
+use crate::cli::options::{parse_jobs, set_jobs};
+
+/// Which programs are made, and by what.
+#[derive(Args)]
+pub(super) struct Programs {
+    /// A toolchain: the name of one of the corpus, or the path of a definition (repeatable; all of the
+    /// corpus that compile, by default).
+    #[arg(long = "toolchain", value_name = "NAME|FILE")]
+    pub(super) toolchains: Vec<PathBuf>,
+    /// Only this ABI (repeatable).
+    #[arg(long = "abi", value_name = "ABI", value_parser = parse_abi)]
+    pub(super) abis: Vec<Abi>,
+    /// The same seed generates the same programs.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// The number of the first program of the seed.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) first: u64,
+    /// How many programs to generate for each toolchain and ABI.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(super) programs: u64,
+    /// Print the first program, and make nothing.
+    #[arg(long, requires = "abis")]
+    pub(super) source: bool,
+    /// The folder of the corpus.
+    #[arg(long, value_name = "DIR", default_value = "corpus")]
+    pub(super) corpus: PathBuf,
+    /// The folder with the roots of toolchains that are made of packages.
+    #[arg(long = "toolchains", value_name = "DIR", default_value = "target/toolchains")]
+    pub(super) roots: PathBuf,
+    /// How many programs to work on at once; 0 for one per processor.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = parse_jobs)]
+    pub(super) jobs: usize,
+    /// Print the report as JSON instead of the summary.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl Programs {
+    /// The ABI whose first program is to be printed, if that is all.
+    pub(super) fn printed(&self) -> Option<Abi> {
+        self.abis.first().copied().filter(|_| self.source)
+    }
+
+    pub(super) fn numbers(&self) -> std::ops::Range<u64> {
+        self.first..self.first.saturating_add(self.programs)
+    }
+
+    /// Opens the toolchains, each with the ABIs that are wanted of it.
+    pub(super) fn open(&self) -> Result<Vec<(Maker, Vec<Abi>)>, Failure> {
+        set_jobs(self.jobs)?;
+        let mut work = Vec::new();
+        for toolchain in self.definitions()? {
+            let maker = Maker::open(toolchain, &self.roots).map_err(definitions::failure)?;
+            let abis = maker.toolchain().abis.keys().copied();
+            let abis: Vec<Abi> = abis.filter(|abi| self.wants(*abi)).collect();
+            work.push((maker, abis));
+        }
+        Ok(work)
+    }
+
+    fn wants(&self, abi: Abi) -> bool {
+        self.abis.is_empty() || self.abis.contains(&abi)
+    }
+
+    fn definitions(&self) -> Result<Vec<Toolchain>, Failure> {
+        let all = Toolchain::load_all(&self.corpus).map_err(definitions::failure)?;
+        if self.toolchains.is_empty() {
+            return Ok(all.into_iter().filter(|toolchain| toolchain.derive.is_none()).collect());
+        }
+        let named = |given| definitions::load(given, &self.corpus, &all).map(|(_, toolchain)| toolchain);
+        self.toolchains.iter().map(|given| named(given)).collect()
+    }
+}
