@@ -58,6 +58,8 @@ pub enum Operation {
     Offset(DwarfRegister, i64),
     /// A register is in the word at an offset from the CFA's register.
     RelativeOffset(DwarfRegister, i64),
+    /// A register is in the word at an offset from what another one holds.
+    Indirect(DwarfRegister, DwarfRegister, i64),
     /// A register is in another one.
     Register(DwarfRegister, DwarfRegister),
     /// A register is where the CIE has it.
@@ -208,16 +210,25 @@ impl Declared {
         if before == saved {
             return None;
         }
+        Some(self.declare_again(register, saved, random))
+    }
+
+    /// Returns a directive that declares where a register is, whatever has been said.
+    pub(super) fn declare_again(
+        &self,
+        register: DwarfRegister,
+        saved: Option<Saved>,
+        random: &mut Random,
+    ) -> Directive {
         let escapes = self.may_escape(random);
-        let returns_in_word = self.cie_has == Some(register);
-        Some(match saved {
+        match saved {
             Some(Saved::Register(other)) => in_register(register, other, escapes),
             Some(Saved::Word(offset)) => {
                 let knows_cfa = self.told == self.cfa.1;
                 in_word(register, offset, knows_cfa.then_some(self.told), escapes, random)
             }
-            None => back(register, returns_in_word, escapes, random),
-        })
+            None => back(register, self.cie_has == Some(register), escapes, random),
+        }
     }
 
     /// Returns the directive that says that the return address has been signed, or is no longer.
@@ -286,6 +297,16 @@ fn in_word(
             escape(".cfi_escape DW_CFA_offset_extended", 0x05, &operands, saved)
         }
     }
+}
+
+/// Declares that a register is in the word at an offset from what one of the first 32 registers holds.
+pub(super) fn indirect(register: DwarfRegister, base: DwarfRegister, offset: i64) -> Directive {
+    // DW_OP_breg0 and those that follow.
+    let opcode = 0x70 + u8::try_from(base.0).unwrap_or_default();
+    let expression = [vec![opcode], sleb(offset)].concat();
+    let operands = [uleb(register.0.into()), uleb(expression.len() as u64), expression];
+    let operation = Operation::Indirect(register, base, offset);
+    escape(".cfi_escape DW_CFA_expression DW_OP_breg", 0x10, &operands, operation)
 }
 
 /// Declares that a register is where it was at the call: it has the caller's value, or is in the word where

@@ -8,10 +8,15 @@ use super::directive::{Directive, Operation};
 use super::quirk::Quirk;
 use super::state::{Claim, State, return_column};
 
+/// The register that gas names where it does not know one: `SFRAME_FRE_REG_INVALID`, shifted.
+const INVALID: u32 = 536_870_911;
+
 /// Where a register's value at the call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Word(i64),
+    /// In the word at an offset from what a register holds.
+    Indirect(DwarfRegister, i64),
     Register(DwarfRegister),
     Nowhere,
 }
@@ -97,7 +102,14 @@ impl<'m> Model<'m> {
                 self.current.cfa = (register, rules.cfa.1);
             }
             Operation::Offset(register, offset) => {
-                self.current.saved.insert(register.0, Place::Word(offset));
+                let is_nowhere = self.current.saved.get(&register.0) == Some(&Place::Nowhere);
+                let stays = is_nowhere && self.abi == Abi::Amd64 && self.has(Quirk::GasUndefinedNotUndone);
+                if !stays {
+                    self.current.saved.insert(register.0, Place::Word(offset));
+                }
+            }
+            Operation::Indirect(register, base, offset) => {
+                self.current.saved.insert(register.0, Place::Indirect(base, offset));
             }
             Operation::RelativeOffset(register, from_register) => {
                 let offset = if self.has(Quirk::LlvmRelativeOffset) {
@@ -187,6 +199,22 @@ impl<'m> Model<'m> {
         };
     }
 
+    /// A register as the base of a rule.
+    fn base(&self, register: DwarfRegister) -> Base {
+        match register {
+            register if register == self.abi.sp() => Base::Sp,
+            register
+                if register == self.abi.fp()
+                    && self.abi != Abi::Amd64
+                    && self.has(Quirk::GasFpByExpression) =>
+            {
+                Base::Register(DwarfRegister(INVALID))
+            }
+            register if register == self.abi.fp() => Base::Fp,
+            register => Base::Register(register),
+        }
+    }
+
     fn claim(&self) -> Claim {
         if self.current.is_signal && self.has(Quirk::GasSignalFrameWithoutRows) {
             let ra = Some(Recovery::Undefined);
@@ -203,6 +231,9 @@ impl<'m> Model<'m> {
             None => Recovery::Unchanged,
             Some(Place::Word(offset)) => {
                 Recovery::Rule(RecoveryRule { base: Base::Cfa, offset: *offset, dereference: true })
+            }
+            Some(Place::Indirect(base, offset)) => {
+                Recovery::Rule(RecoveryRule { base: self.base(*base), offset: *offset, dereference: true })
             }
             Some(Place::Register(other)) => {
                 let rule = RecoveryRule { base: Base::Register(*other), offset: 0, dereference: false };

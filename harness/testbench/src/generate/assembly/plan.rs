@@ -93,6 +93,8 @@ pub enum Action {
     },
     /// Jumps over this many bytes.
     Skip(u32),
+    /// Code that nothing reaches, which is said to have no caller.
+    Unreached,
     /// Does nothing, but declares something that changes nothing.
     Noise,
 }
@@ -203,7 +205,8 @@ impl FunctionPlan {
                     Action::Return { remembers: random.percent(75), depth: u8::from(random.percent(25)) }
                 }
                 78..85 => Action::Part { jumps_back: random.percent(60) },
-                85..94 => {
+                85..88 => Action::Unreached,
+                88..95 => {
                     let lengths = if random.percent(6) { LONG } else { LENGTHS };
                     Action::Skip(*random.pick(lengths))
                 }

@@ -12,6 +12,7 @@ use super::writer::Program;
 #[expect(missing_docs, reason = "the pages say what each is")]
 pub enum Quirk {
     GasAnyRegisterIsSp,
+    GasFpByExpression,
     GasFpSlotAsReturnAddress,
     GasIgnoresRegisterOfReturnAddress,
     GasIgnoresSameValue,
@@ -22,6 +23,7 @@ pub enum Quirk {
     GasRestoresFirstRow,
     GasReturnAddressNotRestored,
     GasSignalFrameWithoutRows,
+    GasUndefinedNotUndone,
     GasUnmarkedSignalFrame,
     LlvmAdjustsLastOffset,
     LlvmIgnoresRegister,
@@ -36,6 +38,7 @@ impl Quirk {
     /// All of them.
     pub const ALL: &[Self] = &[
         Self::GasAnyRegisterIsSp,
+        Self::GasFpByExpression,
         Self::GasFpSlotAsReturnAddress,
         Self::GasIgnoresRegisterOfReturnAddress,
         Self::GasIgnoresSameValue,
@@ -46,6 +49,7 @@ impl Quirk {
         Self::GasRestoresFirstRow,
         Self::GasReturnAddressNotRestored,
         Self::GasSignalFrameWithoutRows,
+        Self::GasUndefinedNotUndone,
         Self::GasUnmarkedSignalFrame,
         Self::LlvmAdjustsLastOffset,
         Self::LlvmIgnoresRegister,
@@ -61,6 +65,7 @@ impl Quirk {
     pub const fn page(self) -> &'static str {
         match self {
             Self::GasAnyRegisterIsSp => "gas-any-register-is-sp",
+            Self::GasFpByExpression => "gas-fp-by-expression",
             Self::GasFpSlotAsReturnAddress => "gas-fp-slot-as-return-address",
             Self::GasIgnoresRegisterOfReturnAddress => "gas-ignores-register-of-return-address",
             Self::GasIgnoresSameValue => "gas-ignores-same-value",
@@ -71,6 +76,7 @@ impl Quirk {
             Self::GasRestoresFirstRow => "gas-restores-first-row",
             Self::GasReturnAddressNotRestored => "gas-return-address-not-restored",
             Self::GasSignalFrameWithoutRows => "gas-signal-frame-without-rows",
+            Self::GasUndefinedNotUndone => "gas-undefined-not-undone",
             Self::GasUnmarkedSignalFrame => "gas-unmarked-signal-frame",
             Self::LlvmAdjustsLastOffset => "llvm-adjusts-last-offset",
             Self::LlvmIgnoresRegister => "llvm-ignores-register",
@@ -106,7 +112,7 @@ impl Quirk {
 }
 
 /// At most so many mistakes explain one function.
-const MOST: usize = 4;
+const MOST: usize = 6;
 
 /// Finds the known mistakes of an assembler by which a section says exactly what it says of a function: as
 /// few as possible. `said` is what it says, by instruction.

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use sframe_engine::{Abi, DwarfRegister};
 
 use super::dialect::{Dialect, Move};
-use super::directive::{Declared, Directive, Operation, Saved, noise, plain, remember, restore};
+use super::directive::{Declared, Directive, Operation, Saved, indirect, noise, plain, remember, restore};
 use super::plan::{Action, FunctionPlan, Part, Plan, Setup};
 use super::state::{Kind, State, Value, return_column};
 use crate::generate::random::Random;
@@ -385,6 +385,11 @@ impl<'w> Writer<'w> {
                 };
                 self.instruction(code, |state| state.set(fp, Value::Cfa(sp)));
                 self.done.push(Done::Setup(setup));
+                if let (Some(Saved::Word(word)), true) =
+                    (self.place(fp), self.declared.may_escape(&mut self.random))
+                {
+                    self.directive(indirect(fp, fp, word - sp));
+                }
             }
             Setup::SetFp => {}
             Setup::SetBase => {
@@ -497,12 +502,29 @@ impl<'w> Writer<'w> {
                 self.line(&format!(".skip {length}"));
                 let _ = writeln!(self.program.source, "{label}:");
             }
+            Action::Unreached if !self.plan.kind.outermost => self.unreached(),
+            Action::Unreached => {}
             Action::Noise => {
                 let directive = noise(self.abi(), self.dialect.volatile, self.plan.escapes, &mut self.random);
                 self.directive(directive);
                 self.instruction(self.dialect.nop, |_| {});
             }
         }
+    }
+
+    /// Code that nothing reaches, and whose return address is undefined.
+    fn unreached(&mut self) {
+        let (label, column) = (self.label(), return_column(self.abi()));
+        self.instruction(&format!("{} {label}", self.dialect.jump), |_| {});
+        let kind = self.state.kind();
+        self.state.set_kind(Kind { outermost: true, ..kind });
+        self.directive(plain(".cfi_undefined", &column.0.to_string(), Operation::Undefined(column)));
+        self.last(self.dialect.nop);
+        self.state.set_kind(kind);
+        let place = self.place(column);
+        let again = self.declared.declare_again(column, place, &mut self.random);
+        self.directive(again);
+        let _ = writeln!(self.program.source, "{label}:");
     }
 
     fn clobber(&mut self) {
