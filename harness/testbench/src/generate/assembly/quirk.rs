@@ -1,11 +1,13 @@
 //! Mistakes of assemblers that are known: each has a page in `specs/faults`.
 
-use crate::spec::Assembler;
+use std::ops::Range;
 
+use super::directive::Operation;
 use super::judge::Source;
 use super::model::Model;
 use super::state::Claim;
 use super::writer::Program;
+use crate::spec::Assembler;
 
 /// A known mistake. Its page is what it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,9 +128,31 @@ pub fn explanation(
     let all = Quirk::ALL.iter().copied();
     let quirks: Vec<Quirk> =
         all.filter(|quirk| quirk.source() == source && quirk.assembler() == assembler).collect();
-    (1..=MOST).find_map(|count| {
-        subsets(&quirks, count).into_iter().find(|chosen| explains(program, function, said, chosen))
-    })
+    // Each part of a function has an FDE of its own, and mistakes of its own.
+    let mut found = Vec::new();
+    for part in parts(program, function) {
+        let chosen = (0..=MOST).find_map(|count| {
+            subsets(&quirks, count).into_iter().find(|chosen| explains(program, &part, said, chosen))
+        })?;
+        found.extend(chosen);
+    }
+    found.sort_unstable();
+    found.dedup();
+    Some(found).filter(|found| !found.is_empty())
+}
+
+/// The parts of a function, by the positions of their instructions.
+fn parts(program: &Program, function: u32) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let sites = program.sites.iter().enumerate().filter(|(_, site)| site.function == function);
+    for (index, site) in sites {
+        let begins = site.declared.iter().any(|directive| directive.operation == Operation::Begin);
+        match parts.last_mut() {
+            Some(part) if !begins => part.end = index + 1,
+            _ => parts.push(index..index + 1),
+        }
+    }
+    parts
 }
 
 /// All choices of some of the mistakes.
@@ -146,24 +170,14 @@ fn subsets(quirks: &[Quirk], count: usize) -> Vec<Vec<Quirk>> {
     with.chain(subsets(rest, count)).collect()
 }
 
-fn explains(program: &Program, function: u32, said: &[(usize, Claim)], quirks: &[Quirk]) -> bool {
-    let mut said = said.iter();
+fn explains(program: &Program, part: &Range<usize>, said: &[(usize, Claim)], quirks: &[Quirk]) -> bool {
     let mut model = Model::new(program.abi, quirks);
-    let sites = program.sites.iter().enumerate().filter(|(_, site)| site.function == function);
-    let mut next = said.next();
-    for (index, site) in sites {
+    program.sites[part.clone()].iter().zip(part.clone()).all(|(site, index)| {
         let claim = model.read(&site.declared);
         // What the section leaves out is not said.
-        if let Some((at, says)) = next
-            && *at == index
-        {
-            if !says.agrees(&claim) {
-                return false;
-            }
-            next = said.next();
-        }
-    }
-    true
+        let says = said.binary_search_by_key(&index, |(at, _)| *at).ok().map(|at| said[at].1);
+        says.is_none_or(|says| says.agrees(&claim))
+    })
 }
 
 #[cfg(test)]
