@@ -19,7 +19,7 @@ pub fn answer(question: &SectionQuestion) -> SectionAnswer {
     };
     let fdes = section.fdes().map(|fde| match fde {
         Ok(fde) => describe(&section, &fde),
-        Err(error) => rejected(&error),
+        Err(error) => Fde::rejected(reject(&error)),
     });
     SectionAnswer {
         reject: None,
@@ -68,22 +68,6 @@ fn header_of(header: &engine::Header) -> Header {
         fre_len: header.fre_len,
         fdeoff: header.fdeoff,
         freoff: header.freoff,
-    }
-}
-
-fn rejected(error: &engine::Error) -> Fde {
-    Fde {
-        reject: Some(reject(error)),
-        start: None,
-        size: None,
-        fre_type: FreType::default(),
-        pc_type: PcType::default(),
-        fde_type: FdeType::default(),
-        pauth_key: PauthKey::default(),
-        signal: false,
-        rep_size: 0,
-        outermost: false,
-        rows: Vec::new(),
     }
 }
 

@@ -95,6 +95,26 @@ pub struct Fde {
     pub rows: Vec<Row>,
 }
 
+impl Fde {
+    /// Returns an FDE with a fault.
+    #[must_use]
+    pub fn rejected(reject: Reject) -> Self {
+        Self {
+            reject: Some(reject),
+            start: None,
+            size: None,
+            fre_type: FreType::default(),
+            pc_type: PcType::default(),
+            fde_type: FdeType::default(),
+            pauth_key: PauthKey::default(),
+            signal: false,
+            rep_size: 0,
+            outermost: false,
+            rows: Vec::new(),
+        }
+    }
+}
+
 /// A row as a reader must see it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "WrittenRow", into = "WrittenRow")]

@@ -66,12 +66,10 @@ impl Roots {
         let mut found = Self { trampolines: trampolines.clone(), stubs, ..Self::default() };
         let Some(section) = &module.section else { return found };
         let is_trampoline = |address: u64| trampolines.iter().any(|range| range.contains(&address));
-        // Assemblers start both kinds of FDEs at one label. Where a linker has moved this one, it says
-        // nothing about where functions begin.
+        // What a linker has moved says nothing about where functions begin.
         let is_moved = |fde: &Fde| {
-            let known = module.cfi().and_then(|cfi| cfi.fde_at(module.linked(Loaded(fde.start)).0));
-            let starts = known.is_none_or(|known| loaded(known.range.start) == fde.start);
-            !starts && !module.is_made() && fde.pc_type == PcType::Inc && !is_trampoline(fde.start)
+            let start = Loaded(fde.start);
+            fde.pc_type == PcType::Inc && !is_trampoline(fde.start) && module.is_moved(start, start)
         };
         let fdes = section.fdes().flatten().filter(|fde| fde.size > 0);
         let mut fdes: Vec<Fde> = fdes.filter(|fde| !is_moved(fde)).collect();

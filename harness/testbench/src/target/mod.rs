@@ -124,6 +124,13 @@ impl<'a> Module<'a> {
         matches!(self.made, Some(Ok(_)))
     }
 
+    /// Whether an FDE of `.sframe` with this start begins elsewhere than the CFI's for an address: assemblers
+    /// start both at one label, so a linker has moved it. Conversion cuts FDEs where others cover them.
+    pub(crate) fn is_moved(&self, start: Loaded, address: impl Into<Loaded>) -> bool {
+        let fde = self.cfi().and_then(|cfi| cfi.fde_at(self.linked(address).0));
+        !self.is_made() && fde.is_some_and(|fde| fde.range.start != self.linked(start).0)
+    }
+
     /// All instructions, read at the first call. For large files this takes gigabytes: what needs a few
     /// takes [`Self::code_in`].
     #[must_use]

@@ -306,16 +306,10 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         !saves
     }
 
-    /// Whether the FDE begins elsewhere than the CFI's: assemblers start both
-    /// at the same label. Conversion cuts FDEs where others cover them.
+    /// Whether a linker has moved the FDE.
     fn is_moved(&self) -> bool {
         let (Some(found), Some(module)) = (&self.row, self.module) else { return false };
-        if module.is_made() {
-            return false;
-        }
-        let fde = module.cfi().and_then(|cfi| cfi.fde_at(self.linked_address().0));
-        let Linked(start) = module.linked(Loaded(found.fde.start));
-        fde.is_some_and(|fde| fde.range.start != start)
+        module.is_moved(Loaded(found.fde.start), self.address())
     }
 
     fn note(&mut self, witness: Witness, says: String, agrees_with: Option<Side>) -> Option<Side> {

@@ -10,10 +10,10 @@ use sframe_testbench::generate::assembly::{Judged, Plan, Program, Source, judge,
 use crate::command::bench;
 use crate::common::repository;
 
-const HOST: &str = "corpus/matrix/host.yaml";
+pub(crate) const HOST: &str = "corpus/matrix/host.yaml";
 
 /// This machine's own toolchain; `None`, with a reason, if it does not write SFrame.
-fn host() -> Option<Maker> {
+pub(crate) fn host() -> Option<Maker> {
     let toolchain = Toolchain::load(&repository().join(HOST)).expect("a definition");
     let maker = Maker::open(toolchain, Path::new("none")).expect("a folder");
     let empty = [("empty.s".to_owned(), ".globl _start\n_start: jmp .\n".to_owned())];

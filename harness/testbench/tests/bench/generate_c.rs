@@ -1,30 +1,15 @@
 //! `generate c`: what it writes is the same again, and what is wrong with a program is noticed.
 
-use std::path::Path;
-
 use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
-use sframe_testbench::corpus::{Maker, Recipe, Toolchain};
+use sframe_testbench::corpus::{Maker, Recipe};
 use sframe_testbench::generate::c::{Build, Judged, Link, Plan, Section, Statement, draw, judge};
 
 use crate::command::bench;
 use crate::common::repository;
-
-const HOST: &str = "corpus/matrix/host.yaml";
-
-/// This machine's own toolchain; `None`, with a reason, if it does not write SFrame.
-fn host() -> Option<Maker> {
-    let toolchain = Toolchain::load(&repository().join(HOST)).expect("a definition");
-    let maker = Maker::open(toolchain, Path::new("none")).expect("a folder");
-    let empty = [("empty.s".to_owned(), ".globl _start\n_start: jmp .\n".to_owned())];
-    if !cfg!(target_arch = "x86_64") || maker.make(Abi::Amd64, &empty, &[]).is_err() {
-        eprintln!("skipped: this machine has no gcc for amd64 whose assembler knows --gsframe");
-        return None;
-    }
-    Some(maker)
-}
+use crate::generate::{HOST, host};
 
 /// A program of one function that calls another one.
 fn small() -> (Plan, Build) {

@@ -10,8 +10,6 @@ use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::generate::assembly::{CampaignOptions, Found, Group, Plan, campaign, write};
 
 use super::programs::Programs;
-use crate::cli::definitions;
-use crate::cli::run::progress_bar;
 
 #[derive(Args)]
 pub(super) struct Assembly {
@@ -31,20 +29,9 @@ impl Assembly {
             print(&text)?;
             return Ok(Status::AsExpected);
         }
-        let work = self.of.open()?;
-        let count = work.iter().map(|(_, abis)| abis.len() as u64).sum::<u64>() * self.of.programs;
-        let bar = progress_bar(count, "programs");
         let options =
             CampaignOptions { seed: self.of.seed, programs: self.of.numbers(), functions: self.functions };
-        let mut all: BTreeMap<String, BTreeMap<Abi, Found>> = BTreeMap::new();
-        for (maker, abis) in &work {
-            for abi in abis {
-                let found = campaign(maker, *abi, &options, &|| bar.inc(1));
-                let found = found.map_err(definitions::failure)?;
-                all.entry(maker.toolchain().name.clone()).or_default().insert(*abi, found);
-            }
-        }
-        bar.finish_and_clear();
+        let all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, done))?;
         if self.of.json {
             print_json(&all)?;
         } else {

@@ -9,8 +9,6 @@ use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_testbench::generate::c::{CampaignOptions, Example, Found, campaign, draw, write};
 
 use super::programs::Programs;
-use crate::cli::definitions;
-use crate::cli::run::progress_bar;
 
 #[derive(Args)]
 pub(super) struct C {
@@ -39,9 +37,6 @@ impl C {
             print(&text)?;
             return Ok(Status::AsExpected);
         }
-        let work = self.of.open()?;
-        let count = work.iter().map(|(_, abis)| abis.len() as u64).sum::<u64>() * self.of.programs;
-        let bar = progress_bar(count, "programs");
         let options = CampaignOptions {
             seed: self.of.seed,
             programs: self.of.numbers(),
@@ -49,15 +44,7 @@ impl C {
             links: self.links,
             reduces: !self.no_reduce,
         };
-        let mut all: BTreeMap<String, BTreeMap<Abi, Found>> = BTreeMap::new();
-        for (maker, abis) in &work {
-            for abi in abis {
-                let found = campaign(maker, *abi, &options, &|| bar.inc(1));
-                let found = found.map_err(definitions::failure)?;
-                all.entry(maker.toolchain().name.clone()).or_default().insert(*abi, found);
-            }
-        }
-        bar.finish_and_clear();
+        let all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, done))?;
         let differ = differ_between(&all);
         if self.of.json {
             print_json(&serde_json::json!({ "toolchains": all, "differ_between": differ }))?;

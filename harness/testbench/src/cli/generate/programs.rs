@@ -1,15 +1,17 @@
 //! Which programs are made, and by what.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::Failure;
-use sframe_testbench::corpus::{Maker, Toolchain};
+use sframe_testbench::corpus::{Error, Maker, Toolchain};
 use sframe_testbench::spec::parse_abi;
 
 use crate::cli::definitions;
 use crate::cli::options::{parse_jobs, set_jobs};
+use crate::cli::run::progress_bar;
 
 /// Which programs are made, and by what.
 #[derive(Args)]
@@ -58,7 +60,7 @@ impl Programs {
     }
 
     /// Opens the toolchains, each with the ABIs that are wanted of it.
-    pub(super) fn open(&self) -> Result<Vec<(Maker, Vec<Abi>)>, Failure> {
+    fn open(&self) -> Result<Vec<(Maker, Vec<Abi>)>, Failure> {
         set_jobs(self.jobs)?;
         let mut work = Vec::new();
         for toolchain in self.definitions()? {
@@ -68,6 +70,25 @@ impl Programs {
             work.push((maker, abis));
         }
         Ok(work)
+    }
+
+    /// Runs a campaign for each toolchain and ABI that is wanted. It is told what to call after each program.
+    pub(super) fn campaigns<F>(
+        &self,
+        campaign: impl Fn(&Maker, Abi, &(dyn Fn() + Sync)) -> Result<F, Error>,
+    ) -> Result<BTreeMap<String, BTreeMap<Abi, F>>, Failure> {
+        let work = self.open()?;
+        let count = work.iter().map(|(_, abis)| abis.len() as u64).sum::<u64>() * self.programs;
+        let bar = progress_bar(count, "programs");
+        let mut all: BTreeMap<String, BTreeMap<Abi, F>> = BTreeMap::new();
+        for (maker, abis) in &work {
+            for abi in abis {
+                let found = campaign(maker, *abi, &|| bar.inc(1)).map_err(definitions::failure)?;
+                all.entry(maker.toolchain().name.clone()).or_default().insert(*abi, found);
+            }
+        }
+        bar.finish_and_clear();
+        Ok(all)
     }
 
     fn wants(&self, abi: Abi) -> bool {

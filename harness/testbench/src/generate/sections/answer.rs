@@ -45,22 +45,9 @@ impl SectionPlan {
     }
 
     fn fde(&self, function: &FunctionPlan) -> Fde {
-        let nothing = Fde {
-            reject: None,
-            start: None,
-            size: None,
-            fre_type: sframe_vectors::FreType::default(),
-            pc_type: sframe_vectors::PcType::default(),
-            fde_type: FdeType::default(),
-            pauth_key: PauthKey::default(),
-            signal: false,
-            rep_size: 0,
-            outermost: false,
-            rows: Vec::new(),
-        };
         let broken = function.broken.map(super::fault::FdeFault::reject);
         if let Some((kind, true)) = broken {
-            return Fde { reject: Some(reject(kind)), ..nothing };
+            return Fde::rejected(reject(kind));
         }
         let mut rows = Vec::new();
         for row in &function.rows {
@@ -72,6 +59,7 @@ impl SectionPlan {
         }
         rows.extend(broken.map(|(kind, _)| Row::Reject(reject(kind))));
         Fde {
+            reject: None,
             start: Some(Address(function.start)),
             size: Some(function.size),
             fre_type: function.fre_type,
@@ -82,7 +70,6 @@ impl SectionPlan {
             rep_size: function.rep_size,
             outermost: self.is_outermost(function),
             rows,
-            ..nothing
         }
     }
 
