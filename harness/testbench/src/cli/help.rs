@@ -227,6 +227,7 @@ pub(super) const GENERATE_ASSEMBLY: &str = "\
 Examples:
   sframe-testbench generate assembly --toolchain gnu-2.47 --abi amd64 --programs 100
   sframe-testbench generate assembly --source --abi s390x --seed 7 --first 3
+  sframe-testbench generate assembly --programs 1000 --pages target/found
 
 Exit status:
   0  every section is right, but for faults that have a page

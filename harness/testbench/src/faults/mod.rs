@@ -8,11 +8,12 @@
 //! ```
 //!
 //! [`observe`] checks the build of a page's example and explores it, and [`compare`] finds what
-//! the page says differently. [`reproduce`] makes the example with a toolchain first. How far a
+//! the page says differently; [`filled_in`] writes what it can say. [`reproduce`] makes the example with a toolchain first. How far a
 //! fault reaches is derived from the specs ([`reach`]).
 
 mod builds;
 mod compare;
+mod draft;
 mod explored;
 mod markdown;
 mod observe;
@@ -23,6 +24,7 @@ mod text;
 
 pub use builds::{build_of, digest_of, is_current, keep};
 pub use compare::differences;
+pub use draft::filled_in;
 pub use markdown::markdown;
 pub use observe::{ObserveError, Observed};
 pub use reach::{Reach, reaches};

@@ -14,7 +14,7 @@ use crate::case::broken_reason;
 use crate::examine::{ExamineOptions, examine};
 use crate::explore::ExploreError;
 use crate::finding::{Finding, FindingRow, Witness};
-use crate::spec::{Example, FaultySection, NO_ROW};
+use crate::spec::{Blame, Example, FaultySection, NO_ROW};
 use crate::target::files::{Files, FilesError};
 use crate::target::{MadeSections, SectionSource, Target, TargetError};
 use crate::truth::cross_check::Traces;
@@ -116,6 +116,14 @@ impl Observed {
     /// The row at the start of the example's function, according to its CFI.
     pub(super) const fn first_of_cfi(&self) -> Option<&FindingRow> {
         self.first_of_cfi.as_ref()
+    }
+
+    /// The first finding in a function of the program that blames a component.
+    pub(super) fn finding_in(&self, function: &str, blame: Blame) -> Option<&Finding> {
+        let is_there = |finding: &&Finding| {
+            finding.function.as_deref() == Some(function) && finding.image.is_none() && finding.blame == blame
+        };
+        self.findings.iter().find(is_there)
     }
 
     /// Returns the finding that an example is about.

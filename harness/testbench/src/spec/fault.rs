@@ -105,7 +105,7 @@ pub struct Example {
     pub abi: Abi,
     /// The toolchain of the corpus that made the committed build, whose row the page has.
     pub toolchain: String,
-    /// The sources, by file name. Together they have at most 20 lines.
+    /// The sources, by file name. Together they have at most 30 lines.
     #[schemars(extend("minProperties" = 1))]
     pub sources: BTreeMap<String, String>,
     /// The commands, one after another, in the folder of the sources.

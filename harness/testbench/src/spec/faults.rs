@@ -15,7 +15,7 @@ use crate::yaml::{Error, MAX_ERRORS, Source};
 const FOLDER: &str = "faults";
 
 /// The most lines of source that a page has: whoever is to fix the fault reads all of them.
-const MAX_LINES: usize = 20;
+pub(crate) const MAX_LINES: usize = 30;
 
 /// The longest title, in characters.
 const MAX_TITLE: usize = 100;
@@ -331,7 +331,7 @@ upstream: {state: unreported}
 
     #[test]
     fn mistakes_of_a_page_are_shown_where_they_are() {
-        let lines = "      nop\n".repeat(21);
+        let lines = "      nop\n".repeat(31);
         for (from, to, line, message) in [
             ("title: The", "title: >-\n  The", 0, ""),
             ("address\ncomponent", "address.\ncomponent", 1, "a line of at most 100 characters"),
@@ -345,7 +345,7 @@ upstream: {state: unreported}
             ("{assembler", "{asembler", 2, "unknown name `asembler`; did you mean `assembler`?"),
             ("gas >= 2.44", "gasp >= 2.44", 2, "unknown assembler `gasp`; did you mean `gas`?"),
             ("It writes no offset where the register is saved twice.", "Wrong.", 3, "at least 20 characters"),
-            ("      f: ret\n", lines.as_str(), 8, "between 1 and 20 lines of source, not 21"),
+            ("      f: ret\n", lines.as_str(), 8, "between 1 and 30 lines of source, not 31"),
             ("twice.s: |", "../twice.s: |", 8, "`../twice.s` is not the name of a file"),
             ("gcc -o twice twice.s", "gcc 'twice.s", 11, "this is no command"),
             ("program: twice", "program: once", 12, "no command makes this file"),

@@ -5,7 +5,9 @@ use std::path::Path;
 use serde_json::Value;
 use sframe_engine::Abi;
 use sframe_testbench::corpus::{Maker, Toolchain};
+use sframe_testbench::faults::{Observed, build_of, differences, is_current};
 use sframe_testbench::generate::assembly::{Judged, Plan, Program, Source, judge, write};
+use sframe_testbench::spec::Faults;
 
 use crate::command::bench;
 use crate::common::repository;
@@ -101,5 +103,31 @@ fn a_directive_that_is_missing_is_noticed() {
             lines.filter(|(number, _)| *number != left_out).map(|(_, line)| format!("{line}\n")).collect();
         let judged = judged(&maker, &program, &source);
         assert!(of_cfi(&judged), "without line {left_out} of\n{}", program.source);
+    }
+}
+
+/// What is written passes as a fault of the repository: it is read as one, and its build shows what it says.
+#[test]
+fn the_pages_of_causes_are_what_their_builds_show() {
+    if host().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().to_str().expect("a path");
+    let search = ["generate", "assembly", "--abi", "amd64", "--programs", "30", "--seed", "9"];
+    let output = bench(&[&search[..], &["--toolchain", HOST, "--pages", pages, "--known"]].concat());
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{output:?}");
+    let faults = Faults::load(&folder.path().join("specs")).expect("pages");
+    assert!(faults.iter().next().is_some(), "{output:?}");
+    let corpus = folder.path().join("corpus");
+    for (name, fault, _) in faults.iter() {
+        assert!(is_current(&corpus, name, &fault.example), "{name}");
+        let build = build_of(&corpus, name, &fault.example);
+        let observed = Observed::of(&build, &fault.example, fault.section).expect("a judgement");
+        assert_eq!(differences(fault, &observed), Vec::<String>::new(), "{name}");
+        // The corpus gets its program, too.
+        let program = name.replace(['-', '.'], "_");
+        let source = corpus.join(format!("programs/{program}.S"));
+        assert!(std::fs::read_to_string(source).expect("a source").contains(".cfi_startproc"), "{name}");
     }
 }

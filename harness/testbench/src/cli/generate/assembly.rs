@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_inspect::text::{Text, neutral};
-use sframe_testbench::generate::assembly::{CampaignOptions, Found, Group, Plan, campaign, write};
+use sframe_testbench::corpus::{Maker, Toolchain};
+use sframe_testbench::generate::assembly::{
+    CampaignOptions, Cause, Found, Group, Page, Plan, campaign, elsewhere, name_of, write,
+};
 
 use super::programs::Programs;
+use crate::cli::definitions;
 
 #[derive(Args)]
 pub(super) struct Assembly {
@@ -18,6 +23,13 @@ pub(super) struct Assembly {
     /// How many functions each has.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     functions: u32,
+    /// Write each cause that has no page into this folder: its page, the page's build, and a program with a
+    /// spec, laid out as in the repository.
+    #[arg(long, value_name = "DIR")]
+    pages: Option<PathBuf>,
+    /// Write the smallest programs with faults that have a page, too.
+    #[arg(long, requires = "pages")]
+    known: bool,
 }
 
 impl Assembly {
@@ -31,7 +43,25 @@ impl Assembly {
         }
         let options =
             CampaignOptions { seed: self.of.seed, programs: self.of.numbers(), functions: self.functions };
-        let all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, done))?;
+        let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, done))?;
+        let makers = self.of.all_that_are_there()?;
+        for (toolchain, abis) in &mut all {
+            for found in abis.values_mut() {
+                verify(found, toolchain, &makers, self.known)?;
+            }
+        }
+        let mut notes = Text::default();
+        if let Some(folder) = &self.pages {
+            for (toolchain, abis) in &all {
+                let Some(maker) = makers.iter().find(|maker| maker.toolchain().name == *toolchain) else {
+                    continue;
+                };
+                for (abi, found) in abis {
+                    self.write_pages(*abi, found, maker, &makers, folder, &mut notes);
+                }
+            }
+        }
+        tell(&notes);
         if self.of.json {
             print_json(&all)?;
         } else {
@@ -47,6 +77,53 @@ impl Assembly {
             () => Status::NothingCompared,
         })
     }
+}
+
+impl Assembly {
+    /// Writes the pages of what one toolchain has for one ABI. What can't be written is said, and no more.
+    fn write_pages(
+        &self,
+        abi: Abi,
+        found: &Found,
+        maker: &Maker,
+        makers: &[Maker],
+        folder: &Path,
+        notes: &mut Text,
+    ) {
+        let known = found.known.iter().filter(|_| self.known);
+        let known = known.map(|(page, group)| ((*page).to_owned(), format!("Known as {page}"), group));
+        let of_cause = |cause: &Cause| {
+            let title: String = cause.to_string().chars().take(100).collect();
+            (name_of(maker, abi, cause), title)
+        };
+        let causes = found.causes.iter().map(|(cause, group)| {
+            let (name, title) = of_cause(cause);
+            (name, title, group)
+        });
+        for (name, title, group) in causes.chain(known) {
+            let Some(example) = &group.first else { continue };
+            let page = Page { name: &name, title: &title, example, seed: self.of.seed };
+            match page.write(maker, &self.of.roots, makers, folder) {
+                Ok(()) => notes.line(format!("{}: written", neutral(&name))),
+                Err(why) => notes.line(format!("{}: no page: {}", neutral(&name), neutral(&why))),
+            }
+        }
+    }
+}
+
+/// Asks all other toolchains about the smallest programs with what is found.
+fn verify(found: &mut Found, toolchain: &str, makers: &[Maker], with_known: bool) -> Result<(), Failure> {
+    for example in found.examples(with_known) {
+        let abi = example.reduced.program.abi;
+        for maker in makers {
+            let Toolchain { name, abis, .. } = maker.toolchain();
+            if name != toolchain && abis.contains_key(&abi) {
+                let result = elsewhere(maker, example).map_err(definitions::failure)?;
+                example.elsewhere.insert(name.clone(), result);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
@@ -87,6 +164,9 @@ fn example(group: &Group, text: &mut Text) {
         let _ = write!(place, ", before {}: {}; it is: {}", example.code, example.says, example.truth);
     }
     text.line(format!("      {place}"));
+    for (toolchain, result) in &example.elsewhere {
+        text.line(format!("      with {}: {}", neutral(toolchain), neutral(&result.to_string())));
+    }
     for line in shown(&example.source) {
         text.line(format!("      |{}", line.replace('\t', "    ")));
     }

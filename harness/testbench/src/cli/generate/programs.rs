@@ -91,6 +91,25 @@ impl Programs {
         Ok(all)
     }
 
+    /// Opens all toolchains that are there: those that are wanted, and those of the corpus.
+    pub(super) fn all_that_are_there(&self) -> Result<Vec<Maker>, Failure> {
+        let mut all = self.definitions()?;
+        for toolchain in Toolchain::load_all(&self.corpus).map_err(definitions::failure)? {
+            if toolchain.derive.is_none() && !all.iter().any(|other| other.name == toolchain.name) {
+                all.push(toolchain);
+            }
+        }
+        let mut makers = Vec::new();
+        for toolchain in all {
+            match Maker::open(toolchain, &self.roots) {
+                Ok(maker) => makers.push(maker),
+                Err(Error::NoRoot { .. }) => {}
+                Err(error) => return Err(definitions::failure(error)),
+            }
+        }
+        Ok(makers)
+    }
+
     fn wants(&self, abi: Abi) -> bool {
         self.abis.is_empty() || self.abis.contains(&abi)
     }

@@ -10,6 +10,7 @@ use sframe_engine::Abi;
 
 use super::SOURCE;
 use super::directive::Directive;
+use super::elsewhere::Elsewhere;
 use super::judge::{Fault, Judged, Source, judge};
 use super::plan::Plan;
 use super::quirk::Quirk;
@@ -68,6 +69,15 @@ pub struct Example {
     pub source: String,
     /// How many instructions that has, without those that call it.
     pub instructions: usize,
+    /// What other toolchains make of it, by name, if they were asked.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub elsewhere: BTreeMap<String, Elsewhere>,
+    /// What the tools say of it, if they do not make it.
+    #[serde(skip)]
+    pub refused: Option<String>,
+    /// The program itself, and its fault.
+    #[serde(skip)]
+    pub reduced: Reduced,
 }
 
 /// What a campaign has found of one toolchain and ABI.
@@ -210,6 +220,13 @@ impl Found {
         !self.causes.is_empty()
     }
 
+    /// The examples of what is found; of what is known, too, if that is wanted.
+    pub fn examples(&mut self, with_known: bool) -> impl Iterator<Item = &mut Example> {
+        let known = self.known.values_mut().filter(move |_| with_known);
+        let groups = known.chain(self.causes.values_mut()).chain(self.refused.values_mut());
+        groups.filter_map(|group| group.first.as_mut())
+    }
+
     /// Adds a program. What is wrong with it is returned, by function and section.
     fn add(
         &mut self,
@@ -259,7 +276,8 @@ impl Found {
 
     /// Adds what is left of the first program of a case.
     fn add_case(&mut self, raw: Raw, case: &Case, reduced: Option<Reduced>) {
-        let example = reduced.as_ref().map(|Reduced { program, fault, .. }| {
+        let example = reduced.as_ref().map(|reduced| {
+            let Reduced { program, fault, .. } = reduced;
             let site = fault.as_ref().and_then(|fault| program.sites.get(fault.site));
             Example {
                 program: case.number,
@@ -269,6 +287,12 @@ impl Found {
                 truth: site.map_or_else(String::new, |site| site.state.to_string()),
                 source: program.source.clone(),
                 instructions: program.sites.len(),
+                elsewhere: BTreeMap::new(),
+                refused: match &raw {
+                    Raw::Refused(says) => Some(says.clone()),
+                    Raw::Known(_) | Raw::Unknown(_) => None,
+                },
+                reduced: reduced.clone(),
             }
         });
         let group = Group { count: case.count, first: example };

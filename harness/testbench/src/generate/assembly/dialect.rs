@@ -93,8 +93,9 @@ impl Dialect {
         }
     }
 
-    /// The first function: calls others with both arguments, and jumps to itself.
-    pub(super) fn start(&self, functions: &[String]) -> String {
+    /// The first function: calls others with each of some arguments, which choose their paths, and jumps to
+    /// itself.
+    pub(super) fn start(&self, functions: &[String], arguments: &[u8]) -> String {
         let mut text = String::from("\t.globl _start\n\t.type _start, %function\n_start:\n");
         let mut line = |code: &str| {
             text.push('\t');
@@ -105,7 +106,7 @@ impl Dialect {
             line("aghi %r15, -160");
         }
         for function in functions {
-            for argument in 0..2 {
+            for argument in arguments {
                 match self.abi {
                     Abi::Amd64 => line(&format!("movl ${argument}, %edi")),
                     Abi::Aarch64 | Abi::Aarch64Be => line(&format!("mov w0, #{argument}")),

@@ -12,13 +12,17 @@
 //! | `dialect.rs` | how each ABI writes what a function does |
 //! | `judge.rs` | compares a program's sections, a run and an exploration with the constructed state |
 //! | `reduce.rs` | the smallest program with a fault |
+//! | `elsewhere.rs` | what other toolchains make of that |
+//! | `page.rs` | writes it as the page of a fault |
 //! | `campaign.rs` | many programs, and what is found, by cause |
 
 mod campaign;
 mod dialect;
 mod directive;
+mod elsewhere;
 mod judge;
 mod model;
+mod page;
 mod plan;
 mod quirk;
 mod reduce;
@@ -27,8 +31,10 @@ mod writer;
 
 pub use campaign::{CampaignOptions, Cause, Example, Found, Group, campaign};
 pub use directive::{Directive, Operation};
+pub use elsewhere::{Elsewhere, elsewhere};
 pub use judge::{Fault, Judged, Source, judge};
 pub use model::Model;
+pub use page::{Page, name_of};
 pub use plan::{Action, FunctionPlan, Part, Plan, Setup};
 pub use quirk::{Quirk, explanation};
 pub use reduce::{Reduced, Symptom, reduce};

@@ -53,7 +53,7 @@ pub fn write(plan: &Plan) -> Program {
         names.push(format!("f{}", function.number));
         Writer::new(&dialect, function, &mut program).function();
     }
-    program.source.push_str(&dialect.start(&names));
+    program.source.push_str(&dialect.start(&names, &[0, 1]));
     let _ = writeln!(program.source, "\t.section {SITES},\"\",%progbits");
     for site in 0..program.sites.len() {
         let _ = writeln!(program.source, "\t.8byte .Lsite{site}");

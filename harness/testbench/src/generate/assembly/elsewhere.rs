@@ -1,0 +1,84 @@
+//! What other toolchains make of the smallest program with a fault.
+
+use serde::Serialize;
+
+use super::SOURCE;
+use super::campaign::Example;
+use super::judge::{Judged, Source, judge};
+use super::reduce::complaint;
+use crate::corpus::{Error, Maker};
+
+/// What a toolchain makes of an example.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "result")]
+pub enum Elsewhere {
+    /// The same: the section says the same of the same instruction, or the tools the same of the program.
+    Same,
+    /// The section is wrong, and says something else.
+    Other {
+        /// What it says.
+        says: String,
+    },
+    /// The section is right; or the program is made, which the other toolchain does not make.
+    Right,
+    /// `.sframe` leaves the function out.
+    LeftOut,
+    /// The tools do not make the program.
+    Refused {
+        /// What they say.
+        says: String,
+    },
+    /// The bench can't judge the program.
+    Unjudged {
+        /// Why.
+        why: String,
+    },
+}
+
+impl std::fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Same => f.write_str("the same"),
+            Self::Other { says } => write!(f, "also wrong: {says}"),
+            Self::Right => f.write_str("right"),
+            Self::LeftOut => f.write_str("left out of .sframe"),
+            Self::Refused { says } => write!(f, "not made: {says}"),
+            Self::Unjudged { why } => write!(f, "not judged: {why}"),
+        }
+    }
+}
+
+/// Makes an example with another toolchain.
+///
+/// # Errors
+/// The toolchain does not compile for the ABI, or can't be started.
+pub fn elsewhere(maker: &Maker, example: &Example) -> Result<Elsewhere, Error> {
+    let program = &example.reduced.program;
+    let made = match maker.make(program.abi, &[(SOURCE.to_owned(), program.source.clone())], &[]) {
+        Ok(made) => made,
+        Err(Error::Compiler { stderr, .. }) => {
+            let says = complaint(&stderr);
+            let is_same = example.refused.as_ref() == Some(&says);
+            return Ok(if is_same { Elsewhere::Same } else { Elsewhere::Refused { says } });
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(match judge(program, &made.bytes) {
+        Ok(judged) => of(&judged, example),
+        Err(why) => Elsewhere::Unjudged { why },
+    })
+}
+
+fn of(judged: &Judged, example: &Example) -> Elsewhere {
+    let Some(fault) = &example.reduced.fault else { return Elsewhere::Right };
+    let of_section = |other: &&super::judge::Fault| other.source == fault.source;
+    let mut others = judged.faults.iter().filter(of_section);
+    match judged.faults.iter().filter(of_section).find(|other| other.site == fault.site) {
+        Some(other) if other.says == fault.says => Elsewhere::Same,
+        Some(other) => Elsewhere::Other { says: other.says.clone() },
+        None if fault.source == Source::Sframe && judged.left_out.contains(&fault.function) => {
+            Elsewhere::LeftOut
+        }
+        None => others.next().map_or(Elsewhere::Right, |other| Elsewhere::Other { says: other.says.clone() }),
+    }
+}

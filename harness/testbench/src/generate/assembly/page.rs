@@ -1,0 +1,265 @@
+//! Writes a cause as the page of a fault, with all that the corpus needs of it: the page and its build, and
+//! a program with a spec.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use sframe_engine::Abi;
+use sframe_inspect::text::with_causes;
+
+use super::campaign::Example;
+use super::dialect::Dialect;
+use super::elsewhere::Elsewhere;
+use super::judge::Source;
+use super::reduce::{Reduced, assembler};
+use crate::corpus::{MadeExample, Maker, Toolchain};
+use crate::faults::{filled_in, keep};
+use crate::spec::{
+    self, Assembler, Component, Fault, FaultySection, NO_ROW, ToolRange, ToolVersion, Upstream,
+    UpstreamState, Verdict,
+};
+use crate::yaml;
+
+/// What is written about a cause.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'p> {
+    /// The fault's name.
+    pub name: &'p str,
+    /// What is wrong, in a line.
+    pub title: &'p str,
+    /// The smallest program.
+    pub example: &'p Example,
+    /// The seed that it was made of.
+    pub seed: u64,
+}
+
+impl Page<'_> {
+    /// Writes it below a folder that is laid out as the repository is: the page into `specs/faults`, its
+    /// build into `corpus/faults`, a program of the corpus into `corpus/programs`, and its spec into `specs`,
+    /// which `bless --known` completes once the program is built. `others` are all toolchains that the example
+    /// was tried with.
+    ///
+    /// # Errors
+    /// A run shows nothing, the program is too long for a page, or a file can't be written; in a sentence.
+    pub fn write(
+        &self,
+        maker: &Maker,
+        toolchains_dir: &Path,
+        others: &[Maker],
+        folder: &Path,
+    ) -> Result<(), String> {
+        let toolchain = maker.toolchain();
+        let filled = |arguments: &[u8]| -> Result<_, String> {
+            let draft = self.draft(maker, others, arguments)?;
+            let made =
+                MadeExample::make_instead(self.name, &draft.example, toolchain, toolchain, toolchains_dir)
+                    .map_err(|error| with_causes(&error))?;
+            Ok((filled_in(draft, made.program())?, made))
+        };
+        // One path is enough for most.
+        let (fault, made) = filled(&[0]).or_else(|_| filled(&[1])).or_else(|_| filled(&[0, 1]))?;
+        let lines: usize = fault.example.sources.values().map(|source| source.lines().count()).sum();
+        if lines > spec::MAX_LINES {
+            return Err(format!(
+                "the smallest program has {lines} lines, and pages at most {}",
+                spec::MAX_LINES
+            ));
+        }
+        let program = self.name.replace(['-', '.'], "_");
+        let component = match &fault.component {
+            Component::Assembler(range) => range.to_string(),
+            _ => return Err("only assemblers' faults are generated".to_owned()),
+        };
+        let page =
+            format!("# yaml-language-server: $schema=../fault.schema.json\n{}", yaml::to_string(&fault)?);
+        let (abi, function) = (fault.example.abi, &fault.example.function);
+        let mut spec = format!(
+            "# yaml-language-server: $schema=spec.schema.json\nprogram: {program}\nsummary: >-\n  {}.\n\
+             targets: [{abi}]\nsweep:\n  rows: 100%\nknown:\n  - where: {{assembler: {component}}}\n",
+            self.title
+        );
+        let Fault { example: of, .. } = &fault;
+        let _ = write!(
+            spec,
+            "    verdict: {}\n    blame: {}\n    function: {function}\n    fault: {}\n",
+            of.verdict,
+            fault.blame(),
+            self.name
+        );
+        let files = [
+            (format!("specs/faults/{}.yaml", self.name), page),
+            (format!("specs/{program}.yaml"), spec),
+            (format!("corpus/programs/{program}.yaml"), format!("targets: [{abi}]\nvariants: [O2]\n")),
+            (format!("corpus/programs/{program}.S"), for_corpus(&self.functions())),
+            (format!("corpus/programs/{program}.c"), caller(self.title, function)),
+        ];
+        for (name, text) in files {
+            let path = folder.join(name);
+            let parent = path.parent().unwrap_or(folder);
+            std::fs::create_dir_all(parent)
+                .and_then(|()| std::fs::write(&path, text))
+                .map_err(|error| format!("{} can't be written: {error}", path.display()))?;
+        }
+        let corpus = folder.join("corpus");
+        keep(&corpus, self.name, &fault.example, made.program()).map_err(|error| with_causes(&error))
+    }
+
+    /// The page as far as it is known without a build.
+    fn draft(&self, maker: &Maker, others: &[Maker], arguments: &[u8]) -> Result<Fault, String> {
+        let Example { reduced, program, code, says, truth, elsewhere, .. } = self.example;
+        let (Some(fault), abi) = (&reduced.fault, reduced.program.abi) else {
+            return Err("it is about a program that was not made".to_owned());
+        };
+        let mut commands = maker.command(abi, &[]).map_err(|error| with_causes(&error))?;
+        // Each machine has its own.
+        commands.retain(|word| !word.starts_with("-B"));
+        let source = format!("{}.s", self.name);
+        commands.extend(["-o".to_owned(), self.name.to_owned(), source.clone()]);
+        let command =
+            shlex::try_join(commands.iter().map(String::as_str)).map_err(|error| error.to_string())?;
+        let mut summary = format!(
+            "Program {program} of the seed {} has it, reduced. Before `{code}`, the section says: {says}. By \
+             construction it is: {truth}.",
+            self.seed
+        );
+        for (toolchain, result) in elsewhere {
+            let _ = write!(summary, " {toolchain}: {result}.");
+        }
+        let toolchains = others.iter().map(Maker::toolchain);
+        Ok(Fault {
+            title: self.title.to_owned(),
+            component: Component::Assembler(range(assembler(maker), toolchains, elsewhere)),
+            summary,
+            section: match fault.source {
+                Source::Sframe => FaultySection::Sframe,
+                Source::Cfi => FaultySection::EhFrame,
+            },
+            sites: Vec::new(),
+            example: spec::Example {
+                abi,
+                toolchain: maker.toolchain().name.clone(),
+                sources: [(source, self.source(arguments))].into(),
+                commands: vec![command],
+                program: self.name.to_owned(),
+                function: format!("f{}", fault.function),
+                row: None,
+                verdict: Verdict::WrongCfa,
+                wrong: NO_ROW.to_owned(),
+                right: truth.clone(),
+            },
+            witnesses: std::collections::BTreeMap::new(),
+            upstream: Upstream { state: UpstreamState::Unreported, link: None, version: None },
+        })
+    }
+
+    /// The program, without what the bench needs to find its instructions.
+    fn source(&self, arguments: &[u8]) -> String {
+        let Reduced { program, fault, .. } = &self.example.reduced;
+        let names: Vec<String> = fault.iter().map(|fault| format!("f{}", fault.function)).collect();
+        let start = Dialect::of(program.abi).start(&names, arguments);
+        joined(&format!("{}{}", plain(&start), plain(&self.functions())))
+    }
+
+    /// Its functions, without the one that calls them.
+    fn functions(&self) -> String {
+        let source = &self.example.reduced.program.source;
+        let end = source.find("\t.globl _start").unwrap_or(source.len());
+        let leaf = source.find("\t.type leaf").unwrap_or_default();
+        let (head, mut functions) = (&source[..leaf], &source[leaf..end]);
+        // Nobody may call it.
+        let calls = |line: &str| line.ends_with(" leaf") && !line.starts_with("\t.size ");
+        if !functions.lines().any(calls) {
+            functions = functions.find("\t.type f").map_or(functions, |from| &functions[from..]);
+        }
+        let head = head.replace("\t.text\n", "");
+        format!("{head}{functions}")
+    }
+}
+
+fn sites_left_out(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with(".Lsite"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// Lines without those that only describe symbols.
+fn plain(text: &str) -> String {
+    let is_needed = |line: &&str| {
+        let line = line.trim();
+        !line.starts_with(".type ") && !line.starts_with(".size ")
+    };
+    sites_left_out(text).lines().filter(is_needed).map(|line| format!("{line}\n")).collect()
+}
+
+/// The same, visible to other objects.
+fn for_corpus(functions: &str) -> String {
+    let names = functions.lines().filter_map(|line| line.trim().strip_prefix(".type f")?.split(',').next());
+    let globals: String = names.map(|number| format!("\t.globl f{number}\n")).collect();
+    let functions = sites_left_out(functions);
+    format!("{globals}\t.text\n{functions}\t.section .note.GNU-stack,\"\",%progbits\n")
+}
+
+/// Puts labels in front of what they name.
+fn joined(text: &str) -> String {
+    let mut joined = String::new();
+    for line in text.lines() {
+        if joined.ends_with(":\n") && !line.ends_with(':') {
+            joined.pop();
+        }
+        joined.push_str(&line.replace('\t', "    "));
+        joined.push('\n');
+    }
+    joined
+}
+
+/// What calls the function as a program of the corpus.
+fn caller(title: &str, function: &str) -> String {
+    format!(
+        "/* {title}: {function} is generated. */\n\n#include \"runtime/runtime.h\"\n\n\
+         unsigned {function}(unsigned path);\n\nint main(void)\n{{\n    {function}(0);\n    {function}(1);\n    \
+         return bench_check(0, 0);\n}}\n"
+    )
+}
+
+/// The versions of an assembler between the first and the last toolchain with the fault.
+fn range<'t>(
+    name: Assembler,
+    toolchains: impl Iterator<Item = &'t Toolchain>,
+    elsewhere: &std::collections::BTreeMap<String, Elsewhere>,
+) -> ToolRange<Assembler> {
+    let (mut with, mut without): (Vec<ToolVersion>, Vec<ToolVersion>) = (Vec::new(), Vec::new());
+    for toolchain in toolchains {
+        let Some(tool) = toolchain.properties.assembler.as_ref().filter(|tool| tool.name == name) else {
+            continue;
+        };
+        match elsewhere.get(&toolchain.name) {
+            // It is the one that has it.
+            None | Some(Elsewhere::Same) => with.push(tool.version.clone()),
+            Some(Elsewhere::Unjudged { .. }) => {}
+            Some(_) => without.push(tool.version.clone()),
+        }
+    }
+    let (first, last) = (with.iter().min(), with.iter().max());
+    let is_before = |version: &&ToolVersion| first.is_some_and(|first| *version < first);
+    let is_after = |version: &&ToolVersion| last.is_some_and(|last| *version > last);
+    ToolRange {
+        name,
+        since: without.iter().any(|version| is_before(&version)).then(|| first.cloned()).flatten(),
+        before: without.iter().filter(is_after).min().cloned(),
+    }
+}
+
+/// The name of a cause's fault, of what it is in and what is wrong.
+#[must_use]
+pub fn name_of(maker: &Maker, abi: Abi, cause: &super::Cause) -> String {
+    let text = format!("{}-{abi}-{}-{}", assembler(maker), cause.wrong, cause.after.join("-"));
+    let mut name = String::new();
+    for letter in text.chars() {
+        match letter {
+            'a'..='z' | '0'..='9' => name.push(letter),
+            'A'..='Z' => name.push(letter.to_ascii_lowercase()),
+            _ if name.ends_with('-') => {}
+            _ => name.push('-'),
+        }
+    }
+    name.trim_matches('-').to_owned()
+}
