@@ -90,11 +90,11 @@ impl Quirk {
         }
     }
 
-    /// The section that is wrong.
-    const fn source(self) -> Source {
+    /// Whether a section is wrong by it.
+    fn is_of(self, source: Source) -> bool {
         match self {
-            Self::LlvmAdjustsLastOffset => Source::Cfi,
-            _ => Source::Sframe,
+            Self::LlvmAdjustsLastOffset => source != Source::Sframe,
+            _ => source == Source::Sframe,
         }
     }
 
@@ -127,7 +127,7 @@ pub fn explanation(
 ) -> Option<Vec<Quirk>> {
     let all = Quirk::ALL.iter().copied();
     let quirks: Vec<Quirk> =
-        all.filter(|quirk| quirk.source() == source && quirk.assembler() == assembler).collect();
+        all.filter(|quirk| quirk.is_of(source) && quirk.assembler() == assembler).collect();
     // Each part of a function has an FDE of its own, and mistakes of its own.
     let mut found = Vec::new();
     for part in parts(program, function) {
