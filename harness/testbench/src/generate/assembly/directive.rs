@@ -21,8 +21,10 @@ pub(super) struct Declared {
     pub(super) told: i64,
     /// Whether instructions may be written byte by byte.
     pub(super) escapes: bool,
-    /// The register that the CIE has in a word.
-    pub(super) cie_has: Option<DwarfRegister>,
+    /// The register that is in a word at the call.
+    pub(super) in_word: Option<DwarfRegister>,
+    /// Whether the CIE declares nothing, not even that.
+    pub(super) is_simple: bool,
 }
 
 /// What the CFA is.
@@ -49,6 +51,9 @@ pub(super) enum Saved {
     Word(i64),
     Register(DwarfRegister),
 }
+
+/// The form in which a function begins whose CIE declares nothing.
+pub(super) const SIMPLE: &str = ".cfi_startproc simple";
 
 /// A directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,7 +231,8 @@ impl Declared {
                 let knows_cfa = self.told == self.cfa.offset && !self.cfa.is_loaded;
                 in_word(register, offset, knows_cfa.then_some(self.told), escapes, random)
             }
-            None => back(register, self.cie_has == Some(register), escapes, random),
+            None if self.in_word == Some(register) => back_in_word(register, self.is_simple, random),
+            None => back(register, escapes, random),
         }
     }
 
@@ -293,18 +299,19 @@ fn in_word(
     }
 }
 
-/// Declares that a register is where it was at the call: it has the caller's value, or is in the word where
-/// amd64 has the return address.
-fn back(register: DwarfRegister, in_word: bool, escapes: bool, random: &mut Random) -> Directive {
+/// Declares that a register is in the word again where amd64 has the return address at the call.
+fn back_in_word(register: DwarfRegister, is_simple: bool, random: &mut Random) -> Directive {
     let number = register.0;
-    if in_word {
-        let again = Operation::Offset(register, -8);
-        return if random.percent(30) {
-            plain(".cfi_offset", &format!("{number}, -8"), again)
-        } else {
-            plain(".cfi_restore", &number.to_string(), Operation::Restore(register))
-        };
+    if is_simple || random.percent(30) {
+        plain(".cfi_offset", &format!("{number}, -8"), Operation::Offset(register, -8))
+    } else {
+        plain(".cfi_restore", &number.to_string(), Operation::Restore(register))
     }
+}
+
+/// Declares that a register has the caller's value.
+fn back(register: DwarfRegister, escapes: bool, random: &mut Random) -> Directive {
+    let number = register.0;
     let (restore, same) = (Operation::Restore(register), Operation::SameValue(register));
     match random.below(if escapes { 5 } else { 2 }) {
         0 => plain(".cfi_restore", &number.to_string(), restore),

@@ -71,6 +71,10 @@ pub fn judge(program: &Program, bytes: &[u8]) -> Result<Judged, String> {
         return Err(format!("{} addresses of {} instructions", addresses.len(), program.sites.len()));
     }
     let target = Target::open(bytes).map_err(|error| format!("the program can't be opened: {error}"))?;
+    let errors = target.executable().cfi().map_or(&[][..], CallFrameInfo::errors);
+    if let Some(error) = errors.first() {
+        return Err(error.to_string());
+    }
     let mut judge = Judge {
         target: &target,
         sections: program.sections,

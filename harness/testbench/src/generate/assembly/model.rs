@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule};
 
-use super::directive::{Cfa, Directive, Operation};
+use super::directive::{Cfa, Directive, Operation, SIMPLE};
 use super::quirk::Quirk;
 use super::state::{Claim, State, return_column};
+use super::writer::Program;
 
 /// The register that gas names where it does not know one: `SFRAME_FRE_REG_INVALID`, shifted.
 const INVALID: u32 = 536_870_911;
@@ -54,12 +55,22 @@ pub struct Model<'m> {
     remembered: Vec<Rules>,
     /// The numbers that the assembler had when states were remembered.
     told_then: Vec<i64>,
+    /// Whether the CIE declares nothing.
+    is_simple: bool,
+    /// What gas has in a CIE that it makes for this function.
+    cie: Option<BTreeMap<u32, Place>>,
+    /// The column of the CIE that comes first, among all of the program.
+    first_column: DwarfRegister,
 }
 
 impl<'m> Model<'m> {
-    /// Begins, for an assembler that makes some mistakes.
+    /// Begins with a function of a program, for an assembler that makes some mistakes.
     #[must_use]
-    pub fn new(abi: Abi, quirks: &'m [Quirk]) -> Self {
+    pub fn new(program: &Program, quirks: &'m [Quirk]) -> Self {
+        Self::begin(program.abi, first_column(program), quirks)
+    }
+
+    fn begin(abi: Abi, first_column: DwarfRegister, quirks: &'m [Quirk]) -> Self {
         let cfa = Cfa::sum(abi.sp(), -State::at_entry(abi).sp());
         let mut saved = BTreeMap::new();
         if abi == Abi::Amd64 {
@@ -82,6 +93,9 @@ impl<'m> Model<'m> {
             told: cfa.offset,
             remembered: Vec::new(),
             told_then: Vec::new(),
+            is_simple: false,
+            cie: None,
+            first_column,
             initial,
         }
     }
@@ -91,6 +105,7 @@ impl<'m> Model<'m> {
         directives.iter().for_each(|directive| self.directive(directive));
         self.before.clone_from(&self.current);
         self.first.get_or_insert_with(|| self.current.clone());
+        self.cie.get_or_insert_with(|| self.current.saved.clone());
         self.claim()
     }
 
@@ -102,8 +117,19 @@ impl<'m> Model<'m> {
         let is_escape = directive.form.starts_with(".cfi_escape");
         let is_ra = |register: DwarfRegister| register == return_column(self.abi);
         let is_fp = |register: DwarfRegister| register == self.abi.fp();
+        if is_escape || directive.operation == Operation::Remember {
+            // What follows is in no CIE.
+            self.cie.get_or_insert_with(|| self.current.saved.clone());
+        }
         match directive.operation {
-            Operation::Begin => *self = Self::new(self.abi, self.quirks),
+            Operation::Begin => {
+                *self = Self::begin(self.abi, self.first_column, self.quirks);
+                if directive.form == SIMPLE {
+                    self.is_simple = true;
+                    self.initial.saved.clear();
+                    self.current.saved.clear();
+                }
+            }
             Operation::DefineCfa(register, offset) => self.set_cfa(register, offset, is_escape),
             Operation::LoadedCfa(register, offset) => {
                 self.current.cfa = Cfa { register, offset, is_loaded: true };
@@ -162,8 +188,11 @@ impl<'m> Model<'m> {
             Operation::Restore(register) => {
                 let takes_first =
                     self.has(Quirk::GasRestoresFirstRow) || self.has(Quirk::LlvmRestoresFirstRow);
-                let first = self.first.as_ref().filter(|_| takes_first);
-                let place = first.unwrap_or(&self.initial).saved.get(&register.0).copied();
+                let takes_cie = self.is_simple && self.has(Quirk::GasFirstDirectivesInCie);
+                let first = self.first.as_ref().filter(|_| takes_first).map(|rules| &rules.saved);
+                let cie = self.cie.as_ref().filter(|_| takes_cie);
+                let saved = first.or(cie).unwrap_or(&self.initial.saved);
+                let place = saved.get(&register.0).copied();
                 let is_fixed = is_ra(register) && self.abi == Abi::Amd64;
                 if !(is_fixed && self.has(Quirk::GasReturnAddressNotRestored)) {
                     self.set(register, place);
@@ -262,7 +291,8 @@ impl<'m> Model<'m> {
             }
             Some(Place::Nowhere) => Recovery::Undefined,
         };
-        let column = self.current.column;
+        let is_shared = self.has(Quirk::LlvmOneDebugFrameCie);
+        let column = if is_shared { self.first_column } else { self.current.column };
         let (mut ra, mut fp) = (recovery(column), recovery(self.abi.fp()));
         if ra == Recovery::Unchanged && column != return_column(self.abi) {
             let rule = RecoveryRule { base: Base::Register(column), offset: 0, dereference: false };
@@ -285,6 +315,20 @@ impl<'m> Model<'m> {
     }
 }
 
+/// The column of the CIE that LLVM writes first: of those of usual functions, that with the lowest number.
+fn first_column(program: &Program) -> DwarfRegister {
+    let usual = return_column(program.abi);
+    let columns = program.sites.iter().filter_map(|site| {
+        let is_signal = site.declared.iter().any(|one| one.operation == Operation::SignalFrame);
+        let is_simple = site.declared.iter().any(|one| one.form == SIMPLE);
+        site.declared.iter().find_map(|one| match one.operation {
+            Operation::ReturnColumn(column) if !is_signal && !is_simple => Some(column),
+            _ => None,
+        })
+    });
+    columns.chain([usual]).min_by_key(|column| column.0).unwrap_or(usual)
+}
+
 /// What gas takes for the offset in an expression of FP that has two bytes: the second one.
 fn two_bytes(directive: &Directive) -> Option<i64> {
     (directive.form == ".cfi_escape DW_CFA_expression DW_OP_lit DW_OP_minus").then_some(MINUS)
@@ -302,7 +346,7 @@ mod tests {
         for abi in [Abi::Amd64, Abi::Aarch64, Abi::Aarch64Be, Abi::S390x] {
             for number in 0..300 {
                 let program = write(&Plan::random(abi, 3, number, 5));
-                let mut model = Model::new(abi, &[]);
+                let mut model = Model::new(&program, &[]);
                 for site in &program.sites {
                     let claim = model.read(&site.declared);
                     let wrong = site.state.judge(&claim);
@@ -320,7 +364,7 @@ mod tests {
                 (0..300).any(|number| {
                     let program = write(&Plan::random(abi, 3, number, 5));
                     let quirks = [*quirk];
-                    let mut model = Model::new(abi, &quirks);
+                    let mut model = Model::new(&program, &quirks);
                     program.sites.iter().any(|site| {
                         let claim = model.read(&site.declared);
                         !site.state.judge(&claim).is_empty()

@@ -255,7 +255,7 @@ impl FunctionPlan {
             frame,
             body,
             column,
-            is_simple: random.percent(4),
+            is_simple: random.percent(6),
             kind: Kind { outermost: random.percent(3), signal: random.percent(3), key_b: signs && key_b },
             leaves_by_fp: random.percent(40),
             escapes: random.percent(15),

@@ -14,6 +14,7 @@ use crate::spec::Assembler;
 #[expect(missing_docs, reason = "the pages say what each is")]
 pub enum Quirk {
     GasAnyRegisterIsSp,
+    GasFirstDirectivesInCie,
     GasFpByExpression,
     GasFpSlotAsReturnAddress,
     GasIgnoresRegisterOfReturnAddress,
@@ -31,6 +32,7 @@ pub enum Quirk {
     LlvmIgnoresRegister,
     LlvmIgnoresSameValue,
     LlvmIgnoresUndefined,
+    LlvmOneDebugFrameCie,
     LlvmRelativeOffset,
     LlvmRestoresFirstRow,
     LlvmUnmarkedSignalFrame,
@@ -40,6 +42,7 @@ impl Quirk {
     /// All of them.
     pub const ALL: &[Self] = &[
         Self::GasAnyRegisterIsSp,
+        Self::GasFirstDirectivesInCie,
         Self::GasFpByExpression,
         Self::GasFpSlotAsReturnAddress,
         Self::GasIgnoresRegisterOfReturnAddress,
@@ -57,6 +60,7 @@ impl Quirk {
         Self::LlvmIgnoresRegister,
         Self::LlvmIgnoresSameValue,
         Self::LlvmIgnoresUndefined,
+        Self::LlvmOneDebugFrameCie,
         Self::LlvmRelativeOffset,
         Self::LlvmRestoresFirstRow,
         Self::LlvmUnmarkedSignalFrame,
@@ -67,6 +71,7 @@ impl Quirk {
     pub const fn page(self) -> &'static str {
         match self {
             Self::GasAnyRegisterIsSp => "gas-any-register-is-sp",
+            Self::GasFirstDirectivesInCie => "gas-first-directives-in-cie",
             Self::GasFpByExpression => "gas-fp-by-expression",
             Self::GasFpSlotAsReturnAddress => "gas-fp-slot-as-return-address",
             Self::GasIgnoresRegisterOfReturnAddress => "gas-ignores-register-of-return-address",
@@ -84,6 +89,7 @@ impl Quirk {
             Self::LlvmIgnoresRegister => "llvm-ignores-register",
             Self::LlvmIgnoresSameValue => "llvm-ignores-same-value",
             Self::LlvmIgnoresUndefined => "llvm-ignores-undefined",
+            Self::LlvmOneDebugFrameCie => "llvm-one-debug-frame-cie",
             Self::LlvmRelativeOffset => "llvm-relative-offset",
             Self::LlvmRestoresFirstRow => "llvm-restores-first-row",
             Self::LlvmUnmarkedSignalFrame => "llvm-unmarked-signal-frame",
@@ -93,7 +99,8 @@ impl Quirk {
     /// Whether a section is wrong by it.
     fn is_of(self, source: Source) -> bool {
         match self {
-            Self::LlvmAdjustsLastOffset => source != Source::Sframe,
+            Self::GasFirstDirectivesInCie | Self::LlvmAdjustsLastOffset => source != Source::Sframe,
+            Self::LlvmOneDebugFrameCie => source == Source::DebugFrame,
             _ => source == Source::Sframe,
         }
     }
@@ -105,6 +112,7 @@ impl Quirk {
             | Self::LlvmIgnoresRegister
             | Self::LlvmIgnoresSameValue
             | Self::LlvmIgnoresUndefined
+            | Self::LlvmOneDebugFrameCie
             | Self::LlvmRelativeOffset
             | Self::LlvmRestoresFirstRow
             | Self::LlvmUnmarkedSignalFrame => Assembler::Llvm,
@@ -171,7 +179,7 @@ fn subsets(quirks: &[Quirk], count: usize) -> Vec<Vec<Quirk>> {
 }
 
 fn explains(program: &Program, part: &Range<usize>, said: &[(usize, Claim)], quirks: &[Quirk]) -> bool {
-    let mut model = Model::new(program.abi, quirks);
+    let mut model = Model::new(program, quirks);
     program.sites[part.clone()].iter().zip(part.clone()).all(|(site, index)| {
         let claim = model.read(&site.declared);
         // What the section leaves out is not said.
@@ -219,7 +227,7 @@ mod tests {
         let mut found = Vec::new();
         for number in 0..100 {
             let program = write(&Plan::random(Abi::Amd64, 5, number, 1));
-            let mut model = Model::new(Abi::Amd64, &quirks);
+            let mut model = Model::new(&program, &quirks);
             let sites = program.sites.iter().enumerate();
             let said: Vec<_> = sites.map(|(index, site)| (index, model.read(&site.declared))).collect();
             let is_wrong =

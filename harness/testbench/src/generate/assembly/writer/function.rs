@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use sframe_engine::Abi;
 
-use super::super::directive::{Cfa, Declared, Operation, plain};
+use super::super::directive::{Cfa, Declared, Operation, SIMPLE, plain};
 use super::super::plan::{Column, Setup};
 use super::super::state::{Kind, State, Value, return_column};
 use super::{Done, Elsewhere, Writer};
@@ -19,19 +19,7 @@ impl Writer<'_> {
         if self.plan.column == Column::Moved {
             self.move_ra_first();
         }
-        if self.plan.is_simple {
-            self.directive(plain(".cfi_startproc simple", "", Operation::Begin));
-            let Cfa { register, offset, .. } = self.declared.cfa;
-            let define = Operation::DefineCfa(register, offset);
-            self.directive(plain(".cfi_def_cfa", &format!("{}, {offset}", register.0), define));
-            if self.abi() == Abi::Amd64 {
-                let column = return_column(self.abi());
-                let saved = Operation::Offset(column, -8);
-                self.directive(plain(".cfi_offset", &format!("{}, -8", column.0), saved));
-            }
-        } else {
-            self.directive(plain(".cfi_startproc", "", Operation::Begin));
-        }
+        self.begin();
         self.declare_kind();
         if self.plan.column == Column::Moved {
             self.lose_ra();
@@ -50,6 +38,24 @@ impl Writer<'_> {
         self.line(&format!(".size {name}, . - {name}"));
         for (number, part) in std::mem::take(&mut self.parts).into_iter().enumerate() {
             self.part(&format!("{name}.cold.{number}"), part);
+        }
+    }
+
+    /// Begins the CFI: if the CIE declares nothing, with what holds.
+    fn begin(&mut self) {
+        if !self.plan.is_simple {
+            return self.directive(plain(".cfi_startproc", "", Operation::Begin));
+        }
+        self.directive(plain(SIMPLE, "", Operation::Begin));
+        let (register, at) = self.base();
+        self.declared.cfa = Cfa::sum(register, -at);
+        self.declared.told = -at;
+        let define = Operation::DefineCfa(register, -at);
+        self.directive(plain(".cfi_def_cfa", &format!("{}, {}", register.0, -at), define));
+        if self.abi() == Abi::Amd64 {
+            let column = return_column(self.abi());
+            let saved = Operation::Offset(column, -8);
+            self.directive(plain(".cfi_offset", &format!("{}, -8", column.0), saved));
         }
     }
 
@@ -87,8 +93,6 @@ impl Writer<'_> {
         self.line(".section .text.unlikely,\"ax\",%progbits");
         self.line(&format!(".type {name}, %function"));
         let _ = writeln!(self.program.source, "{name}:\n{}:", part.label);
-        self.directive(plain(".cfi_startproc", "", Operation::Begin));
-        self.declare_kind();
         self.declared = Declared {
             cfa: Cfa::sum(self.abi().sp(), -entry.sp()),
             is_expression: false,
@@ -98,6 +102,8 @@ impl Writer<'_> {
             ..self.declared
         };
         (self.state, self.done) = (part.state, part.done);
+        self.begin();
+        self.declare_kind();
         self.declare();
         self.instruction(self.dialect.nop, |_| {});
         // What it changes besides would be unknown where it jumps back to.

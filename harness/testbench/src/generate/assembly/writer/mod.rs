@@ -148,7 +148,8 @@ impl<'w> Writer<'w> {
                 is_signed: false,
                 told: cfa.offset,
                 escapes: plan.escapes,
-                cie_has: (dialect.abi == Abi::Amd64).then(|| return_column(dialect.abi)),
+                in_word: (dialect.abi == Abi::Amd64).then(|| return_column(dialect.abi)),
+                is_simple: plan.is_simple,
             },
             done: Vec::new(),
             random: Random::new(0, plan.number.into()),
@@ -214,14 +215,19 @@ impl<'w> Writer<'w> {
         }
     }
 
-    /// Declares what is true and not declared.
-    fn declare(&mut self) {
+    /// The register that is the CFA's base, and what it holds, as an offset from the CFA.
+    fn base(&self) -> (DwarfRegister, i64) {
         let in_frame = |register: DwarfRegister| match self.state.register(register) {
             Value::Cfa(offset) => Some((register, offset)),
             _ => None,
         };
         let base = self.base.and_then(in_frame).or_else(|| in_frame(self.fp()));
-        let (register, at) = base.unwrap_or((self.abi().sp(), self.state.sp()));
+        base.unwrap_or((self.abi().sp(), self.state.sp()))
+    }
+
+    /// Declares what is true and not declared.
+    fn declare(&mut self) {
+        let (register, at) = self.base();
         let is_loaded = match self.loads {
             Loads::Never => false,
             Loads::ByFp => register == self.fp(),
