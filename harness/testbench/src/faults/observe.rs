@@ -73,8 +73,7 @@ impl Observed {
         let files = Files::find(program, &[])?;
         let source = match section {
             FaultySection::Sframe => SectionSource::Sframe,
-            // Of a program without the one, the other is read.
-            FaultySection::EhFrame | FaultySection::DebugFrame => SectionSource::EhFrame,
+            FaultySection::EhFrame => SectionSource::EhFrame,
         };
         let made = MadeSections::of(&files, source);
         // Assemblers write an empty section where they can express no function.
@@ -97,7 +96,7 @@ impl Observed {
         let dump = match section {
             FaultySection::Sframe => dumped(&target, &files.executable, &example.function),
             // There is nothing to dump: the section was made in memory.
-            FaultySection::EhFrame | FaultySection::DebugFrame => None,
+            FaultySection::EhFrame => None,
         };
         Ok(Self {
             dump: dump.unwrap_or_default(),

@@ -37,12 +37,8 @@ pub fn page(report: &FaultReport<'_>) -> Text {
     text.blank();
     text.line(format_args!("component   {component}: {}", component.blame()));
     text.line(format_args!("upstream    {}", known_upstream(upstream)));
-    match section {
-        FaultySection::Sframe => {}
-        FaultySection::EhFrame => text.line("section     .eh_frame: .sframe is right, or lacks the function"),
-        FaultySection::DebugFrame => {
-            text.line("section     .debug_frame: the others are right, or lack the function");
-        }
+    if *section == FaultySection::EhFrame {
+        text.line("section     .eh_frame: .sframe is right, or lacks the function");
     }
     for (index, line) in reached(reach).iter().enumerate() {
         text.line(format_args!("{:<12}{line}", if index == 0 { "reach" } else { "" }));

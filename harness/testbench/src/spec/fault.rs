@@ -94,8 +94,6 @@ named! {
         Sframe = ".sframe",
         /// The `.eh_frame` section: `.sframe` is right, or lacks the function.
         EhFrame = ".eh_frame",
-        /// The `.debug_frame` section: the other ones are right, or lack the function.
-        DebugFrame = ".debug_frame",
     }
 }
 
@@ -168,7 +166,7 @@ impl Fault {
     pub const fn blame(&self) -> Blame {
         match self.section {
             FaultySection::Sframe => self.component.blame(),
-            FaultySection::EhFrame | FaultySection::DebugFrame => Blame::CompilerOrCfi,
+            FaultySection::EhFrame => Blame::CompilerOrCfi,
         }
     }
 }

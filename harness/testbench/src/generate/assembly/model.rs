@@ -7,7 +7,6 @@ use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule};
 use super::directive::{Cfa, Directive, Operation, SIMPLE};
 use super::quirk::Quirk;
 use super::state::{Claim, State, return_column};
-use super::writer::Program;
 
 /// The register that gas names where it does not know one: `SFRAME_FRE_REG_INVALID`, shifted.
 const INVALID: u32 = 536_870_911;
@@ -59,18 +58,12 @@ pub struct Model<'m> {
     is_simple: bool,
     /// What gas has in a CIE that it makes for this function.
     cie: Option<BTreeMap<u32, Place>>,
-    /// The column of the CIE that comes first, among all of the program.
-    first_column: DwarfRegister,
 }
 
 impl<'m> Model<'m> {
-    /// Begins with a function of a program, for an assembler that makes some mistakes.
+    /// Begins, for an assembler that makes some mistakes.
     #[must_use]
-    pub fn new(program: &Program, quirks: &'m [Quirk]) -> Self {
-        Self::begin(program.abi, first_column(program), quirks)
-    }
-
-    fn begin(abi: Abi, first_column: DwarfRegister, quirks: &'m [Quirk]) -> Self {
+    pub fn new(abi: Abi, quirks: &'m [Quirk]) -> Self {
         let cfa = Cfa::sum(abi.sp(), -State::at_entry(abi).sp());
         let mut saved = BTreeMap::new();
         if abi == Abi::Amd64 {
@@ -95,7 +88,6 @@ impl<'m> Model<'m> {
             told_then: Vec::new(),
             is_simple: false,
             cie: None,
-            first_column,
             initial,
         }
     }
@@ -123,7 +115,7 @@ impl<'m> Model<'m> {
         }
         match directive.operation {
             Operation::Begin => {
-                *self = Self::begin(self.abi, self.first_column, self.quirks);
+                *self = Self::new(self.abi, self.quirks);
                 if directive.form == SIMPLE {
                     self.is_simple = true;
                     self.initial.saved.clear();
@@ -291,8 +283,7 @@ impl<'m> Model<'m> {
             }
             Some(Place::Nowhere) => Recovery::Undefined,
         };
-        let is_shared = self.has(Quirk::LlvmOneDebugFrameCie);
-        let column = if is_shared { self.first_column } else { self.current.column };
+        let column = self.current.column;
         let (mut ra, mut fp) = (recovery(column), recovery(self.abi.fp()));
         if ra == Recovery::Unchanged && column != return_column(self.abi) {
             let rule = RecoveryRule { base: Base::Register(column), offset: 0, dereference: false };
@@ -315,20 +306,6 @@ impl<'m> Model<'m> {
     }
 }
 
-/// The column of the CIE that LLVM writes first: of those of usual functions, that with the lowest number.
-fn first_column(program: &Program) -> DwarfRegister {
-    let usual = return_column(program.abi);
-    let columns = program.sites.iter().filter_map(|site| {
-        let is_signal = site.declared.iter().any(|one| one.operation == Operation::SignalFrame);
-        let is_simple = site.declared.iter().any(|one| one.form == SIMPLE);
-        site.declared.iter().find_map(|one| match one.operation {
-            Operation::ReturnColumn(column) if !is_signal && !is_simple => Some(column),
-            _ => None,
-        })
-    });
-    columns.chain([usual]).min_by_key(|column| column.0).unwrap_or(usual)
-}
-
 /// What gas takes for the offset in an expression of FP that has two bytes: the second one.
 fn two_bytes(directive: &Directive) -> Option<i64> {
     (directive.form == ".cfi_escape DW_CFA_expression DW_OP_lit DW_OP_minus").then_some(MINUS)
@@ -346,7 +323,7 @@ mod tests {
         for abi in [Abi::Amd64, Abi::Aarch64, Abi::Aarch64Be, Abi::S390x] {
             for number in 0..300 {
                 let program = write(&Plan::random(abi, 3, number, 5));
-                let mut model = Model::new(&program, &[]);
+                let mut model = Model::new(abi, &[]);
                 for site in &program.sites {
                     let claim = model.read(&site.declared);
                     let wrong = site.state.judge(&claim);
@@ -364,7 +341,7 @@ mod tests {
                 (0..300).any(|number| {
                     let program = write(&Plan::random(abi, 3, number, 5));
                     let quirks = [*quirk];
-                    let mut model = Model::new(&program, &quirks);
+                    let mut model = Model::new(abi, &quirks);
                     program.sites.iter().any(|site| {
                         let claim = model.read(&site.declared);
                         !site.state.judge(&claim).is_empty()

@@ -32,7 +32,6 @@ pub enum Quirk {
     LlvmIgnoresRegister,
     LlvmIgnoresSameValue,
     LlvmIgnoresUndefined,
-    LlvmOneDebugFrameCie,
     LlvmRelativeOffset,
     LlvmRestoresFirstRow,
     LlvmUnmarkedSignalFrame,
@@ -60,7 +59,6 @@ impl Quirk {
         Self::LlvmIgnoresRegister,
         Self::LlvmIgnoresSameValue,
         Self::LlvmIgnoresUndefined,
-        Self::LlvmOneDebugFrameCie,
         Self::LlvmRelativeOffset,
         Self::LlvmRestoresFirstRow,
         Self::LlvmUnmarkedSignalFrame,
@@ -89,7 +87,6 @@ impl Quirk {
             Self::LlvmIgnoresRegister => "llvm-ignores-register",
             Self::LlvmIgnoresSameValue => "llvm-ignores-same-value",
             Self::LlvmIgnoresUndefined => "llvm-ignores-undefined",
-            Self::LlvmOneDebugFrameCie => "llvm-one-debug-frame-cie",
             Self::LlvmRelativeOffset => "llvm-relative-offset",
             Self::LlvmRestoresFirstRow => "llvm-restores-first-row",
             Self::LlvmUnmarkedSignalFrame => "llvm-unmarked-signal-frame",
@@ -100,7 +97,6 @@ impl Quirk {
     fn is_of(self, source: Source) -> bool {
         match self {
             Self::GasFirstDirectivesInCie | Self::LlvmAdjustsLastOffset => source != Source::Sframe,
-            Self::LlvmOneDebugFrameCie => source == Source::DebugFrame,
             _ => source == Source::Sframe,
         }
     }
@@ -112,7 +108,6 @@ impl Quirk {
             | Self::LlvmIgnoresRegister
             | Self::LlvmIgnoresSameValue
             | Self::LlvmIgnoresUndefined
-            | Self::LlvmOneDebugFrameCie
             | Self::LlvmRelativeOffset
             | Self::LlvmRestoresFirstRow
             | Self::LlvmUnmarkedSignalFrame => Assembler::Llvm,
@@ -179,7 +174,7 @@ fn subsets(quirks: &[Quirk], count: usize) -> Vec<Vec<Quirk>> {
 }
 
 fn explains(program: &Program, part: &Range<usize>, said: &[(usize, Claim)], quirks: &[Quirk]) -> bool {
-    let mut model = Model::new(program, quirks);
+    let mut model = Model::new(program.abi, quirks);
     program.sites[part.clone()].iter().zip(part.clone()).all(|(site, index)| {
         let claim = model.read(&site.declared);
         // What the section leaves out is not said.
@@ -227,7 +222,7 @@ mod tests {
         let mut found = Vec::new();
         for number in 0..100 {
             let program = write(&Plan::random(Abi::Amd64, 5, number, 1));
-            let mut model = Model::new(&program, &quirks);
+            let mut model = Model::new(Abi::Amd64, &quirks);
             let sites = program.sites.iter().enumerate();
             let said: Vec<_> = sites.map(|(index, site)| (index, model.read(&site.declared))).collect();
             let is_wrong =
