@@ -554,17 +554,23 @@ fn has(
 /// Returns the CIEs that are for signal frames or for key B.
 ///
 /// `gimli` rejects CIEs with an unknown augmentation. `B` and `G` (tagged stacks)
-/// have no data, like `S`, and so are replaced with `S`.
+/// have no data, like `S`, and so are replaced with `S`. Without `z`, as in
+/// `.debug_frame`, it reads the length of data where there are none: such an
+/// augmentation is cut out, and the CIE filled up with `DW_CFA_nop`.
 fn augmentations(
     section: CfiSection,
     mut data: Vec<u8>,
     endian: RunTimeEndian,
 ) -> (Vec<u8>, FxHashSet<usize>, FxHashSet<usize>) {
     let (mut key_b, mut signal) = (FxHashSet::default(), FxHashSet::default());
-    let mut unknown = Vec::new();
+    let (mut unknown, mut without_data) = (Vec::new(), Vec::new());
     let mut offset = 0;
     while let Some(entry) = Entry::at(&data, offset, section, endian) {
         if let Some(augmentation) = entry.augmentation {
+            let letters = data.get(augmentation.clone()).unwrap_or_default();
+            if letters.iter().all(|letter| b"SBG".contains(letter)) {
+                without_data.push((augmentation.clone(), entry.next));
+            }
             for position in augmentation {
                 match data.get(position) {
                     Some(b'S') => {
@@ -584,6 +590,13 @@ fn augmentations(
     for position in unknown {
         if let Some(byte) = data.get_mut(position) {
             *byte = b'S';
+        }
+    }
+    for (augmentation, end) in without_data {
+        if let Some(rest) = data.get_mut(augmentation.start..end) {
+            rest.rotate_left(augmentation.len());
+            let kept = rest.len() - augmentation.len();
+            rest[kept..].fill(0);
         }
     }
     (data, key_b, signal)

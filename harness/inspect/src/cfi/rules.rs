@@ -8,6 +8,9 @@ use sframe_engine::{Base, DwarfRegister, Recovery, RecoveryRule};
 use super::expression::{Formula, formula};
 use super::read::{CallFrameInfo, CfiRow, register_column};
 
+/// The column of CIEs that is no register, on ABIs whose calls push the return address.
+const PC: DwarfRegister = DwarfRegister(16);
+
 /// A rule that no recovery rule of SFrame can express, whatever the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Inexpressible {
@@ -87,7 +90,7 @@ impl CallFrameInfo {
     pub fn rules(&self, row: &CfiRow, pc: u64) -> Rules {
         let cfa = match &row.cfa {
             _ if !row.has_cfa => Err(Inexpressible::Nothing),
-            CfaRule::RegisterAndOffset { register, offset } => match self.base(row, register.0) {
+            CfaRule::RegisterAndOffset { register, offset } => match self.base(register.0) {
                 Some(base) => Ok(RecoveryRule { base, offset: *offset, dereference: false }),
                 None => Err(Inexpressible::Constant),
             },
@@ -107,13 +110,12 @@ impl CallFrameInfo {
         }
     }
 
-    /// Adjusts a rule that leaves the return address in its column: on ABIs where
-    /// that is a register, and the CIE names another one than the ABI's, it is in
-    /// that one.
+    /// Adjusts a rule that leaves the return address in its column: where the CIE
+    /// names another register than the ABI's, it is in that one.
     fn in_column(&self, ra: Recovery, row: &CfiRow) -> Recovery {
         let column = DwarfRegister(row.ra_column.into());
-        match (ra, self.abi.ra()) {
-            (Recovery::Unchanged, Some(register)) if register != column => {
+        match ra {
+            Recovery::Unchanged if self.abi.ra().unwrap_or(PC) != column => {
                 Recovery::Rule(RecoveryRule { base: Base::Register(column), offset: 0, dereference: false })
             }
             _ => ra,
@@ -122,13 +124,13 @@ impl CallFrameInfo {
 
     /// Returns a register as the base of a rule; `None` for a column that is not a
     /// register but the PC.
-    fn base(&self, row: &CfiRow, register: u16) -> Option<Base> {
+    fn base(&self, register: u16) -> Option<Base> {
         let number = DwarfRegister(register.into());
         if number == self.abi.sp() {
             Some(Base::Sp)
         } else if number == self.abi.fp() {
             Some(Base::Fp)
-        } else if register == row.ra_column && self.abi.ra().is_none() {
+        } else if number == PC && self.abi.ra().is_none() {
             None
         } else {
             Some(Base::Register(number))
@@ -143,7 +145,7 @@ impl CallFrameInfo {
         pc: u64,
     ) -> Option<Formula> {
         let expression = self.expression(row, expression).ok()?;
-        formula(expression, start, pc, |register| self.base(row, register))
+        formula(expression, start, pc, |register| self.base(register))
     }
 
     fn recovery(
@@ -159,7 +161,7 @@ impl CallFrameInfo {
             None | Some(RegisterRule::SameValue) => Ok(Recovery::Unchanged),
             Some(RegisterRule::Undefined) => Ok(Recovery::Undefined),
             Some(RegisterRule::Register(register)) if register.0 == own => Ok(Recovery::Unchanged),
-            Some(RegisterRule::Register(register)) => match self.base(row, register.0) {
+            Some(RegisterRule::Register(register)) => match self.base(register.0) {
                 Some(base) => of(base, 0, false),
                 None => Err(Inexpressible::Constant),
             },

@@ -35,6 +35,44 @@ fn a_function_begins_with_the_rules_of_its_abi(#[case] path: &str, #[case] expec
     assert_eq!(rules(&cfi, main).to_string(), expected);
 }
 
+/// A CIE and an FDE as gas writes them: `.cfi_signal_frame`, a push after the first
+/// instruction, `.cfi_def_cfa_offset 16` and `.cfi_offset 6, -16`.
+#[test]
+fn an_augmentation_without_data_is_read_in_debug_frame() {
+    let cie = b"\x14\0\0\0\xff\xff\xff\xff\x01S\0\x01\x78\x10\x0c\x07\x08\x90\x01\0\0\0\0\0";
+    let fde = b"\x1c\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\x41\x0e\x10\x86\x02\0\0\0";
+    let cfi = CallFrameInfo::read(CfiInput {
+        abi: Abi::Amd64,
+        eh_frame: None,
+        debug_frame: Some([&cie[..], &fde[..]].concat()),
+        errors: Vec::new(),
+        text: 0,
+        got: 0,
+    });
+    assert_eq!(cfi.errors(), []);
+    assert!(cfi.fdes().iter().all(|fde| fde.is_signal));
+    assert_eq!(rules(&cfi, 0x1000).to_string(), "CFA = SP+8, RA = *(CFA-8), FP unchanged");
+    assert_eq!(rules(&cfi, 0x1001).to_string(), "CFA = SP+16, RA = *(CFA-8), FP = *(CFA-16)");
+}
+
+/// On amd64 the return address may be in a register, too: an FDE of the CIE
+/// `.cfi_return_column 11`.
+#[test]
+fn a_column_that_is_a_register_is_read_on_amd64() {
+    let cie = b"\x14\0\0\0\xff\xff\xff\xff\x01\0\x01\x78\x0b\x0c\x07\x08\x90\x01\0\0\0\0\0\0";
+    let fde = b"\x14\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\x08\0\0\0\0\0\0\0";
+    let cfi = CallFrameInfo::read(CfiInput {
+        abi: Abi::Amd64,
+        eh_frame: None,
+        debug_frame: Some([&cie[..], &fde[..]].concat()),
+        errors: Vec::new(),
+        text: 0,
+        got: 0,
+    });
+    assert_eq!(cfi.errors(), []);
+    assert_eq!(rules(&cfi, 0x1000).to_string(), "CFA = SP+8, RA = r11, FP unchanged");
+}
+
 #[test]
 fn the_expression_of_plt_entries_depends_on_the_pc() {
     let (cfi, entry) = build("gnu-2.47/amd64/crossing.O0-dynamic", "first_leaf@plt");

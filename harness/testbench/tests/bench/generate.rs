@@ -6,7 +6,7 @@ use serde_json::Value;
 use sframe_engine::Abi;
 use sframe_testbench::corpus::{Maker, Toolchain};
 use sframe_testbench::faults::{Observed, build_of, differences, is_current};
-use sframe_testbench::generate::assembly::{Judged, Plan, Program, Source, judge, write};
+use sframe_testbench::generate::assembly::{Fault, Judged, Plan, Program, Source, judge, write};
 use sframe_testbench::spec::Faults;
 
 use crate::command::bench;
@@ -76,33 +76,76 @@ fn construction_run_and_exploration_do_not_contradict_one_another() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
 }
 
-/// Each of some directives is left out once: the CFI is wrong then, and it is said where.
+/// Makes the first program of a seed whose CFI this assembler writes as it should, among those that have a
+/// directive.
+fn with(maker: &Maker, seed: u64, is_wanted: impl Fn(&Program) -> bool) -> Program {
+    let programs = (0..3000).map(|number| write(&Plan::random(Abi::Amd64, seed, number, 1)));
+    let program = programs.filter(|program| is_wanted(program)).find(|program| {
+        let is_right = |judged: &Judged| !judged.faults.iter().any(|fault| fault.source != Source::Sframe);
+        is_right(&judged(maker, program, &program.source))
+    });
+    program.expect("a program")
+}
+
+fn uses(program: &Program, form: &str) -> bool {
+    program.forms.keys().any(|used| used.starts_with(form))
+}
+
+/// What is wrong with what is left without each line of a program with some text.
+fn without(maker: &Maker, program: &Program, text: &str) -> Vec<Judged> {
+    let lines = program.source.lines().enumerate();
+    let left_out: Vec<usize> = lines.filter(|(_, line)| line.contains(text)).map(|(line, _)| line).collect();
+    assert!(!left_out.is_empty(), "{text} in\n{}", program.source);
+    let without = |left_out: &usize| {
+        let lines = program.source.lines().enumerate();
+        let source: String =
+            lines.filter(|(number, _)| number != left_out).map(|(_, line)| format!("{line}\n")).collect();
+        judged(maker, program, &source)
+    };
+    left_out.iter().map(without).collect()
+}
+
+/// Each of some directives is left out once, and an operation of an expression: the CFI is wrong then.
 #[test]
 fn a_directive_that_is_missing_is_noticed() {
     let Some(maker) = host() else { return };
-    // The first program whose CFI this assembler writes as it should.
-    let program = (0..50)
-        .map(|number| write(&Plan::random(Abi::Amd64, 1, number, 1)))
-        .find(|program| {
-            let is_plain = !program.source.contains(".cfi_escape") && !program.source.contains(".cold");
-            is_plain && program.source.contains(".cfi_def_cfa_offset")
-        })
-        .expect("a program");
-    let of_cfi = |judged: &Judged| judged.faults.iter().any(|fault| fault.source == Source::Cfi);
-    assert!(!of_cfi(&judged(&maker, &program, &program.source)), "{}", program.source);
-    let offsets: Vec<usize> = program
-        .source
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| line.contains(".cfi_def_cfa_offset"))
-        .map(|(number, _)| number)
-        .collect();
-    for left_out in offsets {
-        let lines = program.source.lines().enumerate();
-        let source: String =
-            lines.filter(|(number, _)| *number != left_out).map(|(_, line)| format!("{line}\n")).collect();
-        let judged = judged(&maker, &program, &source);
-        assert!(of_cfi(&judged), "without line {left_out} of\n{}", program.source);
+    let is_plain =
+        |program: &Program| !program.source.contains(".cfi_escape") && !program.source.contains(".cold");
+    let load = ".cfi_escape DW_CFA_def_cfa_expression DW_OP_breg DW_OP_deref";
+    let program = with(&maker, 1, |program| is_plain(program) && uses(program, ".cfi_def_cfa_offset"));
+    let by_offset = without(&maker, &program, ".cfi_def_cfa_offset");
+    let program = with(&maker, 1, |program| {
+        let outermost = program.source.contains(".cfi_undefined 11");
+        program.source.contains(".cfi_return_column 11") && !outermost
+    });
+    let by_column = without(&maker, &program, ".cfi_return_column 11");
+    let program = with(&maker, 1, |program| uses(program, load) && !program.source.contains(".cold"));
+    let loads = program.sites.iter().flat_map(|site| &site.declared).find(|used| used.form == load);
+    let loads = &loads.expect("a directive").text;
+    // The address of the word, and not what is there: DW_OP_nop in place of DW_OP_deref.
+    let address = loads.strip_suffix(", 0x6").expect("DW_OP_deref").to_owned() + ", 0x96";
+    let by_load = [judged(&maker, &program, &program.source.replace(loads, &address))];
+    for judged in by_offset.iter().chain(&by_column).chain(&by_load) {
+        assert!(judged.faults.iter().any(|fault| fault.source == Source::Cfi), "{judged:#?}");
+    }
+}
+
+/// A section that a program asks for has to be there, and is compared.
+#[test]
+fn a_section_that_is_missing_is_noticed() {
+    let Some(maker) = host() else { return };
+    let program = with(&maker, 1, |program| program.sections.eh_frame && program.sections.debug_frame);
+    let directive = program.sections.directive;
+    let said = judged(&maker, &program, &program.source).said;
+    for (left, missing) in
+        [(".cfi_sections .eh_frame", Source::DebugFrame), (".cfi_sections .debug_frame", Source::Cfi)]
+    {
+        assert!(said.keys().any(|(source, _)| *source == missing), "{missing:?}");
+        let source = program.source.replace(directive, left);
+        let faults = judged(&maker, &program, &source).faults;
+        let wrong: Vec<_> = faults.iter().filter(|fault| fault.source != Source::Sframe).collect();
+        assert_ne!(wrong, Vec::<&Fault>::new(), "{left}");
+        assert!(wrong.iter().all(|fault| fault.source == missing && fault.says == "no row"), "{wrong:#?}");
     }
 }
 

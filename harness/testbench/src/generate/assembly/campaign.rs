@@ -46,6 +46,7 @@ impl fmt::Display for Cause {
         let source = match self.source {
             Source::Sframe => ".sframe",
             Source::Cfi => ".eh_frame",
+            Source::DebugFrame => ".debug_frame",
         };
         let after = if self.after.is_empty() { "no directive".to_owned() } else { self.after.join(" ") };
         write!(f, "{} in {source} after {after}", self.wrong)

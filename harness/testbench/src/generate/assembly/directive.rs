@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use sframe_engine::{Abi, DwarfRegister};
 
+use super::expression::{self, DATA_ALIGNMENT, escape, sleb, uleb};
 use crate::generate::random::Random;
 
 /// What the CFI of a function says so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Declared {
-    pub(super) cfa: (DwarfRegister, i64),
+    pub(super) cfa: Cfa,
+    /// Whether that is an expression, which has neither a register nor a number that could be changed.
+    pub(super) is_expression: bool,
     /// Registers that are not where they were at the call.
     pub(super) saved: BTreeMap<u32, Saved>,
     pub(super) is_signed: bool,
@@ -18,8 +21,27 @@ pub(super) struct Declared {
     pub(super) told: i64,
     /// Whether instructions may be written byte by byte.
     pub(super) escapes: bool,
-    /// The register that the CIE has in a word.
-    pub(super) cie_has: Option<DwarfRegister>,
+    /// The register that is in a word at the call.
+    pub(super) in_word: Option<DwarfRegister>,
+    /// Whether the CIE declares nothing, not even that.
+    pub(super) is_simple: bool,
+}
+
+/// What the CFA is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cfa {
+    pub(super) register: DwarfRegister,
+    /// What is added to the register.
+    pub(super) offset: i64,
+    /// Whether the CFA is in the word there, and not that address.
+    pub(super) is_loaded: bool,
+}
+
+impl Cfa {
+    /// A register plus a number.
+    pub(super) const fn sum(register: DwarfRegister, offset: i64) -> Self {
+        Self { register, offset, is_loaded: false }
+    }
 }
 
 /// Where the CFI has a register.
@@ -29,6 +51,9 @@ pub(super) enum Saved {
     Word(i64),
     Register(DwarfRegister),
 }
+
+/// The form in which a function begins whose CIE declares nothing.
+pub(super) const SIMPLE: &str = ".cfi_startproc simple";
 
 /// A directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +73,8 @@ pub enum Operation {
     Begin,
     /// The CFA is a register plus a number.
     DefineCfa(DwarfRegister, i64),
+    /// The CFA is in the word at an offset from what a register holds.
+    LoadedCfa(DwarfRegister, i64),
     /// The CFA's register stays, and the number is another.
     CfaOffset(i64),
     /// The CFA's register stays, and something is added to the number.
@@ -74,6 +101,8 @@ pub enum Operation {
     RestoreState,
     /// The return address is signed from here on, or no longer.
     NegateRaState,
+    /// The return address is that of another column, or of the usual one.
+    ReturnColumn(DwarfRegister),
     /// It is signed with key B.
     KeyB,
     /// The frame is a signal's.
@@ -86,41 +115,6 @@ pub(super) fn plain(form: &'static str, operands: &str, operation: Operation) ->
     Directive { form, text: format!("{form} {operands}").trim_end().to_owned(), operation }
 }
 
-/// An instruction of CFI, byte by byte (DWARF 5, 6.4.2).
-fn escape(form: &'static str, opcode: u8, operands: &[Vec<u8>], operation: Operation) -> Directive {
-    let bytes = std::iter::once(opcode).chain(operands.iter().flatten().copied());
-    let bytes: Vec<String> = bytes.map(|byte| format!("{byte:#x}")).collect();
-    Directive { form, text: format!(".cfi_escape {}", bytes.join(", ")), operation }
-}
-
-fn uleb(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    loop {
-        let byte = (value & 0x7f) as u8;
-        value >>= 7;
-        if value == 0 {
-            bytes.push(byte);
-            return bytes;
-        }
-        bytes.push(byte | 0x80);
-    }
-}
-
-fn sleb(mut value: i64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    loop {
-        let byte = (value & 0x7f) as u8;
-        value >>= 7;
-        if value == -i64::from(byte >> 6 & 1) {
-            bytes.push(byte);
-            return bytes;
-        }
-        bytes.push(byte | 0x80);
-    }
-}
-
-/// The data alignment factor of the CIEs of all four ABIs.
-const DATA_ALIGNMENT: i64 = -8;
 /// How often an instruction is written byte by byte in functions where that may be, in percent. Some
 /// assemblers leave a function out of `.sframe` where they can't read it.
 const ESCAPES: u64 = 20;
@@ -132,23 +126,29 @@ impl Declared {
     }
 
     /// Returns directives that declare another CFA, in forms that are chosen.
-    pub(super) fn declare_cfa(
-        &mut self,
-        (register, offset): (DwarfRegister, i64),
-        random: &mut Random,
-    ) -> Vec<Directive> {
-        let (before_register, before) = std::mem::replace(&mut self.cfa, (register, offset));
+    pub(super) fn declare_cfa(&mut self, cfa: Cfa, random: &mut Random) -> Vec<Directive> {
+        let old = std::mem::replace(&mut self.cfa, cfa);
+        if old == cfa {
+            return Vec::new();
+        }
+        let was_expression = std::mem::replace(&mut self.is_expression, cfa.is_loaded);
+        let Cfa { register, offset, is_loaded } = cfa;
+        if is_loaded {
+            return vec![expression::cfa_in_word(register, offset, random)];
+        }
+        let before = old.offset;
         let escapes = self.may_escape(random) && offset >= 0;
         let number = u64::from(register.0);
         let factored = offset % DATA_ALIGNMENT == 0;
         let knows_before = self.told == before;
         let define = Operation::DefineCfa(register, offset);
-        let full = |random: &mut Random| match random.below(if escapes { 3 } else { 1 }) {
+        let full = |random: &mut Random| match random.below(if escapes { 4 } else { 1 }) {
             0 => plain(".cfi_def_cfa", &format!("{number}, {offset}"), define),
             1 if factored => {
                 let operands = [uleb(number), sleb(offset / DATA_ALIGNMENT)];
                 escape(".cfi_escape DW_CFA_def_cfa_sf", 0x12, &operands, define)
             }
+            2 => expression::cfa_of_sum(register, offset, random),
             _ => {
                 let operands = [uleb(number), uleb(offset.unsigned_abs())];
                 escape(".cfi_escape DW_CFA_def_cfa", 0x0c, &operands, define)
@@ -174,8 +174,8 @@ impl Declared {
             0 => plain(".cfi_def_cfa_register", &number.to_string(), other),
             _ => escape(".cfi_escape DW_CFA_def_cfa_register", 0x0d, &[uleb(number)], other),
         };
-        let directives = match (register == before_register, offset == before) {
-            (true, true) => Vec::new(),
+        let directives = match (register == old.register, offset == before) {
+            _ if was_expression => vec![full(random)],
             (true, false) if random.percent(80) => vec![only_offset(random)],
             (false, true) if random.percent(70) => vec![only_register(random)],
             (false, false) if random.percent(40) => {
@@ -193,6 +193,7 @@ impl Declared {
         if directives.iter().any(tells) {
             self.told = offset;
         }
+        self.is_expression = directives.iter().any(|directive| directive.form.contains("_expression"));
         directives
     }
 
@@ -222,12 +223,16 @@ impl Declared {
     ) -> Directive {
         let escapes = self.may_escape(random);
         match saved {
+            Some(Saved::Register(other)) if escapes && random.percent(40) => {
+                expression::in_register(register, other)
+            }
             Some(Saved::Register(other)) => in_register(register, other, escapes),
             Some(Saved::Word(offset)) => {
-                let knows_cfa = self.told == self.cfa.1;
+                let knows_cfa = self.told == self.cfa.offset && !self.cfa.is_loaded;
                 in_word(register, offset, knows_cfa.then_some(self.told), escapes, random)
             }
-            None => back(register, self.cie_has == Some(register), escapes, random),
+            None if self.in_word == Some(register) => back_in_word(register, self.is_simple, random),
+            None => back(register, escapes, random),
         }
     }
 
@@ -269,7 +274,7 @@ fn in_word(
     let number = register.0;
     let factored = offset / DATA_ALIGNMENT;
     let saved = Operation::Offset(register, offset);
-    match (random.below(if escapes { 6 } else { 2 }), cfa) {
+    match (random.below(if escapes { 7 } else { 2 }), cfa) {
         (1, Some(cfa)) => {
             let from_register = offset + cfa;
             let operation = Operation::RelativeOffset(register, from_register);
@@ -286,12 +291,7 @@ fn in_word(
             let operands = [uleb(number.into()), sleb(factored)];
             escape(".cfi_escape DW_CFA_offset_extended_sf", 0x11, &operands, saved)
         }
-        (4, _) => {
-            // DW_OP_consts, DW_OP_plus: the CFA is on the stack.
-            let expression: Vec<u8> = [vec![0x11], sleb(offset), vec![0x22]].concat();
-            let operands = [uleb(number.into()), uleb(expression.len() as u64), expression];
-            escape(".cfi_escape DW_CFA_expression", 0x10, &operands, saved)
-        }
+        (4 | 5, _) => expression::in_word(register, offset, random),
         _ => {
             let operands = [uleb(number.into()), uleb(factored.unsigned_abs())];
             escape(".cfi_escape DW_CFA_offset_extended", 0x05, &operands, saved)
@@ -299,28 +299,19 @@ fn in_word(
     }
 }
 
-/// Declares that a register is in the word at an offset from what one of the first 32 registers holds.
-pub(super) fn indirect(register: DwarfRegister, base: DwarfRegister, offset: i64) -> Directive {
-    // DW_OP_breg0 and those that follow.
-    let opcode = 0x70 + u8::try_from(base.0).unwrap_or_default();
-    let expression = [vec![opcode], sleb(offset)].concat();
-    let operands = [uleb(register.0.into()), uleb(expression.len() as u64), expression];
-    let operation = Operation::Indirect(register, base, offset);
-    escape(".cfi_escape DW_CFA_expression DW_OP_breg", 0x10, &operands, operation)
+/// Declares that a register is in the word again where amd64 has the return address at the call.
+fn back_in_word(register: DwarfRegister, is_simple: bool, random: &mut Random) -> Directive {
+    let number = register.0;
+    if is_simple || random.percent(30) {
+        plain(".cfi_offset", &format!("{number}, -8"), Operation::Offset(register, -8))
+    } else {
+        plain(".cfi_restore", &number.to_string(), Operation::Restore(register))
+    }
 }
 
-/// Declares that a register is where it was at the call: it has the caller's value, or is in the word where
-/// amd64 has the return address.
-fn back(register: DwarfRegister, in_word: bool, escapes: bool, random: &mut Random) -> Directive {
+/// Declares that a register has the caller's value.
+fn back(register: DwarfRegister, escapes: bool, random: &mut Random) -> Directive {
     let number = register.0;
-    if in_word {
-        let again = Operation::Offset(register, -8);
-        return if random.percent(30) {
-            plain(".cfi_offset", &format!("{number}, -8"), again)
-        } else {
-            plain(".cfi_restore", &number.to_string(), Operation::Restore(register))
-        };
-    }
     let (restore, same) = (Operation::Restore(register), Operation::SameValue(register));
     match random.below(if escapes { 5 } else { 2 }) {
         0 => plain(".cfi_restore", &number.to_string(), restore),
@@ -357,30 +348,10 @@ pub(super) fn noise(abi: Abi, volatile: DwarfRegister, escapes: bool, random: &m
     let number = volatile.0;
     // SP is the CFA, or below it by what s390x has there.
     let sp = if abi == Abi::S390x { -160 } else { 0 };
-    match random.below(if escapes { 5 } else { 3 }) {
+    match random.below(if escapes { 6 } else { 3 }) {
         0 => plain(".cfi_undefined", &number.to_string(), Operation::Nothing),
         1 => plain(".cfi_same_value", &number.to_string(), Operation::Nothing),
         2 => plain(".cfi_val_offset", &format!("{}, {sp}", abi.sp().0), Operation::Nothing),
-        3 => escape(".cfi_escape DW_CFA_nop", 0, &[], Operation::Nothing),
-        _ => {
-            let operands = [uleb(random.below(300))];
-            escape(".cfi_escape DW_CFA_GNU_args_size", 0x2e, &operands, Operation::Nothing)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_encoded_as_in_dwarf() {
-        assert_eq!(uleb(2), [2]);
-        assert_eq!(uleb(128), [0x80, 1]);
-        assert_eq!(sleb(-2), [0x7e]);
-        assert_eq!(sleb(127), [0xff, 0]);
-        assert_eq!(sleb(-129), [0xff, 0x7e]);
-        let escaped = escape("x", 0x12, &[uleb(7), sleb(-2)], Operation::Nothing);
-        assert_eq!(escaped.text, ".cfi_escape 0x12, 0x7, 0x7e");
+        _ => expression::noise(abi, volatile, random),
     }
 }

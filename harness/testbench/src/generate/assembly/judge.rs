@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use object::{Object as _, ObjectSection as _};
 use serde::{Deserialize, Serialize};
 use sframe_engine::InstructionPointer;
+use sframe_inspect::cfi::{CallFrameInfo, CfiSection, Rules};
 use sframe_machine::{End, Options};
 
+use super::sections::Sections;
 use super::state::{Claim, Kind, Wrong};
 use super::writer::{Program, SITES, Site};
 use crate::examine::{ExamineOptions, examine};
@@ -23,6 +25,8 @@ pub enum Source {
     Sframe,
     /// `.eh_frame`.
     Cfi,
+    /// `.debug_frame`.
+    DebugFrame,
 }
 
 /// Something that is wrong in a section.
@@ -67,7 +71,16 @@ pub fn judge(program: &Program, bytes: &[u8]) -> Result<Judged, String> {
         return Err(format!("{} addresses of {} instructions", addresses.len(), program.sites.len()));
     }
     let target = Target::open(bytes).map_err(|error| format!("the program can't be opened: {error}"))?;
-    let mut judge = Judge { target: &target, judged: Judged::default(), rows: BTreeMap::new() };
+    let errors = target.executable().cfi().map_or(&[][..], CallFrameInfo::errors);
+    if let Some(error) = errors.first() {
+        return Err(error.to_string());
+    }
+    let mut judge = Judge {
+        target: &target,
+        sections: program.sections,
+        judged: Judged::default(),
+        rows: BTreeMap::new(),
+    };
     for (site, address) in addresses.iter().enumerate() {
         judge.site(&program.sites[site], site, *address)?;
     }
@@ -110,8 +123,19 @@ impl OfRow {
     }
 }
 
+/// What a section says at an address.
+fn row_of(cfi: Option<&CallFrameInfo>, section: CfiSection, address: u64) -> Result<Option<Rules>, String> {
+    let Some(cfi) = cfi else { return Ok(None) };
+    let fde = cfi.fdes().iter().find(|fde| fde.section == section && fde.range.contains(&address));
+    let Some(fde) = fde else { return Ok(None) };
+    let rows = cfi.executed_rows(fde).map_err(|error| format!("{section} can't be read: {error}"))?;
+    let row = rows.iter().find(|row| row.range.contains(&address));
+    Ok(row.map(|row| cfi.rules(row, address)))
+}
+
 struct Judge<'t, 'a> {
     target: &'t Target<'a>,
+    sections: Sections,
     judged: Judged,
     rows: BTreeMap<RowKey, OfRow>,
 }
@@ -152,16 +176,20 @@ impl Judge<'_, '_> {
                 }
             }
         }
-        let Some(cfi) = module.cfi() else { return Ok(()) };
-        let row = cfi.row_at(address).map_err(|error| format!(".eh_frame can't be read: {error}"))?;
-        match row {
-            None => self.add(Source::Cfi, site, index, None, "no row"),
-            Some(row) => {
-                let rules = cfi.rules(&row, address);
-                let claim = Claim::from(&rules);
-                self.say(Source::Cfi, site, index, claim);
-                for wrong in site.state.judge(&claim) {
-                    self.add(Source::Cfi, site, index, Some(wrong), &rules.to_string());
+        for (source, section, is_asked) in [
+            (Source::Cfi, CfiSection::EhFrame, self.sections.eh_frame),
+            (Source::DebugFrame, CfiSection::DebugFrame, self.sections.debug_frame),
+        ] {
+            match row_of(module.cfi(), section, address)? {
+                // What is not asked for may be there, and is right then.
+                None if is_asked => self.add(source, site, index, None, "no row"),
+                None => {}
+                Some(rules) => {
+                    let claim = Claim::from(&rules);
+                    self.say(source, site, index, claim);
+                    for wrong in site.state.judge(&claim) {
+                        self.add(source, site, index, Some(wrong), &rules.to_string());
+                    }
                 }
             }
         }

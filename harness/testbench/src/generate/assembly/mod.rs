@@ -4,9 +4,11 @@
 //! | file | what |
 //! |---|---|
 //! | `plan.rs` | what a function does |
-//! | `writer.rs` | writes a plan, and follows the state |
+//! | `sections.rs` | which sections a program asks for |
+//! | `writer` | writes a plan, and follows the state |
 //! | `state.rs` | what registers and the frame hold at an instruction, in symbols |
 //! | `directive.rs` | the directives that declare a state, in all their forms |
+//! | `expression.rs` | those that are written byte by byte, and DWARF expressions |
 //! | `model.rs` | what directives mean, also to assemblers with known mistakes |
 //! | `quirk.rs` | the known mistakes, and which of them explain what a section says |
 //! | `dialect.rs` | how each ABI writes what a function does |
@@ -20,12 +22,14 @@ mod campaign;
 mod dialect;
 mod directive;
 mod elsewhere;
+mod expression;
 mod judge;
 mod model;
 mod page;
 mod plan;
 mod quirk;
 mod reduce;
+mod sections;
 mod state;
 mod writer;
 
@@ -35,9 +39,10 @@ pub use elsewhere::{Elsewhere, elsewhere};
 pub use judge::{Fault, Judged, Source, judge};
 pub use model::Model;
 pub use page::{Page, name_of};
-pub use plan::{Action, FunctionPlan, Part, Plan, Setup};
+pub use plan::{Action, Column, FunctionPlan, Part, Plan, Setup};
 pub use quirk::{Quirk, explanation};
 pub use reduce::{Reduced, Symptom, reduce};
+pub use sections::Sections;
 pub use state::{Claim, Kind, State, Value, Wrong};
 pub use writer::{Program, SITES, Site, write};
 

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule};
 
-use super::directive::{Directive, Operation};
+use super::directive::{Cfa, Directive, Operation, SIMPLE};
 use super::quirk::Quirk;
 use super::state::{Claim, State, return_column};
 
 /// The register that gas names where it does not know one: `SFRAME_FRE_REG_INVALID`, shifted.
 const INVALID: u32 = 536_870_911;
+
+/// `DW_OP_minus`, as a number.
+const MINUS: i64 = 0x1c;
 
 /// Where a register's value at the call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +27,9 @@ enum Place {
 /// What is declared at an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rules {
-    cfa: (DwarfRegister, i64),
+    cfa: Cfa,
+    /// The column of the return address.
+    column: DwarfRegister,
     /// Registers that do not have the caller's value.
     saved: BTreeMap<u32, Place>,
     is_signed: bool,
@@ -49,27 +54,40 @@ pub struct Model<'m> {
     remembered: Vec<Rules>,
     /// The numbers that the assembler had when states were remembered.
     told_then: Vec<i64>,
+    /// Whether the CIE declares nothing.
+    is_simple: bool,
+    /// What gas has in a CIE that it makes for this function.
+    cie: Option<BTreeMap<u32, Place>>,
 }
 
 impl<'m> Model<'m> {
     /// Begins, for an assembler that makes some mistakes.
     #[must_use]
     pub fn new(abi: Abi, quirks: &'m [Quirk]) -> Self {
-        let cfa = (abi.sp(), -State::at_entry(abi).sp());
+        let cfa = Cfa::sum(abi.sp(), -State::at_entry(abi).sp());
         let mut saved = BTreeMap::new();
         if abi == Abi::Amd64 {
             saved.insert(return_column(abi).0, Place::Word(-8));
         }
-        let initial = Rules { cfa, saved, is_signed: false, is_signal: false, key_b: false };
+        let initial = Rules {
+            cfa,
+            column: return_column(abi),
+            saved,
+            is_signed: false,
+            is_signal: false,
+            key_b: false,
+        };
         Self {
             abi,
             quirks,
             current: initial.clone(),
             before: initial.clone(),
             first: None,
-            told: cfa.1,
+            told: cfa.offset,
             remembered: Vec::new(),
             told_then: Vec::new(),
+            is_simple: false,
+            cie: None,
             initial,
         }
     }
@@ -79,6 +97,7 @@ impl<'m> Model<'m> {
         directives.iter().for_each(|directive| self.directive(directive));
         self.before.clone_from(&self.current);
         self.first.get_or_insert_with(|| self.current.clone());
+        self.cie.get_or_insert_with(|| self.current.saved.clone());
         self.claim()
     }
 
@@ -89,22 +108,45 @@ impl<'m> Model<'m> {
     fn directive(&mut self, directive: &Directive) {
         let is_escape = directive.form.starts_with(".cfi_escape");
         let is_ra = |register: DwarfRegister| register == return_column(self.abi);
+        let is_fp = |register: DwarfRegister| register == self.abi.fp();
+        if is_escape || directive.operation == Operation::Remember {
+            // What follows is in no CIE.
+            self.cie.get_or_insert_with(|| self.current.saved.clone());
+        }
         match directive.operation {
-            Operation::Begin => *self = Self::new(self.abi, self.quirks),
+            Operation::Begin => {
+                *self = Self::new(self.abi, self.quirks);
+                if directive.form == SIMPLE {
+                    self.is_simple = true;
+                    self.initial.saved.clear();
+                    self.current.saved.clear();
+                }
+            }
             Operation::DefineCfa(register, offset) => self.set_cfa(register, offset, is_escape),
-            Operation::CfaOffset(offset) => self.set_cfa(self.current.cfa.0, offset, is_escape),
-            Operation::AdjustCfaOffset(by) => self.set_cfa(self.current.cfa.0, self.told + by, is_escape),
+            Operation::LoadedCfa(register, offset) => {
+                self.current.cfa = Cfa { register, offset, is_loaded: true };
+            }
+            Operation::CfaOffset(offset) => self.set_cfa(self.current.cfa.register, offset, is_escape),
+            Operation::AdjustCfaOffset(by) => {
+                self.set_cfa(self.current.cfa.register, self.told + by, is_escape);
+            }
             Operation::CfaRegister(register) => {
                 // Without a row before, there is nothing to take.
                 let has_row = self.first.is_some();
                 let takes_back = self.has(Quirk::GasRegisterTakesOffsetBack) && !is_escape && has_row;
                 let rules = if takes_back { &self.before } else { &self.current };
-                self.current.cfa = (register, rules.cfa.1);
+                self.current.cfa = Cfa::sum(register, rules.cfa.offset);
             }
             Operation::Offset(register, offset) => {
                 let is_nowhere = self.current.saved.get(&register.0) == Some(&Place::Nowhere);
+                let base = (is_fp(register) && self.has(Quirk::GasFpByExpression))
+                    .then(|| two_bytes(directive))
+                    .flatten();
                 let stays = is_nowhere && self.abi == Abi::Amd64 && self.has(Quirk::GasUndefinedNotUndone);
-                if !stays {
+                if let Some(offset) = base {
+                    let place = Place::Indirect(DwarfRegister(INVALID), offset);
+                    self.current.saved.insert(register.0, place);
+                } else if !stays {
                     self.current.saved.insert(register.0, Place::Word(offset));
                 }
             }
@@ -138,8 +180,11 @@ impl<'m> Model<'m> {
             Operation::Restore(register) => {
                 let takes_first =
                     self.has(Quirk::GasRestoresFirstRow) || self.has(Quirk::LlvmRestoresFirstRow);
-                let first = self.first.as_ref().filter(|_| takes_first);
-                let place = first.unwrap_or(&self.initial).saved.get(&register.0).copied();
+                let takes_cie = self.is_simple && self.has(Quirk::GasFirstDirectivesInCie);
+                let first = self.first.as_ref().filter(|_| takes_first).map(|rules| &rules.saved);
+                let cie = self.cie.as_ref().filter(|_| takes_cie);
+                let saved = first.or(cie).unwrap_or(&self.initial.saved);
+                let place = saved.get(&register.0).copied();
                 let is_fixed = is_ra(register) && self.abi == Abi::Amd64;
                 if !(is_fixed && self.has(Quirk::GasReturnAddressNotRestored)) {
                     self.set(register, place);
@@ -179,6 +224,7 @@ impl<'m> Model<'m> {
                     self.has(Quirk::GasUnmarkedSignalFrame) || self.has(Quirk::LlvmUnmarkedSignalFrame);
                 self.current.is_signal = !unmarked;
             }
+            Operation::ReturnColumn(column) => self.current.column = column,
             Operation::KeyB => self.current.key_b = true,
             Operation::Nothing => {}
         }
@@ -186,7 +232,7 @@ impl<'m> Model<'m> {
 
     /// Sets the CFA. Instructions that are written byte by byte do not tell the assembler its number.
     fn set_cfa(&mut self, register: DwarfRegister, offset: i64, is_escape: bool) {
-        self.current.cfa = (register, offset);
+        self.current.cfa = Cfa::sum(register, offset);
         if !is_escape {
             self.told = offset;
         }
@@ -201,15 +247,11 @@ impl<'m> Model<'m> {
 
     /// A register as the base of a rule.
     fn base(&self, register: DwarfRegister) -> Base {
+        // The only base that gas knows is FP, on amd64.
+        let is_known = register == self.abi.fp() && self.abi == Abi::Amd64;
         match register {
+            _ if self.has(Quirk::GasFpByExpression) && !is_known => Base::Register(DwarfRegister(INVALID)),
             register if register == self.abi.sp() => Base::Sp,
-            register
-                if register == self.abi.fp()
-                    && self.abi != Abi::Amd64
-                    && self.has(Quirk::GasFpByExpression) =>
-            {
-                Base::Register(DwarfRegister(INVALID))
-            }
             register if register == self.abi.fp() => Base::Fp,
             register => Base::Register(register),
         }
@@ -220,7 +262,7 @@ impl<'m> Model<'m> {
             let ra = Some(Recovery::Undefined);
             return Claim { cfa: None, ra, fp: None, signed: false, key_b: None, signal: None };
         }
-        let (register, offset) = self.current.cfa;
+        let Cfa { register, offset, is_loaded } = self.current.cfa;
         let base = match register {
             register if register == self.abi.sp() => Base::Sp,
             register if register == self.abi.fp() => Base::Fp,
@@ -241,7 +283,12 @@ impl<'m> Model<'m> {
             }
             Some(Place::Nowhere) => Recovery::Undefined,
         };
-        let (mut ra, mut fp) = (recovery(return_column(self.abi)), recovery(self.abi.fp()));
+        let column = self.current.column;
+        let (mut ra, mut fp) = (recovery(column), recovery(self.abi.fp()));
+        if ra == Recovery::Unchanged && column != return_column(self.abi) {
+            let rule = RecoveryRule { base: Base::Register(column), offset: 0, dereference: false };
+            ra = Recovery::Rule(rule);
+        }
         if self.has(Quirk::GasFpSlotAsReturnAddress)
             && ra == Recovery::Unchanged
             && matches!(fp, Recovery::Rule(_))
@@ -249,7 +296,7 @@ impl<'m> Model<'m> {
             (ra, fp) = (fp, Recovery::Unchanged);
         }
         Claim {
-            cfa: Some(RecoveryRule { base, offset, dereference: false }),
+            cfa: Some(RecoveryRule { base, offset, dereference: is_loaded }),
             ra: Some(ra),
             fp: Some(fp),
             signed: self.current.is_signed,
@@ -257,6 +304,11 @@ impl<'m> Model<'m> {
             signal: Some(self.current.is_signal),
         }
     }
+}
+
+/// What gas takes for the offset in an expression of FP that has two bytes: the second one.
+fn two_bytes(directive: &Directive) -> Option<i64> {
+    (directive.form == ".cfi_escape DW_CFA_expression DW_OP_lit DW_OP_minus").then_some(MINUS)
 }
 
 #[cfg(test)]

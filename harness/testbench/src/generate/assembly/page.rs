@@ -133,6 +133,7 @@ impl Page<'_> {
             section: match fault.source {
                 Source::Sframe => FaultySection::Sframe,
                 Source::Cfi => FaultySection::EhFrame,
+                Source::DebugFrame => return Err("it is in .debug_frame, which no page is about".to_owned()),
             },
             sites: Vec::new(),
             example: spec::Example {

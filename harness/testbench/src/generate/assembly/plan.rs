@@ -3,6 +3,7 @@
 
 use sframe_engine::Abi;
 
+use super::sections::Sections;
 use super::state::Kind;
 use crate::generate::random::Random;
 
@@ -11,6 +12,8 @@ use crate::generate::random::Random;
 pub struct Plan {
     /// The ABI.
     pub abi: Abi,
+    /// What it asks for.
+    pub sections: Sections,
     /// The functions.
     pub functions: Vec<FunctionPlan>,
 }
@@ -26,6 +29,8 @@ pub struct FunctionPlan {
     pub body: Vec<Part<Action>>,
     /// What it is said to be.
     pub kind: Kind,
+    /// Where its CIE has the return address.
+    pub column: Column,
     /// Whether its CIE declares nothing (`.cfi_startproc simple`).
     pub is_simple: bool,
     /// Whether the frame is left by the frame pointer, where it has one.
@@ -46,6 +51,17 @@ pub struct Part<T> {
     pub what: T,
 }
 
+/// Where a function's CIE has the return address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// Where CIEs have it.
+    Usual,
+    /// The same, and a directive says so.
+    Named,
+    /// In the register in which an instruction before the CFI has put it. It is lost where it was.
+    Moved,
+}
+
 /// A part of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setup {
@@ -62,6 +78,8 @@ pub enum Setup {
     SetFp,
     /// The register that was saved last becomes SP, and the CFA's base.
     SetBase,
+    /// Stores the CFA, which is declared by that word from then on: always, or where FP is the base.
+    StoreCfa,
     /// Saves a register that callees preserve: the first ones have the lowest numbers.
     Save(u8),
     /// Allocates this many bytes.
@@ -93,6 +111,8 @@ pub enum Action {
     },
     /// Jumps over this many bytes.
     Skip(u32),
+    /// Nothing but that FP, or the return address, is said to be where SP points to.
+    Indirect,
     /// Code that nothing reaches, which is said to have no caller.
     Unreached,
     /// Does nothing, but declares something that changes nothing.
@@ -140,8 +160,15 @@ impl Plan {
     #[must_use]
     pub fn random(abi: Abi, seed: u64, program: u64, functions: u32) -> Self {
         let mut random = Random::new(seed, program);
+        let is_asked = random.percent(12);
+        let sections = if is_asked { *random.pick(Sections::ASKED) } else { Sections::USUAL };
         let functions = (0..functions).map(|number| FunctionPlan::random(abi, number, &mut random));
-        Self { abi, functions: functions.collect() }
+        let mut functions: Vec<_> = functions.collect();
+        if sections.debug_frame {
+            // There, LLVM gives all functions the column of one of them.
+            functions.iter_mut().for_each(|function| function.column = Column::Usual);
+        }
+        Self { abi, sections, functions }
     }
 }
 
@@ -153,10 +180,16 @@ impl FunctionPlan {
         let calls = random.percent(60);
         let saves_fp = if abi == Abi::Amd64 { random.percent(65) } else { calls || random.percent(60) };
         let key_b = random.percent(50);
-        let signs = is_aarch64 && random.percent(30);
+        let column = match random.below(100) {
+            0..3 if !calls => Column::Moved,
+            3..5 => Column::Named,
+            _ => Column::Usual,
+        };
+        let signs = is_aarch64 && column != Column::Moved && random.percent(30);
         if signs {
             add(Setup::Sign, random);
-        } else if !calls && (abi == Abi::Amd64 || !saves_fp) && random.percent(10) {
+        } else if !calls && column == Column::Usual && (abi == Abi::Amd64 || !saves_fp) && random.percent(10)
+        {
             add(Setup::MoveRa, random);
         }
         let moves_fp = !calls && random.percent(if abi == Abi::S390x { 40 } else { 15 });
@@ -181,6 +214,10 @@ impl FunctionPlan {
         if sets_fp && fp_early && abi != Abi::S390x {
             add(Setup::SetFp, random);
         }
+        let stores_cfa = random.percent(if sets_fp { 6 } else { 2 });
+        if stores_cfa && abi != Abi::S390x {
+            add(Setup::StoreCfa, random);
+        }
         for register in 0..saves {
             add(Setup::Save(u8::try_from(register).unwrap_or_default()), random);
         }
@@ -194,6 +231,9 @@ impl FunctionPlan {
         if sets_fp && (!fp_early || abi == Abi::S390x) {
             add(Setup::SetFp, random);
         }
+        if stores_cfa && abi == Abi::S390x {
+            add(Setup::StoreCfa, random);
+        }
         let mut body = Vec::new();
         for _ in 0..1 + random.below(6) {
             let what = match random.below(100) {
@@ -205,7 +245,8 @@ impl FunctionPlan {
                     Action::Return { remembers: random.percent(75), depth: u8::from(random.percent(25)) }
                 }
                 78..85 => Action::Part { jumps_back: random.percent(60) },
-                85..88 => Action::Unreached,
+                85..87 => Action::Unreached,
+                87 if random.percent(60) => Action::Indirect,
                 88..95 => {
                     let lengths = if random.percent(6) { LONG } else { LENGTHS };
                     Action::Skip(*random.pick(lengths))
@@ -218,7 +259,8 @@ impl FunctionPlan {
             number,
             frame,
             body,
-            is_simple: random.percent(4),
+            column,
+            is_simple: random.percent(6),
             kind: Kind { outermost: random.percent(3), signal: random.percent(3), key_b: signs && key_b },
             leaves_by_fp: random.percent(40),
             escapes: random.percent(15),

@@ -14,6 +14,7 @@ use crate::spec::Assembler;
 #[expect(missing_docs, reason = "the pages say what each is")]
 pub enum Quirk {
     GasAnyRegisterIsSp,
+    GasFirstDirectivesInCie,
     GasFpByExpression,
     GasFpSlotAsReturnAddress,
     GasIgnoresRegisterOfReturnAddress,
@@ -40,6 +41,7 @@ impl Quirk {
     /// All of them.
     pub const ALL: &[Self] = &[
         Self::GasAnyRegisterIsSp,
+        Self::GasFirstDirectivesInCie,
         Self::GasFpByExpression,
         Self::GasFpSlotAsReturnAddress,
         Self::GasIgnoresRegisterOfReturnAddress,
@@ -67,6 +69,7 @@ impl Quirk {
     pub const fn page(self) -> &'static str {
         match self {
             Self::GasAnyRegisterIsSp => "gas-any-register-is-sp",
+            Self::GasFirstDirectivesInCie => "gas-first-directives-in-cie",
             Self::GasFpByExpression => "gas-fp-by-expression",
             Self::GasFpSlotAsReturnAddress => "gas-fp-slot-as-return-address",
             Self::GasIgnoresRegisterOfReturnAddress => "gas-ignores-register-of-return-address",
@@ -90,11 +93,11 @@ impl Quirk {
         }
     }
 
-    /// The section that is wrong.
-    const fn source(self) -> Source {
+    /// Whether a section is wrong by it.
+    fn is_of(self, source: Source) -> bool {
         match self {
-            Self::LlvmAdjustsLastOffset => Source::Cfi,
-            _ => Source::Sframe,
+            Self::GasFirstDirectivesInCie | Self::LlvmAdjustsLastOffset => source != Source::Sframe,
+            _ => source == Source::Sframe,
         }
     }
 
@@ -127,7 +130,7 @@ pub fn explanation(
 ) -> Option<Vec<Quirk>> {
     let all = Quirk::ALL.iter().copied();
     let quirks: Vec<Quirk> =
-        all.filter(|quirk| quirk.source() == source && quirk.assembler() == assembler).collect();
+        all.filter(|quirk| quirk.is_of(source) && quirk.assembler() == assembler).collect();
     // Each part of a function has an FDE of its own, and mistakes of its own.
     let mut found = Vec::new();
     for part in parts(program, function) {

@@ -1,8 +1,9 @@
 //! The smallest program that shows a fault: parts of a plan are dropped while the fault stays.
 
 use super::judge::{Fault, Judged, Source, judge};
-use super::plan::{FunctionPlan, Plan};
+use super::plan::{Column, FunctionPlan, Plan};
 use super::quirk::{Quirk, explanation};
+use super::sections::Sections;
 use super::state::Wrong;
 use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
@@ -49,7 +50,8 @@ pub fn reduce(
     functions: &[u32],
     symptom: &Symptom,
 ) -> Result<Option<Reduced>, Error> {
-    let mut reduction = Reduction { maker, plan, symptom, best: None, tries: 0 };
+    let sections = plan.sections;
+    let mut reduction = Reduction { maker, plan, sections, symptom, best: None, tries: 0 };
     let mut chosen = None;
     for function in plan.functions.iter().filter(|function| functions.contains(&function.number)) {
         if reduction.keeps(function)? {
@@ -58,6 +60,10 @@ pub fn reduce(
         }
     }
     let Some(mut function) = chosen else { return Ok(None) };
+    reduction.sections = Sections::USUAL;
+    if sections != Sections::USUAL && !reduction.keeps(&function)? {
+        reduction.sections = sections;
+    }
     loop {
         let before = reduction.tries_of_success();
         for smaller in smaller(&function) {
@@ -125,6 +131,7 @@ fn smaller(function: &FunctionPlan) -> Vec<FunctionPlan> {
     }
     without(&|function| function.escapes = false);
     without(&|function| function.is_simple = false);
+    without(&|function| function.column = Column::Usual);
     without(&|function| function.kind.outermost = false);
     without(&|function| function.kind.signal = false);
     without(&|function| function.kind.key_b = false);
@@ -159,6 +166,7 @@ const SEEDS: u64 = 12;
 struct Reduction<'r> {
     maker: &'r Maker,
     plan: &'r Plan,
+    sections: Sections,
     symptom: &'r Symptom,
     best: Option<(Reduced, u32)>,
     tries: u32,
@@ -172,7 +180,7 @@ impl Reduction<'_> {
     /// Whether a function shows the symptom. It is the best one then.
     fn keeps(&mut self, function: &FunctionPlan) -> Result<bool, Error> {
         self.tries += 1;
-        let plan = Plan { abi: self.plan.abi, functions: vec![function.clone()] };
+        let plan = Plan { abi: self.plan.abi, sections: self.sections, functions: vec![function.clone()] };
         let program = write(&plan);
         let sources = [(super::SOURCE.to_owned(), program.source.clone())];
         let fault = match (self.maker.make(plan.abi, &sources, &[]), self.symptom) {

@@ -57,7 +57,10 @@ impl State {
             Self { abi, registers: BTreeMap::new(), words: BTreeMap::new(), kind: Kind::default() };
         let sp = match abi {
             Abi::Amd64 => {
-                state.words.insert(-8, Value::Initial(return_column(abi)));
+                let column = return_column(abi);
+                state.words.insert(-8, Value::Initial(column));
+                // That column is no register.
+                state.set(column, Value::Other);
                 -8
             }
             Abi::Aarch64 | Abi::Aarch64Be => 0,
