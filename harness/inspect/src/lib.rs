@@ -35,6 +35,8 @@ pub mod ranges;
 pub mod sarif;
 pub mod source;
 pub mod text;
+mod version;
 
 pub use address::{Address, FindingRow};
 pub use blame::{Blame, Confidence, Witness};
+pub use version::{COMMIT, VERSION, version};

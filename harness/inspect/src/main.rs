@@ -12,7 +12,7 @@ const PROGRAM: &str = "sframe-inspect";
 /// Shows what is in SFrame sections, and what is wrong with them, without running
 /// anything.
 #[derive(Parser)]
-#[command(name = PROGRAM, version)]
+#[command(name = PROGRAM, version = sframe_inspect::version())]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

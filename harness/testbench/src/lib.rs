@@ -59,6 +59,7 @@ pub mod finding;
 pub mod generate;
 pub mod matrix;
 pub mod mutate;
+pub mod provenance;
 pub mod report;
 pub mod spec;
 pub mod study;

@@ -13,6 +13,7 @@ use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::explore;
 use sframe_testbench::external::{External, ExternalError, UnwinderReport};
+use sframe_testbench::provenance::Began;
 use sframe_testbench::report::{CheckReport, Document, Style, check_summary};
 use sframe_testbench::target::{MadeSections, SectionSource, Target, TargetError};
 use sframe_testbench::truth::cross_check::Traces;
@@ -84,6 +85,7 @@ impl Check {
     }
 
     fn check(&self, stop: StopRequest) -> Result<Status, Failure> {
+        let began = Began::now();
         let known = self.known.open()?;
         let external = self.unwinder.start()?;
         let options = Options { stack_size: self.stack_size, ..self.program.machine.options() };
@@ -120,6 +122,7 @@ impl Check {
             let _line = FunctionsLine::begin(&progress);
             report.explore(&self.child.explorer(), &target, &progress);
         }
+        report.provenance = Some(began.ended(program.files.digests(&program.name)));
         let report = known.apply(report.sampled(look.sampling.clone()))?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;

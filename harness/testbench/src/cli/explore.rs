@@ -13,6 +13,7 @@ use sframe_testbench::examine::stop::{StopReason, StopRequest};
 use sframe_testbench::explore::{
     ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, explore_isolated,
 };
+use sframe_testbench::provenance::Began;
 use sframe_testbench::report::{Document, ExploreReport, Style};
 use sframe_testbench::spec::NamePattern;
 use sframe_testbench::target::{Loaded, TargetError};
@@ -73,6 +74,7 @@ impl Explore {
             ),
             _ => Failure::unusable(format!("error: {name}: {error}")),
         };
+        let began = Began::now();
         let known = self.known.open()?;
         let source = self.from.source();
         let file = ExploredFile::read(&self.file, source).map_err(|error| unusable(&error))?;
@@ -100,7 +102,8 @@ impl Explore {
         let explored = explore_isolated(&job, &isolation, jobs, &progress);
         drop(line);
         let explored = explored.map_err(|error| broken(&error))?;
-        let report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
+        let mut report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
+        report.provenance = Some(began.ended([(name.clone(), file.digest().to_owned())]));
         let report = known.apply_to_exploration(report)?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Explore { report: &report })?;

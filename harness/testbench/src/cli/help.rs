@@ -166,6 +166,17 @@ Exit status:
   1  update: something is worse than in the baseline, and stays as it was there
   2  unusable files, a report of part of a run or in another format, or create would replace one";
 
+pub(super) const COMPARE: &str = "\
+Examples:
+  sframe-testbench compare yesterday/report.json report/report.json
+  sframe-testbench compare before after --report changes
+
+Exit status:
+  0  nothing is worse
+  1  a case is worse
+  2  a file is not a report
+  3  no case is in both";
+
 pub(super) const BLESS: &str = "\
 Examples:
   sframe-testbench bless recursion --dry-run

@@ -13,6 +13,7 @@ use sframe_testbench::address_space;
 use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::explore::Explorer;
 use sframe_testbench::external::isolation::Isolation;
+use sframe_testbench::provenance::IN_CHILD;
 use sframe_testbench::suite::workers;
 use sframe_testbench::unwind::sframe_unwinder;
 use wait_timeout::ChildExt as _;
@@ -153,7 +154,7 @@ impl ChildOptions {
         let failed = |error: std::io::Error| broken(&error.to_string());
         let interrupts = Interrupts::receive().map_err(failed)?;
         let arguments = std::env::args_os().skip(2);
-        let child = Command::new(BENCH).args([command, "--in-child"]).args(arguments).spawn();
+        let child = Command::new(BENCH).args([command, IN_CHILD]).args(arguments).spawn();
         let mut child = child.map_err(|error| broken(&format!("no process can be started: {error}")))?;
         let interrupts = interrupts.pass_on(&child).map_err(failed)?;
         let status = self.wait(&mut child).map_err(failed)?;

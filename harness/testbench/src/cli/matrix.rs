@@ -17,6 +17,7 @@ use sframe_testbench::examine::listings::Listings;
 use sframe_testbench::matrix::{
     MatrixReport, Plan, References, Scope, ToolchainResult, programs_of, summary,
 };
+use sframe_testbench::provenance::Began;
 use sframe_testbench::report::{Document, Report};
 use sframe_testbench::spec::parse_abi;
 use sframe_testbench::suite::{Filter, Suite};
@@ -77,6 +78,7 @@ pub(crate) struct Matrix {
 impl Matrix {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
+        let began = Began::now();
         let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
         // A pattern that matches no spec is an error, as in `run`.
         suite.cases(&Filter { specs: self.spec.clone(), ..Filter::default() })?;
@@ -127,11 +129,13 @@ impl Matrix {
             results.push(ToolchainResult::new(attempts.toolchain(), attempts.tools(), &made, comparisons));
             cases.extend(seen);
         }
-        let matrix = MatrixReport::new(results);
+        let provenance = began.ended(suite.digests());
+        let mut matrix = MatrixReport::new(results);
+        matrix.provenance = Some(provenance.clone());
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Matrix { report: &matrix })?;
             let (reports, listings) = split(cases);
-            let report = Report::new(reports).with_faults(suite.faults());
+            let report = Report::new(reports).with_faults(suite.faults()).made(provenance);
             let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
             let corpus = work.path();

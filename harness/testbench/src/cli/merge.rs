@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use sframe_testbench::examine::listings::{Listing, Listings};
+use sframe_testbench::provenance::{Began, Provenance};
 use sframe_testbench::report::{Document, Report, Style, merge, run_summary};
 use sframe_testbench::suite::journal;
 
@@ -36,13 +37,17 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let began = Began::now();
         let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
         let read = |folder: &PathBuf| {
             let path = folder.join("report.json");
             Ok((path.display().to_string(), read_report(&path)?))
         };
         let reports = self.parts.iter().map(read).collect::<Result<Vec<_>, Failure>>()?;
+        let parts = reports.iter().filter_map(|(_, report)| report.provenance.clone()).collect::<Vec<_>>();
         let joined = merge(reports).map_err(|error| Failure::unusable(format!("error: {error}")))?;
+        let provenance = began.ended(parts.first().map(|part| part.digests.clone()).unwrap_or_default());
+        let joined = joined.made(Provenance { parts, ..provenance });
         let listings = if self.report.is_some() { self.listings(&joined)? } else { Listings::default() };
         if let Some(folder) = &self.report {
             report::create(folder)?;

@@ -4,6 +4,7 @@ mod baseline;
 mod bless;
 mod check;
 mod clauses;
+mod compare;
 mod definitions;
 mod explore;
 mod faults;
@@ -40,7 +41,7 @@ const PROGRAM: &str = "sframe-testbench";
 /// Tests stack unwinding with SFrame: proves it right, or shows where it is
 /// wrong.
 #[derive(Parser)]
-#[command(name = PROGRAM, version, after_help = help::MAIN)]
+#[command(name = PROGRAM, version = sframe_inspect::version(), after_help = help::MAIN)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -88,6 +89,9 @@ enum Command {
     /// Join the reports of all shards of a run.
     #[command(after_help = help::MERGE)]
     Merge(merge::Merge),
+    /// Show what is new, gone or changed between two reports.
+    #[command(after_help = help::COMPARE)]
+    Compare(compare::Compare),
     /// Record the results that later runs must not fall below.
     #[command(after_help = help::BASELINE)]
     Baseline(baseline::BaselineCommand),
@@ -134,6 +138,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Convert(command) => command.execute(),
         Command::Mutate(command) => command.execute(),
         Command::Merge(command) => command.execute(),
+        Command::Compare(command) => command.execute(),
         Command::Baseline(command) => command.execute(),
         Command::Bless(command) => command.execute(),
         Command::Rebuild(command) => command.execute(),

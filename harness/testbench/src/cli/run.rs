@@ -6,13 +6,13 @@ use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_inspect::text::{Text, neutral};
 use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_testbench::examine::listings::{Listing, Listings};
+use sframe_testbench::provenance::Began;
 use sframe_testbench::report::{Document, Report, RunIdentity, Style, run_summary, unwinder_summary};
 use sframe_testbench::spec::parse_abi;
 use sframe_testbench::suite::journal::{Header, Journal, JournalError};
@@ -85,6 +85,7 @@ impl Selection {
 impl Run {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
+        let began = Began::now();
         let external = self.unwinder.start()?;
         let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
         suite.check_files()?;
@@ -107,7 +108,6 @@ impl Run {
         let plan = Plan { journal: journal.as_ref(), ..plan };
         let run = RunIdentity::of(&suite, &self.selection.filter(), &plan);
         let bar = progress_bar(cases.len() as u64, "cases");
-        let start = Instant::now();
         let done = |report: &CaseReport| {
             if matches!(report.outcome, Outcome::Unexpected | Outcome::Broken) {
                 bar.println(neutral(&format!("{:?}: {}", report.outcome, report.id).to_lowercase()));
@@ -119,9 +119,11 @@ impl Run {
             Err(interrupted) => (interrupted.results, Some(interrupted.error)),
         };
         bar.finish_and_clear();
-        let elapsed = start.elapsed();
         let (reports, listings) = split(results);
-        let report = Report::of_shard(reports, self.shard, selected).of_run(run).with_faults(suite.faults());
+        let report = Report::of_shard(reports, self.shard, selected)
+            .of_run(run)
+            .with_faults(suite.faults())
+            .made(began.ended(suite.digests()));
 
         // Files come first: standard output may be full.
         let is_kept = interrupted.is_none();
@@ -134,7 +136,7 @@ impl Run {
         if self.json {
             print_json(&report)?;
         } else {
-            print(&run_summary(&report, elapsed, Style::for_stdout()))?;
+            print(&run_summary(&report, began.elapsed(), Style::for_stdout()))?;
             if external.is_some() {
                 print(&unwinder_summary(&report.cases))?;
             }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use sframe_inspect::elf::link::{Unapplied, link};
 use sframe_inspect::file::{MAX_BYTES, read};
+use sha2::{Digest as _, Sha256};
 
 use super::error::ExploreError;
 use crate::target::{MadeSections, SectionSource, Target};
@@ -12,6 +13,8 @@ use crate::target::{MadeSections, SectionSource, Target};
 #[derive(Debug)]
 pub struct ExploredFile {
     bytes: Vec<u8>,
+    /// SHA-256 of the file as it was given, in hexadecimal.
+    digest: String,
     unapplied: Option<Vec<Unapplied>>,
     made: MadeSections,
 }
@@ -30,6 +33,7 @@ impl ExploredFile {
     /// # Errors
     /// As for [`Self::read`].
     pub fn of(mut bytes: Vec<u8>, source: SectionSource) -> Result<Self, ExploreError> {
+        let digest = format!("{:x}", Sha256::digest(&bytes));
         let mut unapplied = None;
         if is_relocatable(&bytes)
             && let Some(linked) = link(&bytes[..])?
@@ -37,7 +41,7 @@ impl ExploredFile {
             (bytes, unapplied) = (linked.file, Some(linked.unapplied));
         }
         let made = MadeSections::alone(&bytes, source);
-        Ok(Self { bytes, unapplied, made })
+        Ok(Self { bytes, digest, unapplied, made })
     }
 
     /// Returns the relocations that were not applied, if the file is relocatable: then its addresses
@@ -45,6 +49,12 @@ impl ExploredFile {
     #[must_use]
     pub fn unapplied(&self) -> Option<&[Unapplied]> {
         self.unapplied.as_deref()
+    }
+
+    /// SHA-256 of the file, in hexadecimal.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
     }
 
     /// Opens it.

@@ -7,6 +7,7 @@ use sframe_engine::Abi;
 
 use super::compare::{Comparison, Standing};
 use crate::corpus::{Attempt, AttemptResult, Refusal, ToolVersions, Toolchain};
+use crate::provenance::Provenance;
 
 /// The version of the document format.
 pub const SCHEMA: u32 = 1;
@@ -17,6 +18,8 @@ pub const SCHEMA: u32 = 1;
 pub struct MatrixReport {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// Where the report comes from.
+    pub provenance: Option<Provenance>,
     /// Each toolchain.
     pub toolchains: Vec<ToolchainResult>,
 }
@@ -127,7 +130,7 @@ impl MatrixReport {
     /// Makes the document of some toolchains.
     #[must_use]
     pub fn new(toolchains: Vec<ToolchainResult>) -> Self {
-        Self { schema: SCHEMA, toolchains }
+        Self { schema: SCHEMA, provenance: None, toolchains }
     }
 
     /// All builds together.

@@ -70,17 +70,22 @@ impl BaselineCase {
 
     /// The rank of a result: the higher, the worse.
     const fn rank(&self) -> u8 {
-        match self.outcome {
-            Outcome::Agree | Outcome::Known => 0,
-            Outcome::Unexpected => 1,
-            Outcome::Skipped => 2,
-            Outcome::Broken => 3,
-        }
+        rank(self.outcome)
+    }
+}
+
+/// The rank of an outcome: the higher, the worse.
+pub(super) const fn rank(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Agree | Outcome::Known => 0,
+        Outcome::Unexpected => 1,
+        Outcome::Skipped => 2,
+        Outcome::Broken => 3,
     }
 }
 
 /// Identifies the subject of a finding, independently of addresses.
-fn key(finding: &Finding) -> String {
+pub(super) fn key(finding: &Finding) -> String {
     let mut key = finding.verdict.to_string();
     for part in [finding.image.as_deref(), finding.function.as_deref()].into_iter().flatten() {
         key += &format!(" {part}");

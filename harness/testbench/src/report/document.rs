@@ -17,6 +17,7 @@ use crate::examine::{Examination, WalkEnds};
 use crate::explore::{Explorer, Progress};
 use crate::external::{UnwinderExamination, UnwinderReport};
 use crate::finding::Finding;
+use crate::provenance::Provenance;
 use crate::spec::{Fault, Faults, Feature, Verdict};
 use crate::suite::shard::Shard;
 use crate::target::{Lacks, Module, Target};
@@ -37,6 +38,9 @@ pub struct Report {
     /// `matrix`.
     #[serde(default)]
     pub run: Option<RunIdentity>,
+    /// Where the report comes from; `None` in reports of older versions.
+    #[serde(default)]
+    pub provenance: Option<Provenance>,
     /// The part of the run covered; `None` for the whole run.
     pub shard: Option<Shard>,
     /// Number of cases of the whole run.
@@ -132,7 +136,16 @@ impl Report {
             summary.add(case);
         }
         summary.add_rows(&cases);
-        Self { schema: SCHEMA, run: None, shard, selected, summary, cases, faults: BTreeMap::new() }
+        Self {
+            schema: SCHEMA,
+            run: None,
+            provenance: None,
+            shard,
+            selected,
+            summary,
+            cases,
+            faults: BTreeMap::new(),
+        }
     }
 
     /// Adds the pages of the faults that known findings come from.
@@ -154,6 +167,12 @@ pub(super) fn named_by<'k>(
 }
 
 impl Report {
+    /// Adds where it comes from.
+    #[must_use]
+    pub fn made(self, provenance: Provenance) -> Self {
+        Self { provenance: Some(provenance), ..self }
+    }
+
     /// Adds the identity of the run.
     #[must_use]
     pub fn of_run(self, run: RunIdentity) -> Self {
@@ -233,6 +252,8 @@ impl ReportSummary {
 pub struct CheckReport {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// Where the report comes from.
+    pub provenance: Option<Provenance>,
     /// The file, as named on the command line.
     pub file: String,
     /// Its libraries, in the order of the scope.
@@ -473,6 +494,7 @@ impl CheckReport {
         let coverage = examination.coverage;
         Self {
             schema: SCHEMA,
+            provenance: None,
             file,
             libraries: target.modules.iter().filter_map(|module| module.name.clone()).collect(),
             abi: target.executable().image.cpu.abi,

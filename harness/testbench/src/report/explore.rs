@@ -15,6 +15,7 @@ use super::summary::{IN_FULL, SHOWN};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::explore::{Certainty, Doubt, Exploration, ExploredFinding, FunctionRows, RowCounts, Undecided};
 use crate::finding::Finding;
+use crate::provenance::Provenance;
 use crate::spec::{Fault, KnownFile};
 use crate::target::Target;
 
@@ -23,6 +24,8 @@ use crate::target::Target;
 pub struct ExploreReport {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// Where the report comes from.
+    pub provenance: Option<Provenance>,
     /// The file, as named on the command line.
     pub file: String,
     /// Its ABI.
@@ -87,6 +90,7 @@ impl ExploreReport {
         let module = target.executable();
         let mut report = Self {
             schema: SCHEMA,
+            provenance: None,
             file,
             abi: module.image.cpu.abi,
             sframe_version: target.sframe_version(),

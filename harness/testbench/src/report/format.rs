@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{CheckReport, ExploreReport, Report};
 use crate::examine::listings::Listings;
 use crate::matrix::MatrixReport;
+use crate::provenance::Provenance;
 
 /// The subject of a report.
 #[derive(Clone, Copy)]
@@ -36,6 +37,19 @@ pub enum Document<'r> {
         /// Its results.
         report: &'r MatrixReport,
     },
+}
+
+impl<'r> Document<'r> {
+    /// Where the report comes from.
+    #[must_use]
+    pub const fn provenance(&self) -> Option<&'r Provenance> {
+        match *self {
+            Document::Run { report, .. } => report.provenance.as_ref(),
+            Document::Check { report, .. } => report.provenance.as_ref(),
+            Document::Explore { report } => report.provenance.as_ref(),
+            Document::Matrix { report } => report.provenance.as_ref(),
+        }
+    }
 }
 
 /// A file of a report: its name, and its content or why it can't be written.

@@ -1,11 +1,9 @@
 //! Identifies the run of a report.
 
-use std::time::{Duration, SystemTime};
-
-use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 
 use crate::case::UnderTest;
+use crate::provenance::started;
 use crate::suite::{Filter, Plan, Suite};
 
 /// Everything that determines the results of a run, on any machine. Reports
@@ -124,7 +122,7 @@ impl RunIdentity {
                 stack_size: plan.options.stack_size,
             },
             unwinder,
-            date: today(),
+            date: started().date_naive().to_string(),
         }
     }
 
@@ -152,13 +150,4 @@ impl RunIdentity {
             ("unwinder", format!("{name} {version}{}", stops.unwrap_or_default())),
         ]
     }
-}
-
-fn today() -> String {
-    let set = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
-    let now =
-        || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok().as_ref().map(Duration::as_secs);
-    let seconds = set.or_else(now).and_then(|seconds: u64| i64::try_from(seconds).ok());
-    let time = seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0)).unwrap_or_default();
-    time.date_naive().to_string()
 }

@@ -1,5 +1,6 @@
 //! `junit.xml`: a run as test cases, for CI systems.
 
+use chrono::DateTime;
 use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, TestSuite};
 
 use std::time::Duration;
@@ -8,6 +9,7 @@ use super::Report;
 use super::diagnostic::{groups, not_shown};
 use super::format::{Document, Format, Written};
 use crate::case::{CaseReport, Outcome};
+use crate::provenance::Provenance;
 use sframe_inspect::text::{Text, neutral};
 
 /// The most rows with findings that a failure describes; report.json has all of
@@ -41,6 +43,9 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
         suite.set_time(suite.time.unwrap_or_default() + time(case));
         suite.add_test_case(test_case(case));
     }
+    if let Some(provenance) = &report.provenance {
+        suites.iter_mut().for_each(|suite| describe(suite, provenance));
+    }
     // The report counts a suite's cases when the suite is added.
     let mut junit = Junit::new("sframe-testbench");
     junit.set_time(report.cases.iter().map(time).sum());
@@ -49,6 +54,25 @@ pub fn junit(report: &Report) -> Result<String, quick_junit::SerializeError> {
     // Jenkins's schema has this count only in suites. The first one is ours.
     let skipped = format!(" skipped=\"{}\"", report.summary.skipped);
     Ok(xml.replacen(&skipped, "", 1))
+}
+
+/// Adds where the results come from.
+fn describe(suite: &mut TestSuite, provenance: &Provenance) {
+    if let Ok(started) = DateTime::parse_from_rfc3339(&provenance.started) {
+        suite.set_timestamp(started);
+    }
+    let own = [
+        ("version", provenance.maker()),
+        ("command", provenance.command.clone()),
+        ("host", provenance.host.clone()),
+        ("seconds", provenance.seconds.to_string()),
+    ];
+    for (name, value) in own {
+        suite.add_property((name, &*neutral(&value)));
+    }
+    for (name, digest) in &provenance.digests {
+        suite.add_property((&*neutral(&format!("sha256 of {name}")), digest.as_str()));
+    }
 }
 
 fn time(case: &CaseReport) -> Duration {

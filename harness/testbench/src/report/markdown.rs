@@ -32,12 +32,16 @@ const LINE: usize = TEXT + 200;
 pub(super) const FORMAT: Format = Format { files: &["summary.md", "matrix.md"], write };
 
 fn write(document: &Document<'_>) -> Option<Written> {
-    Some(match *document {
-        Document::Run { report, .. } => ("summary.md", Ok(markdown(report))),
-        Document::Check { report, .. } => ("summary.md", Ok(markdown_of_check(report))),
-        Document::Explore { report } => ("summary.md", Ok(markdown_of_exploration(report))),
-        Document::Matrix { report } => ("matrix.md", Ok(crate::matrix::markdown(report))),
-    })
+    let (name, mut text) = match *document {
+        Document::Run { report, .. } => ("summary.md", markdown(report)),
+        Document::Check { report, .. } => ("summary.md", markdown_of_check(report)),
+        Document::Explore { report } => ("summary.md", markdown_of_exploration(report)),
+        Document::Matrix { report } => ("matrix.md", crate::matrix::markdown(report)),
+    };
+    if let Some(provenance) = document.provenance() {
+        let _ = write!(text, "\n## This report\n\n{}", block(&provenance.text()));
+    }
+    Some((name, Ok(text)))
 }
 
 /// The summary of a run.

@@ -1,6 +1,7 @@
 //! Reports: what a run or a check has shown, for people and for machines.
 
 mod baseline;
+mod changes;
 mod diagnostic;
 mod document;
 mod explore;
@@ -24,6 +25,10 @@ use sframe_inspect::text::grouped;
 use sha2::{Digest as _, Sha256};
 
 pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
+pub use changes::{
+    CaseChange, CauseChange, Changed, Changes, Results, UnreadReport, changes_html, changes_markdown,
+    changes_text,
+};
 pub use diagnostic::Style;
 pub use document::{
     CheckReport, CheckSummary, FeatureCount, JudgedImage, Origin, Report, ReportSummary, SCHEMA,

@@ -12,6 +12,7 @@ use super::{CheckReport, ExploreReport, Report, file_name, fingerprint, omission
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, SourceLine};
 use crate::finding::Finding;
+use crate::provenance::Provenance;
 use crate::spec::Verdict;
 
 /// The most findings of a case that become results; a notification counts the others.
@@ -20,13 +21,28 @@ const OF_A_CASE: usize = 1000;
 pub(super) const FORMAT: Format = Format { files: &["report.sarif"], write };
 
 fn write(document: &Document<'_>) -> Option<Written> {
-    let log = match *document {
+    let mut log = match *document {
         Document::Run { report, listings, corpus } => sarif(report, listings, corpus),
         Document::Check { report, listings } => sarif_of_check(report, listings),
         Document::Explore { report } => sarif_of_exploration(report),
         Document::Matrix { .. } => return None,
     };
+    if let Some(provenance) = document.provenance() {
+        describe(&mut log, provenance);
+    }
     Some(("report.sarif", super::json::text(&log)))
+}
+
+/// Adds where the log comes from (3.18.5, 3.20).
+fn describe(log: &mut Value, provenance: &Provenance) {
+    let run = &mut log["runs"][0];
+    run["tool"]["driver"]["version"] = json!(provenance.maker());
+    run["invocations"][0]["commandLine"] = json!(provenance.command);
+    run["invocations"][0]["startTimeUtc"] = json!(provenance.started);
+    if let Some(ended) = provenance.ended() {
+        run["invocations"][0]["endTimeUtc"] = json!(ended);
+    }
+    run["properties"] = json!({ "host": provenance.host, "sha256": provenance.digests });
 }
 
 /// The findings of a run, known ones as suppressed results. `corpus` is the

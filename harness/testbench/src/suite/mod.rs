@@ -152,6 +152,12 @@ impl Suite {
         format!("{:x}", Sha256::digest(builds))
     }
 
+    /// Both digests, by what they are of.
+    #[must_use]
+    pub fn digests(&self) -> [(String, String); 2] {
+        [("corpus".to_owned(), self.corpus_digest()), ("specs".to_owned(), self.specs_digest())]
+    }
+
     /// SHA-256 of the specs and the pages of faults with their names, in hexadecimal.
     #[must_use]
     pub fn specs_digest(&self) -> String {

@@ -8,6 +8,7 @@ use sframe_inspect::file::{MAX_BYTES, read};
 use sframe_machine::{
     Dynamic, Image, Images, Library, LoadError, Loaded, Machine, MachineError, Options, Outcome,
 };
+use sha2::{Digest as _, Sha256};
 
 /// Why the files of a process can't be collected.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +77,18 @@ pub struct Files {
     pub libraries: Vec<(String, Vec<u8>)>,
     /// What it loads itself, instead.
     pub own: Option<OwnImages>,
+}
+
+impl Files {
+    /// SHA-256 of each file, by name, in hexadecimal. `executable` is the executable's.
+    #[must_use]
+    pub fn digests(&self, executable: &str) -> Vec<(String, String)> {
+        let libraries = self.libraries.iter().map(|(name, bytes)| (name.as_str(), bytes));
+        std::iter::once((executable, &self.executable))
+            .chain(libraries)
+            .map(|(name, bytes)| (name.to_owned(), format!("{:x}", Sha256::digest(bytes))))
+            .collect()
+    }
 }
 
 /// The images of a program that loads its libraries itself.

@@ -218,6 +218,7 @@ fn run_writes_its_reports_and_their_numbers_add_up() {
     again.truncate(7);
     again.extend(["--json", "--jobs", "1"]);
     let without_times = |mut report: Value| {
+        assert!(report["provenance"].take().is_object());
         let cases = report["cases"].as_array_mut().expect("cases");
         assert!(cases.iter_mut().all(|case| case["seconds"].take().is_number()));
         report

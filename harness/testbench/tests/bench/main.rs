@@ -8,6 +8,7 @@ mod census;
 mod clauses;
 mod cli;
 mod command;
+mod comparing;
 mod doctor;
 mod explore;
 mod explore_doubts;

@@ -409,7 +409,11 @@ fn a_run_that_is_killed_leaves_what_is_finished_and_the_next_one_completes_it() 
     std::thread::sleep(Duration::from_millis(500));
     let lines = vendor.log().len();
     let resumed = vendor.command("work", &arguments).output().expect("the bench runs");
-    assert_eq!(json(&resumed), json(&whole));
+    let [mut resumed_report, mut whole_report] = [json(&resumed), json(&whole)];
+    for report in [&mut resumed_report, &mut whole_report] {
+        assert!(report["provenance"].take().is_object());
+    }
+    assert_eq!(resumed_report, whole_report);
     assert_eq!(status(&resumed), 0);
     let again = vendor.log().split_off(lines);
     assert!(!again.is_empty(), "it was killed before its end");

@@ -1,30 +1,113 @@
-//! Comparing the reports of two runs.
+//! Comparing the reports of two runs, and what reports say of themselves.
 
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// Returns a report without what differs between two runs of the same cases:
-/// durations, and the date.
+use crate::command::{bench, status};
+
+/// Returns a report without what differs between two runs of the same cases: where it comes from, durations,
+/// and the date.
 pub(crate) fn timeless(report: &Path) -> String {
     let text = std::fs::read_to_string(report).unwrap_or_else(|error| panic!("{report:?}: {error}"));
+    let document = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     match report.extension().and_then(|extension| extension.to_str()) {
         Some("json") => {
-            let mut document: Value = serde_json::from_str(&text).expect("JSON");
+            let mut document = document(&text);
             document["run"]["date"].take();
+            assert!(document["provenance"].take().is_object());
             for case in document["cases"].as_array_mut().expect("cases") {
                 assert!(case["seconds"].take().is_number());
             }
             document.to_string()
         }
+        Some("sarif") => {
+            let mut document = document(&text);
+            let invocation = &mut document["runs"][0]["invocations"][0];
+            for key in ["commandLine", "startTimeUtc", "endTimeUtc"] {
+                assert!(invocation[key].take().is_string(), "{key}");
+            }
+            document.to_string()
+        }
+        Some("html") => {
+            let packed = index(&text);
+            let mut index = unpacked(packed);
+            assert!(index["provenance"].take().is_object());
+            text.replace(packed, &index.to_string())
+        }
         Some("xml") => {
-            let mut parts = text.split(" time=\"");
-            let first = parts.next().unwrap_or_default().to_owned();
-            let rest = parts.map(|part| part.split_once('"').expect("a time").1);
-            let plain = first + &rest.collect::<String>();
+            let is_timeless = |line: &&str| !line.contains("<property name=");
+            let text: String = text.lines().filter(is_timeless).map(|line| format!("{line}\n")).collect();
+            let plain = without(&without(&text, " time="), " timestamp=");
             assert_ne!(plain, text, "the cases have times");
             plain
         }
         _ => text,
+    }
+}
+
+/// Removes an attribute.
+fn without(text: &str, attribute: &str) -> String {
+    let mark = format!("{attribute}\"");
+    let mut parts = text.split(&mark);
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.split_once('"').expect("a value").1);
+    first + &rest.collect::<String>()
+}
+
+/// The data of a page's overview, packed.
+fn index(page: &str) -> &str {
+    let (_, rest) = page.split_once("id=\"index\">").expect("data");
+    rest.split('<').next().unwrap_or_default()
+}
+
+fn unpacked(packed: &str) -> Value {
+    let bytes = STANDARD.decode(packed).expect("base64");
+    let json = miniz_oxide::inflate::decompress_to_vec_zlib(&bytes).expect("deflated data");
+    serde_json::from_slice(&json).expect("JSON")
+}
+
+/// Whoever gets one of the files knows which bench made it, of what, and how to make it again.
+#[test]
+fn each_format_says_where_it_comes_from() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().to_str().expect("a path");
+    let build = "corpus/builds/gnu-2.47/amd64/leaf.O2";
+    let run: &[&str] = &["run", "--spec", "leaf", "--toolchain", "gnu-2.47", "--report", path];
+    let digests: &[&str] = &["corpus", "specs"];
+    let all = [
+        (run, digests, &["report.json", "report.html", "report.sarif", "junit.xml", "summary.md"][..]),
+        (
+            &["check", build, "--report", path],
+            &[build],
+            &["report.json", "report.html", "report.sarif", "summary.md"],
+        ),
+        (
+            &["explore", build, "--report", path],
+            &[build],
+            &["report.json", "report.html", "report.sarif", "summary.md"],
+        ),
+    ];
+    for (command, digests, files) in all {
+        assert_eq!(status(&bench(command)), 0, "{command:?}");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file");
+        let report: Value = serde_json::from_str(&read("report.json")).expect("JSON");
+        let provenance = &report["provenance"];
+        assert_eq!(provenance["version"], env!("CARGO_PKG_VERSION"), "{command:?}");
+        assert_eq!(provenance["command"], format!("sframe-testbench {}", command.join(" ")), "{command:?}");
+        assert!(provenance["seconds"].as_f64().is_some_and(|seconds| seconds > 0.0), "{command:?}");
+        for digest in digests {
+            let digest = provenance["digests"][digest].as_str().expect("a digest");
+            assert_eq!(digest.len(), 64);
+            for file in files {
+                let text = read(file);
+                let text = if *file == "report.html" { unpacked(index(&text)).to_string() } else { text };
+                for said in [digest, &format!("sframe-testbench {}", command.join(" ")), "processor"] {
+                    assert!(text.contains(said), "{command:?}: {file} does not say {said}");
+                }
+            }
+        }
     }
 }

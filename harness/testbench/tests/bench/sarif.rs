@@ -114,10 +114,10 @@ pub(crate) fn valid(log: &Value) -> Result<(), String> {
     keys(log, &["version", "runs"], &["$schema"])?;
     one_of(&log["version"], &["2.1.0"])?;
     for run in list(&log["runs"])? {
-        keys(run, &["tool", "results"], &["invocations", "columnKind", "originalUriBaseIds"])?;
+        keys(run, &["tool", "results"], &["invocations", "columnKind", "originalUriBaseIds", "properties"])?;
         keys(&run["tool"], &["driver"], &[])?;
         let driver = &run["tool"]["driver"];
-        keys(driver, &["name"], &["semanticVersion", "rules"])?;
+        keys(driver, &["name"], &["semanticVersion", "version", "rules"])?;
         let mut rules = BTreeSet::new();
         for rule in list(&driver["rules"])? {
             keys(rule, &["id"], &["name", "shortDescription", "help", "defaultConfiguration"])?;
@@ -126,7 +126,8 @@ pub(crate) fn valid(log: &Value) -> Result<(), String> {
             rules.insert(rule["id"].as_str().ok_or("no id")?);
         }
         for invocation in list(&run["invocations"])? {
-            keys(invocation, &["executionSuccessful"], &["toolExecutionNotifications"])?;
+            let may = ["toolExecutionNotifications", "commandLine", "startTimeUtc", "endTimeUtc"];
+            keys(invocation, &["executionSuccessful"], &may)?;
             for notification in list(&invocation["toolExecutionNotifications"])? {
                 keys(notification, &["message"], &["level"])?;
                 message(&notification["message"])?;

@@ -72,7 +72,15 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
     show_known(&mut shown, 0, &report.known);
     let functions = report.functions.iter().filter_map(FunctionView::of).collect();
     let cases = vec![CaseView::of_exploration(report)];
-    page(Summary::Explore(&report.summary), &report.faults, cases, shown, functions, &Listings::default())
+    page(
+        Summary::Explore(&report.summary),
+        report.provenance.as_ref(),
+        &report.faults,
+        cases,
+        shown,
+        functions,
+        &Listings::default(),
+    )
 }
 
 impl<'r> CaseView<'r> {

@@ -23,6 +23,7 @@ use super::{
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use crate::finding::{Address, Finding};
+use crate::provenance::Provenance;
 use crate::spec::{Fault, Verdict};
 use explore::{FunctionView, Proof, html_of_exploration};
 use sframe_inspect::json;
@@ -45,6 +46,8 @@ const IN_ALL: usize = 30_000;
 #[derive(Serialize)]
 struct Index<'r> {
     summary: Summary<'r>,
+    /// Where the report comes from.
+    provenance: Option<&'r Provenance>,
     /// All possible outcomes of a case, and verdicts of a finding.
     outcomes: &'static [Outcome],
     verdicts: Vec<Verdict>,
@@ -174,7 +177,15 @@ pub fn html(report: &Report, listings: &Listings) -> Result<String, serde_json::
         show(&mut shown, case, &report.findings, OF_A_CASE);
         show_known(&mut shown, case, &report.known);
     }
-    page(Summary::Run(&report.summary), &report.faults, cases, shown, Vec::new(), listings)
+    page(
+        Summary::Run(&report.summary),
+        report.provenance.as_ref(),
+        &report.faults,
+        cases,
+        shown,
+        Vec::new(),
+        listings,
+    )
 }
 
 /// Renders the page of a check.
@@ -186,7 +197,15 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
     show(&mut shown, 0, &report.findings, IN_FULL);
     show_known(&mut shown, 0, &report.known);
     let cases = vec![CaseView::of_check(report)];
-    page(Summary::Check(&report.summary), &report.faults, cases, shown, Vec::new(), listings)
+    page(
+        Summary::Check(&report.summary),
+        report.provenance.as_ref(),
+        &report.faults,
+        cases,
+        shown,
+        Vec::new(),
+        listings,
+    )
 }
 
 fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Finding], most: usize) {
@@ -207,6 +226,7 @@ fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [Se
 
 fn page<'r>(
     summary: Summary<'r>,
+    provenance: Option<&'r Provenance>,
     faults: &'r BTreeMap<String, Fault>,
     cases: Vec<CaseView<'r>>,
     mut shown: Vec<FindingEntry<'r>>,
@@ -237,6 +257,7 @@ fn page<'r>(
     let pool = listings.pool();
     let index = Index {
         summary,
+        provenance,
         faults,
         outcomes: &Outcome::ALL,
         verdicts: verdicts_of_findings(),
@@ -427,6 +448,7 @@ mod tests {
             assert!(!SCRIPT.contains(&format!("\"{verdict}\"")), "{verdict}");
         }
         let index = Index {
+            provenance: None,
             summary: Summary::Run(&ReportSummary::default()),
             faults: &BTreeMap::new(),
             outcomes: &Outcome::ALL,

@@ -149,8 +149,20 @@
   const tile = (name, value, link, kind) =>
     el("li", { class: kind }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
   const share = (part, whole) => `${((100 * part) / Math.max(whole, 1)).toFixed(1)} %`;
-  function tiles() {
-    const run = summary.run;
+  /** Totals of the cases that the filters keep. */
+  function totals(kept) {
+    const sum = (of) => kept.cases.reduce((sum, entry) => sum + of(entry), 0);
+    const run = { cases: kept.cases.length, comparisons: sum((entry) => entry.comparisons), frames: sum((entry) => entry.frames),
+      frames_derived: sum((entry) => entry.frames_derived), rows_total: 0, rows_exercised: 0 };
+    for (const outcome of OUTCOMES) run[outcome] = kept.cases.filter((entry) => entry.outcome === outcome).length;
+    for (const group of groupBy(kept.cases.filter((entry) => entry.rows[0]), (entry) => entry.build).values()) {
+      run.rows_total += group[0].rows[0];
+      run.rows_exercised += group[0].rows[0] - unexercised(group);
+    }
+    return run;
+  }
+  function tiles(kept) {
+    const run = totals(kept);
     const short = (number) => (number < 1e6 ? grouped(number)
       : number.toLocaleString("en", { notation: "compact", compactDisplay: "long", maximumSignificantDigits: 3 }));
     return el("ul", { class: "tiles" },
@@ -333,7 +345,7 @@
     for (const name of FILTERS) byId(`f-${name}`).value = filter[name] ?? "";
     const kept = selected(filter);
     byId("count").textContent = `${grouped(kept.cases.length)} of ${counted(cases.length, "case")}`;
-    return [sentence(), tiles(), plots(kept), matrix(kept), findingSection(kept.findings, true), reasons(kept), leftOut()];
+    return [sentence(), tiles(kept), plots(kept), matrix(kept), findingSection(kept.findings, true), reasons(kept), leftOut()];
   }
 
   // A finding.
@@ -667,6 +679,23 @@
     ? "The backtrace of the unwinder, from .sframe, against the call stack that the CPU has, before every instruction."
     : isExplored ? `One file, each function by itself: ${clean(cases[0].id)}`
     : `One file, before every instruction: ${clean(cases[0].id)}`;
+  // Where the report comes from.
+  const { provenance } = index;
+  if (provenance) {
+    const seconds = `${provenance.seconds.toFixed(1)} seconds`;
+    const commit = provenance.commit ? ` (${provenance.commit.slice(0, 12)})` : " (development build)";
+    const entries = [
+      ["made by", `sframe-testbench ${provenance.version}${commit}`],
+      ["command", el("code", {}, clean(provenance.command))],
+      ["started", `${provenance.started}, took ${seconds}`],
+      ["on", clean(provenance.host)],
+      ...Object.entries(provenance.digests).map(([name, digest]) => [`SHA-256 of ${clean(name)}`, el("code", {}, digest)]),
+      ...(provenance.parts ?? []).map((part) => ["of", el("code", {}, clean(part.command))]),
+    ];
+    byId("provenance").append(el("details", {}, el("summary", {}, `This report: ${provenance.started.slice(0, 10)}, sframe-testbench ${provenance.version}`),
+      el("dl", {}, entries.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))));
+    byId("provenance").hidden = false;
+  }
   addEventListener("hashchange", render);
   render();
   document.body.dataset.ready = "";

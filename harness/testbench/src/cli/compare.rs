@@ -1,0 +1,56 @@
+//! `compare`: two reports beside one another.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::file;
+use sframe_testbench::report::{Changes, Results, changes_html, changes_markdown, changes_text};
+
+use super::report::{self, MAX_REPORT_BYTES};
+
+#[derive(Args)]
+pub(crate) struct Compare {
+    /// The earlier report: report.json, or the folder that has it.
+    before: PathBuf,
+    /// The later one.
+    after: PathBuf,
+    /// Write changes.html, changes.json and changes.md into this folder.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Print the changes as JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Compare {
+    pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        let (before, after) = (read(&self.before)?, read(&self.after)?);
+        let changes = Changes::between(&before, &after);
+        if let Some(folder) = &self.report {
+            report::create(folder)?;
+            let json = sframe_inspect::command::json_text(&changes)?;
+            report::replace(&folder.join("changes.json"), &json)?;
+            report::replace(&folder.join("changes.md"), &changes_markdown(&changes))?;
+            report::replace(&folder.join("changes.html"), &changes_html(&changes))?;
+        }
+        if self.json {
+            print_json(&changes)?;
+        } else {
+            print(&changes_text(&changes))?;
+        }
+        Ok(match () {
+            () if changes.is_worse() => Status::Finding,
+            () if changes.has_nothing_in_common() => Status::NothingCompared,
+            () => Status::AsExpected,
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<Results, Failure> {
+    let path = if path.is_dir() { path.join("report.json") } else { path.to_owned() };
+    let unusable =
+        |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {}: {error}", path.display()));
+    let bytes = file::read(&path, MAX_REPORT_BYTES).map_err(|error| unusable(&error))?;
+    Results::parse(&bytes).map_err(|error| unusable(&error))
+}

@@ -1,0 +1,163 @@
+//! `compare`: what has changed between two reports is told, and nothing else.
+
+use std::path::Path;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::command::{bench, status};
+
+/// A report of a few cases with a known fault and without.
+fn report(folder: &Path) -> Value {
+    let path = folder.to_str().expect("a path");
+    let output = bench(&[
+        "run",
+        "--spec",
+        "leaf",
+        "--spec",
+        "realign",
+        "--toolchain",
+        "gnu-2.47",
+        "--abi",
+        "amd64",
+        "--report",
+        path,
+    ]);
+    assert_eq!(status(&output), 0, "{output:?}");
+    read(&folder.join("report.json"))
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}
+
+/// Compares a report with what a change makes of it.
+fn compared(change: impl Fn(&mut Value)) -> (i32, String, Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let before = folder.path().join("before");
+    let mut after = report(&before);
+    change(&mut after);
+    let path = folder.path().join("after.json");
+    std::fs::write(&path, after.to_string()).expect("a file");
+    let changes = folder.path().join("changes");
+    let name = |path: &Path| path.to_str().expect("a path").to_owned();
+    let output = bench(&["compare", &name(&before), &name(&path), "--report", &name(&changes)]);
+    let text = String::from_utf8(output.stdout.clone()).expect("text");
+    // All forms say the same of each case and cause.
+    let json = read(&changes.join("changes.json"));
+    for file in ["changes.md", "changes.html"] {
+        let shown = std::fs::read_to_string(changes.join(file)).expect("a file");
+        let names = ["causes", "cases"].into_iter().flat_map(|list| json[list].as_array().expect("a list"));
+        for name in names.map(|entry| entry.get("case").or_else(|| entry.get("cause")).expect("a name")) {
+            let name = name.as_str().expect("a name");
+            assert!(shown.contains(name) && text.contains(name), "{file} does not say {name}");
+        }
+    }
+    (status(&output), text, json)
+}
+
+fn case<'r>(report: &'r mut Value, id: &str) -> &'r mut Value {
+    let cases = report["cases"].as_array_mut().expect("cases");
+    cases.iter_mut().find(|case| case["id"] == id).expect("a case")
+}
+
+const LEAF: &str = "leaf/gnu-2.47/amd64/O2";
+const REALIGN: &str = "realign/gnu-2.47/amd64/O2";
+
+/// Moves what is known of a case to what is not.
+fn unexplained(report: &mut Value) {
+    let case = case(report, REALIGN);
+    let known = case["known"].take();
+    let findings: Vec<Value> =
+        known.as_array().expect("known").iter().map(|seen| seen["finding"].clone()).collect();
+    assert!(!findings.is_empty());
+    case["known"] = json!([]);
+    case["findings"] = json!(findings);
+    case["outcome"] = json!("unexpected");
+}
+
+#[rstest]
+#[case::nothing(0, "0 worse, 0 new, 0 changed, 0 better, 0 gone", "", |_: &mut Value| {})]
+#[case::a_finding_that_nobody_explains(1, "1 worse", REALIGN, unexplained)]
+#[case::a_case_that_is_broken(1, "1 worse", "broken, was agree", |report: &mut Value| {
+    case(report, LEAF)["outcome"] = json!("broken");
+    case(report, LEAF)["reason"] = json!("the program was killed");
+})]
+#[case::a_row_that_is_not_exercised(1, "1 worse", "before", |report: &mut Value| {
+    let rows = case(report, LEAF)["rows_exercised"].as_u64().expect("rows");
+    case(report, LEAF)["rows_exercised"] = json!(rows - 1);
+})]
+#[case::a_case_that_is_gone(0, "1 gone", "not in the second report, was agree", |report: &mut Value| {
+    report["cases"].as_array_mut().expect("cases").retain(|case| case["id"] != LEAF);
+})]
+#[case::a_fault_that_is_fixed(0, "1 changed", REALIGN, |report: &mut Value| {
+    case(report, REALIGN)["known"] = json!([]);
+    case(report, REALIGN)["outcome"] = json!("agree");
+})]
+#[case::nothing_in_common(3, "gone", LEAF, |report: &mut Value| {
+    for case in report["cases"].as_array_mut().expect("cases") {
+        case["id"] = json!(format!("other-{}", case["id"].as_str().expect("an ID")));
+    }
+})]
+fn a_change_is_told(
+    #[case] expected: i32,
+    #[case] count: &str,
+    #[case] said: &str,
+    #[case] change: fn(&mut Value),
+) {
+    let (status, text, json) = compared(change);
+    assert_eq!(status, expected, "{text}");
+    assert!(text.contains(count) && text.contains(said), "{text}");
+    let unchanged = json["unchanged"].as_u64().expect("a number");
+    let cases = json["cases"].as_array().expect("cases").len() as u64;
+    if expected != 3 {
+        assert_eq!(unchanged + cases, json["cases_of"][0].as_u64().expect("a number"), "{text}");
+    }
+}
+
+#[test]
+fn causes_are_counted_by_case() {
+    let (_, text, json) = compared(unexplained);
+    let causes = json["causes"].as_array().expect("causes");
+    let new: Vec<&Value> = causes.iter().filter(|cause| cause["change"] == "new").collect();
+    assert!(!new.is_empty() && new.iter().all(|cause| cause["known"] == false), "{text}");
+    // What nobody has explained comes first.
+    assert_eq!(causes[0]["known"], false, "{text}");
+}
+
+#[test]
+fn checks_of_two_builds_are_compared_whatever_their_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = |build: &str, name: &str, expected: i32| {
+        let path = folder.path().join(name).to_str().expect("a path").to_owned();
+        assert_eq!(status(&bench(&["check", build, "--report", &path])), expected);
+        path
+    };
+    let good = check("corpus/builds/gnu-2.47/amd64/leaf.O2", "good", 0);
+    let bad = check("corpus/builds/gnu-2.40/amd64/remember_restore.O2", "bad", 1);
+    let worse = bench(&["compare", &good, &bad]);
+    assert_eq!(status(&worse), 1, "{worse:?}");
+    assert!(String::from_utf8_lossy(&worse.stdout).contains("+ wrong-cfa many_epilogues"), "{worse:?}");
+    assert_eq!(status(&bench(&["compare", &bad, &good])), 0);
+}
+
+#[test]
+fn what_is_no_report_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("report.json");
+    for (text, message) in [
+        ("{}", "this is not a report of `run`, `merge`, `check` or `explore`: missing field"),
+        ("[", "EOF while parsing"),
+        (
+            r#"{"schema": 9, "file": "f", "summary": {"rows_exercised": 1}, "findings": [], "known": []}"#,
+            "has format 9",
+        ),
+    ] {
+        std::fs::write(&path, text).expect("a file");
+        let name = path.to_str().expect("a path");
+        let output = bench(&["compare", name, name]);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((status(&output), error.lines().count()), (2, 1), "{error}");
+        assert!(error.contains(message), "{error}");
+    }
+}
