@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::causes::causes;
 use super::compare::{KindDetail, Standing};
 use super::report::{MatrixReport, ToolchainResult};
 use super::text::{COLUMNS, evidence, groups, not_judged, references, refusals, some_of, versions};
@@ -52,12 +53,17 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
     }
     let _ = writeln!(text, "\n{}.", evidence(toolchain));
 
-    let judged = toolchain.cases.iter().filter(|case| case.standing != Standing::Broken);
-    let worse = groups(judged, |case| &case.worse).into_iter().map(|((spec, abi, kind), group)| {
-        let KindDetail { blame, confidence, message, .. } = group.detail;
-        let (kind, places, message) = (kind.to_string(), group.places(), escaped(message));
-        let start = format!("{} ({abi}): **{}**: {}", escaped(spec), escaped(&kind), escaped(&places));
-        format!("{start}: {message}; the likely culprit is {blame} ({confidence})")
+    let worse = causes(toolchain.cases.iter()).into_iter().map(|cause| {
+        let KindDetail { blame, confidence, message, .. } = cause.detail;
+        let mut line = format!(
+            "**{}**: {}; the likely culprit is {blame} ({confidence})",
+            escaped(&cause.line()),
+            escaped(message)
+        );
+        for more in cause.places().into_iter().chain(cause.consequences()) {
+            let _ = write!(line, "\n  - {}", escaped(&more));
+        }
+        line
     });
     list(text, "Worse", worse);
     let better = groups(toolchain.cases.iter(), |case| &case.better);

@@ -14,6 +14,7 @@
 //! | `report.rs` | the document: `matrix.json` |
 //! | `text.rs`, `markdown.rs` | the same for people |
 
+mod causes;
 mod compare;
 mod fit;
 mod markdown;

@@ -3,6 +3,7 @@
 use sframe_engine::Abi;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::causes::causes;
 use super::compare::{Comparison, Kind, KindDetail, Standing};
 use super::report::{Counts, MatrixReport, ToolchainResult};
 use crate::corpus::Refusal;
@@ -103,12 +104,13 @@ pub fn summary(report: &MatrixReport) -> Text {
 
 fn show(text: &mut Text, toolchain: &ToolchainResult) {
     let standing = |standing: Standing| toolchain.cases.iter().filter(move |case| case.standing == standing);
-    let worse =
-        groups(toolchain.cases.iter().filter(|case| case.standing != Standing::Broken), |case| &case.worse);
-    for ((spec, abi, kind), group) in &worse {
-        let KindDetail { blame, confidence, message, .. } = group.detail;
-        let _ = writeln!(text, "worse       {spec} ({abi}): {kind}: {}", group.places());
+    for cause in causes(toolchain.cases.iter()) {
+        let KindDetail { blame, confidence, message, .. } = cause.detail;
+        let _ = writeln!(text, "worse       {}", cause.line());
         let _ = writeln!(text, "    {}; the likely culprit is {blame} (confidence {confidence})", message);
+        for line in cause.places().into_iter().chain(cause.consequences()) {
+            let _ = writeln!(text, "    {line}");
+        }
     }
     let better = groups(toolchain.cases.iter(), |case| &case.better);
     for ((spec, abi, kind), group) in &better {

@@ -255,7 +255,7 @@ fn a_wrong_row_is_worse_with_its_place_and_blame() {
     assert!(shown.contains("worse       leaf (amd64): wrong-cfa in leaf: O2 +0x0\n"), "{shown}");
     assert!(shown.contains("the likely culprit is producer-assembler"), "{shown}");
     let markdown = std::fs::read_to_string(report.join("matrix.md")).expect("a file");
-    assert!(markdown.contains("### Worse\n\n- leaf (amd64): **wrong-cfa in leaf**"), "{markdown}");
+    assert!(markdown.contains("### Worse\n\n- **leaf \\(amd64\\): wrong-cfa in leaf: O2"), "{markdown}");
     let document: Value =
         serde_json::from_slice(&std::fs::read(report.join("matrix.json")).expect("a file")).expect("JSON");
     assert_eq!(case(&document, "leaf/fake/amd64/O2")["standing"], "worse");
