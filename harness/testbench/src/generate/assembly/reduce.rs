@@ -95,7 +95,7 @@ pub(super) fn explained(
 }
 
 /// The assembler of a toolchain: what it says, or else LLVM's for Clang, and gas.
-fn assembler(maker: &Maker) -> Assembler {
+pub(super) fn assembler(maker: &Maker) -> Assembler {
     let toolchain = maker.toolchain();
     let is_clang = toolchain.abis.values().any(|tools| tools.compiler.contains("clang"));
     let usual = if is_clang { Assembler::Llvm } else { Assembler::Gas };
