@@ -68,10 +68,14 @@ pub struct GeneratedCause {
     /// The last instructions in front of the first one that the row is wrong for, with `N` for each number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The instruction itself, with `N` for each number. It or `after` is given.
+    /// The instruction itself, with `N` for each number. It, `after` or `with` is given.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub at: Option<String>,
+    /// Flags of the compiler and the linker that must be there, and what witnesses must say, as the search
+    /// prints it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
 }
 
 /// A component in the versions that have a fault.

@@ -159,9 +159,10 @@ impl Check<'_> {
             _ => {}
         }
         for (index, cause) in generated.iter().enumerate() {
-            if cause.after.is_empty() && cause.at.is_none() || example.is_crash() {
+            let is_any = cause.after.is_empty() && cause.at.is_none() && cause.with.is_empty();
+            if is_any || example.is_crash() {
                 let path = ["generated", &index.to_string()];
-                let help = "give `after` or `at`: instructions, without their numbers";
+                let help = "give `after`, `at` or `with`";
                 self.wrong(&path, "this cause would be anything", help);
             }
         }
@@ -373,8 +374,8 @@ upstream: {state: unreported}
             ("{assembler: gas >= 2.44 < 2.47}", "{}", 2, "expected map with a single key"),
             ("{assembler", "{asembler", 2, "unknown name `asembler`; did you mean `assembler`?"),
             ("gas >= 2.44", "gasp >= 2.44", 2, "unknown assembler `gasp`; did you mean `gas`?"),
-            ("wrong-ra\n", "no-fde\n", 16, "without an FDE there is no row, and there should be"),
-            ("wrong-ra\n", "crashed\n", 15, "a component that crashes writes no row"),
+            ("wrong-ra\n", "no-fde\n", 15, "without an FDE there is no row, and there should be"),
+            ("wrong-ra\n", "crashed\n", 14, "a component that crashes writes no row"),
             ("wrong-ra\n", "crashed\n", 18, "a crash has no witnesses"),
             (
                 "upstream:",

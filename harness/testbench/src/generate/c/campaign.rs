@@ -183,8 +183,9 @@ impl Found {
             is_judged = true;
             self.count(judged);
             checksums.extend(judged.checksum.map(|checksum| (*level, checksum)));
+            let flags = trial.build.words(level);
             for fault in &judged.faults {
-                if let Some(page) = causes.page_of(fault) {
+                if let Some(page) = causes.page_of(fault, &flags) {
                     *self.known.entry(page.to_owned()).or_default() += 1;
                 } else if self.add_fault(trial, level, fault) {
                     let symptom = Symptom::Fault(fault.cause.clone());
@@ -355,14 +356,14 @@ mod tests {
             .iter()
             .flat_map(|(name, fault, _)| fault.generated.iter().map(move |it| (name, fault, it)));
         for (name, page, known) in all {
-            let producer = |version: &str| Producer {
-                compiler: Some(version.parse().expect("a compiler")),
+            let producer = |compiler: &str, linker: &str| Producer {
+                compiler: Some(compiler.parse().expect("a compiler")),
+                linker: Some(linker.parse().expect("a linker")),
                 ..Producer::default()
             };
-            let (has, other) = match page.component.to_string().starts_with("gcc") {
-                true => (producer("gcc 16.0"), producer("clang 22.1")),
-                false => (producer("clang 22.1"), producer("gcc 16.0")),
-            };
+            let gnu = producer("gcc 16.0", "ld 2.47");
+            let llvm = producer("clang 22.1", "lld 22.1");
+            let (has, other) = if page.component.contains(&gnu) { (gnu, llvm) } else { (llvm, gnu) };
             let mark = super::super::judge::MARK;
             let mut listing: Vec<String> = known.after.iter().map(|text| format!("   0x1: {text}")).collect();
             listing.push(format!("{mark}0x2: {}", known.at.as_deref().unwrap_or("nop")));
@@ -380,7 +381,7 @@ mod tests {
                 function: "f0".to_owned(),
                 message: String::new(),
                 listing,
-                evidence: Vec::new(),
+                evidence: known.with.clone(),
             };
             let judged = Judged { faults: vec![fault], ..Judged::default() };
             let levels = vec![("-O0", Outcome::Judged(Box::new(judged)))];

@@ -24,9 +24,9 @@ impl<'f> KnownCauses<'f> {
         Self(causes.collect())
     }
 
-    /// The page of what a program shows.
+    /// The page of what a program shows that is made with these flags.
     #[must_use]
-    pub fn page_of(&self, fault: &Fault) -> Option<&'f str> {
+    pub fn page_of(&self, fault: &Fault, flags: &[String]) -> Option<&'f str> {
         let is_it = |blame: Blame, known: &GeneratedCause| {
             let cause = &fault.cause;
             // Triage does not always know.
@@ -34,22 +34,29 @@ impl<'f> KnownCauses<'f> {
                 && known.wrong == cause.wrong
                 && known.section == cause.section.to_string()
                 && known.row == cause.row
-                && is_at(known, &fault.listing)
+                && known.with.iter().all(|with| flags.contains(with) || fault.evidence.contains(with))
+                && is_at(known, fault)
         };
-        // What only a comparison says has no first instruction that is wrong.
-        let is_seen = fault.witness != Witness::Comparison;
-        self.0.iter().find(|(_, blame, known)| is_seen && is_it(*blame, known)).map(|(page, ..)| *page)
+        self.0.iter().find(|(_, blame, known)| is_it(*blame, known)).map(|(page, ..)| *page)
     }
 }
 
 /// Whether a listing has the instructions of a known cause where it is wrong.
-fn is_at(known: &GeneratedCause, listing: &[String]) -> bool {
+fn is_at(known: &GeneratedCause, fault: &Fault) -> bool {
+    if known.at.is_none() && known.after.is_empty() {
+        return !known.with.is_empty();
+    }
+    let listing = &fault.listing;
+    // What only a comparison says has no first instruction that is wrong.
+    if fault.witness == Witness::Comparison {
+        return false;
+    }
     let Some(at) = listing.iter().position(|line| line.starts_with(super::judge::MARK)) else { return false };
     let shape =
         |line: &String| line.split_once(": ").map_or_else(String::new, |(_, text)| without_numbers(text));
     let before: Vec<String> = listing[..at].iter().map(shape).collect();
     let is_at = known.at.as_ref().is_none_or(|known| *known == shape(&listing[at]));
-    is_at && before.ends_with(&known.after) && (known.at.is_some() || !known.after.is_empty())
+    is_at && before.ends_with(&known.after)
 }
 
 #[cfg(test)]
@@ -72,7 +79,7 @@ mod tests {
             listing: ["   0x10: lea rsp, [rbp - 0x28]", "   0x14: pop rbp", "=> 0x15: ret", "   0x16: nop"]
                 .map(str::to_owned)
                 .to_vec(),
-            evidence: Vec::new(),
+            evidence: vec!["layout: there".to_owned()],
         }
     }
 
@@ -84,23 +91,26 @@ mod tests {
             row: "CFA = SP+N".to_owned(),
             after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
             at: Some("ret".to_owned()),
+            with: vec!["-O9".to_owned(), "layout: there".to_owned()],
         }
     }
 
     #[test]
     fn all_of_a_known_cause_must_be_so() {
         let knows = |cause: &GeneratedCause, fault: &Fault| {
-            KnownCauses(vec![("page", Blame::CompilerOrCfi, cause)]).page_of(fault) == Some("page")
+            let known = KnownCauses(vec![("page", Blame::CompilerOrCfi, cause)]);
+            known.page_of(fault, &["-O9".to_owned()]) == Some("page")
         };
         assert!(knows(&known(), &fault()));
-        let changes: [fn(&mut GeneratedCause); 7] = [
+        let changes: [fn(&mut GeneratedCause); 8] = [
             |cause| cause.wrong = "wrong-ra".to_owned(),
             |cause| cause.section = ".sframe".to_owned(),
             |cause| cause.row = "CFA = FP+N".to_owned(),
             |cause| cause.at = Some("nop".to_owned()),
             |cause| cause.after[0] = "lea rsp, [rbp + N]".to_owned(),
             |cause| cause.after.insert(0, "nop".to_owned()),
-            |cause| (cause.after, cause.at) = (Vec::new(), None),
+            |cause| (cause.after, cause.at, cause.with) = (Vec::new(), None, Vec::new()),
+            |cause| cause.with.push("-O8".to_owned()),
         ];
         for change in changes {
             let mut other = known();
@@ -112,6 +122,8 @@ mod tests {
         assert!(knows(&either, &fault()));
         either = known();
         either.after.clear();
+        assert!(knows(&either, &fault()));
+        either.at = None;
         assert!(knows(&either, &fault()));
         let mut other = fault();
         other.cause.blame = Blame::Unknown;

@@ -313,7 +313,9 @@ impl Reduction<'_> {
         let is_kept = match self.symptom {
             Symptom::Unjudged(_) | Symptom::Stops(..) => false,
             Symptom::Fault(cause) => {
-                judged.faults.iter().any(|fault| fault.cause == *cause && self.known.page_of(fault).is_none())
+                let flags = build.words(self.level);
+                let is_new = |fault: &Fault| self.known.page_of(fault, &flags).is_none();
+                judged.faults.iter().any(|fault| fault.cause == *cause && is_new(fault))
             }
             Symptom::Contradiction(kind) => judged.contradictions.iter().any(|found| found.kind == *kind),
             Symptom::Differs(other) => {
