@@ -202,3 +202,18 @@ pub enum Error {
         message: String,
     },
 }
+
+/// Whether what a tool has said is of a crash, and not of its input: what compilers, assemblers and linkers
+/// say when one of their processes ends by a signal or by a failed check of its own.
+#[must_use]
+pub fn is_crash(stderr: &str) -> bool {
+    const WORDS: [&str; 6] = [
+        "Internal error",
+        "internal error",
+        "internal compiler error",
+        "PLEASE submit a bug report",
+        "error in backend",
+        "due to signal",
+    ];
+    WORDS.iter().any(|words| stderr.contains(words))
+}

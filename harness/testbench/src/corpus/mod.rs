@@ -35,7 +35,7 @@ mod workshop;
 
 pub use attempt::{Attempt, AttemptOptions, AttemptResult, Attempts, Refusal, ToolVersions, WorkFolder};
 pub use derive::Derive;
-pub use error::Error;
+pub use error::{Error, is_crash};
 pub use example::{MadeExample, example_folder};
 pub use made::Warning;
 pub use maker::{Joint, MadeProgram, Maker, Recipe, RecipeObject};

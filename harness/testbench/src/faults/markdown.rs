@@ -13,7 +13,7 @@ use crate::spec::{Example, Fault, Site};
 #[must_use]
 pub fn markdown(report: &FaultReport<'_>) -> String {
     let FaultReport { name, fault, reach, build, dump } = report;
-    let Fault { title, component, summary, section, sites, example, witnesses, upstream } = *fault;
+    let Fault { title, component, summary, section, sites, example, witnesses, upstream, .. } = *fault;
     let Example { abi, toolchain, sources, commands, function, row, verdict, wrong, right, .. } = example;
     let mut text = format!("# {}\n\n{}\n", prose(title), prose(summary));
     let tool = code(&component.to_string());
@@ -41,20 +41,26 @@ pub fn markdown(report: &FaultReport<'_>) -> String {
     let made = commands.iter().map(|command| format!("$ {command}"));
     let _ = write!(
         text,
-        "\nMade by {}; the build is {}:\n\n",
+        "\nMade by {}; {}:\n\n",
         code(toolchain),
-        code(&build.display().to_string())
+        build.as_ref().map_or_else(
+            || "there is no program".to_owned(),
+            |build| format!("the build is {}", code(&build.display().to_string()))
+        )
     );
     text += &quoted(made);
 
     let row = row.map_or_else(String::new, |row| format!(", row {}", code(&format!("+{row}"))));
     let _ = writeln!(text, "\n## {} in {}{row}\n", code(verdict.as_str()), code(function));
-    let _ =
-        writeln!(text, "| | rules |\n|---|---|\n| wrong | {} |\n| right | {} |", cell(wrong), cell(right));
+    let (rules, is_wrong) = if example.is_crash() { ("", "says") } else { ("rules", "wrong") };
+    let head = format!("| | {rules} |\n|---|---|");
+    let _ = writeln!(text, "{head}\n| {is_wrong} | {} |\n| right | {} |", cell(wrong), cell(right));
     if !dump.is_empty() {
         let _ = write!(text, "\n{}", quoted(dump.iter()));
     }
-    let _ = writeln!(text, "\n| witness | says |\n|---|---|");
+    if !witnesses.is_empty() {
+        let _ = writeln!(text, "\n| witness | says |\n|---|---|");
+    }
     for (witness, says) in witnesses {
         let _ = writeln!(text, "| {} | {} |", prose(witness), cell(says));
     }

@@ -7,6 +7,7 @@ use sframe_engine::{Fde, InstructionPointer};
 use sframe_inspect::dump::{Dump, text};
 use sframe_inspect::elf::find_sframe::find_sframe;
 use sframe_inspect::elf::sframe_section::Input;
+use sframe_inspect::text::counted;
 use sframe_machine::{MachineError, Options};
 
 use super::explored::explored;
@@ -14,9 +15,10 @@ use crate::case::broken_reason;
 use crate::examine::{ExamineOptions, examine};
 use crate::explore::ExploreError;
 use crate::finding::{Finding, FindingRow, Witness};
-use crate::spec::{Blame, Example, FaultySection, NO_ROW};
+use crate::spec::{Blame, Example, FaultySection, NO_ROW, Verdict};
 use crate::target::files::{Files, FilesError};
 use crate::target::{MadeSections, SectionSource, Target, TargetError};
+use crate::triage::triage_place;
 use crate::truth::cross_check::Traces;
 use crate::unwind::sframe_unwinder;
 
@@ -98,12 +100,17 @@ impl Observed {
             // There is nothing to dump: the section was made in memory.
             FaultySection::EhFrame => None,
         };
+        let mut findings = examination.findings;
+        if example.verdict == Verdict::NoFde {
+            let uncovered = &examination.coverage.uncovered;
+            findings.extend(without_fde(&target, &example.function, uncovered));
+        }
         Ok(Self {
             dump: dump.unwrap_or_default(),
             explored: explored(program, example, source)?,
             first_of_cfi: first_of_cfi(&files, &example.function),
             uncovered: examination.coverage.uncovered,
-            findings: examination.findings,
+            findings,
         })
     }
 
@@ -142,7 +149,7 @@ impl Observed {
 
     fn alike<'o>(&'o self, example: &Example) -> impl Iterator<Item = &'o Finding> {
         let Example { function, verdict, wrong, .. } = example;
-        let is_missing = *wrong == NO_ROW && self.uncovered.contains_key(function);
+        let is_missing = *wrong == NO_ROW && self.uncovered.contains_key(function) && !example.is_crash();
         let has_row = |finding: &Finding| {
             let rules = finding.row.as_ref().map(|row| &row.rules);
             rules == Some(wrong) && finding.function.as_ref() == Some(function) && finding.image.is_none()
@@ -166,6 +173,23 @@ impl Observed {
         }
         lines
     }
+}
+
+/// The finding that a function was executed, and has no FDE though its CFI has one. Findings of a check do
+/// not have it: whether a function should have an FDE is what specs say.
+fn without_fde(target: &Target<'_>, function: &str, uncovered: &BTreeMap<String, u64>) -> Option<Finding> {
+    let count = uncovered.get(function)?;
+    let start = InstructionPointer(target.addresses_of(&format!("!{function}")).first()?.0);
+    let (blame, confidence, evidence) = triage_place(Verdict::NoFde, start.into(), target);
+    let is_described = evidence.iter().any(|evidence| evidence.witness == Witness::Cfi);
+    // Without CFI, nobody says what the rows should be.
+    if blame == Blame::CompilerOrCfi || !is_described {
+        return None;
+    }
+    let executed = counted(*count, "instruction");
+    let message = format!("{executed} of {function} executed without an FDE");
+    let finding = Finding::of_spec(Verdict::NoFde, "an FDE".to_owned(), "none".to_owned(), message);
+    Some(Finding { function: Some(function.to_owned()), blame, confidence, evidence, ..finding })
 }
 
 /// What each witness says of a finding, as pages have it.

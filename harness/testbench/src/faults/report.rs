@@ -37,8 +37,9 @@ pub struct FaultReport<'s> {
     pub fault: &'s Fault,
     /// How far it reaches.
     pub reach: Reach,
-    /// The committed build of its example.
-    pub build: PathBuf,
+    /// The committed build of its example. None if the component crashes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub build: Option<PathBuf>,
     /// What `dump` prints of the example's function in that build. Empty if it has no FDE, or if
     /// another section is wrong.
     pub dump: Vec<String>,
@@ -56,7 +57,7 @@ impl<'s> FaultsReport<'s> {
             name,
             fault,
             reach: reaches.remove(name).unwrap_or_default(),
-            build: build_of(suite.corpus(), name, &fault.example),
+            build: (!fault.example.is_crash()).then(|| build_of(suite.corpus(), name, &fault.example)),
             dump: Vec::new(),
         };
         Ok(Self { schema: SCHEMA, faults: faults.map(report).collect(), reproductions: Vec::new() })
@@ -69,8 +70,10 @@ impl FaultReport<'_> {
     /// # Errors
     /// The build can't be judged.
     pub fn with_dump(mut self) -> Result<Self, ObserveError> {
-        let observed = Observed::of(&self.build, &self.fault.example, self.fault.section)?;
-        self.dump = observed.dump().to_vec();
+        if let Some(build) = &self.build {
+            let observed = Observed::of(build, &self.fault.example, self.fault.section)?;
+            self.dump = observed.dump().to_vec();
+        }
         Ok(self)
     }
 }

@@ -6,8 +6,8 @@ use serde::Serialize;
 use sframe_inspect::text::with_causes;
 
 use super::observe::Observed;
-use crate::corpus::{Error, MadeExample, Toolchain};
-use crate::spec::{Component, Fault, FaultySection, Producer};
+use crate::corpus::{Error, MadeExample, Toolchain, is_crash};
+use crate::spec::{Component, Example, Fault, FaultySection, Producer};
 
 /// An example made by one toolchain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -90,6 +90,12 @@ pub fn reproduce(
         Err(error @ (Error::NoRoot { .. } | Error::Write { .. })) => return Err(error),
         made => made,
     };
+    if example.is_crash() {
+        let result = crashed(example, made);
+        let (fault, toolchain) = (name.to_owned(), toolchain.name.clone());
+        let expected = component.contains(&producer);
+        return Ok(Some(Reproduction { fault, toolchain, tool, expected, result }));
+    }
     let observed = made
         .map_err(|error| with_causes(&error))
         .and_then(|made| Observed::of(made.program(), example, section).map_err(|error| with_causes(&error)));
@@ -106,4 +112,15 @@ pub fn reproduce(
         expected,
         result,
     }))
+}
+
+/// Whether a component has crashed as a page says.
+fn crashed(example: &Example, made: Result<MadeExample, Error>) -> Reproduced {
+    match made {
+        Ok(_) => Reproduced::NotShown { instead: vec!["it makes the program".to_owned()] },
+        Err(Error::Compiler { stderr, .. }) if is_crash(&stderr) && stderr.contains(&example.wrong) => {
+            Reproduced::Shown
+        }
+        Err(error) => Reproduced::Failed { reason: with_causes(&error) },
+    }
 }

@@ -29,7 +29,7 @@ pub fn list(report: &FaultsReport<'_>) -> Text {
 #[must_use]
 pub fn page(report: &FaultReport<'_>) -> Text {
     let FaultReport { name, fault, reach, build, dump } = report;
-    let Fault { title, component, summary, section, sites, example, witnesses, upstream } = *fault;
+    let Fault { title, component, summary, section, sites, example, witnesses, upstream, .. } = *fault;
     let mut text = Text::default();
     text.line(format_args!("{title} (fault {name})"));
     text.blank();
@@ -55,14 +55,16 @@ pub fn page(report: &FaultReport<'_>) -> Text {
         text.quote("    ", source);
     }
     text.blank();
-    text.line(format_args!("{}, by {}: {}", example.abi, example.toolchain, build.display()));
+    let build = build.as_ref().map_or_else(|| "no program".to_owned(), |build| build.display().to_string());
+    text.line(format_args!("{}, by {}: {build}", example.abi, example.toolchain));
     for command in &example.commands {
         text.line(format_args!("    $ {command}"));
     }
     text.blank();
     let row = example.row.map_or_else(String::new, |row| format!(", row +{row}"));
     text.line(format_args!("{}{row}: {}", example.function, example.verdict));
-    text.line(format_args!("    wrong   {}", example.wrong));
+    let wrong = if example.is_crash() { "says " } else { "wrong" };
+    text.line(format_args!("    {wrong}   {}", example.wrong));
     text.line(format_args!("    right   {}", example.right));
     dump.iter().for_each(|line| text.line(line));
     text.blank();

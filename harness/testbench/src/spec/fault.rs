@@ -39,10 +39,43 @@ pub struct Fault {
     pub example: Example,
     /// What each witness says about the wrong row, by its name: `run` for the call stack,
     /// `explore`, and those of a finding's evidence.
-    #[schemars(extend("minProperties" = 1))]
+    /// Nobody says anything of a crash.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub witnesses: BTreeMap<String, String>,
+    /// How `generate c` sees it in programs that it makes: these causes are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generated: Vec<GeneratedCause>,
     /// What is known about it where the component is developed.
     pub upstream: Upstream,
+}
+
+/// What findings in programs of `generate c` have in common that a fault is the cause of. All of it must be
+/// so, in a build of a toolchain that can have the fault.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a cause, which is a mapping")]
+pub struct GeneratedCause {
+    /// The ABI.
+    pub abi: Abi,
+    /// What is wrong, as the search prints it: a verdict, or a difference.
+    #[schemars(length(min = 1))]
+    pub wrong: String,
+    /// Which sections are wrong, as the search prints it: `.sframe`, `.eh_frame` or `both sections`.
+    #[schemars(length(min = 1))]
+    pub section: String,
+    /// The rules of the row, with `N` for each number.
+    #[schemars(length(min = 1))]
+    pub row: String,
+    /// The last instructions in front of the first one that the row is wrong for, with `N` for each number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+    /// The instruction itself, with `N` for each number. It, `after` or `with` is given.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub at: Option<String>,
+    /// Flags of the compiler and the linker that must be there, and what witnesses must say, as the search
+    /// prints it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
 }
 
 /// A component in the versions that have a fault.
@@ -111,22 +144,25 @@ pub struct Example {
     /// The commands, one after another, in the folder of the sources.
     #[schemars(length(min = 1))]
     pub commands: Vec<String>,
-    /// The file that is run. It ends by a jump to itself.
+    /// The file that is run. It ends by a jump to itself. If the component crashes, the one that is not made.
     #[schemars(length(min = 1))]
     pub program: String,
-    /// The function with the wrong row.
+    /// The function with the wrong row, or without an FDE, or with what a component crashes on.
     #[schemars(length(min = 1))]
     pub function: String,
     /// The start of the row, in bytes from the function's; left out if there is none.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "RowOffset")]
     pub row: Option<RowOffset>,
-    /// The verdict of the row's finding.
+    /// The verdict of the row's finding; `no-fde` if the function has no FDE, and `.eh_frame` has one there;
+    /// `crashed` if the component itself crashes.
     pub verdict: Verdict,
-    /// The rules that the component writes, as findings print them; `no row` for none.
+    /// The rules that the component writes, as findings print them; `no row` for none. For a crash, what the
+    /// component says of it.
     #[schemars(length(min = 1))]
     pub wrong: String,
-    /// The rules that it should write; `no row` where the version can't express them.
+    /// The rules that it should write; `no row` where the version can't express them. If it writes none, or
+    /// crashes, the rules where the function starts.
     #[schemars(length(min = 1))]
     pub right: String,
 }
@@ -157,6 +193,14 @@ pub struct Upstream {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub version: Option<String>,
+}
+
+impl Example {
+    /// Whether the component crashes, and makes no program.
+    #[must_use]
+    pub fn is_crash(&self) -> bool {
+        self.verdict == Verdict::Crashed
+    }
 }
 
 impl Fault {

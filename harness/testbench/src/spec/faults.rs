@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::Known;
 use super::check::MIN_REASON;
 use super::fault::{Component, Fault, Upstream, UpstreamState};
 use super::load::yaml_files;
+use super::{Known, Verdict};
 use crate::yaml::suggest::unknown;
 use crate::yaml::{Error, MAX_ERRORS, Source};
 
@@ -134,7 +134,7 @@ impl Check<'_> {
     }
 
     fn head(&mut self) {
-        let Fault { title, summary, witnesses, .. } = self.fault;
+        let Fault { title, summary, witnesses, example, generated, .. } = self.fault;
         let length = title.trim().chars().count();
         if length == 0 || length > MAX_TITLE || title.contains('\n') || title.trim_end().ends_with('.') {
             let message = format!("a title is a line of at most {MAX_TITLE} characters, without a full stop");
@@ -144,8 +144,27 @@ impl Check<'_> {
             let message = format!("a summary has at least {MIN_REASON} characters");
             self.wrong(&["summary"], message, "say what the component does, and what it should do");
         }
-        if witnesses.is_empty() {
-            self.wrong(&["witnesses"], "nobody says that it is wrong", "give `run`, as `check` prints it");
+        match (witnesses.is_empty(), example.is_crash()) {
+            (true, false) => {
+                self.wrong(
+                    &["witnesses"],
+                    "nobody says that it is wrong",
+                    "give `witnesses`, as `check` prints them",
+                );
+            }
+            (false, true) => {
+                let help = "remove them: there is no program";
+                self.wrong(&["witnesses"], "a crash has no witnesses", help);
+            }
+            _ => {}
+        }
+        for (index, cause) in generated.iter().enumerate() {
+            let is_any = cause.after.is_empty() && cause.at.is_none() && cause.with.is_empty();
+            if is_any || example.is_crash() {
+                let path = ["generated", &index.to_string()];
+                let help = "give `after`, `at` or `with`";
+                self.wrong(&path, "this cause would be anything", help);
+            }
         }
         for (witness, says) in witnesses {
             if says.trim().is_empty() {
@@ -206,14 +225,25 @@ impl Check<'_> {
                 self.wrong(&at(key), "this is empty", "give it as findings print it");
             }
         }
-        if example.row.is_none() != (example.wrong == NO_ROW) {
+        if matches!(self.fault.component, Component::Library(_)) && example.is_crash() {
+            self.wrong(&at("verdict"), "libraries make no programs", "give the verdict of a finding");
+        }
+        if example.verdict == Verdict::NoFde && (example.wrong != NO_ROW || example.right == NO_ROW) {
+            let help = format!("`wrong` is `{NO_ROW}`, and `right` what `.eh_frame` says where it starts");
+            self.wrong(&at("verdict"), "without an FDE there is no row, and there should be", &help);
+        }
+        if example.is_crash() {
+            if example.row.is_some() {
+                self.wrong(&at("row"), "a component that crashes writes no row", "remove it");
+            }
+        } else if example.row.is_none() != (example.wrong == NO_ROW) {
             let help = "give `row`, unless it is `no row` that is wrong";
             self.wrong(&at("wrong"), "this row is somewhere, or nowhere", help);
         }
         if example.wrong == example.right {
             self.wrong(&at("right"), "the right row is the wrong one", "give what the row should be");
         }
-        if let Some(why) = example.verdict.not_knowable() {
+        if let Some(why) = example.verdict.not_knowable().filter(|_| !example.is_crash()) {
             let message = format!("`{}` is no verdict of a fault", example.verdict);
             self.wrong(&at("verdict"), message, why);
         }
@@ -344,6 +374,15 @@ upstream: {state: unreported}
             ("{assembler: gas >= 2.44 < 2.47}", "{}", 2, "expected map with a single key"),
             ("{assembler", "{asembler", 2, "unknown name `asembler`; did you mean `assembler`?"),
             ("gas >= 2.44", "gasp >= 2.44", 2, "unknown assembler `gasp`; did you mean `gas`?"),
+            ("wrong-ra\n", "no-fde\n", 15, "without an FDE there is no row, and there should be"),
+            ("wrong-ra\n", "crashed\n", 14, "a component that crashes writes no row"),
+            ("wrong-ra\n", "crashed\n", 18, "a crash has no witnesses"),
+            (
+                "upstream:",
+                "generated: [{abi: amd64, wrong: w, section: s, row: r, after: []}]\nupstream:",
+                21,
+                "this cause would be anything",
+            ),
             ("It writes no offset where the register is saved twice.", "Wrong.", 3, "at least 20 characters"),
             ("      f: ret\n", lines.as_str(), 8, "between 1 and 30 lines of source, not 31"),
             ("twice.s: |", "../twice.s: |", 8, "`../twice.s` is not the name of a file"),

@@ -51,7 +51,7 @@ mod verdict;
 
 pub use abi::parse_abi;
 pub use end::End;
-pub use fault::{Component, Example, Fault, FaultySection, Site, Upstream, UpstreamState};
+pub use fault::{Component, Example, Fault, FaultySection, GeneratedCause, Site, Upstream, UpstreamState};
 pub(crate) use faults::MAX_LINES;
 pub use faults::{Faults, NO_ROW};
 pub use feature::Feature;

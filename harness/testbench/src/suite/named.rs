@@ -57,7 +57,9 @@ impl Suite {
         let known = self.specs.iter().flat_map(|(spec, _)| &spec.known);
         let named: BTreeSet<&str> = known.filter_map(|known| known.fault.as_deref()).collect();
         let mut errors = Vec::new();
-        for (name, fault, source) in self.faults.iter().filter(|(name, ..)| !named.contains(name)) {
+        for (name, fault, source) in
+            self.faults.iter().filter(|(name, fault, _)| !named.contains(name) && !fault.example.is_crash())
+        {
             if !example_folder(&self.corpus, name).join(&fault.example.program).is_file() {
                 let message = "no spec names this fault, and the corpus has no build of its example";
                 let help = format!("remove the page, or keep a build in faults/{name} of the corpus");

@@ -56,11 +56,17 @@ fn each_page_says_what_its_committed_build_shows() {
     if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
         // Suites refuse a new page without its build.
         let faults = Faults::load(&repository().join("specs")).expect("pages");
-        let stale = faults.iter().filter(|(name, fault, _)| !is_current(&corpus(), name, &fault.example));
+        let stale = faults.iter().filter(|(name, fault, _)| {
+            !fault.example.is_crash() && !is_current(&corpus(), name, &fault.example)
+        });
         stale.for_each(|(name, fault, _)| make(name, fault));
     }
     let mut wrong = Vec::new();
     for (name, fault, _) in suite().faults().iter() {
+        // There is no program: `toolchains_have_the_faults_that_pages_say` has the assembler crash again.
+        if fault.example.is_crash() {
+            continue;
+        }
         if !is_current(&corpus(), name, &fault.example) {
             wrong.push(format!("{name}: the build is of other sources: {UPDATE}=1, with the toolchain"));
         }
@@ -69,6 +75,8 @@ fn each_page_says_what_its_committed_build_shows() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+const CRASH: &str = "gas-register-before-first-row";
 
 const STATE: &str = "gas-one-remembered-state";
 
@@ -100,6 +108,15 @@ const STATE: &str = "gas-one-remembered-state";
     "CFA = SP+24, RA = *(CFA-8), FP unchanged",
     "not what the CFI says"
 )]
+#[case::a_function_with_an_fde(
+    "ld-gc-sections-plt",
+    "function",
+    "_start",
+    "no-fde in _start, with no row: not seen"
+)]
+#[case::the_count_of_instructions("ld-gc-sections-plt", "run", "1 instruction", "executed without an FDE")]
+#[case::what_the_cfi_says_there("ld-gc-sections-plt", "right", "CFA = SP+16", "not what the CFI says")]
+#[case::the_cfi_of_no_fde("ld-gc-sections-plt", "CFI", "nothing", "CFI says: .eh_frame")]
 fn what_a_page_says_wrongly_is_noticed(
     #[case] name: &str,
     #[case] key: &str,
@@ -288,6 +305,42 @@ fn a_toolchain_that_fails_is_not_one_without_the_fault() {
     assert_eq!(try_script("gas-fp-by-expression", "exit 1", "{assembler: gas 2.47}"), None, "another ABI");
 }
 
+/// A crash is shown by what the assembler says, and by nothing else that goes wrong.
+#[rstest]
+#[case::the_same("echo 'x.s: Internal error (Segmentation fault).' >&2; exit 1", true)]
+#[case::another_crash("echo 'x.s: Internal error (Aborted).' >&2; exit 1", false)]
+#[case::no_crash("echo 'x.s: Error: no such instruction' >&2; exit 1", false)]
+#[case::nothing_said("exit 1", false)]
+fn an_assembler_that_crashes(#[case] script: &str, #[case] shows: bool) {
+    let tried = try_script(CRASH, script, "{assembler: gas 2.44}").expect("its assembler");
+    assert_eq!(tried.result == Reproduced::Shown, shows, "{tried:?}");
+    assert!(shows || matches!(tried.result, Reproduced::Failed { .. }));
+    assert!(tried.expected);
+}
+
+#[test]
+fn an_assembler_that_does_not_crash_makes_the_program() {
+    let script = "while [ \"$1\" != -o ]; do shift; done\necho > $2";
+    let tried = try_script(CRASH, script, "{assembler: gas 2.47.50}").expect("its assembler");
+    assert_eq!(tried.result, Reproduced::NotShown { instead: vec!["it makes the program".to_owned()] });
+    assert!(tried.is_as_expected());
+}
+
+/// The page of a crash has no rows and no witnesses, and says so in every form.
+#[test]
+fn the_page_of_a_crash_has_no_program() {
+    for (form, part) in
+        [(&[][..], "amd64, by gnu-2.44: no program"), (&["--markdown"], "there is no program")]
+    {
+        let output = bench(&[&["faults", CRASH], form].concat());
+        let page = text(&output.stdout);
+        assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+        assert!(page.contains(part) && page.contains("Internal error (Segmentation fault)"), "{page}");
+    }
+    let document = json(&bench(&["faults", CRASH, "--json"]));
+    assert_eq!(document["faults"][0]["build"], Value::Null);
+}
+
 /// Makes each example with all toolchains that are there: whichever is said to have the fault
 /// has it, and no other.
 #[test]
@@ -338,7 +391,9 @@ fn all_faults_are_listed_and_each_has_a_page() {
     let document = json(&bench(&["faults", "--json"]));
     assert_eq!(document["schema"], 1);
     for fault in document["faults"].as_array().expect("a list") {
-        let is_elsewhere = fault["section"] == ".eh_frame" || fault["example"]["wrong"] == "no row";
+        let is_elsewhere = fault["section"] == ".eh_frame"
+            || fault["example"]["wrong"] == "no row"
+            || fault["example"]["verdict"] == "crashed";
         assert_eq!(fault["dump"] == Value::Array(Vec::new()), is_elsewhere, "{fault}");
     }
 }

@@ -1,12 +1,15 @@
 //! `generate c`: programs in C whose frames are hard to unwind.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
+use sframe_testbench::failure::of_documents;
 use sframe_testbench::generate::c::{CampaignOptions, Example, Found, campaign, draw, write};
+use sframe_testbench::spec::Faults;
 
 use super::programs::Programs;
 
@@ -24,6 +27,9 @@ pub(super) struct C {
     /// Show the programs as they were found, and not the smallest ones.
     #[arg(long)]
     no_reduce: bool,
+    /// The folder of the specs, which has the pages of faults. What these say is known.
+    #[arg(long, value_name = "DIR", default_value = "specs")]
+    specs: PathBuf,
 }
 
 impl C {
@@ -44,7 +50,8 @@ impl C {
             links: self.links,
             reduces: !self.no_reduce,
         };
-        let all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, done))?;
+        let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
+        let all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
         let differ = differ_between(&all);
         if self.of.json {
             print_json(&serde_json::json!({ "toolchains": all, "differ_between": differ }))?;
@@ -112,6 +119,9 @@ fn show(text: &mut Text, found: &Found) {
     for (reason, functions) in &found.left_out {
         text.line(format!("  not in .sframe: {} ({reason})", counted(*functions, "function")));
     }
+    for (page, functions) in &found.known {
+        text.line(format!("  known, {}: {}", neutral(page), counted(*functions, "function")));
+    }
     for (cause, (functions, example)) in &found.causes {
         text.line(format!("  {}: {}", neutral(&cause.to_string()), counted(*functions, "function")));
         show_example(text, example);
@@ -122,6 +132,9 @@ fn show(text: &mut Text, found: &Found) {
             differs.program,
             list(&differs.checksums)
         ));
+        for (level, why) in &differs.stops {
+            text.line(format!("      {level}: {}", neutral(why)));
+        }
         show_source(text, &differs.flags, &differs.source);
     }
     for (why, (builds, program, level)) in &found.refused {

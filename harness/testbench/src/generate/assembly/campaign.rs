@@ -9,15 +9,17 @@ use serde::Serialize;
 use sframe_engine::Abi;
 
 use super::SOURCE;
+use super::crash::known_crash;
 use super::directive::Directive;
 use super::elsewhere::Elsewhere;
 use super::judge::{Fault, Judged, Source, judge};
 use super::plan::Plan;
 use super::quirk::Quirk;
-use super::reduce::{Reduced, Symptom, complaint, explained, is_alone, reduce};
+use super::reduce::{Reduced, Symptom, assembler, complaint, explained, is_alone, reduce};
 use super::state::Wrong;
 use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
+use crate::spec::Assembler;
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -93,7 +95,7 @@ pub struct Found {
     /// Instructions that were compared.
     pub compared: u64,
     /// What known mistakes explain, by their pages: in how many functions, and the smallest of them that has
-    /// no other.
+    /// no other. Known crashes: in how many programs.
     pub known: BTreeMap<&'static str, Group>,
     /// What is wrong besides, by cause: how many functions have it, and the first of them.
     #[serde(serialize_with = "causes")]
@@ -183,7 +185,7 @@ pub fn campaign(
         })
         .collect::<Result<_, Error>>()?;
     for (raw, case, reduced) in reduced {
-        found.add_case(raw, &case, reduced);
+        found.add_case(assembler(maker), raw, &case, reduced);
     }
     Ok(found)
 }
@@ -276,7 +278,7 @@ impl Found {
     }
 
     /// Adds what is left of the first program of a case.
-    fn add_case(&mut self, raw: Raw, case: &Case, reduced: Option<Reduced>) {
+    fn add_case(&mut self, assembler: Assembler, raw: Raw, case: &Case, reduced: Option<Reduced>) {
         let example = reduced.as_ref().map(|reduced| {
             let Reduced { program, fault, .. } = reduced;
             let site = fault.as_ref().and_then(|fault| program.sites.get(fault.site));
@@ -299,7 +301,13 @@ impl Found {
         let group = Group { count: case.count, first: example };
         let known = match raw {
             Raw::Known(quirk) => self.known.entry(quirk.page()).or_insert_with(Group::none),
-            Raw::Refused(said) => self.refused.entry(said).or_insert_with(Group::none),
+            Raw::Refused(said) => {
+                let program = reduced.as_ref().map(|reduced| &reduced.program);
+                match program.and_then(|program| known_crash(assembler, &said, program)) {
+                    Some(crash) => self.known.entry(crash.page()).or_insert_with(Group::none),
+                    None => self.refused.entry(said).or_insert_with(Group::none),
+                }
+            }
             Raw::Unknown(cause) => {
                 let left = reduced.as_ref().and_then(|Reduced { program, fault, .. }| {
                     let fault = fault.as_ref()?;

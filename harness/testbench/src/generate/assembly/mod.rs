@@ -19,6 +19,7 @@
 //! | `campaign.rs` | many programs, and what is found, by cause |
 
 mod campaign;
+mod crash;
 mod dialect;
 mod directive;
 mod elsewhere;

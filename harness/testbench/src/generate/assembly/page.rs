@@ -136,6 +136,7 @@ impl Page<'_> {
                 Source::DebugFrame => return Err("it is in .debug_frame, which no page is about".to_owned()),
             },
             sites: Vec::new(),
+            generated: Vec::new(),
             example: spec::Example {
                 abi,
                 toolchain: maker.toolchain().name.clone(),

@@ -11,11 +11,13 @@ use super::contradictions::Contradiction;
 use super::draw::draw;
 use super::flags::known_flags;
 use super::found::{Contradicts, Differs, Example, Found, Unjudged};
-use super::judge::{Fault, Judged, judge};
+use super::judge::{Fault, Judged, NotJudged, judge};
+use super::known::KnownCauses;
 use super::plan::{Plan, each};
 use super::reduce::{Reduced, Symptom, reduce};
 use super::writer::write;
 use crate::corpus::{Error, Maker};
+use crate::spec::{Faults, Producer};
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -35,7 +37,7 @@ pub struct CampaignOptions {
 /// What became of one build.
 enum Outcome {
     Judged(Box<Judged>),
-    Unjudged(String),
+    Unjudged(NotJudged),
     Refused(String),
 }
 
@@ -62,8 +64,11 @@ pub fn campaign(
     maker: &Maker,
     abi: Abi,
     options: &CampaignOptions,
+    faults: &Faults,
     done: &(dyn Fn() + Sync),
 ) -> Result<Found, Error> {
+    let producer = maker.toolchain().properties.or_those_of(&Producer::default());
+    let causes = KnownCauses::of(faults, &producer, abi);
     let known = known_flags(maker, abi)?;
     let numbers: Vec<u64> = options.programs.clone().collect();
     let trials: Vec<Trial> = numbers
@@ -77,14 +82,14 @@ pub fn campaign(
     let mut found = Found { flags: known.len(), ..Found::default() };
     let mut tasks: Vec<Task> = Vec::new();
     for (index, trial) in trials.iter().enumerate() {
-        tasks.extend(found.add(index, trial));
+        tasks.extend(found.add(index, trial, &causes));
     }
     if options.reduces {
         let reduced: Vec<Option<Reduced>> = tasks
             .par_iter()
             .map(|task| {
                 let Trial { plan, build, .. } = &trials[task.trial];
-                reduce(maker, abi, plan, build, task.level, &task.symptom)
+                reduce(maker, abi, plan, build, task.level, &task.symptom, &causes)
             })
             .collect::<Result<_, Error>>()?;
         for (task, reduced) in tasks.iter().zip(reduced) {
@@ -144,15 +149,22 @@ fn differing(checksums: &BTreeMap<Level, u64>) -> Option<(Level, Level)> {
 
 impl Found {
     /// Adds a program, and returns what is to be reduced: what was not seen before.
-    fn add(&mut self, index: usize, trial: &Trial) -> Vec<Task> {
+    fn add(&mut self, index: usize, trial: &Trial, causes: &KnownCauses<'_>) -> Vec<Task> {
         let mut tasks = Vec::new();
         let mut checksums: BTreeMap<Level, u64> = BTreeMap::new();
         let mut is_judged = false;
+        let mut stops: BTreeMap<Level, String> = BTreeMap::new();
+        let ends = trial.levels.iter().any(|(_, outcome)| matches!(outcome, Outcome::Judged(_)));
         for (level, outcome) in &trial.levels {
             let judged = match outcome {
                 Outcome::Judged(judged) => judged,
+                // It computes nothing there, though it has no undefined behaviour.
+                Outcome::Unjudged(NotJudged::Stops(why)) if ends => {
+                    stops.insert(level, super::shape::without_addresses(why));
+                    continue;
+                }
                 Outcome::Unjudged(why) => {
-                    let why = super::shape::without_addresses(why);
+                    let why = super::shape::without_addresses(why.why());
                     if let Some(known) = self.unjudged.get_mut(&why) {
                         known.builds += 1;
                         continue;
@@ -171,8 +183,11 @@ impl Found {
             is_judged = true;
             self.count(judged);
             checksums.extend(judged.checksum.map(|checksum| (*level, checksum)));
+            let flags = trial.build.words(level);
             for fault in &judged.faults {
-                if self.add_fault(trial, level, fault) {
+                if let Some(page) = causes.page_of(fault, &flags) {
+                    *self.known.entry(page.to_owned()).or_default() += 1;
+                } else if self.add_fault(trial, level, fault) {
                     let symptom = Symptom::Fault(fault.cause.clone());
                     tasks.push(Task { trial: index, level, symptom });
                 }
@@ -188,15 +203,18 @@ impl Found {
         for function in &trial.plan.functions {
             each(&function.body, &mut |statement| *self.statements.entry(statement.name()).or_default() += 1);
         }
-        match (differing(&checksums), checksums.values().next()) {
-            (Some((first, other)), _) => {
-                tasks.push(Task { trial: index, level: other, symptom: Symptom::Differs(first) });
-                self.differ.push(Differs {
-                    program: trial.number,
-                    flags: trial.build.words(other).split_off(1),
-                    checksums,
-                    source: Vec::new(),
-                });
+        let first = checksums.keys().next().copied();
+        let symptom = match (differing(&checksums), stops.iter().next(), first) {
+            (Some((first, other)), ..) => Some((other, Symptom::Differs(first))),
+            (None, Some((level, why)), Some(first)) => Some((*level, Symptom::Stops(why.clone(), first))),
+            _ => None,
+        };
+        match (symptom, checksums.values().next()) {
+            (Some((level, symptom)), _) => {
+                tasks.push(Task { trial: index, level, symptom });
+                let flags = trial.build.words(level).split_off(1);
+                let source = Vec::new();
+                self.differ.push(Differs { program: trial.number, flags, checksums, stops, source });
             }
             (None, Some(checksum)) => {
                 self.checksums.insert(trial.number, *checksum);
@@ -268,7 +286,7 @@ impl Found {
                     (known.flags, known.source) = (flags, source);
                 }
             }
-            Symptom::Differs(_) => {
+            Symptom::Differs(_) | Symptom::Stops(..) => {
                 if let Some(known) = self.differ.iter_mut().find(|known| known.program == number) {
                     (known.flags, known.source) = (flags, source);
                 }
@@ -284,6 +302,7 @@ fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source
 
 #[cfg(test)]
 mod tests {
+    use super::super::shape::{Cause, Section};
     use super::*;
 
     #[test]
@@ -298,11 +317,82 @@ mod tests {
             Trial { number: 4, plan, build, levels }
         };
         let mut found = Found::default();
-        assert!(found.add(0, &trial(7)).is_empty());
+        let causes = KnownCauses::default();
+        assert!(found.add(0, &trial(7), &causes).is_empty());
         assert_eq!((found.differ.len(), found.checksums.get(&4)), (0, Some(&7)));
-        let tasks = found.add(1, &trial(8));
+        let tasks = found.add(1, &trial(8), &causes);
         assert!(matches!(tasks[..], [Task { level: "-O2", symptom: Symptom::Differs("-O0"), .. }]));
         assert_eq!(found.differ[0].checksums, [("-O0", 7), ("-O1", 7), ("-O2", 8)].into());
+    }
+
+    /// What stops at all levels is our mistake, and what stops at some is the compiler's.
+    #[test]
+    fn a_program_that_stops_at_one_level_is_found() {
+        let trial = |first| {
+            let stops = || Outcome::Unjudged(NotJudged::Stops("it ends otherwise: Exit(0x3)".to_owned()));
+            let ends = Judged { checksum: Some(7), ..Judged::default() };
+            let first = if first { stops() } else { Outcome::Judged(Box::new(ends)) };
+            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
+            Trial { number: 4, plan: draw(0, 0, 3), build, levels: vec![("-O0", first), ("-O1", stops())] }
+        };
+        let mut found = Found::default();
+        let tasks = found.add(0, &trial(false), &KnownCauses::default());
+        let [Task { level: "-O1", symptom: Symptom::Stops(why, "-O0"), .. }] = &tasks[..] else {
+            panic!("another task");
+        };
+        assert_eq!(found.differ[0].stops, [("-O1", why.clone())].into());
+        assert!(found.unjudged.is_empty());
+        let tasks = found.add(1, &trial(true), &KnownCauses::default());
+        assert!(matches!(tasks[..], [Task { symptom: Symptom::Unjudged(_), .. }]));
+        assert_eq!((found.differ.len(), found.unjudged.len()), (1, 1));
+    }
+
+    /// A fault that has a page is counted, and is no cause.
+    #[test]
+    fn what_has_a_page_is_known() {
+        let specs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs");
+        let faults = Faults::load(&specs).expect("pages");
+        let all = faults
+            .iter()
+            .flat_map(|(name, fault, _)| fault.generated.iter().map(move |it| (name, fault, it)));
+        for (name, page, known) in all {
+            let producer = |compiler: &str, linker: &str| Producer {
+                compiler: Some(compiler.parse().expect("a compiler")),
+                linker: Some(linker.parse().expect("a linker")),
+                ..Producer::default()
+            };
+            let gnu = producer("gcc 16.0", "ld 2.47");
+            let llvm = producer("clang 22.1", "lld 22.1");
+            let (has, other) = if page.component.contains(&gnu) { (gnu, llvm) } else { (llvm, gnu) };
+            let mark = super::super::judge::MARK;
+            let mut listing: Vec<String> = known.after.iter().map(|text| format!("   0x1: {text}")).collect();
+            listing.push(format!("{mark}0x2: {}", known.at.as_deref().unwrap_or("nop")));
+            let sections = [Section::Sframe, Section::EhFrame, Section::Both];
+            let section = sections.into_iter().find(|section| section.to_string() == known.section);
+            let fault = Fault {
+                cause: Cause {
+                    wrong: known.wrong.clone(),
+                    section: section.expect("a section"),
+                    blame: page.blame(),
+                    row: known.row.clone(),
+                    after: "mov".to_owned(),
+                },
+                witness: super::super::see::Witness::Run,
+                function: "f0".to_owned(),
+                message: String::new(),
+                listing,
+                evidence: known.with.clone(),
+            };
+            let judged = Judged { faults: vec![fault], ..Judged::default() };
+            let levels = vec![("-O0", Outcome::Judged(Box::new(judged)))];
+            let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
+            let trial = Trial { number: 4, plan: draw(0, 0, 3), build, levels };
+            let mut found = Found::default();
+            assert!(found.add(0, &trial, &KnownCauses::of(&faults, &has, known.abi)).is_empty(), "{name}");
+            assert_eq!((found.known.get(name), found.causes.len()), (Some(&1), 0), "{name}");
+            assert_eq!(found.add(0, &trial, &KnownCauses::of(&faults, &other, known.abi)).len(), 1, "{name}");
+            assert_eq!(found.causes.len(), 1, "{name}");
+        }
     }
 
     #[test]

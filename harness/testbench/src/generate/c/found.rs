@@ -57,6 +57,8 @@ pub struct Differs {
     pub program: u64,
     /// What it computes.
     pub checksums: BTreeMap<Level, u64>,
+    /// How it ends where it does not come to its end.
+    pub stops: BTreeMap<Level, String>,
     /// The flags of the compiler and the linker, without the level.
     pub flags: Vec<String>,
     /// The files of the smallest program, without what all have. Empty if it was not reduced.
@@ -95,7 +97,9 @@ pub struct Found {
     pub comparisons: u64,
     /// Functions that `.sframe` leaves out, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// What is wrong, by cause: how many functions have it, and the first of them.
+    /// Faults that have a page, by its name: how many functions have them.
+    pub known: BTreeMap<String, u64>,
+    /// What is wrong besides, by cause: how many functions have it, and the first of them.
     #[serde(serialize_with = "causes")]
     pub causes: BTreeMap<Cause, (u64, Example)>,
     /// Programs that compute something else at some level.

@@ -12,6 +12,9 @@ use crate::finding::Finding;
 use crate::target::files::Files;
 use crate::target::{MadeSections, SectionSource, Target, TargetError};
 
+/// What a listing has in front of the instruction that a finding is about.
+pub(super) const MARK: &str = "=> ";
+
 /// Something that is wrong in a section: the first place in a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -27,6 +30,25 @@ pub struct Fault {
     pub listing: Vec<String>,
     /// What other witnesses say.
     pub evidence: Vec<String>,
+}
+
+/// Why a program is not judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotJudged {
+    /// It does not end as all programs do. If it does so at other levels, it has been miscompiled.
+    Stops(String),
+    /// The bench can't judge it.
+    Bench(String),
+}
+
+impl NotJudged {
+    /// The reason, in a sentence.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Stops(why) | Self::Bench(why) => why,
+        }
+    }
 }
 
 /// What is known of a program.
@@ -53,18 +75,22 @@ pub struct Judged {
 /// Judges a program.
 ///
 /// # Errors
-/// What can't be judged, in a sentence: it is the bench's fault, or the program does not run.
-pub fn judge(bytes: &[u8]) -> Result<Judged, String> {
+/// What can't be judged: it is the bench's fault, or the program does not run.
+pub fn judge(bytes: &[u8]) -> Result<Judged, NotJudged> {
     let files = Files { executable: bytes.to_vec(), ..Files::default() };
     let mut judged = Judged::default();
     let target = match Target::open_files(&files) {
         Err(TargetError::NoSection(_)) => None,
-        opened => Some(opened.map_err(|error| format!("the program can't be opened: {error}"))?),
+        opened => {
+            Some(opened.map_err(|error| NotJudged::Bench(format!("the program can't be opened: {error}")))?)
+        }
     };
     let made = MadeSections::of(&files, SectionSource::EhFrame);
     let of_cfi = match Target::open_made(&files, &made) {
         Err(TargetError::NoSection(_) | TargetError::NotMade(_)) => None,
-        opened => Some(opened.map_err(|error| format!("its .eh_frame can't be used: {error}"))?),
+        opened => {
+            Some(opened.map_err(|error| NotJudged::Bench(format!("its .eh_frame can't be used: {error}")))?)
+        }
     };
     let sframe = target.as_ref().map(see).transpose()?;
     let cfi = of_cfi.as_ref().map(see).transpose()?;
@@ -187,7 +213,7 @@ fn fault(item: &Item, section: Section) -> Fault {
         row: row.as_ref().map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules)),
         after: operation_before(&item.finding, item.is_entry),
     };
-    let mark = |pc| if Some(pc) == item.finding.pc { "=> " } else { "   " };
+    let mark = |pc| if Some(pc) == item.finding.pc { MARK } else { "   " };
     Fault {
         cause,
         witness: item.witness,

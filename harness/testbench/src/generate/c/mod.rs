@@ -15,6 +15,7 @@
 //! | `see.rs` | what a run and an exploration say of a program with one section |
 //! | `contradictions.rs` | where they contradict each other |
 //! | `judge.rs` | what is wrong with a program |
+//! | `known.rs` | faults that have a page |
 //! | `shape.rs` | what findings of one cause have in common |
 //! | `reduce.rs` | the smallest program with a finding |
 //! | `campaign.rs` | makes and judges many programs |
@@ -28,6 +29,7 @@ mod draw;
 mod flags;
 mod found;
 mod judge;
+mod known;
 mod links;
 mod plan;
 mod reduce;
@@ -41,7 +43,8 @@ pub use contradictions::Contradiction;
 pub use draw::draw;
 pub use flags::{Compiler, known_flags};
 pub use found::{Contradicts, Differs, Example, Found, Unjudged};
-pub use judge::{Fault, Judged, judge};
+pub use judge::{Fault, Judged, NotJudged, judge};
+pub use known::KnownCauses;
 pub use links::{Form, Link, ObjectForm};
 pub use plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement};
 pub use reduce::{Reduced, Symptom, reduce};

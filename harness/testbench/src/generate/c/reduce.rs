@@ -3,7 +3,8 @@
 use sframe_engine::Abi;
 
 use super::build::{Build, Level, build};
-use super::judge::{Fault, Judged, judge};
+use super::judge::{Fault, Judged, NotJudged, judge};
+use super::known::KnownCauses;
 use super::links::{Form, ObjectForm};
 use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
 use super::shape::{Cause, without_addresses};
@@ -20,6 +21,8 @@ pub enum Symptom {
     Differs(Level),
     /// It can't be judged, for a reason.
     Unjudged(String),
+    /// It stops, for a reason, and does not at another level.
+    Stops(String, Level),
 }
 
 /// A program that was reduced.
@@ -57,8 +60,9 @@ pub fn reduce(
     build: &Build,
     level: Level,
     symptom: &Symptom,
+    known: &KnownCauses<'_>,
 ) -> Result<Option<Reduced>, Error> {
-    let mut reduction = Reduction { maker, abi, level, symptom, tries: 0, best: None };
+    let mut reduction = Reduction { maker, abi, level, symptom, known, tries: 0, best: None };
     if !reduction.keeps(plan.clone(), build.clone())? {
         return Ok(None);
     }
@@ -275,6 +279,7 @@ struct Reduction<'r> {
     abi: Abi,
     level: Level,
     symptom: &'r Symptom,
+    known: &'r KnownCauses<'r>,
     tries: u32,
     best: Option<Reduced>,
 }
@@ -291,7 +296,14 @@ impl Reduction<'_> {
             None => return Ok(false),
             Some(Ok(judged)) => judged,
             Some(Err(why)) => {
-                let is_kept = *self.symptom == Symptom::Unjudged(without_addresses(&why));
+                let is_kept = match (self.symptom, &why) {
+                    (Symptom::Unjudged(symptom), _) => *symptom == without_addresses(why.why()),
+                    (Symptom::Stops(symptom, other), NotJudged::Stops(why)) => {
+                        *symptom == without_addresses(why)
+                            && self.judged(&plan, &build, other)?.is_some_and(|other| other.is_ok())
+                    }
+                    _ => false,
+                };
                 if is_kept {
                     self.best = Some(Reduced { plan, build, judged: Judged::default(), tries: 0 });
                 }
@@ -299,8 +311,12 @@ impl Reduction<'_> {
             }
         };
         let is_kept = match self.symptom {
-            Symptom::Unjudged(_) => false,
-            Symptom::Fault(cause) => judged.faults.iter().any(|fault| fault.cause == *cause),
+            Symptom::Unjudged(_) | Symptom::Stops(..) => false,
+            Symptom::Fault(cause) => {
+                let flags = build.words(self.level);
+                let is_new = |fault: &Fault| self.known.page_of(fault, &flags).is_none();
+                judged.faults.iter().any(|fault| fault.cause == *cause && is_new(fault))
+            }
             Symptom::Contradiction(kind) => judged.contradictions.iter().any(|found| found.kind == *kind),
             Symptom::Differs(other) => {
                 let other = self.judged(&plan, &build, other)?;
@@ -319,7 +335,7 @@ impl Reduction<'_> {
         plan: &Plan,
         how: &Build,
         level: Level,
-    ) -> Result<Option<Result<Judged, String>>, Error> {
+    ) -> Result<Option<Result<Judged, NotJudged>>, Error> {
         match build(self.maker, self.abi, plan, how, level) {
             Ok(built) => Ok(Some(judge(&built.made.bytes))),
             Err(Error::Compiler { .. }) => Ok(None),

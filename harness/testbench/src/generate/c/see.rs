@@ -7,6 +7,7 @@ use serde::Serialize;
 use sframe_engine::{Abi, Base, InstructionPointer};
 use sframe_machine::{End, Options};
 
+use super::judge::NotJudged;
 use crate::examine::coverage::Explored;
 use crate::examine::observed::TrueFrame;
 use crate::examine::{ExamineOptions, examine};
@@ -73,7 +74,7 @@ impl Item {
 }
 
 /// Runs and explores a program with one section.
-pub(super) fn see(target: &Target<'_>) -> Result<Seen, String> {
+pub(super) fn see(target: &Target<'_>) -> Result<Seen, NotJudged> {
     let module = target.executable();
     let look = ExamineOptions {
         traces: Traces::of_build(module.image.cpu.abi, &[], ""),
@@ -83,18 +84,20 @@ pub(super) fn see(target: &Target<'_>) -> Result<Seen, String> {
     let mut unwinder = sframe_unwinder(target);
     let options = Options { budget: BUDGET, ..Options::default() };
     let examination = examine(target, &mut *unwinder, &look, &options)
-        .map_err(|error| format!("the program can't be run: {error}"))?;
+        .map_err(|error| NotJudged::Bench(format!("the program can't be run: {error}")))?;
     drop(unwinder);
     if let Some(doubt) = &examination.doubt {
-        return Err(format!("the call stack is uncertain: {doubt}"));
+        return Err(NotJudged::Bench(format!("the call stack is uncertain: {doubt}")));
     }
     match &examination.end {
         End::Exit(0) => {}
-        End::Broken(broken) => return Err(format!("the program does not end: {broken}")),
-        end => return Err(format!("the program ends otherwise than it should: {end:?}")),
+        End::Broken(broken) => return Err(NotJudged::Stops(format!("the program does not end: {broken}"))),
+        end => {
+            return Err(NotJudged::Stops(format!("the program ends otherwise than it should: {end:?}")));
+        }
     }
     let explored = explore(target, &Roots::of(target), &ExploreOptions::default())
-        .map_err(|error| format!("the program can't be explored: {error}"))?;
+        .map_err(|error| NotJudged::Bench(format!("the program can't be explored: {error}")))?;
     let rows = by_row(target, &explored);
     let agreed = explored.agreed().map(|pc| target.linked(Loaded(pc)).0).collect();
     let row = |finding: &Finding| row_of(finding, module, module.section.as_ref()?);

@@ -1,0 +1,141 @@
+//! What is known of what programs show: faults that have a page.
+
+use sframe_engine::Abi;
+use sframe_inspect::Blame;
+
+use super::judge::Fault;
+use super::see::Witness;
+use super::shape::without_numbers;
+use crate::spec::{Faults, GeneratedCause, Producer};
+
+/// The known causes that builds of one toolchain and ABI can have.
+#[derive(Clone, Debug, Default)]
+pub struct KnownCauses<'f>(Vec<(&'f str, Blame, &'f GeneratedCause)>);
+
+impl<'f> KnownCauses<'f> {
+    /// Those of all pages.
+    #[must_use]
+    pub fn of(faults: &'f Faults, producer: &Producer, abi: Abi) -> Self {
+        let can_have = faults.iter().filter(|(_, fault, _)| fault.component.contains(producer));
+        let causes = can_have.flat_map(|(name, fault, _)| {
+            let causes = fault.generated.iter().filter(|cause| cause.abi == abi);
+            causes.map(move |cause| (name, fault.blame(), cause))
+        });
+        Self(causes.collect())
+    }
+
+    /// The page of what a program shows that is made with these flags.
+    #[must_use]
+    pub fn page_of(&self, fault: &Fault, flags: &[String]) -> Option<&'f str> {
+        let is_it = |blame: Blame, known: &GeneratedCause| {
+            let cause = &fault.cause;
+            // Triage does not always know.
+            (cause.blame == blame || cause.blame == Blame::Unknown)
+                && known.wrong == cause.wrong
+                && known.section == cause.section.to_string()
+                && known.row == cause.row
+                && known.with.iter().all(|with| flags.contains(with) || fault.evidence.contains(with))
+                && is_at(known, fault)
+        };
+        self.0.iter().find(|(_, blame, known)| is_it(*blame, known)).map(|(page, ..)| *page)
+    }
+}
+
+/// Whether a listing has the instructions of a known cause where it is wrong.
+fn is_at(known: &GeneratedCause, fault: &Fault) -> bool {
+    if known.at.is_none() && known.after.is_empty() {
+        return !known.with.is_empty();
+    }
+    let listing = &fault.listing;
+    // What only a comparison says has no first instruction that is wrong.
+    if fault.witness == Witness::Comparison {
+        return false;
+    }
+    let Some(at) = listing.iter().position(|line| line.starts_with(super::judge::MARK)) else { return false };
+    let shape =
+        |line: &String| line.split_once(": ").map_or_else(String::new, |(_, text)| without_numbers(text));
+    let before: Vec<String> = listing[..at].iter().map(shape).collect();
+    let is_at = known.at.as_ref().is_none_or(|known| *known == shape(&listing[at]));
+    is_at && before.ends_with(&known.after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::c::shape::{Cause, Section};
+
+    fn fault() -> Fault {
+        Fault {
+            cause: Cause {
+                wrong: "wrong-cfa".to_owned(),
+                section: Section::Both,
+                blame: Blame::CompilerOrCfi,
+                row: "CFA = SP+N".to_owned(),
+                after: "pop".to_owned(),
+            },
+            witness: Witness::Run,
+            function: "f1".to_owned(),
+            message: String::new(),
+            listing: ["   0x10: lea rsp, [rbp - 0x28]", "   0x14: pop rbp", "=> 0x15: ret", "   0x16: nop"]
+                .map(str::to_owned)
+                .to_vec(),
+            evidence: vec!["layout: there".to_owned()],
+        }
+    }
+
+    fn known() -> GeneratedCause {
+        GeneratedCause {
+            abi: Abi::Amd64,
+            wrong: "wrong-cfa".to_owned(),
+            section: "both sections".to_owned(),
+            row: "CFA = SP+N".to_owned(),
+            after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
+            at: Some("ret".to_owned()),
+            with: vec!["-O9".to_owned(), "layout: there".to_owned()],
+        }
+    }
+
+    #[test]
+    fn all_of_a_known_cause_must_be_so() {
+        let knows = |cause: &GeneratedCause, fault: &Fault| {
+            let known = KnownCauses(vec![("page", Blame::CompilerOrCfi, cause)]);
+            known.page_of(fault, &["-O9".to_owned()]) == Some("page")
+        };
+        assert!(knows(&known(), &fault()));
+        let changes: [fn(&mut GeneratedCause); 8] = [
+            |cause| cause.wrong = "wrong-ra".to_owned(),
+            |cause| cause.section = ".sframe".to_owned(),
+            |cause| cause.row = "CFA = FP+N".to_owned(),
+            |cause| cause.at = Some("nop".to_owned()),
+            |cause| cause.after[0] = "lea rsp, [rbp + N]".to_owned(),
+            |cause| cause.after.insert(0, "nop".to_owned()),
+            |cause| (cause.after, cause.at, cause.with) = (Vec::new(), None, Vec::new()),
+            |cause| cause.with.push("-O8".to_owned()),
+        ];
+        for change in changes {
+            let mut other = known();
+            change(&mut other);
+            assert!(!knows(&other, &fault()), "{other:?}");
+        }
+        let mut either = known();
+        either.at = None;
+        assert!(knows(&either, &fault()));
+        either = known();
+        either.after.clear();
+        assert!(knows(&either, &fault()));
+        either.at = None;
+        assert!(knows(&either, &fault()));
+        let mut other = fault();
+        other.cause.blame = Blame::Unknown;
+        assert!(knows(&known(), &other));
+        other = fault();
+        other.cause.blame = Blame::ProducerAssembler;
+        assert!(!knows(&known(), &other));
+        other = fault();
+        other.witness = Witness::Comparison;
+        assert!(!knows(&known(), &other));
+        other = fault();
+        other.listing[2] = "   0x15: ret".to_owned();
+        assert!(!knows(&known(), &other));
+    }
+}
