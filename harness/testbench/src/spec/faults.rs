@@ -376,7 +376,7 @@ upstream: {state: unreported}
             ("gas >= 2.44", "gasp >= 2.44", 2, "unknown assembler `gasp`; did you mean `gas`?"),
             ("wrong-ra\n", "no-fde\n", 15, "without an FDE there is no row, and there should be"),
             ("wrong-ra\n", "crashed\n", 14, "a component that crashes writes no row"),
-            ("wrong-ra\n", "crashed\n", 18, "a crash has no witnesses"),
+            ("wrong-ra\n", "crashed\n", 19, "a crash has no witnesses"),
             (
                 "upstream:",
                 "generated: [{abi: amd64, wrong: w, section: s, row: r, after: []}]\nupstream:",
