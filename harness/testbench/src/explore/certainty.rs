@@ -185,28 +185,41 @@ fn is_sp_computed(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> b
     verdict == Verdict::ByLuck && is_by_fp && fp < sp && sp < cfa
 }
 
-/// Doubts about the word that a rule reads.
+/// Doubts about the words that a row's rules read.
 fn of_slot(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> Option<Doubt> {
     let slot = |recovery| match recovery {
-        Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => {
-            Some(cfa.wrapping_add_signed(offset))
-        }
+        Recovery::Rule(rule @ RecoveryRule { dereference: true, .. }) => slot_of(rule, point, cfa),
         _ => None,
     };
     let call = point.moment.call_stack.records().last()?;
-    let slots = match verdict {
-        Verdict::WrongRa => [slot(row.ra), None],
-        Verdict::WrongFp => [None, slot(row.fp)],
-        Verdict::ByLuck => [slot(row.ra), slot(row.fp)],
+    let saved_cfa = row.cfa.and_then(|rule| slot(Recovery::Rule(rule)));
+    let [ra, fp, saved_cfa] = match verdict {
+        Verdict::WrongRa => [slot(row.ra), None, None],
+        Verdict::WrongFp => [None, slot(row.fp), None],
+        Verdict::ByLuck => [slot(row.ra), slot(row.fp), None],
+        Verdict::WrongCfa | Verdict::BadMemory => [None, None, saved_cfa],
         _ => return None,
     };
-    let [ra, fp] = slots;
     // What was saved there is lost, by a loop that was forced to go on, or by chance.
     let lost = |slot: Option<u64>, value| point.overwriting(slot?, value);
     if verdict == Verdict::WrongRa && call.return_addresses().any(|value| lost(ra, value).is_some()) {
         return Some(Doubt::OverwrittenRa);
     }
-    let mut lost =
-        call.return_addresses().filter_map(|value| lost(ra, value)).chain(lost(fp, call.caller_fp));
+    let mut lost = call
+        .return_addresses()
+        .filter_map(|value| lost(ra, value))
+        .chain(lost(fp, call.caller_fp))
+        .chain(lost(saved_cfa, cfa));
     lost.any(|store| !store.is_in_frame).then_some(Doubt::WildStore)
+}
+
+/// The address of the word that a rule reads.
+fn slot_of(rule: RecoveryRule, point: &Point<'_>, cfa: u64) -> Option<u64> {
+    let base = match rule.base {
+        Base::Cfa => cfa,
+        Base::Sp => point.moment.sp,
+        Base::Fp => point.moment.fp,
+        Base::Register(register) => point.moment.register(register.0)?,
+    };
+    Some(base.wrapping_add_signed(rule.offset))
 }

@@ -181,9 +181,13 @@ fn runs_and_numbers_of_processes_make_no_difference() {
     let functions: Vec<Code> = (0..100).map(code).collect();
     let folder = tempfile::tempdir().expect("a folder");
     let file = written(folder.path(), "many.o", &object(Abi::Amd64, &functions));
-    let explore = |jobs: &str| stdout(&bench(&["explore", "--json", "--jobs", jobs, &file]));
-    let first = explore("1");
-    let report: Value = serde_json::from_str(&first).expect("JSON");
+    let explore = |jobs: &str| {
+        let mut report = json(&bench(&["explore", "--json", "--jobs", jobs, &file]));
+        assert!(report["provenance"].take().is_object());
+        report
+    };
+    let report = explore("1");
+    let first = report.clone();
     let figures = ["functions", "rows_agree", "rows_wrong", "rows_possible"];
     assert_eq!(figures.map(|figure| report["summary"][figure].as_u64()), [100, 34, 33, 33].map(Some));
     assert!(first == explore("1") && first == explore("4"));

@@ -174,6 +174,36 @@ fn a_computed_stack_pointer_is_doubted() {
     assert_doubts(&report, &[Doubt::ComputedSp]);
 }
 
+/// The same of a CFA that the function has saved: a loop that is forced to go on writes over it.
+#[test]
+fn a_store_over_a_saved_cfa_may_be_elsewhere() {
+    let wrong = |store: &[u8]| {
+        // lea 8(%rsp),%r10; push %rbp; mov %rsp,%rbp; push %r10; lea (%rsp),%rax; the store of 0.
+        let begin = [0x4c, 0x8d, 0x54, 0x24, 8, 0x55, 0x48, 0x89, 0xe5, 0x41, 0x52, 0x48, 0x8d, 0x04, 0x24];
+        // nop; pop %rax; pop %rbp; ret.
+        let code = [&begin[..], store, &[0x90, 0x58, 0x5d, 0xc3]].concat();
+        let end = u32::try_from(code.len()).expect("few bytes");
+        let saved = Row {
+            cfa: Some(RecoveryRule { base: Base::Fp, offset: -8, dereference: true }),
+            ..crate::made_objects::saves_fp(row(11, 16), Base::Cfa, -16)
+        };
+        let popped = |start| crate::made_objects::saves_fp(row(start, 16), Base::Cfa, -16);
+        let rows = vec![row(0, 8), popped(6), saved, popped(end - 2), row(end - 1, 8)];
+        explored(&[Code::new("realigns", &code, rows)], &[])
+    };
+    let certainties = |report: &Value| -> Vec<(String, bool)> {
+        let all = findings(report).iter().filter(|found| found["verdict"] == "wrong-cfa");
+        all.map(|found| {
+            let doubts = found["doubts"].as_array().expect("a list");
+            (name(&found["certainty"]), doubts.iter().any(|doubt| doubt == "wild-store"))
+        })
+        .collect()
+    };
+    // movq $0,(%rax), and movq $0,-8(%rbp).
+    assert_eq!(certainties(&wrong(&[0x48, 0xc7, 0x00, 0, 0, 0, 0])), [("possible".to_owned(), true)]);
+    assert_eq!(certainties(&wrong(&[0x48, 0xc7, 0x45, 0xf8, 0, 0, 0, 0])), [("proved".to_owned(), false)]);
+}
+
 /// A store whose place was computed may be to another one in a program that runs.
 #[test]
 fn a_store_through_another_register_may_be_elsewhere() {

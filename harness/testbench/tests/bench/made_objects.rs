@@ -112,12 +112,17 @@ impl Writer<'_> {
 
     fn sframe(&self) -> Vec<u8> {
         let with_rows = self.functions.iter().filter(|function| !function.rows.is_empty());
+        // Only these can say that the CFA is in memory.
+        let kind = |function: &Code| {
+            let is_flex = function.rows.iter().any(|row| row.cfa.is_some_and(|rule| rule.dereference));
+            if is_flex { FdeType::Flex } else { FdeType::Default }
+        };
         let function = |(position, function): (u32, &Code)| Function {
             start: self.starts[function.name],
             size: u32::try_from(function.bytes.len()).expect("few bytes"),
             fre_type: None,
             pc_type: PcType::Inc,
-            fde_type: FdeType::Default,
+            fde_type: kind(function),
             pauth_key: PauthKey::A,
             signal: function.signal,
             rep_size: Some(0),

@@ -44,6 +44,7 @@ mod printing;
 mod report_html;
 mod reports;
 mod restorers;
+mod results;
 mod resume;
 mod robustness;
 mod rows;
