@@ -23,6 +23,7 @@ use super::known::KnownOptions;
 use super::program::{Program, ProgramOptions};
 use super::progress::{FunctionsLine, ProgressLine};
 use super::report;
+use super::reproduce::Invocation;
 use super::sampling::SamplingOptions;
 use super::unwinder::UnwinderStops;
 
@@ -120,7 +121,8 @@ impl Check {
             let _line = FunctionsLine::begin(&progress);
             report.explore(&self.child.explorer(), &target, &progress);
         }
-        let report = known.apply(report.sampled(look.sampling.clone()))?;
+        let report = report.sampled(look.sampling.clone());
+        let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;
         }
@@ -144,7 +146,7 @@ impl Check {
 }
 
 /// Tests the bench's own engine.
-fn examine_with_engine(
+pub(super) fn examine_with_engine(
     program: &Program,
     target: &Target<'_>,
     look: &ExamineOptions,

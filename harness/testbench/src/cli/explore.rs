@@ -25,6 +25,7 @@ use super::known::KnownOptions;
 use super::options::parse_jobs;
 use super::progress::FunctionsLine;
 use super::report;
+use super::reproduce::Invocation;
 
 #[derive(Args)]
 pub(crate) struct Explore {
@@ -101,6 +102,7 @@ impl Explore {
         drop(line);
         let explored = explored.map_err(|error| broken(&error))?;
         let report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
+        let report = report.reproduced_by(Invocation::of_this_process().again());
         let report = known.apply_to_exploration(report)?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Explore { report: &report })?;

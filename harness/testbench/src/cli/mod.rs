@@ -21,10 +21,13 @@ mod program;
 mod progress;
 mod rebuild;
 mod report;
+mod reproduce;
 mod run;
 mod sampling;
 mod study;
 mod system;
+
+mod trial;
 mod unwinder;
 mod vectors;
 
@@ -51,6 +54,10 @@ enum Command {
     /// Run specs on the corpus.
     #[command(after_help = help::RUN)]
     Run(run::Run),
+    /// Build a program of the corpus with the tools at hand, and run its specs, or compare at every
+    /// instruction.
+    #[command(after_help = help::TRY)]
+    Try(trial::Try),
     /// Run any executable and compare at every instruction; no spec needed.
     #[command(after_help = help::CHECK)]
     Check(check::Check),
@@ -121,6 +128,7 @@ enum Command {
 pub(crate) fn main() -> ExitCode {
     command::run("a defect of the bench", |arguments: Arguments| match &arguments.command {
         Command::Run(command) => command.execute(),
+        Command::Try(command) => command.execute(),
         Command::Check(command) => command.execute(),
         Command::Explore(command) => command.execute(),
         Command::Generate(command) => command.execute(),

@@ -57,7 +57,10 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
         let KindDetail { blame, confidence, message, .. } = group.detail;
         let (kind, places, message) = (kind.to_string(), group.places(), escaped(message));
         let start = format!("{} ({abi}): **{}**: {}", escaped(spec), escaped(&kind), escaped(&places));
-        format!("{start}: {message}; the likely culprit is {blame} ({confidence})")
+        let command =
+            group.reproduce.map(|command| format!("; reproduce with <code>{}</code>", escaped(command)));
+        let command = command.unwrap_or_default();
+        format!("{start}: {message}; the likely culprit is {blame} ({confidence}){command}")
     });
     list(text, "Worse", worse);
     let better = groups(toolchain.cases.iter(), |case| &case.better);
@@ -73,7 +76,13 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
     list(text, "Better", better);
     let case_list = |standing: Standing| {
         let cases = toolchain.cases.iter().filter(move |case| case.standing == standing);
-        cases.map(|case| format!("{}: {}", escaped(&case.id), escaped(case.reason.as_deref().unwrap_or(""))))
+        cases.map(|case| {
+            let command = case.reproduce.as_deref();
+            let command =
+                command.map(|command| format!("; reproduce with <code>{}</code>", escaped(command)));
+            let reason = escaped(case.reason.as_deref().unwrap_or(""));
+            format!("{}: {reason}{}", escaped(&case.id), command.unwrap_or_default())
+        })
     };
     list(text, "Broken", case_list(Standing::Broken));
     list(text, "No reference", case_list(Standing::NoReference));

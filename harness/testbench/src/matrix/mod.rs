@@ -11,12 +11,14 @@
 //! |---|---|
 //! | `fit.rs` | the cases: specs without what holds only for the corpus's own code |
 //! | `compare.rs` | two cases, and the findings that only one of them has |
+//! | `own.rs` | specs on builds that are not compared with others' |
 //! | `report.rs` | the document: `matrix.json` |
 //! | `text.rs`, `markdown.rs` | the same for people |
 
 mod compare;
 mod fit;
 mod markdown;
+mod own;
 mod report;
 mod text;
 
@@ -34,6 +36,7 @@ use crate::unwind::sframe_unwinder;
 
 pub use compare::{Comparison, Kind, KindDetail, Standing};
 pub use markdown::markdown;
+pub use own::OwnCases;
 pub use report::{BuildResult, Counts, MadeAs, MatrixReport, SCHEMA, ToolchainResult};
 pub use text::summary;
 

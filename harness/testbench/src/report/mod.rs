@@ -24,7 +24,7 @@ use sframe_inspect::text::grouped;
 use sha2::{Digest as _, Sha256};
 
 pub use baseline::{Baseline, BaselineError, Change, Comparison, UnfitReport};
-pub use diagnostic::Style;
+pub use diagnostic::{Style, quoted};
 pub use document::{
     CheckReport, CheckSummary, FeatureCount, JudgedImage, Origin, Report, ReportSummary, SCHEMA,
 };

@@ -1,0 +1,174 @@
+//! Commands that reproduce findings: this process's own command line, without what does not change
+//! results, and for one case instead of all.
+
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Command, CommandFactory as _};
+use sframe_testbench::report::quoted;
+
+use super::{Arguments, PROGRAM};
+
+/// Options of every command that only say where results go, what is taken from earlier runs, and
+/// how many are made at once. Those that select cases are replaced.
+const LEFT_OUT: [&str; 12] = [
+    "abi",
+    "baseline",
+    "case",
+    "jobs",
+    "json",
+    "report",
+    "resume",
+    "shard",
+    "spec",
+    "toolchain",
+    "variant",
+    "write-known",
+];
+
+/// The command line that this process was started with.
+pub(super) struct Invocation {
+    /// The name of the command.
+    command: String,
+    /// The options that change results, as words for a shell.
+    options: Vec<String>,
+    /// The file, or whatever else has no name.
+    positional: Vec<String>,
+    /// What comes after `--`.
+    last: Vec<String>,
+}
+
+impl Invocation {
+    /// Reads it. The arguments were parsed before, so there is one.
+    pub(super) fn of_this_process() -> Self {
+        Self::of(std::env::args_os())
+    }
+
+    fn of(words: impl IntoIterator<Item = std::ffi::OsString>) -> Self {
+        let definition = Arguments::command();
+        let mut invocation =
+            Self { command: String::new(), options: Vec::new(), positional: Vec::new(), last: Vec::new() };
+        let parsed = definition.clone().try_get_matches_from(words).ok();
+        if let Some((name, matches)) = parsed.as_ref().and_then(ArgMatches::subcommand) {
+            name.clone_into(&mut invocation.command);
+            if let Some(command) = definition.find_subcommand(name) {
+                invocation.read(command, matches);
+            }
+        }
+        invocation
+    }
+
+    fn read(&mut self, command: &Command, matches: &ArgMatches) {
+        for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+            let id = argument.get_id().as_str();
+            if matches.value_source(id) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let values: Vec<String> = matches
+                .get_raw(id)
+                .into_iter()
+                .flatten()
+                .map(|value| quoted(&value.to_string_lossy()))
+                .collect();
+            match argument.get_long() {
+                Some(long) if LEFT_OUT.contains(&long) => {}
+                Some(long) if matches!(argument.get_action(), ArgAction::SetTrue) => {
+                    self.options.push(format!("--{long}"));
+                }
+                // A value may begin with a hyphen.
+                Some(long) => self.options.extend(values.iter().map(|value| match value.strip_prefix('-') {
+                    Some(_) => format!("--{long}={value}"),
+                    None => format!("--{long} {value}"),
+                })),
+                None if argument.is_last_set() => self.last.extend(values),
+                None => self.positional.extend(values),
+            }
+        }
+    }
+
+    /// The command for the same file.
+    pub(super) fn again(&self) -> String {
+        self.words(&self.positional, &[])
+    }
+
+    /// The command for other things, with more options: each is a name and a value.
+    pub(super) fn instead(&self, positional: &str, options: &[(&str, &str)]) -> String {
+        self.words(&[quoted(positional)], options)
+    }
+
+    /// The command with more options.
+    pub(super) fn with(&self, options: &[(&str, &str)]) -> String {
+        self.words(&self.positional, options)
+    }
+
+    fn words(&self, positional: &[String], options: &[(&str, &str)]) -> String {
+        let mut words = vec![PROGRAM.to_owned(), self.command.clone()];
+        words.extend_from_slice(positional);
+        words.extend(options.iter().map(|(name, value)| format!("--{name} {}", quoted(value))));
+        words.extend_from_slice(&self.options);
+        if !self.last.is_empty() {
+            words.push("--".to_owned());
+            words.extend_from_slice(&self.last);
+        }
+        words.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Invocation {
+        Invocation::of(words.iter().map(Into::into))
+    }
+
+    #[test]
+    fn what_changes_results_is_kept_and_all_else_is_not() {
+        let run = of(&[
+            "sframe-testbench",
+            "run",
+            "--spec",
+            "leaf*",
+            "--report",
+            "r",
+            "--jobs=3",
+            "--json",
+            "--shard",
+            "1/2",
+            "--pattern=second",
+            "--budget",
+            "77",
+            "--unwinder",
+            "my unwinder -x",
+            "--no-explore",
+        ]);
+        assert_eq!(
+            run.with(&[("case", "leaf/gnu-2.47/amd64/O0")]),
+            "sframe-testbench run --case leaf/gnu-2.47/amd64/O0 --budget 77 --pattern second --unwinder \
+             'my unwinder -x' --no-explore"
+        );
+        let check = of(&[
+            "sframe-testbench",
+            "check",
+            "--report",
+            "r",
+            "a b",
+            "--from",
+            "eh-frame",
+            "--env",
+            "A=1",
+            "--env",
+            "B=$x",
+            "--write-known",
+            "k",
+            "--",
+            "-n",
+            "it's",
+        ]);
+        assert_eq!(
+            check.again(),
+            "sframe-testbench check 'a b' --from eh-frame --env A=1 --env 'B=$x' -- -n 'it'\\''s'"
+        );
+        let explore = of(&["sframe-testbench", "explore", "x", "--functions", "f", "--functions", "g"]);
+        assert_eq!(explore.again(), "sframe-testbench explore x --functions f --functions g");
+        assert_eq!(explore.instead("y", &[]), "sframe-testbench explore y --functions f --functions g");
+    }
+}
