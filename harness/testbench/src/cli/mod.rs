@@ -26,14 +26,13 @@ mod run;
 mod sampling;
 mod study;
 mod system;
-
 mod trial;
 mod unwinder;
 mod vectors;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use sframe_inspect::command::help as inspect_help;
 use sframe_inspect::command::{self, Convert, Diff, Dump, Lint};
 
@@ -54,8 +53,7 @@ enum Command {
     /// Run specs on the corpus.
     #[command(after_help = help::RUN)]
     Run(run::Run),
-    /// Build a program of the corpus with the tools at hand, and run its specs, or compare at every
-    /// instruction.
+    /// Build a program of the corpus with the tools at hand, and run its specs.
     #[command(after_help = help::TRY)]
     Try(trial::Try),
     /// Run any executable and compare at every instruction; no spec needed.
@@ -126,6 +124,7 @@ enum Command {
 }
 
 pub(crate) fn main() -> ExitCode {
+    reproduce::begin(Arguments::command);
     command::run("a defect of the bench", |arguments: Arguments| match &arguments.command {
         Command::Run(command) => command.execute(),
         Command::Try(command) => command.execute(),

@@ -2,10 +2,22 @@
 //! results, and for one case instead of all.
 
 use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Command, CommandFactory as _};
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use clap::{ArgAction, ArgMatches, Command};
 use sframe_testbench::report::quoted;
 
-use super::{Arguments, PROGRAM};
+/// Makes the definition of the command line.
+type Definition = fn() -> Command;
+
+static DEFINITION: OnceLock<Definition> = OnceLock::new();
+
+/// Says how command lines are read.
+pub(super) fn begin(definition: Definition) {
+    // There is one definition, so it does not matter who is first.
+    let _ = DEFINITION.set(definition);
+}
 
 /// Options of every command that only say where results go, what is taken from earlier runs, and
 /// how many are made at once. Those that select cases are replaced.
@@ -26,7 +38,7 @@ const LEFT_OUT: [&str; 12] = [
 
 /// The command line that this process was started with.
 pub(super) struct Invocation {
-    /// The name of the command.
+    /// The names of the program and the command.
     command: String,
     /// The options that change results, as words for a shell.
     options: Vec<String>,
@@ -39,16 +51,16 @@ pub(super) struct Invocation {
 impl Invocation {
     /// Reads it. The arguments were parsed before, so there is one.
     pub(super) fn of_this_process() -> Self {
-        Self::of(std::env::args_os())
+        let definition = DEFINITION.get().map(|definition| definition()).unwrap_or_default();
+        Self::of(&definition, std::env::args_os())
     }
 
-    fn of(words: impl IntoIterator<Item = std::ffi::OsString>) -> Self {
-        let definition = Arguments::command();
+    fn of(definition: &Command, words: impl IntoIterator<Item = OsString>) -> Self {
         let mut invocation =
             Self { command: String::new(), options: Vec::new(), positional: Vec::new(), last: Vec::new() };
         let parsed = definition.clone().try_get_matches_from(words).ok();
         if let Some((name, matches)) = parsed.as_ref().and_then(ArgMatches::subcommand) {
-            name.clone_into(&mut invocation.command);
+            invocation.command = format!("{} {name}", definition.get_name());
             if let Some(command) = definition.find_subcommand(name) {
                 invocation.read(command, matches);
             }
@@ -100,7 +112,7 @@ impl Invocation {
     }
 
     fn words(&self, positional: &[String], options: &[(&str, &str)]) -> String {
-        let mut words = vec![PROGRAM.to_owned(), self.command.clone()];
+        let mut words = vec![self.command.clone()];
         words.extend_from_slice(positional);
         words.extend(options.iter().map(|(name, value)| format!("--{name} {}", quoted(value))));
         words.extend_from_slice(&self.options);
@@ -114,10 +126,13 @@ impl Invocation {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
+    use super::super::Arguments;
     use super::*;
 
     fn of(words: &[&str]) -> Invocation {
-        Invocation::of(words.iter().map(Into::into))
+        Invocation::of(&Arguments::command(), words.iter().map(Into::into))
     }
 
     #[test]

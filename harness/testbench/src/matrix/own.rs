@@ -4,8 +4,8 @@ use std::path::Path;
 
 use sframe_machine::Options;
 
-use super::References;
 use super::fit::{self, Fitted};
+use super::references::References;
 use crate::case::{Case, CaseReport, CaseResult, UnderTest};
 use crate::corpus::{Attempt, Build, Toolchain};
 use crate::external::isolation::Isolation;

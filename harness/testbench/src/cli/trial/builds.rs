@@ -9,14 +9,15 @@ use sframe_testbench::corpus::{Attempt, AttemptResult, Attempts, Build, WorkFold
 use sframe_testbench::examine::ExamineOptions;
 use sframe_testbench::matrix::{OwnCases, References};
 use sframe_testbench::report::CheckReport;
+use sframe_testbench::spec::Spec;
 use sframe_testbench::suite::Suite;
 use sframe_testbench::target::Target;
 use sframe_testbench::truth::cross_check::Traces;
+use sframe_testbench::yaml::Source;
 
 use super::super::check::examine_with_engine;
 use super::super::definitions::failure;
 use super::super::program::Program;
-use super::SpecOf;
 
 /// A toolchain with what it has made.
 pub(super) struct TriedToolchain<'a, 'w> {
@@ -35,7 +36,7 @@ impl TriedToolchain<'_, '_> {
     pub(super) fn cases<'s>(
         &'s self,
         suite: &'s Suite,
-        specs: &[&'s SpecOf],
+        specs: &[&'s (Spec, Source)],
         references: &References,
         work: &WorkFolder,
     ) -> OwnCases<'s> {

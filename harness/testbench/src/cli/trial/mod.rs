@@ -299,7 +299,7 @@ impl Try {
             print(&check_summary(check, style))?;
         }
         if !report.checks.is_empty() {
-            let names = self.programs.join("`, `");
+            let names = report.programs_without_spec().join("`, `");
             print(&Text::of(format_args!(
                 "there is no spec of `{names}`: each instruction was compared, as `check` does"
             )))?;

@@ -25,6 +25,15 @@ impl TryReport {
         Self { schema: SCHEMA, builds, run, checks }
     }
 
+    /// The programs that were checked without a spec. A check is named after its build.
+    pub(super) fn programs_without_spec(&self) -> Vec<&str> {
+        let files = self.checks.iter().filter_map(|check| check.file.rsplit('/').next());
+        let mut programs: Vec<&str> =
+            files.filter_map(|file| file.rsplit_once('.')).map(|(program, _)| program).collect();
+        programs.dedup();
+        programs
+    }
+
     /// Whether any build could be made.
     pub(super) fn has_builds(&self) -> bool {
         self.builds.iter().any(|build| build.result == MadeAs::Built)
