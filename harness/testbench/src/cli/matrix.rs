@@ -129,6 +129,10 @@ impl Matrix {
         let (mut results, mut cases) = (Vec::new(), Vec::new());
         for attempts in &attempts {
             let made = make(attempts)?;
+            let kept = made.iter().filter(|attempt| attempt.kept).count();
+            if kept > 0 {
+                tell_line(format_args!("{}: {kept} builds existed already", attempts.toolchain().name));
+            }
             let plan = Plan::new(&scope, attempts.toolchain(), &references, &made, work.path());
             let bar = progress_bar(plan.count() as u64, "cases");
             let (mut comparisons, seen) = plan.run(&scope, work.path(), &|report: &CaseReport| {
@@ -231,9 +235,5 @@ pub(super) fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
     });
     bar.finish_and_clear();
     let made = made.map_err(failure)?;
-    let kept = made.iter().filter(|attempt| attempt.kept).count();
-    if kept > 0 {
-        tell_line(format_args!("{name}: {kept} builds existed already"));
-    }
     Ok(made)
 }

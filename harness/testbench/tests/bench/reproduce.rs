@@ -112,7 +112,8 @@ fn each_case_of_a_run_with_findings_is_reproduced_alone_with_what_the_run_was_to
             assert_eq!(again["cases"][0]["reproduce"], command, "it is its own command");
         }
     }
-    assert_eq!((found, tried), (8, 2));
+    // Two variants of amd64 by both toolchains, and of s390x by one.
+    assert_eq!((found, tried), (6, 2));
 }
 
 /// What was really used matters: with a smaller budget the case is broken.
@@ -130,7 +131,7 @@ fn a_broken_case_is_reproduced_with_its_budget() {
 #[test]
 fn a_finding_about_an_unwinder_is_reproduced_with_that_unwinder() {
     // It ends at the fifth question; its command needs quotes.
-    let script = format!("head -n 5 | '{ENGINE}'; exit 3");
+    let script = format!("sed -u 5q | '{ENGINE}'; exit 3");
     let unwinder = shlex::try_join(["sh", "-c", &script]).expect("no zeroes");
     let id = "leaf/gnu-2.47/amd64/O2";
     let output = bench(&["run", "--case", id, "--unwinder", &unwinder, "--stops-per-case", "7", "--json"]);

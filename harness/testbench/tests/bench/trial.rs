@@ -190,7 +190,7 @@ fn what_try_can_not_do_is_told() {
     refused(&["try", "recursoin"], "there is no program `recursoin`");
     refused(&["try", "recursoin"], "did you mean `recursion`?");
     refused(&["try", "leaf", "--variant", "O7"], "no variant `O7`");
-    refused(&["try", "leaf", "--toolchain", "gnu-2.74"], "did you mean `gnu-2.47`?");
+    refused(&["try", "leaf", "--toolchain", "gnu-2.477"], "did you mean `gnu-2.47`?");
     refused(&["try", "leaf", "--toolchain", "derived-v2"], "its builds are derived");
     here.write("none.yaml", "name: none\nsummary: A test's.\nabis: {amd64: {compiler: no-such-compiler}}\n");
     refused(&["try", "leaf", "--toolchain", "none.yaml"], "no-such-compiler");
@@ -255,12 +255,12 @@ fn mistakes_in_specs_that_are_not_asked_for_are_warnings_of_one_line() {
 }
 
 #[rstest]
-#[case("toolchains: [gnu-2.74]\nstops: [{at: leaf}]\n", "s.yaml:3:14")]
+#[case("toolchains: [gnu-2.477]\nstops: [{at: leaf}]\n", "s.yaml:3:14")]
 #[case(
-    "stops: [{at: leaf}]\nskip: [{where: {toolchain: gnu-2.74}, reason: a toolchain that is not there}]\n",
+    "stops: [{at: leaf}]\nskip: [{where: {toolchain: gnu-2.477}, reason: a toolchain that is not there}]\n",
     "s.yaml:4:28"
 )]
-#[case("stops: [{at: leaf, where: {toolchain: [gnu-2.44, gnu-2.74]}}]\n", "s.yaml:3:50")]
+#[case("stops: [{at: leaf, where: {toolchain: [gnu-2.44, gnu-2.477]}}]\n", "s.yaml:3:50")]
 fn an_unknown_toolchain_is_told_with_the_one_that_was_meant(#[case] rest: &str, #[case] place: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("s.yaml"), format!("program: leaf\nsummary: A test's.\n{rest}"))
@@ -268,7 +268,7 @@ fn an_unknown_toolchain_is_told_with_the_one_that_was_meant(#[case] rest: &str, 
     let output = bench(&["run", "--specs", &folder.path().display().to_string()]);
     let said = text(&output.stderr);
     assert_eq!(status(&output), 2, "{said}");
-    assert!(said.contains("unknown toolchain `gnu-2.74`; did you mean `gnu-2.47`?"), "{said}");
+    assert!(said.contains("unknown toolchain `gnu-2.477`; did you mean `gnu-2.47`?"), "{said}");
     assert!(said.contains(place), "{said}");
     assert!(!said.contains("`leaf`?") && !said.contains("no build"), "{said}");
 }
