@@ -21,10 +21,11 @@ pub(super) fn begin(definition: Definition) {
 
 /// Options of every command that only say where results go, what is taken from earlier runs, and
 /// how many are made at once. Those that select cases are replaced.
-const LEFT_OUT: [&str; 12] = [
+const LEFT_OUT: [&str; 13] = [
     "abi",
     "baseline",
     "case",
+    "in-process",
     "jobs",
     "json",
     "report",
@@ -154,6 +155,7 @@ mod tests {
             "--unwinder",
             "my unwinder -x",
             "--no-explore",
+            "--in-process",
         ]);
         assert_eq!(
             run.with(&[("case", "leaf/gnu-2.47/amd64/O0")]),
