@@ -24,7 +24,7 @@ fn backtraces_are_the_call_stack(
     let suite = common::suite();
     let name = spec.file_stem().and_then(|stem| stem.to_str()).expect("a spec's name");
     let pattern = glob::Pattern::new(&glob::Pattern::escape(name)).expect("an escaped pattern");
-    let filter = Filter { specs: vec![pattern], abis: vec![abi], toolchains: Vec::new() };
+    let filter = Filter { specs: vec![pattern], abis: vec![abi], ..Filter::default() };
     let cases = suite.cases(&filter).expect("the spec is there");
     if cases.is_empty() {
         let (spec, _) = suite

@@ -254,6 +254,7 @@ impl Case<'_> {
             findings: Vec::new(),
             findings_omitted: BTreeMap::new(),
             known: Vec::new(),
+            reproduce: None,
         }
     }
 

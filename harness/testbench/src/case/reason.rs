@@ -8,7 +8,7 @@ use sframe_machine::{Broken, End, MachineError};
 
 use crate::corpus;
 use crate::examine::stop::StopReason;
-use crate::examine::{BrokenDelivery, Examination};
+use crate::examine::{BrokenDelivery, Examination, FailedCheck};
 use crate::external::{ExternalError, Fault};
 use crate::spec::Location;
 use crate::target::{Loaded, Target, TargetError};
@@ -167,12 +167,17 @@ pub enum BrokenRun {
     #[error(transparent)]
     Delivery(BrokenDelivery),
     /// The program's exit status is not the expected one.
-    #[error("the program's exit status is {status}, not {expected}")]
+    #[error(
+        "the program's exit status is {status}, not {expected}{}",
+        check.map_or_else(String::new, |check| format!(": {check}"))
+    )]
     ExitStatus {
         /// The program's status.
         status: u8,
         /// The expected status.
         expected: u8,
+        /// What the program's own check compared, if it has failed.
+        check: Option<FailedCheck>,
     },
     /// A signal has ended the program, instead of the expected exit.
     #[error(
@@ -229,7 +234,7 @@ pub fn broken_reason(
             let expected = expected.filter(|expected| *expected != status)?;
             Some(match examination.end {
                 End::Killed(signal) => BrokenRun::Killed { signal, expected },
-                _ => BrokenRun::ExitStatus { status, expected },
+                _ => BrokenRun::ExitStatus { status, expected, check: examination.failed_check },
             })
         }
         End::SelfJump(_) => None,

@@ -180,6 +180,9 @@ pub struct CaseReport {
     pub findings_omitted: BTreeMap<Verdict, u64>,
     /// Findings that are known.
     pub known: Vec<SeenKnown>,
+    /// The command that reproduces it, with everything that the run was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproduce: Option<String>,
 }
 
 impl CaseReport {

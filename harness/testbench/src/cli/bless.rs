@@ -6,14 +6,15 @@
 use super::options::{Folders, MachineOptions};
 use sframe_inspect::command::{Failure, Status, print, write_file};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
 use sframe_inspect::text::Text;
+use sframe_machine::Options;
 use sframe_testbench::case::{Case, spec_name};
 use sframe_testbench::spec::bless;
-use sframe_testbench::suite::{Filter, Suite};
+use sframe_testbench::suite::Filter;
 use sframe_testbench::unwind::sframe_unwinder;
 
 /// Rules, each with its number of places.
@@ -39,13 +40,12 @@ pub(crate) struct Bless {
 
 impl Bless {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        if std::env::var_os("CI").is_some() && !self.dry_run {
-            return Err(Failure::unusable(
-                "error: specs are not blessed under CI (the variable CI is set): a person has to look at them",
-            ));
+        if !self.dry_run {
+            refuse_under_ci()?;
         }
-        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
-        let filter = Filter { specs: self.patterns.clone(), ..Filter::default() };
+        let options = self.machine.options();
+        let filter = Filter::of_specs(self.patterns.clone());
+        let suite = self.folders.open(&filter)?;
         let cases = suite.cases(&filter)?;
         let mut edits: Vec<(PathBuf, String, String)> = Vec::new();
         for (_, source) in suite.specs() {
@@ -55,9 +55,9 @@ impl Bless {
                 continue;
             }
             let text = if self.known {
-                bless::set_rules(source, &self.rules(&suite, &cases)?)?
+                bless::set_rules(source, &rules(suite.corpus(), &options, &cases)?)?
             } else {
-                bless::set_frames(source, &self.frames(&suite, &cases)?)?
+                bless::set_frames(source, &frames(suite.corpus(), &options, &cases)?)?
             };
             edits.push((source.path().to_owned(), source.text().to_owned(), text));
         }
@@ -69,50 +69,68 @@ impl Bless {
         }
         Ok(Status::AsExpected)
     }
+}
 
-    /// The rules of each known failure that a build shows, in all their
-    /// variants.
-    fn rules(&self, suite: &Suite, cases: &[&Case<'_>]) -> Result<Vec<(usize, Vec<Rules>)>, Failure> {
-        let shown: Result<Vec<_>, Failure> = cases
-            .par_iter()
-            .filter(|case| case.spec.known_for(&case.facts()).next().is_some())
-            .map(|case| {
-                case.known_rules(suite.corpus(), &self.machine.options(), &sframe_unwinder)
-                    .map_err(|reason| Failure::broken(format!("error: {}: {}", case.id(), reason.text())))
-            })
-            .collect();
-        let mut entries: BTreeMap<usize, BTreeSet<Rules>> = BTreeMap::new();
-        for (entry, rules) in shown?.into_iter().flatten() {
-            entries.entry(entry).or_default().insert(rules);
-        }
-        Ok(entries.into_iter().map(|(entry, rules)| (entry, rules.into_iter().collect())).collect())
+/// Specs are a person's statements, so no machine changes them.
+pub(super) fn refuse_under_ci() -> Result<(), Failure> {
+    if std::env::var_os("CI").is_none() {
+        return Ok(());
     }
+    Err(Failure::unusable(
+        "error: specs are not blessed under CI (the variable CI is set): a person has to look at them",
+    ))
+}
 
-    /// The frames of each stop, which must be the same in every build.
-    fn frames(&self, suite: &Suite, cases: &[&Case<'_>]) -> Result<Vec<(usize, Vec<String>)>, Failure> {
-        let mut blessed: Vec<(usize, Vec<String>, String)> = Vec::new();
-        for case in cases {
-            let arrivals = case
-                .arrivals(suite.corpus(), &self.machine.options(), &sframe_unwinder)
-                .map_err(|reason| Failure::broken(format!("error: {}: {}", case.id(), reason.text())))?;
-            for (stop, frames) in arrivals {
-                match blessed.iter().find(|(known, ..)| *known == stop) {
-                    None => blessed.push((stop, frames, case.id())),
-                    Some((_, known, first)) if *known != frames => {
-                        let mut text = Text::of(format_args!(
-                            "error: {}: stop {} has different call stacks, so one list of frames can't fit; \
-                             split it with `where`",
-                            spec_name(case.source),
-                            stop + 1,
-                        ));
-                        text.line(format_args!("  {first}: [{}]", known.join(", ")));
-                        text.line(format_args!("  {}: [{}]", case.id(), frames.join(", ")));
-                        return Err(Failure::unusable_text(text));
-                    }
-                    Some(_) => {}
+/// The rules of each known failure that a build shows, in all their
+/// variants.
+pub(super) fn rules(
+    corpus: &Path,
+    options: &Options,
+    cases: &[&Case<'_>],
+) -> Result<Vec<(usize, Vec<Rules>)>, Failure> {
+    let shown: Result<Vec<_>, Failure> = cases
+        .par_iter()
+        .filter(|case| case.spec.known_for(&case.facts()).next().is_some())
+        .map(|case| {
+            case.known_rules(corpus, options, &sframe_unwinder)
+                .map_err(|reason| Failure::broken(format!("error: {}: {}", case.id(), reason.text())))
+        })
+        .collect();
+    let mut entries: BTreeMap<usize, BTreeSet<Rules>> = BTreeMap::new();
+    for (entry, rules) in shown?.into_iter().flatten() {
+        entries.entry(entry).or_default().insert(rules);
+    }
+    Ok(entries.into_iter().map(|(entry, rules)| (entry, rules.into_iter().collect())).collect())
+}
+
+/// The frames of each stop, which must be the same in every build.
+pub(super) fn frames(
+    corpus: &Path,
+    options: &Options,
+    cases: &[&Case<'_>],
+) -> Result<Vec<(usize, Vec<String>)>, Failure> {
+    let mut blessed: Vec<(usize, Vec<String>, String)> = Vec::new();
+    for case in cases {
+        let arrivals = case
+            .arrivals(corpus, options, &sframe_unwinder)
+            .map_err(|reason| Failure::broken(format!("error: {}: {}", case.id(), reason.text())))?;
+        for (stop, frames) in arrivals {
+            match blessed.iter().find(|(known, ..)| *known == stop) {
+                None => blessed.push((stop, frames, case.id())),
+                Some((_, known, first)) if *known != frames => {
+                    let mut text = Text::of(format_args!(
+                        "error: {}: stop {} has different call stacks, so one list of frames can't fit; \
+                         split it with `where`",
+                        spec_name(case.source),
+                        stop + 1,
+                    ));
+                    text.line(format_args!("  {first}: [{}]", known.join(", ")));
+                    text.line(format_args!("  {}: [{}]", case.id(), frames.join(", ")));
+                    return Err(Failure::unusable_text(text));
                 }
+                Some(_) => {}
             }
         }
-        Ok(blessed.into_iter().map(|(stop, frames, _)| (stop, frames)).collect())
     }
+    Ok(blessed.into_iter().map(|(stop, frames, _)| (stop, frames)).collect())
 }

@@ -24,6 +24,7 @@ use super::known::KnownOptions;
 use super::program::{Program, ProgramOptions};
 use super::progress::{FunctionsLine, ProgressLine};
 use super::report;
+use super::reproduce::Invocation;
 use super::sampling::SamplingOptions;
 use super::unwinder::UnwinderStops;
 
@@ -123,7 +124,8 @@ impl Check {
             report.explore(&self.child.explorer(), &target, &progress);
         }
         report.provenance = Some(began.ended(program.files.digests(&program.name)));
-        let report = known.apply(report.sampled(look.sampling.clone()))?;
+        let report = report.sampled(look.sampling.clone());
+        let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?;
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;
         }
@@ -147,7 +149,7 @@ impl Check {
 }
 
 /// Tests the bench's own engine.
-fn examine_with_engine(
+pub(super) fn examine_with_engine(
     program: &Program,
     target: &Target<'_>,
     look: &ExamineOptions,

@@ -28,6 +28,10 @@ fn path_of(given: &Path, corpus: &Path, all: &[Toolchain]) -> Result<PathBuf, Fa
     if names().any(|known| known == name) {
         return Ok(Toolchain::path_in(corpus, name));
     }
+    let beside = corpus.join("matrix").join(format!("{name}.yaml"));
+    if beside.is_file() {
+        return Ok(beside);
+    }
     let message = format!("error: {name} is neither a file nor a toolchain of the corpus");
     Err(Failure::unusable(message + &hint(name, names())))
 }

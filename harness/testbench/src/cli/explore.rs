@@ -26,6 +26,7 @@ use super::known::KnownOptions;
 use super::options::parse_jobs;
 use super::progress::FunctionsLine;
 use super::report;
+use super::reproduce::Invocation;
 
 #[derive(Args)]
 pub(crate) struct Explore {
@@ -102,7 +103,8 @@ impl Explore {
         let explored = explore_isolated(&job, &isolation, jobs, &progress);
         drop(line);
         let explored = explored.map_err(|error| broken(&error))?;
-        let mut report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
+        let report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
+        let mut report = report.reproduced_by(Invocation::of_this_process().again());
         report.provenance = Some(began.ended([(name.clone(), file.digest().to_owned())]));
         let report = known.apply_to_exploration(report)?;
         if let Some(folder) = &self.report {

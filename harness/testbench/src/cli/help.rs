@@ -23,6 +23,7 @@ pub(super) const RUN: &str = "\
 Examples:
   sframe-testbench run
   sframe-testbench run --spec 'signal*' --abi s390x --toolchain gnu-2.47
+  sframe-testbench run --case recursion/gnu-2.47/amd64/O2
   sframe-testbench run --shard 1/4 --report shards/1
   sframe-testbench run --spec recursion --unwinder target/debug/sframe-engine-unwinder
 
@@ -32,6 +33,22 @@ Exit status:
   2  unusable arguments, spec, corpus or unwinder
   3  nothing was compared
   4  a case is broken, and there is no --baseline";
+
+pub(super) const TRY: &str = "\
+Examples:
+  sframe-testbench try recursion
+  sframe-testbench try recursion --toolchain gnu-2.47 --abi s390x --variant O2
+  sframe-testbench try my_program --bless
+
+A program need not have any build in the corpus, nor a spec. A spec is held in full, unless it was
+written for builds of the corpus, and this toolchain is not one of the corpus.
+
+Exit status:
+  0  all as expected
+  1  a finding
+  2  unusable arguments, corpus or spec; no toolchain is there
+  3  nothing was compared: the specs are about no such builds
+  4  broken: no build could be made, the program's result is wrong, or the bench could not do its work";
 
 pub(super) const CHECK: &str = "\
 Examples:

@@ -4,6 +4,7 @@ use sframe_engine::Abi;
 
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
 use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use sframe_testbench::yaml::suggest::hint;
 use super::definitions::{self, failure};
 use super::isolation::workers_of_strangers;
 use super::report;
+use super::reproduce::Invocation;
 use super::run::{print_place, progress_bar, split};
 
 #[derive(Args)]
@@ -79,9 +81,10 @@ impl Matrix {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
         let began = Began::now();
-        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let filter = Filter::of_specs(self.spec.clone());
+        let suite = self.folders.open(&filter)?;
         // A pattern that matches no spec is an error, as in `run`.
-        suite.cases(&Filter { specs: self.spec.clone(), ..Filter::default() })?;
+        suite.cases(&filter)?;
         self.check_variants()?;
         let all = Toolchain::load_all(&self.folders.corpus).map_err(failure)?;
         let definitions = self.load(&suite, &all)?;
@@ -96,6 +99,10 @@ impl Matrix {
             programs: programs_of(&suite, &self.spec),
             limit: Duration::from_secs(self.timeout.into()),
         };
+        let files: BTreeMap<String, String> = definitions
+            .iter()
+            .map(|(path, toolchain)| (toolchain.name.clone(), path.display().to_string()))
+            .collect();
         let mut attempts = Vec::new();
         for (path, toolchain) in definitions {
             let opened = Attempts::open(toolchain, &path, &work, options.clone()).map_err(failure)?;
@@ -114,18 +121,33 @@ impl Matrix {
             is_listed: self.report.is_some(),
             isolation: Some(workers_of_strangers()),
         };
+        let invocation = Invocation::of_this_process();
+        let command = |id: &str, toolchain: &str, abi: Abi| {
+            let spec = id.split('/').next().unwrap_or_default();
+            let variant = id.rsplit('/').next().unwrap_or_default();
+            let file = files.get(toolchain).map_or(toolchain, String::as_str);
+            invocation.instead(file, &[("spec", spec), ("abi", abi.name()), ("variant", variant)])
+        };
         let (mut results, mut cases) = (Vec::new(), Vec::new());
         for attempts in &attempts {
             let made = make(attempts)?;
+            let kept = made.iter().filter(|attempt| attempt.kept).count();
+            if kept > 0 {
+                tell_line(format_args!("{}: {kept} builds existed already", attempts.toolchain().name));
+            }
             let plan = Plan::new(&scope, attempts.toolchain(), &references, &made, work.path());
             let bar = progress_bar(plan.count() as u64, "cases");
-            let (comparisons, seen) = plan.run(&scope, work.path(), &|report: &CaseReport| {
+            let (mut comparisons, seen) = plan.run(&scope, work.path(), &|report: &CaseReport| {
                 if report.outcome == Outcome::Broken {
                     bar.println(neutral(&format!("broken: {}", report.id)));
                 }
                 bar.inc(1);
             });
             bar.finish_and_clear();
+            let name = &attempts.toolchain().name;
+            for comparison in comparisons.iter_mut().filter(|comparison| comparison.is_remarkable()) {
+                comparison.reproduce = Some(command(&comparison.id, name, comparison.abi));
+            }
             results.push(ToolchainResult::new(attempts.toolchain(), attempts.tools(), &made, comparisons));
             cases.extend(seen);
         }
@@ -136,6 +158,7 @@ impl Matrix {
             report::write(folder, &Document::Matrix { report: &matrix })?;
             let (reports, listings) = split(cases);
             let report = Report::new(reports).with_faults(suite.faults()).made(provenance);
+            let report = report.reproduced_by(|case| command(&case.id, &case.toolchain, case.abi));
             let listings = Listings::of(report.cases.iter().map(|case| case.id.as_str()), listings);
             let listings = listings.map_err(|error| Failure::broken(format!("error: {error}")))?;
             let corpus = work.path();
@@ -205,7 +228,7 @@ impl Matrix {
 }
 
 /// Makes all builds of a toolchain.
-fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
+pub(super) fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
     let name = &attempts.toolchain().name;
     let bar = progress_bar(attempts.count() as u64, &format!("builds by {name}"));
     let made = attempts.make(&|attempt: &Attempt| {
@@ -216,9 +239,5 @@ fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
     });
     bar.finish_and_clear();
     let made = made.map_err(failure)?;
-    let kept = made.iter().filter(|attempt| attempt.kept).count();
-    if kept > 0 {
-        tell_line(format_args!("{name}: {kept} builds existed already"));
-    }
     Ok(made)
 }

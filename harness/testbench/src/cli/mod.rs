@@ -22,16 +22,18 @@ mod program;
 mod progress;
 mod rebuild;
 mod report;
+mod reproduce;
 mod run;
 mod sampling;
 mod study;
 mod system;
+mod trial;
 mod unwinder;
 mod vectors;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use sframe_inspect::command::help as inspect_help;
 use sframe_inspect::command::{self, Convert, Diff, Dump, Lint};
 
@@ -52,6 +54,9 @@ enum Command {
     /// Run specs on the corpus.
     #[command(after_help = help::RUN)]
     Run(run::Run),
+    /// Build a program of the corpus with the tools at hand, and run its specs.
+    #[command(after_help = help::TRY)]
+    Try(trial::Try),
     /// Run any executable and compare at every instruction; no spec needed.
     #[command(after_help = help::CHECK)]
     Check(check::Check),
@@ -123,8 +128,10 @@ enum Command {
 }
 
 pub(crate) fn main() -> ExitCode {
+    reproduce::begin(Arguments::command);
     command::run("a defect of the bench", |arguments: Arguments| match &arguments.command {
         Command::Run(command) => command.execute(),
+        Command::Try(command) => command.execute(),
         Command::Check(command) => command.execute(),
         Command::Explore(command) => command.execute(),
         Command::Generate(command) => command.execute(),

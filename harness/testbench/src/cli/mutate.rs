@@ -7,7 +7,6 @@ use std::time::Instant;
 use clap::Args;
 use sframe_testbench::mutate::{Operator, Plan, mutate};
 use sframe_testbench::report::mutation_summary;
-use sframe_testbench::suite::Suite;
 
 use super::run::{Selection, progress_bar};
 
@@ -42,7 +41,7 @@ pub(crate) struct Mutate {
 impl Mutate {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
-        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let suite = self.folders.open(&self.selection.filter())?;
         let cases = suite.cases(&self.selection.filter())?;
         let plan = Plan {
             operators: self.operator.clone(),

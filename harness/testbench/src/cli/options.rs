@@ -1,10 +1,14 @@
 //! Options shared by several commands.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use sframe_inspect::command::Failure;
+use sframe_inspect::command::{Failure, tell_line};
+use sframe_inspect::text::neutral;
 use sframe_machine::{Options, Pattern};
+use sframe_testbench::suite::{Filter, Suite};
+use sframe_testbench::yaml::Error;
 
 /// Where corpus and specs are.
 #[derive(Args)]
@@ -15,6 +19,35 @@ pub(super) struct Folders {
     /// The folder of the specs.
     #[arg(long, value_name = "DIR", default_value = "specs")]
     pub(super) specs: PathBuf,
+}
+
+impl Folders {
+    /// Opens the suite. If the filter names specs, what is wrong with others is only told.
+    pub(super) fn open(&self, filter: &Filter) -> Result<Suite, Failure> {
+        let (suite, others) = Suite::open_selected(&self.corpus, &self.specs, filter)?;
+        warn(&others);
+        Ok(suite)
+    }
+
+    /// The same for specs of programs that need not have builds.
+    pub(super) fn open_without_builds(&self, filter: &Filter) -> Result<Suite, Failure> {
+        let (suite, others) = Suite::open_without_builds(&self.corpus, &self.specs, filter)?;
+        warn(&others);
+        Ok(suite)
+    }
+}
+
+/// Tells of mistakes in specs that are not used: a line for each file.
+fn warn(mistakes: &[Error]) {
+    let mut by_file: BTreeMap<&Path, Vec<&Error>> = BTreeMap::new();
+    for mistake in mistakes {
+        by_file.entry(mistake.path()).or_default().push(mistake);
+    }
+    for mistakes in by_file.values() {
+        let Some((first, others)) = mistakes.split_first() else { continue };
+        let more = if others.is_empty() { String::new() } else { format!("; and {} more", others.len()) };
+        tell_line(neutral(&format!("warning: not used: {first}{more}")));
+    }
 }
 
 /// How programs are started.

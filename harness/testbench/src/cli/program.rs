@@ -73,6 +73,12 @@ impl ProgramOptions {
 }
 
 impl Program {
+    /// A program with its files at hand, which should end with status 0.
+    pub(super) const fn of_files(name: String, files: Files, options: Options) -> Self {
+        let (instructions, expected_output) = (None, None);
+        Self { name, files, options, instructions, exit_status: Some(0), expected_output }
+    }
+
     /// The failure of a program that can't be used.
     pub(super) fn unusable(&self, error: &dyn Display) -> Failure {
         unusable(&self.name, error)

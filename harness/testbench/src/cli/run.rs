@@ -17,12 +17,13 @@ use sframe_testbench::report::{Document, Report, RunIdentity, Style, run_summary
 use sframe_testbench::spec::parse_abi;
 use sframe_testbench::suite::journal::{Header, Journal, JournalError};
 use sframe_testbench::suite::shard::Shard;
-use sframe_testbench::suite::{Filter, Plan, Suite};
+use sframe_testbench::suite::{Filter, Plan};
 use sframe_testbench::unwind::sframe_unwinder;
 
 use super::baseline::{self, gate};
 use super::isolation::IsolationOptions;
 use super::report;
+use super::reproduce::Invocation;
 use super::unwinder::UnwinderStops;
 
 #[derive(Args)]
@@ -74,11 +75,23 @@ pub(crate) struct Selection {
     /// Only this toolchain (repeatable).
     #[arg(long, value_name = "NAME")]
     toolchain: Vec<String>,
+    /// Only this variant, such as O2-pie (repeatable).
+    #[arg(long, value_name = "NAME")]
+    variant: Vec<String>,
+    /// Only this case, as reports name it: SPEC/TOOLCHAIN/ABI/VARIANT (repeatable).
+    #[arg(long, value_name = "ID")]
+    case: Vec<String>,
 }
 
 impl Selection {
     pub(crate) fn filter(&self) -> Filter {
-        Filter { specs: self.spec.clone(), abis: self.abi.clone(), toolchains: self.toolchain.clone() }
+        Filter {
+            specs: self.spec.clone(),
+            abis: self.abi.clone(),
+            toolchains: self.toolchain.clone(),
+            variants: self.variant.clone(),
+            cases: self.case.clone(),
+        }
     }
 }
 
@@ -87,7 +100,7 @@ impl Run {
         set_jobs(self.jobs)?;
         let began = Began::now();
         let external = self.unwinder.start()?;
-        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let suite = self.folders.open(&self.selection.filter())?;
         suite.check_files()?;
         let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;
         let mut cases = suite.cases(&self.selection.filter())?;
@@ -124,6 +137,8 @@ impl Run {
             .of_run(run)
             .with_faults(suite.faults())
             .made(began.ended(suite.digests()));
+        let invocation = Invocation::of_this_process();
+        let report = report.reproduced_by(|case| invocation.with(&[("case", &case.id)]));
 
         // Files come first: standard output may be full.
         let is_kept = interrupted.is_none();

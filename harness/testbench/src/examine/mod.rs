@@ -5,6 +5,7 @@ mod deliveries;
 pub mod hazards;
 pub mod listings;
 pub mod observed;
+mod own_check;
 pub mod progress;
 pub mod sampling;
 mod section_faults;
@@ -43,6 +44,7 @@ use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use sframe_inspect::hazard::Hazard;
 
 pub use deliveries::{BrokenDelivery, Deliveries, DeliveryFault, Signals};
+pub use own_check::FailedCheck;
 
 /// A place that a spec wants examined closely.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +170,8 @@ pub struct Examination {
     pub unobserved: u64,
     /// What the program wrote to its standard output.
     pub standard_output: Vec<u8>,
+    /// The last of the program's own checks of its result that failed, in the run without signals.
+    pub failed_check: Option<FailedCheck>,
     /// The system calls that it made.
     pub system_calls: Usage,
     /// Instructions at which backtrace and call stack were compared.
@@ -312,6 +316,7 @@ pub(crate) fn examine_with(
         instructions: outcome.instructions,
         unobserved: outcome.unobserved,
         standard_output: outcome.standard_output,
+        failed_check: examiner.failed_check,
         system_calls: outcome.system_calls,
         comparisons,
         agree: comparisons - walk_ends.disagreed,
@@ -360,6 +365,9 @@ struct Examiner<'e, 'a, 'p> {
     instructions: PcMap<Known>,
     doubt: Option<TraceConflict>,
     stopped: Option<StopReason>,
+    /// The program's own check of its result.
+    check: Vec<Loaded>,
+    failed_check: Option<FailedCheck>,
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
     arrivals: Vec<(u32, Option<Arrival>)>,
@@ -400,6 +408,8 @@ struct Known {
     starts_function: bool,
     /// Whether it has breakpoints.
     is_watched: bool,
+    /// Whether it is the first one of the program's own check.
+    starts_check: bool,
 }
 
 impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
@@ -428,6 +438,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             doubt: None,
             stopped: None,
             backtrace: Backtrace::default(),
+            check: target.addresses_of(own_check::FUNCTION),
+            failed_check: None,
             watched,
             arrivals: vec![(0, None); look.breakpoints.len()],
             comparisons: 0,
@@ -643,12 +655,16 @@ impl Examiner<'_, '_, '_> {
     /// Follows, and compares, before an instruction.
     #[inline]
     fn see(&mut self, moment: &Moment<'_>) -> Flow {
-        let (target, functions, watched) = (self.target, &self.functions, &self.watched);
+        let (target, functions, watched, check) = (self.target, &self.functions, &self.watched, &self.check);
         let known = *self.instructions.get_or_insert_with(moment.pc, || Known {
             written: Written::at(target.module_at(Loaded(moment.pc)), moment.pc),
             starts_function: functions.contains(&moment.pc),
             is_watched: watched.contains_key(&moment.pc),
+            starts_check: check.contains(&Loaded(moment.pc)),
         });
+        if known.starts_check && self.interruptions.is_none() {
+            self.failed_check = FailedCheck::at(moment).or(self.failed_check);
+        }
         if moment.thread != self.thread {
             self.go_to_thread(moment.thread, moment.time);
         }

@@ -16,6 +16,8 @@ const PLACES: usize = 6;
 pub(super) struct Cause<'r> {
     /// The first of them.
     pub(super) detail: &'r KindDetail,
+    /// The command that reproduces it.
+    pub(super) reproduce: Option<&'r str>,
     /// Where it is: spec, ABI and kind, and the variants with their rows.
     pub(super) places: Vec<(&'r str, Abi, &'r Kind, String)>,
     /// The verdicts of kinds that follow from it, and how many there are.
@@ -42,6 +44,7 @@ pub(super) fn causes<'r>(cases: impl Iterator<Item = &'r Comparison> + Clone) ->
         let key = (detail.blame, kind.verdict.as_str(), shape(kind, &detail.message));
         let cause = causes.entry(key).or_insert_with(|| Cause {
             detail,
+            reproduce: group.reproduce,
             places: Vec::new(),
             follows: BTreeMap::new(),
         });

@@ -23,6 +23,14 @@ pub struct Kind {
     pub function: Option<String>,
 }
 
+impl Comparison {
+    /// Whether there is something to reproduce.
+    #[must_use]
+    pub fn is_remarkable(&self) -> bool {
+        !self.worse.is_empty() || self.standing == Standing::Broken
+    }
+}
+
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.verdict)?;
@@ -102,6 +110,9 @@ pub struct Comparison {
     /// What can't be judged, because it depends on how a compiler generates
     /// code.
     pub not_judged: Vec<String>,
+    /// The command that reproduces what is worse or broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reproduce: Option<String>,
     /// Instructions at which backtrace and call stack were compared.
     pub comparisons: u64,
     /// Rows that cover at least one byte.
@@ -134,6 +145,7 @@ pub(super) fn compare(
         worse: Vec::new(),
         better: Vec::new(),
         not_judged,
+        reproduce: None,
         comparisons: report.comparisons,
         rows_total: report.rows_total,
         rows_exercised: report.rows_exercised,

@@ -35,6 +35,28 @@ impl Fitted<'_> {
     }
 }
 
+/// Returns those of some specs that apply to a build, as they are.
+pub(super) fn whole<'s>(
+    specs: impl Iterator<Item = &'s (Spec, Source)>,
+    build: &'s Build,
+    producer: Producer,
+) -> Vec<Fitted<'s>> {
+    let Build { abi, variant, sframe_version, .. } = build;
+    let producer = Arc::new(producer);
+    let facts = BuildFacts { producer: &producer, abi: *abi, variant, sframe_version: *sframe_version };
+    let applying = specs.filter(|(spec, _)| spec.applies_to(&facts));
+    let as_it_is = |(spec, source): &'s (Spec, Source)| Fitted {
+        spec: spec.clone(),
+        source,
+        build,
+        producer: Arc::clone(&producer),
+        reference: None,
+        left_out: Vec::new(),
+        functions: Arc::default(),
+    };
+    applying.map(as_it_is).collect()
+}
+
 /// Returns the specs of a build's program that apply to it.
 pub(super) fn fit<'s>(
     specs: impl Iterator<Item = &'s (Spec, Source)>,

@@ -63,6 +63,9 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
         for more in cause.places().into_iter().chain(cause.consequences()) {
             let _ = write!(line, "\n  - {}", escaped(&more));
         }
+        if let Some(command) = cause.reproduce {
+            let _ = write!(line, "\n  - reproduce with <code>{}</code>", escaped(command));
+        }
         line
     });
     list(text, "Worse", worse);
@@ -79,7 +82,13 @@ fn show(text: &mut String, toolchain: &ToolchainResult) {
     list(text, "Better", better);
     let case_list = |standing: Standing| {
         let cases = toolchain.cases.iter().filter(move |case| case.standing == standing);
-        cases.map(|case| format!("{}: {}", escaped(&case.id), escaped(case.reason.as_deref().unwrap_or(""))))
+        cases.map(|case| {
+            let command = case.reproduce.as_deref();
+            let command =
+                command.map(|command| format!("; reproduce with <code>{}</code>", escaped(command)));
+            let reason = escaped(case.reason.as_deref().unwrap_or(""));
+            format!("{}: {reason}{}", escaped(&case.id), command.unwrap_or_default())
+        })
     };
     list(text, "Broken", case_list(Standing::Broken));
     list(text, "No reference", case_list(Standing::NoReference));

@@ -11,6 +11,8 @@
 //! |---|---|
 //! | `fit.rs` | the cases: specs without what holds only for the corpus's own code |
 //! | `compare.rs` | two cases, and the findings that only one of them has |
+//! | `references.rs` | the toolchains that others are compared with, and how specs see their builds |
+//! | `own.rs` | specs on builds that are not compared with others' |
 //! | `report.rs` | the document: `matrix.json` |
 //! | `text.rs`, `markdown.rs` | the same for people |
 
@@ -18,6 +20,8 @@ mod causes;
 mod compare;
 mod fit;
 mod markdown;
+mod own;
+mod references;
 mod report;
 mod text;
 
@@ -29,56 +33,17 @@ use sframe_machine::Options;
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use crate::corpus::{Attempt, AttemptResult, Build, Toolchain};
 use crate::external::isolation::Isolation;
-use crate::spec::Producer;
 use crate::suite::{self, Suite};
 use crate::unwind::sframe_unwinder;
 
 pub use compare::{Comparison, Kind, KindDetail, Standing};
 pub use markdown::markdown;
+pub use own::OwnCases;
+pub use references::References;
 pub use report::{BuildResult, Counts, MadeAs, MatrixReport, SCHEMA, ToolchainResult};
 pub use text::summary;
 
 use fit::Fitted;
-
-/// The toolchains of the corpus that others are compared with.
-#[derive(Debug, Default)]
-pub struct References {
-    /// For each version of the section, the first that both compiles and writes
-    /// it.
-    by_version: BTreeMap<u8, String>,
-}
-
-impl References {
-    /// The reference toolchains of a corpus.
-    #[must_use]
-    pub fn of(suite: &Suite, toolchains: &[Toolchain]) -> Self {
-        let has_builds = |name: &str| suite.manifest().builds.iter().any(|build| build.toolchain == name);
-        let mut by_version = BTreeMap::new();
-        for toolchain in toolchains.iter().filter(|toolchain| toolchain.derive.is_none()) {
-            if let Some(version) = toolchain.sframe_version.filter(|_| has_builds(&toolchain.name)) {
-                by_version.entry(version).or_insert_with(|| toolchain.name.clone());
-            }
-        }
-        Self { by_version }
-    }
-
-    /// The producer of another toolchain's build as specs see it: what its
-    /// definition says, and otherwise its reference.
-    fn producer_of(&self, suite: &Suite, toolchain: &Toolchain, build: &Build) -> Producer {
-        let of_version = self.by_version.get(&build.sframe_version);
-        let producer = |name: Option<&String>| name.and_then(|name| suite.producer(name)).cloned();
-        let mut reference = producer(toolchain.reference.as_ref().or(of_version)).unwrap_or_default();
-        // If the reference writes another version, that can express something else.
-        let writes_it = suite.manifest().builds.iter().any(|other| {
-            other.sframe_version == build.sframe_version
-                && Some(&other.toolchain) == reference.toolchain.as_ref()
-        });
-        if !writes_it {
-            reference.can = producer(of_version).unwrap_or_default().can;
-        }
-        toolchain.properties.or_those_of(&reference)
-    }
-}
 
 /// Which cases to run, and how.
 pub struct Scope<'a> {

@@ -219,7 +219,9 @@ impl ToolchainResult {
 }
 
 impl BuildResult {
-    fn of(attempt: &Attempt) -> Self {
+    /// The result of an attempt.
+    #[must_use]
+    pub fn of(attempt: &Attempt) -> Self {
         let build = attempt.build();
         let (result, reason, refusal) = match &attempt.result {
             AttemptResult::Built(_) => (MadeAs::Built, None, None),

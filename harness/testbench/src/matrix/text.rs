@@ -20,6 +20,8 @@ pub(super) struct Group<'r> {
     pub(super) detail: &'r KindDetail,
     /// The variants, each with its rows.
     pub(super) variants: BTreeMap<&'r str, &'r BTreeSet<Address>>,
+    /// The command that reproduces the first of them.
+    pub(super) reproduce: Option<&'r str>,
 }
 
 /// By spec, ABI and kind.
@@ -35,9 +37,11 @@ pub(super) fn groups<'r>(
         let spec = case.id.split('/').next().unwrap_or_default();
         let variant = case.id.rsplit('/').next().unwrap_or_default();
         for detail in of(case) {
-            let group = groups
-                .entry((spec, case.abi, &detail.kind))
-                .or_insert_with(|| Group { detail, variants: BTreeMap::new() });
+            let group = groups.entry((spec, case.abi, &detail.kind)).or_insert_with(|| Group {
+                detail,
+                variants: BTreeMap::new(),
+                reproduce: case.reproduce.as_deref(),
+            });
             group.variants.insert(variant, &detail.rows);
         }
     }
@@ -111,6 +115,9 @@ fn show(text: &mut Text, toolchain: &ToolchainResult) {
         for line in cause.places().into_iter().chain(cause.consequences()) {
             let _ = writeln!(text, "    {line}");
         }
+        if let Some(command) = cause.reproduce {
+            let _ = writeln!(text, "    help: {command}");
+        }
     }
     let better = groups(toolchain.cases.iter(), |case| &case.better);
     for ((spec, abi, kind), group) in &better {
@@ -124,16 +131,21 @@ fn show(text: &mut Text, toolchain: &ToolchainResult) {
     for (what, cases) in
         [("broken", standing(Standing::Broken)), ("no reference", standing(Standing::NoReference))]
     {
-        let mut reasons: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        let mut reasons: BTreeMap<String, (Vec<&str>, Option<&str>)> = BTreeMap::new();
         for case in cases {
-            reasons.entry(case.reason.clone().unwrap_or_default()).or_default().push(&case.id);
+            let group = reasons.entry(case.reason.clone().unwrap_or_default()).or_default();
+            group.0.push(&case.id);
+            group.1 = group.1.or(case.reproduce.as_deref());
         }
-        for (index, (reason, ids)) in reasons.iter().enumerate() {
+        for (index, (reason, (ids, command))) in reasons.iter().enumerate() {
             if index == REASONS {
                 let _ = writeln!(text, "{what:<11} and {} more reasons", reasons.len() - REASONS);
                 break;
             }
             let _ = writeln!(text, "{what:<11} {}: {}", reason, some_of(ids));
+            if let Some(command) = command {
+                let _ = writeln!(text, "    help: {command}");
+            }
         }
     }
     show_refusals(text, toolchain);

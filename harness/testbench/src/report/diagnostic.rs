@@ -190,7 +190,8 @@ pub(super) fn note(text: &mut Text, style: Style, who: &str, says: &str) {
 }
 
 /// Quotes an argument for a shell.
-pub(super) fn quoted(argument: &str) -> String {
+#[must_use]
+pub fn quoted(argument: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
     if !argument.is_empty() && argument.chars().all(is_plain) {
         return argument.to_owned();

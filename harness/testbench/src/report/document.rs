@@ -13,7 +13,7 @@ use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
 use crate::examine::coverage::{ExploredRows, UnexercisedRow};
 use crate::examine::sampling::Sampling;
-use crate::examine::{Examination, WalkEnds};
+use crate::examine::{Examination, FailedCheck, WalkEnds};
 use crate::explore::{Explorer, Progress};
 use crate::external::{UnwinderExamination, UnwinderReport};
 use crate::finding::Finding;
@@ -173,6 +173,17 @@ impl Report {
         Self { provenance: Some(provenance), ..self }
     }
 
+    /// Adds to each case that did not just agree the command that reproduces it.
+    #[must_use]
+    pub fn reproduced_by(mut self, command: impl Fn(&CaseReport) -> String) -> Self {
+        for case in &mut self.cases {
+            if !matches!(case.outcome, Outcome::Agree | Outcome::Skipped) {
+                case.reproduce = Some(command(case));
+            }
+        }
+        self
+    }
+
     /// Adds the identity of the run.
     #[must_use]
     pub fn of_run(self, run: RunIdentity) -> Self {
@@ -272,6 +283,9 @@ pub struct CheckReport {
     /// The signal that ended the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub killed_by: Option<u8>,
+    /// What a program of the corpus compared in its own check of its result, if that failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_check: Option<FailedCheck>,
     /// How often it made each system call, by name.
     pub system_calls: BTreeMap<String, u64>,
     /// How often each system call was answered with `ENOSYS`, by name: the bench does not have
@@ -289,6 +303,9 @@ pub struct CheckReport {
     pub unwinder: Option<UnwinderReport>,
     /// The run in numbers.
     pub summary: CheckSummary,
+    /// The command that reproduces the findings, with everything that the check was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reproduce: Option<String>,
     /// What is wrong, and not known to be.
     pub findings: Vec<Finding>,
     /// What is known to be wrong.
@@ -448,9 +465,12 @@ impl CheckReport {
         self.images.iter().map(|image| image.line(file_name(&self.file))).collect()
     }
 
-    /// The command that repeats the check. It lacks what only that one was told, such
-    /// as where libraries are.
+    /// The command that repeats the check. If nobody has said how it was called, it lacks what only
+    /// that one was told, such as where libraries are.
     pub(super) fn command(&self) -> String {
+        if let Some(command) = &self.reproduce {
+            return command.clone();
+        }
         let is = |origin| move |image: &JudgedImage| image.section == origin;
         let from = match self.images.iter().any(is(Origin::EhFrame)) {
             false => "",
@@ -506,6 +526,7 @@ impl CheckReport {
                 End::Killed(signal) => Some(signal),
                 _ => None,
             },
+            failed_check: examination.failed_check,
             system_calls: examination.system_calls.calls,
             system_calls_refused: examination.system_calls.refused,
             sampling: None,
@@ -531,6 +552,7 @@ impl CheckReport {
                 traces: examination.traces,
                 verdicts: verdicts(&examination.findings, &examination.findings_omitted),
             },
+            reproduce: None,
             findings: examination.findings,
             known: Vec::new(),
             faults: BTreeMap::new(),
@@ -545,7 +567,10 @@ impl CheckReport {
     pub(super) fn program(&self) -> Vec<String> {
         let ended = match (self.killed_by, self.exit_status) {
             (Some(signal), _) => Some(format!("ended by signal {signal}")),
-            (None, Some(status)) if status != 0 => Some(format!("ended with status {status}")),
+            (None, Some(status)) if status != 0 => {
+                let check = self.failed_check.map_or_else(String::new, |check| format!(": {check}"));
+                Some(format!("ended with status {status}{check}"))
+            }
             _ => None,
         };
         let refused: Vec<String> = self.system_calls_refused.keys().cloned().collect();
@@ -557,6 +582,12 @@ impl CheckReport {
             format!("executed other programs, or copies of itself, which were not judged: {instructions} instructions")
         });
         [ended, refused, unobserved].into_iter().flatten().collect()
+    }
+
+    /// Adds the command that reproduces the findings.
+    #[must_use]
+    pub fn reproduced_by(self, command: String) -> Self {
+        Self { reproduce: Some(command), ..self }
     }
 
     /// Adds which instructions were to be compared.

@@ -41,6 +41,9 @@ pub struct ExploreReport {
     pub interrupted: bool,
     /// The numbers.
     pub summary: ExploreSummary,
+    /// The command that reproduces the findings, with everything that the exploration was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reproduce: Option<String>,
     /// The rows that are wrong, and not known to be, and those that may be.
     pub findings: Vec<ExploredFinding>,
     /// What is known to be wrong.
@@ -108,6 +111,7 @@ impl ExploreReport {
                 undecided,
                 ..ExploreSummary::default()
             },
+            reproduce: None,
             findings,
             known: Vec::new(),
             faults: BTreeMap::new(),
@@ -176,8 +180,17 @@ impl ExploreReport {
         }
     }
 
+    /// Adds the command that reproduces the findings.
+    #[must_use]
+    pub fn reproduced_by(self, command: String) -> Self {
+        Self { reproduce: Some(command), ..self }
+    }
+
     /// The command that repeats the exploration.
     pub(super) fn command(&self) -> String {
+        if let Some(command) = &self.reproduce {
+            return command.clone();
+        }
         let from = if self.section.section == Origin::EhFrame { " --from eh-frame" } else { "" };
         format!("sframe-testbench explore {}{from}", quoted(&self.file))
     }

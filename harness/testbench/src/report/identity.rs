@@ -37,6 +37,12 @@ pub struct Selection {
     pub abi: Vec<String>,
     /// Names of toolchains.
     pub toolchain: Vec<String>,
+    /// Names of variants.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variant: Vec<String>,
+    /// IDs of cases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub case: Vec<String>,
 }
 
 /// How programs are started.
@@ -69,13 +75,15 @@ impl Selection {
             spec: filter.specs.iter().map(ToString::to_string).collect(),
             abi: filter.abis.iter().map(ToString::to_string).collect(),
             toolchain: filter.toolchains.clone(),
+            variant: filter.variants.clone(),
+            case: filter.cases.clone(),
         }
     }
 
     /// Whether all cases are selected.
     #[must_use]
-    pub const fn is_everything(&self) -> bool {
-        self.spec.is_empty() && self.abi.is_empty() && self.toolchain.is_empty()
+    pub fn is_everything(&self) -> bool {
+        [&self.spec, &self.abi, &self.toolchain, &self.variant, &self.case].iter().all(|list| list.is_empty())
     }
 }
 
@@ -85,7 +93,13 @@ impl std::fmt::Display for Selection {
         if self.is_everything() {
             return f.write_str("everything");
         }
-        let lists = [("spec", &self.spec), ("abi", &self.abi), ("toolchain", &self.toolchain)];
+        let lists = [
+            ("spec", &self.spec),
+            ("abi", &self.abi),
+            ("toolchain", &self.toolchain),
+            ("variant", &self.variant),
+            ("case", &self.case),
+        ];
         let words = lists.into_iter().flat_map(|(name, list)| list.iter().map(move |word| (name, word)));
         for (index, (name, word)) in words.enumerate() {
             let space = if index == 0 { "" } else { " " };

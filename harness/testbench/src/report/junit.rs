@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::Report;
 use super::diagnostic::{groups, not_shown};
 use super::format::{Document, Format, Written};
+use super::summary::command_for;
 use crate::case::{CaseReport, Outcome};
 use crate::provenance::Provenance;
 use sframe_inspect::text::{Text, neutral};
@@ -95,7 +96,13 @@ fn test_case(case: &CaseReport) -> TestCase {
             status.set_message(reason());
             status
         }
-        Outcome::Broken => failed(NonSuccessKind::Error, reason()),
+        Outcome::Broken => {
+            let mut status = failed(NonSuccessKind::Error, reason());
+            let mut lines = Text::default();
+            lines.line(format!("reproduce with: {}", command_for(case)));
+            status.set_description(lines.trim_end());
+            status
+        }
         Outcome::Unexpected => {
             let groups = groups(&case.findings);
             let mut lines = Text::default();
@@ -106,6 +113,7 @@ fn test_case(case: &CaseReport) -> TestCase {
                 lines.line(line);
             }
             let first = lines.lines().next().unwrap_or_default().to_owned();
+            lines.line(format!("reproduce with: {}", command_for(case)));
             let mut status = failed(NonSuccessKind::Failure, first);
             status.set_description(lines.trim_end());
             status

@@ -85,7 +85,7 @@ pub fn markdown(report: &Report) -> String {
             shown.line(case.reason.as_deref().unwrap_or_default());
             findings(&mut shown, &case.findings, &case.findings_omitted, &case.build, &mut in_full);
             text += &block(&shown);
-            let _ = writeln!(text, "\n{}", code(&command_for(case)));
+            reproduce(&mut text, &command_for(case));
         }
         if let Some(more) = count.checked_sub(CASES).filter(|more| *more > 0) {
             let _ = writeln!(text, "\nAnd {} more; report.html has all of them.", grouped(more as u64));
@@ -156,8 +156,6 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
                 .collect::<String>(),
             block(&shown),
         );
-        let command = format!("{} --report DIR", report.command());
-        let _ = writeln!(text, "\n{}", code(&command));
     }
     let known = report.known_lines();
     if !known.is_empty() {
@@ -169,7 +167,15 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
             let _ = writeln!(text, "- and {more} more reasons");
         }
     }
+    if !report.findings.is_empty() || !known.is_empty() || report.broken.is_some() {
+        reproduce(&mut text, &report.command());
+    }
     text
+}
+
+/// Names the command that shows the same again.
+fn reproduce(text: &mut String, command: &str) {
+    let _ = writeln!(text, "\nReproduce with {}", code(command));
 }
 
 /// The summary of an exploration.
@@ -197,6 +203,9 @@ fn markdown_of_exploration(report: &ExploreReport) -> String {
         known.iter().take(CASES).for_each(|line| {
             let _ = writeln!(text, "- {}", code(line));
         });
+    }
+    if report.proved().next().is_some() || !known.is_empty() {
+        reproduce(&mut text, &report.command());
     }
     let open_text = block(&open);
     if !report.open_lines().is_empty() || report.section_line().is_some() {

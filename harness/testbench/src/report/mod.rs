@@ -29,7 +29,7 @@ pub use changes::{
     CaseChange, CauseChange, Changed, Changes, Results, UnreadReport, changes_html, changes_markdown,
     changes_text,
 };
-pub use diagnostic::Style;
+pub use diagnostic::{Style, quoted};
 pub use document::{
     CheckReport, CheckSummary, FeatureCount, JudgedImage, Origin, Report, ReportSummary, SCHEMA,
 };

@@ -8,6 +8,7 @@ use sframe_inspect::sarif::{artifact, document, message, uri};
 
 use super::format::{Document, Format, Written};
 use super::html::{meaning, verdicts_of_findings};
+use super::summary::command_for;
 use super::{CheckReport, ExploreReport, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, SourceLine};
@@ -53,10 +54,12 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
     for case in &report.cases {
         let CaseReport { id, build, .. } = case;
         let file = corpus.join("builds").join(build).display().to_string();
+        log.reproduce = command_for(case);
         log.add(id, build, &file, &case.findings, &case.findings_omitted, listings);
         log.add_known(id, build, &file, &case.known, listings);
         if case.outcome == Outcome::Broken {
-            log.broken(id, case.reason.as_deref().unwrap_or_default());
+            let reason = case.reason.as_deref().unwrap_or_default();
+            log.broken(id, &format!("{reason} (reproduce with: {})", command_for(case)));
         }
     }
     log.document()
@@ -65,7 +68,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
 /// The findings of a check, known ones as suppressed results.
 #[must_use]
 pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
-    let mut log = Log::default();
+    let mut log = Log { reproduce: report.command(), ..Log::default() };
     let file = &report.file;
     log.add(file, file_name(file), file, &report.findings, &report.findings_omitted, listings);
     log.add_known(file, file_name(file), file, &report.known, listings);
@@ -81,10 +84,10 @@ pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
 /// The proved findings of an exploration, known ones as suppressed results.
 #[must_use]
 fn sarif_of_exploration(report: &ExploreReport) -> Value {
-    let mut log = Log::default();
+    let mut log = Log { reproduce: report.command(), ..Log::default() };
     let (file, listings) = (&report.file, Listings::default());
     for found in report.proved().take(OF_A_CASE) {
-        let mut result = result(file, file_name(file), file, &found.finding, &listings);
+        let mut result = log.result(file, file_name(file), file, &found.finding, &listings);
         result["properties"]["certainty"] = json!(found.certainty);
         result["properties"]["assumptions"] = json!(found.assumptions);
         log.results.push(result);
@@ -102,9 +105,17 @@ struct Log {
     results: Vec<Value>,
     notifications: Vec<Value>,
     is_broken: bool,
+    /// The command that reproduces the results that are added.
+    reproduce: String,
 }
 
 impl Log {
+    fn result(&self, case: &str, build: &str, file: &str, finding: &Finding, listings: &Listings) -> Value {
+        let mut result = result(case, build, file, finding, listings);
+        result["properties"]["reproduce"] = json!(self.reproduce);
+        result
+    }
+
     fn add(
         &mut self,
         case: &str,
@@ -114,8 +125,10 @@ impl Log {
         omitted: &BTreeMap<Verdict, u64>,
         listings: &Listings,
     ) {
-        let results = findings.iter().take(OF_A_CASE);
-        self.results.extend(results.map(|finding| result(case, build, file, finding, listings)));
+        for finding in findings.iter().take(OF_A_CASE) {
+            let result = self.result(case, build, file, finding, listings);
+            self.results.push(result);
+        }
         if let Some(more) = findings.len().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
             self.warning(&format!("{case}: {more} more findings are in report.json"));
         }
@@ -126,7 +139,7 @@ impl Log {
 
     fn add_known(&mut self, case: &str, build: &str, file: &str, known: &[SeenKnown], listings: &Listings) {
         for seen in known {
-            let mut result = result(case, build, file, &seen.finding, listings);
+            let mut result = self.result(case, build, file, &seen.finding, listings);
             result["suppressions"] =
                 json!([{ "kind": "external", "status": "accepted", "justification": seen.explanation() }]);
             result["occurrenceCount"] = json!(seen.findings.max(1));

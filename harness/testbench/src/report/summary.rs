@@ -37,6 +37,9 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
                 let _ = writeln!(text, "broken      {}", case.id);
                 let _ = writeln!(text, "    {}", case.reason.as_deref().unwrap_or(""));
                 show(&mut text);
+                if case.findings.is_empty() {
+                    help(&mut text, &command_for(case), style);
+                }
             }
             Outcome::Unexpected => {
                 let _ = writeln!(text, "unexpected  {}", case.id);
@@ -219,11 +222,11 @@ fn show_findings(
     }
 }
 
-/// The command to examine a case again.
+/// The command that reproduces a case. If nobody has said how the run was called, its options are
+/// missing.
 pub(super) fn command_for(case: &CaseReport) -> String {
-    let spec = case.id.split('/').next().unwrap_or_default();
-    let [spec, toolchain, abi] = [spec, &case.toolchain, case.abi.name()].map(quoted);
-    format!("sframe-testbench run --spec {spec} --toolchain {toolchain} --abi {abi}")
+    let plain = || format!("sframe-testbench run --case {}", quoted(&case.id));
+    case.reproduce.clone().unwrap_or_else(plain)
 }
 
 /// Shows each known fault once, and other known failures by program, with the number of cases.

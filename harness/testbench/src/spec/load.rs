@@ -55,6 +55,16 @@ impl Spec {
 ///
 /// Every mistake of every file; a folder without specs.
 pub fn load_dir(dir: &Path) -> Result<SpecFolder, Vec<Error>> {
+    let (folder, errors) = load_what_can_be(dir)?;
+    if errors.is_empty() { Ok(folder) } else { Err(errors) }
+}
+
+/// The same, without the files that have mistakes, and with these.
+///
+/// # Errors
+///
+/// The folder can't be read, or has no file of a spec.
+pub fn load_what_can_be(dir: &Path) -> Result<(SpecFolder, Vec<Error>), Vec<Error>> {
     let mut specs = Vec::new();
     let mut errors = Vec::new();
     let files = yaml_files(dir).map_err(|error| vec![error])?;
@@ -76,25 +86,27 @@ pub fn load_dir(dir: &Path) -> Result<SpecFolder, Vec<Error>> {
     for path in files.into_iter().filter(|path| path.file_name().is_some_and(|name| name != CLAUSES)) {
         match load_all(&path) {
             Ok((mut spec, source)) => {
+                let mut mistakes = Vec::new();
                 if let Some(catalogue) = &catalogue {
-                    errors.extend(check_clauses(&spec, &source, catalogue.as_ref()));
+                    mistakes.extend(check_clauses(&spec, &source, catalogue.as_ref()));
                 }
                 if let Some(faults) = &faults {
-                    errors.extend(faults.explain(&mut spec.known, &source).err().into_iter().flatten());
+                    mistakes.extend(faults.explain(&mut spec.known, &source).err().into_iter().flatten());
                 }
-                specs.push((spec, source));
+                if mistakes.is_empty() {
+                    specs.push((spec, source));
+                } else {
+                    errors.extend(mistakes);
+                }
             }
             Err(mistakes) => errors.extend(mistakes),
         }
     }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    if specs.is_empty() {
+    if specs.is_empty() && errors.is_empty() {
         let help = Some("specs are files named *.yaml".into());
         return Err(vec![Error::of_file(dir, "holds no specs".into(), help)]);
     }
-    Ok(SpecFolder { specs, faults: faults.unwrap_or_default() })
+    Ok((SpecFolder { specs, faults: faults.unwrap_or_default() }, errors))
 }
 
 fn load_all(path: &Path) -> Result<(Spec, Source), Vec<Error>> {

@@ -58,7 +58,7 @@ pub use feature::Feature;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
 pub use frames::Frames;
 pub use known::{KnownFile, KnownFinding, KnownFindings};
-pub use load::{SpecFolder, load_dir};
+pub use load::{SpecFolder, load_dir, load_what_can_be};
 pub use location::{InvalidLocation, Location};
 pub use named::UnknownName;
 pub use one_or_many::OneOrMany;

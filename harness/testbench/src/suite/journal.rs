@@ -57,6 +57,10 @@ pub struct Header {
     spec: Vec<String>,
     abi: Vec<String>,
     toolchain: Vec<String>,
+    #[serde(default)]
+    variant: Vec<String>,
+    #[serde(default)]
+    case: Vec<String>,
     shard: Option<Shard>,
     /// Whether the cases have listings.
     listings: bool,
@@ -161,6 +165,8 @@ impl Header {
             spec: filter.specs.iter().map(ToString::to_string).collect(),
             abi: filter.abis.iter().map(ToString::to_string).collect(),
             toolchain: filter.toolchains.clone(),
+            variant: filter.variants.clone(),
+            case: filter.cases.clone(),
             shard,
             listings: plan.is_listed,
         })

@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::case::{Case, CaseReport, CaseResult, UnderTest, spec_name};
 use crate::corpus::{Build, Manifest};
-use crate::spec::{Faults, Producer, Selector, Spec, SpecFolder, load_dir};
+use crate::spec::{Faults, Producer, Selector, Spec, SpecFolder, load_what_can_be};
 use crate::unwind::MakeUnwinder;
 use crate::yaml::Source;
 use guard::run_guarded;
@@ -72,20 +72,67 @@ impl Suite {
     /// The manifest, the definition of a toolchain or a spec can't be read, a spec names a program
     /// without any build or a fault that a build can't have, or nothing checks the page of a fault.
     pub fn open(corpus: &Path, specs: &Path) -> Result<Self, SuiteError> {
+        let (suite, mut errors) = Self::load(corpus, specs)?;
+        if errors.is_empty() {
+            errors = suite.mistakes();
+            errors.extend(suite.not_made());
+            errors.extend(suite.stale());
+        }
+        if errors.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(errors)) }
+    }
+
+    /// The same for the specs that a filter names. The mistakes in others are returned; what can't be
+    /// read of them is left out. If it names none, all of them are meant.
+    ///
+    /// # Errors
+    /// The same, but for what is wrong with other specs only.
+    pub fn open_selected(
+        corpus: &Path,
+        specs: &Path,
+        filter: &Filter,
+    ) -> Result<(Self, Vec<crate::yaml::Error>), SuiteError> {
+        if !filter.names_specs() {
+            return Ok((Self::open(corpus, specs)?, Vec::new()));
+        }
+        let (suite, mut errors) = Self::load(corpus, specs)?;
+        errors.extend(suite.mistakes());
+        let (other, errors): (Vec<_>, Vec<_>) =
+            errors.into_iter().partition(|error| is_about_another(error, specs, filter));
+        if errors.is_empty() { Ok((suite, other)) } else { Err(SuiteError::Specs(errors)) }
+    }
+
+    /// The same for specs of programs that need not have any build yet.
+    ///
+    /// # Errors
+    /// The same, but for builds that are missing.
+    pub fn open_without_builds(
+        corpus: &Path,
+        specs: &Path,
+        filter: &Filter,
+    ) -> Result<(Self, Vec<crate::yaml::Error>), SuiteError> {
+        let (suite, mut errors) = Self::load(corpus, specs)?;
+        errors.extend(suite.specs.iter().flat_map(|(spec, source)| suite.unknown_toolchains(spec, source)));
+        let (other, errors): (Vec<_>, Vec<_>) =
+            errors.into_iter().partition(|error| is_about_another(error, specs, filter));
+        if errors.is_empty() { Ok((suite, other)) } else { Err(SuiteError::Specs(errors)) }
+    }
+
+    /// Reads everything, and collects the mistakes in specs and pages of faults.
+    fn load(corpus: &Path, specs: &Path) -> Result<(Self, Vec<crate::yaml::Error>), SuiteError> {
         let manifest = Manifest::load(corpus)?;
         let producers = manifest.producers(corpus)?;
-        let SpecFolder { specs, faults } = load_dir(specs).map_err(SuiteError::Specs)?;
-        let suite = Self { corpus: corpus.to_owned(), manifest, producers, specs, faults };
-        let specs = suite.specs.iter();
-        let mut errors: Vec<_> = specs
-            .flat_map(|(spec, source)| {
-                let idle = suite.idle(spec, source);
-                if idle.is_empty() { suite.misplaced(spec, source) } else { idle }
-            })
-            .collect();
-        errors.extend(suite.not_made());
-        errors.extend(suite.stale());
-        if errors.is_empty() { Ok(suite) } else { Err(SuiteError::Specs(errors)) }
+        let (SpecFolder { specs, faults }, errors) = load_what_can_be(specs).map_err(SuiteError::Specs)?;
+        Ok((Self { corpus: corpus.to_owned(), manifest, producers, specs, faults }, errors))
+    }
+
+    /// Reports what specs say about builds that the corpus does not have.
+    fn mistakes(&self) -> Vec<crate::yaml::Error> {
+        let of_spec = |(spec, source): &(Spec, Source)| {
+            let unknown = self.unknown_toolchains(spec, source);
+            let idle = if unknown.is_empty() { self.idle(spec, source) } else { unknown };
+            if idle.is_empty() { self.misplaced(spec, source) } else { idle }
+        };
+        self.specs.iter().flat_map(of_spec).collect()
     }
 
     /// Reports errors for what applies to no build: the spec, or one of its
@@ -93,11 +140,8 @@ impl Suite {
     fn idle(&self, spec: &Spec, source: &Source) -> Vec<crate::yaml::Error> {
         let cases = self.cases_of(spec, source);
         if cases.is_empty() {
-            let programs = self.manifest.builds.iter().map(|build| build.program.as_str());
-            let close = crate::yaml::suggest::closest(&spec.program, programs);
-            let help = close.map(|close| format!("did you mean `{close}`?"));
             let message = format!("the corpus has no build of `{}` that this spec applies to", spec.program);
-            return vec![source.error_at(source.span(&["program"]), message, help)];
+            return vec![source.error_at(source.span(&["program"]), message, self.help_without_builds(spec))];
         }
         let sweeps = spec.sweep.iter().flatten().map(|sweep| sweep.selector.as_ref());
         let lists: [(&str, Vec<Option<&Selector>>); 7] = [
@@ -223,7 +267,7 @@ impl Suite {
     /// Returns the cases that a filter selects, by spec and build.
     ///
     /// # Errors
-    /// The filter names a spec, ABI or toolchain that does not exist.
+    /// The filter names a spec, toolchain, variant or case that does not exist.
     pub fn cases(&self, filter: &Filter) -> Result<Vec<Case<'_>>, SuiteError> {
         for pattern in &filter.specs {
             if !self.specs.iter().any(|(_, source)| pattern.matches(spec_name(source))) {
@@ -238,17 +282,28 @@ impl Suite {
                 return Err(SuiteError::Filter(format!("no build is by the toolchain `{toolchain}`{help}")));
             }
         }
-        let listed = |list: &[String], name: &str| list.is_empty() || list.iter().any(|item| item == name);
+        for variant in &filter.variants {
+            if !self.manifest.builds.iter().any(|build| build.variant == *variant) {
+                let names = self.manifest.builds.iter().map(|build| build.variant.as_str());
+                let help = crate::yaml::suggest::hint(variant, names);
+                return Err(SuiteError::Filter(format!("no build is of the variant `{variant}`{help}")));
+            }
+        }
+        if !filter.cases.is_empty() {
+            let all = self.specs.iter().flat_map(|(spec, source)| self.cases_of(spec, source));
+            let ids: BTreeSet<String> = all.map(|case| case.id()).collect();
+            if let Some(id) = filter.cases.iter().find(|id| !ids.contains(*id)) {
+                let help = crate::yaml::suggest::hint(id, ids.iter().map(String::as_str));
+                let message = format!("there is no case `{id}`, which is SPEC/TOOLCHAIN/ABI/VARIANT{help}");
+                return Err(SuiteError::Filter(message));
+            }
+        }
         Ok(self
             .specs
             .iter()
-            .filter(|(_, source)| {
-                filter.specs.is_empty()
-                    || filter.specs.iter().any(|pattern| pattern.matches(spec_name(source)))
-            })
+            .filter(|(_, source)| filter.selects_spec(spec_name(source)))
             .flat_map(|(spec, source)| self.cases_of(spec, source))
-            .filter(|case| filter.abis.is_empty() || filter.abis.contains(&case.build.abi))
-            .filter(|case| listed(&filter.toolchains, &case.build.toolchain))
+            .filter(|case| filter.selects(case))
             .collect())
     }
 
@@ -327,6 +382,14 @@ pub fn execute(
         Some(error) => Err(Interrupted { results, error }),
         None => Ok(results),
     }
+}
+
+/// Whether a mistake is in a spec that a filter does not name, or in the page of a fault.
+fn is_about_another(error: &crate::yaml::Error, specs: &Path, filter: &Filter) -> bool {
+    let stem = error.path().file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let is_spec = error.path().parent() == Some(specs);
+    let is_folder = error.path() == specs;
+    filter.names_specs() && !is_folder && !(is_spec && filter.selects_spec(stem))
 }
 
 /// Reports errors for clauses of versions that no build being run has.

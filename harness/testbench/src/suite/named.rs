@@ -1,14 +1,67 @@
-//! The faults that specs name: whether builds can have them, and pages can be checked.
+//! What specs name: whether there are such toolchains, and whether builds can have the faults, and
+//! pages can be checked.
 
 use std::collections::BTreeSet;
 
 use super::Suite;
 use crate::corpus::example_folder;
-use crate::spec::Spec;
-use crate::yaml::suggest::unknown;
+use crate::spec::{OneOrMany, Spec};
+use crate::yaml::suggest::{closest, unknown};
 use crate::yaml::{Error, Source};
 
 impl Suite {
+    /// Reports errors for toolchains that are not in the corpus.
+    pub(super) fn unknown_toolchains(&self, spec: &Spec, source: &Source) -> Vec<Error> {
+        let mut errors = Vec::new();
+        let mut check = |path: &[String], names: &mut dyn Iterator<Item = &String>| {
+            for (index, name) in names.enumerate().filter(|(_, name)| !self.producers.contains_key(*name)) {
+                let path: Vec<String> = path.iter().cloned().chain([index.to_string()]).collect();
+                let message = unknown("toolchain", name, self.producers.keys().map(String::as_str));
+                errors.push(source.error_at(source.span(&path), message, None::<&str>));
+            }
+        };
+        check(&["toolchains".to_owned()], &mut spec.toolchains.iter().flatten());
+        let known = spec.known.iter().map(|known| &known.selector).enumerate();
+        let skipped = spec.skip.iter().map(|skip| &skip.selector).enumerate();
+        let known = known.map(|(index, selector)| ("known", index, selector));
+        let all = known.chain(skipped.map(|(index, selector)| ("skip", index, selector)));
+        for (key, index, selector) in all {
+            let path = [key, &index.to_string(), "where", "toolchain"].map(str::to_owned);
+            check(&path, &mut selector.toolchain.iter().flat_map(OneOrMany::iter));
+        }
+        for stop in &spec.stops {
+            let path: Vec<String> =
+                stop.path_of("where").into_iter().chain(["toolchain".to_owned()]).collect();
+            let selector = stop.selector.iter();
+            check(&path, &mut selector.flat_map(|by| &by.toolchain).flat_map(OneOrMany::iter));
+        }
+        errors
+    }
+
+    /// What to do about a spec that applies to no build of the corpus.
+    pub(super) fn help_without_builds(&self, spec: &Spec) -> Option<String> {
+        let programs: BTreeSet<&str> =
+            self.manifest.builds.iter().map(|build| build.program.as_str()).collect();
+        if programs.contains(spec.program.as_str()) {
+            let builds = self.manifest.builds.iter().filter(|build| build.program == spec.program);
+            let kinds: BTreeSet<String> =
+                builds.map(|build| format!("{}/{}", build.toolchain, build.abi)).collect();
+            return Some(format!("it has builds by {}", kinds.into_iter().collect::<Vec<_>>().join(", ")));
+        }
+        let sources = self.corpus.join("programs");
+        let is_there = ["c", "S", "yaml"].iter().any(|ending| {
+            let name = format!("{}.{ending}", spec.program);
+            sources.join(name).is_file()
+        });
+        if is_there {
+            return Some(format!(
+                "`sframe-testbench try {}` builds it with the tools of this machine, and runs the spec",
+                spec.program
+            ));
+        }
+        closest(&spec.program, programs).map(|close| format!("did you mean `{close}`?"))
+    }
+
     /// Reports errors for entries that select a build by a tool that does not have the fault.
     pub(super) fn misplaced(&self, spec: &Spec, source: &Source) -> Vec<Error> {
         let mut errors = Vec::new();

@@ -1,5 +1,6 @@
 //! The bench as its users call it.
 
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -29,6 +30,47 @@ pub(crate) fn status(output: &Output) -> i32 {
 /// The one JSON document on standard output.
 pub(crate) fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// Makes a folder that looks like the repository, and whose programs and specs may be changed.
+pub(crate) fn copy_repository(folder: &Path) {
+    let repository = repository().canonicalize().expect("the repository");
+    for name in ["Cargo.toml", "README.md", "ci", "harness"] {
+        symlink(repository.join(name), folder.join(name)).expect("a link");
+    }
+    let link_all = |from: &str, but: &str| {
+        std::fs::create_dir(folder.join(from)).expect("a folder");
+        for entry in std::fs::read_dir(repository.join(from)).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name");
+            if name != but {
+                symlink(&path, folder.join(from).join(name)).expect("a link");
+            }
+        }
+    };
+    link_all("corpus", "programs");
+    link_all("corpus/programs", "");
+    copy_specs(&folder.join("specs"));
+}
+
+/// Whether this machine's GCC makes programs with SFrame for amd64. If it does not, says why.
+pub(crate) fn has_gcc_with_sframe() -> bool {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, object) = (folder.path().join("f.c"), folder.path().join("f.o"));
+    std::fs::write(&source, "void f(void) {}\n").expect("a file");
+    let flags = ["-fasynchronous-unwind-tables", "-Wa,--gsframe", "-c", "-o"];
+    let made = Command::new("gcc").args(flags).arg(&object).arg(&source).output();
+    let bytes = std::fs::read(&object).unwrap_or_default();
+    let is_amd64 = bytes.get(18..20) == Some(&[62, 0]);
+    let why = match made {
+        Err(error) => format!("gcc can't be started: {error}"),
+        Ok(output) if !output.status.success() => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Ok(_) if !is_amd64 => "gcc is for another machine than amd64".to_owned(),
+        Ok(_) if !bytes.windows(8).any(|name| name == b".sframe\0") => "gcc writes no .sframe".to_owned(),
+        Ok(_) => return true,
+    };
+    eprintln!("not run: a gcc for amd64 whose assembler writes SFrame is needed: {why}");
+    false
 }
 
 /// Copies the committed specs and pages of faults into a new folder.

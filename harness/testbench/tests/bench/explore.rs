@@ -114,7 +114,7 @@ fn what_is_proved_is_never_refuted_by_running() {
 }
 
 /// A build in which one row of a function says something else: its second one.
-fn with_wrong_row(id: &str, function: &str) -> (Vec<u8>, u32) {
+pub(crate) fn with_wrong_row(id: &str, function: &str) -> (Vec<u8>, u32) {
     let bytes = build(id);
     let target = Target::open(&bytes).expect("a target");
     let module = target.executable();

@@ -88,7 +88,7 @@ fn the_page_says_how_sure_each_finding_is() {
     for part in [
         "may be wrongon another path to the same instruction the row is right",
         "assumedthe branch at joined+0x2 (",
-        "againsframe-testbench explore ",
+        "Reproduce withsframe-testbench explore ",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

@@ -7,6 +7,7 @@
 //!   others their output, on either stream. `...` stands for any lines or any
 //!   part of one. The status is 0 unless the next command is `echo $?`;
 //! - `file=NAME` after a block's language writes it to that file first;
+//! - `needs=gcc` leaves a block of commands out where no GCC for amd64 writes SFrame;
 //! - `from=PATH` names the file of the repository that contains the block;
 //! - commands in blocks of the language `sh` are not run; [`NOT_RUN`] says why.
 
@@ -19,7 +20,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use sframe_inspect::hazard::HazardKind;
 use sframe_testbench::spec::{Blame, End, Feature, Verdict};
 
-use crate::command::copy_specs;
+use crate::command::{copy_repository, has_gcc_with_sframe};
 
 #[path = "../../examples/third_party.rs"]
 mod third_party;
@@ -90,6 +91,7 @@ struct Block {
     language: String,
     file: Option<String>,
     from: Option<String>,
+    needs_gcc: bool,
     text: String,
 }
 
@@ -111,7 +113,8 @@ fn blocks(page: &str) -> Vec<Block> {
                 };
                 let line = page[..range.start].lines().count() + 1;
                 let (file, from) = (word("file="), word("from="));
-                blocks.push(Block { line, language, file, from, text: String::new() });
+                let needs_gcc = word("needs=").is_some_and(|what| what == "gcc");
+                blocks.push(Block { line, language, file, from, needs_gcc, text: String::new() });
             }
             Event::End(TagEnd::CodeBlock) => is_open = false,
             Event::Text(text) if is_open => {
@@ -183,12 +186,7 @@ fn lines_match(expected: &[String], lines: &[&str]) -> bool {
 /// Makes a folder that looks like the repository, and may be written to.
 fn sandbox() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    let repository = repository();
-    for name in ["Cargo.toml", "README.md", "ci", "corpus", "harness"] {
-        symlink(repository.join(name), folder.path().join(name)).expect("a link");
-    }
-    // `bless` writes here.
-    copy_specs(&folder.path().join("specs"));
+    copy_repository(folder.path());
     // As cargo leaves it, for commands that name the programs they start.
     let programs = Path::new(env!("CARGO_BIN_EXE_sframe-testbench")).parent().expect("a folder");
     std::fs::create_dir(folder.path().join("target")).expect("a folder");
@@ -216,6 +214,7 @@ fn run(command: &str, status: i32, folder: &Path) -> (i32, String) {
 fn problems(name: &str, page: &str, used: &mut BTreeSet<&'static str>) -> Vec<String> {
     let mut problems = Vec::new();
     let folder = sandbox();
+    let mut has_gcc = None;
     for block in blocks(page) {
         let at = format!("{name}:{}", block.line);
         if let Some(from) = &block.from {
@@ -226,6 +225,9 @@ fn problems(name: &str, page: &str, used: &mut BTreeSet<&'static str>) -> Vec<St
         }
         if let Some(file) = &block.file {
             std::fs::write(folder.path().join(file), &block.text).expect("a file");
+        }
+        if block.needs_gcc && !*has_gcc.get_or_insert_with(has_gcc_with_sframe) {
+            continue;
         }
         match block.language.as_str() {
             "console" => try_steps(name, &block, folder.path(), &mut problems),

@@ -120,7 +120,7 @@ fn findings_are_grouped_by_rows_and_say_who_is_to_blame() {
     for expected in [
         "wrong-cfa in f: the likely culprit is producer-assembler (confidence high)\n",
         "CFA is 0x8, the call stack has 0x10 (and at 1 more place of this row; 2 times)\n",
-        "sframe-testbench run --spec leaf --toolchain gnu-2.44 --abi amd64\n",
+        "sframe-testbench run --case leaf/gnu-2.44/amd64/O0\n",
         "the budget is spent\n",
         "no compiler\n",
     ] {

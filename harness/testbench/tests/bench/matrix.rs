@@ -12,6 +12,7 @@ use crate::command::{json, status};
 use crate::common::repository;
 use crate::doctor;
 use crate::doctor::patch_first_row;
+use crate::reproduce::reproduce;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -258,7 +259,17 @@ fn a_wrong_row_is_worse_with_its_place_and_blame() {
     assert!(markdown.contains("### Worse\n\n- **leaf \\(amd64\\): wrong-cfa in leaf: O2"), "{markdown}");
     let document: Value =
         serde_json::from_slice(&std::fs::read(report.join("matrix.json")).expect("a file")).expect("JSON");
-    assert_eq!(case(&document, "leaf/fake/amd64/O2")["standing"], "worse");
+    let worse = case(&document, "leaf/fake/amd64/O2");
+    assert_eq!(worse["standing"], "worse");
+    let command = worse["reproduce"].as_str().expect("a command");
+    assert!(command.contains(" --spec leaf --abi amd64 --variant O2 --work "), "{command}");
+    assert!(shown.contains(&format!("    help: {command}\n")), "{shown}");
+    assert!(markdown.contains("; reproduce with <code>sframe-testbench matrix "), "{markdown}");
+    let again = reproduce(command, "--json");
+    assert_eq!(status(&again), 1, "{}", text(&again.stderr));
+    let again = json(&again);
+    assert_eq!(case(&again, "leaf/fake/amd64/O2")["worse"], worse["worse"]);
+    assert_eq!(again["toolchains"][0]["cases"].as_array().map(Vec::len), Some(1));
     for variant in ["O0", "O2-fp", "O2-pie"] {
         assert_eq!(case(&document, &format!("leaf/fake/amd64/{variant}"))["standing"], "same");
     }

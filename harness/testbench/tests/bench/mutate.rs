@@ -20,6 +20,7 @@ fn try_score(specs: &[&str], toolchain: &str, abi: Abi, plan: &Plan) -> Result<M
         specs: specs.iter().map(|spec| glob::Pattern::new(spec).expect("a pattern")).collect(),
         abis: vec![abi],
         toolchains: vec![toolchain.to_owned()],
+        ..Filter::default()
     };
     let cases = suite.cases(&filter).expect("cases");
     mutate(&cases, suite.corpus(), &Options::default(), plan, &|| ())

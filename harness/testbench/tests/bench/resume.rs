@@ -133,6 +133,7 @@ fn a_journal_may_be_cut_anywhere() {
         specs: specs.into(),
         toolchains: vec!["gnu-2.47".to_owned()],
         abis: vec!["amd64".parse().expect("an ABI")],
+        ..Filter::default()
     };
     let cases = suite.cases(&filter).expect("cases");
     let cases = &cases[..3];

@@ -92,7 +92,7 @@ impl<'r> CaseView<'r> {
             instructions: summary.instructions,
             rows: [summary.rows_total, summary.rows_judged, 0],
             count: places + known,
-            command: Some(report.command()),
+            command: report.command(),
             sections: report.section_line().into_iter().collect(),
             program_did: report.open_lines(),
             ..Self::of_file(&report.file, report.abi, report.sframe_version, report.outcome())

@@ -17,6 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::diagnostic::groups;
 use super::format::{Document, Format, Written};
+use super::summary::command_for;
 use super::{
     CheckReport, CheckSummary, ExploreSummary, Report, ReportSummary, file_name, fingerprint, omission,
 };
@@ -109,9 +110,8 @@ struct CaseView<'r> {
     unreached: Vec<(&'r str, Address, &'r str, Option<String>)>,
     /// Functions without an FDE, and how many instructions.
     uncovered: Vec<(&'r str, u64)>,
-    /// The command that repeats a check.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<String>,
+    /// The command that reproduces it.
+    command: String,
     /// Where the sections come from, if not all are the files' own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sections: Vec<String>,
@@ -323,7 +323,7 @@ impl<'r> CaseView<'r> {
                 .map(|row| (row.function.as_str(), row.row.start, reason(row), row.explored_text()))
                 .collect(),
             uncovered: case.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
-            command: None,
+            command: command_for(case),
             sections: Vec::new(),
             program_did: Vec::new(),
         }
@@ -351,7 +351,7 @@ impl<'r> CaseView<'r> {
                 .map(|row| (row.function.as_str(), row.row.start, "", row.explored_text()))
                 .collect(),
             uncovered: summary.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
-            command: Some(report.command()),
+            command: report.command(),
             sections: report.sections(),
             program_did: report.program(),
             ..Self::of_file(&report.file, report.abi, report.sframe_version, report.outcome())
@@ -385,7 +385,7 @@ impl<'r> CaseView<'r> {
             sample: None,
             unreached: Vec::new(),
             uncovered: Vec::new(),
-            command: None,
+            command: String::new(),
             sections: Vec::new(),
             program_did: Vec::new(),
         }

@@ -349,10 +349,6 @@
   }
 
   // A finding.
-  const quoted = (text) => (/^[\w/.+=:@%,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-  const command = (entry) => (isRun
-    ? `sframe-testbench run --spec ${quoted(entry.id.split("/")[0])} --toolchain ${quoted(entry.toolchain)} --abi ${quoted(entry.abi)}`
-    : entry.command);
   function instructions(finding) {
     const pc = finding.pc === null ? -1n : BigInt(finding.pc);
     const isCaller = finding.frame > 0;
@@ -444,7 +440,7 @@
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, ${counted(finding.places, "finding")} of this kind` : ""}`],
       ...(finding.doubts?.length ? [["may be wrong", lines(finding.doubts)]] : []),
       ...(finding.assumptions?.length ? [["assumed", lines(finding.assumptions)]] : []),
-      ["again", el("code", {}, command(entry))], ["fingerprint", el("code", {}, finding.id)],
+      ["Reproduce with", el("code", {}, entry.command)], ["fingerprint", el("code", {}, finding.id)],
     ];
     return [
       el("h2", { tabindex: -1 }, title, " ", chipOf(finding)),
@@ -593,7 +589,7 @@
       ...(entry.sections ? [["sections", el("ul", {}, entry.sections.map((section) => el("li", {}, section)))]] : []),
       ...(entry.program_did ? [["the program", el("ul", {}, entry.program_did.map((line) => el("li", {}, line)))]] : []),
       ...(others.length ? [["same build", others.map((other, position) => [position ? ", " : "", el("a", { href: caseLink(other) }, other.id)])]] : []),
-      ["again", el("code", {}, command(entry))],
+      ["Reproduce with", el("code", {}, entry.command)],
     ];
     const unreached = entry.unreached.length
       ? el("details", {}, el("summary", {}, `${counted(entry.unreached.length, "row")} not exercised`),
@@ -628,7 +624,7 @@
     const facts = [["ABI", entry.abi], ["SFrame version", entry.version],
       ...(entry.sections ? [["section", lines(entry.sections)]] : []),
       ...(entry.program_did ? [["not decided", lines(entry.program_did)]] : []),
-      ["again", el("code", {}, command(entry))]];
+      ["Reproduce with", el("code", {}, entry.command)]];
     const missing = entry.count - entry.findings.reduce((sum, finding) => sum + finding.places, 0);
     return [
       el("h2", { tabindex: -1 }, entry.id, " ", chip(entry.outcome, entry.outcome)),

@@ -1,0 +1,94 @@
+//! The builds that `try` has made.
+
+use std::path::Path;
+
+use sframe_inspect::command::Failure;
+use sframe_inspect::text::Text;
+use sframe_machine::Options;
+use sframe_testbench::corpus::{Attempt, AttemptResult, Attempts, Build, WorkFolder};
+use sframe_testbench::examine::ExamineOptions;
+use sframe_testbench::matrix::{OwnCases, References};
+use sframe_testbench::report::CheckReport;
+use sframe_testbench::spec::Spec;
+use sframe_testbench::suite::Suite;
+use sframe_testbench::target::Target;
+use sframe_testbench::truth::cross_check::Traces;
+use sframe_testbench::yaml::Source;
+
+use super::super::check::examine_with_engine;
+use super::super::definitions::failure;
+use super::super::program::Program;
+
+/// A toolchain with what it has made.
+pub(super) struct TriedToolchain<'a, 'w> {
+    pub(super) attempts: &'a Attempts<'w>,
+    /// Its definition.
+    pub(super) file: String,
+    pub(super) made: Vec<Attempt>,
+}
+
+impl TriedToolchain<'_, '_> {
+    pub(super) fn builds(&self) -> impl Iterator<Item = &Build> {
+        self.made.iter().filter_map(Attempt::build)
+    }
+
+    /// The specs on its builds.
+    pub(super) fn cases<'s>(
+        &'s self,
+        suite: &'s Suite,
+        specs: &[&'s (Spec, Source)],
+        references: &References,
+        work: &WorkFolder,
+    ) -> OwnCases<'s> {
+        let toolchain = self.attempts.toolchain();
+        OwnCases::new(suite, specs, toolchain, references, &self.made, work.path())
+    }
+
+    /// The tools, and the builds that they have not made.
+    pub(super) fn text(&self) -> Text {
+        let mut text = Text::default();
+        for (abi, tools) in self.attempts.tools() {
+            let name = &self.attempts.toolchain().name;
+            text.line(format!("{name} ({abi}): {}; {}", tools.compiler, tools.binutils));
+        }
+        let mut said: Vec<&str> = Vec::new();
+        for attempt in &self.made {
+            match &attempt.result {
+                AttemptResult::Refused(refusal) => {
+                    text.line(format!("refused     {}: {}: {}", attempt.id, refusal.step, refusal.ended));
+                    // The same mistake is refused in each variant.
+                    if !said.contains(&refusal.said.as_str()) {
+                        said.push(&refusal.said);
+                        text.quote("    ", &refusal.said);
+                    }
+                }
+                AttemptResult::NoSection => text.line(format!("no section  {}", attempt.id)),
+                AttemptResult::Excluded(reason) => text.line(format!("excluded    {}: {reason}", attempt.id)),
+                _ => {}
+            }
+        }
+        if self.builds().next().is_none() {
+            text.line("    help: an assembler that writes SFrame is needed, such as GNU as 2.40 or later; --toolchain");
+            text.line("    names another toolchain (corpus/matrix/template.yaml)");
+        }
+        text
+    }
+}
+
+/// Compares a build at every instruction.
+pub(super) fn check_build<'b>(
+    build: &'b Build,
+    folder: &Path,
+    options: &Options,
+) -> Result<(&'b Build, CheckReport), Failure> {
+    let files = build.files(folder).map_err(failure)?;
+    let program = Program::of_files(build.id.clone(), files, options.clone());
+    let target = Target::open_files(&program.files).map_err(|error| program.unusable(&error))?;
+    let look = ExamineOptions {
+        traces: Traces::of_build(build.abi, &build.sources, &build.command),
+        hazards: true,
+        ..ExamineOptions::default()
+    };
+    let (report, _) = examine_with_engine(&program, &target, &look)?;
+    Ok((build, report))
+}
