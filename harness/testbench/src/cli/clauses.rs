@@ -9,7 +9,7 @@ use clap::Args;
 use sframe_inspect::text::Text;
 use sframe_testbench::clauses::{Catalogue, ClausesReport, Proved, Side, prove};
 use sframe_testbench::failure::of_documents;
-use sframe_testbench::suite::Suite;
+use sframe_testbench::suite::Filter;
 
 #[derive(Args)]
 pub(crate) struct Clauses {
@@ -33,7 +33,7 @@ impl Clauses {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let path = self.folders.specs.join("clauses.yaml");
         let catalogue = Catalogue::load(&path).map_err(|errors| of_documents(&errors))?;
-        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let suite = self.folders.open(&Filter::default())?;
         let vectors = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &path)
             .map_err(|errors| unusable(&errors))?
             .vectors;

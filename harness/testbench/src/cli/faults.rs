@@ -13,7 +13,7 @@ use sframe_testbench::faults::{
     FaultReport, FaultsReport, Reproduced, Reproduction, list, markdown, page, reproduce, reproductions,
 };
 use sframe_testbench::spec::Fault;
-use sframe_testbench::suite::Suite;
+use sframe_testbench::suite::{Filter, Suite};
 
 #[derive(Args)]
 pub(crate) struct Faults {
@@ -39,7 +39,7 @@ pub(crate) struct Faults {
 
 impl Faults {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        let suite = Suite::open(&self.folders.corpus, &self.folders.specs)?;
+        let suite = self.folders.open(&Filter::default())?;
         let faults = suite.faults();
         if let Some(name) = self.name.iter().find(|name| faults.get(name).is_none()) {
             return Err(Failure::unusable(format!("error: {}", faults.unknown(name))));

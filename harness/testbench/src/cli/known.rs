@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::options::at_home;
 use clap::Args;
 use sframe_inspect::command::{Failure, tell_line};
 use sframe_testbench::case::known_findings;
@@ -20,7 +21,7 @@ pub(super) struct KnownOptions {
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
     /// The folder of the specs, which has the pages of faults that --known may name.
-    #[arg(long, value_name = "DIR", default_value = "specs")]
+    #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     specs: PathBuf,
     /// Write all findings into a new file for --known, or into the file of --known
     /// again. Faults and reasons are taken from there; where there is none, a person has to

@@ -13,17 +13,47 @@ use sframe_testbench::yaml::Error;
 /// Where corpus and specs are.
 #[derive(Args)]
 pub(super) struct Folders {
-    /// The folder of the corpus.
-    #[arg(long, value_name = "DIR", default_value = "corpus")]
+    /// The folder of the corpus [default: corpus, here or in the bench's home].
+    #[arg(long, value_name = "DIR", default_value_os_t = at_home("corpus"), hide_default_value = true)]
     pub(super) corpus: PathBuf,
-    /// The folder of the specs.
-    #[arg(long, value_name = "DIR", default_value = "specs")]
+    /// The folder of the specs [default: specs, here or in the bench's home].
+    #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     pub(super) specs: PathBuf,
 }
 
+/// The variable that names the bench's home: a clone, with the corpus and the specs.
+const HOME: &str = "SFRAME_TESTBENCH_HOME";
+
+/// A folder of a clone: the one that is here, or that the bench's home has, or the clone that the bench was
+/// built from.
+pub(super) fn at_home(name: &str) -> PathBuf {
+    let here = PathBuf::from(name);
+    let homes = [
+        std::env::var_os(HOME).map(PathBuf::from),
+        Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../..").into()),
+    ];
+    let folders = homes.into_iter().flatten().map(|home| home.join(name));
+    std::iter::once(here.clone()).chain(folders).find(|folder| folder.is_dir()).unwrap_or(here)
+}
+
 impl Folders {
+    /// Checks that they are there.
+    fn check(&self) -> Result<(), Failure> {
+        for (option, folder) in [("corpus", &self.corpus), ("specs", &self.specs)] {
+            if !folder.is_dir() {
+                return Err(Failure::unusable(format!(
+                    "error: {}: there is no such folder; name a clone of the bench with {HOME}, or its folders with \
+                     --corpus and --specs (option --{option})",
+                    folder.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Opens the suite. If the filter names specs, what is wrong with others is only told.
     pub(super) fn open(&self, filter: &Filter) -> Result<Suite, Failure> {
+        self.check()?;
         let (suite, others) = Suite::open_selected(&self.corpus, &self.specs, filter)?;
         warn(&others);
         Ok(suite)
@@ -31,6 +61,7 @@ impl Folders {
 
     /// The same for specs of programs that need not have builds.
     pub(super) fn open_without_builds(&self, filter: &Filter) -> Result<Suite, Failure> {
+        self.check()?;
         let (suite, others) = Suite::open_without_builds(&self.corpus, &self.specs, filter)?;
         warn(&others);
         Ok(suite)

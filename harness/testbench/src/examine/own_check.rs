@@ -26,7 +26,7 @@ impl FailedCheck {
     pub(super) fn at(moment: &Moment<'_>) -> Option<Self> {
         let [first, second] = arguments(moment.abi());
         // The upper half of a register has no meaning.
-        let argument = |dwarf| Some(u32::try_from(moment.register(dwarf)? & u64::from(u32::MAX)).ok()?);
+        let argument = |dwarf| u32::try_from(moment.register(dwarf)? & u64::from(u32::MAX)).ok();
         let (got, wanted) = (argument(first)?, argument(second)?);
         (got != wanted).then_some(Self { got, wanted })
     }

@@ -72,7 +72,7 @@ fn describe(suite: &mut TestSuite, provenance: &Provenance) {
         suite.add_property((name, &*neutral(&value)));
     }
     for (name, digest) in &provenance.digests {
-        suite.add_property((&*neutral(&format!("sha256 of {name}")), digest.as_str()));
+        suite.add_property((&*neutral(&format!("sha256 of {name}")), &*neutral(digest)));
     }
 }
 

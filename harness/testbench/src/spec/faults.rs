@@ -380,7 +380,7 @@ upstream: {state: unreported}
             (
                 "upstream:",
                 "generated: [{abi: amd64, wrong: w, section: s, row: r, after: []}]\nupstream:",
-                21,
+                20,
                 "this cause would be anything",
             ),
             ("It writes no offset where the register is saved twice.", "Wrong.", 3, "at least 20 characters"),

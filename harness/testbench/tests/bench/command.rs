@@ -85,3 +85,26 @@ pub(crate) fn copy_specs(to: &Path) {
         }
     }
 }
+
+/// A folder that is no clone needs no option: a clone is found by the variable, or the one that the bench was
+/// built from.
+#[test]
+fn the_corpus_is_found_from_elsewhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |home: Option<&Path>, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"));
+        command.args(["run", "--spec", "leaf", "--toolchain", "gnu-2.47", "--abi", "amd64"]).args(more);
+        command.current_dir(folder.path()).env_remove("SFRAME_TESTBENCH_HOME");
+        home.map(|home| command.env("SFRAME_TESTBENCH_HOME", home));
+        command.output().expect("the bench runs")
+    };
+    assert_eq!(status(&run(None, &[])), 0);
+    assert_eq!(status(&run(Some(&repository()), &[])), 0);
+    // What is not there is said, with what helps.
+    let output = run(None, &["--corpus", "nothing"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((status(&output), message.lines().count()), (2, 1), "{message}");
+    assert!(
+        message.contains("nothing: there is no such folder") && message.contains("SFRAME_TESTBENCH_HOME")
+    );
+}

@@ -256,7 +256,10 @@ fn a_wrong_row_is_worse_with_its_place_and_blame() {
     assert!(shown.contains("worse       leaf (amd64): wrong-cfa in leaf: O2 +0x0\n"), "{shown}");
     assert!(shown.contains("the likely culprit is producer-assembler"), "{shown}");
     let markdown = std::fs::read_to_string(report.join("matrix.md")).expect("a file");
-    assert!(markdown.contains("### Worse\n\n- **leaf \\(amd64\\): wrong-cfa in leaf: O2"), "{markdown}");
+    assert!(
+        markdown.contains("### Worse\n\n- **leaf \\(amd64\\): wrong-cfa in leaf: O2 +0x0**: "),
+        "{markdown}"
+    );
     let document: Value =
         serde_json::from_slice(&std::fs::read(report.join("matrix.json")).expect("a file")).expect("JSON");
     let worse = case(&document, "leaf/fake/amd64/O2");
@@ -264,7 +267,7 @@ fn a_wrong_row_is_worse_with_its_place_and_blame() {
     let command = worse["reproduce"].as_str().expect("a command");
     assert!(command.contains(" --spec leaf --abi amd64 --variant O2 --work "), "{command}");
     assert!(shown.contains(&format!("    help: {command}\n")), "{shown}");
-    assert!(markdown.contains("; reproduce with <code>sframe-testbench matrix "), "{markdown}");
+    assert!(markdown.contains("- reproduce with <code>sframe-testbench matrix "), "{markdown}");
     let again = reproduce(command, "--json");
     assert_eq!(status(&again), 1, "{}", text(&again.stderr));
     let again = json(&again);

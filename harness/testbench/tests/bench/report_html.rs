@@ -263,7 +263,7 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
         browser.text("document.getElementById('count').textContent").starts_with(&format!("{of_abi} of"))
     );
     browser.load(&page, "#/?verdict=wrong-fp");
-    let verdict = "main table:not(.matrix table) tbody td:first-child a";
+    let verdict = "main table:not(.matrix table, .causes table) tbody td:first-child a";
     let verdicts = browser.value(&format!(
         "[...new Set([...document.querySelectorAll('{verdict}')].map(link => link.textContent))]"
     ));

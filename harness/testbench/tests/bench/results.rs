@@ -101,15 +101,27 @@ fn readers() -> Vec<(String, String, usize)> {
     let text = std::fs::read_to_string(repository().join("harness/adapters/results.md")).expect("results");
     let sections = text.split("\n## ").skip(1);
     let reader = |section: &str| {
-        let (_, rest) = section.split_once("\nOf ")?;
-        let (all, rest) = rest.split_once(" vectors, ")?;
-        let right = rest.split_once(" are answered correctly")?.0;
+        // Some were asked twice, with an option of their adapter.
+        let mut asked = section.split("\nOf ").skip(1).map(|rest| {
+            let (all, rest) = rest.split_once(" vectors, ")?;
+            let (right, rest) = rest.split_once(" are answered correctly, ")?;
+            let skipped = rest.split_once(" skipped")?.0;
+            Some((right, format!("{right} of {all}, {skipped} skipped")))
+        });
+        let (_, mut vectors) = asked.next()??;
+        if let Some(Some((right, _))) = asked.next() {
+            let option = section.split("`target/adapters/").nth(1)?.split('`').next()?.split_once(' ')?.1;
+            let _ = write!(vectors, "; {right} with `{option}`");
+        }
         let defects = section.split_once("### Defects").map_or("", |(_, list)| list);
         let defects = defects.split("\n### ").next().unwrap_or_default().matches("\n- **").count();
-        Some((section.lines().next()?.to_owned(), format!("{right} of {all}"), defects))
+        Some((section.lines().next()?.to_owned(), vectors, defects))
     };
     sections.filter_map(reader).collect()
 }
+
+/// How far a cause reaches: places, cases and ABIs.
+type Reach = (BTreeSet<String>, u64, BTreeSet<String>);
 
 /// The page with what is behind the numbers.
 fn details(report: &Report) -> String {
@@ -121,9 +133,8 @@ fn details(report: &Report) -> String {
     let names: BTreeSet<&str> = report.cases.iter().map(|case| name(&case.toolchain)).collect();
     for toolchain in names {
         let cases = report.cases.iter().filter(|case| name(&case.toolchain) == toolchain);
-        // By fault or reason: the component, places, cases and ABIs.
-        let mut causes: BTreeMap<(String, String), (BTreeSet<String>, u64, BTreeSet<String>)> =
-            BTreeMap::new();
+        // By component, and fault or reason.
+        let mut causes: BTreeMap<(String, String), Reach> = BTreeMap::new();
         for case in cases {
             let mut of_case = BTreeSet::new();
             for seen in &case.known {

@@ -12,6 +12,7 @@ use sframe_testbench::generate::c::{CampaignOptions, Example, Found, campaign, d
 use sframe_testbench::spec::Faults;
 
 use super::programs::Programs;
+use crate::cli::options::at_home;
 
 #[derive(Args)]
 pub(super) struct C {
@@ -28,7 +29,7 @@ pub(super) struct C {
     #[arg(long)]
     no_reduce: bool,
     /// The folder of the specs, which has the pages of faults. What these say is known.
-    #[arg(long, value_name = "DIR", default_value = "specs")]
+    #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     specs: PathBuf,
 }
 

@@ -10,7 +10,7 @@ use sframe_testbench::corpus::{Error, Maker, Toolchain};
 use sframe_testbench::spec::parse_abi;
 
 use crate::cli::definitions;
-use crate::cli::options::{parse_jobs, set_jobs};
+use crate::cli::options::{at_home, parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
 
 /// Which programs are made, and by what.
@@ -36,7 +36,7 @@ pub(super) struct Programs {
     #[arg(long, requires = "abis")]
     pub(super) source: bool,
     /// The folder of the corpus.
-    #[arg(long, value_name = "DIR", default_value = "corpus")]
+    #[arg(long, value_name = "DIR", default_value_os_t = at_home("corpus"), hide_default_value = true)]
     pub(super) corpus: PathBuf,
     /// The folder with the roots of toolchains that are made of packages.
     #[arg(long = "toolchains", value_name = "DIR", default_value = "target/toolchains")]

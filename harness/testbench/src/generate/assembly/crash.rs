@@ -107,11 +107,11 @@ mod tests {
         let register = plain(".cfi_def_cfa_register", "6", Operation::Nothing);
         let gas = Crash::GasRegisterBeforeFirstRow;
         assert!(gas.is_in(&[&[begin.clone(), register.clone()], &[]]));
-        assert!(!gas.is_in(&[&[begin.clone()], &[register]]));
+        assert!(!gas.is_in(&[std::slice::from_ref(&begin), &[register]]));
         let llvm = Crash::LlvmRestoresWithoutRow;
         let states = |first: &Directive| {
             let all = [first.clone(), remember.clone(), restore.clone(), remember.clone()];
-            llvm.is_in(&[&[begin.clone()], &all])
+            llvm.is_in(&[std::slice::from_ref(&begin), &all])
         };
         assert!(!states(&offset));
         assert!(states(&remember));

@@ -6,7 +6,7 @@ use sframe_inspect::Blame;
 use sframe_inspect::diff::{DiffReport, Difference, Field, Uncovered, diff_file};
 
 use super::contradictions::{Contradiction, blames};
-use super::see::{Item, Seen, Witness, see};
+use super::see::{Item, NotJudged, Seen, Witness, see};
 use super::shape::{Cause, Section, operation_before, without_numbers};
 use crate::finding::Finding;
 use crate::target::files::Files;
@@ -30,25 +30,6 @@ pub struct Fault {
     pub listing: Vec<String>,
     /// What other witnesses say.
     pub evidence: Vec<String>,
-}
-
-/// Why a program is not judged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NotJudged {
-    /// It does not end as all programs do. If it does so at other levels, it has been miscompiled.
-    Stops(String),
-    /// The bench can't judge it.
-    Bench(String),
-}
-
-impl NotJudged {
-    /// The reason, in a sentence.
-    #[must_use]
-    pub fn why(&self) -> &str {
-        match self {
-            Self::Stops(why) | Self::Bench(why) => why,
-        }
-    }
 }
 
 /// What is known of a program.

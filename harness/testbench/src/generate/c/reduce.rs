@@ -3,10 +3,11 @@
 use sframe_engine::Abi;
 
 use super::build::{Build, Level, build};
-use super::judge::{Fault, Judged, NotJudged, judge};
+use super::judge::{Fault, Judged, judge};
 use super::known::KnownCauses;
 use super::links::{Form, ObjectForm};
 use super::plan::{Attribute, Convention, Ending, Hint, Plan, Statement};
+use super::see::NotJudged;
 use super::shape::{Cause, without_addresses};
 use crate::corpus::{Error, Maker};
 

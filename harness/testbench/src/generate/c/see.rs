@@ -7,7 +7,6 @@ use serde::Serialize;
 use sframe_engine::{Abi, Base, InstructionPointer};
 use sframe_machine::{End, Options};
 
-use super::judge::NotJudged;
 use crate::examine::coverage::Explored;
 use crate::examine::observed::TrueFrame;
 use crate::examine::{ExamineOptions, examine};
@@ -16,6 +15,25 @@ use crate::finding::Finding;
 use crate::target::{Linked, Loaded, Target};
 use crate::truth::cross_check::Traces;
 use crate::unwind::sframe_unwinder;
+
+/// Why a program is not judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotJudged {
+    /// It does not end as all programs do. If it does so at other levels, it has been miscompiled.
+    Stops(String),
+    /// The bench can't judge it.
+    Bench(String),
+}
+
+impl NotJudged {
+    /// The reason, in a sentence.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        match self {
+            Self::Stops(why) | Self::Bench(why) => why,
+        }
+    }
+}
 
 /// A program that executes more instructions than this is not right.
 const BUDGET: u64 = 20_000_000;

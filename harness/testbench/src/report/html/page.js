@@ -335,6 +335,29 @@
       told.map((entry) => el("tr", {}, el("td", {}, chip(entry.outcome, entry.outcome)),
         el("td", {}, el("a", { href: caseLink(entry) }, entry.id)), el("td", {}, entry.reason)))))));
   }
+  /** What findings come from: faults of components, and then what the corpus does on purpose. */
+  function causes(kept) {
+    const known = kept.findings.filter((finding) => finding.known);
+    const groups = [...groupBy(known, (finding) => finding.fault ?? `\u0000${finding.known}`)].map(([name, group]) =>
+      ({ name, group, fault: index.faults[name], cases: new Set(group.map((finding) => finding.case)).size }));
+    groups.sort((a, b) => b.cases - a.cases);
+    const first = ({ group }) => findingLink(group[0]);
+    const ofFault = (entry) => {
+      const [[, versions]] = Object.entries(entry.fault.component);
+      const { state, version, link } = entry.fault.upstream;
+      const upstream = `${state}${version ? ` in ${version}` : ""}`;
+      return el("tr", {}, el("td", {}, el("a", { href: first(entry) }, entry.fault.title)), el("td", {}, versions),
+        el("td", { class: "num" }, grouped(entry.cases)), el("td", {}, link?.startsWith("https://") ? el("a", { href: link }, upstream) : upstream));
+    };
+    const ofCorpus = (entry) => el("tr", {}, el("td", {}, el("a", { href: first(entry) }, entry.group[0].known)),
+      el("td", {}, entry.group[0].blame), el("td", { class: "num" }, grouped(entry.cases)));
+    const head = (names) => el("thead", {}, el("tr", {}, names.map((name) => el("th", {}, name))));
+    const part = (title, names, list, row) => (list.length ? el("section", { class: "causes" }, el("h2", {}, title), pagedTable(head(names), list, row)) : "");
+    return [
+      part("Faults of toolchains", ["fault", "versions", "cases", "upstream"], groups.filter((entry) => entry.fault), ofFault),
+      part("What is wrong on purpose, and other known findings", ["reason", "to blame", "cases"], groups.filter((entry) => !entry.fault), ofCorpus),
+    ];
+  }
   function leftOut() {
     if (!index.functions_left_out) return "";
     return el("p", {}, `${counted(index.functions_left_out, "function")} without a finding are not listed: the page has room for `
@@ -345,7 +368,7 @@
     for (const name of FILTERS) byId(`f-${name}`).value = filter[name] ?? "";
     const kept = selected(filter);
     byId("count").textContent = `${grouped(kept.cases.length)} of ${counted(cases.length, "case")}`;
-    return [sentence(), tiles(kept), plots(kept), matrix(kept), findingSection(kept.findings, true), reasons(kept), leftOut()];
+    return [tiles(kept), ...causes(kept), plots(kept), matrix(kept), findingSection(kept.findings, true), reasons(kept), leftOut()];
   }
 
   // A finding.
@@ -692,6 +715,7 @@
       el("dl", {}, entries.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))));
     byId("provenance").hidden = false;
   }
+  if (isRun) byId("verdict").append(sentence());
   addEventListener("hashchange", render);
   render();
   document.body.dataset.ready = "";
