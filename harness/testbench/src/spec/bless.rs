@@ -61,7 +61,7 @@ pub fn set_frames(source: &Source, edits: &[(usize, Vec<String>)]) -> Result<Str
 }
 
 /// Puts new `rules` into known failures, each given by its index in `known`:
-/// before the `reason`, or in the place of those that are there.
+/// before the `reason` or the `fault`, or in the place of those that are there.
 ///
 /// # Errors
 ///
@@ -98,10 +98,11 @@ fn rules_change<'r>(
     rules: impl ExactSizeIterator<Item = &'r BTreeMap<String, u64>>,
 ) -> Result<Change, Error> {
     let text = source.text();
-    let keys = ["where", "verdict", "blame", "function", "row", "rules", "reason"];
+    let keys = ["where", "verdict", "blame", "function", "row", "rules", "reason", "fault"];
     let starts = keys.iter().filter(|key| source.has(&["known", at, key]));
     let starts: Vec<usize> = starts.map(|key| source.key_span(&["known", at, key]).start).collect();
-    let reason = source.key_span(&["known", at, "reason"]).start;
+    let explained = if source.has(&["known", at, "reason"]) { "reason" } else { "fault" };
+    let reason = source.key_span(&["known", at, explained]).start;
     let start = if source.has(&["known", at, "rules"]) {
         source.key_span(&["known", at, "rules"]).start
     } else {
