@@ -75,7 +75,7 @@ impl Page<'_> {
         let (abi, function) = (fault.example.abi, &fault.example.function);
         let mut spec = format!(
             "# yaml-language-server: $schema=spec.schema.json\nprogram: {program}\nsummary: >-\n  {}.\n\
-             targets: [{abi}]\nsweep:\n  rows: 100%\nknown:\n  - where: {{assembler: {component}}}\n",
+             targets: [{abi}]\nsweep:\n  min_instructions: 10\nknown:\n  - where: {{assembler: {component}}}\n",
             self.title
         );
         let Fault { example: of, .. } = &fault;
