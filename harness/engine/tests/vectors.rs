@@ -70,7 +70,7 @@ fn check(vector: &Vector) -> Result<(), String> {
     let all = [SectionPart::Header, SectionPart::Fdes, SectionPart::Lookups, SectionPart::Steps];
     match compare(vector, &answer, &all).differences.into_iter().next() {
         None => Ok(()),
-        Some((_, difference)) => Err(format!("{}: {difference}", vector.id)),
+        Some(difference) => Err(format!("{}: {}", vector.id, difference.message)),
     }
 }
 

@@ -110,6 +110,10 @@ pub struct Finding {
     pub confidence: Confidence,
     /// What other witnesses say.
     pub evidence: Vec<Evidence>,
+    /// The usual mistake that gives the unwinder's answer, if the unwinder is to
+    /// blame and one does.
+    #[serde(default)]
+    pub hint: Option<String>,
     /// The instructions around the PC.
     pub listing: Vec<ListedInstruction>,
     /// The stack when it was first seen in that frame.
@@ -150,6 +154,7 @@ impl Finding {
             blame: Blame::Unknown,
             confidence: Confidence::Low,
             evidence: Vec::new(),
+            hint: None,
             listing: Vec::new(),
             stack: None,
             message,

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
+use crate::change::{Change, changes};
 use crate::expect::{Answer, Fde, Lookup, Reject, Row};
 use crate::names::RejectKind;
 use crate::vector::Vector;
@@ -57,11 +58,45 @@ impl AnswerPart {
     }
 }
 
+/// An answer that differs.
+#[derive(Debug)]
+pub struct Difference {
+    /// What it is about.
+    pub part: AnswerPart,
+    /// What was asked, expected and answered.
+    pub message: String,
+    /// What differs in it.
+    pub changes: Vec<Change>,
+}
+
+/// A difference of a part that is known from where it was found.
+struct Differs {
+    message: String,
+    changes: Vec<Change>,
+}
+
+impl Differs {
+    fn in_part(self, part: AnswerPart) -> Difference {
+        Difference { part, message: self.message, changes: self.changes }
+    }
+
+    /// A list of another length than expected.
+    fn in_length(what: &str, of: &str, expected: usize, got: usize) -> Self {
+        Self {
+            message: format!("{what}: {expected} {of} expected, got {got}"),
+            changes: changes(
+                &format!("the number of {of}, {expected},"),
+                &format!("the number of {of}, {got},"),
+            ),
+        }
+    }
+}
+
 /// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// The differences, each with a sentence.
-    pub differences: Vec<(AnswerPart, String)>,
+    /// The differences.
+    pub differences: Vec<Difference>,
     /// The number of questions of each part that were answered.
     pub answered: Vec<(AnswerPart, u64)>,
 }
@@ -73,9 +108,13 @@ pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -
         (None, None) => {}
         (Some(got), Some(expected)) if is_same(got, expected) => {}
         (got, expected) => {
-            let [expected, got] = [expected, got]
-                .map(|reject| reject.as_ref().map_or_else(|| "a section".to_owned(), |it| format!("{it:?}")));
-            differences.push((AnswerPart::Opening, differ("opening", &expected, &got)));
+            let shown = |it: &Option<Reject>| {
+                it.as_ref().map_or_else(|| "a section".to_owned(), |it| format!("{it:?}"))
+            };
+            let message = sentence("opening", &shown(expected), &shown(got));
+            let answer = |reject: &Option<Reject>| Opening { reject: reject.clone() };
+            let changes = changes(&answer(expected), &answer(got));
+            differences.push(Differs { message, changes }.in_part(AnswerPart::Opening));
         }
     }
     let mut answered = vec![(AnswerPart::Opening, 1)];
@@ -88,7 +127,7 @@ pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -
             AnswerPart::Opening => Vec::new(),
             AnswerPart::Header => match (&answer.header, &vector.header) {
                 (Some(got), Some(expected)) if got == expected => Vec::new(),
-                (got, expected) => vec![differ("header", expected, got)],
+                (got, expected) => vec![differ("header", &expected, &got)],
             },
             AnswerPart::Fdes => each(part, answer.fdes.as_deref(), &vector.fdes, compare_fde),
             AnswerPart::Lookups => each(part, answer.lookups.as_deref(), &vector.lookups, compare_lookup),
@@ -103,13 +142,24 @@ pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -
                 })
             }
         };
-        differences.extend(found.into_iter().map(|difference| (part, difference)));
+        differences.extend(found.into_iter().map(|differs| differs.in_part(part)));
     }
     Compared { differences, answered }
 }
 
-fn differ<T: Debug + ?Sized, U: Debug + ?Sized>(what: &str, expected: &T, got: &U) -> String {
+/// The answer whether a section can be opened, as the protocol writes it.
+#[derive(Serialize)]
+struct Opening {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reject: Option<Reject>,
+}
+
+fn sentence<T: Debug + ?Sized>(what: &str, expected: &T, got: &T) -> String {
     format!("{what}: expected {expected:?}, got {got:?}")
+}
+
+fn differ<T: Debug + Serialize>(what: &str, expected: &T, got: &T) -> Differs {
+    Differs { message: sentence(what, expected, got), changes: changes(expected, got) }
 }
 
 /// Compares a list of answers, which must have the same length as the list of questions.
@@ -117,13 +167,14 @@ fn each<T>(
     part: AnswerPart,
     got: Option<&[T]>,
     expected: &[T],
-    compare: impl Fn(usize, &T, &T) -> Option<String>,
-) -> Vec<String> {
+    compare: impl Fn(usize, &T, &T) -> Option<Differs>,
+) -> Vec<Differs> {
     let Some(got) = got else {
-        return vec![format!("{part:?}: no answer, though the unwinder promised one")];
+        let message = format!("{part:?}: no answer, though the unwinder promised one");
+        return vec![Differs { changes: changes("an answer", "none"), message }];
     };
     if got.len() != expected.len() {
-        return vec![format!("{part:?}: {} answers expected, got {}", expected.len(), got.len())];
+        return vec![Differs::in_length(&format!("{part:?}"), "answers", expected.len(), got.len())];
     }
     let pairs = got.iter().zip(expected).enumerate();
     pairs.filter_map(|(index, (got, expected))| compare(index, got, expected)).collect()
@@ -135,7 +186,7 @@ fn is_same(got: &Reject, expected: &Reject) -> bool {
     got.kind == RejectKind::Unspecified || (got.kind == expected.kind && offset)
 }
 
-fn compare_fde(index: usize, got: &Fde, expected: &Fde) -> Option<String> {
+fn compare_fde(index: usize, got: &Fde, expected: &Fde) -> Option<Differs> {
     let what = format!("FDE {index}");
     match (&got.reject, &expected.reject) {
         (Some(got), Some(expected)) if is_same(got, expected) => return None,
@@ -148,7 +199,7 @@ fn compare_fde(index: usize, got: &Fde, expected: &Fde) -> Option<String> {
         return Some(differ(&what, &expected_fde, &got_fde));
     }
     if got.rows.len() != expected.rows.len() {
-        return Some(format!("{what}: {} rows expected, got {}", expected.rows.len(), got.rows.len()));
+        return Some(Differs::in_length(&what, "rows", expected.rows.len(), got.rows.len()));
     }
     got.rows.iter().zip(&expected.rows).enumerate().find_map(|(row, (got, expected))| {
         let same = match (got, expected) {
@@ -159,7 +210,7 @@ fn compare_fde(index: usize, got: &Fde, expected: &Fde) -> Option<String> {
     })
 }
 
-fn compare_lookup(index: usize, got: &Lookup, expected: &Lookup) -> Option<String> {
+fn compare_lookup(index: usize, got: &Lookup, expected: &Lookup) -> Option<Differs> {
     let kind = if expected.return_address { " as a return address" } else { "" };
     let what = format!("look-up {index}, of {}{kind}", expected.pc);
     let is_for = (got.pc, got.return_address) == (expected.pc, expected.return_address);
@@ -167,5 +218,8 @@ fn compare_lookup(index: usize, got: &Lookup, expected: &Lookup) -> Option<Strin
         (Answer::Reject(got), Answer::Reject(expected)) => is_same(got, expected),
         (got, expected) => got == expected,
     };
-    (!is_for || !same).then(|| differ(&what, &expected.answer, &got.answer))
+    (!is_for || !same).then(|| Differs {
+        message: sentence(&what, &expected.answer, &got.answer),
+        changes: changes(expected, got),
+    })
 }

@@ -24,6 +24,7 @@
 mod answer;
 mod boundary;
 mod catalogue;
+mod change;
 mod compare;
 mod encode;
 pub mod engine;
@@ -41,7 +42,8 @@ mod yaml;
 pub use answer::{SectionAnswer, SectionPart, StepAnswer};
 pub use boundary::boundaries;
 pub use catalogue::{Catalogue, ReadingEntry};
-pub use compare::{AnswerPart, Compared, compare};
+pub use change::Change;
+pub use compare::{AnswerPart, Compared, Difference, compare};
 pub use encode::EncodeError;
 pub use equation::{Base, Equation, EquationError, Recovery};
 pub use expect::{Answer, Fde, Header, Lookup, Question, Reject, Row, Rules};

@@ -166,6 +166,26 @@ pub struct CfiFde {
     table: usize,
 }
 
+impl CfiFde {
+    /// Whether the frame was pushed by a signal. `None` in a `.debug_frame` that does not say so:
+    /// LLVM writes no augmentation there.
+    #[must_use]
+    pub fn says_signal(&self) -> Option<bool> {
+        self.says(self.is_signal)
+    }
+
+    /// Whether return addresses are signed with key B. `None` in a `.debug_frame` that does not say
+    /// so: neither GNU as nor LLVM can.
+    #[must_use]
+    pub fn says_key_b(&self) -> Option<bool> {
+        self.says(self.key_b)
+    }
+
+    fn says(&self, augmented: bool) -> Option<bool> {
+        (augmented || self.section == CfiSection::EhFrame).then_some(augmented)
+    }
+}
+
 /// The rules for a range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CfiRow {

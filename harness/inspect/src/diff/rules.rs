@@ -73,7 +73,7 @@ impl Comparison {
 pub(super) fn compare(abi: Abi, fde: &Fde, row: &Row, cfi: &CfiFde, rules: &Rules) -> Comparison {
     let mut comparison = Comparison::default();
     let kind = |signal| if signal { "a signal's frame" } else { "a frame that was called" };
-    if fde.signal != cfi.is_signal {
+    if cfi.says_signal().is_some_and(|signal| signal != fde.signal) {
         comparison.differ(Field::Signal, kind(fde.signal), kind(cfi.is_signal));
     }
     let Some(cfa) = row.cfa.filter(|_| !row.is_outermost()) else {
@@ -101,8 +101,9 @@ pub(super) fn compare(abi: Abi, fde: &Fde, row: &Row, cfi: &CfiFde, rules: &Rule
         comparison.differ(Field::Fp, row.fp, Explained(rules.fp));
     }
     if abi.signs_return_addresses() {
-        let sframe = signature(row.mangled_ra, fde.pauth_key == PauthKey::B);
-        let other = signature(rules.signed, cfi.key_b);
+        let key_b = fde.pauth_key == PauthKey::B;
+        let sframe = signature(row.mangled_ra, key_b);
+        let other = signature(rules.signed, cfi.says_key_b().unwrap_or(key_b));
         if sframe != other {
             comparison.differ(Field::RaSignature, sframe, other);
         }
@@ -140,5 +141,50 @@ impl<T: fmt::Display> fmt::Display for Explained<T> {
             Ok(rule) => rule.fmt(f),
             Err(why) => why.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use sframe_engine::InstructionPointer;
+
+    use super::*;
+    use crate::cfi::CfiSection;
+    use crate::elf::object_file::ObjectFile;
+
+    /// What no assembler can write into `.debug_frame` is no difference from it.
+    #[test]
+    fn debug_frame_does_not_say_what_it_can_not() {
+        let build = "../../corpus/builds/gnu-2.47/aarch64/pauth.O2";
+        let bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(build)).expect("a build");
+        let subject = ObjectFile::parse(&bytes[..]).expect("an ELF file");
+        let abi = subject.abi().expect("an ABI");
+        let section = subject.section().expect("a section").open(0, abi).expect("a section");
+        let cfi = subject.call_frame_info().expect("information");
+        let is_signed_with_b = |fde: &Fde| fde.pauth_key == PauthKey::B && fde.size > 8;
+        let fde = section.fdes().flatten().find(is_signed_with_b).expect("key B");
+        let address = fde.start + 8;
+        let row = section.lookup(InstructionPointer(address)).expect("a row").expect("a row").row;
+        let rules = cfi.rules(&cfi.row_at(address).expect("a row").expect("a row"), address);
+        let of_file = cfi.fde_at(address).expect("an FDE");
+        assert!(rules.signed && of_file.key_b);
+        let fields = |section, key_b, is_signal| {
+            let mut other = of_file.clone();
+            (other.section, other.key_b, other.is_signal) = (section, key_b, is_signal);
+            let found = compare(abi, &fde, &row, &other, &rules).disagreements;
+            found.iter().map(|found| found.field).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(CfiSection::EhFrame, true, false), []);
+        assert_eq!(fields(CfiSection::EhFrame, false, false), [Field::RaSignature]);
+        assert_eq!(fields(CfiSection::DebugFrame, false, false), []);
+        assert_eq!(fields(CfiSection::EhFrame, true, true), [Field::Signal]);
+        // GNU as does say this one.
+        assert_eq!(fields(CfiSection::DebugFrame, false, true), [Field::Signal]);
+        let fde = Fde { signal: true, ..fde };
+        let mut other = of_file.clone();
+        other.section = CfiSection::DebugFrame;
+        assert_eq!(compare(abi, &fde, &row, &other, &rules).disagreements, []);
     }
 }

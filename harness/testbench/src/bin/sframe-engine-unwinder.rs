@@ -1,14 +1,17 @@
 //! This project's engine as an unwinder in a separate process: an example that
 //! speaks the protocol, and the test of the protocol.
 
+use clap::Parser;
 use sframe_engine::{
-    Abi, DwarfRegister, Frame as State, InstructionPointer, LookupAddress, PauthKey, PauthMask, Pc,
-    ReturnAddress, Section, Step, StepError,
+    Abi, DwarfRegister, Frame as State, InstructionPointer, PauthKey, PauthMask, Pc, ReturnAddress, Section,
+    Step, StepError,
 };
 use sframe_protocol::{
     Address, Backtrace, End, EndKind, Fp, Frame, Hello, MAX_FRAMES, Mangled, Memory, Open, SectionAnswer,
     SectionPart, SectionQuestion, Stop, Unwinder, serve,
 };
+use sframe_testbench::target::sections::Sections;
+use sframe_testbench::unwind::Mistake;
 
 #[derive(Default)]
 struct Engine {
@@ -16,11 +19,22 @@ struct Engine {
     /// address.
     images: Vec<(std::ops::Range<u64>, Vec<u8>, u64)>,
     address_bits: u32,
+    mistake: Option<Mistake>,
     abi: Option<Abi>,
 }
 
+/// Walks stacks with the engine of this project, for `--unwinder`.
+#[derive(Parser)]
+#[command(name = "sframe-engine-unwinder", version = sframe_inspect::version())]
+struct Arguments {
+    /// Make a usual mistake of unwinders everywhere, to see how it is found.
+    #[arg(long)]
+    mistake: Option<Mistake>,
+}
+
 fn main() -> std::io::Result<()> {
-    serve(Engine::default())
+    let Arguments { mistake } = Arguments::parse();
+    serve(Engine { mistake, ..Engine::default() })
 }
 
 impl Unwinder for Engine {
@@ -89,10 +103,17 @@ impl Engine {
         memory: &impl Fn(u64) -> Option<u64>,
         pauth: PauthMask,
     ) -> Result<Step, StepError> {
-        let address = LookupAddress::from(state.pc).get();
-        let image = self.images.iter().find(|(range, ..)| range.contains(&address));
-        let (_, bytes, loaded) = image.ok_or(StepError::NoFde)?;
-        Section::parse(bytes, *loaded)?.step(state, registers, memory, pauth)
+        let mut sections = Vec::new();
+        let pc = state.pc.get();
+        let is_near =
+            |range: &std::ops::Range<u64>| [pc, pc.wrapping_sub(1)].iter().any(|at| range.contains(at));
+        for (range, bytes, loaded) in self.images.iter().filter(|(range, ..)| is_near(range)) {
+            sections.push((range.clone(), Section::parse(bytes, *loaded)?));
+        }
+        let sections = Sections::new(sections);
+        let mistaken = self.mistake.and_then(|mistake| mistake.rules(&sections, state.pc));
+        let (abi, found) = mistaken.unwrap_or_else(|| sections.rules(state.pc))?;
+        found.apply(abi, state, registers, memory, pauth)
     }
 }
 

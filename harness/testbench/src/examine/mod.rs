@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
-use sframe_engine::{Abi, PauthMask};
+use sframe_engine::Abi;
 use sframe_machine::{
     End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
 };
@@ -611,8 +611,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 
     fn observe(&mut self, moment: &Moment<'_>) {
-        let executable = self.target.executable();
-        let pauth = PauthMask::for_address_bits(executable.image.cpu.address_bits);
+        let pauth = self.target.pauth();
         let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
         let frame = TrueFrame::of(&truth, &Viewpoint::new(moment), self.abi, pauth);
         self.frames_seen.insert(moment.pc, frame);

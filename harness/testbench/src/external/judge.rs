@@ -214,6 +214,11 @@ impl<'q, 'a> Judge<'q, 'a> {
         Ok(Judged { end, own, shared, unclear, frames, fp_untold })
     }
 
+    /// Whether the unwinder reads SFrame, so that it can be mistaken about rows.
+    pub(super) fn reads_sframe(&self) -> bool {
+        self.reads == Data::Sframe
+    }
+
     /// Whether the section marks an outermost frame there.
     fn marks(&self, address: LookupAddress) -> bool {
         matches!(self.target.sections.lookup(address), Ok(Some(found)) if found.row.is_outermost())

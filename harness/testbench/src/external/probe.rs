@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use sframe_engine::Abi;
+use sframe_engine::{Abi, ByteOrder, DwarfRegister};
 use sframe_machine::{CallStack, Moment};
 use sframe_protocol::{Address, Hex, Stack, Stop};
 
@@ -14,7 +14,9 @@ use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::Finding;
 use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Target};
-use crate::triage::{Circumstances, Departure, ExitClaim, Findings, FrameLayouts, Triage, triage};
+use crate::triage::{
+    Circumstances, Departure, ExitClaim, Findings, FrameLayouts, FrameView, Mistakes, Triage, triage,
+};
 use crate::unwind::{Backtrace, SframeUnwinder, Unwinder as _, Viewpoint};
 
 use super::command::ExternalError;
@@ -193,6 +195,8 @@ impl<'q, 'a> Questions<'q, 'a> {
         let Self {
             target, session, judge, shadow, stops, pending, faults, said, own, shared, unclear, ..
         } = self;
+        let (stops, reads_sframe) = (&**stops, judge.reads_sframe());
+        let order = target.executable().image.cpu.abi.byte_order();
         let read = |stop: usize, address: u64, size: u32| shadow.read(stop, address, size);
         let (mut agree, mut frames, mut fp_untold, mut ends) = (0, 0, 0, WalkEnds::default());
         let start = Instant::now();
@@ -201,8 +205,11 @@ impl<'q, 'a> Questions<'q, 'a> {
         let result = session.unwind(stops, &read, &mut |index, answer| {
             let pending = &pending[index];
             asked += 1;
-            let judged = answer.and_then(|answer| Ok((judge.judge(pending, &answer)?, answer.end.message)));
-            let (mut judged, message) = match judged {
+            let judged = answer.and_then(|answer| {
+                let judged = judge.judge(pending, &answer)?;
+                Ok((judged, answer.frames, answer.end.message))
+            });
+            let (mut judged, answered, message) = match judged {
                 Ok(judged) => judged,
                 Err(fault) => {
                     ends.count(WalkEnd::Disagreed);
@@ -237,7 +244,11 @@ impl<'q, 'a> Questions<'q, 'a> {
                 }
             }
             for found in judged.own {
-                own.add_triaged(found, target, |_| Triage::UNKNOWN);
+                let entry = own.add_triaged(found, target, |_| Triage::UNKNOWN);
+                if reads_sframe {
+                    let word = |address| word(order, &shadow.read(index, address, 8)?);
+                    own.explain(entry, mistakes(&found, pending, &answered, target, &stops[index], &word));
+                }
             }
             for found in judged.shared {
                 shared.add_triaged(found, target, |_| pending.triage_of(&found));
@@ -379,6 +390,39 @@ impl Probe for Questions<'_, '_> {
     fn stored(&mut self, address: u64, len: u64) {
         self.shadow.stored(address, len);
     }
+}
+
+/// Returns the usual mistakes that give an unwinder's answer at a stop.
+fn mistakes(
+    found: &Disagreement,
+    pending: &Pending,
+    answered: &[sframe_protocol::Frame],
+    target: &Target<'_>,
+    stop: &Stop,
+    memory: &dyn Fn(u64) -> Option<u64>,
+) -> Mistakes {
+    let registers = |register: DwarfRegister| stop.registers.get(&register.0).map(|value| value.0);
+    let truth = pending.truth();
+    let frame = FrameView {
+        sections: &target.sections,
+        state: truth.state(found.frame),
+        call: truth.call_of(found.frame),
+        gives_cfa: answered.get(found.frame).is_some_and(|frame| frame.cfa.is_some()),
+        caller: answered.get(found.frame + 1).map(|frame| frame.pc.0),
+        registers: (found.frame == 0).then_some(&registers),
+        memory,
+        pauth: target.pauth(),
+    };
+    Mistakes::of(found, &frame)
+}
+
+/// Reads a word of memory.
+fn word(order: ByteOrder, bytes: &[u8]) -> Option<u64> {
+    let bytes = bytes.try_into().ok()?;
+    Some(match order {
+        ByteOrder::Little => u64::from_le_bytes(bytes),
+        ByteOrder::Big => u64::from_be_bytes(bytes),
+    })
 }
 
 fn noting(finding: Finding, what: &str) -> Finding {

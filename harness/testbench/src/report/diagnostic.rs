@@ -93,14 +93,19 @@ impl Group<'_> {
 
     /// The whole group in one line.
     pub(super) fn sentence(&self) -> String {
-        format!("{:<11} {}{}", self.first.verdict, self.first.message, self.extent())
+        format!("{:<11} {}{}{}", self.first.verdict, self.first.message, self.extent(), self.hint())
     }
 
     /// Writes that line.
     pub(super) fn line(&self, text: &mut Text, indent: &str, style: Style) {
         let verdict = format!("{:<11}", self.first.verdict);
-        let says = format!(" {}{}", self.first.message, self.extent());
+        let says = format!(" {}{}{}", self.first.message, self.extent(), self.hint());
         text.painted(style.colour, &[(PLAIN, indent), (WRONG, &verdict), (PLAIN, &says)]);
+    }
+
+    /// What the unwinder may have mistaken, after the sentence.
+    fn hint(&self) -> String {
+        self.first.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"))
     }
 
     /// The likely culprit. `None` for findings about a whole run.
@@ -135,6 +140,9 @@ impl Group<'_> {
             }
             let side = evidence.side().map_or_else(String::new, |side| format!(" {side}"));
             note(text, style, &format!("{}{side}: ", evidence.witness), &evidence.says);
+        }
+        if let Some(hint) = &finding.hint {
+            note(text, style, "hint: ", hint);
         }
     }
 

@@ -224,6 +224,7 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
             "library": finding.image,
             "frame": finding.frame,
             "evidence": finding.evidence,
+            "hint": finding.hint,
         },
     });
     if let Some(SourceLine { file, line }) = listings.pool().line(case, finding) {

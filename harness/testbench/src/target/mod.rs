@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use sframe_engine::Section;
+use sframe_engine::{PauthMask, Section};
 use sframe_machine::{Image, Images, LoadError};
 
 pub use address::{Linked, Loaded};
@@ -326,6 +326,11 @@ impl<'a> Target<'a> {
     pub fn executable(&self) -> &Module<'a> {
         // The machine has one, or there would be no images.
         &self.modules[0]
+    }
+
+    /// The bits that pointer authentication uses in the program's addresses.
+    pub(crate) fn pauth(&self) -> PauthMask {
+        PauthMask::for_address_bits(self.executable().image.cpu.address_bits)
     }
 
     /// The image that contains an address.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use sframe_engine::{Error, Fde, Found, LookupAddress, Section};
+use sframe_engine::{Abi, Error, Fde, Found, LookupAddress, Section, StepError};
 
 /// Sections by image.
 ///
@@ -45,6 +45,18 @@ impl<'a> Sections<'a> {
     pub fn lookup(&self, address: impl Into<LookupAddress>) -> Result<Option<Found>, Error> {
         let address = address.into();
         self.at(address).map_or(Ok(None), |section| section.lookup(address))
+    }
+
+    /// Returns the rules for an address, as steps apply them.
+    ///
+    /// # Errors
+    /// There is no FDE or no row, or the section is malformed there.
+    pub fn rules(&self, address: impl Into<LookupAddress>) -> Result<(Abi, Found), StepError> {
+        let address = address.into();
+        let section = self.at(address).ok_or(StepError::NoFde)?;
+        let fde = section.lookup_fde(address)?.ok_or(StepError::NoFde)?;
+        let found = section.lookup_row(&fde, address)?.ok_or(StepError::NoRow)?;
+        Ok((section.header().abi, found))
     }
 
     /// The sections in the order of the images.

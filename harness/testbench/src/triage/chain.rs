@@ -18,7 +18,7 @@ pub(super) fn read(inquiry: &Inquiry<'_, '_>) -> Option<(String, Values)> {
         return None;
     }
     let (caller_fp, ra) = (inquiry.word(fp)?, inquiry.word(fp.checked_add(8)?)?);
-    let plain = inquiry.pauth().strip(ra);
+    let plain = inquiry.scene.target.pauth().strip(ra);
     let cfa = abi.cfa_offset_from_frame_record().map(|offset| fp.wrapping_add(offset));
     let values = Values { cfa, ra: Some(Some(plain)), fp: Some(caller_fp), ..Values::default() };
     // If code keeps another value in FP, it does not point to a record.

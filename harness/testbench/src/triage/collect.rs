@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{
-    Abi, Base, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule, ReturnAddress, StepError,
+    Abi, Base, DwarfRegister, InstructionPointer, LookupAddress, PauthKey, Recovery, RecoveryRule,
+    ReturnAddress, StepError,
 };
 use sframe_inspect::Address;
 use sframe_inspect::instructions::Instruction;
 use sframe_machine::Moment;
 
 use super::departure::{ExitClaim, ExitClaims};
+use super::mistake::{self, FrameView, Mistakes};
 use super::{Circumstances, Triage, triage, triage_place};
 use crate::compare::{Disagreement, Value};
-use crate::finding::{Finding, FindingRow, ListedInstruction};
+use crate::finding::{Blame, Finding, FindingRow, ListedInstruction};
 use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::unwind::End;
@@ -127,6 +129,8 @@ impl Default for Findings {
 struct Found {
     disagreement: Disagreement,
     triage: Triage,
+    /// Those that give all answers; `None` if nobody was asked.
+    mistakes: Option<Mistakes>,
     hits: u64,
     /// How often the program then did what the row had said.
     borne_out: u64,
@@ -141,10 +145,24 @@ impl Findings {
         let entry = self
             .add_triaged(disagreement, scene.target, |with_stack| triage(&disagreement, scene, with_stack));
         if let Some(Entry::SavedLocations(finding)) = entry
+            && self.found[finding].triage.blame == Blame::Consumer
+        {
+            self.explain(entry, mistakes(&disagreement, scene));
+        }
+        if let Some(Entry::SavedLocations(finding)) = entry
             && let Some(says) = ExitClaim::of(&disagreement)
             && let Some(call) = scene.truth.call_of(disagreement.frame)
         {
             self.claims.add(call, finding, says);
+        }
+    }
+
+    /// Records which mistakes give the answer of a disagreement. A finding is
+    /// explained by those that give all of its answers.
+    pub(crate) fn explain(&mut self, entry: Option<Entry>, mistakes: Mistakes) {
+        if let Some(Entry::SavedLocations(finding)) = entry {
+            let known = &mut self.found[finding].mistakes;
+            *known = Some(known.map_or(mistakes, |known| known.and(mistakes)));
         }
     }
 
@@ -198,7 +216,14 @@ impl Findings {
             None => {
                 let entry = if self.found.len() < self.most {
                     let triage = triage(self.found.len() < STACKS);
-                    self.found.push(Found { disagreement, triage, hits: 0, borne_out: 0, consequence: None });
+                    self.found.push(Found {
+                        disagreement,
+                        triage,
+                        mistakes: None,
+                        hits: 0,
+                        borne_out: 0,
+                        consequence: None,
+                    });
                     Entry::SavedLocations(self.found.len() - 1)
                 } else {
                     *self.omitted.entry(verdict).or_default() += 1;
@@ -252,8 +277,28 @@ impl Findings {
     #[must_use]
     pub(crate) fn into_findings(self, target: &Target<'_>) -> Vec<Finding> {
         let stands = |found: &&Found| found.borne_out < found.hits;
-        self.found.iter().filter(stands).map(|found| describe(found, target)).collect()
+        let found: Vec<&Found> = self.found.iter().filter(stands).collect();
+        let mistakes: Vec<Mistakes> = found.iter().map(|found| found.mistakes.unwrap_or_default()).collect();
+        let described = found.iter().zip(mistake::hints(&mistakes));
+        described.map(|(found, hint)| Finding { hint, ..describe(found, target) }).collect()
     }
+}
+
+/// The usual mistakes that give an unwinder's answer.
+fn mistakes(found: &Disagreement, scene: &Circumstances<'_, '_>) -> Mistakes {
+    let viewpoint = scene.viewpoint;
+    let registers = |register: DwarfRegister| viewpoint.register(register.0);
+    let frame = FrameView {
+        sections: &scene.target.sections,
+        state: scene.truth.state(found.frame),
+        call: scene.truth.call_of(found.frame),
+        gives_cfa: true,
+        caller: None,
+        registers: (found.frame == 0).then_some(&registers),
+        memory: &|address| viewpoint.memory.read_u64(address),
+        pauth: scene.target.pauth(),
+    };
+    Mistakes::of(found, &frame)
 }
 
 /// Whether the row of a disagreement computes the CFA or RA from FP.
@@ -322,6 +367,7 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         blame,
         confidence,
         evidence: evidence.clone(),
+        hint: None,
         listing,
         stack: stack.clone(),
         message,

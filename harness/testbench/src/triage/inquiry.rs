@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use sframe_engine::{Abi, Base, Found, LookupAddress, PauthKey, PauthMask, RecoveryRule, StepError};
+use sframe_engine::{Abi, Base, Found, LookupAddress, PauthKey, RecoveryRule, StepError};
 
 use super::frame_layout::FrameLayouts;
 use crate::compare::{Disagreement, Truth, Value};
@@ -132,10 +132,6 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     /// The address in the file.
     pub(super) fn linked_address(&self) -> Linked {
         self.scene.target.linked(self.address())
-    }
-
-    pub(super) fn pauth(&self) -> PauthMask {
-        PauthMask::for_address_bits(self.scene.target.executable().image.cpu.address_bits)
     }
 
     pub(super) fn word(&self, address: u64) -> Option<u64> {

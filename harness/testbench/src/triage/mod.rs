@@ -11,6 +11,7 @@ mod collect;
 mod departure;
 mod frame_layout;
 mod inquiry;
+mod mistake;
 mod stack;
 
 pub(crate) use collect::Findings;
@@ -19,6 +20,8 @@ pub(crate) use departure::{Departure, ExitClaim, ExitClaims};
 
 pub(crate) use frame_layout::FrameLayouts;
 pub(crate) use inquiry::Circumstances;
+
+pub(crate) use mistake::{FrameView, Mistakes};
 
 use inquiry::{DisputedValue, Inquiry, Values, place_of};
 use sframe_engine::{Base, Found, LookupAddress, Recovery, StepError};
@@ -346,7 +349,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
                 let module = self.scene.target.module_at(address)?;
                 let Linked(linked) = module.linked(address);
                 let memory = |address| self.word(address);
-                let caller = module.cfi()?.evaluate(linked, &registers, &memory, self.pauth()).ok()?;
+                let caller =
+                    module.cfi()?.evaluate(linked, &registers, &memory, self.scene.target.pauth()).ok()?;
                 (truth.call_of(index)?.cfa == caller.cfa).then_some(caller.registers)
             });
             registers = next.unwrap_or_default();
@@ -368,9 +372,10 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         };
         let registers = self.registers();
         let memory = |address| self.word(address);
-        let evaluated = cfi.evaluate(address, &registers, &memory, self.pauth());
+        let evaluated = cfi.evaluate(address, &registers, &memory, self.scene.target.pauth());
         let key = if fde.key_b { 'B' } else { 'A' };
-        let signature = Some(rules.signed.then_some(key));
+        let is_known = !rules.signed || fde.says_key_b().is_some();
+        let signature = is_known.then(|| rules.signed.then_some(key));
         let values = match evaluated {
             Ok(evaluated) => {
                 let ra = match evaluated.ra {
@@ -384,13 +389,13 @@ impl<'i, 'a> Inquiry<'i, 'a> {
                     ra,
                     fp: fp.and_then(|fp| evaluated.registers.get(&fp).copied()),
                     signature,
-                    signal: Some(evaluated.is_signal),
+                    signal: fde.says_signal(),
                 }
             }
-            Err(_) => Values { signature, signal: Some(fde.is_signal), ..Values::default() },
+            Err(_) => Values { signature, signal: fde.says_signal(), ..Values::default() },
         };
         let same_rules = self.side_of_rules(&rules);
-        self.copies_cfi = self.is_copy(&rules, signature, fde.is_signal);
+        self.copies_cfi = self.is_copy(&rules, signature, fde.says_signal());
         let side = match self.subject {
             DisputedValue::Places => same_rules,
             // Values that neither can compute follow from the same rules.
@@ -412,7 +417,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     }
 
     /// Whether the row has the rules of CFI, as far as the subject depends on them.
-    fn is_copy(&self, rules: &Rules, signature: Option<Option<char>>, is_signal: bool) -> bool {
+    fn is_copy(&self, rules: &Rules, signature: Option<Option<char>>, signal: Option<bool>) -> bool {
         let Some(Found { row, fde, .. }) = &self.row else { return false };
         let same_cfa = row.cfa == rules.cfa.ok();
         let same_ra = rules.ra == Ok(row.ra);
@@ -420,8 +425,8 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             DisputedValue::Cfa => same_cfa,
             DisputedValue::Ra => same_cfa && same_ra,
             DisputedValue::Fp => same_cfa && same(&row.fp, rules.fp),
-            DisputedValue::Signature => self.section.signature == signature,
-            DisputedValue::Signal => fde.signal == is_signal,
+            DisputedValue::Signature => signature.is_none() || self.section.signature == signature,
+            DisputedValue::Signal => signal.is_none_or(|signal| fde.signal == signal),
             DisputedValue::Caller if row.is_outermost() => rules.ra == Ok(Recovery::Undefined),
             DisputedValue::Caller => same_cfa && same_ra,
             DisputedValue::Places => self.side_of_rules(rules) == Some(Side::Section),

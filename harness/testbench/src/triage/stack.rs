@@ -53,7 +53,7 @@ pub(super) fn view(inquiry: &Inquiry<'_, '_>) -> StackView {
         for address in (top..=bottom.saturating_add(16)).step_by(8) {
             let Some(value) = inquiry.word(address) else { continue };
             let ra = truth.ra.flatten();
-            if ra.is_some_and(|ra| inquiry.pauth().strip(value) == ra) {
+            if ra.is_some_and(|ra| inquiry.scene.target.pauth().strip(value) == ra) {
                 marks.entry(address).or_default().push("true RA".to_owned());
             }
             if truth.fp == Some(value) && value != 0 {

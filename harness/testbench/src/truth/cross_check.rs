@@ -176,7 +176,7 @@ impl CrossCheck {
             target.address_of_object("bench_path").filter(|_| traces.recorded_path).map(|pointer| pointer.0);
         Self {
             traces,
-            pauth: PauthMask::for_address_bits(target.executable().image.cpu.address_bits),
+            pauth: target.pauth(),
             path: pointer.map(RecordedPath::new),
             checked: 0,
             watched: FxHashMap::default(),

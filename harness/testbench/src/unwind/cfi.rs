@@ -21,7 +21,7 @@ impl<'t, 'a> CfiUnwinder<'t, 'a> {
     /// Makes an unwinder for the call frame information of all images.
     #[must_use]
     pub fn new(target: &'t Target<'a>) -> Self {
-        Self { target, pauth: PauthMask::for_address_bits(target.executable().image.cpu.address_bits) }
+        Self { target, pauth: target.pauth() }
     }
 
     fn evaluate(

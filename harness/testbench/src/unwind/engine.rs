@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use rustc_hash::FxHashMap;
 use sframe_engine::{
     Abi, Base, Caller, DwarfRegister, Found, InstructionPointer, LookupAddress, PauthMask, Pc, Recovery,
-    RecoveryRule, ReturnAddress, Row, Step, StepError,
+    RecoveryRule, Registers, ReturnAddress, Row, Step, StepError,
 };
 
 use crate::target::Target;
@@ -42,12 +42,7 @@ impl<'a> SframeUnwinder<'a> {
     }
 
     fn rules(&mut self, address: LookupAddress) -> Result<(Abi, Found), StepError> {
-        *self.rules.entry(address).or_insert_with(|| {
-            let section = self.sections.at(address).ok_or(StepError::NoFde)?;
-            let fde = section.lookup_fde(address)?.ok_or(StepError::NoFde)?;
-            let found = section.lookup_row(&fde, address)?.ok_or(StepError::NoRow)?;
-            Ok((section.header().abi, found))
-        })
+        *self.rules.entry(address).or_insert_with(|| self.sections.rules(address))
     }
 }
 
@@ -87,12 +82,54 @@ impl Stepper for SframeUnwinder<'_> {
         memory: &dyn Fn(u64) -> Option<u64>,
     ) -> Stepped {
         let registers = topmost.map(|viewpoint| |register: DwarfRegister| viewpoint.register(register.0));
+        let rules = self.rules(state.pc.into());
+        Stepped::by(rules, state, registers.as_ref(), memory, self.pauth)
+    }
+
+    fn plain_row(&mut self, address: LookupAddress) -> Option<PlainRow> {
+        let (abi, found) = self.rules(address).ok()?;
+        let Row { cfa: Some(cfa), ra, fp, mangled_ra: false, .. } = found.row else { return None };
+        if found.fde.signal || cfa.dereference || !matches!(cfa.base, Base::Sp | Base::Fp) {
+            return None;
+        }
+        let saved = |recovery| match recovery {
+            Recovery::Unchanged => Some(Saved::Unchanged),
+            Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => {
+                Some(Saved::At(offset))
+            }
+            Recovery::Rule(RecoveryRule {
+                base: Base::Register(register),
+                offset: 0,
+                dereference: false,
+            }) => Some(Saved::In(register)),
+            _ => None,
+        };
+        Some(PlainRow {
+            fp: abi.fp(),
+            cfa_from_fp: cfa.base == Base::Fp,
+            cfa_offset: cfa.offset,
+            sp_below_cfa: 0_u64.wrapping_sub(abi.sp_from_cfa(0)),
+            ra_register: abi.ra(),
+            ra: saved(ra)?,
+            saved_fp: saved(fp)?,
+        })
+    }
+}
+
+impl Stepped {
+    /// Applies rules, or says why there are none. `registers` are those of the CPU,
+    /// given only for the topmost frame.
+    pub(crate) fn by<R: Registers>(
+        rules: Result<(Abi, Found), StepError>,
+        state: &State,
+        registers: Option<&R>,
+        memory: &dyn Fn(u64) -> Option<u64>,
+        pauth: PauthMask,
+    ) -> Self {
         let State { pc, sp, fp, same_sp } = *state;
         let frame = sframe_engine::Frame { pc, sp, fp: fp.unwrap_or_default(), same_sp };
-        let rules = self.rules(frame.pc.into());
         let fp_use = rules.map_or(FpUse::Unused, |(_, found)| use_of_fp(&found.row));
-        let step =
-            rules.and_then(|(abi, found)| found.apply(abi, &frame, registers.as_ref(), &memory, self.pauth));
+        let step = rules.and_then(|(abi, found)| found.apply(abi, &frame, registers, &memory, pauth));
         let cfa = match &step {
             Ok(Step::Caller(caller)) => Some(caller.cfa),
             Err(StepError::MisalignedCfa { cfa } | StepError::NoProgress { cfa, .. }) => Some(*cfa),
@@ -123,36 +160,7 @@ impl Stepper for SframeUnwinder<'_> {
                 },
             }),
         };
-        Stepped { cfa, mangled, caller, fp_use }
-    }
-
-    fn plain_row(&mut self, address: LookupAddress) -> Option<PlainRow> {
-        let (abi, found) = self.rules(address).ok()?;
-        let Row { cfa: Some(cfa), ra, fp, mangled_ra: false, .. } = found.row else { return None };
-        if found.fde.signal || cfa.dereference || !matches!(cfa.base, Base::Sp | Base::Fp) {
-            return None;
-        }
-        let saved = |recovery| match recovery {
-            Recovery::Unchanged => Some(Saved::Unchanged),
-            Recovery::Rule(RecoveryRule { base: Base::Cfa, offset, dereference: true }) => {
-                Some(Saved::At(offset))
-            }
-            Recovery::Rule(RecoveryRule {
-                base: Base::Register(register),
-                offset: 0,
-                dereference: false,
-            }) => Some(Saved::In(register)),
-            _ => None,
-        };
-        Some(PlainRow {
-            fp: abi.fp(),
-            cfa_from_fp: cfa.base == Base::Fp,
-            cfa_offset: cfa.offset,
-            sp_below_cfa: 0_u64.wrapping_sub(abi.sp_from_cfa(0)),
-            ra_register: abi.ra(),
-            ra: saved(ra)?,
-            saved_fp: saved(fp)?,
-        })
+        Self { cfa, mangled, caller, fp_use }
     }
 }
 

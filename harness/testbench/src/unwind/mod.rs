@@ -4,6 +4,7 @@ mod backtrace;
 mod cfi;
 mod engine;
 mod frame_pointers;
+mod mistake;
 
 pub use backtrace::{
     Backtrace, BlackBox, End, FpUse, Frame, PlainRow, Saved, State, Stepped, Stepper, Unreadable, Unwinder,
@@ -13,6 +14,7 @@ pub use cfi::CfiUnwinder;
 pub(crate) use engine::DEPTH_LIMIT;
 pub use engine::{SframeUnwinder, sframe_unwinder};
 pub use frame_pointers::FramePointerUnwinder;
+pub use mistake::Mistake;
 
 use crate::target::Target;
 

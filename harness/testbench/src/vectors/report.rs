@@ -1,16 +1,17 @@
 //! A reader's answers to the vectors.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use sframe_vectors::{AnswerPart, Compared, SectionPart, Vector, compare};
+use sframe_vectors::{AnswerPart, Change, Compared, SectionPart, Vector, compare};
 
 use crate::external::SectionReply;
 use crate::spec::Verdict;
 use sframe_inspect::json::SCHEMA;
-use sframe_inspect::text::Text;
+use sframe_inspect::text::{Text, counted};
 
-/// The most differences shown to people; the document has all of them.
+/// The most kinds of differences shown to people; the document has all of them.
 const SHOWN: usize = 40;
 
 /// `vectors --json`: a reader's answers to the vectors.
@@ -62,6 +63,68 @@ pub struct Difference {
     pub readings: Vec<String>,
     /// The difference in a sentence.
     pub message: String,
+    /// The fields that differ, in whatever vector: differences of one mistake have the same.
+    pub changes: Vec<Change>,
+}
+
+/// Differences that probably have one cause: in the same part, the same fields differ in the
+/// same way, or the reader failed alike.
+struct Kind<'r> {
+    first: &'r Difference,
+    /// The differences, and the vectors that have some.
+    count: u64,
+    vectors: BTreeSet<&'r str>,
+    /// Whether numbers are too much by the same in all of them.
+    is_even: bool,
+}
+
+impl<'r> Kind<'r> {
+    /// Sorts differences into kinds, the most frequent first.
+    fn of_all(differences: &'r [Difference]) -> Vec<Self> {
+        let mut kinds: Vec<Self> = Vec::new();
+        for difference in differences {
+            let index = kinds.iter().position(|kind| kind.has(difference)).unwrap_or_else(|| {
+                kinds.push(Kind { first: difference, count: 0, vectors: BTreeSet::new(), is_even: true });
+                kinds.len() - 1
+            });
+            let kind = &mut kinds[index];
+            kind.count += 1;
+            kind.vectors.insert(&difference.vector);
+            kind.is_even &= kind.first.changes == difference.changes;
+        }
+        kinds.sort_by_key(|kind| Reverse(kind.count));
+        kinds
+    }
+
+    fn has(&self, difference: &Difference) -> bool {
+        let Difference { part, fault, changes, .. } = self.first;
+        let same_fields = || {
+            changes.len() == difference.changes.len()
+                && changes.iter().zip(&difference.changes).all(|(change, other)| change.is_like(other))
+        };
+        (part, fault) == (&difference.part, &difference.fault) && same_fields()
+    }
+
+    /// The kind in a line, and the first of its differences in another.
+    fn write(&self, text: &mut Text) {
+        let Self { first, count, vectors, is_even } = self;
+        let Difference { vector, part, fault, readings, message, changes, .. } = first;
+        let verdict = fault.map_or_else(|| "differs".to_owned(), |fault| fault.to_string());
+        let part = part.map_or_else(String::new, |part| format!("{}: ", format!("{part:?}").to_lowercase()));
+        let changes = changes.iter().map(|change| match is_even {
+            true => change.to_string(),
+            false => Change { excess: None, ..change.clone() }.to_string(),
+        });
+        let changes = changes.collect::<Vec<_>>().join("; ");
+        let colon = if changes.is_empty() { "" } else { ": " };
+        let [answers, of] = [counted(*count, "answer"), counted(vectors.len() as u64, "vector")];
+        let _ = writeln!(text, "{verdict:<11} {part}{answers} to {of}{colon}{changes}");
+        let readings = match &readings[..] {
+            [] => String::new(),
+            readings => format!(" (readings: {})", readings.join(", ")),
+        };
+        let _ = writeln!(text, "    first: {vector}: {message}{readings}");
+    }
 }
 
 /// A vector that the reader can't read.
@@ -94,20 +157,26 @@ impl VectorsReport {
         for (part, counts) in &mut self.parts {
             counts.questions += part.questions(vector);
         }
-        let difference = |part, fault, message| Difference {
+        let difference = |part, fault, message, changes| Difference {
             vector: vector.id.clone(),
             part,
             fault,
             clauses: vector.clauses.clone(),
             readings: vector.readings.clone(),
             message,
+            changes,
         };
         match asked {
             SectionReply::Unsupported(reason) => {
                 self.skipped.push(Skipped { vector: vector.id.clone(), reason: reason.clone() });
             }
             SectionReply::Fault(fault) => {
-                self.differences.push(difference(None, Some(fault.verdict), fault.message.clone()));
+                self.differences.push(difference(
+                    None,
+                    Some(fault.verdict),
+                    fault.message.clone(),
+                    Vec::new(),
+                ));
             }
             SectionReply::Answer(answer) => {
                 let Compared { differences, answered } = compare(vector, answer, parts);
@@ -115,9 +184,9 @@ impl VectorsReport {
                     self.parts.entry(part).or_default().answered += count;
                 }
                 self.agree += u64::from(differences.is_empty());
-                for (part, message) in differences {
+                for sframe_vectors::Difference { part, message, changes } in differences {
                     self.parts.entry(part).or_default().differ += 1;
-                    self.differences.push(difference(Some(part), None, message));
+                    self.differences.push(difference(Some(part), None, message, changes));
                 }
             }
         }
@@ -134,16 +203,11 @@ impl VectorsReport {
     pub fn text(&self) -> Text {
         let grouped = sframe_inspect::text::grouped;
         let mut text = Text::default();
-        for Difference { vector, fault, readings, message, .. } in self.differences.iter().take(SHOWN) {
-            let verdict = fault.map_or_else(|| "differs".to_owned(), |fault| fault.to_string());
-            let readings = match &readings[..] {
-                [] => String::new(),
-                readings => format!(" (readings: {})", readings.join(", ")),
-            };
-            let _ = writeln!(text, "{verdict:<11} {vector}: {message}{readings}");
-        }
-        if let Some(more) = self.differences.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            let _ = writeln!(text, "and {} more; --json has all of them", grouped(more as u64));
+        let kinds = Kind::of_all(&self.differences);
+        kinds.iter().take(SHOWN).for_each(|kind| kind.write(&mut text));
+        if let Some(more) = kinds.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            let kinds = if more == 1 { "kind" } else { "kinds" };
+            let _ = writeln!(text, "and {more} more {kinds} of differences; --json has all of them");
         }
         let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
         for skipped in &self.skipped {

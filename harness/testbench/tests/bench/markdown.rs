@@ -38,6 +38,7 @@ fn finding(function: &str, row: u64) -> Finding {
         blame: Blame::ProducerAssembler,
         confidence: Confidence::High,
         evidence: Vec::new(),
+        hint: None,
         listing: Vec::new(),
         stack: None,
         message: format!("{function}+0x4 (0x104): CFA is 0x8, the call stack has 0x10"),

@@ -419,7 +419,7 @@ fn names_of_hostile_files_are_shown_and_do_nothing() {
     assert_eq!(html.matches("</script>").count(), 3, "the page's own");
 
     browser.load(&page, "");
-    browser.wait("document.querySelector('details')");
+    browser.wait("document.querySelectorAll('main details').length > 5");
     browser.value("document.querySelectorAll('details summary').forEach(summary => summary.click())");
     browser.wait("document.querySelectorAll('details[open] table.code').length > 5");
     let text = browser.text("document.body.innerText");

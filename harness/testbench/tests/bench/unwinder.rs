@@ -209,6 +209,70 @@ fn a_wrong_answer_is_found(#[case] change: &str, #[case] verdict: &str) {
     assert!(findings.iter().all(|finding| finding["blame"] == "consumer"), "{report}");
 }
 
+/// Findings and hints of the engine with a mistake.
+fn mistaken(mistake: &str, build_id: &str) -> (usize, Vec<String>) {
+    let command = format!("{ENGINE} --mistake {mistake}");
+    let (_, report) = check(build_id, &command, &[]);
+    let findings = report["findings"].as_array().expect("findings");
+    let hints = findings.iter().filter_map(|finding| Some(finding["hint"].as_str()?.to_owned()));
+    (findings.len(), hints.collect())
+}
+
+/// An unwinder that makes a usual mistake is told which one, in nearly all findings,
+/// and never another.
+#[rstest]
+#[case("look-up-at-return-address", "gnu-2.40/aarch64/rows_at_returns.O2", "of a look-up at RA;")]
+#[case("look-up-before-pc", "gnu-2.47/s390x/recursion.O2", "of a look-up at PC - 1;")]
+#[case("cfa-offset-as-stored", "gnu-2.47/s390x/recursion.O2", "of the CFA offset as it is stored;")]
+#[case("not-loaded", "gnu-2.44/aarch64_be/pauth.O2", "the address that the rule computes;")]
+#[case("other-cfa-base", "gnu-2.47/amd64/recursion.O0", "of the other base register;")]
+#[case("swapped-places", "gnu-2.47/amd64/recursion.O0", "of RA and FP in the wrong order;")]
+#[case("own-fp", "gnu-2.47/amd64/recursion.O0", "the frame's own FP;")]
+#[case("code-not-removed", "gnu-2.44/aarch64_be/pauth.O2", "RA with its authentication code;")]
+#[case("row-before", "llvm-22/amd64/recursion.O0", "of the row before;")]
+#[case("row-after", "gnu-2.44/aarch64_be/pauth.O2", "of the row after;")]
+#[case("cfa-too-low", "gnu-2.47/s390x/recursion.O2", "the CFA is a word too low")]
+#[case("cfa-too-high", "gnu-2.47/amd64/recursion.O0", "the CFA is a word too high")]
+#[case("place-too-low", "gnu-2.47/s390x/recursion.O2", "the word below the right one")]
+#[case("place-too-high", "gnu-2.47/amd64/recursion.O0", "the word above the right one")]
+fn a_usual_mistake_is_named(#[case] mistake: &str, #[case] id: &str, #[case] says: &str) {
+    let (findings, hints) = mistaken(mistake, id);
+    assert!(findings >= 3, "{findings} findings");
+    assert!(hints.len() * 10 >= findings * 9, "{} of {findings} have a hint", hints.len());
+    let others: Vec<&String> = hints.iter().filter(|hint| !hint.contains(says)).collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+/// What no usual mistake explains has no hint.
+#[test]
+fn an_unusual_mistake_is_not_named() {
+    let command = shell(&format!(r#"{ENGINE} | sed -u 's/"cfa":"0x3ffff/"cfa":"0x3fffe/'"#));
+    let (_, report) = check("gnu-2.47/amd64/leaf.O2", &command, &[]);
+    let findings = report["findings"].as_array().expect("findings");
+    assert!(!findings.is_empty());
+    assert!(findings.iter().all(|finding| finding["hint"].is_null()), "{report}");
+}
+
+/// One program shows it in every build: with most others, the row of a call and of
+/// its return address are the same.
+#[test]
+fn a_look_up_at_the_return_address_is_found_in_every_build() {
+    let command = format!("{ENGINE} --mistake look-up-at-return-address");
+    let output = bench(&["run", "--json", "--spec", "rows_at_returns", "--unwinder", &command]);
+    assert_eq!(status(&output), 1);
+    let report = json(&output);
+    let cases = report["cases"].as_array().expect("cases");
+    assert!(cases.len() >= 44, "{} cases", cases.len());
+    for case in cases {
+        let findings = case["findings"].as_array().expect("findings");
+        assert!(findings.len() >= 3, "{}: {} findings", case["id"], findings.len());
+        let is_named = |finding: &Value| {
+            finding["hint"].as_str().is_some_and(|hint| hint.contains("agrees if RA - 1 is looked up"))
+        };
+        assert!(findings.iter().all(is_named), "{case}");
+    }
+}
+
 /// What an unwinder does not report is not judged, but counted.
 #[test]
 fn what_an_unwinder_does_not_tell_is_not_judged() {
@@ -416,6 +480,31 @@ fn vectors_find_wrong_answers_about_sections() {
     let change = r#"s/"reject":{"kind":"[a-z-]*","offset":[0-9]*}/"reject":{"kind":"unspecified"}/g"#;
     let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
     assert_eq!(status(&bench(&["vectors", "--unwinder", &command])), 0);
+}
+
+/// However many vectors a mistake breaks, it is told once, without the places.
+#[rstest]
+#[case(r#"s/"cfa":"SP+8"/"cfa":"SP+16"/"#, &["fdes: 170 answers to 170 vectors: cfa SP+N is 8 too high"])]
+#[case(r#"s/"fde":0,"row":1}/"fde":0,"row":0}/"#, &["lookups: 403 answers to 403 vectors: row N is 1 too low"])]
+#[case(
+    r#"s/"kind":"ra-not-saved"/"kind":"no-row"/"#,
+    &["steps: 32 answers to 32 vectors: end.kind no-row instead of ra-not-saved"]
+)]
+#[case(
+    r#"s/"num_fres":1,/"num_fres":2,/; s/"cfa":"SP+16"/"cfa":"FP+16"/"#,
+    &[
+        "fdes: 111 answers to 111 vectors: cfa FP+N instead of SP+N",
+        "header: 82 answers to 82 vectors: num_fres N is 1 too high"
+    ]
+)]
+fn one_mistake_is_one_line(#[case] change: &str, #[case] kinds: &[&str]) {
+    let command = shell(&format!("{ENGINE} | sed -u '{change}'"));
+    let output = bench(&["vectors", "--unwinder", &command]);
+    assert_eq!(status(&output), 1);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let told: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("differs     ")).collect();
+    assert_eq!(told, kinds, "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("    first: ")).count(), kinds.len());
 }
 
 #[test]

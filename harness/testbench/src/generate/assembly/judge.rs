@@ -8,6 +8,7 @@ use sframe_engine::InstructionPointer;
 use sframe_inspect::cfi::{CallFrameInfo, CfiSection, Rules};
 use sframe_machine::{End, Options};
 
+use super::difference::{self, Said, SiteSaid};
 use super::sections::Sections;
 use super::state::{Claim, Kind, Wrong};
 use super::writer::{Program, SITES, Site};
@@ -80,12 +81,14 @@ pub fn judge(program: &Program, bytes: &[u8]) -> Result<Judged, String> {
         sections: program.sections,
         judged: Judged::default(),
         rows: BTreeMap::new(),
+        sites: Vec::new(),
     };
     for (site, address) in addresses.iter().enumerate() {
         judge.site(&program.sites[site], site, *address)?;
     }
     judge.run()?;
     judge.explore()?;
+    judge.judged.contradictions.extend(difference::contradictions(bytes, &judge.sites));
     Ok(judge.judged)
 }
 
@@ -124,13 +127,21 @@ impl OfRow {
 }
 
 /// What a section says at an address.
-fn row_of(cfi: Option<&CallFrameInfo>, section: CfiSection, address: u64) -> Result<Option<Rules>, String> {
+fn row_of(
+    cfi: Option<&CallFrameInfo>,
+    section: CfiSection,
+    address: u64,
+) -> Result<Option<(Rules, Claim)>, String> {
     let Some(cfi) = cfi else { return Ok(None) };
     let fde = cfi.fdes().iter().find(|fde| fde.section == section && fde.range.contains(&address));
     let Some(fde) = fde else { return Ok(None) };
     let rows = cfi.executed_rows(fde).map_err(|error| format!("{section} can't be read: {error}"))?;
     let row = rows.iter().find(|row| row.range.contains(&address));
-    Ok(row.map(|row| cfi.rules(row, address)))
+    Ok(row.map(|row| {
+        let rules = cfi.rules(row, address);
+        let claim = Claim { signal: fde.says_signal(), key_b: fde.says_key_b(), ..Claim::from(&rules) };
+        (rules, claim)
+    }))
 }
 
 struct Judge<'t, 'a> {
@@ -138,6 +149,7 @@ struct Judge<'t, 'a> {
     sections: Sections,
     judged: Judged,
     rows: BTreeMap<RowKey, OfRow>,
+    sites: Vec<SiteSaid>,
 }
 
 impl Judge<'_, '_> {
@@ -145,12 +157,14 @@ impl Judge<'_, '_> {
         let module = self.target.executable();
         let loaded = module.loaded(crate::target::Linked(address));
         self.judged.compared += 1;
+        let mut said = SiteSaid { address, has_fde: false, sframe: None, cfi: None };
         let section = self.target.sections.lookup_fde(InstructionPointer(loaded.0));
         match section.map_err(|error| format!(".sframe can't be read: {error}"))? {
             None => {
                 self.judged.left_out.insert(site.function);
             }
             Some(fde) => {
+                said.has_fde = true;
                 let found = self.target.sections.lookup(InstructionPointer(loaded.0));
                 match found.map_err(|error| format!(".sframe can't be read: {error}"))? {
                     None => self.add(Source::Sframe, site, index, None, "no row"),
@@ -158,6 +172,7 @@ impl Judge<'_, '_> {
                         let claim = Claim::of(&found.row, &fde);
                         let wrong = site.state.judge(&claim);
                         self.say(Source::Sframe, site, index, claim);
+                        said.sframe = Some(Said { claim, wrong: wrong.clone() });
                         let key = (self.function(Loaded(fde.start)), u64::from(found.row.start));
                         let of_row = self.rows.entry(key).or_default();
                         let Kind { outermost, signal, .. } = site.state.kind();
@@ -184,15 +199,17 @@ impl Judge<'_, '_> {
                 // What is not asked for may be there, and is right then.
                 None if is_asked => self.add(source, site, index, None, "no row"),
                 None => {}
-                Some(rules) => {
-                    let claim = Claim::from(&rules);
+                Some((rules, claim)) => {
                     self.say(source, site, index, claim);
-                    for wrong in site.state.judge(&claim) {
-                        self.add(source, site, index, Some(wrong), &rules.to_string());
+                    let wrong = site.state.judge(&claim);
+                    for wrong in &wrong {
+                        self.add(source, site, index, Some(*wrong), &rules.to_string());
                     }
+                    said.cfi.get_or_insert(Said { claim, wrong });
                 }
             }
         }
+        self.sites.push(said);
         Ok(())
     }
 

@@ -16,11 +16,13 @@
 //! | `reduce.rs` | the smallest program with a fault |
 //! | `elsewhere.rs` | what other toolchains make of that |
 //! | `page.rs` | writes it as the page of a fault |
+//! | `difference.rs` | holds what `diff` says to what is true |
 //! | `campaign.rs` | many programs, and what is found, by cause |
 
 mod campaign;
 mod crash;
 mod dialect;
+mod difference;
 mod directive;
 mod elsewhere;
 mod expression;

@@ -460,6 +460,7 @@
       ...(finding.row ? [["row", el("code", {}, `+${finding.row.start}: ${finding.row.rules}`)]] : []),
       ["unwinder", finding.got], ["call stack", finding.expected],
       ...(finding.pc ? [["likely culprit", `${finding.blame} (confidence ${finding.confidence})`]] : []),
+      ...(finding.hint ? [["hint", finding.hint]] : []),
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, ${counted(finding.places, "finding")} of this kind` : ""}`],
       ...(finding.doubts?.length ? [["may be wrong", lines(finding.doubts)]] : []),
       ...(finding.assumptions?.length ? [["assumed", lines(finding.assumptions)]] : []),

@@ -272,7 +272,8 @@ fn rules_go_before_the_reason_and_in_the_place_of_others() {
 /// Entries that name a fault have no reason.
 #[test]
 fn rules_go_before_the_fault() {
-    let entry = "  - where: {abi: amd64}\n    verdict: wrong-ra\n    blame: producer-linker\n    fault: ld-it\n";
+    let entry =
+        "  - where: {abi: amd64}\n    verdict: wrong-ra\n    blame: producer-linker\n    fault: ld-it\n";
     let blessed = set_rules(&failures(entry), &[(0, vec![rules(&[("no row", 1)])])]).expect("an edit");
     assert!(blessed.contains("    rules:\n      no row: 1\n    fault: ld-it\n"), "{blessed}");
 }
