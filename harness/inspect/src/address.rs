@@ -30,8 +30,24 @@ impl<'de> Deserialize<'de> for Address {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Address {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Address".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "An address, or a distance in bytes, in hexadecimal digits.",
+            "type": "string",
+            "pattern": "^0x[0-9a-f]{1,16}$",
+        })
+    }
+}
+
 /// The row that a finding is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FindingRow {
     /// Start of the row, in bytes from the start of the function.
     pub start: Address,

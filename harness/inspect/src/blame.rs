@@ -59,6 +59,7 @@ impl std::fmt::Display for Blame {
 
 /// How certain the blame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// One witness hints at it.
@@ -81,6 +82,7 @@ impl std::fmt::Display for Confidence {
 
 /// A source of evidence about a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
     /// A reader of the section other than the unwinder under test: this project's

@@ -11,6 +11,7 @@ use crate::FindingRow;
 
 /// The kinds of hazards, by their stable IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HazardKind {
     /// The return address or FP is read below SP, beyond the area that the ABI
@@ -62,6 +63,7 @@ impl fmt::Display for HazardKind {
 
 /// A hazard of a row, or of code without one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hazard {
     /// The kind.
     pub kind: HazardKind,

@@ -21,6 +21,7 @@ pub const MAX_READ: u32 = 1 << 16;
 
 /// From the bench to the unwinder: `id`, and one of the other fields.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Request {
     /// To be repeated in each answer.
     pub id: u64,
@@ -40,6 +41,7 @@ pub struct Request {
 
 /// The identity of the bench.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestHello {
     /// [`VERSION`].
     pub protocol: u32,
@@ -49,6 +51,7 @@ pub struct RequestHello {
 
 /// The images of a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Open {
     /// `amd64`, `aarch64`, `aarch64_be` or `s390x`.
     pub abi: Abi,
@@ -63,6 +66,7 @@ pub struct Open {
 
 /// A loaded file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Image {
     /// Its name for people: the file's path as given, or the library's name.
     pub name: String,
@@ -100,6 +104,7 @@ impl Image {
 
 /// A section.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Range {
     /// Its load address.
     pub address: Address,
@@ -111,6 +116,7 @@ pub struct Range {
 
 /// A moment of the program, before the instruction at `pc` executes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stop {
     /// The address of the instruction.
     pub pc: Address,
@@ -122,6 +128,7 @@ pub struct Stop {
 
 /// A piece of memory.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stack {
     /// Its address.
     pub address: Address,
@@ -131,6 +138,7 @@ pub struct Stack {
 
 /// From the bench, within an exchange: the memory that was requested.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reply {
     /// The bytes, or null if they can't be read.
     pub memory: Option<Hex>,
@@ -138,6 +146,7 @@ pub struct Reply {
 
 /// From the unwinder to the bench: the `id` of the request, and the fields that answer it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// The `id` of the request.
@@ -167,6 +176,7 @@ pub struct Answer {
 
 /// The identity of the unwinder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
     /// The version of the protocol that it speaks.
@@ -193,6 +203,7 @@ impl Hello {
 
 /// Memory that the unwinder needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Read {
     /// The stop at which it is read.
@@ -214,6 +225,7 @@ pub struct Backtrace {
 
 /// A frame of a backtrace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
     /// Where it executes or will continue.
@@ -235,6 +247,7 @@ pub struct Frame {
 
 /// A frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Fp {
     /// Its value.
@@ -248,6 +261,7 @@ pub enum Fp {
 
 /// A return address with an authentication code (AArch64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Mangled {
     /// As it was found, with its authentication code.
@@ -259,6 +273,7 @@ pub struct Mangled {
 /// Why a walk ends. The fields other than `kind` are for messages, except for `what` of
 /// [`EndKind::Unreadable`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct End {
     /// The reason.
@@ -296,6 +311,7 @@ impl End {
 
 /// The reasons why a walk ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndKind {
     /// The last frame is marked as outermost.

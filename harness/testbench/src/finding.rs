@@ -1,12 +1,13 @@
 //! Findings: what is wrong, and what each witness says about it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use sframe_inspect::{Address, Blame, Confidence, FindingRow, Witness};
 
 use crate::spec::Verdict;
 
 /// Which side a witness agrees with about the subject of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// With the call stack.
@@ -18,7 +19,7 @@ pub enum Side {
 }
 
 /// A witness's statement.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Evidence {
     /// The witness.
     pub witness: Witness,
@@ -47,7 +48,7 @@ impl Evidence {
 }
 
 /// An instruction near the one that a finding is about.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct ListedInstruction {
     /// Its address, without the load bias.
     pub pc: Address,
@@ -59,7 +60,7 @@ pub struct ListedInstruction {
 }
 
 /// A word of the stack.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Slot {
     /// Its address.
     pub address: Address,
@@ -70,7 +71,7 @@ pub struct Slot {
 }
 
 /// The stack at the moment when a finding was first seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct StackView {
     /// The frame's SP.
     pub sp: Address,
@@ -82,7 +83,7 @@ pub struct StackView {
 }
 
 /// Something that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Finding {
     /// The kind of finding.
     pub verdict: Verdict,

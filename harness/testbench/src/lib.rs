@@ -61,6 +61,7 @@ pub mod matrix;
 pub mod mutate;
 pub mod provenance;
 pub mod report;
+pub mod schema;
 pub mod spec;
 pub mod study;
 pub mod suite;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_inspect::text::Text;
 use sframe_inspect::{COMMIT, VERSION, version};
@@ -12,7 +13,7 @@ use sframe_inspect::{COMMIT, VERSION, version};
 const PROGRAM: &str = "sframe-testbench";
 
 /// Where a report comes from.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Provenance {
     /// The version of the bench.
     pub version: String,

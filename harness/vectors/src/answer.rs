@@ -7,6 +7,7 @@ use crate::step::{Caller, End};
 
 /// The parts of the answer to `section`, other than rejections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SectionPart {
     /// The header.
@@ -22,6 +23,7 @@ pub enum SectionPart {
 /// The answer to [`SectionQuestion`](crate::SectionQuestion): a rejection of the whole section, or the
 /// parts that the unwinder has promised.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SectionAnswer {
     /// Why it can't be opened. Then there are no other fields.
@@ -43,6 +45,7 @@ pub struct SectionAnswer {
 
 /// The result of a step: a caller, or an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StepAnswer {
     /// The caller.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::schema::text_schema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// What an offset is added to.
@@ -130,6 +131,17 @@ impl Serialize for Recovery {
         serializer.collect_str(self)
     }
 }
+
+text_schema!(
+    Equation,
+    "A rule: `SP+16`, or `*(CFA-8)` if the value is loaded.",
+    r"^(\*\((CFA|SP|FP|r[0-9]+)([+-][0-9]+)?\)|(CFA|SP|FP|r[0-9]+)([+-][0-9]+)?)$"
+);
+text_schema!(
+    Recovery,
+    "How a value is recovered: `unchanged`, `undefined` or a rule such as `*(CFA-8)`.",
+    r"^(undefined|unchanged|\*\((CFA|SP|FP|r[0-9]+)([+-][0-9]+)?\)|(CFA|SP|FP|r[0-9]+)([+-][0-9]+)?)$"
+);
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ use crate::number::Address;
 
 /// A PC to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Question {
     /// The PC.
     pub pc: Address,
@@ -18,6 +19,7 @@ pub struct Question {
 
 /// A rejection.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reject {
     /// Why.
@@ -29,6 +31,7 @@ pub struct Reject {
 
 /// The header as a reader must see it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// The version.
@@ -58,6 +61,7 @@ pub struct Header {
 /// An FDE as a reader must see it. Fields that are left out have the first of their values, 0
 /// or false.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fde {
     /// A fault of the FDE; then there are no other fields.
@@ -117,6 +121,7 @@ impl Fde {
 
 /// A row as a reader must see it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "WrittenRow", into = "WrittenRow")]
 pub enum Row {
     /// A sound row.
@@ -141,6 +146,7 @@ pub struct Rules {
 }
 
 #[derive(Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct WrittenRow {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,6 +198,7 @@ impl TryFrom<WrittenRow> for Row {
 
 /// A question, and its answer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "WrittenLookup", into = "WrittenLookup")]
 pub struct Lookup {
     /// The PC.
@@ -226,6 +233,7 @@ pub enum Answer {
 }
 
 #[derive(Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum IndexOrWord {
     Index(usize),
@@ -233,6 +241,7 @@ enum IndexOrWord {
 }
 
 #[derive(Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct WrittenLookup {
     pc: Address,

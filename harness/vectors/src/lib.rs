@@ -34,6 +34,7 @@ mod load;
 mod names;
 mod number;
 mod question;
+mod schema;
 mod section;
 mod step;
 mod vector;

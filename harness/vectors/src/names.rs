@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A flag of the preamble (2.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Flag {
     /// `SFRAME_F_FDE_SORTED`.
@@ -28,6 +29,7 @@ impl Flag {
 
 /// Width of row starts (2.3.3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FreType {
     /// 1 byte.
@@ -41,6 +43,7 @@ pub enum FreType {
 
 /// How a PC is compared with row starts (2.3.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PcType {
     /// As an offset in the function.
@@ -52,6 +55,7 @@ pub enum PcType {
 
 /// How data words are read (2.3.3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FdeType {
     /// As offsets.
@@ -63,6 +67,7 @@ pub enum FdeType {
 
 /// The key of a function's return addresses (2.3.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PauthKey {
     /// Key A.
@@ -74,6 +79,7 @@ pub enum PauthKey {
 
 /// The base register bit of a row's info byte (2.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum BaseRegister {
     /// The stack pointer.
@@ -84,6 +90,7 @@ pub enum BaseRegister {
 
 /// Why a reader must reject a section, a function or a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RejectKind {
     /// A structure is cut off by the end of the section, or of the FRE sub-section.

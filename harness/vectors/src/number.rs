@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::schema::text_schema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// A 64-bit number, written as a hexadecimal string: `"0x1000"`. Many YAML libraries can't read
@@ -32,6 +33,8 @@ impl Serialize for Address {
     }
 }
 
+text_schema!(Address, "A 64-bit number, in hexadecimal digits.", "^0x[0-9a-fA-F]{1,16}$");
+
 /// Bytes, written in hexadecimal. White space between them has no meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hex(pub Vec<u8>);
@@ -58,3 +61,5 @@ impl Serialize for Hex {
         serializer.serialize_str(&text)
     }
 }
+
+text_schema!(Hex, "Bytes: pairs of hexadecimal digits.", r"^\s*([0-9a-fA-F]\s*[0-9a-fA-F]\s*)*$");

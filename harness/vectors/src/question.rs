@@ -13,6 +13,7 @@ use crate::vector::Vector;
 /// Questions about a section. The vectors' manual, `corpus/vectors/README.md`,
 /// says what the words mean.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SectionQuestion {
     /// Where the section is loaded.
     pub address: Address,
@@ -32,6 +33,7 @@ pub struct SectionQuestion {
 
 /// A frame to step from.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepQuestion {
     /// The frame.
     pub frame: Frame,

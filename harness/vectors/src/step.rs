@@ -29,6 +29,7 @@ pub struct Step {
 
 /// A frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
     /// The PC.
@@ -43,6 +44,7 @@ pub struct Frame {
 
 /// What kind of PC a frame has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PcKind {
     /// The instruction that comes next: the topmost frame, and the caller of a signal frame.
@@ -53,6 +55,7 @@ pub enum PcKind {
 
 /// The caller of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Caller {
     /// Its PC, without authentication code.
@@ -70,6 +73,7 @@ pub struct Caller {
 /// Why a frame has no caller. If there are several reasons, it is the first: look-up, CFA
 /// (computed, aligned, progress), RA, FP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum End {
     /// The section says that there is none.
@@ -115,6 +119,7 @@ pub enum End {
 
 /// The values that SFrame tracks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Tracked {
     /// The canonical frame address.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 
@@ -16,7 +17,7 @@ use crate::truth::control_flow::Features;
 use crate::truth::cross_check::TraceCounts;
 
 /// The outcome of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// Everything is as expected.
@@ -37,7 +38,7 @@ impl Outcome {
 }
 
 /// A known finding that was seen again.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct SeenKnown {
     /// Its verdict.
     pub verdict: Verdict,
@@ -77,7 +78,7 @@ impl SeenKnown {
 }
 
 /// Numbers of signals, each of which was delivered to a copy of the process.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct SignalCounts {
     /// The number of signals delivered.
     pub delivered: u64,
@@ -107,7 +108,7 @@ impl SignalCounts {
 }
 
 /// The results of a case.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 pub struct CaseReport {
     /// Spec and build: `<spec>/<toolchain>/<abi>/<variant>`.
     pub id: String,

@@ -215,6 +215,13 @@ Exit status:
   2  an unusable definition of a program or toolchain
   4  a toolchain is missing, or a program can't be built";
 
+pub(super) const SCHEMA: &str = "\
+Examples:
+  sframe-testbench schema report > report.schema.json
+  sframe-testbench schema protocol
+
+Keys are only ever added to documents that the bench writes: their schemas allow more.";
+
 pub(super) const MAN: &str = "\
 Examples:
   sframe-testbench man | man -l -

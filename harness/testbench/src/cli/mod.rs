@@ -25,6 +25,7 @@ mod report;
 mod reproduce;
 mod run;
 mod sampling;
+mod schema;
 mod study;
 mod system;
 mod trial;
@@ -113,6 +114,9 @@ enum Command {
     /// Build the corpus with any toolchain, and compare it with a reference.
     #[command(after_help = help::MATRIX)]
     Matrix(matrix::Matrix),
+    /// Print the JSON Schema of a kind of document.
+    #[command(after_help = help::SCHEMA)]
+    Schema(schema::SchemaCommand),
     /// Print a manual page, or write all of them.
     #[command(after_help = help::MAN)]
     Man(man::Manual),
@@ -150,6 +154,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Bless(command) => command.execute(),
         Command::Rebuild(command) => command.execute(),
         Command::Matrix(command) => command.execute(),
+        Command::Schema(command) => command.execute(),
         Command::Man(command) => command.execute(),
         Command::Completions(command) => command.execute(),
         Command::Worker => isolation::worker(),

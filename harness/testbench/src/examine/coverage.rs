@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Section};
 use sframe_inspect::text::grouped;
@@ -42,7 +43,7 @@ pub struct Coverage {
 }
 
 /// A row that the topmost frame has never used.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 pub struct UnexercisedRow {
     /// The library; `None` for the executable.
     pub image: Option<String>,
@@ -80,7 +81,7 @@ impl UnexercisedRow {
 }
 
 /// What exploring says of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Explored {
     /// It agrees wherever a path leads there.
@@ -92,7 +93,7 @@ pub enum Explored {
 }
 
 /// How many rows that no run has used agree when they are explored, and how many don't.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct ExploredRows {
     /// Those that agree.
     pub agree: u64,

@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_machine::{
@@ -67,7 +68,7 @@ pub struct Arrival {
 }
 
 /// The number of walks by how they ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct WalkEnds {
     /// At an entry function that is marked as outermost.
     pub outermost: u64,

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_machine::Moment;
@@ -13,7 +14,7 @@ use sframe_machine::Moment;
 pub(super) const FUNCTION: &str = "bench_check";
 
 /// A check that has failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct FailedCheck {
     /// What the program computed.
     pub got: u32,

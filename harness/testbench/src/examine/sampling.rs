@@ -7,12 +7,13 @@ use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use sframe_machine::{Moment, PcMap, Record};
 
 /// Which instructions are compared: those that every part of this selects. By default,
 /// all of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sampling {
     /// Only from the first arrival at a function on.
     #[serde(flatten)]
@@ -30,7 +31,7 @@ pub struct Sampling {
 }
 
 /// The function at which comparing begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Start {
     /// Its name, for reports.
     #[serde(rename = "from_function")]

@@ -1,5 +1,6 @@
 //! What it takes to call a row wrong.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Base, Recovery, RecoveryRule, Row};
 use sframe_machine::Record;
@@ -9,7 +10,7 @@ use crate::compare::Disagreement;
 use crate::spec::Verdict;
 
 /// How sure it is that a row is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
     /// It is wrong on every path that leads to some instruction, if callees keep the ABI.
@@ -19,7 +20,7 @@ pub enum Certainty {
 }
 
 /// Why a disagreement does not prove that a row is wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doubt {
     /// On another path to the same instruction the row is right.

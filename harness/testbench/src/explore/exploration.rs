@@ -1,6 +1,7 @@
 //! What exploring a file has shown.
 
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::certainty::{Certainty, Doubt};
@@ -9,7 +10,7 @@ use super::rows::{FunctionRows, RowCounts, RowId, RowState};
 use crate::finding::Finding;
 
 /// A wrong row, or one that may be.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct ExploredFinding {
     /// Whether the row is wrong.
     pub certainty: Certainty,

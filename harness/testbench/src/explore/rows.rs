@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::PcType;
 
@@ -27,7 +28,7 @@ pub(super) enum Judgement {
 }
 
 /// Why nothing was compared with a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Undecided {
     /// It says that there is no caller, which only running can show.
@@ -78,7 +79,7 @@ impl Undecided {
 }
 
 /// How many rows there are, and what has become of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct RowCounts {
     /// Rows that cover something.
     pub total: u64,
@@ -116,7 +117,7 @@ impl Reach {
 }
 
 /// The rows of a function.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct FunctionRows {
     /// Its first instruction.
     pub pc: Address,

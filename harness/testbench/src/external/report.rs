@@ -1,5 +1,6 @@
 //! Statistics of what an unwinder was asked.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::command::ExternalError;
@@ -23,7 +24,7 @@ pub struct UnwinderExamination {
 }
 
 /// Statistics of what an unwinder was asked about a program.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct UnwinderReport {
     /// Its name.
     pub name: String,

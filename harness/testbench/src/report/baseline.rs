@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Report, Selection};
@@ -14,7 +15,7 @@ use crate::suite::shard::Shard;
 const SCHEMA: u32 = 1;
 
 /// The result of each case of an earlier run.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
     schema: u32,
@@ -25,7 +26,7 @@ pub struct Baseline {
 }
 
 /// The result of a case.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BaselineCase {
     outcome: Outcome,

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_machine::End;
@@ -30,7 +31,7 @@ use sframe_inspect::text::{counted, grouped};
 pub use sframe_inspect::json::SCHEMA;
 
 /// `report.json`: the results of a run of specs.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -55,7 +56,7 @@ pub struct Report {
 }
 
 /// All cases together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct ReportSummary {
     /// Number of cases.
     pub cases: u64,
@@ -110,7 +111,7 @@ pub struct ReportSummary {
 }
 
 /// How often builds have exercised a control-flow feature.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct FeatureCount {
     /// Cases in which it was seen.
     pub cases: u64,
@@ -259,7 +260,7 @@ impl ReportSummary {
 }
 
 /// `check --json`: the results of checking one file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CheckReport {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -325,7 +326,7 @@ pub struct CheckReport {
 }
 
 /// An image, and the section that it was judged by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct JudgedImage {
     /// The library's name; `None` for the executable.
     pub name: Option<String>,
@@ -342,7 +343,7 @@ pub struct JudgedImage {
 }
 
 /// Where a section comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// It is the file's `.sframe` section.
@@ -410,7 +411,7 @@ impl JudgedImage {
 }
 
 /// A check in numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckSummary {
     /// Instructions executed.
     pub instructions: u64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use sframe_engine::Abi;
 use sframe_inspect::elf::link::Unapplied;
@@ -20,7 +21,7 @@ use crate::spec::{Fault, KnownFile};
 use crate::target::Target;
 
 /// The result of exploring a file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ExploreReport {
     /// [`SCHEMA`].
     pub schema: u32,
@@ -56,7 +57,7 @@ pub struct ExploreReport {
 }
 
 /// An exploration in numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ExploreSummary {
     /// Functions explored.
     pub functions: u64,

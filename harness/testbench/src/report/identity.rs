@@ -1,5 +1,6 @@
 //! Identifies the run of a report.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::UnderTest;
@@ -9,7 +10,7 @@ use crate::suite::{Filter, Plan, Suite};
 /// Everything that determines the results of a run, on any machine. Reports
 /// with a different identity come from another run, and are neither joined nor
 /// compared with it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct RunIdentity {
     /// Version of the bench.
     pub bench: String,
@@ -29,7 +30,7 @@ pub struct RunIdentity {
 }
 
 /// Which cases a run has; an empty list restricts nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct Selection {
     /// Patterns of spec names.
     pub spec: Vec<String>,
@@ -46,7 +47,7 @@ pub struct Selection {
 }
 
 /// How programs are started.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct RunOptions {
     /// The instruction limit: a program that executes more is broken.
     pub budget: u64,
@@ -57,7 +58,7 @@ pub struct RunOptions {
 }
 
 /// The identity that an unwinder reports.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct UnwinderIdentity {
     /// Its name; `sframe-engine` for this project's.
     pub name: String,

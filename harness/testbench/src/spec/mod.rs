@@ -17,7 +17,6 @@
 //! | `check.rs` | what the types cannot express: errors that point at the line |
 //! | `load.rs` | from files to checked specs |
 //! | `bless.rs` | new frames into the text of a spec |
-//! | `schema.rs` | the JSON Schema |
 
 mod abi;
 pub mod bless;
@@ -40,7 +39,6 @@ mod percent;
 mod producer;
 mod qualified_name;
 mod row;
-pub mod schema;
 mod selector;
 mod stop;
 #[cfg(test)]

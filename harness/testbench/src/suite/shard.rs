@@ -4,13 +4,14 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One of several parts of a run: `2/3` is the second of three.
 ///
 /// Of three shards, each has every third case: the cases of a program are
 /// adjacent and take about as long, so that the shards do too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Shard {
     number: NonZeroU32,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Version;
 use sframe_inspect::convert::layout::Layout;
@@ -13,7 +14,7 @@ use sframe_inspect::elf::find_sframe::find_sframe;
 use super::files::Files;
 
 /// Which section of an image is under test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum SectionSource {
     /// Its `.sframe` section.
     #[default]
@@ -55,7 +56,7 @@ pub struct MadeSection {
 }
 
 /// What a made section lacks of the call frame information.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Lacks {
     /// Number of functions that could not be carried over.
     pub left_out: u64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_machine::ControlFlow;
 
@@ -9,7 +10,7 @@ use crate::spec::Feature;
 
 /// How often control was transferred in each way. Ways that did not occur are
 /// absent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Features(BTreeMap<Feature, u64>);
 

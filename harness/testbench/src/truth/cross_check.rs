@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, PauthMask};
 use sframe_machine::{AddressSpace, Bottom, CallStack, Moment, Record};
@@ -105,7 +106,7 @@ fn list(addresses: &[u64]) -> String {
 }
 
 /// How often the call stack was compared with each trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(from = "BTreeMap<Trace, u64>", into = "BTreeMap<Trace, u64>")]
 pub struct TraceCounts([u64; Trace::ALL.len()]);
 

@@ -19,6 +19,7 @@ use crate::text::counted;
 ///
 /// Displays as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unapplied {
     /// The name of their type.
     pub relocation: String,
@@ -42,6 +43,7 @@ impl fmt::Display for Unapplied {
 
 /// Why a relocation is not applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// Its type is unknown here.
