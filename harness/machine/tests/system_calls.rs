@@ -114,7 +114,8 @@ fn host(folder: &Path) -> BTreeMap<String, String> {
     }
     let maps = std::fs::read_to_string("/proc/self/maps").expect("/proc");
     state.insert("mapped".to_owned(), maps.contains(folder.to_str().expect("a name")).to_string());
-    let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
+    // Of the thread that makes the calls: signals of the main thread are blocked while it starts this one.
+    let status = std::fs::read_to_string("/proc/thread-self/status").expect("/proc");
     for key in [
         "Umask",
         "TracerPid",

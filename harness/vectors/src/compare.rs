@@ -1,7 +1,5 @@
 //! Compares an answer about a section with a vector.
 
-use std::fmt::Debug;
-
 use crate::answer::{SectionAnswer, SectionPart, StepAnswer};
 use crate::change::{Change, changes};
 use crate::expect::{Answer, Fde, Lookup, Reject, Row};
@@ -108,10 +106,8 @@ pub fn compare(vector: &Vector, answer: &SectionAnswer, parts: &[SectionPart]) -
         (None, None) => {}
         (Some(got), Some(expected)) if is_same(got, expected) => {}
         (got, expected) => {
-            let shown = |it: &Option<Reject>| {
-                it.as_ref().map_or_else(|| "a section".to_owned(), |it| format!("{it:?}"))
-            };
-            let message = sentence("opening", &shown(expected), &shown(got));
+            let shown = |it: &Option<Reject>| it.as_ref().map_or_else(|| "a section".to_owned(), written);
+            let message = format!("opening: expected {}, got {}", shown(expected), shown(got));
             let answer = |reject: &Option<Reject>| Opening { reject: reject.clone() };
             let changes = changes(&answer(expected), &answer(got));
             differences.push(Differs { message, changes }.in_part(AnswerPart::Opening));
@@ -154,12 +150,14 @@ struct Opening {
     reject: Option<Reject>,
 }
 
-fn sentence<T: Debug + ?Sized>(what: &str, expected: &T, got: &T) -> String {
-    format!("{what}: expected {expected:?}, got {got:?}")
+/// An answer as the protocol writes it.
+fn written<T: Serialize>(answer: &T) -> String {
+    serde_json::to_string(answer).unwrap_or_else(|error| error.to_string())
 }
 
-fn differ<T: Debug + Serialize>(what: &str, expected: &T, got: &T) -> Differs {
-    Differs { message: sentence(what, expected, got), changes: changes(expected, got) }
+fn differ<T: Serialize>(what: &str, expected: &T, got: &T) -> Differs {
+    let message = format!("{what}: expected {}, got {}", written(expected), written(got));
+    Differs { message, changes: changes(expected, got) }
 }
 
 /// Compares a list of answers, which must have the same length as the list of questions.
@@ -218,8 +216,5 @@ fn compare_lookup(index: usize, got: &Lookup, expected: &Lookup) -> Option<Diffe
         (Answer::Reject(got), Answer::Reject(expected)) => is_same(got, expected),
         (got, expected) => got == expected,
     };
-    (!is_for || !same).then(|| Differs {
-        message: sentence(&what, &expected.answer, &got.answer),
-        changes: changes(expected, got),
-    })
+    (!is_for || !same).then(|| differ(&what, expected, got))
 }

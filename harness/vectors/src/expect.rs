@@ -149,16 +149,22 @@ pub struct Rules {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct WrittenRow {
+    /// A fault of the row; then there are no other fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     reject: Option<Reject>,
+    /// Its start, as the section has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     start: Option<u32>,
+    /// The CFA; left out if RA is undefined.
     #[serde(skip_serializing_if = "Option::is_none")]
     cfa: Option<Equation>,
+    /// The return address.
     #[serde(skip_serializing_if = "Option::is_none")]
     ra: Option<Recovery>,
+    /// The frame pointer; left out if RA is undefined.
     #[serde(skip_serializing_if = "Option::is_none")]
     fp: Option<Recovery>,
+    /// Whether the return address is mangled.
     #[serde(default)]
     mangled: bool,
 }
@@ -244,13 +250,19 @@ enum IndexOrWord {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct WrittenLookup {
+    /// The PC.
     pc: Address,
+    /// Whether the PC is a return address, which is looked up by the byte before it.
     #[serde(default)]
     return_address: bool,
+    /// The FDE that has it, counted from 0, or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     fde: Option<IndexOrWord>,
+    /// The row that has it, counted from 0 in its FDE; `none`, or `outermost` if the FDE marks an
+    /// outermost frame and has no rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     row: Option<IndexOrWord>,
+    /// A fault of the FDE, or of a row that had to be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     reject: Option<Reject>,
 }

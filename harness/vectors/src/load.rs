@@ -29,7 +29,7 @@ pub struct Suite {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a vector, which is a mapping")]
 struct WrittenVector {
     name: String,
     summary: String,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use sframe_engine::Abi;
@@ -70,7 +70,7 @@ pub struct ProgramLibrary {
 
 /// The optional `<program>.yaml`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "the settings of a program, which are a mapping")]
 struct Settings {
     summary: Option<String>,
     sources: Option<Vec<String>>,
@@ -166,9 +166,7 @@ impl Program {
         if sources.is_empty() {
             return Err(invalid("the program has no source".to_owned()));
         }
-        if let Some(source) = sources.iter().find(|&source| !folder.join(source).is_file()) {
-            return Err(invalid(format!("there is no source `{source}`")));
-        }
+        check_sources(&sources, folder).map_err(invalid)?;
 
         let target = |name: &String| {
             name.parse().map_err(|_| {
@@ -235,10 +233,21 @@ fn check_part(kind: &str, name: &str, sources: &[String], folder: &Path) -> Resu
     if sources.is_empty() {
         return Err(format!("the {kind} `{name}` has no source"));
     }
-    match sources.iter().find(|&source| !folder.join(source).is_file()) {
-        Some(source) => Err(format!("there is no source `{source}`")),
-        None => Ok(()),
+    check_sources(sources, folder)
+}
+
+/// Checks that sources are files below the folder of the programs.
+fn check_sources(sources: &[String], folder: &Path) -> Result<(), String> {
+    for source in sources {
+        let is_below = Path::new(source).components().all(|part| matches!(part, Component::Normal(_)));
+        if !is_below {
+            return Err(format!("the source `{source}` is not a path below corpus/programs"));
+        }
+        if !folder.join(source).is_file() {
+            return Err(format!("there is no source `{source}`"));
+        }
     }
+    Ok(())
 }
 
 /// Returns the libraries of a program, each after those that it needs.

@@ -16,7 +16,7 @@ const SHORTEST_REASON: usize = 20;
 /// One release of compiler, assembler and linker: a file of `corpus/toolchains`, or
 /// one that is given to [`crate::matrix`].
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the definition of a toolchain, which is a mapping")]
 #[non_exhaustive]
 pub struct Toolchain {
     /// Its name, which is also the name of the file: `gnu-2.44`.

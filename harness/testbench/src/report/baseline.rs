@@ -16,12 +16,14 @@ const SCHEMA: u32 = 1;
 
 /// The result of each case of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a baseline, which is an object")]
 pub struct Baseline {
+    /// The version of the file format.
     schema: u32,
     /// The selection of cases in its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     selection: Option<Selection>,
+    /// The results, by the cases' IDs.
     cases: BTreeMap<String, BaselineCase>,
 }
 
@@ -29,7 +31,9 @@ pub struct Baseline {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BaselineCase {
+    /// The outcome.
     outcome: Outcome,
+    /// The number of rows that a topmost frame used.
     rows_exercised: u64,
     /// Verdict, function and row of each unexplained finding.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

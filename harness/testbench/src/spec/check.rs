@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use sframe_machine::Options;
 
+use super::rules_text::is_rules;
 use super::{Ability, Exception, Frames, Known, Selector, Spec, Targets, Verdict};
 use crate::spec::catalogue::Catalogue;
 use crate::yaml::{Error, MAX_ERRORS, Source};
@@ -123,6 +124,20 @@ impl<T: ?Sized> Check<'_, T> {
         if known.rules.as_ref().is_some_and(|rules| rules.is_empty() || rules.iter().any(is_nowhere)) {
             let help = "give each of the rules, as findings print them, with the number of its places";
             self.wrong_key(&["known", at, "rules"], "rules without a place", help);
+        }
+        for (index, rules) in known.rules.iter().flatten().enumerate() {
+            for text in rules.keys().filter(|text| !is_rules(text)) {
+                let help = "as findings print them: `CFA = SP+16, RA = *(CFA-8), FP unchanged`, or `no row`";
+                let message = format!("`{text}` is not the rules of a row");
+                let place = index.to_string();
+                let is_list = known.rules.as_ref().is_some_and(|rules| rules.len() > 1);
+                let path: &[&str] = if is_list {
+                    &["known", at, "rules", &place, text]
+                } else {
+                    &["known", at, "rules", text]
+                };
+                self.wrong_key(path, message, help);
+            }
         }
         match (&known.fault, &known.reason) {
             (None, Some(reason)) => self.reason(&["known", at, "reason"], reason),

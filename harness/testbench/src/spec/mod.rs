@@ -39,6 +39,7 @@ mod percent;
 mod producer;
 mod qualified_name;
 mod row;
+mod rules_text;
 mod selector;
 mod stop;
 #[cfg(test)]

@@ -172,13 +172,20 @@ fn reword(text: &str) -> (String, Option<String>) {
     let mut message = text
         .replace("missing field `", "missing key `")
         .replace("duplicate field `", "duplicate key `")
-        .replace("invalid type: unit value", "invalid type: nothing");
+        .replace("invalid type: unit value", "invalid type: nothing")
+        .replace("invalid type: map", "invalid type: mapping")
+        .replace("invalid type: sequence", "invalid type: list");
+    if let Some((start, _)) = message.split_once("expected struct ") {
+        message = format!("{start}expected a mapping");
+    }
     for (theirs, ours) in [
         ("expected u64", "expected a whole number"),
         ("expected u32", "expected a whole number"),
         ("expected a nonzero u32", "expected a whole number, 1 or more"),
         ("expected u8", "expected a whole number, 0 to 255"),
         ("expected a sequence", "expected a list"),
+        ("expected a map", "expected a mapping"),
+        ("expected a boolean", "expected `true` or `false`"),
     ] {
         if let Some(start) = message.strip_suffix(theirs) {
             message = format!("{start}{ours}");

@@ -55,6 +55,7 @@ pub(super) struct Cause {
 
 /// A report of `check` or `explore`, as far as it is compared.
 #[derive(Deserialize)]
+#[serde(expecting = "a report, which is an object")]
 struct OfFile {
     schema: u32,
     #[serde(default)]
