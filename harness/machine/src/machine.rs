@@ -179,7 +179,7 @@ impl Machine {
     /// Runs the program to its end and shows the observer each instruction.
     ///
     /// # Errors
-    /// The emulator can't be set up. Later failures are an [`End::Broken`], with everything
+    /// The emulator can't be set up. Later failures are an [`End::Broken`](crate::End::Broken), with everything
     /// that was observed before.
     pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome, MachineError> {
         self.run_with(observer, Hook::Observer)

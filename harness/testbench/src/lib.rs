@@ -17,8 +17,8 @@
 //!
 //! To test an unwinder, implement [`unwind::Unwinder`] and look at what
 //! [`examine::examine`] finds in a program, or run all specs with it
-//! ([`runner::Suite::run`]); `examples/third_party.rs` is a complete example.
-//! One in another language runs in a separate process ([`unwind::external`]).
+//! ([`suite::Suite::run`]); `examples/third_party.rs` is a complete example.
+//! One in another language runs in a separate process ([`external`]).
 //!
 //! ```
 //! use sframe_machine::Options;

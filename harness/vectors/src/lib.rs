@@ -5,7 +5,7 @@
 //! there is the manual of their format. Their answers come from the text of the
 //! specification. This crate loads the files, encodes the sections, checks that
 //! no vector forgets a question, and compares answers. It knows no reader
-//! except, with the feature `engine`, the project's own.
+//! but the project's own ([`engine`]).
 //!
 //! ```
 //! use std::path::Path;

@@ -7,6 +7,7 @@ mod dump;
 mod exit;
 pub mod help;
 mod lint;
+pub mod program;
 
 pub use convert::Convert;
 #[cfg(feature = "disassembly")]

@@ -226,12 +226,14 @@ pub(super) const MAN: &str = "\
 Examples:
   sframe-testbench man | man -l -
   sframe-testbench man check | man -l -
-  sframe-testbench man --dir ~/.local/share/man/man1";
+  sframe-testbench man --dir ~/.local/share/man/man1
+  sframe-testbench man --dir ~/.local/share/man/man1 --program sframe-inspect";
 
 pub(super) const COMPLETIONS: &str = "\
 Examples:
   sframe-testbench completions bash > ~/.local/share/bash-completion/completions/sframe-testbench
-  sframe-testbench completions zsh > ~/.zfunc/_sframe-testbench";
+  sframe-testbench completions zsh > ~/.zfunc/_sframe-testbench
+  sframe-testbench completions zsh --program sframe-inspect > ~/.zfunc/_sframe-inspect";
 
 pub(super) const GENERATE: &str = "\
 Examples:

@@ -1,16 +1,39 @@
 //! `man`: manual pages, and `completions`: shell completions; both generated
 //! from the definitions of the command line.
 
-use sframe_inspect::command::{Failure, Status, print, write_file};
+use sframe_inspect::command::{Failure, Status, print, program as inspect, write_file};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use sframe_inspect::text::Text;
 
-use super::{Arguments, report};
+use super::{Arguments, PROGRAM, report};
+
+/// A program of this project.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Program {
+    SframeTestbench,
+    SframeInspect,
+}
+
+impl Program {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::SframeTestbench => PROGRAM,
+            Self::SframeInspect => inspect::NAME,
+        }
+    }
+
+    fn definition(self) -> clap::Command {
+        match self {
+            Self::SframeTestbench => Arguments::command(),
+            Self::SframeInspect => inspect::definition(),
+        }
+    }
+}
 
 #[derive(Args)]
 pub(crate) struct Manual {
@@ -20,6 +43,9 @@ pub(crate) struct Manual {
     /// Write the pages of all commands into this folder.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     dir: Option<PathBuf>,
+    /// The program whose pages they are.
+    #[arg(long, value_enum, default_value_t = Program::SframeTestbench)]
+    program: Program,
 }
 
 #[derive(Args)]
@@ -27,15 +53,18 @@ pub(crate) struct Completions {
     /// The shell.
     #[arg(value_enum)]
     shell: clap_complete::Shell,
+    /// The program that is completed.
+    #[arg(long, value_enum, default_value_t = Program::SframeTestbench)]
+    program: Program,
 }
 
 impl Manual {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
-        let mut main = Arguments::command().disable_help_subcommand(true);
+        let mut main = self.program.definition().disable_help_subcommand(true);
         main.build();
         if let Some(folder) = &self.dir {
             report::create(folder)?;
-            write_pages(&main, folder)?;
+            write_pages(self.program, &main, folder)?;
             return Ok(Status::AsExpected);
         }
         let mut command = &main;
@@ -44,7 +73,7 @@ impl Manual {
                 Failure::unusable(format!("error: there is no command `{}`", self.command.join(" ")))
             })?;
         }
-        print(&Text::made_neutral(page(command)?))?;
+        print(&Text::made_neutral(page(self.program, command)?))?;
         Ok(Status::AsExpected)
     }
 }
@@ -52,38 +81,40 @@ impl Manual {
 impl Completions {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Arguments::command(), "sframe-testbench", &mut script);
+        clap_complete::generate(self.shell, &mut self.program.definition(), self.program.name(), &mut script);
         // The script transforms the hyphen of the name in one way where it asks for a subcommand
         // and in another where it answers: clap-rs/clap#6421.
         let script =
             String::from_utf8_lossy(&script).replace("sframe__subcmd__testbench", "sframe__testbench");
+        let script = script.replace("sframe__subcmd__inspect", "sframe__inspect");
         print(&Text::made_neutral(script))?;
         Ok(Status::AsExpected)
     }
 }
 
 /// Writes the page of a command, and those of its subcommands.
-fn write_pages(command: &clap::Command, folder: &std::path::Path) -> Result<(), Failure> {
+fn write_pages(program: Program, command: &clap::Command, folder: &std::path::Path) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    write_file(&folder.join(format!("{name}.1")), &page(command)?)?;
+    write_file(&folder.join(format!("{name}.1")), &page(program, command)?)?;
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     for command in shown {
-        write_pages(command, folder)?;
+        write_pages(program, command, folder)?;
     }
     Ok(())
 }
 
 /// Returns the page of a command, in roff.
-fn page(command: &clap::Command) -> Result<String, Failure> {
+fn page(program: Program, command: &clap::Command) -> Result<String, Failure> {
     let mut page = Vec::new();
-    render(command, &mut page).map_err(|error| Failure::broken(format!("a manual page: {error}")))?;
+    render(program, command, &mut page)
+        .map_err(|error| Failure::broken(format!("a manual page: {error}")))?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
-fn render(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> {
-    let is_main = command.get_name() == "sframe-testbench";
+fn render(program: Program, command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> {
+    let is_main = command.get_name() == program.name();
     let man = Man::new(command.clone()).manual("SFrame test bench");
-    let man = man.source(concat!("sframe-testbench ", env!("CARGO_PKG_VERSION")));
+    let man = man.source(format!("{} {}", program.name(), env!("CARGO_PKG_VERSION")));
     man.render_title(page)?;
     man.render_name_section(page)?;
     man.render_synopsis_section(page)?;
@@ -95,12 +126,12 @@ fn render(command: &clap::Command, page: &mut Vec<u8>) -> std::io::Result<()> {
     }
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     sections(&help).to_writer(page)?;
-    if is_main {
+    if is_main && program == Program::SframeTestbench {
         lists().to_writer(page)?;
-    } else {
+    } else if !is_main {
         let mut roff = Roff::new();
         roff.control("SH", ["SEE ALSO"]);
-        roff.text([bold("sframe-testbench"), roman("(1)")]);
+        roff.text([bold(program.name()), roman("(1)")]);
         roff.to_writer(page)?;
     }
     Ok(())
@@ -163,6 +194,7 @@ const FILES: &[(&str, &str)] = &[
 
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("CI", "Where it is set, bless writes no specs."),
+    ("SFRAME_TESTBENCH_HOME", "A clone, whose corpus and specs are used where the current folder has none."),
     ("NO_COLOR", "Where it is set, and not empty, nothing is printed in colour."),
 ];
 

@@ -7,9 +7,9 @@
 //! specs that name it -> reach
 //! ```
 //!
-//! [`observe`] checks the build of a page's example and explores it, and [`compare`] finds what
+//! `observe` checks the build of a page's example and explores it, and `compare` finds what
 //! the page says differently; [`filled_in`] writes what it can say. [`reproduce`] makes the example with a toolchain first. How far a
-//! fault reaches is derived from the specs ([`reach`]).
+//! fault reaches is derived from the specs (`reach`).
 
 mod builds;
 mod compare;

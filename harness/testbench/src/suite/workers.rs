@@ -2,8 +2,8 @@
 //! another. If one crashes, runs out of memory or takes too long, that case is
 //! broken, and the next one gets a new worker.
 //!
-//! Requests and answers are lines in JSON: first a [`Setup`], which has no
-//! answer, then [`Question`]s, each of which is answered by a [`CaseResult`].
+//! Requests and answers are lines in JSON: first a `Setup`, which has no
+//! answer, then `Question`s, each of which is answered by a [`CaseResult`].
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};

@@ -70,6 +70,18 @@ fn each_command_has_a_page_with_its_sections() {
     let there = std::fs::read_dir(&dir).expect("a folder").map(|entry| entry.expect("an entry").file_name());
     let there: BTreeSet<String> = there.map(|name| name.to_string_lossy().into_owned()).collect();
     assert_eq!(there, expected);
+    let inspect = folder.path().join("inspect");
+    text(&["man", "--program", "sframe-inspect", "--dir", inspect.to_str().expect("a name")]);
+    let there =
+        std::fs::read_dir(&inspect).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    let mut there: Vec<String> = there.map(|name| name.to_string_lossy().into_owned()).collect();
+    there.sort();
+    let names = ["-convert", "-diff", "-dump", "-lint", ""].map(|name| format!("sframe-inspect{name}.1"));
+    assert_eq!(there, names);
+    for name in names {
+        let page = std::fs::read_to_string(inspect.join(&name)).expect("a page");
+        assert!(!page.contains("testbench (1)") && page.contains("sframe\\-inspect"), "{name}: {page}");
+    }
     let wrong = bench(&["man", "no-such-command"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("there is no command `no-such-command`"));
@@ -97,7 +109,9 @@ fn complaints(page: &Path) -> Option<String> {
 #[test]
 fn formatters_of_manual_pages_have_nothing_to_complain_of() {
     let folder = tempfile::tempdir().expect("a folder");
-    text(&["man", "--dir", folder.path().to_str().expect("a name")]);
+    for program in ["sframe-testbench", "sframe-inspect"] {
+        text(&["man", "--program", program, "--dir", folder.path().to_str().expect("a name")]);
+    }
     let wrong = folder.path().join("wrong");
     std::fs::write(&wrong, ".TH x 1\n.SH NAME\nx\n.no-such-request\n").expect("a file");
     let Some(found) = complaints(&wrong) else {
@@ -137,7 +151,8 @@ fn each_command_has_examples_and_one_line_that_says_what_it_does() {
 
 #[test]
 fn bash_completes_commands_options_and_values() {
-    let script = text(&["completions", "bash"]);
+    let script =
+        text(&["completions", "bash"]) + &text(&["completions", "bash", "--program", "sframe-inspect"]);
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("completions");
     std::fs::write(&path, script).expect("a file");
@@ -158,6 +173,9 @@ fn bash_completes_commands_options_and_values() {
         (&["sframe-testbench", "baseline", "cr"], &["create"]),
         (&["sframe-testbench", "convert", "--from", ""], &["sframe", "eh-frame"]),
         (&["sframe-testbench", "nothing-such"], &[]),
+        (&["sframe-inspect", "du"], &["dump"]),
+        (&["sframe-inspect", "lint", "--sar"], &["--sarif"]),
+        (&["sframe-inspect", "run"], &[]),
     ] {
         let output = bash(complete, words);
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
