@@ -58,6 +58,7 @@ pub mod faults;
 pub mod finding;
 pub mod generate;
 pub mod matrix;
+pub mod meanings;
 pub mod mutate;
 pub mod provenance;
 pub mod report;

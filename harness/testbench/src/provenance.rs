@@ -75,17 +75,28 @@ impl Provenance {
     #[must_use]
     pub fn text(&self) -> Text {
         let mut text = Text::default();
-        let seconds = format!("{:.1} seconds", self.seconds);
-        text.line(format_args!("made by {PROGRAM} {}, {}, in {seconds}", self.maker(), self.started));
+        text.line(format_args!("made by {PROGRAM} {}, {}, in {}", self.maker(), self.started, self.took()));
         text.line(format_args!("on {}", self.host));
         text.line(format_args!("command: {}", self.command));
         for (name, digest) in &self.digests {
             text.line(format_args!("SHA-256 of {name}: {digest}"));
         }
         for part in &self.parts {
-            text.line(format_args!("of: {}, {}", part.command, part.started));
+            text.line(format_args!("of: {}", part.line()));
         }
         text
+    }
+
+    /// Where a part of a merged report comes from, in a line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{}, {}, in {}, on {}", self.command, self.started, self.took(), self.host)
+    }
+
+    /// How long it took, in words. Nothing takes no time.
+    fn took(&self) -> String {
+        let digits = if self.seconds < 0.1 { 3 } else { 1 };
+        format!("{:.digits$} seconds", self.seconds.max(0.001))
     }
 
     /// The version and commit.

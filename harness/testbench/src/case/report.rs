@@ -24,11 +24,11 @@ pub enum Outcome {
     Agree,
     /// All findings are known, and all known findings were seen.
     Known,
-    /// There is an unexplained finding.
+    /// There is a finding that nobody has explained.
     Unexpected,
-    /// The bench failed.
+    /// The bench could not do its work, and says nothing of what is under test.
     Broken,
-    /// The spec says not to run it, and why.
+    /// It was not run; the spec says why.
     Skipped,
 }
 

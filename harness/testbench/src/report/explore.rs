@@ -230,11 +230,11 @@ impl ExploreReport {
     pub(super) fn numbers(&self) -> String {
         let ExploreSummary { functions, instructions, rows_total, rows_judged, .. } = self.summary;
         format!(
-            "{} explored, {} instructions executed; {} of {} rows judged: {} agree, {} wrong, {} may be",
+            "{} explored, {} executed; {} of {} judged: {} agree, {} wrong, {} may be",
             counted(functions, "function"),
-            grouped(instructions),
+            counted(instructions, "instruction"),
             grouped(rows_judged),
-            grouped(rows_total),
+            counted(rows_total, "row"),
             grouped(self.summary.rows_agree),
             grouped(self.summary.rows_wrong),
             grouped(self.summary.rows_possible),

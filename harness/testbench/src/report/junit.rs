@@ -74,6 +74,9 @@ fn describe(suite: &mut TestSuite, provenance: &Provenance) {
     for (name, digest) in &provenance.digests {
         suite.add_property((&*neutral(&format!("sha256 of {name}")), &*neutral(digest)));
     }
+    for (index, part) in provenance.parts.iter().enumerate() {
+        suite.add_property((&*format!("part {}", index + 1), &*neutral(&part.line())));
+    }
 }
 
 fn time(case: &CaseReport) -> Duration {

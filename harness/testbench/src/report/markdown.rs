@@ -50,24 +50,24 @@ pub fn markdown(report: &Report) -> String {
     let summary = &report.summary;
     let mut text = format!("# SFrame test bench: {}\n\n", headline(report));
     if let Some(shard) = report.shard {
-        let _ = writeln!(text, "Shard {shard} of a run of {} cases.\n", grouped(report.selected));
+        let _ = writeln!(text, "Shard {shard} of a run of {}.\n", counted(report.selected, "case"));
     }
     let _ = writeln!(
         text,
-        "{} cases: {} agree, {} known, {} unexpected, {} broken, {} skipped.\n{} instructions executed, {} \
-         compared; {}; {} stops; {} of {} rows exercised{}.\n",
-        grouped(summary.cases),
+        "{}: {} agree, {} known, {} unexpected, {} broken, {} skipped.\n{} executed, {} compared; {}; {}; {} of \
+         {} exercised{}.\n",
+        counted(summary.cases, "case"),
         grouped(summary.agree),
         grouped(summary.known),
         grouped(summary.unexpected),
         grouped(summary.broken),
         grouped(summary.skipped),
-        grouped(summary.instructions),
+        counted(summary.instructions, "instruction"),
         grouped(summary.comparisons),
         frames(summary.frames, summary.frames_derived),
-        grouped(summary.stops),
+        counted(summary.stops, "stop"),
         grouped(summary.rows_exercised),
-        grouped(summary.rows_total),
+        counted(summary.rows_total, "row"),
         explored(summary.rows_explored),
     );
     text += &table(&report.cases);
@@ -113,18 +113,18 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
     }
     let _ = writeln!(
         text,
-        "{}: {}, SFrame version {}.\n{} instructions executed, {} compared, {} agree; {}, at most {} \
-         deep; {} of {} rows exercised{}.",
+        "{}: {}, SFrame version {}.\n{} executed, {} compared, {} agree; {}, at most {} deep; {} of {} \
+         exercised{}.",
         code(&report.file),
         report.abi,
         report.sframe_version,
-        grouped(summary.instructions),
+        counted(summary.instructions, "instruction"),
         grouped(summary.comparisons),
         grouped(summary.agree),
         frames(summary.frames, summary.frames_derived),
         grouped(summary.max_depth as u64),
         grouped(summary.rows_exercised),
-        grouped(summary.rows_total),
+        counted(summary.rows_total, "row"),
         explored(summary.rows_explored),
     );
     let sections = report.sections();
@@ -164,7 +164,7 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
             let _ = writeln!(text, "- {}", code(line));
         }
         if let Some(more) = known.len().checked_sub(CASES).filter(|more| *more > 0) {
-            let _ = writeln!(text, "- and {more} more reasons");
+            let _ = writeln!(text, "- and {}", counted(more as u64, "more reason"));
         }
     }
     if !report.findings.is_empty() || !known.is_empty() || report.broken.is_some() {
@@ -306,10 +306,10 @@ fn skipped<'c>(text: &mut String, cases: impl Iterator<Item = &'c CaseReport>) {
     }
     let _ = writeln!(text, "\n## Skipped\n");
     for (reason, count) in reasons.iter().take(CASES) {
-        let _ = writeln!(text, "- {} cases: {}", grouped(*count), code(reason));
+        let _ = writeln!(text, "- {}: {}", counted(*count, "case"), code(reason));
     }
     if let Some(more) = reasons.len().checked_sub(CASES).filter(|more| *more > 0) {
-        let _ = writeln!(text, "- and {more} more reasons");
+        let _ = writeln!(text, "- and {}", counted(more as u64, "more reason"));
     }
 }
 

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 use sframe_inspect::sarif::{artifact, document, message, uri};
 
 use super::format::{Document, Format, Written};
-use super::html::{meaning, verdicts_of_findings};
+use super::html::verdicts_of_findings;
 use super::summary::command_for;
 use super::{CheckReport, ExploreReport, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, SourceLine};
 use crate::finding::Finding;
+use crate::meanings::meanings;
 use crate::provenance::Provenance;
 use crate::spec::Verdict;
 
@@ -44,6 +45,9 @@ fn describe(log: &mut Value, provenance: &Provenance) {
         run["invocations"][0]["endTimeUtc"] = json!(ended);
     }
     run["properties"] = json!({ "host": provenance.host, "sha256": provenance.digests });
+    if !provenance.parts.is_empty() {
+        run["properties"]["parts"] = json!(provenance.parts);
+    }
 }
 
 /// The findings of a run, known ones as suppressed results. `corpus` is the
@@ -161,13 +165,15 @@ impl Log {
     }
 
     fn document(self) -> Value {
+        let meanings = meanings::<Verdict>();
         let rules: Vec<Value> = verdicts_of_findings()
             .iter()
             .map(|verdict| {
+                let meaning = meanings.get(verdict.as_str()).map(String::as_str).unwrap_or_default();
                 json!({
                     "id": verdict,
-                    "shortDescription": { "text": meaning(*verdict) },
-                    "help": { "text": format!("{} {HELP}", meaning(*verdict)) },
+                    "shortDescription": { "text": meaning },
+                    "help": { "text": format!("{meaning} {HELP}") },
                     "defaultConfiguration": { "level": level(*verdict) },
                 })
             })

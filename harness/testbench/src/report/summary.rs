@@ -63,27 +63,46 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     let seconds = elapsed.as_secs_f64();
     let _ = writeln!(
         text,
-        "{} cases: {} agree, {} known, {} unexpected, {} broken, {} skipped",
-        summary.cases, summary.agree, summary.known, summary.unexpected, summary.broken, summary.skipped
+        "{}: {} agree, {} known, {} unexpected, {} broken, {} skipped",
+        counted(summary.cases, "case"),
+        grouped(summary.agree),
+        grouped(summary.known),
+        grouped(summary.unexpected),
+        grouped(summary.broken),
+        grouped(summary.skipped)
     );
     let _ = writeln!(
         text,
-        "{} instructions executed, {} compared; {}; {} stops; {} of {} rows exercised{}",
-        grouped(summary.instructions),
+        "{} executed, {} compared; {}; {}; {} of {} exercised{}",
+        counted(summary.instructions, "instruction"),
         grouped(summary.comparisons),
         frames(summary.frames, summary.frames_derived),
-        summary.stops,
+        counted(summary.stops, "stop"),
         grouped(summary.rows_exercised),
-        grouped(summary.rows_total),
+        counted(summary.rows_total, "row"),
         explored(summary.rows_explored)
     );
     // Merged reports have no elapsed time.
     if !elapsed.is_zero() {
-        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-        let rate = summary.instructions as f64 / seconds.max(1e-6) / 1e6;
-        let _ = writeln!(text, "{seconds:.1} s, {rate:.2} million instructions per second");
+        let _ = writeln!(text, "{seconds:.1} s, {} per second", rate(summary.instructions, seconds));
     }
     text
+}
+
+/// Describes a rate, in instructions per second: in millions, if it is half a million or more.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate for people"
+)]
+fn rate(instructions: u64, seconds: f64) -> String {
+    let rate = instructions as f64 / seconds.max(1e-6);
+    if rate < 5e5 {
+        counted(rate.round() as u64, "instruction")
+    } else {
+        format!("{:.1} million instructions", rate / 1e6)
+    }
 }
 
 /// Describes how many frames were compared, and derived.
@@ -129,7 +148,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     }
     show_explored(&mut text, &report.unexercised);
     for (function, instructions) in &summary.uncovered {
-        let _ = writeln!(text, "    no FDE      {function}: {instructions} instructions");
+        let _ = writeln!(text, "    no FDE      {function}: {}", counted(*instructions, "instruction"));
     }
     for line in report.program() {
         let _ = writeln!(text, "program     {line}");
@@ -139,16 +158,16 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     }
     let _ = writeln!(
         text,
-        "{} instructions executed, {} compared, {} agree; {}, at most {} deep",
-        grouped(summary.instructions),
+        "{} executed, {} compared, {} agree; {}, at most {} deep",
+        counted(summary.instructions, "instruction"),
         grouped(summary.comparisons),
         grouped(summary.agree),
         frames(summary.frames, summary.frames_derived),
         summary.max_depth
     );
     if summary.nothing_compared > 0 {
-        let what = "instructions at which there was nothing to compare: the walk ended at the topmost frame";
-        let _ = writeln!(text, "    {} {what}", grouped(summary.nothing_compared));
+        let what = "at which there was nothing to compare: the walk ended at the topmost frame";
+        let _ = writeln!(text, "    {} {what}", counted(summary.nothing_compared, "instruction"));
     }
     let ends = summary.walk_ends;
     let _ = writeln!(
@@ -172,17 +191,18 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     for (kind, rows, instructions) in hazard::totals(&report.hazards) {
         let _ = writeln!(
             text,
-            "hazard      {kind}: {}; {} instructions executed with {rows} rows",
+            "hazard      {kind}: {}; {} executed with {}",
             kind.text(),
-            grouped(instructions)
+            counted(instructions, "instruction"),
+            counted(rows as u64, "row")
         );
     }
     let _ = writeln!(
         text,
-        "{} of {} rows exercised, {} as a caller's{}; {}{}",
-        summary.rows_exercised,
-        summary.rows_total,
-        summary.rows_exercised_as_caller,
+        "{} of {} exercised, {} as a caller's{}; {}{}",
+        grouped(summary.rows_exercised),
+        counted(summary.rows_total, "row"),
+        grouped(summary.rows_exercised_as_caller),
         explored(summary.rows_explored),
         counted(summary.verdicts.values().sum(), "finding"),
         match report.known_count() {
@@ -233,7 +253,11 @@ pub(super) fn command_for(case: &CaseReport) -> String {
 fn show_known(text: &mut Text, cases: &[CaseReport]) {
     for (why, KnownIn { programs, verdicts, cases }) in known_in(cases) {
         let (programs, verdicts) = (listed(&programs), listed(&verdicts));
-        let _ = writeln!(text, "known       {programs}: {verdicts} in {} cases: {why}", cases.len());
+        let _ = writeln!(
+            text,
+            "known       {programs}: {verdicts} in {}: {why}",
+            counted(cases.len() as u64, "case")
+        );
     }
 }
 
@@ -326,5 +350,18 @@ fn show_traces(text: &mut Text, summary: &ReportSummary) {
         .collect();
     if !counts.is_empty() {
         let _ = writeln!(text, "the call stack compared with other traces: {}", counts.join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rate;
+
+    #[test]
+    fn no_rate_is_rounded_to_nothing() {
+        assert_eq!(rate(12, 10.0), "1 instruction");
+        assert_eq!(rate(20_000, 5.0), "4,000 instructions");
+        assert_eq!(rate(50_000_000, 80.0), "0.6 million instructions");
+        assert_eq!(rate(0, 0.0), "0 instructions");
     }
 }

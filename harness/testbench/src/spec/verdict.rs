@@ -7,42 +7,45 @@ named! {
     pub enum Verdict, "verdict" {
         /// Backtrace and call stack are the same.
         Agree = "agree",
-        /// A frame's CFA is wrong.
+        /// A row's rule gives another CFA than the call stack has.
         WrongCfa = "wrong-cfa",
-        /// A frame's return address is wrong.
+        /// A row's rule gives another return address than the call stack has, or
+        /// another signature.
         WrongRa = "wrong-ra",
-        /// A frame's frame pointer is wrong.
+        /// A row's rule gives another frame pointer of the caller than the call
+        /// stack has.
         WrongFp = "wrong-fp",
-        /// The values are right by luck: one was read where the function has
-        /// saved nothing, or below the stack pointer.
+        /// A rule gives the right value, but reads it below SP, or where the
+        /// function has saved nothing.
         ByLuck = "by-luck",
         /// The backtrace ends before the call stack does.
         Truncated = "truncated",
-        /// The backtrace goes on after the call stack has ended.
+        /// The backtrace continues past the end of the call stack.
         ExtraFrames = "extra-frames",
-        /// No FDE covers a PC that a spec wants covered.
+        /// Code has no FDE, where a spec demands a whole backtrace.
         NoFde = "no-fde",
-        /// A CFA cannot be computed, since memory it needs cannot be read.
+        /// A CFA depends on memory that can't be read.
         BadMemory = "bad-memory",
-        /// The CFA does not move towards the stack base.
+        /// The unwinder gave up: the CFA does not move towards the base of the
+        /// stack.
         NoProgress = "no-progress",
-        /// The section cannot be decoded.
+        /// The section is malformed, or speaks of addresses outside its image.
         DecodeError = "decode-error",
-        /// The backtrace is complete, but does not end as it should.
+        /// The backtrace is whole, but does not end as it should.
         WrongEnd = "wrong-end",
-        /// The unwinder under test has died, in a process of its own.
+        /// The unwinder under test ended before it answered.
         Crashed = "crashed",
-        /// The unwinder under test has not answered in time.
+        /// The unwinder under test did not answer in time.
         TimedOut = "timed-out",
-        /// The answer of the unwinder under test is none that the protocol knows.
+        /// The answer of the unwinder under test violates the protocol.
         BadAnswer = "bad-answer",
         /// A stop or a minimum of the sweep was not reached.
         NotReached = "not-reached",
         /// The call stack is not the one that the spec expects.
         UnexpectedFrames = "unexpected-frames",
-        /// A known failure did not happen.
+        /// A known failure is gone.
         UnexpectedPass = "unexpected-pass",
-        /// A known failure happened differently.
+        /// A known failure is now another one.
         ChangedFailure = "changed-failure",
         /// The bench could not do its work: no verdict on anything under test.
         Broken = "broken",

@@ -50,7 +50,8 @@ fn compared(change: impl Fn(&mut Value)) -> (i32, String, Value) {
         let names = ["causes", "cases"].into_iter().flat_map(|list| json[list].as_array().expect("a list"));
         for name in names.map(|entry| entry.get("case").or_else(|| entry.get("cause")).expect("a name")) {
             let name = name.as_str().expect("a name");
-            assert!(shown.contains(name) && text.contains(name), "{file} does not say {name}");
+            let is_told = text.contains(name) || text.contains("--report DIR lists all");
+            assert!(shown.contains(name) && is_told, "{file} does not say {name}");
         }
     }
     (status(&output), text, json)
@@ -79,7 +80,7 @@ fn unexplained(report: &mut Value) {
 #[rstest]
 #[case::nothing(0, "0 worse, 0 new, 0 changed, 0 better, 0 gone", "", |_: &mut Value| {})]
 #[case::a_finding_that_nobody_explains(1, "1 worse", REALIGN, unexplained)]
-#[case::a_case_that_is_broken(1, "1 worse", "broken, was agree", |report: &mut Value| {
+#[case::a_case_that_is_broken(1, "1 worse", "broken (the program was killed), was agree", |report: &mut Value| {
     case(report, LEAF)["outcome"] = json!("broken");
     case(report, LEAF)["reason"] = json!("the program was killed");
 })]
@@ -125,6 +126,40 @@ fn causes_are_counted_by_case() {
     assert_eq!(causes[0]["known"], false, "{text}");
 }
 
+#[rstest]
+#[case::it_is_broken(1, |report: &mut Value| {
+    case(report, REALIGN)["known"] = json!([]);
+    case(report, REALIGN)["outcome"] = json!("broken");
+    case(report, REALIGN)["reason"] = json!("the budget is spent");
+})]
+#[case::it_was_not_run(0, |report: &mut Value| {
+    report["cases"].as_array_mut().expect("cases").retain(|case| case["id"] != REALIGN);
+})]
+fn what_was_not_judged_is_not_gone(#[case] expected: i32, #[case] change: fn(&mut Value)) {
+    let (status, text, json) = compared(change);
+    assert_eq!(status, expected, "{text}");
+    assert_eq!(json["causes"], json!([]), "{text}");
+    assert!(json["cases"][0].get("gone").is_none() && !text.contains("- wrong-fp"), "{text}");
+    if expected == 1 {
+        assert!(text.contains("broken (the budget is spent), was known"), "{text}");
+    }
+}
+
+#[test]
+fn cases_of_one_report_alone_are_not_all_listed() {
+    let (_, text, json) = compared(|report| {
+        let one = case(report, LEAF).clone();
+        report["cases"].as_array_mut().expect("cases").extend((0..50).map(|number| {
+            let mut one = one.clone();
+            one["id"] = json!(format!("{LEAF}-{number}"));
+            one
+        }));
+    });
+    assert_eq!(json["cases"].as_array().map(Vec::len), Some(50));
+    assert_eq!(text.matches("not in the first report").count(), 20, "{text}");
+    assert!(text.contains("and 30 more cases"), "{text}");
+}
+
 #[test]
 fn checks_of_two_builds_are_compared_whatever_their_names() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -137,7 +172,13 @@ fn checks_of_two_builds_are_compared_whatever_their_names() {
     let bad = check("corpus/builds/gnu-2.40/amd64/remember_restore.O2", "bad", 1);
     let worse = bench(&["compare", &good, &bad]);
     assert_eq!(status(&worse), 1, "{worse:?}");
-    assert!(String::from_utf8_lossy(&worse.stdout).contains("+ wrong-cfa many_epilogues"), "{worse:?}");
+    let text = String::from_utf8_lossy(&worse.stdout);
+    let found: Vec<&str> = text.lines().filter(|line| line.starts_with("         + ")).collect();
+    assert!(found.iter().any(|line| line.starts_with("         + wrong-cfa many_epilogues +0x")), "{text}");
+    // A verdict is told once; a long list is cut.
+    assert!(found.iter().all(|line| line.matches("wrong-cfa").count() <= 1), "{text}");
+    let left = found.last().and_then(|line| line.strip_prefix("         + and ")?.strip_suffix(" more"));
+    assert!((found.len() == 9) == left.is_some() && found.len() <= 9, "{text}");
     assert_eq!(status(&bench(&["compare", &bad, &good])), 0);
 }
 

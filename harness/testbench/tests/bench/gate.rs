@@ -46,6 +46,13 @@ fn the_merged_reports_of_shards_are_the_report_of_the_run() {
             "{file} is not the same"
         );
     }
+    // Each says what it was made of.
+    for file in ["report.json", "junit.xml", "report.sarif", "summary.md"] {
+        let text = text(&at("merged").join(file));
+        for shard in 1..=3 {
+            assert!(text.contains(&format!("--shard {shard}/3")), "{file} does not name shard {shard}");
+        }
+    }
     // A shard may come with its report alone: then its code is not on the page.
     std::fs::rename(at("2").join("cases.jsonl"), at("cases")).expect("a journal");
     let output = bench(&["merge", &name("2"), &name("3"), &name("1"), "--report", &name("merged")]);

@@ -93,7 +93,7 @@ fn a_run_that_is_as_expected_is_a_headline_figures_and_a_table() {
     let text = markdown(&Report::new(vec![case()]));
     let seen = read(&text);
     assert!(text.starts_with("# SFrame test bench: as expected\n"), "{text}");
-    assert!(seen.text.contains("1 cases: 1 agree, 0 known, 0 unexpected, 0 broken, 0 skipped."), "{text}");
+    assert!(seen.text.contains("1 case: 1 agree, 0 known, 0 unexpected, 0 broken, 0 skipped."), "{text}");
     let row = ["gnu-2.44", "amd64", "1", "1", "0", "0", "0", "0", ""];
     assert_eq!(seen.rows[1..], [row.map(str::to_owned)], "{text}");
     assert_eq!(seen.code, "");

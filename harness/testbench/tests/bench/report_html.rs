@@ -175,6 +175,7 @@ impl Browser {
         let code = match key {
             "ArrowRight" => 39,
             "ArrowDown" => 40,
+            "Escape" => 27,
             "Enter" => 13,
             _ => 9,
         };
@@ -193,6 +194,29 @@ impl Browser {
     fn width(&mut self, width: u32) {
         let size = json!({ "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// As on a phone with a screen of 390 by 844.
+    fn phone(&mut self) {
+        let size = json!({ "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true });
+        self.call("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// As on paper, of a browser with the dark scheme.
+    fn print(&mut self) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": "dark" }]);
+        self.call("Emulation.setEmulatedMedia", json!({ "media": "print", "features": features }));
+        self.value("dispatchEvent(new Event('beforeprint'))");
+    }
+
+    /// What a button saves.
+    fn saved(&mut self, button: &str) -> String {
+        let save = "(button => new Promise(resolve => {
+            const make = URL.createObjectURL;
+            URL.createObjectURL = blob => { blob.text().then(resolve); URL.createObjectURL = make; return make.call(URL, blob); };
+            document.querySelector(button).click();
+        }))";
+        self.text(&format!("{save}({})", json!(button)))
     }
 
     pub(crate) fn has_no_problems(&self) {
@@ -263,7 +287,7 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
         browser.text("document.getElementById('count').textContent").starts_with(&format!("{of_abi} of"))
     );
     browser.load(&page, "#/?verdict=wrong-fp");
-    let verdict = "main table:not(.matrix table, .causes table) tbody td:first-child a";
+    let verdict = "main table:not(.matrix table, .causes table, .cases table) tbody td:first-child a";
     let verdicts = browser.value(&format!(
         "[...new Set([...document.querySelectorAll('{verdict}')].map(link => link.textContent))]"
     ));
@@ -283,6 +307,8 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     {
         assert!(fault.contains(part), "{part}: {fault}");
     }
+    let source = "document.querySelector('details.fault pre').textContent.split('\\n').length";
+    assert!(browser.value(source).as_u64() > Some(3), "a source has lines");
     assert_eq!(browser.count("tr.here .arrow [role=img]"), 1);
     assert!(browser.count(".stack tbody tr") > 5 && browser.count(".mark.claim") > 1);
     browser.value("[...document.querySelectorAll('main a')].at(-1).click()");
@@ -319,8 +345,9 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
         browser.scheme(scheme);
         for place in ["", here.as_str()] {
             browser.load(&page, place);
-            let contrast =
-                browser.value(&format!("{CONTRAST}('main p, main td, main a, .chip, h2, summary')"));
+            let contrast = browser.value(&format!(
+                "{CONTRAST}('main p, main td, th, main a, .chip, .mark, h2, summary, button, label, .note')"
+            ));
             assert!(contrast.as_f64() >= Some(4.5), "{scheme} {place}: {contrast}");
         }
         backs.push(browser.text("getComputedStyle(document.body).backgroundColor"));
@@ -336,6 +363,118 @@ fn the_page_of_a_run_can_be_read_filtered_and_linked_to() {
     let nameless = "[...document.querySelectorAll('a, button, input, select')]
         .filter(e => !(e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length)).length";
     assert_eq!(browser.value(nameless), 0);
+    browser.has_no_problems();
+}
+
+#[test]
+fn words_are_explained_tables_sorted_saved_and_printed() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    bench(&["run", "--spec", "realign", "--spec", "leaf", "--toolchain", "gnu-2.47", "--report", &path], 0);
+    let page = folder.path().join("report.html");
+
+    // A name is explained by pointing at it, and by its key.
+    browser.width(1200);
+    browser.load(&page, "");
+    let nameless =
+        "[...document.querySelectorAll('td.head a')].filter(link => !link.title.endsWith('.')).length";
+    assert_eq!(browser.value(nameless), 0);
+    let note = "document.querySelector('td .term + .note')";
+    assert_eq!(browser.value(&format!("{note}.hidden")), true);
+    browser.value("document.querySelector('td .term').focus()");
+    browser.press("Enter");
+    browser.wait(&format!("!{note}.hidden"));
+    assert_eq!(browser.text("document.activeElement.getAttribute('aria-expanded')"), "true");
+    let said = browser.text(&format!("{note}.textContent"));
+    assert!(said.ends_with('.') && said == browser.text("document.activeElement.title"), "{said}");
+    browser.press("Escape");
+    browser.wait(&format!("{note}.hidden"));
+
+    // A column, both ways round; kept in the address.
+    let sorts =
+        "[...document.querySelectorAll('.cases th button')].find(head => head.textContent === 'compared')";
+    let column = "[...document.querySelectorAll('.cases tbody tr')].map(row => Number(row.children[6].textContent.replaceAll(',', '')))";
+    browser.value(&format!("{sorts}.focus()"));
+    browser.press("Enter");
+    browser.wait("location.hash.endsWith('cases=-compared')");
+    let fall: Vec<u64> = serde_json::from_value(browser.value(column)).expect("numbers");
+    assert!(fall.len() > 5 && fall.is_sorted_by(|a, b| a >= b), "{fall:?}");
+    assert_eq!(browser.text("document.activeElement.textContent"), "compared", "the focus stays");
+    browser.press("Enter");
+    browser.wait("document.querySelector('.cases th[aria-sort=ascending]')");
+    let rise: Vec<u64> = serde_json::from_value(browser.value(column)).expect("numbers");
+    assert!(rise.is_sorted() && rise != fall, "{rise:?}");
+    let here = browser.text("location.hash");
+    browser.load(&page, &here);
+    assert_eq!(browser.value(column), json!(rise));
+
+    // What the filters show, saved.
+    browser.load(&page, "#/?abi=amd64&outcome=known");
+    let (cases, rows) = (browser.saved(".cases .csv"), browser.count(".cases tbody tr"));
+    assert!(rows > 0);
+    assert_eq!(cases.matches("\r\n").count() as u64, rows + 1, "{cases}");
+    assert!(
+        cases.starts_with("case,program,") && !cases.contains("s390x") && !cases.contains(",agree,,"),
+        "{cases}"
+    );
+    let findings = browser.saved("button.csv");
+    assert!(findings.contains("\"CFA = r10, RA = *(CFA-8), FP = *(FP)\""), "{findings}");
+
+    // On paper: everything that is shown, nothing that sticks, and what colours mean.
+    browser.print();
+    let style = |of: &str, name: &str| format!("getComputedStyle(document.querySelector('{of}')).{name}");
+    for (of, name, expected) in [
+        ("form", "display", "none"),
+        (".csv", "display", "none"),
+        ("thead th", "position", "static"),
+        (".matrix tbody th", "position", "static"),
+        (".matrix", "overflow", "visible"),
+        (".cells a", "printColorAdjust", "exact"),
+        (".legend i", "printColorAdjust", "exact"),
+        (".printed", "display", "block"),
+        ("body", "backgroundColor", "rgb(255, 255, 255)"),
+    ] {
+        assert_eq!(browser.text(&style(of, name)), expected, "{of} {name}");
+    }
+    assert!(
+        browser
+            .text("document.querySelector('.printed').textContent")
+            .starts_with("Only abi amd64, outcome known:")
+    );
+    assert_eq!(browser.count("details.glossary:not([open]), footer details:not([open])"), 0);
+    browser.has_no_problems();
+}
+
+#[test]
+fn the_verdict_is_on_the_first_screen_of_a_phone() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    let page = folder.path().join("report.html");
+    browser.phone();
+    let build = "corpus/builds/gnu-2.47/amd64/realign.O2";
+    for (command, status, verdict) in [
+        (&["run", "--spec", "leaf", "--toolchain", "gnu-2.44"][..], 0, "Every backtrace agrees"),
+        (
+            &["run", "--spec", "leaf", "--toolchain", "gnu-2.44", "--budget", "10"],
+            4,
+            "could not do its work in 12 cases",
+        ),
+        (&["check", build], 1, "4 findings that nobody has explained"),
+        (&["check", "corpus/builds/gnu-2.47/amd64/leaf.O2"], 0, "Every backtrace agrees"),
+        (&["explore", build], 1, "4 proved findings that nobody has explained"),
+    ] {
+        let arguments: Vec<&str> = command.iter().copied().chain(["--report", &path]).collect();
+        bench(&arguments, status);
+        browser.load(&page, "");
+        let said = browser.text("document.querySelector('.verdict').textContent");
+        assert!(said.contains(verdict), "{command:?}: {said}");
+        let top = "(of => document.querySelector(of).getBoundingClientRect().bottom)";
+        let ends = if command[0] == "run" { ".tiles li" } else { "main h2" };
+        assert!(browser.value(&format!("{top}('{ends}')")).as_f64() < Some(600.0), "{command:?}");
+        assert_eq!(browser.value("document.documentElement.scrollWidth"), 390, "{command:?}");
+    }
     browser.has_no_problems();
 }
 
@@ -398,10 +537,8 @@ fn a_hundred_thousand_findings_can_be_looked_at() {
     browser.has_no_problems();
 }
 
-#[test]
-fn names_of_hostile_files_are_shown_and_do_nothing() {
-    let Some(mut browser) = Browser::start() else { return };
-    let folder = tempfile::tempdir().expect("a folder");
+/// The page of a check of a build with findings in a function of this name.
+fn page_with(hostile: &[u8; 20], folder: &Path) -> PathBuf {
     let mut file =
         std::fs::read(repository().join("corpus/builds/gnu-2.47/amd64/realign.O2")).expect("a build");
     let name = b"aligned_and_variable";
@@ -409,12 +546,45 @@ fn names_of_hostile_files_are_shown_and_do_nothing() {
         (0..file.len() - name.len()).filter(|at| file[*at..].starts_with(name)).collect();
     assert!(!starts.is_empty());
     for at in starts {
-        file[at..at + name.len()].copy_from_slice(HOSTILE);
+        file[at..at + name.len()].copy_from_slice(hostile);
     }
-    let path = folder.path().join("a file").display().to_string();
+    let path = folder.join("a file").display().to_string();
     std::fs::write(&path, file).expect("a file");
-    bench(&["check", &path, "--report", &folder.path().display().to_string()], 1);
-    let page = folder.path().join("report.html");
+    bench(&["check", &path, "--report", &folder.display().to_string()], 1);
+    folder.join("report.html")
+}
+
+#[test]
+fn a_name_is_no_formula_in_a_saved_table() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, cell) in [
+        (b"=HYPERLINK(\"ab\",\"c\")", r#","'=HYPERLINK(""ab"",""c"")","#),
+        (b"+123456789+123456789", ",\"'+123456789+123456789\","),
+        (b"-123456789+123456789", ",\"'-123456789+123456789\","),
+        (b"@SUM(A1:A9)+cmd|1!A0", ",\"'@SUM(A1:A9)+cmd|1!A0\","),
+        (b"\t=1+1,\r\n\"quoted\",123", r#","\t=1+1,\r\n""quoted"",123","#),
+    ] {
+        let page = page_with(name, folder.path());
+        browser.load(&page, "");
+        let text = browser.saved("button.csv");
+        assert!(text.contains(cell), "{text}");
+        assert_eq!(text.matches('\n').count(), 5, "{text}");
+        let cells = text.split("\r\n").flat_map(|line| line.split(','));
+        let is_formula =
+            |cell: &str| cell.trim_start_matches('"').starts_with(['=', '+', '-', '@', '\t', '\r']);
+        let formulas: Vec<&str> = cells.filter(|cell| is_formula(cell)).collect();
+        // Parts of quoted cells, which their quotes keep together.
+        assert!(formulas.iter().all(|cell| !text.contains(&format!(",{cell},"))), "{formulas:?}");
+    }
+    browser.has_no_problems();
+}
+
+#[test]
+fn names_of_hostile_files_are_shown_and_do_nothing() {
+    let Some(mut browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page_with(HOSTILE, folder.path());
     let html = std::fs::read_to_string(&page).expect("a page");
     assert_eq!(html.matches("</script>").count(), 3, "the page's own");
 

@@ -31,7 +31,7 @@ pub struct Changes {
     pub cases_of: [u64; 2],
     /// Cases of both in which nothing has changed.
     pub unchanged: u64,
-    /// Causes with another number of cases.
+    /// Causes with another number of cases, of those that both have and could judge.
     pub causes: Vec<CauseChange>,
     /// Cases in which something has changed.
     pub cases: Vec<CaseChange>,
@@ -93,7 +93,7 @@ pub struct CaseChange {
     /// Verdict, function and row of what was not found before, with what it comes from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub new: Vec<String>,
-    /// The same of what is not found any more.
+    /// The same of what is not found any more; nothing if the case is gone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
     /// Rows exercised, before and after; of an explored file, rows judged.
@@ -129,7 +129,7 @@ impl Changes {
             runs: runs.map(|(before, after)| before.differences(after)).unwrap_or_default(),
             cases_of: [before.cases.len() as u64, after.cases.len() as u64],
             unchanged,
-            causes: cause_changes(before, after),
+            causes: cause_changes(&earlier, &after.cases),
             cases,
         }
     }
@@ -153,21 +153,25 @@ impl Changes {
     }
 }
 
+/// Says what was found, and what it comes from. A place begins with its verdict, which is not told twice.
+fn found_at(place: &str, cause: &Cause) -> String {
+    let verdict = place.split(' ').next().unwrap_or_default();
+    let rest = cause.name.strip_prefix(verdict).and_then(|rest| rest.strip_prefix(", "));
+    format!("{place}: {}", rest.unwrap_or(&cause.name))
+}
+
 fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResults>) -> Option<CaseChange> {
     let none = BTreeMap::new();
     let found = |case: Option<&CaseResults>| case.map_or_else(|| none.clone(), |case| case.found.clone());
     let (was, is) = (found(before), found(after));
     let only = |one: &BTreeMap<String, Cause>, other: &BTreeMap<String, Cause>| -> Vec<String> {
         let differs = one.iter().filter(|(place, cause)| other.get(*place) != Some(cause));
-        differs.map(|(place, cause)| format!("{place}: {}", cause.name)).collect()
+        differs.map(|(place, cause)| found_at(place, cause)).collect()
     };
-    // A case that could not be judged has looked for nothing.
-    let is_judged = |case: Option<&CaseResults>| {
-        case.is_none_or(|case| !matches!(case.outcome, Outcome::Broken | Outcome::Skipped))
-    };
-    let both = is_judged(before) && is_judged(after);
+    // A case that could not be judged has looked for nothing, and neither has one that was not run.
+    let both = before.is_none_or(CaseResults::is_judged) && after.is_none_or(CaseResults::is_judged);
     let new = if both { only(&is, &was) } else { Vec::new() };
-    let gone = if both { only(&was, &is) } else { Vec::new() };
+    let gone = if both && after.is_some() { only(&was, &is) } else { Vec::new() };
     let adds = |one: &BTreeMap<String, Cause>, other: &BTreeMap<String, Cause>| {
         one.iter()
             .any(|(place, cause)| !cause.is_known && other.get(place).is_none_or(|other| other.is_known))
@@ -207,10 +211,16 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
     })
 }
 
-fn cause_changes(before: &Results, after: &Results) -> Vec<CauseChange> {
+/// Counts in how many cases each cause was seen. What only one of the reports has judged would not tell
+/// whether a cause is new or gone.
+fn cause_changes(
+    before: &BTreeMap<String, CaseResults>,
+    after: &BTreeMap<String, CaseResults>,
+) -> Vec<CauseChange> {
     let mut counts: BTreeMap<Cause, [u64; 2]> = BTreeMap::new();
-    for (side, results) in [before, after].into_iter().enumerate() {
-        for case in results.cases.values() {
+    let pairs = before.iter().filter_map(|(name, case)| Some([case, after.get(name)?]));
+    for pair in pairs.filter(|pair| pair.iter().all(|case| case.is_judged())) {
+        for (side, case) in pair.into_iter().enumerate() {
             let causes: BTreeSet<&Cause> = case.found.values().collect();
             for cause in causes {
                 counts.entry(cause.clone()).or_default()[side] += 1;

@@ -45,6 +45,13 @@ pub(super) struct CaseResults {
     pub(super) found: BTreeMap<String, Cause>,
 }
 
+impl CaseResults {
+    /// Whether it says anything of what is under test.
+    pub(super) const fn is_judged(&self) -> bool {
+        !matches!(self.outcome, Outcome::Broken | Outcome::Skipped)
+    }
+}
+
 /// What a finding comes from, as far as that is known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cause {

@@ -11,6 +11,12 @@ use sframe_inspect::text::{Text, counted, grouped, neutral};
 /// The most cases that are listed in Markdown, whose readers accept at most a megabyte.
 const CASES: usize = 200;
 
+/// The most cases of those that only one of the reports has that are listed on a terminal.
+const OF_ONE: usize = 20;
+
+/// The most findings of a case that are listed on a terminal, new ones and gone ones.
+const PLACES: usize = 8;
+
 /// The style of all pages.
 const STYLE: &str = include_str!("../html/page.css");
 
@@ -21,18 +27,40 @@ pub fn changes_text(changes: &Changes) -> Text {
     text.line(format_args!("before: {}", side(changes.before.as_ref())));
     text.line(format_args!("after:  {}", side(changes.after.as_ref())));
     for difference in &changes.runs {
-        text.line(format_args!("the runs differ: {}", neutral(difference)));
+        text.line(format_args!("the runs differ (before / after): {}", neutral(difference)));
     }
     for cause in &changes.causes {
         text.line(format_args!("{:<8} {}", cause.change.to_string(), neutral(&of_cause(cause))));
     }
+    // Runs that select differently have many such cases, of which nothing else is to be said.
+    let mut left = [(Changed::New, OF_ONE), (Changed::Gone, OF_ONE)];
     for case in &changes.cases {
-        text.line(format_args!("{:<8} {}: {}", case.change.to_string(), neutral(&case.case), outcomes(case)));
-        for (sign, places) in [("+", &case.new), ("-", &case.gone)] {
-            places.iter().for_each(|place| text.line(format_args!("         {sign} {}", neutral(place))));
+        if let Some((_, left)) = left.iter_mut().find(|(change, _)| *change == case.change) {
+            let Some(fewer) = left.checked_sub(1) else { continue };
+            *left = fewer;
         }
-        if let Some(reason) = &case.reason {
-            text.line(format_args!("           {}", neutral(reason.lines().next().unwrap_or_default())));
+        text.line(format_args!(
+            "{:<8} {}: {}",
+            case.change.to_string(),
+            neutral(&case.case),
+            neutral(&outcomes(case))
+        ));
+        for (sign, places) in [("+", &case.new), ("-", &case.gone)] {
+            for place in places.iter().take(PLACES) {
+                text.line(format_args!("         {sign} {}", neutral(place)));
+            }
+            if let Some(more) = places.len().checked_sub(PLACES).filter(|more| *more > 0) {
+                text.line(format_args!("         {sign} and {} more", grouped(more as u64)));
+            }
+        }
+    }
+    for change in [Changed::New, Changed::Gone] {
+        if let Some(more) = changes.count(change).checked_sub(OF_ONE as u64).filter(|more| *more > 0) {
+            text.line(format_args!(
+                "{:<8} and {}; --report DIR lists all",
+                change.to_string(),
+                counted(more, "more case")
+            ));
         }
     }
     text.line(headline(changes));
@@ -45,10 +73,9 @@ fn headline(changes: &Changes) -> String {
     let all = [Changed::Worse, Changed::New, Changed::Changed, Changed::Better, Changed::Gone];
     let counts: Vec<String> =
         all.into_iter().map(|change| format!("{} {change}", grouped(changes.count(change)))).collect();
-    let were = if before == 1 { "was" } else { "were" };
     let unchanged = grouped(changes.unchanged);
     format!(
-        "{}, {} {were}: {}, {unchanged} unchanged",
+        "{}, {} before: {}, {unchanged} unchanged",
         counted(after, "case"),
         grouped(before),
         counts.join(", ")
@@ -67,20 +94,22 @@ fn of_cause(CauseChange { cause, cases: [before, after], known, .. }: &CauseChan
     format!("{cause} ({is_known}): {}, {} before", counted(*after, "case"), grouped(*before))
 }
 
-fn outcomes(CaseChange { outcomes, rows, .. }: &CaseChange) -> String {
+fn outcomes(CaseChange { outcomes, rows, reason, .. }: &CaseChange) -> String {
     let name = |outcome: Outcome| format!("{outcome:?}").to_lowercase();
+    let why = reason.as_deref().and_then(|reason| reason.lines().next()).filter(|why| !why.is_empty());
+    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
     let said = match outcomes.map(|outcome| outcome.map(name)) {
-        [Some(before), Some(after)] if before == after => after,
-        [Some(before), Some(after)] => format!("{after}, was {before}"),
+        [Some(before), Some(after)] if before == after => format!("{after}{why}"),
+        [Some(before), Some(after)] => format!("{after}{why}, was {before}"),
         [Some(before), None] => format!("not in the second report, was {before}"),
-        [None, Some(after)] => format!("{after}, not in the first report"),
+        [None, Some(after)] => format!("{after}{why}, not in the first report"),
         [None, None] => String::new(),
     };
     let [before, after] = *rows;
     if before == after || outcomes.iter().any(Option::is_none) {
         return said;
     }
-    format!("{said}; {}, {} before", counted(after, "row"), grouped(before))
+    format!("{said}; {} exercised, {} before", counted(after, "row"), grouped(before))
 }
 
 /// Formats changes as Markdown.
@@ -90,10 +119,10 @@ pub fn changes_markdown(changes: &Changes) -> String {
     let _ = writeln!(text, "Before: {}  ", code(&side(changes.before.as_ref())));
     let _ = writeln!(text, "After: {}", code(&side(changes.after.as_ref())));
     for difference in &changes.runs {
-        let _ = writeln!(text, "\nThe runs differ: {}", code(difference));
+        let _ = writeln!(text, "\nThe runs differ (before / after): {}", code(difference));
     }
     if !changes.causes.is_empty() {
-        text += "\n## By cause\n\n| | cause | | cases | before |\n|---|---|---|---:|---:|\n";
+        text += "\n## By cause\n\nOf the cases that both reports have judged.\n\n| change | cause | explained | cases | before |\n|---|---|---|---:|---:|\n";
     }
     for CauseChange { cause, known, change, cases: [before, after] } in &changes.causes {
         let known = if *known { "known" } else { "unexplained" };
@@ -106,13 +135,13 @@ pub fn changes_markdown(changes: &Changes) -> String {
         );
     }
     if !changes.cases.is_empty() {
-        text += "\n## By case\n\n| | case | | new | gone |\n|---|---|---|---|---|\n";
+        text += "\n## By case\n\n| change | case | outcome | new findings | gone findings |\n|---|---|---|---|---|\n";
     }
     for case in changes.cases.iter().take(CASES) {
         let places =
             |places: &[String]| places.iter().map(|place| cell(place)).collect::<Vec<_>>().join(", ");
         let CaseChange { change, new, gone, .. } = case;
-        let said = outcomes(case);
+        let said = cell(&outcomes(case));
         let _ = writeln!(
             text,
             "| {change} | {} | {said} | {} | {} |",
@@ -146,10 +175,11 @@ pub fn changes_html(changes: &Changes) -> String {
         escaped(&side(changes.after.as_ref())),
     );
     for difference in &changes.runs {
-        let _ = writeln!(page, "<p>The runs differ: {}</p>", escaped(difference));
+        let _ = writeln!(page, "<p>The runs differ (before / after): {}</p>", escaped(difference));
     }
     if !changes.causes.is_empty() {
-        page += "<h2>By cause</h2>\n<div class=\"scroll\"><table>\n<tr><th></th><th>cause</th><th></th><th>cases</th><th>before</th></tr>\n";
+        page += "<h2>By cause</h2>\n<p class=\"faint\">Of the cases that both reports have judged.</p>\n";
+        page += &table_of(&["change", "cause", "explained", "cases", "before"]);
         for CauseChange { cause, known, change, cases: [before, after] } in &changes.causes {
             let known = if *known { "known" } else { "unexplained" };
             let numbers = format!(
@@ -159,35 +189,51 @@ pub fn changes_html(changes: &Changes) -> String {
             );
             let _ = writeln!(
                 page,
-                "<tr><td>{change}</td><td>{}</td><td>{known}</td>{numbers}</tr>",
+                "<tr><td><span class=\"chip {}\">{change}</span></td><td>{}</td><td>{known}</td>{numbers}</tr>",
+                class(*change),
                 escaped(cause)
             );
         }
-        page += "</table></div>\n";
+        page += "</tbody></table></div>\n";
     }
     if !changes.cases.is_empty() {
-        page += "<h2>By case</h2>\n<div class=\"scroll\"><table>\n<tr><th></th><th>case</th><th></th><th>new</th><th>gone</th></tr>\n";
+        page += "<h2>By case</h2>\n";
+        page += &table_of(&["change", "case", "outcome", "new findings", "gone findings"]);
         for case in &changes.cases {
             let places = |places: &[String]| {
                 places.iter().map(|place| escaped(place)).collect::<Vec<_>>().join("<br>")
             };
-            let mut said = escaped(&outcomes(case));
-            if let Some(reason) = &case.reason {
-                let _ = write!(said, "<br>{}", escaped(reason));
-            }
+            let said = escaped(&outcomes(case));
             let _ = writeln!(
                 page,
-                "<tr><td>{}</td><td>{}</td><td>{said}</td><td>{}</td><td>{}</td></tr>",
+                "<tr><td><span class=\"chip {}\">{}</span></td><td>{}</td><td>{said}</td><td>{}</td><td>{}</td></tr>",
+                class(case.change),
                 case.change,
                 escaped(&case.case),
                 places(&case.new),
                 places(&case.gone)
             );
         }
-        page += "</table></div>\n";
+        page += "</tbody></table></div>\n";
     }
     page += "</main>\n</body>\n</html>\n";
     page
+}
+
+/// Opens a table with these columns.
+fn table_of(columns: &[&str]) -> String {
+    let heads: String = columns.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
+    format!("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>{heads}</tr></thead><tbody>\n")
+}
+
+/// The colour of a change.
+const fn class(change: Changed) -> &'static str {
+    match change {
+        Changed::Worse => "unexpected",
+        Changed::Better => "agree",
+        Changed::New | Changed::Changed => "known",
+        Changed::Gone => "skipped",
+    }
 }
 
 /// Text of reports, which nothing may interpret.

@@ -91,6 +91,7 @@ impl<'r> CaseView<'r> {
         Self {
             instructions: summary.instructions,
             rows: [summary.rows_total, summary.rows_judged, 0],
+            unexplained: summary.verdicts.values().sum(),
             count: places + known,
             command: report.command(),
             sections: report.section_line().into_iter().collect(),

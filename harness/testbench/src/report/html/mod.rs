@@ -22,8 +22,11 @@ use super::{
     CheckReport, CheckSummary, ExploreSummary, Report, ReportSummary, file_name, fingerprint, omission,
 };
 use crate::case::{CaseReport, Outcome, SeenKnown};
+use crate::examine::WalkEnds;
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
-use crate::finding::{Address, Finding};
+use crate::explore::Certainty;
+use crate::finding::{Address, Blame, Confidence, Finding, Witness};
+use crate::meanings::meanings;
 use crate::provenance::Provenance;
 use crate::spec::{Fault, Verdict};
 use explore::{FunctionView, Proof, html_of_exploration};
@@ -52,10 +55,13 @@ struct Index<'r> {
     /// All possible outcomes of a case, and verdicts of a finding.
     outcomes: &'static [Outcome],
     verdicts: Vec<Verdict>,
+    meanings: Meanings,
     cases: Vec<CaseView<'r>>,
     findings: Vec<FindingView<'r>>,
     /// The pages of the faults that findings come from, by name.
     faults: &'r BTreeMap<String, Fault>,
+    /// The lines of the sources of their examples, by fault and file: a text of the page is one line.
+    sources: BTreeMap<&'r str, BTreeMap<&'r str, Vec<String>>>,
     /// Of an explored file: the functions with rows that don't agree.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     functions: Vec<FunctionView<'r>>,
@@ -63,6 +69,32 @@ struct Index<'r> {
     functions_left_out: usize,
     /// The most different instructions that are listed.
     room: usize,
+}
+
+/// What names on the page mean, by name.
+#[derive(Serialize)]
+struct Meanings {
+    outcome: BTreeMap<String, String>,
+    verdict: BTreeMap<String, String>,
+    blame: BTreeMap<String, String>,
+    confidence: BTreeMap<String, String>,
+    certainty: BTreeMap<String, String>,
+    witness: BTreeMap<String, String>,
+    end: BTreeMap<String, String>,
+}
+
+impl Meanings {
+    fn all() -> Self {
+        Self {
+            outcome: meanings::<Outcome>(),
+            verdict: meanings::<Verdict>(),
+            blame: meanings::<Blame>(),
+            confidence: meanings::<Confidence>(),
+            certainty: meanings::<Certainty>(),
+            witness: meanings::<Witness>(),
+            end: meanings::<WalkEnds>(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -94,10 +126,15 @@ struct CaseView<'r> {
     frames: u64,
     frames_derived: u64,
     stops: u64,
+    /// How its walks ended; `None` if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends: Option<WalkEnds>,
     depth: usize,
     signals: u64,
     /// All rows, those exercised, and those exercised as a caller's.
     rows: [u64; 3],
+    /// Number of findings that nobody has explained; of an exploration, of those that are proved.
+    unexplained: u64,
     /// Number of findings of the report, whether or not they are on the page.
     count: u64,
     /// The report's note on findings that it omits.
@@ -259,8 +296,10 @@ fn page<'r>(
         summary,
         provenance,
         faults,
+        sources: faults.iter().map(|(name, fault)| (name.as_str(), sources(fault))).collect(),
         outcomes: &Outcome::ALL,
         verdicts: verdicts_of_findings(),
+        meanings: Meanings::all(),
         cases,
         findings,
         functions,
@@ -276,6 +315,12 @@ fn page<'r>(
         .replacen("{{script}}", SCRIPT, 1)
         .replacen("{{index}}", &index, 1)
         .replacen("{{code}}", &code, 1))
+}
+
+/// The sources of a fault's example, in lines.
+fn sources(fault: &Fault) -> BTreeMap<&str, Vec<String>> {
+    let lines = |text: &str| text.lines().map(|line| line.replace('\t', "        ")).collect();
+    fault.example.sources.iter().map(|(file, text)| (file.as_str(), lines(text))).collect()
 }
 
 /// The verdicts that a finding may have.
@@ -311,9 +356,11 @@ impl<'r> CaseView<'r> {
             frames: case.frames,
             frames_derived: case.frames_derived,
             stops: case.stops,
+            ends: (case.comparisons > 0).then_some(case.walk_ends),
             depth: case.max_depth,
             signals: case.signals.delivered,
             rows: [case.rows_total, case.rows_exercised, case.rows_exercised_as_caller],
+            unexplained: case.findings.len() as u64 + case.findings_omitted.values().sum::<u64>(),
             count: case.findings.len() as u64 + known,
             omission: omission(&case.findings_omitted),
             sample: None,
@@ -340,8 +387,10 @@ impl<'r> CaseView<'r> {
             agree,
             frames,
             frames_derived,
+            ends: (comparisons > 0).then_some(summary.walk_ends),
             depth: max_depth,
             rows: [summary.rows_total, summary.rows_exercised, summary.rows_exercised_as_caller],
+            unexplained: summary.verdicts.values().sum(),
             count: report.findings.len() as u64 + report.known_count(),
             omission: omission(&report.findings_omitted),
             sample: report.sample(),
@@ -377,9 +426,11 @@ impl<'r> CaseView<'r> {
             frames: 0,
             frames_derived: 0,
             stops: 0,
+            ends: None,
             depth: 0,
             signals: 0,
             rows: [0; 3],
+            unexplained: 0,
             count: 0,
             omission: None,
             sample: None,
@@ -389,36 +440,6 @@ impl<'r> CaseView<'r> {
             sections: Vec::new(),
             program_did: Vec::new(),
         }
-    }
-}
-
-/// Explains a verdict in a sentence.
-pub(super) const fn meaning(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Agree => "Backtrace and call stack are the same.",
-        Verdict::WrongCfa => "A row's rule gives another CFA than the call stack has.",
-        Verdict::WrongRa => {
-            "A row's rule gives another return address than the call stack has, or another signature."
-        }
-        Verdict::WrongFp => "A row's rule gives another frame pointer of the caller than the call stack has.",
-        Verdict::ByLuck => {
-            "A rule gives the right value, but reads it below SP, or where the function has saved nothing."
-        }
-        Verdict::Truncated => "The backtrace ends before the call stack does.",
-        Verdict::ExtraFrames => "The backtrace continues past the end of the call stack.",
-        Verdict::NoFde => "Code has no FDE, where a spec demands a whole backtrace.",
-        Verdict::BadMemory => "A CFA depends on memory that can't be read.",
-        Verdict::NoProgress => "The unwinder gave up: the CFA does not move towards the base of the stack.",
-        Verdict::DecodeError => "The section is malformed, or speaks of addresses outside its image.",
-        Verdict::WrongEnd => "The backtrace is whole, but does not end as it should.",
-        Verdict::NotReached => "A stop or a minimum of the sweep was not reached.",
-        Verdict::UnexpectedFrames => "The call stack is not the one that the spec expects.",
-        Verdict::UnexpectedPass => "A known failure is gone.",
-        Verdict::ChangedFailure => "A known failure is now another one.",
-        Verdict::Crashed => "The unwinder under test ended before it answered.",
-        Verdict::TimedOut => "The unwinder under test did not answer in time.",
-        Verdict::BadAnswer => "The answer of the unwinder under test violates the protocol.",
-        Verdict::Broken => "The bench could not do its work.",
     }
 }
 
@@ -451,8 +472,10 @@ mod tests {
             provenance: None,
             summary: Summary::Run(&ReportSummary::default()),
             faults: &BTreeMap::new(),
+            sources: BTreeMap::new(),
             outcomes: &Outcome::ALL,
             verdicts: verdicts_of_findings(),
+            meanings: Meanings::all(),
             cases: Vec::new(),
             findings: Vec::new(),
             functions: Vec::new(),

@@ -59,6 +59,29 @@
     return groups;
   }
 
+  // What names mean, said where they stand: pointing at one shows it, and so does pressing it.
+  const meaningOf = (kind, name) => index.meanings[kind]?.[name];
+  const chip = (text, kind) => el("span", { class: `chip ${kind ?? ""}` }, text);
+  function term(kind, name, style) {
+    const meaning = meaningOf(kind, name);
+    const text = name.replaceAll("_", "-");
+    if (!meaning) return el("span", { class: style }, text);
+    const note = el("span", { class: "note", role: "note", hidden: true }, meaning);
+    const toggle = (isOpen) => {
+      note.hidden = !isOpen;
+      button.setAttribute("aria-expanded", String(isOpen));
+    };
+    const button = el("button", { type: "button", class: `term ${style ?? ""}`, title: meaning, "aria-expanded": "false",
+      click: () => toggle(note.hidden), keydown: (event) => event.key === "Escape" && toggle(false) }, text);
+    return el("span", { class: "explained" }, button, note);
+  }
+  /** The meanings of the names in a table, folded; printed unfolded. */
+  function glossary(groups) {
+    const entries = groups.flatMap(([kind, names]) => [...new Set(names)].filter((name) => meaningOf(kind, name))
+      .map((name) => [el("dt", {}, name.replaceAll("_", "-")), el("dd", {}, meaningOf(kind, name))]));
+    return entries.length ? el("details", { class: "glossary" }, el("summary", {}, "What these words mean"), el("dl", { class: "body" }, entries)) : "";
+  }
+
   // Places within the page.
   const path = (id) => encodeURIComponent(id).replaceAll("%2F", "/");
   const caseLink = (entry, at) => `#/case/${path(entry.id)}${at === undefined ? "" : `?at=${encodeURIComponent(at)}`}`;
@@ -78,6 +101,8 @@
 
   // Filters.
   const FILTERS = ["program", "toolchain", "abi", "version", "outcome", "verdict", "blame", "text"];
+  /** The parameters that say how tables are sorted: a column, with - before it if from the end. */
+  const ORDERS = ["cases", "findings"];
   const texts = new Map();
   const textOf = (finding) => {
     if (!texts.has(finding)) {
@@ -109,7 +134,8 @@
     return kept;
   }
   function options(name, values) {
-    byId(`f-${name}`).append(el("option", { value: "" }, "all"), ...values.map((value) => el("option", { value }, value)));
+    byId(`f-${name}`).append(el("option", { value: "" }, "all"),
+      ...values.map((value) => el("option", { value, title: meaningOf(name, value) }, value)));
   }
   const distinct = (values) => [...new Set(values)].sort();
   if (isRun) {
@@ -121,12 +147,18 @@
     options("verdict", VERDICTS.filter((verdict) => findings.some((finding) => finding.verdict === verdict)));
     options("blame", distinct(findings.map((finding) => finding.blame)));
     const form = byId("filters");
+    // On a phone, the first screen is for the verdict.
+    const narrow = matchMedia("(max-width: 45rem)");
+    const fold = () => (byId("fold").open = !narrow.matches || FILTERS.some((name) => route().query.has(name)));
+    fold();
+    narrow.addEventListener("change", fold);
     let waiting;
     form.addEventListener("input", () => {
       clearTimeout(waiting);
       waiting = setTimeout(() => {
         const query = new URLSearchParams();
         for (const name of FILTERS) if (byId(`f-${name}`).value) query.set(name, byId(`f-${name}`).value);
+        for (const name of ORDERS) if (route().query.has(name)) query.set(name, route().query.get(name));
         location.replace(`#/${query.size ? `?${query}` : ""}`);
       }, 150);
     });
@@ -135,20 +167,27 @@
   }
 
   // Overview.
+  const SAYS = {
+    agree: { run: "Every backtrace agrees with the call stack.", explore: "No row is proved to be wrong." },
+    known: { run: "Nothing unexpected: all that is wrong is known, and explained." },
+    unexpected: { run: (count) => `${counted(count, "case")} with findings that nobody has explained.`,
+      check: (count) => `${counted(count, "finding")} that nobody has explained.`,
+      explore: (count) => `${counted(count, "proved finding")} that nobody has explained.` },
+    broken: { run: (count) => `The bench could not do its work in ${counted(count, "case")}.`, check: "The bench could not do its work." },
+  };
+  /** The verdict on all of the report. */
   function sentence() {
-    const run = summary.run;
-    const state = run.broken ? "broken" : run.unexpected ? "unexpected" : run.known ? "known" : "agree";
-    const says = {
-      agree: "Every backtrace agrees with the call stack.",
-      known: "Nothing unexpected: all that is wrong is known, and explained.",
-      unexpected: `${counted(run.unexpected, "case")} with findings that nobody has explained.`,
-      broken: `The bench could not do its work in ${counted(run.broken, "case")}.`,
-    };
-    return el("p", { class: `verdict ${state}` }, says[state]);
+    const [kind, all] = Object.entries(summary)[0];
+    const state = !isRun ? cases[0].outcome : ["broken", "unexpected", "known", "agree"].find((outcome) => all[outcome]) ?? "agree";
+    const nothing = isExplored ? !all.rows_judged : !all.comparisons;
+    if (nothing && state === "agree") return el("p", { class: "verdict skipped" }, isExplored ? "No row was judged." : "Nothing was compared.");
+    const says = SAYS[state][kind] ?? SAYS[state].run;
+    return el("p", { class: `verdict ${state}` }, typeof says === "function" ? says(isRun ? all[state] : cases[0].unexplained) : says);
   }
   const tile = (name, value, link, kind) =>
-    el("li", { class: kind }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
-  const share = (part, whole) => `${((100 * part) / Math.max(whole, 1)).toFixed(1)} %`;
+    el("li", { class: kind, title: meaningOf("outcome", name) }, el("b", {}, value), link ? el("a", { href: link }, name) : name);
+  /** A share in percent, which is 100.0 only if nothing is missing. */
+  const share = (part, whole) => `${(Math.floor((1000 * part) / Math.max(whole, 1)) / 10).toFixed(1)} %`;
   /** Totals of the cases that the filters keep. */
   function totals(kept) {
     const sum = (of) => kept.cases.reduce((sum, entry) => sum + of(entry), 0);
@@ -190,7 +229,7 @@
       if (row.whole) drawing.append(svg("rect", { x, y, width: row.whole * scale, height: height - 6, class: "track" }));
       for (const [kind, number] of row.parts) {
         if (!number) continue;
-        const bar = svg("rect", { x, y, width: number * scale, height: height - 6 }, svg("title", {}, `${row.name}: ${number} ${kind}`));
+        const bar = svg("rect", { x, y, width: number * scale, height: height - 6 }, svg("title", {}, `${row.name}: ${grouped(number)} ${kind}`));
         bar.style.fill = colour(kind);
         drawing.append(bar);
         x += number * scale;
@@ -202,7 +241,7 @@
     const legend = el("ul", { class: "legend" }, kinds.map((kind) => {
       const swatch = el("i", { "aria-hidden": "true" });
       swatch.style.setProperty("--swatch", colour(kind));
-      return el("li", {}, swatch, kind);
+      return el("li", { title: meaningOf("outcome", kind) ?? meaningOf("verdict", kind) }, swatch, kind);
     }));
     return el("figure", {}, el("figcaption", {}, title), rows.length ? drawing : el("p", { class: "faint" }, "none"), kinds.some((kind) => kind !== "exercised") ? legend : "");
   }
@@ -237,7 +276,7 @@
     return el("section", { class: "plots", "aria-label": "Plots" },
       bars("Cases by toolchain and outcome", outcomes, (kind) => `var(--${kind})`, total),
       bars("Rows exercised by toolchain", rows, () => "var(--agree)",
-        (row) => `${((100 * row.parts[0][1]) / Math.max(row.whole, 1)).toFixed(1)} % of ${grouped(row.whole)}`),
+        (row) => `${share(row.parts[0][1], row.whole)} of ${grouped(row.whole)}`),
       bars("Rows with findings, known ones too, by verdict", verdicts, (kind) => COLOURS[VERDICTS.indexOf(kind)] ?? "gray", total));
   }
 
@@ -287,52 +326,139 @@
       el("div", { class: "scroll matrix", role: "region", "aria-label": "Programs and builds", tabindex: 0 }, table));
   }
 
-  const chip = (text, kind) => el("span", { class: `chip ${kind ?? ""}` }, text);
   const kindOf = (finding) => (finding.known === undefined ? "unexpected" : "known");
   const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), kindOf(finding))
-    : chip(finding.certainty, finding.certainty === "proved" ? "unexpected" : "skipped"));
-  function findingTable(list, withCase) {
-    const head = ["verdict", "function", "row, or what it is", "blame", "times", ...(withCase ? ["case"] : [])];
-    const row = (finding) => el("tr", {},
-      el("td", { class: "head" }, el("a", { href: findingLink(finding) }, finding.verdict), " ", chipOf(finding)),
-      el("td", {}, finding.function ?? "–"),
-      finding.row ? el("td", { class: "code" }, `+${finding.row.start}: ${finding.row.rules}`) : el("td", {}, finding.message),
-      el("td", {}, finding.pc ? finding.blame : ""),
-      el("td", {}, grouped(finding.hits)),
-      withCase ? el("td", {}, el("a", { href: caseLink(finding.of) }, finding.of.id)) : "");
-    return pagedTable(el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))), list, row);
+    : term("certainty", finding.certainty, `chip ${finding.certainty === "proved" ? "unexpected" : "skipped"}`));
+  const outcomeChip = (outcome) => term("outcome", outcome, `chip ${outcome}`);
+  /** Columns: a name, what to sort by, the contents of a cell, and what a CSV file has of it. */
+  const findingColumns = (withCase) => [
+    { name: "verdict", key: (finding) => finding.verdict, cell: (finding) => el("td", { class: "head" },
+      el("a", { href: findingLink(finding), title: meaningOf("verdict", finding.verdict) }, finding.verdict), " ", chipOf(finding)) },
+    { name: "function", key: (finding) => finding.function ?? "", cell: (finding) => el("td", {}, finding.function ?? "–") },
+    { name: "row, or what it is", key: (finding) => (finding.row ? `+${finding.row.start}: ${finding.row.rules}` : finding.message),
+      cell: (finding) => (finding.row ? el("td", { class: "code" }, `+${finding.row.start}: ${finding.row.rules}`) : el("td", {}, finding.message)) },
+    { name: "blame", key: (finding) => (finding.pc ? finding.blame : ""), cell: (finding) => el("td", {}, finding.pc ? term("blame", finding.blame) : "") },
+    { name: "times", isNumber: true, key: (finding) => finding.hits, cell: (finding) => el("td", { class: "num" }, grouped(finding.hits)) },
+    ...(withCase ? [{ name: "case", key: (finding) => finding.of.id,
+      cell: (finding) => el("td", {}, el("a", { href: caseLink(finding.of) }, finding.of.id)) }] : []),
+  ];
+  const caseColumns = [
+    { name: "case", key: (entry) => entry.id, cell: (entry) => el("td", {}, el("a", { href: caseLink(entry) }, entry.id)) },
+    { name: "outcome", key: (entry) => OUTCOMES.indexOf(entry.outcome), cell: (entry) => el("td", {}, outcomeChip(entry.outcome)) },
+    { name: "toolchain", key: (entry) => entry.toolchain },
+    { name: "ABI", key: (entry) => entry.abi },
+    { name: "version", isNumber: true, key: (entry) => entry.version },
+    { name: "findings", isNumber: true, key: (entry) => entry.count },
+    { name: "compared", isNumber: true, key: (entry) => entry.comparisons },
+    { name: "frames derived", isNumber: true, key: (entry) => entry.frames_derived },
+    { name: "rows", isNumber: true, key: (entry) => entry.rows[0] },
+    { name: "rows exercised", isNumber: true, key: (entry) => entry.rows[1] },
+  ];
+  const names = new Intl.Collator("en", { numeric: true });
+  function compared(column, a, b) {
+    const [one, other] = [column.key(a), column.key(b)];
+    return typeof one === "number" ? one - other : names.compare(one, other);
+  }
+  /** A table whose columns can be sorted by; the order is kept in the address, as this parameter. */
+  function sortedTable(parameter, columns, list) {
+    let order = (parameter && route().query.get(parameter)) || "";
+    const column = () => columns.find(({ name }) => name === order.replace(/^-/, ""));
+    const cell = (column, item) => column.cell?.(item) ?? el("td", { class: column.isNumber ? "num" : "" },
+      column.isNumber ? grouped(column.key(item)) : column.key(item));
+    const heads = columns.map((column) => el("th", { scope: "col" }, el("button", { type: "button", click: () => sort(column) }, column.name)));
+    const box = el("div", {});
+    const head = el("thead", {}, el("tr", {}, heads));
+    const show = () => {
+      const by = column();
+      columns.forEach((column, position) => {
+        if (column === by) heads[position].setAttribute("aria-sort", order.startsWith("-") ? "descending" : "ascending");
+        else heads[position].removeAttribute("aria-sort");
+      });
+      const sorted = by ? [...list].sort((a, b) => compared(by, a, b)) : list;
+      if (by && order.startsWith("-")) sorted.reverse();
+      box.replaceChildren(pagedTable(head, sorted, (item) => el("tr", {}, columns.map((column) => cell(column, item)))));
+    };
+    function sort({ name, isNumber }) {
+      // The largest numbers first, and then the other way round.
+      order = isNumber ? (order === `-${name}` ? name : `-${name}`) : order === name ? `-${name}` : name;
+      const focused = document.activeElement;
+      show();
+      focused?.focus?.();
+      if (!parameter) return;
+      const { query } = route();
+      query.set(parameter, order);
+      history.replaceState(null, "", `${location.hash.split("?")[0] || "#/"}?${query}`);
+    }
+    show();
+    return box;
   }
   /** A table that grows by a hundred rows at a time. */
   function pagedTable(head, list, row) {
     const body = el("tbody", {});
-    const box = el("div", {}, el("div", { class: "scroll" }, el("table", {}, head, body)));
+    const box = el("div", {}, el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" }, el("table", {}, head, body)));
     const more = el("button", { type: "button", class: "more", click: () => add() });
+    const rest = el("p", { class: "rest" });
     const STEP = 100;
     const add = () => {
       const shown = body.children.length;
       body.append(...list.slice(shown, shown + STEP).map(row));
       const left = list.length - body.children.length;
       more.textContent = `Show ${Math.min(left, STEP)} of ${grouped(left)} more`;
-      if (left) box.append(more);
-      else more.remove();
+      rest.textContent = `${grouped(left)} more are not shown.`;
+      if (left) box.append(more, rest);
+      else [more, rest].forEach((element) => element.remove());
     };
     add();
     return box;
   }
+
+  // Files for spreadsheets: RFC 4180. What would be taken for a formula gets an apostrophe in front.
+  const csvCell = (value) => {
+    let text = typeof value === "number" ? String(value) : clean(value ?? "");
+    if (typeof value !== "number" && /^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]/.test(text)) text = `'${text}`;
+    return /[",\r\n']|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const csvOf = (heads, list, values) => [heads, ...list.map(values)].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
+  const csvOfCases = (list) => csvOf(
+    ["case", "program", "toolchain", "abi", "variant", "version", "outcome", "reason", "findings", "instructions", "compared", "agree",
+      "frames", "frames_derived", "rows", "rows_exercised", "reproduce"], list,
+    (entry) => [entry.id, entry.program, entry.toolchain, entry.abi, entry.variant, entry.version, entry.outcome, entry.reason, entry.count,
+      entry.instructions, entry.comparisons, entry.agree, entry.frames, entry.frames_derived, entry.rows[0], entry.rows[1], entry.command]);
+  const csvOfFindings = (list) => csvOf(
+    ["case", "verdict", "known", "fault", "image", "function", "pc", "row", "rules", "expected", "got", "blame", "confidence", "certainty",
+      "places", "times", "message", "fingerprint", "reproduce"], list,
+    (finding) => [finding.of.id, finding.verdict, finding.known, finding.fault, finding.image, finding.function, finding.pc, finding.row?.start,
+      finding.row?.rules, finding.expected, finding.got, finding.pc ? finding.blame : "", finding.pc ? finding.confidence : "", finding.certainty,
+      finding.places, finding.hits, finding.message, finding.id, finding.of.command]);
+  function csvButton(name, text) {
+    const save = () => {
+      const url = URL.createObjectURL(new Blob([text()], { type: "text/csv;charset=utf-8" }));
+      el("a", { href: url, download: `${name}.csv` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    };
+    return el("button", { type: "button", class: "csv", click: save }, `Save these ${name} as CSV`);
+  }
+
   function findingSection(list, withCase) {
-    const sorted = list.toSorted ? list.toSorted(order) : [...list].sort(order);
-    function order(a, b) {
-      return (a.known !== undefined) - (b.known !== undefined) || a.case - b.case;
-    }
+    const sorted = [...list].sort((a, b) => (a.known !== undefined) - (b.known !== undefined) || a.case - b.case);
     return el("section", {}, el("h2", {}, `Findings (${grouped(list.length)})`),
       el("p", { class: "faint" }, "One for each wrong row and verdict of a case; of known ones, one for each entry that explains them."),
-      list.length ? findingTable(sorted, withCase) : el("p", {}, "None."));
+      list.length ? [
+        glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter((finding) => finding.pc).map((finding) => finding.blame)]]),
+        sortedTable(withCase ? "findings" : "", findingColumns(withCase), sorted),
+        csvButton("findings", () => csvOfFindings(sorted)),
+      ] : el("p", {}, "None."));
+  }
+  function caseSection(list) {
+    return el("section", { class: "cases" }, el("h2", {}, `Cases (${grouped(list.length)})`),
+      list.length ? [glossary([["outcome", list.map((entry) => entry.outcome)]]), sortedTable("cases", caseColumns, list),
+        csvButton("cases", () => csvOfCases(list))] : el("p", {}, "None."));
   }
   function reasons(kept) {
     const told = kept.cases.filter((entry) => entry.reason);
     if (!told.length) return "";
     return el("section", {}, el("h2", {}, "Broken and skipped"), el("div", { class: "scroll" }, el("table", {}, el("tbody", {},
-      told.map((entry) => el("tr", {}, el("td", {}, chip(entry.outcome, entry.outcome)),
+      told.map((entry) => el("tr", {}, el("td", {}, outcomeChip(entry.outcome)),
         el("td", {}, el("a", { href: caseLink(entry) }, entry.id)), el("td", {}, entry.reason)))))));
   }
   /** What findings come from: faults of components, and then what the corpus does on purpose. */
@@ -350,7 +476,7 @@
         el("td", { class: "num" }, grouped(entry.cases)), el("td", {}, link?.startsWith("https://") ? el("a", { href: link }, upstream) : upstream));
     };
     const ofCorpus = (entry) => el("tr", {}, el("td", {}, el("a", { href: first(entry) }, entry.group[0].known)),
-      el("td", {}, entry.group[0].blame), el("td", { class: "num" }, grouped(entry.cases)));
+      el("td", {}, term("blame", entry.group[0].blame)), el("td", { class: "num" }, grouped(entry.cases)));
     const head = (names) => el("thead", {}, el("tr", {}, names.map((name) => el("th", {}, name))));
     const part = (title, names, list, row) => (list.length ? el("section", { class: "causes" }, el("h2", {}, title), pagedTable(head(names), list, row)) : "");
     return [
@@ -368,7 +494,9 @@
     for (const name of FILTERS) byId(`f-${name}`).value = filter[name] ?? "";
     const kept = selected(filter);
     byId("count").textContent = `${grouped(kept.cases.length)} of ${counted(cases.length, "case")}`;
-    return [tiles(kept), ...causes(kept), plots(kept), matrix(kept), findingSection(kept.findings, true), reasons(kept), leftOut()];
+    const set = FILTERS.filter((name) => filter[name]).map((name) => `${name} ${filter[name]}`);
+    const printed = set.length ? el("p", { class: "printed" }, `Only ${set.join(", ")}: ${byId("count").textContent}.`) : "";
+    return [printed, tiles(kept), ...causes(kept), plots(kept), matrix(kept), findingSection(kept.findings, true), caseSection(kept.cases), reasons(kept), leftOut()];
   }
 
   // A finding.
@@ -421,7 +549,7 @@
   function witnesses(finding) {
     return el("section", {}, el("h3", {}, "Witnesses"), el("div", { class: "scroll" }, el("table", {},
       el("thead", {}, el("tr", {}, ["witness", "says", "agrees with"].map((name) => el("th", { scope: "col" }, name)))),
-      el("tbody", {}, finding.evidence.map((evidence) => el("tr", {}, el("td", {}, evidence.witness.replaceAll("-", " ")),
+      el("tbody", {}, finding.evidence.map((evidence) => el("tr", {}, el("td", {}, term("witness", evidence.witness)),
         el("td", { class: "code" }, evidence.says), el("td", {}, SIDES[evidence.agrees_with] ?? "does not tell")))))));
   }
   const lines = (texts) => el("ul", {}, texts.map((text) => el("li", {}, text)));
@@ -431,7 +559,7 @@
     if (!fault) return "";
     const { example, upstream } = fault;
     const [[tool, versions]] = Object.entries(fault.component);
-    const block = (text) => el("div", { class: "scroll" }, el("pre", {}, text));
+    const block = (lines) => el("div", { class: "scroll", tabindex: 0 }, el("pre", {}, document.createTextNode(lines.map(clean).join("\n"))));
     const at = example.row === undefined ? example.function : `${example.function}, row +${example.row}`;
     const isLink = upstream.link?.startsWith("https://");
     const state = [upstream.state, upstream.version ? ` in ${upstream.version}` : "", upstream.link ? ": " : "",
@@ -447,9 +575,9 @@
       el("p", { class: "body" }, fault.summary),
       el("dl", { class: "body" }, facts.map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)])),
       sites.length ? lines(sites) : "",
-      Object.entries(example.sources).map(([file, text]) => [el("p", { class: "body" }, el("code", {}, file)), block(text)]),
+      Object.entries(index.sources[name]).map(([file, text]) => [el("p", { class: "body" }, el("code", {}, file)), block(text)]),
       el("p", { class: "body" }, `Made for ${example.abi} by ${example.toolchain}:`),
-      block(example.commands.map((line) => `$ ${line}`).join("\n")));
+      block(example.commands.map((line) => `$ ${line}`)));
   }
   function findingView(finding) {
     const entry = finding.of;
@@ -459,7 +587,8 @@
       ["case", el("a", { href: caseLink(entry) }, entry.id)],
       ...(finding.row ? [["row", el("code", {}, `+${finding.row.start}: ${finding.row.rules}`)]] : []),
       ["unwinder", finding.got], ["call stack", finding.expected],
-      ...(finding.pc ? [["likely culprit", `${finding.blame} (confidence ${finding.confidence})`]] : []),
+      ...(finding.pc ? [["likely culprit", [el("b", {}, finding.blame), ` (confidence ${finding.confidence})`, el("br", {}),
+        el("span", { class: "faint" }, `${meaningOf("blame", finding.blame) ?? ""} ${meaningOf("confidence", finding.confidence) ?? ""}`)]]] : []),
       ...(finding.hint ? [["hint", finding.hint]] : []),
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, ${counted(finding.places, "finding")} of this kind` : ""}`],
       ...(finding.doubts?.length ? [["may be wrong", lines(finding.doubts)]] : []),
@@ -468,6 +597,7 @@
     ];
     return [
       el("h2", { tabindex: -1 }, title, " ", chipOf(finding)),
+      el("p", { class: "faint meaning" }, el("b", {}, finding.verdict), ": ", meaningOf("verdict", finding.verdict)),
       el("p", {}, finding.message),
       finding.known === undefined ? "" : el("p", { class: "reason" }, el("b", {}, "Known: "), finding.known),
       finding.fault === undefined ? "" : faultView(finding.fault),
@@ -597,17 +727,23 @@
     const names = uncovered.slice(0, 100).map(([name, count]) => `${name} (${counted(count, "instruction")})`).join(", ");
     return uncovered.length > 100 ? `${names}, and ${grouped(uncovered.length - 100)} more` : names;
   }
+  /** How the walks of a case ended, each with what that means. */
+  function ends(counts) {
+    const seen = Object.entries(counts).filter(([, count]) => count);
+    return seen.map(([name, count], position) => [position ? ", " : "", `${grouped(count)} `, term("end", name)]);
+  }
   function caseView(entry, query) {
     const where = query.get("at") ?? "";
     const [image, digits] = where.includes("!") ? [where.slice(0, where.lastIndexOf("!")), where.slice(where.lastIndexOf("!") + 1)] : ["", where];
     const at = /^0x[0-9a-f]{1,16}$/.test(digits) ? { image, address: BigInt(digits) } : undefined;
-    const share = `${grouped(entry.rows[1])} of ${grouped(entry.rows[0])} exercised, ${grouped(entry.rows[2])} as a caller's`;
+    const rows = `${grouped(entry.rows[1])} of ${grouped(entry.rows[0])} exercised, ${grouped(entry.rows[2])} as a caller's`;
     const others = casesByBuild.get(entry.build).filter((other) => other !== entry);
     const facts = [
       ...(isRun ? [["build", el("a", { href: `#/build/${path(entry.build)}` }, entry.build)]] : []),
       ["ABI", entry.abi], ["SFrame version", entry.version],
       ["instructions", `${grouped(entry.instructions)} executed, ${grouped(entry.comparisons)} compared, ${grouped(entry.agree)} agree`],
-      ["frames", `${grouped(entry.frames_derived)} derived, ${grouped(entry.frames - entry.frames_derived)} stood unchanged, at most ${grouped(entry.depth)} deep`], ["rows", share],
+      ["frames", `${grouped(entry.frames_derived)} derived, ${grouped(entry.frames - entry.frames_derived)} stood unchanged, at most ${grouped(entry.depth)} deep`], ["rows", rows],
+      ...(entry.ends ? [["walks ended", ends(entry.ends)]] : []),
       ...(entry.signals ? [["signals", grouped(entry.signals)]] : []),
       ...(entry.uncovered.length ? [["without FDE", uncoveredNames(entry)]] : []),
       ...(entry.sections ? [["sections", el("ul", {}, entry.sections.map((section) => el("li", {}, section)))]] : []),
@@ -623,7 +759,7 @@
       : "";
     const missing = entry.count - entry.findings.reduce((sum, finding) => sum + finding.places, 0);
     return [
-      el("h2", { tabindex: -1 }, entry.id, " ", chip(entry.outcome, entry.outcome)),
+      el("h2", { tabindex: -1 }, entry.id, " ", outcomeChip(entry.outcome)),
       entry.reason ? el("p", { class: "reason" }, entry.reason) : "",
       entry.sample ? el("p", { class: "reason" }, `${entry.sample}.`) : "",
       el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
@@ -651,7 +787,7 @@
       ["Reproduce with", el("code", {}, entry.command)]];
     const missing = entry.count - entry.findings.reduce((sum, finding) => sum + finding.places, 0);
     return [
-      el("h2", { tabindex: -1 }, entry.id, " ", chip(entry.outcome, entry.outcome)),
+      el("h2", { tabindex: -1 }, entry.id, " ", outcomeChip(entry.outcome)),
       el("ul", { class: "tiles" }, tile("functions explored", grouped(all.functions)),
         tile(`of ${grouped(all.rows_total)} rows judged`, share(all.rows_judged, all.rows_total)),
         tile("agree", grouped(all.rows_agree), undefined, "agree"), tile("wrong", grouped(all.rows_wrong), undefined, "unexpected"),
@@ -702,21 +838,24 @@
   // Where the report comes from.
   const { provenance } = index;
   if (provenance) {
-    const seconds = `${provenance.seconds.toFixed(1)} seconds`;
+    const took = ({ seconds }) => `${Math.max(seconds, 0.001).toFixed(seconds < 0.1 ? 3 : 1)} seconds`;
     const commit = provenance.commit ? ` (${provenance.commit.slice(0, 12)})` : " (development build)";
     const entries = [
       ["made by", `sframe-testbench ${provenance.version}${commit}`],
       ["command", el("code", {}, clean(provenance.command))],
-      ["started", `${provenance.started}, took ${seconds}`],
+      ["started", `${provenance.started}, took ${took(provenance)}`],
       ["on", clean(provenance.host)],
       ...Object.entries(provenance.digests).map(([name, digest]) => [`SHA-256 of ${clean(name)}`, el("code", {}, digest)]),
-      ...(provenance.parts ?? []).map((part) => ["of", el("code", {}, clean(part.command))]),
+      ...(provenance.parts ?? []).map((part) => ["of", [el("code", {}, part.command), `, ${part.started}, took ${took(part)}, on ${part.host}`]]),
     ];
     byId("provenance").append(el("details", {}, el("summary", {}, `This report: ${provenance.started.slice(0, 10)}, sframe-testbench ${provenance.version}`),
       el("dl", {}, entries.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))));
     byId("provenance").hidden = false;
   }
-  if (isRun) byId("verdict").append(sentence());
+  byId("verdict").append(sentence());
+  // On paper nothing can be unfolded.
+  addEventListener("beforeprint", () => document.querySelectorAll("details.glossary, details.fault, #provenance details")
+    .forEach((details) => (details.open = true)));
   addEventListener("hashchange", render);
   render();
   document.body.dataset.ready = "";
