@@ -7,11 +7,16 @@ use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
+use sframe_testbench::corpus::Maker;
 use sframe_testbench::failure::of_documents;
-use sframe_testbench::generate::c::{CampaignOptions, Example, Found, campaign, draw, write};
+use sframe_testbench::generate::ask_others;
+use sframe_testbench::generate::c::{
+    CampaignOptions, Example, Found, Group, campaign, draw, elsewhere, write,
+};
 use sframe_testbench::spec::Faults;
 
 use super::programs::Programs;
+use crate::cli::definitions;
 use crate::cli::options::at_home;
 
 #[derive(Args)]
@@ -52,7 +57,15 @@ impl C {
             reduces: !self.no_reduce,
         };
         let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
-        let all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
+        let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
+        if !self.no_reduce {
+            let makers = self.of.all_that_are_there()?;
+            for (toolchain, abis) in &mut all {
+                for (abi, found) in abis {
+                    verify(found, toolchain, *abi, &makers)?;
+                }
+            }
+        }
         let differ = differ_between(&all);
         if self.of.json {
             print_json(&serde_json::json!({ "toolchains": all, "differ_between": differ }))?;
@@ -74,6 +87,16 @@ impl C {
             () => Status::NothingCompared,
         })
     }
+}
+
+/// Asks all other toolchains about the smallest program with each cause.
+fn verify(found: &mut Found, toolchain: &str, abi: Abi, makers: &[Maker]) -> Result<(), Failure> {
+    for Group { first, .. } in found.causes.values_mut() {
+        let Some((reduced, fault)) = &first.reduced else { continue };
+        let ask = |maker: &Maker| elsewhere(maker, abi, first.level, reduced, fault);
+        first.elsewhere = ask_others(makers, toolchain, abi, ask).map_err(definitions::failure)?;
+    }
+    Ok(())
 }
 
 /// The programs that compute something else with another toolchain or for another ABI.
@@ -123,9 +146,9 @@ fn show(text: &mut Text, found: &Found) {
     for (page, functions) in &found.known {
         text.line(format!("  known, {}: {}", neutral(page), counted(*functions, "function")));
     }
-    for (cause, (functions, example)) in &found.causes {
+    for (cause, Group { functions, first, .. }) in &found.causes {
         text.line(format!("  {}: {}", neutral(&cause.to_string()), counted(*functions, "function")));
-        show_example(text, example);
+        show_example(text, first);
     }
     for differs in &found.differ {
         text.line(format!(
@@ -168,6 +191,9 @@ fn show_example(text: &mut Text, example: &Example) {
     }
     for line in &example.evidence {
         text.line(format!("      {}", neutral(line)));
+    }
+    for (toolchain, tried) in &example.elsewhere {
+        text.line(format!("      with {}: {}", neutral(toolchain), neutral(&tried.to_string())));
     }
     show_source(text, &example.flags, &example.source);
 }

@@ -9,14 +9,14 @@ use sframe_inspect::text::with_causes;
 
 use super::campaign::Example;
 use super::dialect::Dialect;
-use super::elsewhere::Elsewhere;
 use super::judge::Source;
 use super::reduce::{Reduced, assembler};
 use crate::corpus::{MadeExample, Maker, Toolchain};
 use crate::faults::{filled_in, keep};
+use crate::generate::Elsewhere;
+use crate::generate::draft::{self, program_name, range, write_files};
 use crate::spec::{
-    self, Assembler, Component, Fault, FaultySection, NO_ROW, ToolRange, ToolVersion, Upstream,
-    UpstreamState, Verdict,
+    self, Assembler, Component, Fault, FaultySection, NO_ROW, ToolRange, Upstream, UpstreamState, Verdict,
 };
 use crate::yaml;
 
@@ -65,7 +65,7 @@ impl Page<'_> {
                 spec::MAX_LINES
             ));
         }
-        let program = self.name.replace(['-', '.'], "_");
+        let program = program_name(self.name);
         let component = match &fault.component {
             Component::Assembler(range) => range.to_string(),
             _ => return Err("only assemblers' faults are generated".to_owned()),
@@ -93,13 +93,7 @@ impl Page<'_> {
             (format!("corpus/programs/{program}.S"), for_corpus(&self.functions())),
             (format!("corpus/programs/{program}.c"), caller(self.title, function)),
         ];
-        for (name, text) in files {
-            let path = folder.join(name);
-            let parent = path.parent().unwrap_or(folder);
-            std::fs::create_dir_all(parent)
-                .and_then(|()| std::fs::write(&path, text))
-                .map_err(|error| format!("{} can't be written: {error}", path.display()))?;
-        }
+        write_files(folder, &files)?;
         let corpus = folder.join("corpus");
         keep(&corpus, self.name, &fault.example, made.program()).map_err(|error| with_causes(&error))
     }
@@ -128,7 +122,7 @@ impl Page<'_> {
         let toolchains = others.iter().map(Maker::toolchain);
         Ok(Fault {
             title: self.title.to_owned(),
-            component: Component::Assembler(range(assembler(maker), toolchains, elsewhere)),
+            component: Component::Assembler(versions(assembler(maker), toolchains, elsewhere)),
             summary,
             section: match fault.source {
                 Source::Sframe => FaultySection::Sframe,
@@ -222,13 +216,13 @@ fn caller(title: &str, function: &str) -> String {
     )
 }
 
-/// The versions of an assembler between the first and the last toolchain with the fault.
-fn range<'t>(
+/// The versions of an assembler that were seen to have a fault.
+fn versions<'t>(
     name: Assembler,
     toolchains: impl Iterator<Item = &'t Toolchain>,
     elsewhere: &std::collections::BTreeMap<String, Elsewhere>,
 ) -> ToolRange<Assembler> {
-    let (mut with, mut without): (Vec<ToolVersion>, Vec<ToolVersion>) = (Vec::new(), Vec::new());
+    let (mut with, mut without) = (Vec::new(), Vec::new());
     for toolchain in toolchains {
         let Some(tool) = toolchain.properties.assembler.as_ref().filter(|tool| tool.name == name) else {
             continue;
@@ -240,28 +234,11 @@ fn range<'t>(
             Some(_) => without.push(tool.version.clone()),
         }
     }
-    let (first, last) = (with.iter().min(), with.iter().max());
-    let is_before = |version: &&ToolVersion| first.is_some_and(|first| *version < first);
-    let is_after = |version: &&ToolVersion| last.is_some_and(|last| *version > last);
-    ToolRange {
-        name,
-        since: without.iter().any(|version| is_before(&version)).then(|| first.cloned()).flatten(),
-        before: without.iter().filter(is_after).min().cloned(),
-    }
+    range(name, &with, &without)
 }
 
 /// The name of a cause's fault, of what it is in and what is wrong.
 #[must_use]
 pub fn name_of(maker: &Maker, abi: Abi, cause: &super::Cause) -> String {
-    let text = format!("{}-{abi}-{}-{}", assembler(maker), cause.wrong, cause.after.join("-"));
-    let mut name = String::new();
-    for letter in text.chars() {
-        match letter {
-            'a'..='z' | '0'..='9' => name.push(letter),
-            'A'..='Z' => name.push(letter.to_ascii_lowercase()),
-            _ if name.ends_with('-') => {}
-            _ => name.push('-'),
-        }
-    }
-    name.trim_matches('-').to_owned()
+    draft::name(&format!("{}-{abi}-{}-{}", assembler(maker), cause.wrong, cause.after.join("-")))
 }

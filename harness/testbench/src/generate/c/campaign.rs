@@ -10,12 +10,13 @@ use super::build::{Build, LEVELS, Level, build};
 use super::contradictions::Contradiction;
 use super::draw::draw;
 use super::flags::known_flags;
-use super::found::{Contradicts, Differs, Example, Found, Unjudged};
+use super::found::{Contradicts, Differs, Example, Found, Group, Unjudged};
 use super::judge::{Fault, Judged, judge};
-use super::known::KnownCauses;
+use super::known::{KnownCauses, Place};
 use super::plan::{Plan, each};
 use super::reduce::{Reduced, Symptom, reduce};
 use super::see::NotJudged;
+use super::shape::complaint;
 use super::writer::write;
 use crate::corpus::{Error, Maker};
 use crate::spec::{Faults, Producer};
@@ -124,17 +125,6 @@ fn trial(
     Ok(Trial { number, plan, build: how, levels })
 }
 
-/// The first complaint of a compiler, assembler or linker, without the place.
-fn complaint(said: &str) -> String {
-    // The surest words first; what follows from others comes last.
-    const WORDS: [&str; 4] = ["undefined reference", "internal compiler error", "rror: ", "ld: "];
-    let lines = || said.lines().filter(|line| !line.contains("returned 1 exit status"));
-    let complaint = WORDS.iter().find_map(|words| lines().find(|line| line.contains(words)));
-    let line = complaint.or_else(|| lines().next()).unwrap_or_default();
-    let message = line.rsplit_once("rror: ").map_or(line, |(_, message)| message);
-    super::shape::without_numbers(message.trim())
-}
-
 /// The files of a program, without what all programs have.
 fn sources(plan: &Plan) -> Vec<String> {
     let parts = write(plan).into_iter().filter(|source| source.name.starts_with("part"));
@@ -238,12 +228,14 @@ impl Found {
 
     /// Returns whether it is the first of its cause.
     fn add_fault(&mut self, trial: &Trial, level: Level, fault: &Fault) -> bool {
-        if let Some((functions, _)) = self.causes.get_mut(&fault.cause) {
-            *functions += 1;
+        if let Some(known) = self.causes.get_mut(&fault.cause) {
+            known.functions += 1;
+            known.places.extend(Place::of(fault));
             return false;
         }
-        let example = example(trial.number, level, fault, trial.build.words(level), Vec::new());
-        self.causes.insert(fault.cause.clone(), (1, example));
+        let first = example(trial.number, level, fault, trial.build.words(level), Vec::new());
+        let group = Group { functions: 1, first, places: Place::of(fault).into_iter().collect() };
+        self.causes.insert(fault.cause.clone(), group);
         true
     }
 
@@ -271,8 +263,12 @@ impl Found {
         match &task.symptom {
             Symptom::Fault(cause) => {
                 let known = self.causes.get_mut(cause).zip(reduced.fault(cause));
-                if let Some(((_, known), fault)) = known {
-                    *known = example(number, task.level, fault, flags, source);
+                if let Some((known, fault)) = known {
+                    known.first = Example {
+                        reduced: Some((reduced.clone(), fault.clone())),
+                        ..example(number, task.level, fault, flags, source)
+                    };
+                    known.places.extend(Place::of(fault));
                 }
             }
             Symptom::Contradiction(kind) => {
@@ -298,7 +294,19 @@ impl Found {
 
 fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source: Vec<String>) -> Example {
     let Fault { witness, function, message, listing, evidence, .. } = fault.clone();
-    Example { program, level, witness, function, message, listing, evidence, flags, source }
+    Example {
+        program,
+        level,
+        witness,
+        function,
+        message,
+        listing,
+        evidence,
+        flags,
+        source,
+        elsewhere: BTreeMap::new(),
+        reduced: None,
+    }
 }
 
 #[cfg(test)]
@@ -394,14 +402,5 @@ mod tests {
             assert_eq!(found.add(0, &trial, &KnownCauses::of(&faults, &other, known.abi)).len(), 1, "{name}");
             assert_eq!(found.causes.len(), 1, "{name}");
         }
-    }
-
-    #[test]
-    fn complaints_have_no_place() {
-        let said = "unit0.c: In function 'f':\nunit0.c:3:9: error: expected ';'\ncollect2: error: ld returned 1 exit status";
-        assert_eq!(complaint(said), "expected ';'");
-        let said =
-            "/usr/bin/ld: unit0.o: relocation R_390_12 overflows\ncollect2: error: ld returned 1 exit status";
-        assert_eq!(complaint(said), "/usr/bin/ld: unit0.o: relocation R_N_N overflows");
     }
 }

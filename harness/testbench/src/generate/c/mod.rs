@@ -18,6 +18,7 @@
 //! | `known.rs` | faults that have a page |
 //! | `shape.rs` | what findings of one cause have in common |
 //! | `reduce.rs` | the smallest program with a finding |
+//! | `elsewhere.rs` | what another toolchain makes of that |
 //! | `campaign.rs` | makes and judges many programs |
 //! | `found.rs` | what is found, by cause |
 
@@ -26,6 +27,7 @@ mod campaign;
 mod contradictions;
 mod declare;
 mod draw;
+mod elsewhere;
 mod flags;
 mod found;
 mod judge;
@@ -41,10 +43,11 @@ pub use build::{Build, Built, Level, build};
 pub use campaign::{CampaignOptions, campaign};
 pub use contradictions::Contradiction;
 pub use draw::draw;
+pub use elsewhere::{Tried, elsewhere};
 pub use flags::{Compiler, known_flags};
-pub use found::{Contradicts, Differs, Example, Found, Unjudged};
+pub use found::{Contradicts, Differs, Example, Found, Group, Unjudged};
 pub use judge::{Fault, Judged, judge};
-pub use known::KnownCauses;
+pub use known::{KnownCauses, Place};
 pub use links::{Form, Link, ObjectForm};
 pub use plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement};
 pub use reduce::{Reduced, Symptom, reduce};
