@@ -5,7 +5,7 @@ use sframe_inspect::Blame;
 
 use super::judge::Fault;
 use super::shape::{Cause, without_numbers};
-use crate::spec::{Faults, GeneratedCause, Producer};
+use crate::spec::{ANY, Faults, GeneratedCause, Producer};
 
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
@@ -30,14 +30,19 @@ impl<'f> KnownCauses<'f> {
             let cause = &fault.cause;
             // Triage does not always know.
             (cause.blame == blame || cause.blame == Blame::Unknown)
-                && known.wrong == cause.wrong
+                && is_any_or(&known.wrong, &cause.wrong)
                 && known.section == cause.section.to_string()
-                && known.row == cause.row
+                && is_any_or(&known.row, &cause.row)
                 && known.with.iter().all(|with| flags.contains(with) || fault.evidence.contains(with))
                 && is_at(known, fault)
         };
         self.0.iter().find(|(_, blame, known)| is_it(*blame, known)).map(|(page, ..)| *page)
     }
+}
+
+/// Whether a page means this, or anything.
+fn is_any_or(known: &str, this: &str) -> bool {
+    known == ANY || known == this
 }
 
 /// Whether a listing has the instructions of a known cause where it is wrong.
@@ -149,6 +154,11 @@ mod tests {
             change(&mut other);
             assert!(!knows(&other, &fault()), "{other:?}");
         }
+        let mut any = known();
+        (any.wrong, any.row) = (ANY.to_owned(), ANY.to_owned());
+        assert!(knows(&any, &fault()));
+        any.section = ".sframe".to_owned();
+        assert!(!knows(&any, &fault()));
         let mut either = known();
         either.at = None;
         assert!(knows(&either, &fault()));
