@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use crate::spec::{ToolName, ToolRange, ToolVersion};
+use sframe_inspect::text::with_causes;
+
+use crate::faults::Observed;
+use crate::spec::{Fault, ToolName, ToolRange, ToolVersion};
 
 /// The versions of a tool between the first and the last that was seen to have a fault, as far as others were
 /// seen not to have it.
@@ -34,6 +37,13 @@ pub(super) fn name(text: &str) -> String {
 /// The name of a fault's program in the corpus.
 pub(super) fn program_name(fault: &str) -> String {
     fault.replace(['-', '.'], "_")
+}
+
+/// What a check of a program shows of a fault.
+pub(super) fn observed(program: &[u8], fault: &Fault) -> Result<Observed, String> {
+    let file = tempfile::NamedTempFile::new().map_err(|error| with_causes(&error))?;
+    std::fs::write(file.path(), program).map_err(|error| with_causes(&error))?;
+    Observed::of(file.path(), &fault.example, fault.section).map_err(|error| with_causes(&error))
 }
 
 /// Writes files below a folder, by their paths in it.

@@ -7,14 +7,16 @@ use std::path::Path;
 use sframe_engine::Abi;
 use sframe_inspect::text::with_causes;
 
+use super::SOURCE;
 use super::campaign::Example;
 use super::dialect::Dialect;
 use super::judge::Source;
+use super::plan::{Action, FunctionPlan};
 use super::reduce::{Reduced, assembler};
 use crate::corpus::{MadeExample, Maker, Toolchain};
 use crate::faults::{filled_in, keep};
 use crate::generate::Elsewhere;
-use crate::generate::draft::{self, program_name, range, write_files};
+use crate::generate::draft::{self, observed, program_name, range, write_files};
 use crate::spec::{
     self, Assembler, Component, Fault, FaultySection, NO_ROW, ToolRange, Upstream, UpstreamState, Verdict,
 };
@@ -54,10 +56,12 @@ impl Page<'_> {
             let made =
                 MadeExample::make_instead(self.name, &draft.example, toolchain, toolchain, toolchains_dir)
                     .map_err(|error| with_causes(&error))?;
-            Ok((filled_in(draft, made.program())?, made))
+            Ok((filled_in(draft, made.program(), &|_| true)?, made))
         };
         // One path is enough for most.
-        let (fault, made) = filled(&[0]).or_else(|_| filled(&[1])).or_else(|_| filled(&[0, 1]))?;
+        let all: Vec<u8> = (0..=self.example.reduced.program.last_argument).collect();
+        let one = all.iter().find_map(|argument| filled(&[*argument]).ok());
+        let (fault, made) = one.map_or_else(|| filled(&all), Ok)?;
         let lines: usize = fault.example.sources.values().map(|source| source.lines().count()).sum();
         if lines > spec::MAX_LINES {
             return Err(format!(
@@ -86,16 +90,43 @@ impl Page<'_> {
             fault.blame(),
             self.name
         );
+        spec.push_str(&self.unreached(maker, &fault)?);
         let files = [
             (format!("specs/faults/{}.yaml", self.name), page),
             (format!("specs/{program}.yaml"), spec),
             (format!("corpus/programs/{program}.yaml"), format!("targets: [{abi}]\nvariants: [O2]\n")),
             (format!("corpus/programs/{program}.S"), for_corpus(&self.functions())),
-            (format!("corpus/programs/{program}.c"), caller(self.title, function)),
+            (format!("corpus/programs/{program}.c"), caller(self.title, function, &all)),
         ];
         write_files(folder, &files)?;
         let corpus = folder.join("corpus");
         keep(&corpus, self.name, &fault.example, made.program()).map_err(|error| with_causes(&error))
+    }
+
+    /// The exception of a spec for rows that no argument reaches.
+    fn unreached(&self, maker: &Maker, fault: &Fault) -> Result<String, String> {
+        let Reduced { program, plan, .. } = &self.example.reduced;
+        let made = maker.make(program.abi, &[(SOURCE.to_owned(), program.source.clone())], &[]);
+        let made = made.map_err(|error| with_causes(&error))?;
+        let observed = observed(&made.bytes, fault)?;
+        let names = observed.unexercised().iter();
+        let functions: Vec<&str> =
+            names.map(String::as_str).filter(|name| *name != "_start" && *name != "leaf").collect();
+        if functions.is_empty() {
+            return Ok(String::new());
+        }
+        let is_dead =
+            |function: &FunctionPlan| function.body.iter().any(|part| matches!(part.what, Action::Unreached));
+        let reason = if plan.functions.iter().any(is_dead) {
+            "By construction, nothing reaches a part of its code."
+        } else {
+            "None of the arguments that it is called with reaches a part of its code."
+        };
+        Ok(format!(
+            "unreached:\n  - where: {{assembler: {}}}\n    functions: [{}]\n    reason: {reason}\n",
+            fault.component,
+            functions.join(", ")
+        ))
     }
 
     /// The page as far as it is known without a build.
@@ -141,7 +172,7 @@ impl Page<'_> {
                 row: None,
                 verdict: Verdict::WrongCfa,
                 wrong: NO_ROW.to_owned(),
-                right: truth.clone(),
+                right: truth.replace("SP+0,", "SP,"),
             },
             witnesses: std::collections::BTreeMap::new(),
             upstream: Upstream { state: UpstreamState::Unreported, link: None, version: None },
@@ -208,11 +239,11 @@ fn joined(text: &str) -> String {
 }
 
 /// What calls the function as a program of the corpus.
-fn caller(title: &str, function: &str) -> String {
+fn caller(title: &str, function: &str, arguments: &[u8]) -> String {
+    let calls: String = arguments.iter().map(|argument| format!("    {function}({argument});\n")).collect();
     format!(
         "/* {title}: {function} is generated. */\n\n#include \"runtime/runtime.h\"\n\n\
-         unsigned {function}(unsigned path);\n\nint main(void)\n{{\n    {function}(0);\n    {function}(1);\n    \
-         return bench_check(0, 0);\n}}\n"
+         unsigned {function}(unsigned path);\n\nint main(void)\n{{\n{calls}    return bench_check(0, 0);\n}}\n"
     )
 }
 
