@@ -1,17 +1,17 @@
 //! `generate c`: programs in C whose frames are hard to unwind.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_testbench::corpus::Maker;
 use sframe_testbench::failure::of_documents;
 use sframe_testbench::generate::ask_others;
 use sframe_testbench::generate::c::{
-    CampaignOptions, Example, Found, Group, campaign, draw, elsewhere, write,
+    CampaignOptions, Example, Found, Group, Page, Written, campaign, draw, elsewhere, write,
 };
 use sframe_testbench::spec::Faults;
 
@@ -33,6 +33,10 @@ pub(super) struct C {
     /// Show the programs as they were found, and not the smallest ones.
     #[arg(long)]
     no_reduce: bool,
+    /// Write each cause that has no page into this folder: its page, the page's build, and a program with a
+    /// spec, laid out as in the repository. What can't be written is said.
+    #[arg(long, value_name = "DIR", conflicts_with = "no_reduce")]
+    pages: Option<PathBuf>,
     /// The folder of the specs, which has the pages of faults. What these say is known.
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     specs: PathBuf,
@@ -65,6 +69,9 @@ impl C {
                     verify(found, toolchain, *abi, &makers)?;
                 }
             }
+            if let Some(folder) = &self.pages {
+                tell(&self.write_pages(&all, &makers, folder));
+            }
         }
         let differ = differ_between(&all);
         if self.of.json {
@@ -86,6 +93,41 @@ impl C {
             () if is_made => Status::AsExpected,
             () => Status::NothingCompared,
         })
+    }
+}
+
+impl C {
+    /// Writes the pages of all causes. Returns what was written, and what could not be.
+    fn write_pages(
+        &self,
+        all: &BTreeMap<String, BTreeMap<Abi, Found>>,
+        makers: &[Maker],
+        folder: &Path,
+    ) -> Text {
+        let mut notes = Text::default();
+        for (toolchain, abis) in all {
+            let Some(maker) = makers.iter().find(|maker| maker.toolchain().name == *toolchain) else {
+                continue;
+            };
+            for (abi, found) in abis {
+                for (cause, group) in &found.causes {
+                    let page = Page { abi: *abi, cause, group, seed: self.of.seed };
+                    let name = page.name(maker);
+                    let name = neutral(&name);
+                    match page.write(maker, &self.of.roots, makers, folder) {
+                        Ok(Written::Page) => notes.line(format!("{name}: written")),
+                        Ok(Written::Program(why)) => {
+                            notes.line(format!(
+                                "{name}: a program and a spec, and no page: {}",
+                                neutral(&why)
+                            ));
+                        }
+                        Err(why) => notes.line(format!("{name}: no page: {}", neutral(&why))),
+                    }
+                }
+            }
+        }
+        notes
     }
 }
 

@@ -19,6 +19,9 @@
 //! | `shape.rs` | what findings of one cause have in common |
 //! | `reduce.rs` | the smallest program with a finding |
 //! | `elsewhere.rs` | what another toolchain makes of that |
+//! | `example.rs` | the same program in one piece, as pages have it, with fewer lines |
+//! | `right.rs` | what the rules of its row should be |
+//! | `page.rs` | writes it as the page of a fault |
 //! | `campaign.rs` | makes and judges many programs |
 //! | `found.rs` | what is found, by cause |
 
@@ -28,13 +31,16 @@ mod contradictions;
 mod declare;
 mod draw;
 mod elsewhere;
+mod example;
 mod flags;
 mod found;
 mod judge;
 mod known;
 mod links;
+mod page;
 mod plan;
 mod reduce;
+mod right;
 mod see;
 mod shape;
 mod writer;
@@ -49,6 +55,7 @@ pub use found::{Contradicts, Differs, Example, Found, Group, Unjudged};
 pub use judge::{Fault, Judged, judge};
 pub use known::{KnownCauses, Place};
 pub use links::{Form, Link, ObjectForm};
+pub use page::{Page, Written};
 pub use plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement};
 pub use reduce::{Reduced, Symptom, reduce};
 pub use see::NotJudged;
