@@ -365,14 +365,20 @@ mod tests {
             .iter()
             .flat_map(|(name, fault, _)| fault.generated.iter().map(move |it| (name, fault, it)));
         for (name, page, known) in all {
-            let producer = |compiler: &str, linker: &str| Producer {
+            let producer = |compiler: &str, assembler: &str, linker: &str| Producer {
                 compiler: Some(compiler.parse().expect("a compiler")),
+                assembler: Some(assembler.parse().expect("an assembler")),
                 linker: Some(linker.parse().expect("a linker")),
                 ..Producer::default()
             };
-            let gnu = producer("gcc 16.0", "ld 2.47");
-            let llvm = producer("clang 22.1", "lld 22.1");
-            let (has, other) = if page.component.contains(&gnu) { (gnu, llvm) } else { (llvm, gnu) };
+            let all = [
+                producer("gcc 16.0", "gas 2.47", "ld 2.47"),
+                producer("gcc 12.2", "gas 2.40", "ld 2.40"),
+                producer("clang 22.1", "llvm 22.1", "lld 22.1"),
+            ];
+            let (can, can_not): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|producer| page.component.contains(producer));
+            let (Some(has), Some(other)) = (can.first(), can_not.first()) else { panic!("{name}") };
             let mark = super::super::judge::MARK;
             let mut listing: Vec<String> = known.after.iter().map(|text| format!("   0x1: {text}")).collect();
             listing.push(format!("{mark}0x2: {}", known.at.as_deref().unwrap_or("nop")));
@@ -397,10 +403,11 @@ mod tests {
             let build = Build { flags: Vec::new(), link: super::super::links::Link::plain(1) };
             let trial = Trial { number: 4, plan: draw(0, 0, 3), build, levels };
             let mut found = Found::default();
-            assert!(found.add(0, &trial, &KnownCauses::of(&faults, &has, known.abi)).is_empty(), "{name}");
+            assert!(found.add(0, &trial, &KnownCauses::of(&faults, has, known.abi)).is_empty(), "{name}");
             assert_eq!((found.known.get(name), found.causes.len()), (Some(&1), 0), "{name}");
-            assert_eq!(found.add(0, &trial, &KnownCauses::of(&faults, &other, known.abi)).len(), 1, "{name}");
-            assert_eq!(found.causes.len(), 1, "{name}");
+            // The other compiler may have the same fault; it is not this page's.
+            found.add(0, &trial, &KnownCauses::of(&faults, other, known.abi));
+            assert_eq!(found.known.get(name), Some(&1), "{name}");
         }
     }
 }

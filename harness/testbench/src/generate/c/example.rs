@@ -7,11 +7,8 @@ use super::links::{Form, ObjectForm};
 use super::reduce::Reduced;
 use crate::corpus::{Error, Maker};
 
-/// The first function of examples: it ends by a jump to itself.
-pub(super) const START: &str = "void _start(void)\n{\n    run();\n    for (;;)\n        ;\n}\n";
-
 /// How many programs are made to find lines that are not needed.
-const MOST_TRIES: u32 = 600;
+const MOST_TRIES: u32 = 1000;
 
 /// A line of one of a program's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,16 +19,94 @@ pub(super) struct Line {
     pub(super) text: String,
 }
 
-/// Returns a program with what all programs have, as the preprocessor leaves it, without [`START`].
+/// A complete program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Complete {
+    /// Its lines, without the first function.
+    pub(super) lines: Vec<Line>,
+    /// What the first function does.
+    pub(super) first: Vec<String>,
+}
+
+impl Complete {
+    /// The first function of an example: it ends by a jump to itself.
+    pub(super) fn start(&self) -> String {
+        format!("void _start(void)\n{{\n{}    for (;;) {{}}\n}}\n", self.statements())
+    }
+
+    /// The same of a program of the corpus.
+    pub(super) fn main(&self) -> String {
+        format!("int main(void)\n{{\n{}    return bench_check(0, 0);\n}}\n", self.statements())
+    }
+
+    fn statements(&self) -> String {
+        self.first.iter().map(|line| format!("    {line}\n")).collect()
+    }
+
+    /// The same without the function that calls the others: the first one does that.
+    fn with_run_inlined(&self) -> Option<Self> {
+        let text = |index: &usize| self.lines.get(*index).map(|line| line.text.as_str());
+        let all = items(&self.lines);
+        let run = all.iter().find(|item| item.first().and_then(text) == Some("u32 run(void)"))?;
+        let body = run.get(2..run.len() - 1)?;
+        let first: Vec<String> = body.iter().filter_map(text).map(|line| line.trim().to_owned()).collect();
+        let first = first.into_iter().filter(|line| !line.starts_with("return ")).collect();
+        let left = self.lines.iter().enumerate().filter(|(index, _)| !run.contains(index));
+        Some(Self { lines: left.map(|(_, line)| line.clone()).collect(), first })
+    }
+
+    /// The same with another text in each line; lines that are empty then are dropped.
+    fn replaced(&self, from: &str, to: &str) -> Self {
+        let change = |text: &str| text.replace(from, to);
+        let lines = self.lines.iter().map(|line| Line { file: line.file, text: change(&line.text) });
+        Self {
+            lines: lines.filter(|line| !line.text.trim().is_empty()).collect(),
+            first: self.first.iter().map(|line| change(line)).collect(),
+        }
+    }
+
+    /// The same with braces at the ends of lines.
+    fn joined(&self) -> Self {
+        let mut lines: Vec<Line> = Vec::new();
+        for line in &self.lines {
+            match lines.last_mut() {
+                Some(last) if line.text == "{" && last.file == line.file => last.text.push_str(" {"),
+                _ => lines.push(line.clone()),
+            }
+        }
+        Self { lines, first: self.first.clone() }
+    }
+
+    /// The same, indented as its braces say.
+    fn indented(&self) -> Self {
+        let (mut depth, mut is_continued) = (0_usize, false);
+        let mut indent = |line: &Line| {
+            let text = line.text.trim();
+            if text.starts_with('#') {
+                return line.clone();
+            }
+            let is_label = text.starts_with("case ") || text.ends_with(":;");
+            let less = usize::from(text.starts_with('}') || is_label);
+            let level = depth.saturating_sub(less) + usize::from(is_continued && text != "{");
+            let braces = |brace| text.matches(brace).count();
+            depth = (depth + braces('{')).saturating_sub(braces('}'));
+            is_continued = !text.ends_with([';', '{', '}', ':']) && depth > 0;
+            Line { file: line.file, text: format!("{}{text}", "    ".repeat(level)) }
+        };
+        Self { lines: self.lines.iter().map(&mut indent).collect(), first: self.first.clone() }
+    }
+
+    /// How many lines it has as an example.
+    pub(super) fn count(&self) -> usize {
+        self.lines.len() + self.start().lines().count()
+    }
+}
+
+/// Returns a program with what all programs have, as the preprocessor leaves it.
 ///
 /// # Errors
 /// It has to be linked as no example is, or the preprocessor fails; in a sentence.
-pub(super) fn complete(
-    maker: &Maker,
-    abi: Abi,
-    level: Level,
-    reduced: &Reduced,
-) -> Result<Vec<Line>, String> {
+pub(super) fn complete(maker: &Maker, abi: Abi, level: Level, reduced: &Reduced) -> Result<Complete, String> {
     let link = &reduced.build.link;
     if link.form != Form::Static {
         return Err("the program has to relocate itself, which takes more lines than a page has".to_owned());
@@ -54,7 +129,7 @@ pub(super) fn complete(
         let all = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
         lines.extend(all.map(|line| Line { file, text: line.to_owned() }));
     }
-    Ok(lines)
+    Ok(Complete { lines, first: vec!["run();".to_owned()] })
 }
 
 pub(super) fn complaint(error: Error) -> String {
@@ -88,11 +163,39 @@ pub(super) fn files(lines: &[Line]) -> Vec<String> {
     (0..count).map(text).filter(|text| !text.is_empty()).collect()
 }
 
-/// Drops lines as long as a program shows what it should.
+/// Makes a program smaller as long as it shows what it should. `most` is the number of lines that it should
+/// have at most.
 ///
 /// # Errors
 /// Those of `shows`.
 pub(super) fn shortened(
+    complete: Complete,
+    most: usize,
+    shows: &mut dyn FnMut(&Complete) -> Result<bool, Error>,
+) -> Result<Complete, Error> {
+    let first = complete.first.clone();
+    let lines = without_lines(complete.lines, &mut |lines| {
+        shows(&Complete { lines: lines.to_vec(), first: first.clone() })
+    })?;
+    let mut best = Complete { lines, first }.indented();
+    let hidden = "__attribute__((visibility(\"hidden\"))) ";
+    let changes: [&dyn Fn(&Complete) -> Option<Complete>; 3] =
+        [&|best| Some(best.replaced(hidden, "")), &|best| best.with_run_inlined(), &|best| {
+            Some(best.replaced("typedef unsigned u32;", "").replaced("u32", "unsigned"))
+        }];
+    for change in changes {
+        if let Some(smaller) = change(&best)
+            && smaller != best
+            && shows(&smaller)?
+        {
+            best = smaller;
+        }
+    }
+    Ok(if best.count() > most { best.joined() } else { best })
+}
+
+/// Drops lines as long as a program shows what it should.
+fn without_lines(
     mut lines: Vec<Line>,
     shows: &mut dyn FnMut(&[Line]) -> Result<bool, Error>,
 ) -> Result<Vec<Line>, Error> {
@@ -187,8 +290,31 @@ mod tests {
             let is_whole = text.matches('{').count() == text.matches('}').count();
             Ok(is_whole && text.contains("g();") && text.contains("int f"))
         };
-        let left = shortened(all, &mut shows).expect("lines");
+        let left = without_lines(all, &mut shows).expect("lines");
         assert_eq!(files(&left), ["int f(void)\n        g();\n"]);
+    }
+
+    #[test]
+    fn a_program_gets_smaller_and_stays_readable() {
+        let text = "typedef unsigned u32;\nu32 f(u32 x)\n{\n        x += 1;\n    return x;\n}\nu32 run(void)\n{\n    u32 x = 1;\n    x += f(x);\n    return x;\n}";
+        let all = Complete { lines: lines(text), first: vec!["run();".to_owned()] };
+        let is_whole = |complete: &Complete| {
+            let text = files(&complete.lines).concat() + &complete.start();
+            let is_defined =
+                |name: &str| ["\n{", " {"].iter().any(|open| text.contains(&format!("{name}{open}")));
+            let runs = !text.contains("run();") || is_defined("run(void)");
+            let defines = is_defined("f(u32 x)") || is_defined("f(unsigned x)");
+            Ok(runs
+                && defines
+                && ["x += 1", "return x", "+= f(x)", " x = 1"].iter().all(|part| text.contains(part))
+                && text.matches('{').count() == text.matches('}').count()
+                && (!text.contains("u32") || text.contains("typedef")))
+        };
+        let small = shortened(all.clone(), 30, &mut |complete| is_whole(complete)).expect("a program");
+        assert_eq!(files(&small.lines), ["unsigned f(unsigned x)\n{\n    x += 1;\n    return x;\n}\n"]);
+        assert_eq!(small.first, ["unsigned x = 1;", "x += f(x);"]);
+        let smaller = shortened(all, 5, &mut |complete| is_whole(complete)).expect("a program");
+        assert_eq!(smaller.count() + 1, small.count());
     }
 
     #[test]

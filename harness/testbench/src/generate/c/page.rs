@@ -10,7 +10,7 @@ use sframe_inspect::Blame;
 use sframe_inspect::text::with_causes;
 
 use super::elsewhere::Tried;
-use super::example::{Line, START, complaint, complete, files, shortened};
+use super::example::{Complete, complaint, complete, files, shortened};
 use super::flags::{COMMON, Compiler};
 use super::found::{Example, Group};
 use super::reduce::Reduced;
@@ -55,7 +55,7 @@ pub enum Written {
 
 /// A program that shows the cause, and how it is made.
 struct Shown {
-    lines: Vec<Line>,
+    complete: Complete,
     flags: Vec<String>,
     observed: Observed,
 }
@@ -92,8 +92,7 @@ impl Page<'_> {
         let draft = self.draft(maker, others, &name)?;
         let shown = self.shown(maker, reduced, &draft)?;
         let page = self.page(maker, toolchains_dir, folder, &draft, &shown);
-        let fault = page.as_ref().ok().map(|()| name.as_str());
-        write_files(folder, &self.program(&name, &draft, reduced, &shown, fault))?;
+        write_files(folder, &self.program(&name, &draft, reduced, &shown, &page))?;
         Ok(page.map_or_else(Written::Program, |()| Written::Page))
     }
 
@@ -196,13 +195,13 @@ impl Page<'_> {
             (usual.clone(), &usual),
         ];
         for (strict, flags) in &ways {
-            let mut shows = |lines: &[Line]| Ok(self.observe(maker, draft, lines, strict)?.is_some());
+            let mut shows = |complete: &Complete| Ok(self.observe(maker, draft, complete, strict)?.is_some());
             if !shows(&all).map_err(complaint)? {
                 continue;
             }
-            let lines = shortened(all.clone(), &mut shows).map_err(complaint)?;
-            if let Some(observed) = self.observe(maker, draft, &lines, flags).map_err(complaint)? {
-                return Ok(Shown { lines, flags: flags.to_vec(), observed });
+            let complete = shortened(all.clone(), spec::MAX_LINES, &mut shows).map_err(complaint)?;
+            if let Some(observed) = self.observe(maker, draft, &complete, flags).map_err(complaint)? {
+                return Ok(Shown { complete, flags: flags.to_vec(), observed });
             }
         }
         Err("a run of the program by itself does not show it".to_owned())
@@ -213,10 +212,10 @@ impl Page<'_> {
         &self,
         maker: &Maker,
         draft: &Fault,
-        lines: &[Line],
+        complete: &Complete,
         flags: &[String],
     ) -> Result<Option<Observed>, Error> {
-        let sources: Vec<(String, String)> = sources(lines, &draft.example.program).into_iter().collect();
+        let sources: Vec<(String, String)> = sources(complete, &draft.example.program).into_iter().collect();
         let made = match maker.make(self.abi, &sources, flags) {
             Ok(made) => made,
             Err(Error::Compiler { .. }) => return Ok(None),
@@ -241,8 +240,8 @@ impl Page<'_> {
         shown: &Shown,
     ) -> Result<(), String> {
         let name = &draft.example.program;
-        let sources = sources(&shown.lines, name);
-        let lines: usize = sources.values().map(|source| source.lines().count()).sum();
+        let sources = sources(&shown.complete, name);
+        let lines = shown.complete.count();
         if lines > spec::MAX_LINES {
             return Err(format!(
                 "the smallest program has {lines} lines, and pages at most {}",
@@ -290,14 +289,14 @@ impl Page<'_> {
         draft: &Fault,
         reduced: &Reduced,
         shown: &Shown,
-        page: Option<&str>,
+        page: &Result<(), String>,
     ) -> Vec<(String, String)> {
         let (program, title, abi) = (program_name(name), self.title(), self.abi);
         let level = self.group.first.level.trim_start_matches('-');
         let (component, function) = (&draft.component, &draft.example.function);
-        let mut parts = files(&shown.lines).into_iter();
+        let mut parts = files(&shown.complete.lines).into_iter();
         let first = parts.next().unwrap_or_default();
-        let main = "int main(void)\n{\n    run();\n    return bench_check(0, 0);\n}\n";
+        let main = shown.complete.main();
         let text = format!("/* {title}: generated. */\n\n#include \"runtime/runtime.h\"\n\n{first}\n{main}");
         let mut all = vec![(format!("corpus/programs/{program}.c"), text)];
         let mut names = vec![format!("{program}.c")];
@@ -330,8 +329,8 @@ impl Page<'_> {
         };
         let selects = format!("where: {{{kind}: {component}}}");
         let why = match page {
-            Some(page) => format!("fault: {page}"),
-            None => format!("reason: 'A fault of {component} that is too long for a page.'"),
+            Ok(()) => format!("fault: {name}"),
+            Err(why) => format!("reason: {:?}", format!("A fault of {component} without a page: {why}.")),
         };
         let mut text = format!(
             "# yaml-language-server: $schema=spec.schema.json\nprogram: {program}\nsummary: >-\n  {title}.\n\
@@ -369,11 +368,11 @@ impl Page<'_> {
 }
 
 /// The files of an example, by name.
-fn sources(lines: &[Line], name: &str) -> BTreeMap<String, String> {
+fn sources(complete: &Complete, name: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
-    for (number, mut text) in files(lines).into_iter().enumerate() {
+    for (number, mut text) in files(&complete.lines).into_iter().enumerate() {
         if number == 0 {
-            text.push_str(START);
+            text.push_str(&complete.start());
             all.insert(format!("{name}.c"), text);
         } else {
             all.insert(format!("{name}.{number}.c"), text);

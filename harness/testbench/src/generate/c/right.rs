@@ -22,7 +22,8 @@ pub(super) fn rights(finding: &Finding) -> Vec<String> {
         cfa.checked_sub(slot.address.0).map(|below| format!("*(CFA-{below})"))
     };
     match finding.verdict {
-        Verdict::WrongCfa => {
+        // A number of bytes above SP may be that of this call alone.
+        Verdict::WrongCfa if !finding.evidence.iter().any(|witness| witness.says.contains("CFA unknown")) => {
             if let Some(above) = expected.and_then(|cfa| cfa.checked_sub(stack.sp.0)) {
                 let sum = if above == 0 { "SP".to_owned() } else { format!("SP+{above}") };
                 all.push(format!("CFA = {sum}, {ra}, {fp}"));
