@@ -6,20 +6,25 @@ use sframe_inspect::text::with_causes;
 
 use super::compare::differences;
 use super::observe::{Observed, witnesses};
+use crate::finding::Finding;
 use crate::spec::{Fault, NO_ROW, RowOffset};
 
-/// Fills in what a build shows: the row, its verdict and rules, and what the witnesses say.
+/// Fills in what a build shows: the row, its verdict and rules, and what the witnesses say of the first finding that is wanted.
 ///
 /// # Errors
 /// The build can't be judged, or shows nothing of the example's function that its component is to blame for,
 /// or what it shows is not what the page calls right.
-pub fn filled_in(mut fault: Fault, program: &Path) -> Result<Fault, String> {
+pub fn filled_in(
+    mut fault: Fault,
+    program: &Path,
+    is_wanted: &dyn Fn(&Finding) -> bool,
+) -> Result<Fault, String> {
     let observe = |fault: &Fault| {
         Observed::of(program, &fault.example, fault.section).map_err(|error| with_causes(&error))
     };
     let blame = fault.blame();
     let observed = observe(&fault)?;
-    let Some(finding) = observed.finding_in(&fault.example.function, blame) else {
+    let Some(finding) = observed.finding_in(&fault.example.function, blame, is_wanted) else {
         let lines = observed.lines(&fault.example);
         let seen = if lines.is_empty() { "a run finds nothing".to_owned() } else { lines.join("; ") };
         return Err(format!("no finding blames {blame}: {seen}"));

@@ -1,6 +1,6 @@
 //! What a check of an example's build shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use sframe_engine::{Fde, InstructionPointer};
@@ -59,6 +59,8 @@ pub struct Observed {
     explored: Option<String>,
     /// Functions that executed without an FDE.
     uncovered: BTreeMap<String, u64>,
+    /// Functions of the program with rows that were not exercised.
+    unexercised: BTreeSet<String>,
     /// What `dump` prints of the example's function.
     dump: Vec<String>,
     /// The row that a section made from `.eh_frame` has where the function starts.
@@ -109,6 +111,13 @@ impl Observed {
             dump: dump.unwrap_or_default(),
             explored: explored(program, example, source)?,
             first_of_cfi: first_of_cfi(&files, &example.function),
+            unexercised: examination
+                .coverage
+                .unexercised
+                .into_iter()
+                .filter(|row| row.image.is_none())
+                .map(|row| row.function)
+                .collect(),
             uncovered: examination.coverage.uncovered,
             findings,
         })
@@ -120,15 +129,33 @@ impl Observed {
         &self.dump
     }
 
+    /// The functions of the program with rows that were not exercised.
+    pub(crate) const fn unexercised(&self) -> &BTreeSet<String> {
+        &self.unexercised
+    }
+
+    /// All that was found.
+    pub(crate) fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
     /// The row at the start of the example's function, according to its CFI.
     pub(super) const fn first_of_cfi(&self) -> Option<&FindingRow> {
         self.first_of_cfi.as_ref()
     }
 
-    /// The first finding in a function of the program that blames a component.
-    pub(super) fn finding_in(&self, function: &str, blame: Blame) -> Option<&Finding> {
+    /// The first finding in a function of the program that blames a component and is wanted.
+    pub(super) fn finding_in(
+        &self,
+        function: &str,
+        blame: Blame,
+        is_wanted: &dyn Fn(&Finding) -> bool,
+    ) -> Option<&Finding> {
         let is_there = |finding: &&Finding| {
-            finding.function.as_deref() == Some(function) && finding.image.is_none() && finding.blame == blame
+            finding.function.as_deref() == Some(function)
+                && finding.image.is_none()
+                && finding.blame == blame
+                && is_wanted(finding)
         };
         self.findings.iter().find(is_there)
     }

@@ -2,7 +2,10 @@
 
 pub mod assembly;
 pub mod c;
+mod draft;
+mod elsewhere;
 mod random;
 pub mod sections;
 
+pub use elsewhere::{Elsewhere, ask_others};
 pub use random::Random;

@@ -56,13 +56,13 @@ pub struct Fault {
 pub struct GeneratedCause {
     /// The ABI.
     pub abi: Abi,
-    /// What is wrong, as the search prints it: a verdict, or a difference.
+    /// What is wrong, as the search prints it: a verdict, or a difference. `any`, if `with` says enough.
     #[schemars(length(min = 1))]
     pub wrong: String,
     /// Which sections are wrong, as the search prints it: `.sframe`, `.eh_frame` or `both sections`.
     #[schemars(length(min = 1))]
     pub section: String,
-    /// The rules of the row, with `N` for each number.
+    /// The rules of the row, with `N` for each number. `any`, if `with` says enough.
     #[schemars(length(min = 1))]
     pub row: String,
     /// The last instructions in front of the first one that the row is wrong for, with `N` for each number.

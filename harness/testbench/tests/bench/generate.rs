@@ -1,15 +1,23 @@
 //! `generate`: what it writes is the same again, and what it says of toolchains is noticed to be wrong.
 
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use sframe_engine::Abi;
+use sframe_machine::Options;
 use sframe_testbench::corpus::{Maker, Toolchain};
+use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::faults::{Observed, build_of, differences, is_current};
-use sframe_testbench::generate::assembly::{Fault, Judged, Plan, Program, Source, judge, write};
+use sframe_testbench::generate::assembly::{
+    Action, Fault, FunctionPlan, Judged, Plan, Program, Source, judge, write,
+};
 use sframe_testbench::spec::Faults;
+use sframe_testbench::target::Target;
+use sframe_testbench::target::files::Files;
+use sframe_testbench::unwind::sframe_unwinder;
 
-use crate::command::bench;
+use crate::command::{bench, copy_repository};
 use crate::common::repository;
 
 pub(crate) const HOST: &str = "corpus/matrix/host.yaml";
@@ -173,4 +181,82 @@ fn the_pages_of_causes_are_what_their_builds_show() {
         let source = corpus.join(format!("programs/{program}.S"));
         assert!(std::fs::read_to_string(source).expect("a source").contains(".cfi_startproc"), "{name}");
     }
+}
+
+/// `try --bless` completes the spec that is written for a program, also where it has rows that nothing reaches.
+#[test]
+fn the_specs_of_causes_need_no_hand() {
+    if host().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    copy_repository(folder.path());
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+            .current_dir(folder.path())
+            .env_remove("CI")
+            .args(arguments)
+            .output()
+            .expect("the bench runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    // A spec is about the assembler's builds, so it has to be known.
+    let host = std::fs::read_to_string(repository().join(HOST)).expect("a definition");
+    let properties = "properties: {compiler: gcc 12.2, assembler: gas 2.40, linker: ld 2.40}\n";
+    let this = host.replace("name: host\n", &format!("name: this\n{properties}"));
+    std::fs::write(folder.path().join("this.yaml"), this).expect("a definition");
+    let search =
+        "generate assembly --toolchain this.yaml --abi amd64 --programs 30 --seed 9 --toolchains none";
+    let words: Vec<&str> = search.split(' ').chain(["--pages", "new", "--known"]).collect();
+    let (_, _, said) = run(&words);
+    let written: Vec<&str> = said.lines().filter_map(|line| line.strip_suffix(": written")).collect();
+    assert!(written.len() > 1, "{said}");
+    for name in written {
+        let program = name.replace(['-', '.'], "_");
+        for folder_of in ["corpus/programs", "specs"] {
+            for end in ["c", "S", "yaml"] {
+                let file = format!("{folder_of}/{program}.{end}");
+                let from = folder.path().join("new").join(&file);
+                if from.exists() {
+                    std::fs::copy(from, folder.path().join(&file)).expect("a file");
+                }
+            }
+        }
+        let (status, shown, said) = run(&["try", &program, "--toolchain", "this.yaml", "--bless"]);
+        assert_eq!(status, Some(0), "{name}: {shown}{said}");
+        assert!(shown.contains("0 agree, 1 known, 0 unexpected"), "{name}: {shown}");
+    }
+}
+
+/// With each of its arguments, a generated function takes another path, and together they leave nothing out
+/// but what nothing can reach.
+#[test]
+fn arguments_reach_all_that_can_be_reached() {
+    let Some(maker) = host() else { return };
+    let (mut paths, mut seen) = (0, 0);
+    for number in 0..40 {
+        let plan = Plan::random(Abi::Amd64, 3, number, 1);
+        let is_dead =
+            |function: &FunctionPlan| function.body.iter().any(|part| matches!(part.what, Action::Unreached));
+        if plan.functions.iter().any(is_dead) {
+            continue;
+        }
+        let program = write(&plan);
+        let Ok(made) = maker.make(Abi::Amd64, &[("generated.s".to_owned(), program.source.clone())], &[])
+        else {
+            continue;
+        };
+        let files = Files { executable: made.bytes, ..Files::default() };
+        let Ok(target) = Target::open_files(&files) else { continue };
+        let mut unwinder = sframe_unwinder(&target);
+        let found = examine(&target, &mut *unwinder, &ExamineOptions::default(), &Options::default());
+        let mut unexercised = found.expect("a run").coverage.unexercised;
+        // Not all functions call it.
+        unexercised.retain(|row| row.function != "leaf");
+        assert_eq!(unexercised, [], "program {number}: {}", program.source);
+        seen += 1;
+        paths = paths.max(program.last_argument);
+    }
+    assert!(seen > 15 && paths > 1, "{seen} programs, {paths} paths");
 }

@@ -1,13 +1,18 @@
 //! `generate c`: what it writes is the same again, and what is wrong with a program is noticed.
 
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
 use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
 use sframe_engine::Abi;
 use sframe_inspect::Blame;
 use sframe_testbench::corpus::{Maker, Recipe};
+use sframe_testbench::faults::{Observed, build_of, differences, is_current};
 use sframe_testbench::generate::c::{Build, Judged, Link, Plan, Section, Statement, draw, judge};
+use sframe_testbench::spec::Faults;
 
-use crate::command::bench;
+use crate::command::{bench, copy_repository};
 use crate::common::repository;
 use crate::generate::{HOST, host};
 
@@ -135,4 +140,97 @@ fn a_program_that_depends_on_its_level_is_noticed() {
     assert_eq!(plain, checksum("-O2", &same));
     assert_eq!(plain, checksum("-O0", &depends));
     assert_ne!(plain, checksum("-O2", &depends));
+}
+
+/// What is written passes as a fault of the repository, and is known to the next search.
+#[test]
+fn a_page_that_was_written_makes_the_same_seed_quiet() {
+    if host().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    copy_repository(folder.path());
+    let here = |name: &str| folder.path().join(name);
+    // The builds of pages are those of the repository, but for new ones.
+    std::fs::remove_file(here("corpus/faults")).expect("a link");
+    std::fs::create_dir(here("corpus/faults")).expect("a folder");
+    for build in std::fs::read_dir(repository().join("corpus/faults")).expect("builds") {
+        let build = build.expect("a build");
+        let path = build.path().canonicalize().expect("a folder");
+        symlink(path, here("corpus/faults").join(build.file_name())).expect("a link");
+    }
+    let host = std::fs::read_to_string(repository().join(HOST)).expect("a definition");
+    // A toolchain whose versions are not known can have no fault that has a page.
+    let properties = "properties: {compiler: gcc 12.2, assembler: gas 2.40, linker: ld 2.40}\n";
+    for name in ["this", "same"] {
+        let text = host.replace("name: host\n", &format!("name: {name}\n{properties}"));
+        std::fs::write(here(&format!("{name}.yaml")), text).expect("a definition");
+    }
+    std::fs::create_dir(here("none")).expect("a folder");
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+            .current_dir(folder.path())
+            .env_remove("CI")
+            .args(arguments)
+            .output()
+            .expect("the bench runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said)
+    };
+    let search =
+        "generate c --toolchains none --abi amd64 --seed 207 --first 16 --programs 1 --functions 6 --json";
+    let search = |more: &[&str]| {
+        let words: Vec<&str> = search.split(' ').chain(more.iter().copied()).collect();
+        let (status, report, said) = run(&words);
+        let report: Value = serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {said}"));
+        (status, report, said)
+    };
+    // Nothing is known, and another toolchain makes the same of it.
+    let both = ["--toolchain", "this.yaml", "--toolchain", "same.yaml"];
+    let (status, report, said) = search(&[&both[..], &["--specs", "none", "--pages", "new"]].concat());
+    assert_eq!(status, Some(1), "{report:#}");
+    let causes = report["toolchains"]["this"]["amd64"]["causes"].as_array().expect("causes").clone();
+    assert!(!causes.is_empty());
+    for cause in &causes {
+        let others = &cause["first"]["elsewhere"];
+        assert_eq!(others["same"]["result"], "same", "{cause:#}");
+        assert!(others.get("this").is_none(), "{cause:#}");
+    }
+    let faults = Faults::load(&here("new/specs")).expect("pages");
+    assert!(faults.iter().next().is_some(), "{said}");
+    for (name, fault, _) in faults.iter() {
+        assert!(said.contains(&format!("{name}: written")), "{said}");
+        let corpus = here("new/corpus");
+        assert!(is_current(&corpus, name, &fault.example), "{name}");
+        let observed = Observed::of(&build_of(&corpus, name, &fault.example), &fault.example, fault.section);
+        assert_eq!(differences(fault, &observed.expect("a judgement")), Vec::<String>::new(), "{name}");
+    }
+    // Each of them that has a page is known now.
+    let (_, report, _) = search(&["--toolchain", "this.yaml", "--specs", "new/specs"]);
+    let found = &report["toolchains"]["this"]["amd64"];
+    let known = found["known"].as_object().expect("pages");
+    for (name, ..) in faults.iter() {
+        assert!(known[name].as_u64() > Some(0), "{report:#}");
+    }
+    let left = found["causes"].as_array().expect("causes").len();
+    assert_eq!(left + known.len(), causes.len(), "{report:#}");
+    // The corpus takes its program.
+    for (name, ..) in faults.iter() {
+        let program = name.replace(['-', '.'], "_");
+        for (from, to) in [("corpus/programs", "c"), ("corpus/programs", "yaml"), ("specs", "yaml")] {
+            let file = format!("{from}/{program}.{to}");
+            std::fs::copy(here("new").join(&file), here(&file)).expect("a file");
+        }
+        let page = format!("specs/faults/{name}.yaml");
+        std::fs::copy(here("new").join(&page), here(&page)).expect("a page");
+        let folder = format!("corpus/faults/{name}");
+        std::fs::create_dir(here(&folder)).expect("a folder");
+        for file in std::fs::read_dir(here("new").join(&folder)).expect("a build") {
+            let file = file.expect("a file");
+            std::fs::copy(file.path(), here(&folder).join(file.file_name())).expect("a file");
+        }
+        let (status, shown, said) = run(&["try", &program, "--toolchain", "this.yaml", "--bless"]);
+        assert_eq!(status, Some(0), "{name}: {shown}{said}");
+        assert!(shown.contains("1 cases: "), "{name}: {shown}");
+    }
 }

@@ -8,7 +8,8 @@ use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_inspect::text::{Text, neutral};
-use sframe_testbench::corpus::{Maker, Toolchain};
+use sframe_testbench::corpus::Maker;
+use sframe_testbench::generate::ask_others;
 use sframe_testbench::generate::assembly::{
     CampaignOptions, Cause, Found, Group, Page, Plan, campaign, elsewhere, name_of, write,
 };
@@ -115,13 +116,8 @@ impl Assembly {
 fn verify(found: &mut Found, toolchain: &str, makers: &[Maker], with_known: bool) -> Result<(), Failure> {
     for example in found.examples(with_known) {
         let abi = example.reduced.program.abi;
-        for maker in makers {
-            let Toolchain { name, abis, .. } = maker.toolchain();
-            if name != toolchain && abis.contains_key(&abi) {
-                let result = elsewhere(maker, example).map_err(definitions::failure)?;
-                example.elsewhere.insert(name.clone(), result);
-            }
-        }
+        let asked = ask_others(makers, toolchain, abi, |maker| elsewhere(maker, example));
+        example.elsewhere = asked.map_err(definitions::failure)?;
     }
     Ok(())
 }

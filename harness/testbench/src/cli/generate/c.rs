@@ -1,17 +1,22 @@
 //! `generate c`: programs in C whose frames are hard to unwind.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use sframe_engine::Abi;
-use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
+use sframe_testbench::corpus::Maker;
 use sframe_testbench::failure::of_documents;
-use sframe_testbench::generate::c::{CampaignOptions, Example, Found, campaign, draw, write};
+use sframe_testbench::generate::ask_others;
+use sframe_testbench::generate::c::{
+    CampaignOptions, Example, Found, Group, Page, Written, campaign, draw, elsewhere, write,
+};
 use sframe_testbench::spec::Faults;
 
 use super::programs::Programs;
+use crate::cli::definitions;
 use crate::cli::options::at_home;
 
 #[derive(Args)]
@@ -28,6 +33,10 @@ pub(super) struct C {
     /// Show the programs as they were found, and not the smallest ones.
     #[arg(long)]
     no_reduce: bool,
+    /// Write each cause that has no page into this folder: its page, the page's build, and a program with a
+    /// spec, laid out as in the repository. What can't be written is said.
+    #[arg(long, value_name = "DIR", conflicts_with = "no_reduce")]
+    pages: Option<PathBuf>,
     /// The folder of the specs, which has the pages of faults. What these say is known.
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
     specs: PathBuf,
@@ -52,7 +61,18 @@ impl C {
             reduces: !self.no_reduce,
         };
         let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
-        let all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
+        let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
+        if !self.no_reduce {
+            let makers = self.of.all_that_are_there()?;
+            for (toolchain, abis) in &mut all {
+                for (abi, found) in abis {
+                    verify(found, toolchain, *abi, &makers)?;
+                }
+            }
+            if let Some(folder) = &self.pages {
+                tell(&self.write_pages(&all, &makers, folder));
+            }
+        }
         let differ = differ_between(&all);
         if self.of.json {
             print_json(&serde_json::json!({ "toolchains": all, "differ_between": differ }))?;
@@ -74,6 +94,51 @@ impl C {
             () => Status::NothingCompared,
         })
     }
+}
+
+impl C {
+    /// Writes the pages of all causes. Returns what was written, and what could not be.
+    fn write_pages(
+        &self,
+        all: &BTreeMap<String, BTreeMap<Abi, Found>>,
+        makers: &[Maker],
+        folder: &Path,
+    ) -> Text {
+        let mut notes = Text::default();
+        for (toolchain, abis) in all {
+            let Some(maker) = makers.iter().find(|maker| maker.toolchain().name == *toolchain) else {
+                continue;
+            };
+            for (abi, found) in abis {
+                for (cause, group) in &found.causes {
+                    let page = Page { abi: *abi, cause, group, seed: self.of.seed };
+                    let name = page.name(maker);
+                    let name = neutral(&name);
+                    match page.write(maker, &self.of.roots, makers, folder) {
+                        Ok(Written::Page) => notes.line(format!("{name}: written")),
+                        Ok(Written::Program(why)) => {
+                            notes.line(format!(
+                                "{name}: a program and a spec, and no page: {}",
+                                neutral(&why)
+                            ));
+                        }
+                        Err(why) => notes.line(format!("{name}: no page: {}", neutral(&why))),
+                    }
+                }
+            }
+        }
+        notes
+    }
+}
+
+/// Asks all other toolchains about the smallest program with each cause.
+fn verify(found: &mut Found, toolchain: &str, abi: Abi, makers: &[Maker]) -> Result<(), Failure> {
+    for Group { first, .. } in found.causes.values_mut() {
+        let Some((reduced, fault)) = &first.reduced else { continue };
+        let ask = |maker: &Maker| elsewhere(maker, abi, first.level, reduced, fault);
+        first.elsewhere = ask_others(makers, toolchain, abi, ask).map_err(definitions::failure)?;
+    }
+    Ok(())
 }
 
 /// The programs that compute something else with another toolchain or for another ABI.
@@ -123,9 +188,9 @@ fn show(text: &mut Text, found: &Found) {
     for (page, functions) in &found.known {
         text.line(format!("  known, {}: {}", neutral(page), counted(*functions, "function")));
     }
-    for (cause, (functions, example)) in &found.causes {
+    for (cause, Group { functions, first, .. }) in &found.causes {
         text.line(format!("  {}: {}", neutral(&cause.to_string()), counted(*functions, "function")));
-        show_example(text, example);
+        show_example(text, first);
     }
     for differs in &found.differ {
         text.line(format!(
@@ -168,6 +233,9 @@ fn show_example(text: &mut Text, example: &Example) {
     }
     for line in &example.evidence {
         text.line(format!("      {}", neutral(line)));
+    }
+    for (toolchain, tried) in &example.elsewhere {
+        text.line(format!("      with {}: {}", neutral(toolchain), neutral(&tried.to_string())));
     }
     show_source(text, &example.flags, &example.source);
 }

@@ -11,7 +11,6 @@ use sframe_engine::Abi;
 use super::SOURCE;
 use super::crash::known_crash;
 use super::directive::Directive;
-use super::elsewhere::Elsewhere;
 use super::judge::{Fault, Judged, Source, judge};
 use super::plan::Plan;
 use super::quirk::Quirk;
@@ -19,6 +18,7 @@ use super::reduce::{Reduced, Symptom, assembler, complaint, explained, is_alone,
 use super::state::Wrong;
 use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
+use crate::generate::Elsewhere;
 use crate::spec::Assembler;
 
 /// Which programs.

@@ -16,6 +16,12 @@ pub(super) struct Dialect {
     pub(super) ret: &'static str,
     /// Tests the argument, and jumps if it is not 0.
     pub(super) unless_zero: &'static [&'static str],
+    /// Compares the argument with a number: what comes before it, or, on amd64, the operation alone.
+    pub(super) compare: (&'static str, bool),
+    /// Jumps if the argument is greater.
+    pub(super) if_above: &'static str,
+    /// Jumps if it is not.
+    pub(super) unless_above: &'static str,
     /// Moves FP into another register, and back: in one of these ways.
     pub(super) move_fp: &'static [Move],
     /// Moves the return address into a register at a function's first instruction, loses it where it was,
@@ -44,6 +50,9 @@ const AMD64: Dialect = Dialect {
     jump: "jmp",
     ret: "ret",
     unless_zero: &["testl %edi, %edi", "jne"],
+    compare: ("cmpl", true),
+    if_above: "ja",
+    unless_above: "jbe",
     move_fp: &[moved(10, "movq %rbp, %r10", "movq %r10, %rbp")],
     move_ra: (moved(11, "movq (%rsp), %r11", "movq %r11, (%rsp)"), "movq $0, (%rsp)"),
 };
@@ -61,6 +70,9 @@ const fn aarch64(abi: Abi) -> Dialect {
         jump: "b",
         ret: "ret",
         unless_zero: &["cbnz w0,"],
+        compare: ("cmp w0, #", false),
+        if_above: "b.hi",
+        unless_above: "b.ls",
         move_fp: AARCH64_MOVES_FP,
         move_ra: (moved(11, "mov x11, x30", "mov x30, x11"), "mov x30, xzr"),
     }
@@ -76,6 +88,9 @@ const S390X: Dialect = Dialect {
     jump: "jg",
     ret: "br %r14",
     unless_zero: &["ltr %r2, %r2", "jgne"],
+    compare: ("chi %r2, ", false),
+    if_above: "jgh",
+    unless_above: "jgnh",
     move_fp: &[
         moved(16, "ldgr %f0, %r11", "lgdr %r11, %f0"),
         moved(0, "lgr %r0, %r11", "lgr %r11, %r0"),

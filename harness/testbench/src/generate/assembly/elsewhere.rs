@@ -1,52 +1,11 @@
-//! What other toolchains make of the smallest program with a fault.
-
-use serde::Serialize;
+//! What another toolchain makes of the smallest program with a fault.
 
 use super::SOURCE;
 use super::campaign::Example;
 use super::judge::{Judged, Source, judge};
 use super::reduce::complaint;
 use crate::corpus::{Error, Maker};
-
-/// What a toolchain makes of an example.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "result")]
-pub enum Elsewhere {
-    /// The same: the section says the same of the same instruction, or the tools the same of the program.
-    Same,
-    /// The section is wrong, and says something else.
-    Other {
-        /// What it says.
-        says: String,
-    },
-    /// The section is right; or the program is made, which the other toolchain does not make.
-    Right,
-    /// `.sframe` leaves the function out.
-    LeftOut,
-    /// The tools do not make the program.
-    Refused {
-        /// What they say.
-        says: String,
-    },
-    /// The bench can't judge the program.
-    Unjudged {
-        /// Why.
-        why: String,
-    },
-}
-
-impl std::fmt::Display for Elsewhere {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Same => f.write_str("the same"),
-            Self::Other { says } => write!(f, "also wrong: {says}"),
-            Self::Right => f.write_str("right"),
-            Self::LeftOut => f.write_str("left out of .sframe"),
-            Self::Refused { says } => write!(f, "not made: {says}"),
-            Self::Unjudged { why } => write!(f, "not judged: {why}"),
-        }
-    }
-}
+use crate::generate::Elsewhere;
 
 /// Makes an example with another toolchain.
 ///

@@ -14,7 +14,7 @@
 //! | `dialect.rs` | how each ABI writes what a function does |
 //! | `judge.rs` | compares a program's sections, a run and an exploration with the constructed state |
 //! | `reduce.rs` | the smallest program with a fault |
-//! | `elsewhere.rs` | what other toolchains make of that |
+//! | `elsewhere.rs` | what another toolchain makes of that |
 //! | `page.rs` | writes it as the page of a fault |
 //! | `difference.rs` | holds what `diff` says to what is true |
 //! | `campaign.rs` | many programs, and what is found, by cause |
@@ -38,7 +38,7 @@ mod writer;
 
 pub use campaign::{CampaignOptions, Cause, Example, Found, Group, campaign};
 pub use directive::{Directive, Operation};
-pub use elsewhere::{Elsewhere, elsewhere};
+pub use elsewhere::elsewhere;
 pub use judge::{Fault, Judged, Source, judge};
 pub use model::Model;
 pub use page::{Page, name_of};

@@ -7,16 +7,18 @@ use std::path::Path;
 use sframe_engine::Abi;
 use sframe_inspect::text::with_causes;
 
+use super::SOURCE;
 use super::campaign::Example;
 use super::dialect::Dialect;
-use super::elsewhere::Elsewhere;
 use super::judge::Source;
+use super::plan::{Action, FunctionPlan};
 use super::reduce::{Reduced, assembler};
 use crate::corpus::{MadeExample, Maker, Toolchain};
 use crate::faults::{filled_in, keep};
+use crate::generate::Elsewhere;
+use crate::generate::draft::{self, observed, program_name, range, write_files};
 use crate::spec::{
-    self, Assembler, Component, Fault, FaultySection, NO_ROW, ToolRange, ToolVersion, Upstream,
-    UpstreamState, Verdict,
+    self, Assembler, Component, Fault, FaultySection, NO_ROW, ToolRange, Upstream, UpstreamState, Verdict,
 };
 use crate::yaml;
 
@@ -54,10 +56,12 @@ impl Page<'_> {
             let made =
                 MadeExample::make_instead(self.name, &draft.example, toolchain, toolchain, toolchains_dir)
                     .map_err(|error| with_causes(&error))?;
-            Ok((filled_in(draft, made.program())?, made))
+            Ok((filled_in(draft, made.program(), &|_| true)?, made))
         };
         // One path is enough for most.
-        let (fault, made) = filled(&[0]).or_else(|_| filled(&[1])).or_else(|_| filled(&[0, 1]))?;
+        let all: Vec<u8> = (0..=self.example.reduced.program.last_argument).collect();
+        let one = all.iter().find_map(|argument| filled(&[*argument]).ok());
+        let (fault, made) = one.map_or_else(|| filled(&all), Ok)?;
         let lines: usize = fault.example.sources.values().map(|source| source.lines().count()).sum();
         if lines > spec::MAX_LINES {
             return Err(format!(
@@ -65,7 +69,7 @@ impl Page<'_> {
                 spec::MAX_LINES
             ));
         }
-        let program = self.name.replace(['-', '.'], "_");
+        let program = program_name(self.name);
         let component = match &fault.component {
             Component::Assembler(range) => range.to_string(),
             _ => return Err("only assemblers' faults are generated".to_owned()),
@@ -86,22 +90,43 @@ impl Page<'_> {
             fault.blame(),
             self.name
         );
+        spec.push_str(&self.unreached(maker, &fault)?);
         let files = [
             (format!("specs/faults/{}.yaml", self.name), page),
             (format!("specs/{program}.yaml"), spec),
             (format!("corpus/programs/{program}.yaml"), format!("targets: [{abi}]\nvariants: [O2]\n")),
             (format!("corpus/programs/{program}.S"), for_corpus(&self.functions())),
-            (format!("corpus/programs/{program}.c"), caller(self.title, function)),
+            (format!("corpus/programs/{program}.c"), caller(self.title, function, &all)),
         ];
-        for (name, text) in files {
-            let path = folder.join(name);
-            let parent = path.parent().unwrap_or(folder);
-            std::fs::create_dir_all(parent)
-                .and_then(|()| std::fs::write(&path, text))
-                .map_err(|error| format!("{} can't be written: {error}", path.display()))?;
-        }
+        write_files(folder, &files)?;
         let corpus = folder.join("corpus");
         keep(&corpus, self.name, &fault.example, made.program()).map_err(|error| with_causes(&error))
+    }
+
+    /// The exception of a spec for rows that no argument reaches.
+    fn unreached(&self, maker: &Maker, fault: &Fault) -> Result<String, String> {
+        let Reduced { program, plan, .. } = &self.example.reduced;
+        let made = maker.make(program.abi, &[(SOURCE.to_owned(), program.source.clone())], &[]);
+        let made = made.map_err(|error| with_causes(&error))?;
+        let observed = observed(&made.bytes, fault)?;
+        let names = observed.unexercised().iter();
+        let functions: Vec<&str> =
+            names.map(String::as_str).filter(|name| *name != "_start" && *name != "leaf").collect();
+        if functions.is_empty() {
+            return Ok(String::new());
+        }
+        let is_dead =
+            |function: &FunctionPlan| function.body.iter().any(|part| matches!(part.what, Action::Unreached));
+        let reason = if plan.functions.iter().any(is_dead) {
+            "By construction, nothing reaches a part of its code."
+        } else {
+            "None of the arguments that it is called with reaches a part of its code."
+        };
+        Ok(format!(
+            "unreached:\n  - where: {{assembler: {}}}\n    functions: [{}]\n    reason: {reason}\n",
+            fault.component,
+            functions.join(", ")
+        ))
     }
 
     /// The page as far as it is known without a build.
@@ -128,7 +153,7 @@ impl Page<'_> {
         let toolchains = others.iter().map(Maker::toolchain);
         Ok(Fault {
             title: self.title.to_owned(),
-            component: Component::Assembler(range(assembler(maker), toolchains, elsewhere)),
+            component: Component::Assembler(versions(assembler(maker), toolchains, elsewhere)),
             summary,
             section: match fault.source {
                 Source::Sframe => FaultySection::Sframe,
@@ -147,7 +172,7 @@ impl Page<'_> {
                 row: None,
                 verdict: Verdict::WrongCfa,
                 wrong: NO_ROW.to_owned(),
-                right: truth.clone(),
+                right: truth.replace("SP+0,", "SP,"),
             },
             witnesses: std::collections::BTreeMap::new(),
             upstream: Upstream { state: UpstreamState::Unreported, link: None, version: None },
@@ -214,21 +239,21 @@ fn joined(text: &str) -> String {
 }
 
 /// What calls the function as a program of the corpus.
-fn caller(title: &str, function: &str) -> String {
+fn caller(title: &str, function: &str, arguments: &[u8]) -> String {
+    let calls: String = arguments.iter().map(|argument| format!("    {function}({argument});\n")).collect();
     format!(
         "/* {title}: {function} is generated. */\n\n#include \"runtime/runtime.h\"\n\n\
-         unsigned {function}(unsigned path);\n\nint main(void)\n{{\n    {function}(0);\n    {function}(1);\n    \
-         return bench_check(0, 0);\n}}\n"
+         unsigned {function}(unsigned path);\n\nint main(void)\n{{\n{calls}    return bench_check(0, 0);\n}}\n"
     )
 }
 
-/// The versions of an assembler between the first and the last toolchain with the fault.
-fn range<'t>(
+/// The versions of an assembler that were seen to have a fault.
+fn versions<'t>(
     name: Assembler,
     toolchains: impl Iterator<Item = &'t Toolchain>,
     elsewhere: &std::collections::BTreeMap<String, Elsewhere>,
 ) -> ToolRange<Assembler> {
-    let (mut with, mut without): (Vec<ToolVersion>, Vec<ToolVersion>) = (Vec::new(), Vec::new());
+    let (mut with, mut without) = (Vec::new(), Vec::new());
     for toolchain in toolchains {
         let Some(tool) = toolchain.properties.assembler.as_ref().filter(|tool| tool.name == name) else {
             continue;
@@ -240,28 +265,11 @@ fn range<'t>(
             Some(_) => without.push(tool.version.clone()),
         }
     }
-    let (first, last) = (with.iter().min(), with.iter().max());
-    let is_before = |version: &&ToolVersion| first.is_some_and(|first| *version < first);
-    let is_after = |version: &&ToolVersion| last.is_some_and(|last| *version > last);
-    ToolRange {
-        name,
-        since: without.iter().any(|version| is_before(&version)).then(|| first.cloned()).flatten(),
-        before: without.iter().filter(is_after).min().cloned(),
-    }
+    range(name, &with, &without)
 }
 
 /// The name of a cause's fault, of what it is in and what is wrong.
 #[must_use]
 pub fn name_of(maker: &Maker, abi: Abi, cause: &super::Cause) -> String {
-    let text = format!("{}-{abi}-{}-{}", assembler(maker), cause.wrong, cause.after.join("-"));
-    let mut name = String::new();
-    for letter in text.chars() {
-        match letter {
-            'a'..='z' | '0'..='9' => name.push(letter),
-            'A'..='Z' => name.push(letter.to_ascii_lowercase()),
-            _ if name.ends_with('-') => {}
-            _ => name.push('-'),
-        }
-    }
-    name.trim_matches('-').to_owned()
+    draft::name(&format!("{}-{abi}-{}-{}", assembler(maker), cause.wrong, cause.after.join("-")))
 }

@@ -97,14 +97,15 @@ pub enum Action {
     Call,
     /// Calls a function with this many bytes of arguments on the stack.
     CallWith(u32),
-    /// Returns, if the argument is 0.
+    /// Returns, if the argument is not greater than a number that has not been used yet.
     Return {
         /// Whether what was declared before is remembered, or else declared again.
         remembers: bool,
         /// How many times the way to the return branches to another one.
         depth: u8,
     },
-    /// Goes on in a part of the function that is elsewhere, if the argument is not 0.
+    /// Goes on in a part of the function that is elsewhere, if the argument is greater than such a number; or,
+    /// where that part returns, if it is not.
     Part {
         /// Whether that part jumps back, rather than returning.
         jumps_back: bool,

@@ -177,7 +177,7 @@ pub fn known_flags(maker: &Maker, abi: Abi) -> Result<Vec<Vec<String>>, Error> {
     Ok(tried.into_iter().filter(|(_, is_known)| *is_known).map(|(flags, _)| flags).collect())
 }
 
-fn compiles(maker: &Maker, abi: Abi, flags: &[String]) -> Result<(), Error> {
+pub(super) fn compiles(maker: &Maker, abi: Abi, flags: &[String]) -> Result<(), Error> {
     let name = "empty.c".to_owned();
     let text = "void _start(void) { for (;;) __asm__ volatile(\"\"); }\n".to_owned();
     let mut compile: Vec<String> = COMMON.iter().map(|flag| (*flag).to_owned()).collect();

@@ -1,10 +1,14 @@
 //! What a campaign has found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::build::Level;
+use super::elsewhere::Tried;
+use super::judge::Fault;
+use super::known::Place;
+use super::reduce::Reduced;
 use super::see::Witness;
 use super::shape::Cause;
 
@@ -29,6 +33,23 @@ pub struct Example {
     pub flags: Vec<String>,
     /// The files of the smallest program, without what all have. Empty if it was not reduced.
     pub source: Vec<String>,
+    /// What other toolchains make of the smallest program, by name, if they were asked.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub elsewhere: BTreeMap<String, Tried>,
+    /// The smallest program, and its fault.
+    #[serde(skip)]
+    pub reduced: Option<(Reduced, Fault)>,
+}
+
+/// Cases with one cause.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// How many functions have it.
+    pub functions: u64,
+    /// The first of them.
+    pub first: Example,
+    /// The instructions where they are wrong.
+    pub places: BTreeSet<Place>,
 }
 
 /// Where the bench contradicts itself.
@@ -99,9 +120,9 @@ pub struct Found {
     pub left_out: BTreeMap<String, u64>,
     /// Faults that have a page, by its name: how many functions have them.
     pub known: BTreeMap<String, u64>,
-    /// What is wrong besides, by cause: how many functions have it, and the first of them.
+    /// What is wrong besides, by cause.
     #[serde(serialize_with = "causes")]
-    pub causes: BTreeMap<Cause, (u64, Example)>,
+    pub causes: BTreeMap<Cause, Group>,
     /// Programs that compute something else at some level.
     pub differ: Vec<Differs>,
     /// Where the bench contradicts itself, by kind.
@@ -119,10 +140,7 @@ pub struct Found {
     pub checksums: BTreeMap<u64, u64>,
 }
 
-fn causes<S: serde::Serializer>(
-    causes: &BTreeMap<Cause, (u64, Example)>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+fn causes<S: serde::Serializer>(causes: &BTreeMap<Cause, Group>, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Entry<'e> {
         #[serde(flatten)]
@@ -130,7 +148,10 @@ fn causes<S: serde::Serializer>(
         functions: u64,
         first: &'e Example,
     }
-    let entries =
-        causes.iter().map(|(cause, (functions, first))| Entry { cause, functions: *functions, first });
+    let entries = causes.iter().map(|(cause, Group { functions, first, .. })| Entry {
+        cause,
+        functions: *functions,
+        first,
+    });
     serializer.collect_seq(entries)
 }

@@ -15,6 +15,10 @@ use crate::target::{MadeSections, SectionSource, Target, TargetError};
 /// What a listing has in front of the instruction that a finding is about.
 pub(super) const MARK: &str = "=> ";
 
+const fn mark(is_wrong: bool) -> &'static str {
+    if is_wrong { MARK } else { "   " }
+}
+
 /// Something that is wrong in a section: the first place in a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -49,6 +53,8 @@ pub struct Judged {
     pub explored: u64,
     /// Functions that `.sframe` leaves out, by reason.
     pub left_out: BTreeMap<String, u64>,
+    /// The same functions, by name.
+    pub without_fde: BTreeSet<String>,
     /// Instructions at which the run compared.
     pub comparisons: u64,
 }
@@ -93,6 +99,7 @@ pub fn judge(bytes: &[u8]) -> Result<Judged, NotJudged> {
     for left_out in difference.iter().flat_map(|difference| &difference.uncovered) {
         let reason = left_out.reason.map_or("nothing in its CFI says why", |reason| reason.text());
         *judged.left_out.entry(reason.to_owned()).or_default() += 1;
+        judged.without_fde.insert(left_out.extent.function.clone());
     }
     Ok(judged)
 }
@@ -154,7 +161,11 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
             witness: Witness::Comparison,
             function: found.function.clone(),
             message: found.message.clone(),
-            listing: found.instructions.iter().map(|line| format!("{}: {}", line.pc, line.text)).collect(),
+            listing: found
+                .instructions
+                .iter()
+                .map(|line| format!("{}{}: {}", mark(line.pc == found.pc), line.pc, line.text))
+                .collect(),
             evidence: evidence.collect(),
         });
     }
@@ -194,13 +205,15 @@ fn fault(item: &Item, section: Section) -> Fault {
         row: row.as_ref().map_or_else(|| "none".to_owned(), |row| without_numbers(&row.rules)),
         after: operation_before(&item.finding, item.is_entry),
     };
-    let mark = |pc| if Some(pc) == item.finding.pc { MARK } else { "   " };
     Fault {
         cause,
         witness: item.witness,
         function: item.function().to_owned(),
         message: message.clone(),
-        listing: listing.iter().map(|line| format!("{}{}: {}", mark(line.pc), line.pc, line.text)).collect(),
+        listing: listing
+            .iter()
+            .map(|line| format!("{}{}: {}", mark(Some(line.pc) == item.finding.pc), line.pc, line.text))
+            .collect(),
         evidence: evidence
             .iter()
             .map(|evidence| format!("{}: {}", evidence.witness, evidence.says))

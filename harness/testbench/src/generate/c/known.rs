@@ -4,9 +4,8 @@ use sframe_engine::Abi;
 use sframe_inspect::Blame;
 
 use super::judge::Fault;
-use super::see::Witness;
-use super::shape::without_numbers;
-use crate::spec::{Faults, GeneratedCause, Producer};
+use super::shape::{Cause, without_numbers};
+use crate::spec::{ANY, Faults, GeneratedCause, Producer};
 
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
@@ -31,9 +30,9 @@ impl<'f> KnownCauses<'f> {
             let cause = &fault.cause;
             // Triage does not always know.
             (cause.blame == blame || cause.blame == Blame::Unknown)
-                && known.wrong == cause.wrong
+                && is_any_or(&known.wrong, &cause.wrong)
                 && known.section == cause.section.to_string()
-                && known.row == cause.row
+                && is_any_or(&known.row, &cause.row)
                 && known.with.iter().all(|with| flags.contains(with) || fault.evidence.contains(with))
                 && is_at(known, fault)
         };
@@ -41,28 +40,66 @@ impl<'f> KnownCauses<'f> {
     }
 }
 
+/// Whether a page means this, or anything.
+fn is_any_or(known: &str, this: &str) -> bool {
+    known == ANY || known == this
+}
+
 /// Whether a listing has the instructions of a known cause where it is wrong.
 fn is_at(known: &GeneratedCause, fault: &Fault) -> bool {
     if known.at.is_none() && known.after.is_empty() {
         return !known.with.is_empty();
     }
+    let Some((before, at)) = around(fault) else { return false };
+    known.at.as_ref().is_none_or(|known| *known == at) && before.ends_with(&known.after)
+}
+
+/// The instructions in front of the first one that is wrong, and that one, without numbers.
+fn around(fault: &Fault) -> Option<(Vec<String>, String)> {
     let listing = &fault.listing;
-    // What only a comparison says has no first instruction that is wrong.
-    if fault.witness == Witness::Comparison {
-        return false;
-    }
-    let Some(at) = listing.iter().position(|line| line.starts_with(super::judge::MARK)) else { return false };
+    let at = listing.iter().position(|line| line.starts_with(super::judge::MARK))?;
     let shape =
         |line: &String| line.split_once(": ").map_or_else(String::new, |(_, text)| without_numbers(text));
-    let before: Vec<String> = listing[..at].iter().map(shape).collect();
-    let is_at = known.at.as_ref().is_none_or(|known| *known == shape(&listing[at]));
-    is_at && before.ends_with(&known.after)
+    Some((listing[..at].iter().map(shape).collect(), shape(&listing[at])))
+}
+
+/// Where a fault is seen, as pages say it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The instruction in front of the first one that is wrong.
+    pub after: Option<String>,
+    /// That instruction.
+    pub at: String,
+}
+
+impl Place {
+    pub(super) fn of(fault: &Fault) -> Option<Self> {
+        let (mut before, at) = around(fault)?;
+        // What is in front of a function is not its own.
+        let after = if fault.cause.after == "the entry" { None } else { before.pop() };
+        Some(Self { after, at })
+    }
+
+    /// The cause that a page knows.
+    #[must_use]
+    pub fn known(&self, abi: Abi, cause: &Cause) -> GeneratedCause {
+        GeneratedCause {
+            abi,
+            wrong: cause.wrong.clone(),
+            section: cause.section.to_string(),
+            row: cause.row.clone(),
+            after: self.after.iter().cloned().collect(),
+            at: Some(self.at.clone()),
+            with: Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::c::shape::{Cause, Section};
+    use crate::generate::c::see::Witness;
+    use crate::generate::c::shape::Section;
 
     fn fault() -> Fault {
         Fault {
@@ -117,6 +154,11 @@ mod tests {
             change(&mut other);
             assert!(!knows(&other, &fault()), "{other:?}");
         }
+        let mut any = known();
+        (any.wrong, any.row) = (ANY.to_owned(), ANY.to_owned());
+        assert!(knows(&any, &fault()));
+        any.section = ".sframe".to_owned();
+        assert!(!knows(&any, &fault()));
         let mut either = known();
         either.at = None;
         assert!(knows(&either, &fault()));
@@ -131,9 +173,9 @@ mod tests {
         other = fault();
         other.cause.blame = Blame::ProducerAssembler;
         assert!(!knows(&known(), &other));
-        other = fault();
-        other.witness = Witness::Comparison;
-        assert!(!knows(&known(), &other));
+        // What is known by the place that a fault was seen at is that fault.
+        let place = Place::of(&fault()).expect("a place");
+        assert!(knows(&place.known(Abi::Amd64, &fault().cause), &fault()));
         other = fault();
         other.listing[2] = "   0x15: ret".to_owned();
         assert!(!knows(&known(), &other));

@@ -18,6 +18,10 @@
 //! | `known.rs` | faults that have a page |
 //! | `shape.rs` | what findings of one cause have in common |
 //! | `reduce.rs` | the smallest program with a finding |
+//! | `elsewhere.rs` | what another toolchain makes of that |
+//! | `example.rs` | the same program in one piece, as pages have it, with fewer lines |
+//! | `right.rs` | what the rules of its row should be |
+//! | `page.rs` | writes it as the page of a fault |
 //! | `campaign.rs` | makes and judges many programs |
 //! | `found.rs` | what is found, by cause |
 
@@ -26,13 +30,17 @@ mod campaign;
 mod contradictions;
 mod declare;
 mod draw;
+mod elsewhere;
+mod example;
 mod flags;
 mod found;
 mod judge;
 mod known;
 mod links;
+mod page;
 mod plan;
 mod reduce;
+mod right;
 mod see;
 mod shape;
 mod writer;
@@ -41,11 +49,13 @@ pub use build::{Build, Built, Level, build};
 pub use campaign::{CampaignOptions, campaign};
 pub use contradictions::Contradiction;
 pub use draw::draw;
+pub use elsewhere::{Tried, elsewhere};
 pub use flags::{Compiler, known_flags};
-pub use found::{Contradicts, Differs, Example, Found, Unjudged};
+pub use found::{Contradicts, Differs, Example, Found, Group, Unjudged};
 pub use judge::{Fault, Judged, judge};
-pub use known::KnownCauses;
+pub use known::{KnownCauses, Place};
 pub use links::{Form, Link, ObjectForm};
+pub use page::{Page, Written};
 pub use plan::{Attribute, Convention, Ending, FunctionPlan, Hint, Plan, Statement};
 pub use reduce::{Reduced, Symptom, reduce};
 pub use see::NotJudged;

@@ -1,8 +1,11 @@
 /* What each generated program has: its entry, and what compilers call. */
 #include "generated.h"
 
-__attribute__((used, visibility("hidden"))) unsigned long long result;
 volatile u32 zero;
+
+/* Examples begin otherwise, and have no result. */
+#ifndef EXAMPLE
+__attribute__((used, visibility("hidden"))) unsigned long long result;
 
 __asm__(
     "\t.text\n\t.globl _start\n\t.type _start, %function\n_start:\n"
@@ -30,6 +33,7 @@ __asm__(
     "\tlghi %r2, 0\n\tsvc 248\n\tj .+2\n"
 #endif
     "\t.size _start, . - _start\n");
+#endif
 
 #pragma GCC visibility push(hidden)
 
@@ -106,11 +110,13 @@ __attribute__((noreturn, noinline, cold)) void never(u32 x)
         BARRIER;
 }
 
+#ifndef EXAMPLE
 __attribute__((used, noinline)) void begin(void)
 {
     result = run();
     BARRIER;
 }
+#endif
 
 #ifdef RELOCATED
 extern const struct { long tag; unsigned long value; } _DYNAMIC[];

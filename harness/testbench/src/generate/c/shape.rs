@@ -91,6 +91,17 @@ pub(super) fn operation_before(finding: &Finding, is_entry: bool) -> String {
     operation.unwrap_or("nothing").to_owned()
 }
 
+/// The first complaint of a compiler, assembler or linker, without the place.
+pub(super) fn complaint(said: &str) -> String {
+    // The surest words first; what follows from others comes last.
+    const WORDS: [&str; 4] = ["undefined reference", "internal compiler error", "rror: ", "ld: "];
+    let lines = || said.lines().filter(|line| !line.contains("returned 1 exit status"));
+    let complaint = WORDS.iter().find_map(|words| lines().find(|line| line.contains(words)));
+    let line = complaint.or_else(|| lines().next()).unwrap_or_default();
+    let message = line.rsplit_once("rror: ").map_or(line, |(_, message)| message);
+    without_numbers(message.trim())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +114,14 @@ mod tests {
         );
         assert_eq!(without_numbers("CFA = r10, 1 of 22 at 0x28a"), "CFA = r10, N of N at N");
         assert_eq!(without_addresses("at 0x4010ab: 12"), "at N: 12");
+    }
+
+    #[test]
+    fn complaints_have_no_place() {
+        let said = "unit0.c: In function 'f':\nunit0.c:3:9: error: expected ';'\ncollect2: error: ld returned 1 exit status";
+        assert_eq!(complaint(said), "expected ';'");
+        let said =
+            "/usr/bin/ld: unit0.o: relocation R_390_12 overflows\ncollect2: error: ld returned 1 exit status";
+        assert_eq!(complaint(said), "/usr/bin/ld: unit0.o: relocation R_N_N overflows");
     }
 }

@@ -48,7 +48,10 @@ impl Writer<'_> {
                 self.move_sp(size.into());
             }
             Action::Call | Action::CallWith(_) => {}
-            Action::Return { remembers, depth } => self.return_early(remembers, depth),
+            Action::Return { remembers, depth } => {
+                self.return_early(remembers, depth);
+                self.goes_on_from(self.argument + depth + 1);
+            }
             Action::Part { jumps_back } => self.go_elsewhere(part.seed, jumps_back),
             Action::Skip(length) => {
                 let label = self.label();
@@ -127,19 +130,48 @@ impl Writer<'_> {
         self.instruction(&code, |state| state.set(DwarfRegister(number), Value::Other));
     }
 
-    /// Jumps to a label unless the argument is 0.
-    fn branch(&mut self, label: &str) {
+    /// Jumps to a label if the argument is greater than a number.
+    fn branch_above(&mut self, number: u8, label: &str) {
+        if number > 0 {
+            return self.compare(number, self.dialect.if_above, label);
+        }
         let (branch, tests) = self.dialect.unless_zero.split_last().unwrap_or((&"", &[]));
         tests.iter().for_each(|test| self.instruction(test, |_| {}));
         self.instruction(&format!("{branch} {label}"), |_| {});
     }
 
+    fn compare(&mut self, number: u8, branch: &str, label: &str) {
+        let (compare, register_last) = self.dialect.compare;
+        let code =
+            if register_last { format!("{compare} ${number}, %edi") } else { format!("{compare}{number}") };
+        self.instruction(&code, |_| {});
+        self.instruction(&format!("{branch} {label}"), |_| {});
+    }
+
+    /// Control comes on from here with this argument, and greater ones.
+    fn goes_on_from(&mut self, argument: u8) {
+        self.argument = argument;
+        self.needs_argument(argument);
+    }
+
+    fn needs_argument(&mut self, argument: u8) {
+        self.program.last_argument = self.program.last_argument.max(argument);
+    }
+
     fn go_elsewhere(&mut self, seed: u64, jumps_back: bool) {
         let label = self.label();
         let back = jumps_back.then(|| self.label());
-        self.branch(&label);
-        if let Some(back) = &back {
-            let _ = writeln!(self.program.source, "{back}:");
+        match &back {
+            Some(back) => {
+                self.branch_above(self.argument, &label);
+                self.needs_argument(self.argument + 1);
+                let _ = writeln!(self.program.source, "{back}:");
+            }
+            // The others must go on.
+            None => {
+                self.compare(self.argument, self.dialect.unless_above, &label);
+                self.goes_on_from(self.argument + 1);
+            }
         }
         let (state, done) = (self.state.clone(), self.done.clone());
         self.parts.push(Elsewhere { label, state, done, back, seed });
@@ -149,8 +181,9 @@ impl Writer<'_> {
         let label = self.label();
         // Some assemblers mistake what is remembered where something has just changed.
         let is_before = self.random.percent(40);
+        let above = self.argument + depth;
         if !is_before {
-            self.branch(&label);
+            self.branch_above(above, &label);
         }
         let before = (self.state.clone(), self.declared.clone(), self.done.clone());
         let is_escaped = self.declared.may_escape(&mut self.random);
@@ -158,7 +191,7 @@ impl Writer<'_> {
             self.directive(remember(is_escaped));
         }
         if is_before {
-            self.branch(&label);
+            self.branch_above(above, &label);
         }
         if depth > 0 {
             // The inner state is another one than the outer.

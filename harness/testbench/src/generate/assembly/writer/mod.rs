@@ -33,6 +33,8 @@ pub struct Program {
     pub abi: Abi,
     /// What it asks for.
     pub sections: Sections,
+    /// The greatest argument that its functions are called with. They have a path for each up to it.
+    pub last_argument: u8,
 }
 
 /// An instruction.
@@ -61,13 +63,14 @@ pub fn write(plan: &Plan) -> Program {
     }
     let _ = writeln!(source, "\t.text\n\t.type leaf, %function\nleaf:\n\t.cfi_startproc\n\t{}", dialect.nop);
     let _ = writeln!(source, "\t{}\n\t.cfi_endproc\n\t.size leaf, . - leaf", dialect.ret);
-    let mut program = Program { source, sites: Vec::new(), forms, abi: plan.abi, sections };
+    let mut program = Program { source, sites: Vec::new(), forms, abi: plan.abi, sections, last_argument: 0 };
     let mut names = Vec::new();
     for function in &plan.functions {
         names.push(format!("f{}", function.number));
         Writer::new(&dialect, function, &mut program).function();
     }
-    program.source.push_str(&dialect.start(&names, &[0, 1]));
+    let arguments: Vec<u8> = (0..=program.last_argument).collect();
+    program.source.push_str(&dialect.start(&names, &arguments));
     let _ = writeln!(program.source, "\t.section {SITES},\"\",%progbits");
     for site in 0..program.sites.len() {
         let _ = writeln!(program.source, "\t.8byte .Lsite{site}");
@@ -129,6 +132,8 @@ struct Writer<'w> {
     pending: Vec<Directive>,
     /// The registers that were restored since the frame is being left.
     restored: Vec<DwarfRegister>,
+    /// The least argument with which control is here.
+    argument: u8,
 }
 
 impl<'w> Writer<'w> {
@@ -159,6 +164,7 @@ impl<'w> Writer<'w> {
             loads: Loads::Never,
             pending: Vec::new(),
             restored: Vec::new(),
+            argument: 0,
         }
     }
 
