@@ -1,6 +1,7 @@
 //! Reading arbitrary files.
 
-use std::io::Read as _;
+use std::io::{Read as _, Seek as _};
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::{fs, io};
 
@@ -43,6 +44,30 @@ pub fn open(path: &Path, limit: u64) -> io::Result<Contents> {
         return Err(too_large(limit));
     }
     Ok(Contents::in_parts(fs::File::open(path)?, len))
+}
+
+/// Opens standard input: a file in parts, and all else as it comes. If that does not begin with what is
+/// wanted, the rest of it is not read.
+///
+/// # Errors
+/// It is larger than the limit, or can't be read.
+pub fn open_standard_input(limit: u64, is_wanted: impl FnOnce(&[u8]) -> bool) -> io::Result<Contents> {
+    let mut file = fs::File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let metadata = file.metadata()?;
+    if metadata.is_file() && metadata.len() > SMALL && file.stream_position()? == 0 {
+        let len = metadata.len();
+        return if len > limit { Err(too_large(limit)) } else { Ok(Contents::in_parts(file, len)) };
+    }
+    let mut bytes = Vec::new();
+    (&mut file).take(SMALL.min(limit)).read_to_end(&mut bytes)?;
+    if is_wanted(&bytes) {
+        let len = bytes.len() as u64;
+        file.take((limit + 1).saturating_sub(len)).read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 > limit {
+        return Err(too_large(limit));
+    }
+    Ok(Contents::whole(bytes))
 }
 
 /// Returns the length that a regular file reports.

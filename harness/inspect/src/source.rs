@@ -54,6 +54,17 @@ impl Contents {
         }))
     }
 
+    /// Returns the same as something to be read from its start. What was read of it is dropped.
+    #[must_use]
+    pub fn into_reader(self) -> Box<dyn ReadSeek> {
+        match self.0 {
+            Storage::All(bytes) => Box::new(io::Cursor::new(bytes)),
+            Storage::Parts(parts) => {
+                Box::new(parts.file.into_inner().unwrap_or_else(PoisonError::into_inner))
+            }
+        }
+    }
+
     /// Returns the first error while reading the file: it shrank, or its disk
     /// failed. Parts that could not be read look malformed.
     #[must_use]
@@ -64,6 +75,11 @@ impl Contents {
         }
     }
 }
+
+/// What can be read anywhere.
+pub trait ReadSeek: io::Read + io::Seek {}
+
+impl<T: io::Read + io::Seek> ReadSeek for T {}
 
 /// The bytes of a file, wherever they are.
 #[derive(Clone, Copy, Debug)]

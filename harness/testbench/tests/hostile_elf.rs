@@ -239,7 +239,9 @@ fn commands(files: &[(String, Vec<u8>)], file: usize, tally: &mut Tally) {
     count(lint_file(bytes, "file").map_err(|error| error.to_string()).map(|report| {
         assert!(!report.text().is_empty());
         drop(serde_json::to_string(&report).expect("JSON"));
-        drop(serde_json::to_string(&sframe_inspect::lint::sarif(&report, "sframe-testbench")).expect("JSON"));
+        let mut log = sframe_inspect::lint::Log::default();
+        log.add(&report);
+        drop(serde_json::to_string(&log.document("sframe-testbench")).expect("JSON"));
     }));
     count(diff_file(bytes, "file").map_err(|error| error.to_string()).map(|report| {
         assert!(!report.text().is_empty());

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use crate::dump::{self, Document};
-use crate::elf::sframe_section::Input;
+use crate::elf::sframe_section::{Input, InputError};
 use clap::Args;
 
+use super::each::{Inspect, Show, Stop, execute};
 use super::exit::{Failure, Status};
-use super::{Subject, print_json, print_parts, tell_line};
+use super::subject::{Subject, SubjectError};
+use super::tell_line;
 
 /// The maximum number of errors of one section that are shown.
 const SHOWN_ERRORS: usize = 20;
@@ -15,15 +17,28 @@ const SHOWN_ERRORS: usize = 20;
 /// The arguments of `dump`.
 #[derive(Args, Debug)]
 pub struct Dump {
-    /// A 64-bit ELF file (executable, shared object or object file), or a file that
-    /// contains only a section.
-    file: PathBuf,
+    /// 64-bit ELF files (executables, shared objects, object files), archives of them, files that contain
+    /// only a section, folders with ELF files and archives, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
     /// Print the section as JSON instead of the text of objdump --sframe.
     #[arg(long)]
     json: bool,
     /// The load address of a file that contains only a section; 0 if not given.
     #[arg(long, value_name = "ADDR", value_parser = parse_address)]
     address: Option<u64>,
+}
+
+impl SubjectError for InputError {
+    fn lacks_section(&self) -> bool {
+        matches!(self, Self::NoSection(_))
+    }
+}
+
+impl SubjectError for sframe_engine::Error {
+    fn lacks_section(&self) -> bool {
+        false
+    }
 }
 
 /// Parses an address, decimal or with 0x.
@@ -41,15 +56,19 @@ impl Dump {
     /// # Errors
     /// An argument or file can't be used.
     pub fn execute(&self) -> Result<Status, Failure> {
-        let file = Subject::open(&self.file)?;
+        if self.address.is_some() && self.files.len() > 1 {
+            return Err(Failure::unusable("error: --address is for one file that contains only a section"));
+        }
+        execute(&mut &*self, &self.files, self.json)
+    }
+}
+
+impl Inspect for &Dump {
+    fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
         let name = &file.name;
         let input = file.checked(Input::open(file.source(), self.address))?;
         let content = file.checked(dump::Dump::decode(&input.data, input.address))?;
-        if self.json {
-            print_json(&Document::new(name, &input, &content))?;
-        } else {
-            print_parts(dump::text(name, input.format, &content))?;
-        }
+        show.show(&Document::new(name, &input, &content), || dump::text(name, input.format, &content))?;
         let faults = content.faults();
         for error in faults.errors.iter().take(SHOWN_ERRORS) {
             tell_line(format_args!("error: {name}: .sframe: {error}"));

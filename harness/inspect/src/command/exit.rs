@@ -29,6 +29,17 @@ impl Status {
         let all = [Self::AsExpected, Self::Finding, Self::Unusable, Self::NothingCompared, Self::Broken];
         all.into_iter().find(|status| *status as i32 == number)
     }
+
+    /// How bad it is, compared with others: that of several files is the worst one.
+    pub(super) const fn weight(self) -> u8 {
+        match self {
+            Self::AsExpected => 0,
+            Self::NothingCompared => 1,
+            Self::Finding => 2,
+            Self::Unusable => 3,
+            Self::Broken => 4,
+        }
+    }
 }
 
 impl From<Status> for ExitCode {

@@ -1,19 +1,23 @@
-//! `lint`: applies the format's rules to one file.
+//! `lint`: applies the format's rules to files.
 
 use std::path::PathBuf;
 
-use crate::lint::{lint_file, sarif};
+use crate::lint::{LintError, Log, lint_file};
 use clap::Args;
 
+use super::each::{Inspect, Show, Stop, execute};
 use super::exit::{Failure, Status};
-use super::{Subject, json_text, print, print_json, write_file};
+use super::subject::{Subject, SubjectError};
+use super::{json_text, write_file};
 
 /// The arguments of `lint`.
 #[derive(Args, Debug)]
 pub struct Lint {
-    /// An ELF file, linked or relocatable, or a file with the bytes of a section.
-    file: PathBuf,
-    /// Write a report in SARIF 2.1.0 to this file.
+    /// ELF files, linked or relocatable, archives of them, files with the bytes of a section, folders with ELF
+    /// files and archives, or - for standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Write a report about all of them in SARIF 2.1.0 to this file.
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
     /// Print the report as JSON instead of text.
@@ -27,16 +31,37 @@ impl Lint {
     /// # Errors
     /// An argument or file can't be used.
     pub fn execute(&self, program: &str) -> Result<Status, Failure> {
-        let file = Subject::open(&self.file)?;
+        let log = self.sarif.is_some().then(Log::default);
+        let mut linter = Linter { log };
+        let status = execute(&mut linter, &self.files, self.json);
+        // Though standard output may be full. There is none of a single file that can't be used.
+        if let (Some(path), Some(log)) =
+            (&self.sarif, linter.log.filter(|log| status.is_ok() || !log.is_empty()))
+        {
+            write_file(path, &json_text(&log.document(program))?)?;
+        }
+        status
+    }
+}
+
+struct Linter {
+    /// What is written at the end, if it is asked for.
+    log: Option<Log>,
+}
+
+impl Inspect for Linter {
+    fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop> {
         let report = file.checked(lint_file(file.source(), &file.name))?;
-        if let Some(path) = &self.sarif {
-            write_file(path, &json_text(&sarif(&report, program))?)?;
+        if let Some(log) = &mut self.log {
+            log.add(&report);
         }
-        if self.json {
-            print_json(&report)?;
-        } else {
-            print(&report.text())?;
-        }
+        show.show(&report, || [report.text()])?;
         Ok(if report.summary.errors > 0 { Status::Finding } else { Status::AsExpected })
+    }
+}
+
+impl SubjectError for LintError {
+    fn lacks_section(&self) -> bool {
+        matches!(self, Self::NoSection(_))
     }
 }

@@ -4,10 +4,12 @@ mod convert;
 #[cfg(feature = "disassembly")]
 mod diff;
 mod dump;
+mod each;
 mod exit;
 pub mod help;
 mod lint;
 pub mod program;
+mod subject;
 
 pub use convert::Convert;
 #[cfg(feature = "disassembly")]
@@ -18,45 +20,12 @@ pub use lint::Lint;
 
 use std::borrow::Borrow;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use sframe_engine::Version;
 
-use crate::source::{Contents, Source};
+use crate::json;
 use crate::text::Text;
-use crate::{file, json};
-
-/// The file that a command is about.
-struct Subject {
-    name: String,
-    contents: Contents,
-}
-
-impl Subject {
-    fn open(path: &Path) -> Result<Self, Failure> {
-        let name = path.display().to_string();
-        match file::open(path, file::MAX_BYTES) {
-            Ok(contents) => Ok(Self { name, contents }),
-            Err(error) => Err(Failure::unusable(format!("error: {name}: {error}"))),
-        }
-    }
-
-    fn source(&self) -> Source<'_> {
-        Source::from(&self.contents)
-    }
-
-    /// Returns `made`, unless the required parts of the file can't be read.
-    /// Unreadable parts look malformed or absent.
-    fn checked<T>(&self, made: Result<T, impl std::fmt::Display>) -> Result<T, Failure> {
-        let name = &self.name;
-        let unusable = |error: &dyn std::fmt::Display| Failure::unusable(format!("error: {name}: {error}"));
-        match self.contents.failure() {
-            Some(failure) => Err(unusable(failure)),
-            None => made.map_err(|error| unusable(&error)),
-        }
-    }
-}
 
 /// Runs a program: parses its arguments and executes what they ask for. Whatever
 /// happens, the exit status is a documented one; `defect` says whose fault a panic is.

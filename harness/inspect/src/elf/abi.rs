@@ -21,6 +21,12 @@ pub fn abi_of_bytes(bytes: &[u8]) -> Option<Abi> {
     abi_of(&File::parse(Source::from(bytes)).ok()?)
 }
 
+/// Whether SFrame knows a machine, by its `e_machine`.
+#[cfg(feature = "cli")]
+pub(crate) fn is_known_machine(machine: u16) -> bool {
+    Abi::ALL.into_iter().any(|abi| machine_of(abi).0 == machine)
+}
+
 /// `e_machine` of the file header.
 const fn machine_of(abi: Abi) -> Machine {
     match abi {

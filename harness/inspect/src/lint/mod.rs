@@ -13,7 +13,7 @@ pub use catalogue::ELF_RULES;
 pub use elf::{LintError, lint_file};
 pub use page::page;
 pub use report::{Finding, LintReport, Summary};
-pub use sarif::sarif;
+pub use sarif::Log;
 
 use sframe_engine::lint::{RULES, Rule};
 

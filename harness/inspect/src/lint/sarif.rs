@@ -7,39 +7,58 @@ use serde_json::{Value, json};
 use super::report::{Finding, LintReport};
 use crate::sarif;
 
-/// Returns the findings of `program`.
-#[must_use]
-pub fn sarif(report: &LintReport, program: &str) -> Value {
-    let mut rules = BTreeMap::new();
-    let mut results = Vec::new();
-    for finding in &report.findings {
-        let Finding { rule, name, severity, clause, message, offset, function, .. } = finding;
-        rules.entry(rule).or_insert_with(|| {
-            json!({
-                "id": rule,
-                "name": name,
-                "shortDescription": { "text": name },
-                "help": { "text": format!("{clause} of the specification; specs/lints.md has all rules.") },
-                "defaultConfiguration": { "level": severity },
-            })
-        });
-        let mut location = json!({ "physicalLocation": {
-            "artifactLocation": sarif::artifact(&report.file),
-            "region": { "startLine": 1 },
-            "address": { "fullyQualifiedName": format!(".sframe+{offset:#x}"), "kind": "data" },
-        } });
-        if let Some(function) = function {
-            location["logicalLocations"] =
-                json!([{ "name": function, "fullyQualifiedName": function, "kind": "function" }]);
+/// A log of what was found in any number of files.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    rules: BTreeMap<&'static str, Value>,
+    results: Vec<Value>,
+    files: usize,
+}
+
+impl Log {
+    /// Adds the findings in a file.
+    pub fn add(&mut self, report: &LintReport) {
+        self.files += 1;
+        for finding in &report.findings {
+            let Finding { rule, name, severity, clause, message, offset, function, .. } = finding;
+            self.rules.entry(rule).or_insert_with(|| {
+                json!({
+                    "id": rule,
+                    "name": name,
+                    "shortDescription": { "text": name },
+                    "help": { "text": format!("{clause} of the specification; specs/lints.md has all rules.") },
+                    "defaultConfiguration": { "level": severity },
+                })
+            });
+            let mut location = json!({ "physicalLocation": {
+                "artifactLocation": sarif::artifact(&report.file),
+                "region": { "startLine": 1 },
+                "address": { "fullyQualifiedName": format!(".sframe+{offset:#x}"), "kind": "data" },
+            } });
+            if let Some(function) = function {
+                location["logicalLocations"] =
+                    json!([{ "name": function, "fullyQualifiedName": function, "kind": "function" }]);
+            }
+            self.results.push(json!({
+                "ruleId": rule,
+                "level": severity,
+                "message": sarif::message(message),
+                "locations": [location],
+                "properties": { "offset": offset, "fde": finding.fde, "row": finding.row, "clause": clause },
+            }));
         }
-        results.push(json!({
-            "ruleId": rule,
-            "level": severity,
-            "message": sarif::message(message),
-            "locations": [location],
-            "properties": { "offset": offset, "fde": finding.fde, "row": finding.row, "clause": clause },
-        }));
     }
-    let rules: Vec<Value> = rules.into_values().collect();
-    sarif::document(program, &rules, &results, &[], false)
+
+    /// Whether it is about no file.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.files == 0
+    }
+
+    /// Returns the log of `program`.
+    #[must_use]
+    pub fn document(self, program: &str) -> Value {
+        let rules: Vec<Value> = self.rules.into_values().collect();
+        sarif::document(program, &rules, &self.results, &[], false)
+    }
 }

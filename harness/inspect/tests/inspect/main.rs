@@ -7,3 +7,4 @@ mod dump;
 mod lint;
 mod malformed;
 mod pieces;
+mod several;

@@ -1,0 +1,364 @@
+//! One command on any number of files, one after another.
+
+use std::borrow::Borrow;
+use std::cell::RefCell;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::ser::{Error as _, SerializeMap as _, SerializeSeq};
+use serde::{Serialize, Serializer};
+use walkdir::WalkDir;
+
+use super::exit::{Failure, Status};
+use super::subject::{Archive, Given, Kind, Subject, Unusable};
+use super::{print, print_json, print_parts, tell_line};
+use crate::json::SCHEMA;
+use crate::text::{Text, counted, grouped};
+
+/// A command that inspects files one by one.
+pub(super) trait Inspect {
+    /// Inspects a file and shows what it has found.
+    fn inspect(&mut self, file: &Subject, show: &mut impl Show) -> Result<Status, Stop>;
+}
+
+/// Why a file was not inspected.
+pub(super) enum Stop {
+    /// It can't be used.
+    File(Unusable),
+    /// What was found can't be written.
+    Output(Failure),
+}
+
+impl From<Unusable> for Stop {
+    fn from(unusable: Unusable) -> Self {
+        Self::File(unusable)
+    }
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Output(failure)
+    }
+}
+
+/// Where the results go.
+pub(super) trait Show {
+    /// Shows what was found in a file: the document, or the text in parts.
+    fn show<T>(&mut self, document: &impl Serialize, text: impl FnOnce() -> T) -> Result<(), Failure>
+    where
+        T: IntoIterator<Item: Borrow<Text>>;
+
+    /// Takes notice of a file that can't be used, which has been told.
+    fn refuse(&mut self, file: &str, error: &str) -> Result<(), Failure>;
+}
+
+/// Inspects all files that arguments name. A single file is shown as it is; of several, and of those in a
+/// folder or an archive, one that can't be used is an error among the results.
+pub(super) fn execute(
+    command: &mut impl Inspect,
+    arguments: &[PathBuf],
+    json: bool,
+) -> Result<Status, Failure> {
+    if let [path] = arguments {
+        let name = path.display().to_string();
+        if let Given::File(file) = Given::open(path).map_err(|unusable| unusable.failure(&name))? {
+            return command.inspect(&file, &mut One { json }).map_err(|stop| match stop {
+                Stop::File(unusable) => unusable.failure(&name),
+                Stop::Output(failure) => failure,
+            });
+        }
+    }
+    if json {
+        let documents = Documents { command: RefCell::new(command), arguments, tally: RefCell::default() };
+        print_json(&documents)?;
+        return Ok(documents.tally.into_inner().status());
+    }
+    let mut show = Blocks { is_first: true };
+    let mut tour = Tour { command, show: &mut show, tally: Tally::default() };
+    tour.visit_all(arguments)?;
+    let tally = tour.tally;
+    print(&tally.text())?;
+    Ok(tally.status())
+}
+
+/// A file by itself.
+struct One {
+    json: bool,
+}
+
+impl Show for One {
+    fn show<T>(&mut self, document: &impl Serialize, text: impl FnOnce() -> T) -> Result<(), Failure>
+    where
+        T: IntoIterator<Item: Borrow<Text>>,
+    {
+        if self.json { print_json(document) } else { print_parts(text()) }
+    }
+
+    fn refuse(&mut self, _: &str, _: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Texts with a line between them.
+struct Blocks {
+    is_first: bool,
+}
+
+impl Show for Blocks {
+    fn show<T>(&mut self, _: &impl Serialize, text: impl FnOnce() -> T) -> Result<(), Failure>
+    where
+        T: IntoIterator<Item: Borrow<Text>>,
+    {
+        let mut parts = text().into_iter().peekable();
+        let begins_blank = parts.peek().is_some_and(|part| part.borrow().starts_with('\n'));
+        if !std::mem::take(&mut self.is_first) && !begins_blank {
+            let mut blank = Text::default();
+            blank.blank();
+            print(&blank)?;
+        }
+        print_parts(parts)
+    }
+
+    fn refuse(&mut self, _: &str, _: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Elements of a list, written as they come.
+struct Elements<'s, S: SerializeSeq> {
+    list: &'s mut S,
+    error: Option<S::Error>,
+}
+
+impl<S: SerializeSeq> Elements<'_, S> {
+    fn add(&mut self, document: &impl Serialize) -> Result<(), Failure> {
+        self.list.serialize_element(document).map_err(|error| {
+            let failure = Failure::broken(format!("error: {error}"));
+            self.error = Some(error);
+            failure
+        })
+    }
+}
+
+impl<S: SerializeSeq> Show for Elements<'_, S> {
+    fn show<T>(&mut self, document: &impl Serialize, _: impl FnOnce() -> T) -> Result<(), Failure>
+    where
+        T: IntoIterator<Item: Borrow<Text>>,
+    {
+        self.add(document)
+    }
+
+    fn refuse(&mut self, file: &str, error: &str) -> Result<(), Failure> {
+        #[derive(Serialize)]
+        struct Refused<'r> {
+            file: &'r str,
+            error: &'r str,
+        }
+        self.add(&Refused { file, error })
+    }
+}
+
+/// The document about several files, which are inspected while it is written.
+struct Documents<'d, C> {
+    command: RefCell<&'d mut C>,
+    arguments: &'d [PathBuf],
+    tally: RefCell<Tally>,
+}
+
+impl<C: Inspect> Serialize for Documents<'_, C> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut document = serializer.serialize_map(None)?;
+        document.serialize_entry("schema", &SCHEMA)?;
+        document.serialize_entry("files", &Files(self))?;
+        document.serialize_entry("without_section", &self.tally.borrow().without)?;
+        document.end()
+    }
+}
+
+struct Files<'f, 'd, C>(&'f Documents<'d, C>);
+
+impl<C: Inspect> Serialize for Files<'_, '_, C> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Documents { command, arguments, tally } = self.0;
+        let mut list = serializer.serialize_seq(None)?;
+        let mut show = Elements { list: &mut list, error: None };
+        let mut command = command.borrow_mut();
+        let mut tour = Tour { command: &mut **command, show: &mut show, tally: Tally::default() };
+        let visited = tour.visit_all(arguments);
+        tally.replace(tour.tally);
+        if visited.is_err() {
+            return Err(show.error.unwrap_or_else(|| S::Error::custom("the results can't be written")));
+        }
+        list.end()
+    }
+}
+
+/// How many files there were, and what became of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    inspected: u64,
+    /// ELF files without a section, in folders and archives.
+    without: u64,
+    /// Files, folders and archives that can't be used.
+    refused: u64,
+    worst: Option<Status>,
+}
+
+impl Tally {
+    fn add(&mut self, status: Status) {
+        let worse = self.worst.is_none_or(|worst| worst.weight() < status.weight());
+        self.worst = if worse { Some(status) } else { self.worst };
+    }
+
+    fn status(self) -> Status {
+        self.worst.unwrap_or(Status::AsExpected)
+    }
+
+    /// The last line.
+    fn text(self) -> Text {
+        let mut line = format!("{} with .sframe", counted(self.inspected, "file"));
+        if self.without > 0 {
+            line += &format!(", {} without", grouped(self.without));
+        }
+        if self.refused > 0 {
+            line += &format!("; {}", counted(self.refused, "error"));
+        }
+        let mut text = Text::default();
+        text.blank();
+        text.line(line);
+        text
+    }
+}
+
+/// Goes through files.
+struct Tour<'t, C, S> {
+    command: &'t mut C,
+    show: &'t mut S,
+    tally: Tally,
+}
+
+impl<C: Inspect, S: Show> Tour<'_, C, S> {
+    fn visit_all(&mut self, arguments: &[PathBuf]) -> Result<(), Failure> {
+        arguments.iter().try_for_each(|path| self.visit(path))
+    }
+
+    fn visit(&mut self, path: &Path) -> Result<(), Failure> {
+        let name = path.display().to_string();
+        match Given::open(path) {
+            Err(unusable) => self.refuse(&name, &unusable.message),
+            Ok(Given::File(file)) => self.inspect(&file, false),
+            Ok(Given::Archive(archive)) => {
+                self.group(&name, "this archive has no ELF file", |tour| tour.archive(archive))
+            }
+            Ok(Given::Folder) => {
+                self.group(&name, "there is no ELF file in this folder", |tour| tour.folder(path))
+            }
+        }
+    }
+
+    /// Visits what is in a folder or an archive: that there is nothing to inspect in all of it is an error.
+    fn group(
+        &mut self,
+        name: &str,
+        empty: &str,
+        visit: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let before = self.tally;
+        visit(self)?;
+        let Tally { inspected, without, refused, .. } = self.tally;
+        if (inspected, refused) != (before.inspected, before.refused) {
+            return Ok(());
+        }
+        match without - before.without {
+            0 => self.refuse(name, empty),
+            1 => self.refuse(name, "the only ELF file in it has no .sframe section"),
+            count => {
+                let message =
+                    format!("none of the {} ELF files in it has an .sframe section", grouped(count));
+                self.refuse(name, &message)
+            }
+        }
+    }
+
+    fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
+        for entry in WalkDir::new(folder).sort_by_file_name() {
+            let path = match &entry {
+                Ok(entry) if entry.file_type().is_file() => entry.path(),
+                Ok(_) => continue,
+                Err(error) => {
+                    let path = error.path().unwrap_or(folder).display().to_string();
+                    let message = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                    self.refuse(&path, &message)?;
+                    continue;
+                }
+            };
+            match kind_of(path) {
+                Ok(Kind::Elf) => match Given::open(path) {
+                    Ok(Given::File(file)) => self.inspect(&file, true)?,
+                    // It is another one now.
+                    Ok(_) => {}
+                    Err(unusable) => self.refuse(&path.display().to_string(), &unusable.message)?,
+                },
+                Ok(Kind::OtherElf) => self.tally.without += 1,
+                Ok(Kind::Archive) => match Archive::open(path) {
+                    Ok(archive) => self.archive(archive)?,
+                    Err(unusable) => self.refuse(&path.display().to_string(), &unusable.message)?,
+                },
+                // The members of thin archives are files of their own.
+                Ok(Kind::ThinArchive | Kind::Section | Kind::Other) => {}
+                Err(error) => self.refuse(&path.display().to_string(), &error.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn archive(&mut self, mut archive: Archive) -> Result<(), Failure> {
+        let (members, unusable) = archive.members();
+        for member in members {
+            match archive.kind(&member) {
+                Ok(Kind::Elf) => match archive.member(&member) {
+                    Ok(file) => self.inspect(&file, true)?,
+                    Err(unusable) => self.refuse(&archive.name_of(&member), &unusable.message)?,
+                },
+                Ok(Kind::OtherElf) => self.tally.without += 1,
+                Ok(Kind::Archive | Kind::ThinArchive | Kind::Section | Kind::Other) => {}
+                Err(error) => self.refuse(&archive.name_of(&member), &error.to_string())?,
+            }
+        }
+        match unusable {
+            Some(unusable) => self.refuse(&archive.name, &unusable.message),
+            None => Ok(()),
+        }
+    }
+
+    /// Inspects a file. Nobody has named those that are found, which need not have a section.
+    fn inspect(&mut self, file: &Subject, is_found: bool) -> Result<(), Failure> {
+        match self.command.inspect(file, self.show) {
+            Ok(status) => {
+                self.tally.inspected += 1;
+                self.tally.add(status);
+                Ok(())
+            }
+            Err(Stop::File(unusable)) if unusable.lacks_section && is_found => {
+                self.tally.without += 1;
+                Ok(())
+            }
+            Err(Stop::File(unusable)) => self.refuse(&file.name, &unusable.message),
+            Err(Stop::Output(failure)) => Err(failure),
+        }
+    }
+
+    fn refuse(&mut self, name: &str, message: &str) -> Result<(), Failure> {
+        tell_line(format_args!("error: {name}: {message}"));
+        self.tally.refused += 1;
+        self.tally.add(Status::Unusable);
+        self.show.refuse(name, message)
+    }
+}
+
+/// Returns what a file is.
+fn kind_of(path: &Path) -> std::io::Result<Kind> {
+    let mut start = Vec::new();
+    std::fs::File::open(path)?.take(Kind::BYTES).read_to_end(&mut start)?;
+    Ok(Kind::of(&start))
+}
