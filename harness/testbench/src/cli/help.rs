@@ -278,6 +278,7 @@ Examples:
   sframe-testbench generate c --toolchain gnu-2.47 --abi amd64 --programs 100
   sframe-testbench generate c --toolchain corpus/matrix/host.yaml --links --seed 7
   sframe-testbench generate c --source --abi s390x --seed 7 --first 3
+  sframe-testbench generate c --programs 100 --links --pages target/found
 
 Each program is made at five levels of optimisation with the same flags, which are drawn. It computes a
 number that must be the same at each.

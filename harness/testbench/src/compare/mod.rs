@@ -531,10 +531,10 @@ fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> O
 /// Returns the real key of the return address and the claimed signature, if they differ.
 fn wrong_signature(frame: &Frame, call: &Record) -> Option<(Option<PauthKey>, Mangled)> {
     let mangled = frame.mangled?;
-    if mangled.value == call.return_address {
-        return Some((None, mangled));
-    }
-    let signature = call.signature.filter(|signature| signature.signed == mangled.value)?;
+    // The code of an authentication may be 0: what is signed is not told from what is not by its value.
+    let Some(signature) = call.signature.filter(|signature| signature.signed == mangled.value) else {
+        return (mangled.value == call.return_address).then_some((None, mangled));
+    };
     let key = match signature.key {
         AuthenticationKey::A => PauthKey::A,
         AuthenticationKey::B => PauthKey::B,
@@ -619,4 +619,42 @@ fn end_at_bottom(
 fn truncated(truth: &Truth<'_>, frame: usize, end: End) -> Disagreement {
     let expected = Value::Frames(truth.call_stack.depth());
     Disagreement::new(truth, frame, Verdict::Truncated, expected, Value::End(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use sframe_machine::Signature;
+
+    use super::*;
+
+    /// One in some hundreds of addresses is the same when it is signed.
+    #[test]
+    fn a_signature_of_zero_is_one() {
+        let call = |signature| Record {
+            return_address: 0x40_0d44,
+            cfa: 0x1000,
+            caller_sp: 0x1000,
+            caller_fp: 0,
+            callee: 0x40_0d00,
+            since: 0,
+            interrupted: false,
+            signature,
+        };
+        let claims = |value, key| Frame {
+            pc: 0x40_0d04,
+            cfa: Some(0x1000),
+            fp: Ok(0),
+            mangled: Some(Mangled { key, value }),
+            interrupted: None,
+        };
+        let signed = |value| Some(Signature { key: AuthenticationKey::A, signed: value });
+        let wrong = |frame: Frame, signature| wrong_signature(&frame, &call(signature)).map(|(real, _)| real);
+        let (plain, mangled) = (0x40_0d44, 0x7400_0000_0040_0d44);
+        assert_eq!(wrong(claims(plain, PauthKey::A), signed(plain)), None);
+        assert_eq!(wrong(claims(plain, PauthKey::B), signed(plain)), Some(Some(PauthKey::A)));
+        assert_eq!(wrong(claims(plain, PauthKey::A), None), Some(None));
+        assert_eq!(wrong(claims(plain, PauthKey::A), signed(mangled)), Some(None));
+        assert_eq!(wrong(claims(mangled, PauthKey::A), signed(mangled)), None);
+        assert_eq!(wrong(claims(mangled, PauthKey::B), signed(mangled)), Some(Some(PauthKey::A)));
+    }
 }

@@ -43,7 +43,7 @@ impl Build {
         abi: Abi,
         seed: u64,
         program: u64,
-        files: u32,
+        plan: &Plan,
         known: &[Vec<String>],
         links: bool,
     ) -> Self {
@@ -52,9 +52,13 @@ impl Build {
         let compiler = Compiler::of(maker, abi);
         let mut flags = flags::draw(&mut random, compiler, abi);
         flags.retain(|flags| known.contains(flags));
+        // Without its instructions, floating point needs a library that these programs do not have.
+        if plan.computes_with_floats() {
+            flags.retain(|flags| !flags.iter().any(|flag| flag == "-msoft-float"));
+        }
         let is_one_unit = maker.toolchain().one_unit;
-        let link = links::draw(&mut random, compiler, abi, files, is_one_unit);
-        let count = if is_one_unit { 1 } else { files as usize };
+        let link = links::draw(&mut random, compiler, abi, plan.files, is_one_unit);
+        let count = if is_one_unit { 1 } else { plan.files as usize };
         Self { flags, link: if links { link } else { Link::plain(count) } }
     }
 

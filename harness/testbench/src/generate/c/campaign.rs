@@ -111,7 +111,7 @@ fn trial(
     number: u64,
 ) -> Result<Trial, Error> {
     let plan = draw(options.seed, number, options.functions);
-    let how = Build::draw(maker, abi, options.seed, number, plan.files, known, options.links);
+    let how = Build::draw(maker, abi, options.seed, number, &plan, known, options.links);
     let mut levels = Vec::new();
     for level in LEVELS {
         let outcome = match build(maker, abi, &plan, &how, level) {

@@ -10,6 +10,9 @@ use crate::corpus::{Error, Maker};
 /// How many programs are made to find lines that are not needed.
 const MOST_TRIES: u32 = 1000;
 
+/// What generated functions have that others may not replace, which says nothing here.
+const HIDDEN: &str = "__attribute__((visibility(\"hidden\"))) ";
+
 /// A line of one of a program's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
@@ -178,14 +181,13 @@ pub(super) fn shortened(
         shows(&Complete { lines: lines.to_vec(), first: first.clone() })
     })?;
     let mut best = Complete { lines, first }.indented();
-    let hidden = "__attribute__((visibility(\"hidden\"))) ";
-    let changes: [&dyn Fn(&Complete) -> Option<Complete>; 3] =
-        [&|best| Some(best.replaced(hidden, "")), &|best| best.with_run_inlined(), &|best| {
-            Some(best.replaced("typedef unsigned u32;", "").replaced("u32", "unsigned"))
-        }];
+    let changes = [
+        |best: &Complete| Some(best.replaced(HIDDEN, "")),
+        |best: &Complete| best.with_run_inlined(),
+        |best: &Complete| Some(best.replaced("typedef unsigned u32;", "").replaced("u32", "unsigned")),
+    ];
     for change in changes {
-        if let Some(smaller) = change(&best)
-            && smaller != best
+        if let Some(smaller) = change(&best).filter(|smaller| *smaller != best)
             && shows(&smaller)?
         {
             best = smaller;

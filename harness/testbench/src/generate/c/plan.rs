@@ -258,6 +258,16 @@ impl Plan {
         self.functions.iter().find(|function| function.number == number)
     }
 
+    /// Whether a function has, or is called with, a number with a point.
+    #[must_use]
+    pub fn computes_with_floats(&self) -> bool {
+        self.functions.iter().any(|function| {
+            let mut floats = function.convention == Convention::Double;
+            each(&function.body, &mut |statement| floats |= matches!(statement, Statement::Float(_)));
+            floats
+        })
+    }
+
     /// Drops the functions that nothing calls.
     pub fn drop_unused(&mut self) {
         loop {
