@@ -21,7 +21,13 @@ pub const MAX_READ: u32 = 1 << 16;
 
 /// From the bench to the unwinder: `id`, and one of the other fields.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(extend("anyOf" = [
+        { "required": ["hello"] }, { "required": ["open"] }, { "required": ["unwind"] }, { "required": ["section"] }
+    ]))
+)]
 pub struct Request {
     /// To be repeated in each answer.
     pub id: u64,
@@ -138,7 +144,7 @@ pub struct Stack {
 
 /// From the bench, within an exchange: the memory that was requested.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(extend("required" = ["memory"])))]
 pub struct Reply {
     /// The bytes, or null if they can't be read.
     pub memory: Option<Hex>,

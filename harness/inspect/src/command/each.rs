@@ -77,7 +77,9 @@ pub(super) fn execute(
     let mut tour = Tour { command, show: &mut show, tally: Tally::default() };
     tour.visit_all(arguments)?;
     let tally = tour.tally;
-    print(&tally.text())?;
+    if tally.inspected > 0 {
+        print(&tally.text())?;
+    }
     Ok(tally.status())
 }
 

@@ -231,6 +231,6 @@ fn a_page_that_was_written_makes_the_same_seed_quiet() {
         }
         let (status, shown, said) = run(&["try", &program, "--toolchain", "this.yaml", "--bless"]);
         assert_eq!(status, Some(0), "{name}: {shown}{said}");
-        assert!(shown.contains("1 cases: "), "{name}: {shown}");
+        assert!(shown.contains("1 case: "), "{name}: {shown}");
     }
 }

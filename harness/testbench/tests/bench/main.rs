@@ -51,6 +51,7 @@ mod robustness;
 mod rows;
 mod sampling;
 mod sarif;
+mod schemas;
 mod study;
 mod suite_notices;
 mod surroundings;
