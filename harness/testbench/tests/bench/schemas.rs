@@ -118,7 +118,7 @@ fn reports_of_one_file_are_as_their_schema_says() {
         (&["check", wrong, "--from", "eh-frame"], 0, &check),
         (&["check", wrong, "--budget", "100"], 4, &check),
         (&["explore", "corpus/builds/gnu-2.44/amd64/crossing.O2-dynamic.first.so"], 1, &explore),
-        (&["explore", "--functions", "corpus/builds/gnu-2.47/aarch64_be/realign.O2"], 0, &explore),
+        (&["explore", "--possible", "corpus/builds/gnu-2.47/aarch64_be/realign.O2"], 0, &explore),
         (&["explore", wrong, "--from", "eh-frame"], 0, &explore),
     ];
     for (arguments, expected, (schema, explained)) in runs {
