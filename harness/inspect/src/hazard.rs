@@ -17,8 +17,8 @@ pub enum HazardKind {
     /// The return address or FP is read below SP, beyond the area that the ABI
     /// protects from signal handlers: 128 bytes on amd64, none elsewhere.
     BelowRedZone,
-    /// The same, but within the red zone: the slot has been popped, and keeps the
-    /// value until the function stores something else there.
+    /// The return address or FP is read below SP, within the red zone: the slot has been
+    /// popped, and keeps the value until the function stores something else there.
     PoppedSlot,
     /// A rule names a register other than SP and FP. Only these two are known for
     /// callers, and for code that a signal has interrupted.

@@ -182,6 +182,27 @@ pub fn counted(count: u64, name: &str) -> String {
     }
 }
 
+/// Breaks prose into lines of at most `width` characters, but for words that are longer.
+#[must_use]
+pub fn wrapped(prose: &str, width: usize) -> String {
+    let mut text = String::new();
+    let mut used = 0;
+    for word in prose.split_whitespace() {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width {
+            text.push('\n');
+            used = 0;
+        }
+        if used > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += length;
+    }
+    text
+}
+
 /// Returns an error with all its causes, in one line.
 #[must_use]
 pub fn with_causes(error: &dyn std::error::Error) -> String {

@@ -51,6 +51,7 @@ pub mod clauses;
 pub mod compare;
 pub mod corpus;
 pub mod examine;
+pub mod explain;
 pub mod explore;
 pub mod external;
 pub mod failure;

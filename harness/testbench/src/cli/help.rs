@@ -215,6 +215,18 @@ Exit status:
   2  an unusable definition of a program or toolchain
   4  a toolchain is missing, or a program can't be built";
 
+pub(super) const EXPLAIN: &str = "\
+Examples:
+  sframe-testbench explain wrong-cfa
+  sframe-testbench explain SF402
+  sframe-testbench explain
+
+`clauses` explains clauses of the specifications, and `faults` what is known to be wrong in toolchains.
+
+Exit status:
+  0  the name is explained
+  2  nothing has that name";
+
 pub(super) const SCHEMA: &str = "\
 Examples:
   sframe-testbench schema report > report.schema.json

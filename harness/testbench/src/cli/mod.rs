@@ -6,6 +6,7 @@ mod check;
 mod clauses;
 mod compare;
 mod definitions;
+mod explain;
 mod explore;
 mod faults;
 mod generate;
@@ -114,6 +115,9 @@ enum Command {
     /// Build the corpus with any toolchain, and compare it with a reference.
     #[command(after_help = help::MATRIX)]
     Matrix(matrix::Matrix),
+    /// Explain a name in a report: a verdict, blame, end, hazard, outcome, lint rule and so on.
+    #[command(after_help = help::EXPLAIN)]
+    Explain(explain::Explain),
     /// Print the JSON Schema of a kind of document.
     #[command(after_help = help::SCHEMA)]
     Schema(schema::SchemaCommand),
@@ -154,6 +158,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Bless(command) => command.execute(),
         Command::Rebuild(command) => command.execute(),
         Command::Matrix(command) => command.execute(),
+        Command::Explain(command) => command.execute(),
         Command::Schema(command) => command.execute(),
         Command::Man(command) => command.execute(),
         Command::Completions(command) => command.execute(),

@@ -88,7 +88,7 @@ pub enum Explored {
     Agrees,
     /// It is proved to be wrong.
     Wrong,
-    /// Neither.
+    /// Exploring can neither prove it to be wrong nor see it to agree.
     Undecided,
 }
 

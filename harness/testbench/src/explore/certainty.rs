@@ -13,9 +13,9 @@ use crate::spec::Verdict;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
-    /// It is wrong on every path that leads to some instruction, if callees keep the ABI.
+    /// The row is wrong on every path that leads to some instruction, if callees keep the ABI.
     Proved,
-    /// It may be.
+    /// The row may be wrong; doubts say why that is not proved.
     Possible,
 }
 

@@ -1,8 +1,6 @@
 //! Faults for a terminal.
 
-use std::fmt::Write as _;
-
-use sframe_inspect::text::{Text, counted};
+use sframe_inspect::text::{Text, counted, wrapped};
 
 use super::reach::Reach;
 use super::report::{FaultReport, FaultsReport};
@@ -33,7 +31,7 @@ pub fn page(report: &FaultReport<'_>) -> Text {
     let mut text = Text::default();
     text.line(format_args!("{title} (fault {name})"));
     text.blank();
-    text.quote("", &wrapped(summary));
+    text.quote("", &wrapped(summary, WIDTH));
     text.blank();
     text.line(format_args!("component   {component}: {}", component.blame()));
     text.line(format_args!("upstream    {}", known_upstream(upstream)));
@@ -127,20 +125,4 @@ pub(super) fn reached(reach: &Reach) -> Vec<String> {
         format!("{spec}: {}", joined(&mut places.iter().cloned()))
     };
     std::iter::once(first).chain(specs.iter().map(of_spec)).collect()
-}
-
-/// Breaks prose into lines.
-fn wrapped(prose: &str) -> String {
-    let mut text = String::new();
-    let mut width = 0;
-    for word in prose.split_whitespace() {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > WIDTH {
-            text.push('\n');
-            width = 0;
-        }
-        let _ = write!(text, "{}{word}", if width > 0 { " " } else { "" });
-        width += length + usize::from(width > 0);
-    }
-    text
 }

@@ -32,7 +32,7 @@ named! {
         ContextsResumed = "contexts-resumed",
         /// Signals delivered.
         Signals = "signals",
-        /// Those of them whose handler runs on an alternate stack.
+        /// Signals delivered whose handler runs on an alternate stack.
         AlternateStacks = "alternate-stacks",
         /// Returns from a handler to the interrupted instruction.
         SignalReturns = "signal-returns",

@@ -464,3 +464,26 @@ fn any_byte_of_a_section_may_be_wrong() {
     assert!(statuses.keys().all(|status| (0..=4).contains(status)), "{statuses:?}");
     assert!(statuses.get(&1) > Some(&3), "{statuses:?}");
 }
+
+#[test]
+fn names_in_reports_are_explained() {
+    let output = bench(&["explain", "no-fde"]);
+    let shown = text(&output.stdout);
+    assert_eq!(status(&output), 0, "{output:?}");
+    for said in ["no-fde (verdict)", "no-fde (end of a walk)", "harness/guide/verdicts.md"] {
+        assert!(shown.contains(said), "{shown}");
+    }
+    let output = bench(&["explain", "abi-mismatch", "--json"]);
+    let rule = &json(&output)["explanations"][0];
+    assert_eq!((&rule["name"], &rule["rule"]["severity"]), (&"SF402".into(), &"error".into()), "{rule}");
+    // All verdicts of a report can be looked up in the list.
+    let report = json(&bench(&["check", "--json", &build("gnu-2.44/amd64/crossing.O2-dynamic")]));
+    let list = text(&bench(&["explain"]).stdout);
+    for verdict in report["summary"]["verdicts"].as_object().expect("verdicts").keys() {
+        assert!(list.contains(&format!("\n    {verdict} ")), "{verdict}: {list}");
+    }
+    let output = bench(&["explain", "wrong-cfo"]);
+    assert_eq!(status(&output), 2);
+    let error = text(&output.stderr);
+    assert!(output.stdout.is_empty() && error.contains("did you mean `wrong-cfa`?"), "{error}");
+}

@@ -1,0 +1,71 @@
+//! `explain`: what names in reports mean.
+
+use clap::Args;
+use sframe_inspect::command::{Failure, Status, print, print_json};
+use sframe_inspect::text::{Text, neutral, wrapped};
+use sframe_testbench::explain::{Explanation, explain, explanations};
+
+#[derive(Args)]
+pub(super) struct Explain {
+    /// A verdict, blame, end, hazard, outcome, lint rule or any other name in a report. Without it, all are
+    /// listed.
+    name: Option<String>,
+    /// Print the explanations as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub(super) fn execute(&self) -> Result<Status, Failure> {
+        let found = match &self.name {
+            None => explanations(),
+            Some(name) => explain(name).map_err(|message| {
+                Failure::unusable(format!("error: {}; `explain` alone lists all names", neutral(&message)))
+            })?,
+        };
+        if self.json {
+            print_json(&serde_json::json!({ "explanations": found }))?;
+        } else if self.name.is_some() {
+            print(&in_full(&found))?;
+        } else {
+            print(&list(&found))?;
+        }
+        Ok(Status::AsExpected)
+    }
+}
+
+/// Each with all that there is.
+fn in_full(all: &[Explanation]) -> Text {
+    let mut text = Text::default();
+    for (index, Explanation { name, kind, meaning, rule, see }) in all.iter().enumerate() {
+        if index > 0 {
+            text.blank();
+        }
+        text.line(format!("{name} ({kind})"));
+        text.quote("    ", &wrapped(meaning, 92));
+        if let Some(rule) = rule {
+            text.line(format!("    {}, {} in versions {}", rule.name, rule.severity, rule.versions));
+            text.line(format!("    clause: {}", rule.clause));
+        }
+        text.line(format!("    more: {see}"));
+    }
+    text
+}
+
+/// A line each.
+fn list(all: &[Explanation]) -> Text {
+    let mut text = Text::default();
+    let mut before = "";
+    for Explanation { name, kind, meaning, .. } in all {
+        if *kind != before {
+            if !before.is_empty() {
+                text.blank();
+            }
+            text.line(kind);
+            before = kind;
+        }
+        let first = meaning.split_once(". ").map_or(meaning.as_str(), |(first, _)| first);
+        text.line(format!("    {name:<26} {}", first.trim_end_matches('.')));
+    }
+    text
+}

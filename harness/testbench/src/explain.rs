@@ -1,0 +1,168 @@
+//! What each name in reports means: verdicts, outcomes, blame, rules and all others.
+//!
+//! The texts are the documentation of the enumerations that the names are values of, and the catalogues of
+//! lint rules. Nothing is written twice.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use sframe_engine::lint::{RULES, Rule};
+use sframe_inspect::hazard::HazardKind;
+use sframe_inspect::lint::ELF_RULES;
+
+use crate::case::Outcome;
+use crate::examine::coverage::Explored;
+use crate::explore::{Certainty, Doubt, Undecided};
+use crate::finding::{Blame, Confidence, Side, Witness};
+use crate::meanings::meanings;
+use crate::mutate::Operator;
+use crate::spec::{End, Feature, Trace, Verdict};
+use crate::yaml::suggest::closest;
+
+/// A name, and what it means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// The name, as reports have it.
+    pub name: String,
+    /// What kind of name it is: `verdict`, `lint rule` and so on.
+    pub kind: &'static str,
+    /// What it means, in sentences.
+    pub meaning: String,
+    /// Of lint rules: their severity, the versions of the format that they apply to, and the clause of the
+    /// specification that they follow from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleDetails>,
+    /// The file of the repository that says more.
+    pub see: &'static str,
+}
+
+/// What a lint rule has beside its meaning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleDetails {
+    /// The rule's name in words; the ID is the name of the explanation.
+    pub name: &'static str,
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    /// The versions of the format, such as `1-3`.
+    pub versions: String,
+    /// The clause of the specification, by number (of version 3) and title.
+    pub clause: &'static str,
+}
+
+/// All names, by kind in the order in which somebody meets them.
+#[must_use]
+pub fn explanations() -> Vec<Explanation> {
+    const VERDICTS: &str = "harness/guide/verdicts.md";
+    const EXPLORE: &str = "harness/guide/explore.md";
+    let kinds = [
+        names::<Verdict>("verdict", VERDICTS),
+        names::<Blame>("blame", VERDICTS),
+        names::<Confidence>("confidence", VERDICTS),
+        names::<Witness>("witness", "harness/guide/toolchain.md"),
+        names::<Side>("side that a witness agrees with", "harness/guide/toolchain.md"),
+        names::<End>("end of a walk", VERDICTS),
+        names::<HazardKind>("hazard", VERDICTS),
+        names::<Outcome>("outcome of a case", VERDICTS),
+        names::<Certainty>("certainty of a finding of explore", EXPLORE),
+        names::<Doubt>("doubt of explore", EXPLORE),
+        names::<Undecided>("reason of explore not to judge a row", EXPLORE),
+        names::<Explored>("what exploring says of a row that did not run", "harness/guide/reports.md"),
+        names::<Feature>("way to transfer control", "specs/README.md"),
+        names::<Trace>("trace that the call stack is compared with", "specs/README.md"),
+        names::<Operator>("operator of mutate", "harness/guide/limits.md"),
+    ];
+    let rules = RULES.iter().chain(ELF_RULES).map(|rule| of_rule(rule));
+    kinds.into_iter().flatten().chain(rules).collect()
+}
+
+fn names<T: JsonSchema>(kind: &'static str, see: &'static str) -> Vec<Explanation> {
+    let all = meanings::<T>().into_iter();
+    all.map(|(name, meaning)| Explanation { name, kind, meaning, rule: None, see }).collect()
+}
+
+fn of_rule(rule: &Rule) -> Explanation {
+    Explanation {
+        name: rule.id.to_owned(),
+        kind: "lint rule",
+        meaning: rule.summary.to_owned(),
+        rule: Some(RuleDetails {
+            name: rule.name,
+            severity: rule.severity.name(),
+            versions: rule.versions.to_string(),
+            clause: rule.clause.title(),
+        }),
+        see: "specs/lints.md",
+    }
+}
+
+/// Returns what a name means; several explanations, if it has several meanings. Rules are found by ID and by
+/// name. Case, and the kind of separator, do not matter.
+///
+/// # Errors
+/// There is no such name; the message says which was probably meant.
+pub fn explain(name: &str) -> Result<Vec<Explanation>, String> {
+    let plain = |name: &str| name.to_lowercase().replace(['_', ' '], "-");
+    let all = explanations();
+    let is_meant = |it: &&Explanation| {
+        plain(&it.name) == plain(name) || it.rule.as_ref().is_some_and(|rule| rule.name == plain(name))
+    };
+    let found: Vec<Explanation> = all.iter().filter(is_meant).cloned().collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let known = all
+        .iter()
+        .flat_map(|it| std::iter::once(it.name.as_str()).chain(it.rule.as_ref().map(|rule| rule.name)));
+    let hint = closest(name, known).map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+    Err(format!("nothing is called `{name}`{hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    /// A new value without documentation is noticed here.
+    #[test]
+    fn every_value_of_each_kind_is_explained() {
+        let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+        for Explanation { name, kind, meaning, see, .. } in explanations() {
+            *kinds.entry(kind).or_default() += 1;
+            let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(see);
+            assert!(page.is_file(), "{kind} {name}: {see}");
+            assert!(meaning.len() > 5 && meaning.ends_with('.'), "{kind} {name}: {meaning}");
+        }
+        let expected = [
+            ("verdict", Verdict::ALL.len()),
+            ("blame", Blame::ALL.len()),
+            ("end of a walk", End::ALL.len()),
+            ("hazard", HazardKind::ALL.len()),
+            ("outcome of a case", Outcome::ALL.len()),
+            ("doubt of explore", Doubt::ALL.len()),
+            ("reason of explore not to judge a row", Undecided::ALL.len()),
+            ("way to transfer control", Feature::ALL.len()),
+            ("trace that the call stack is compared with", Trace::ALL.len()),
+            ("operator of mutate", Operator::ALL.len()),
+            ("lint rule", RULES.len() + ELF_RULES.len()),
+        ];
+        for (kind, count) in expected {
+            assert_eq!(kinds.get(kind), Some(&count), "{kind}");
+        }
+        assert_eq!(kinds.len(), 16, "{kinds:?}");
+    }
+
+    #[test]
+    fn names_are_found_as_people_write_them() {
+        let kinds =
+            |name: &str| explain(name).map(|found| found.iter().map(|it| it.kind).collect::<Vec<_>>());
+        assert_eq!(kinds("wrong_CFA"), Ok(vec!["verdict"]));
+        assert_eq!(kinds("no-fde"), Ok(vec!["verdict", "end of a walk"]));
+        assert_eq!(kinds("sf402"), Ok(vec!["lint rule"]));
+        assert_eq!(explain("abi-mismatch"), explain("SF402"));
+        assert_eq!(
+            kinds("wrong-cfo"),
+            Err("nothing is called `wrong-cfo`; did you mean `wrong-cfa`?".into())
+        );
+        assert_eq!(kinds("quite something else"), Err("nothing is called `quite something else`".into()));
+    }
+}
