@@ -81,6 +81,9 @@ fn settings_that_name_nothing_are_errors() {
         ("variants: [O9]\n", "unknown variant `O9`"),
         ("targets: [vax]\n", "unknown target `vax`"),
         ("sources: [leav.c]\n", "no source `leav.c`"),
+        ("sources: [/dev/null]\n", "`/dev/null` is not a path below corpus/programs"),
+        ("sources: [../programs/leaf.c]\n", "`../programs/leaf.c` is not a path below corpus/programs"),
+        ("[leaf.c]\n", "invalid type: list, expected the settings of a program"),
     ] {
         let corpus = corpus();
         write(corpus.path(), "programs/leaf.yaml", settings);

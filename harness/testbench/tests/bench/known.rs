@@ -251,6 +251,16 @@ fn findings_of_made_sections_may_be_known() {
     "known.yaml:1:43",
     "rules without a place"
 )]
+#[case::no_rules_of_a_row(
+    "known: [{verdict: wrong-fp, blame: bench, rules: {CFA is SP+8: 1}, reason: a reason of twenty characters}]",
+    "known.yaml:1:51",
+    "`CFA is SP+8` is not the rules of a row"
+)]
+#[case::no_rules_in_a_list(
+    "known: [{verdict: wrong-fp, blame: bench, rules: [{no row: 1}, {no rows: 1}], reason: the second is wrong}]",
+    "known.yaml:1:65",
+    "`no rows` is not the rules of a row"
+)]
 #[case::success(
     "known: [{verdict: agree, blame: bench, rules: {no row: 1}, reason: a reason of twenty characters}]",
     "known.yaml:1:19",
