@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, Base, Recovery, RecoveryRule, Row};
 
 use crate::FindingRow;
+use crate::text::counted;
 
 /// The kinds of hazards, by their stable IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -85,9 +86,8 @@ impl Hazard {
         let row = row.map(FindingRow::new);
         let place = row.as_ref().map(|row| format!("row +{}: {}", row.start, row.rules));
         let place = place.unwrap_or_else(|| "no row".to_owned());
-        let counted =
-            if instructions == 1 { "1 instruction" } else { &format!("{instructions} instructions") };
-        let message = format!("{function}: {}; {place} ({counted})", kind.text());
+        let instructions_text = counted(instructions, "instruction");
+        let message = format!("{function}: {}; {place} ({instructions_text})", kind.text());
         Self { kind, image: None, function, row, instructions, message }
     }
 }

@@ -182,6 +182,23 @@ pub fn counted(count: u64, name: &str) -> String {
     }
 }
 
+/// Returns a rate with its noun: in millions, if it is half a million or more.
+#[must_use]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate for people"
+)]
+pub fn per_second(count: u64, name: &str, seconds: f64) -> String {
+    let rate = count as f64 / seconds.max(1e-6);
+    if rate < 5e5 {
+        format!("{} per second", counted(rate.round() as u64, name))
+    } else {
+        format!("{:.1} million {name}s per second", rate / 1e6)
+    }
+}
+
 /// Breaks prose into lines of at most `width` characters, but for words that are longer.
 #[must_use]
 pub fn wrapped(prose: &str, width: usize) -> String {
@@ -222,6 +239,14 @@ pub fn with_causes(error: &dyn std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_rate_is_rounded_to_nothing() {
+        assert_eq!(per_second(12, "instruction", 10.0), "1 instruction per second");
+        assert_eq!(per_second(20_000, "stop", 5.0), "4,000 stops per second");
+        assert_eq!(per_second(50_000_000, "stop", 80.0), "0.6 million stops per second");
+        assert_eq!(per_second(0, "stop", 0.0), "0 stops per second");
+    }
 
     /// Reverses [`neutral`].
     fn original(neutral: &str) -> String {

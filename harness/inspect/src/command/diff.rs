@@ -9,6 +9,7 @@ use super::each::{Inspect, Show, Stop, execute};
 use super::exit::{Failure, Status};
 use super::status;
 use super::subject::{Subject, SubjectError};
+use super::volume::{Volume, volume};
 
 /// The arguments of `diff`.
 #[derive(Args, Debug)]
@@ -57,7 +58,7 @@ impl Inspect for Comparison<'_> {
         if let Some((path, explored)) = self.explored.take() {
             report.add_exploration(explored).map_err(|error| of(path, &error))?;
         }
-        show.show(&report, || [report.text()])?;
+        show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
         let differs = !report.findings.is_empty() || !report.errors.is_empty();
         Ok(status(differs, false, report.compared > 0))
     }

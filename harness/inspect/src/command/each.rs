@@ -11,7 +11,7 @@ use walkdir::WalkDir;
 
 use super::exit::{Failure, Status};
 use super::subject::{Archive, Given, Kind, Subject, Unusable};
-use super::{print, print_json, print_parts, tell_line};
+use super::{detail, print, print_json, print_parts, tell_line};
 use crate::json::SCHEMA;
 use crate::text::{Text, counted, grouped};
 
@@ -335,6 +335,7 @@ impl<C: Inspect, S: Show> Tour<'_, C, S> {
 
     /// Inspects a file. Nobody has named those that are found, which need not have a section.
     fn inspect(&mut self, file: &Subject, is_found: bool) -> Result<(), Failure> {
+        detail(|| &file.name);
         match self.command.inspect(file, self.show) {
             Ok(status) => {
                 self.tally.inspected += 1;

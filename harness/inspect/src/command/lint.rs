@@ -8,6 +8,7 @@ use clap::Args;
 use super::each::{Inspect, Show, Stop, execute};
 use super::exit::{Failure, Status};
 use super::subject::{Subject, SubjectError};
+use super::volume::{Volume, volume};
 use super::{json_text, write_file};
 
 /// The arguments of `lint`.
@@ -55,7 +56,7 @@ impl Inspect for Linter {
         if let Some(log) = &mut self.log {
             log.add(&report);
         }
-        show.show(&report, || [report.text()])?;
+        show.show(&report, || [if volume() == Volume::Quiet { report.brief() } else { report.text() }])?;
         Ok(if report.summary.errors > 0 { Status::Finding } else { Status::AsExpected })
     }
 }

@@ -10,6 +10,7 @@ pub mod help;
 mod lint;
 pub mod program;
 mod subject;
+mod volume;
 
 pub use convert::Convert;
 #[cfg(feature = "disassembly")]
@@ -17,6 +18,7 @@ pub use diff::Diff;
 pub use dump::Dump;
 pub use exit::{Failure, Status};
 pub use lint::Lint;
+pub use volume::{Volume, VolumeOptions, detail, detail_since, note, volume};
 
 use std::borrow::Borrow;
 use std::io::{self, BufWriter, Write};

@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 #[cfg(feature = "disassembly")]
 use super::Diff;
-use super::{Convert, Dump, Lint, help, run};
+use super::{Convert, Dump, Lint, VolumeOptions, help, run};
 
 /// What it is called.
 pub const NAME: &str = "sframe-inspect";
@@ -16,6 +16,8 @@ pub const NAME: &str = "sframe-inspect";
 #[derive(Parser)]
 #[command(name = NAME, version = crate::version())]
 struct Arguments {
+    #[command(flatten)]
+    volume: VolumeOptions,
     #[command(subcommand)]
     command: Command,
 }
@@ -46,11 +48,14 @@ pub fn definition() -> clap::Command {
 
 /// Runs it with the arguments of this process.
 pub fn main() -> ExitCode {
-    run("a defect", |arguments: Arguments| match &arguments.command {
-        Command::Dump(command) => command.execute(),
-        Command::Lint(command) => command.execute(NAME),
-        #[cfg(feature = "disassembly")]
-        Command::Diff(command) => command.execute(),
-        Command::Convert(command) => command.execute(),
+    run("a defect", |arguments: Arguments| {
+        arguments.volume.set();
+        match &arguments.command {
+            Command::Dump(command) => command.execute(),
+            Command::Lint(command) => command.execute(NAME),
+            #[cfg(feature = "disassembly")]
+            Command::Diff(command) => command.execute(),
+            Command::Convert(command) => command.execute(),
+        }
     })
 }

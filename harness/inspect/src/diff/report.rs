@@ -155,6 +155,22 @@ impl DiffReport {
     /// Returns the report as text.
     #[must_use]
     pub fn text(&self) -> Text {
+        let mut text = self.differences();
+        self.show_coverage(&mut text);
+        self.show_hazards(&mut text);
+        self.show_summary(&mut text);
+        text
+    }
+
+    /// Returns what is wrong as text: the report without what is not in one of the sections, and without hazards.
+    #[must_use]
+    pub fn brief(&self) -> Text {
+        let mut text = self.differences();
+        self.show_summary(&mut text);
+        text
+    }
+
+    fn differences(&self) -> Text {
         let mut text = Text::default();
         let _ = writeln!(text, "{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version);
         for error in self.errors.iter().take(SHOWN) {
@@ -175,8 +191,11 @@ impl DiffReport {
             text.blank();
             let _ = writeln!(text, "and {} more differences", grouped((groups.len() - SHOWN) as u64));
         }
-        self.show_coverage(&mut text);
-        self.show_hazards(&mut text);
+        text
+    }
+
+    fn show_summary(&self, text: &mut Text) {
+        let groups = self.findings.chunk_by(|one, other| one.group == other.group).count();
         text.blank();
         let _ = writeln!(
             text,
@@ -185,7 +204,7 @@ impl DiffReport {
             counted(self.pcs, "instruction"),
             grouped(self.compared),
             grouped(self.agree),
-            counted(groups.len() as u64, "difference"),
+            counted(groups as u64, "difference"),
         );
         if self.lost_fp > 0 {
             let _ = writeln!(
@@ -194,7 +213,6 @@ impl DiffReport {
                 counted(self.lost_fp, "instruction")
             );
         }
-        text
     }
 
     fn show_coverage(&self, text: &mut Text) {

@@ -93,6 +93,17 @@ impl LintReport {
     /// Returns the report as text: one paragraph for each rule, the most severe first.
     #[must_use]
     pub fn text(&self) -> Text {
+        self.text_from(Severity::Note)
+    }
+
+    /// Returns what is wrong as text: the report without notes, which are only counted.
+    #[must_use]
+    pub fn brief(&self) -> Text {
+        self.text_from(Severity::Warning)
+    }
+
+    /// Returns the report as text, with what is at least as severe.
+    fn text_from(&self, least: Severity) -> Text {
         let what = match (self.sframe_version, self.abi) {
             (Some(version), Some(abi)) => format!(" (version {version}, {abi})"),
             _ => String::new(),
@@ -110,6 +121,7 @@ impl LintReport {
         );
         let mut rules: Vec<(Severity, &str)> =
             self.findings.iter().map(|finding| (finding.severity_rank, finding.rule)).collect();
+        rules.retain(|(severity, _)| *severity >= least);
         rules.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
         rules.dedup();
         for (severity, rule) in rules {

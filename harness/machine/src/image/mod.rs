@@ -29,6 +29,9 @@ pub enum LoadError {
     /// It is ELF, but not for a supported machine.
     #[error("{0}")]
     Unsupported(String),
+    /// It is a file that nobody runs, such as a relocatable object.
+    #[error("ELF type {0} is not an executable (relocatable objects can't be run)")]
+    NotExecutable(&'static str),
     /// Its program headers or dynamic section contradict themselves or the file.
     #[error("{0}")]
     Malformed(String),
@@ -187,10 +190,7 @@ impl<'a> Image<'a> {
         let header = elf_header(bytes)?;
         let cpu = cpu_of(&header)?;
         if !matches!(header.e_type, ET_EXEC | ET_DYN) {
-            return Err(LoadError::Unsupported(format!(
-                "ELF type {} is not an executable (relocatable objects can't be run)",
-                goblin::elf::header::et_to_str(header.e_type)
-            )));
+            return Err(LoadError::NotExecutable(goblin::elf::header::et_to_str(header.e_type)));
         }
         let headers = program_headers(bytes, &header, cpu)?;
         let loaded = headers.iter().filter(|header| header.p_type == PT_LOAD && header.p_memsz > 0);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use sframe_inspect::text::counted;
+
 use crate::case::CaseReport;
 use crate::compare::WalkEnd;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
@@ -106,7 +108,7 @@ pub(crate) fn judge_signals(signal: &Signal, deliveries: &Deliveries) -> Vec<Fin
 pub(crate) fn judge_coverage(spec: &Spec, facts: &BuildFacts<'_>, coverage: &Coverage) -> Vec<Finding> {
     let mut findings = Vec::new();
     let uncovered = coverage.uncovered.iter().map(|(function, instructions)| {
-        let got = format!("{instructions} instructions of {function} without an FDE");
+        let got = format!("{} of {function} without an FDE", counted(*instructions, "instruction"));
         (None, function, None, got)
     });
     let no_fde = (Verdict::NoFde, "an FDE for every instruction");

@@ -1,12 +1,12 @@
 //! `baseline`: the results that later runs must not fall below.
 
-use sframe_inspect::command::{Failure, Status, print, status, tell, tell_line, write_file};
+use sframe_inspect::command::{Failure, Status, note, print, status, tell, write_file};
 use sframe_inspect::file;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use sframe_inspect::text::Text;
+use sframe_inspect::text::{Text, counted};
 use sframe_testbench::report::{Baseline, Change, Comparison, Report, UnfitReport};
 
 use super::report::{MAX_REPORT_BYTES, read_report};
@@ -81,7 +81,7 @@ pub(super) fn gate(
     }
     tell_left_out(&comparison, report);
     if !comparison.better.is_empty() || !comparison.new.is_empty() {
-        tell_line("better than the baseline: tighten it with `baseline update`");
+        note("better than the baseline: tighten it with `baseline update`");
     }
     Ok(status(!comparison.worse.is_empty(), false, report.summary.comparisons > 0))
 }
@@ -99,7 +99,8 @@ fn tell_left_out(comparison: &Comparison, report: &Report) {
     let shard = report.shard.map(|shard| format!("shard {shard}"));
     let why: Vec<String> = shard.into_iter().chain(selection).collect();
     let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
-    tell_line(format_args!("{} cases of the baseline were not run{why}", comparison.left_out));
+    let cases = counted(comparison.left_out, "case");
+    note(format_args!("not run: {cases} of the baseline{why}"));
 }
 
 pub(super) fn load(path: &Path) -> Result<Baseline, Failure> {

@@ -1,8 +1,10 @@
 //! `check`: tests one executable, without a spec.
 
-use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
+use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line};
+use sframe_inspect::text::{counted, grouped};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use sframe_inspect::elf::object_file::MissingSection;
@@ -92,13 +94,8 @@ impl Check {
         let options = Options { stack_size: self.stack_size, ..self.program.machine.options() };
         let program = self.program.open(&self.file, options)?;
         let made = MadeSections::of(&program.files, self.from.source());
-        let target = Target::open_made(&program.files, &made).map_err(|error| match error {
-            TargetError::NoSection(MissingSection::Absent) => {
-                let hint = "--from eh-frame judges one that is made from .eh_frame";
-                program.unusable(&format!("{error}; {hint}"))
-            }
-            _ => program.unusable(&error),
-        })?;
+        let target = Target::open_made(&program.files, &made)
+            .map_err(|error| program.unusable(&with_advice(&error)))?;
         let look = ExamineOptions {
             // Only the traces that every program for an ABI leaves, whatever compiled it.
             traces: Traces::of_build(target.executable().image.cpu.abi, &[], ""),
@@ -111,6 +108,7 @@ impl Check {
             ..ExamineOptions::default()
         };
         self.report.as_deref().map_or(Ok(()), report::begin)?;
+        let start = Instant::now();
         let line = ProgressLine::begin(&look, program.instructions);
         let examined = match &external {
             Some(external) => ask(&program, external, &target, &look)?,
@@ -118,10 +116,15 @@ impl Check {
         };
         drop(line);
         let Some((mut report, listings)) = examined else { return Ok(Status::NothingCompared) };
+        detail_since(start, || format!("executed: {}", counted(report.summary.instructions, "instruction")));
         if !self.no_explore {
+            let start = Instant::now();
             let progress = Arc::new(explore::Progress::new(stop));
             let _line = FunctionsLine::begin(&progress);
             report.explore(&self.child.explorer(), &target, &progress);
+            detail_since(start, || {
+                format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
+            });
         }
         report.provenance = Some(began.ended(program.files.digests(&program.name)));
         let report = report.sampled(look.sampling.clone());
@@ -145,6 +148,17 @@ impl Check {
         }
         let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
         status(!is_known, report.broken.is_some(), compared)
+    }
+}
+
+/// What is wrong with a file, and what to do if it lacks a section.
+pub(super) fn with_advice(error: &TargetError) -> String {
+    match error {
+        TargetError::NoSection(MissingSection::Absent) => format!(
+            "{error}: make one with -Wa,--gsframe when compiling, or judge with --from eh-frame the one that \
+             .eh_frame implies"
+        ),
+        _ => error.to_string(),
     }
 }
 

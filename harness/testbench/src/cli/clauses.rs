@@ -31,6 +31,7 @@ pub(crate) struct Clauses {
 
 impl Clauses {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        self.folders.check()?;
         let path = self.folders.specs.join("clauses.yaml");
         let catalogue = Catalogue::load(&path).map_err(|errors| of_documents(&errors))?;
         let suite = self.folders.open(&Filter::default())?;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
+use std::time::Instant;
 
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json};
-use sframe_inspect::elf::object_file::MissingSection;
+use sframe_inspect::command::{Failure, Status, detail, detail_since, print, print_json};
+use sframe_inspect::text::counted;
 use sframe_testbench::examine::stop::{StopReason, StopRequest};
 use sframe_testbench::explore::{
     ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, explore_isolated,
@@ -16,11 +17,11 @@ use sframe_testbench::explore::{
 use sframe_testbench::provenance::Began;
 use sframe_testbench::report::{Document, ExploreReport, Style};
 use sframe_testbench::spec::NamePattern;
-use sframe_testbench::target::{Loaded, TargetError};
+use sframe_testbench::target::Loaded;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use super::check::JudgedSection;
+use super::check::{JudgedSection, with_advice};
 use super::isolation::{EXPLORER, Limits, SECONDS_OF_A_BATCH};
 use super::known::KnownOptions;
 use super::options::parse_jobs;
@@ -70,9 +71,9 @@ impl Explore {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let name = self.file.display().to_string();
         let unusable = |error: &ExploreError| match error {
-            ExploreError::Target(TargetError::NoSection(MissingSection::Absent)) => Failure::unusable(
-                format!("error: {name}: {error}; --from eh-frame judges one that is made from .eh_frame"),
-            ),
+            ExploreError::Target(error) => {
+                Failure::unusable(format!("error: {name}: {}", with_advice(error)))
+            }
             _ => Failure::unusable(format!("error: {name}: {error}")),
         };
         let began = Began::now();
@@ -99,9 +100,18 @@ impl Explore {
         let isolation = Limits::new(self.memory, self.timeout).workers(EXPLORER);
         let options = ExploreOptions { budget: self.budget };
         let job = Job { file: &self.file, source, target: &target, roots: &roots, options };
+        detail(|| {
+            format!(
+                "{} of {name}, by {}",
+                counted(roots.entries.len() as u64, "function"),
+                counted(jobs as u64, "process")
+            )
+        });
+        let start = Instant::now();
         let line = FunctionsLine::begin(&progress);
         let explored = explore_isolated(&job, &isolation, jobs, &progress);
         drop(line);
+        detail_since(start, || "explored");
         let explored = explored.map_err(|error| broken(&error))?;
         let report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
         let mut report = report.reproduced_by(Invocation::of_this_process().again());

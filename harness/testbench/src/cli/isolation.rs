@@ -1,6 +1,7 @@
 //! Programs under test in separate processes.
 
 use sframe_inspect::command::{Failure, Status};
+use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering;
@@ -153,8 +154,11 @@ impl ChildOptions {
         let broken = |what: &str| Failure::broken(format!("error: {name}: {what}"));
         let failed = |error: std::io::Error| broken(&error.to_string());
         let interrupts = Interrupts::receive().map_err(failed)?;
-        let arguments = std::env::args_os().skip(2);
-        let child = Command::new(BENCH).args([command, IN_CHILD]).args(arguments).spawn();
+        let mut arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+        // Options of all commands may come first.
+        let own = arguments.iter().position(|word| word == command).map_or(0, |place| place + 1);
+        arguments.insert(own, IN_CHILD.into());
+        let child = Command::new(BENCH).args(arguments).spawn();
         let mut child = child.map_err(|error| broken(&format!("no process can be started: {error}")))?;
         let interrupts = interrupts.pass_on(&child).map_err(failed)?;
         let status = self.wait(&mut child).map_err(failed)?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::options::at_home;
+use super::options::{at_home, demand};
 use clap::Args;
 use sframe_inspect::command::{Failure, tell_line};
 use sframe_testbench::case::known_findings;
@@ -39,8 +39,7 @@ pub(super) struct KnownSoFar<'o> {
 impl KnownOptions {
     /// Reads the file, and looks at the one to be written.
     pub(super) fn open(&self) -> Result<KnownSoFar<'_>, Failure> {
-        let file = self.known.as_deref().map(|path| self.read(path)).transpose();
-        let file = file.map_err(|errors| of_documents(&errors))?;
+        let file = self.known.as_deref().map(|path| self.read(path)).transpose()?;
         if let Some(path) =
             self.write_known.as_ref().filter(|path| path.exists() && self.known.as_ref() != Some(path))
         {
@@ -52,10 +51,13 @@ impl KnownOptions {
         Ok(KnownSoFar { options: self, file })
     }
 
-    fn read(&self, path: &Path) -> Result<KnownFile, Vec<yaml::Error>> {
-        let mut file = KnownFile::load(path)?;
+    fn read(&self, path: &Path) -> Result<KnownFile, Failure> {
+        let mistakes = |errors: Vec<yaml::Error>| of_documents(&errors);
+        let mut file = KnownFile::load(path).map_err(mistakes)?;
         if file.names_faults() {
-            file.explain(Faults::load(&self.specs)?)?;
+            demand("specs", &self.specs)?;
+            let faults = Faults::load(&self.specs).map_err(mistakes)?;
+            file.explain(faults).map_err(mistakes)?;
         }
         Ok(file)
     }

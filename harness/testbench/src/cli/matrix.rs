@@ -3,13 +3,13 @@
 use sframe_engine::Abi;
 
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
-use sframe_inspect::command::{Failure, Status, print, print_json, tell_line};
+use sframe_inspect::command::{Failure, Status, detail, note, print, print_json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use sframe_inspect::text::{Text, neutral};
+use sframe_inspect::text::{Text, counted, neutral};
 use sframe_testbench::case::{CaseReport, Outcome};
 use sframe_testbench::corpus::{
     Attempt, AttemptOptions, AttemptResult, Attempts, Properties, Toolchain, VARIANTS, WorkFolder,
@@ -133,7 +133,8 @@ impl Matrix {
             let made = make(attempts)?;
             let kept = made.iter().filter(|attempt| attempt.kept).count();
             if kept > 0 {
-                tell_line(format_args!("{}: {kept} builds existed already", attempts.toolchain().name));
+                let builds = counted(kept as u64, "build");
+                note(format_args!("{}: existed already: {builds}", attempts.toolchain().name));
             }
             let plan = Plan::new(&scope, attempts.toolchain(), &references, &made, work.path());
             let bar = progress_bar(plan.count() as u64, "cases");
@@ -232,6 +233,13 @@ pub(super) fn make(attempts: &Attempts<'_>) -> Result<Vec<Attempt>, Failure> {
     let name = &attempts.toolchain().name;
     let bar = progress_bar(attempts.count() as u64, &format!("builds by {name}"));
     let made = attempts.make(&|attempt: &Attempt| {
+        detail(|| {
+            if attempt.kept {
+                format!("built before: {}", attempt.id)
+            } else {
+                format!("built: {}", attempt.id)
+            }
+        });
         if let AttemptResult::Refused(refusal) = &attempt.result {
             bar.println(neutral(&format!("refused: {}: {}: {}", attempt.id, refusal.step, refusal.ended)));
         }

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use sframe_inspect::command::help as inspect_help;
-use sframe_inspect::command::{self, Convert, Diff, Dump, Lint};
+use sframe_inspect::command::{self, Convert, Diff, Dump, Failure, Lint, Status, VolumeOptions};
 
 /// The program that users call.
 const PROGRAM: &str = "sframe-testbench";
@@ -47,6 +47,8 @@ const PROGRAM: &str = "sframe-testbench";
 #[derive(Parser)]
 #[command(name = PROGRAM, version = sframe_inspect::version(), after_help = help::MAIN)]
 struct Arguments {
+    #[command(flatten)]
+    volume: VolumeOptions,
     #[command(subcommand)]
     command: Command,
 }
@@ -137,32 +139,41 @@ enum Command {
 
 pub(crate) fn main() -> ExitCode {
     reproduce::begin(Arguments::command);
-    command::run("a defect of the bench", |arguments: Arguments| match &arguments.command {
-        Command::Run(command) => command.execute(),
-        Command::Try(command) => command.execute(),
-        Command::Check(command) => command.execute(),
-        Command::Explore(command) => command.execute(),
-        Command::Generate(command) => command.execute(),
-        Command::Study(command) => command.execute(),
-        Command::Dump(command) => command.execute(),
-        Command::Lint(command) => command.execute(PROGRAM),
-        Command::Diff(command) => command.execute(),
-        Command::Vectors(command) => command.execute(),
-        Command::Clauses(command) => command.execute(),
-        Command::Faults(command) => command.execute(),
-        Command::Convert(command) => command.execute(),
-        Command::Mutate(command) => command.execute(),
-        Command::Merge(command) => command.execute(),
-        Command::Compare(command) => command.execute(),
-        Command::Baseline(command) => command.execute(),
-        Command::Bless(command) => command.execute(),
-        Command::Rebuild(command) => command.execute(),
-        Command::Matrix(command) => command.execute(),
-        Command::Explain(command) => command.execute(),
-        Command::Schema(command) => command.execute(),
-        Command::Man(command) => command.execute(),
-        Command::Completions(command) => command.execute(),
-        Command::Worker => isolation::worker(),
-        Command::Explorer => isolation::explorer(),
+    command::run("a defect of the bench", |arguments: Arguments| {
+        arguments.volume.set();
+        arguments.command.execute()
     })
+}
+
+impl Command {
+    fn execute(&self) -> Result<Status, Failure> {
+        match self {
+            Self::Run(command) => command.execute(),
+            Self::Try(command) => command.execute(),
+            Self::Check(command) => command.execute(),
+            Self::Explore(command) => command.execute(),
+            Self::Generate(command) => command.execute(),
+            Self::Study(command) => command.execute(),
+            Self::Dump(command) => command.execute(),
+            Self::Lint(command) => command.execute(PROGRAM),
+            Self::Diff(command) => command.execute(),
+            Self::Vectors(command) => command.execute(),
+            Self::Clauses(command) => command.execute(),
+            Self::Faults(command) => command.execute(),
+            Self::Convert(command) => command.execute(),
+            Self::Mutate(command) => command.execute(),
+            Self::Merge(command) => command.execute(),
+            Self::Compare(command) => command.execute(),
+            Self::Baseline(command) => command.execute(),
+            Self::Bless(command) => command.execute(),
+            Self::Rebuild(command) => command.execute(),
+            Self::Matrix(command) => command.execute(),
+            Self::Explain(command) => command.execute(),
+            Self::Schema(command) => command.execute(),
+            Self::Man(command) => command.execute(),
+            Self::Completions(command) => command.execute(),
+            Self::Worker => isolation::worker(),
+            Self::Explorer => isolation::explorer(),
+        }
+    }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use sframe_inspect::command::{Failure, tell_line};
-use sframe_inspect::text::neutral;
+use sframe_inspect::command::{Failure, note};
 use sframe_machine::{Options, Pattern};
 use sframe_testbench::suite::{Filter, Suite};
 use sframe_testbench::yaml::Error;
@@ -24,31 +23,51 @@ pub(super) struct Folders {
 /// The variable that names the bench's home: a clone, with the corpus and the specs.
 const HOME: &str = "SFRAME_TESTBENCH_HOME";
 
-/// A folder of a clone: the one that is here, or that the bench's home has, or the clone that the bench was
-/// built from.
+/// The bench's home, if somebody has named one.
+fn home() -> Option<PathBuf> {
+    std::env::var_os(HOME).filter(|home| !home.is_empty()).map(PathBuf::from)
+}
+
+/// A folder of a clone: the one that is here, or else that of the bench's home; if nobody has named one, of
+/// the clone that the bench was built from.
 pub(super) fn at_home(name: &str) -> PathBuf {
     let here = PathBuf::from(name);
-    let homes = [
-        std::env::var_os(HOME).map(PathBuf::from),
-        Some(concat!(env!("CARGO_MANIFEST_DIR"), "/../..").into()),
-    ];
-    let folders = homes.into_iter().flatten().map(|home| home.join(name));
-    std::iter::once(here.clone()).chain(folders).find(|folder| folder.is_dir()).unwrap_or(here)
+    if here.is_dir() {
+        return here;
+    }
+    if let Some(home) = home() {
+        return home.join(name);
+    }
+    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    if built_from.is_dir() { built_from } else { here }
+}
+
+/// Checks that a folder of a clone is there, `corpus` or `specs`, which is also the name of its option.
+pub(super) fn demand(name: &str, folder: &Path) -> Result<(), Failure> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let path = folder.display();
+    Err(Failure::unusable(if folder == Path::new(name) {
+        format!(
+            "error: there is no folder `{name}` here: change to a clone of the bench, name one with {HOME}, or \
+             give --{name} DIR"
+        )
+    } else if home().is_some_and(|home| folder == home.join(name)) {
+        format!("error: {path}: there is no such folder; {HOME} has to name a clone of the bench")
+    } else {
+        format!(
+            "error: {path}: there is no such folder; give that of a clone of the bench with --{name}, or name \
+             the clone with {HOME}"
+        )
+    }))
 }
 
 impl Folders {
     /// Checks that they are there.
-    fn check(&self) -> Result<(), Failure> {
-        for (option, folder) in [("corpus", &self.corpus), ("specs", &self.specs)] {
-            if !folder.is_dir() {
-                return Err(Failure::unusable(format!(
-                    "error: {}: there is no such folder; name a clone of the bench with {HOME}, or its folders with \
-                     --corpus and --specs (option --{option})",
-                    folder.display()
-                )));
-            }
-        }
-        Ok(())
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        demand("corpus", &self.corpus)?;
+        demand("specs", &self.specs)
     }
 
     /// Opens the suite. If the filter names specs, what is wrong with others is only told.
@@ -77,7 +96,7 @@ fn warn(mistakes: &[Error]) {
     for mistakes in by_file.values() {
         let Some((first, others)) = mistakes.split_first() else { continue };
         let more = if others.is_empty() { String::new() } else { format!("; and {} more", others.len()) };
-        tell_line(neutral(&format!("warning: not used: {first}{more}")));
+        note(format_args!("warning: not used: {first}{more}"));
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use sframe_inspect::command::Failure;
-use sframe_machine::Options;
+use sframe_inspect::command::{Failure, detail};
+use sframe_machine::{LoadError, Options};
 use sframe_testbench::case::{BrokenRun, OutputDifference, broken_reason};
 use sframe_testbench::examine::Examination;
 use sframe_testbench::target::Target;
@@ -64,9 +64,16 @@ impl ProgramOptions {
         };
         let (files, instructions) = files.map_err(|error| match error {
             FilesError::Missing { .. } | FilesError::Interpreter { .. } => unusable(&name, &error),
+            FilesError::Load { source: LoadError::NotExecutable(_), .. } => {
+                let advice = "explore, lint and diff judge it without running it";
+                Failure::unusable(format!("error: {error}; {advice}"))
+            }
             // These errors name the file that they are about.
             _ => Failure::unusable(format!("error: {error}")),
         })?;
+        for image in files.iter().map(|(name, _)| name) {
+            detail(|| format!("image: {}", if image.is_empty() { &name } else { image }));
+        }
         let exit_status = self.exit_status;
         Ok(Program { name, files, options, instructions, exit_status, expected_output })
     }

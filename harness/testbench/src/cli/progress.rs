@@ -6,7 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sframe_inspect::text::{counted, grouped};
+use sframe_inspect::command::{Volume, volume};
+use sframe_inspect::text::{counted, grouped, per_second};
 use sframe_testbench::examine::ExamineOptions;
 use sframe_testbench::examine::progress::{Figures, Progress};
 use sframe_testbench::explore;
@@ -25,7 +26,7 @@ impl Line {
     /// Begins, unless standard error is no terminal.
     fn begin(text: impl Fn(Duration) -> String + Send + 'static) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        if bar.is_hidden() {
+        if bar.is_hidden() || volume() == Volume::Quiet {
             return Self { end: None, thread: None };
         }
         let (end, ended) = mpsc::channel();
@@ -109,8 +110,8 @@ fn line(figures: Figures, elapsed: Duration, total: Option<u64>) -> String {
         line += &format!(" of {}", grouped(total));
     }
     line += &format!(
-        " instructions, {:.1} million per second, {}, {} deep; {}",
-        rate / 1e6,
+        " instructions, {}, {}, {} deep; {}",
+        per_second(instructions, "instruction", elapsed.as_secs_f64()),
         counted(findings, "finding"),
         grouped(depth),
         minutes(elapsed)
@@ -137,9 +138,9 @@ mod tests {
         let line = |total| line(figures, Duration::from_secs(75), total);
         assert_eq!(
             line(None),
-            "30,000,000 instructions, 0.4 million per second, 1 finding, 1,200 deep; 1:15"
+            "30,000,000 instructions, 400,000 instructions per second, 1 finding, 1,200 deep; 1:15"
         );
-        let expected = "30,000,000 of 90,000,000 instructions, 0.4 million per second, 1 finding, 1,200 deep; \
+        let expected = "30,000,000 of 90,000,000 instructions, 400,000 instructions per second, 1 finding, 1,200 deep; \
                         1:15, about 2:30 left";
         assert_eq!(line(Some(90_000_000)), expected);
         // More than was expected, and nothing yet.

@@ -1,18 +1,18 @@
 //! `rebuild`: compiles the corpus from its sources.
 
-use super::options::parse_jobs;
+use super::options::{at_home, demand, parse_jobs};
 use sframe_inspect::command::{Failure, Status, print, tell, tell_line};
 use std::path::PathBuf;
 
 use clap::Args;
-use sframe_inspect::text::Text;
+use sframe_inspect::text::{Text, counted};
 use sframe_testbench::corpus::{self, Error};
 use sframe_testbench::suite::SuiteError;
 
 #[derive(Args)]
 pub(crate) struct Rebuild {
-    /// The folder of the corpus.
-    #[arg(long, value_name = "DIR", default_value = "corpus")]
+    /// The folder of the corpus [default: corpus, here or in the bench's home].
+    #[arg(long, value_name = "DIR", default_value_os_t = at_home("corpus"), hide_default_value = true)]
     corpus: PathBuf,
     /// Folder with one root folder for each toolchain, as made by
     /// ci/toolchains.
@@ -31,6 +31,7 @@ pub(crate) struct Rebuild {
 
 impl Rebuild {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        demand("corpus", &self.corpus)?;
         let report = corpus::rebuild(&corpus::Rebuild {
             corpus_dir: self.corpus.clone(),
             toolchains_dir: self.toolchains.clone(),
@@ -53,7 +54,12 @@ impl Rebuild {
             print(&Text::of(format!("{:?}: {}", difference.change, difference.id).to_lowercase()))?;
         }
         let (built, bytes, differences) = (report.built, report.bytes, report.differences.len());
-        print(&Text::of(format_args!("{built} builds, {bytes} bytes, {differences} differences")))?;
+        print(&Text::of(format_args!(
+            "{}, {}, {}",
+            counted(built as u64, "build"),
+            counted(bytes, "byte"),
+            counted(differences as u64, "difference")
+        )))?;
         let differs = self.check && !report.differences.is_empty();
         Ok(if differs { Status::Finding } else { Status::AsExpected })
     }

@@ -1,6 +1,6 @@
 //! The files of a report folder.
 
-use sframe_inspect::command::Failure;
+use sframe_inspect::command::{Failure, detail};
 use std::path::Path;
 
 use sframe_inspect::file;
@@ -17,7 +17,9 @@ pub(super) fn create(folder: &Path) -> Result<(), Failure> {
 pub(super) fn write(folder: &Path, document: &Document<'_>) -> Result<(), Failure> {
     for (name, text) in FORMATS.iter().filter_map(|format| (format.write)(document)) {
         let text = text.map_err(|error| Failure::broken(format!("error: {name}: {error}")))?;
-        replace(&folder.join(name), &text)?;
+        let path = folder.join(name);
+        replace(&path, &text)?;
+        detail(|| format!("written: {}", path.display()));
     }
     Ok(())
 }

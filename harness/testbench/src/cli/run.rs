@@ -3,13 +3,13 @@
 use sframe_engine::Abi;
 
 use super::options::{Folders, MachineOptions, parse_jobs, set_jobs};
-use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
+use sframe_inspect::command::{Failure, Status, Volume, detail, note, print, print_json, status, volume};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use sframe_inspect::text::{Text, neutral};
+use sframe_inspect::text::{Text, counted, neutral};
 use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::provenance::Began;
@@ -121,7 +121,12 @@ impl Run {
         let plan = Plan { journal: journal.as_ref(), ..plan };
         let run = RunIdentity::of(&suite, &self.selection.filter(), &plan);
         let bar = progress_bar(cases.len() as u64, "cases");
+        detail(|| format!("{} from {}", counted(cases.len() as u64, "case"), self.folders.corpus.display()));
         let done = |report: &CaseReport| {
+            detail(|| {
+                let outcome = format!("{:?}", report.outcome).to_lowercase();
+                format!("{}: {outcome}, {:.1} s", report.id, report.seconds)
+            });
             if matches!(report.outcome, Outcome::Unexpected | Outcome::Broken) {
                 bar.println(neutral(&format!("{:?}: {}", report.outcome, report.id).to_lowercase()));
             }
@@ -183,7 +188,7 @@ impl Run {
         // Reports of another run must not be mistaken for those of this one.
         report::clear(folder)?;
         if journal.finished() > 0 {
-            tell_line(format_args!("{} cases are finished already", journal.finished()));
+            note(format_args!("finished already: {}", counted(journal.finished() as u64, "case")));
         }
         Ok(journal)
     }
@@ -210,5 +215,7 @@ pub(super) fn print_place(folder: Option<&Path>) -> Result<(), Failure> {
 pub(super) fn progress_bar(len: u64, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(&format!("{{bar:40}} {{pos}}/{{len}} {what}, {{eta}} left"))
         .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::stderr()).with_style(style)
+    let target =
+        if volume() == Volume::Quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    ProgressBar::with_draw_target(Some(len), target).with_style(style)
 }

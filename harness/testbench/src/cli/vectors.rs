@@ -1,9 +1,11 @@
 //! `vectors`: tests how a reader decodes hand-made sections.
 
+use std::time::Instant;
+
 use super::options::Folders;
 use clap::Args;
-use sframe_inspect::command::{Failure, Status, print, print_json, status, tell_line};
-use sframe_inspect::text::Text;
+use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line};
+use sframe_inspect::text::{Text, counted};
 use sframe_testbench::external::{ExternalError, StopsPerCase};
 use sframe_testbench::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
@@ -26,6 +28,7 @@ pub(crate) struct Vectors {
 
 impl Vectors {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
+        self.folders.check()?;
         let external = self.unwinder.start(StopsPerCase::DEFAULT)?;
         let clauses = self.folders.specs.join("clauses.yaml");
         let suite = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &clauses);
@@ -43,6 +46,7 @@ impl Vectors {
             self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(&vector.id))
         };
         let vectors: Vec<&Vector> = suite.vectors.iter().filter(is_meant).collect();
+        let start = Instant::now();
         let report = match &external {
             None => ask_engine(&vectors),
             Some(external) if external.hello().section.is_empty() => {
@@ -53,6 +57,7 @@ impl Vectors {
             Some(external) => ask_external(&vectors, external)
                 .map_err(|error: ExternalError| Failure::broken(format!("error: --unwinder: {error}")))?,
         };
+        detail_since(start, || format!("asked about {}", counted(vectors.len() as u64, "vector")));
         if self.json {
             print_json(&report)?;
         } else {

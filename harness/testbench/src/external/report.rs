@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::command::ExternalError;
 use crate::examine::{Examination, WalkEnds};
 use crate::finding::Finding;
-use sframe_inspect::text::Text;
+use sframe_inspect::text::{Text, counted, per_second};
 
 /// What a program has shown about an unwinder.
 #[derive(Debug)]
@@ -94,25 +94,23 @@ impl UnwinderReport {
         let mut text = Text::default();
         let _ = writeln!(
             text,
-            "unwinder {} {}, which reads {}: asked at {} stops of {} ({} with a PC or call stack of their own), {} compared, {} agree",
+            "unwinder {} {}, which reads {}: asked at {} of {} ({} with a PC or call stack of their own), {} compared, {} agree",
             self.name,
             self.version,
             self.data,
             grouped(self.stops),
-            grouped(self.moments),
+            counted(self.moments, "stop"),
             grouped(self.different),
             grouped(self.stops - self.nothing_compared),
             grouped(self.agree)
         );
-        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-        let rate = self.stops as f64 / self.seconds.max(1e-6);
         let _ = writeln!(
             text,
-            "    {} frames, {} of them without FP; {:.0} stops per second; restarted {} times",
-            grouped(self.frames),
+            "    {}, {} of them without FP; {}; {}",
+            counted(self.frames, "frame"),
             grouped(self.fp_untold),
-            rate,
-            self.restarts
+            per_second(self.stops, "stop", self.seconds),
+            counted(self.restarts.into(), "restart")
         );
         let ends = self.walk_ends;
         let _ = writeln!(
@@ -129,8 +127,8 @@ impl UnwinderReport {
         if self.section_findings > 0 {
             let _ = writeln!(
                 text,
-                "    of the sections themselves, {} findings at all instructions: see the same run without --unwinder",
-                grouped(self.section_findings)
+                "    of the sections themselves, {} at all instructions: see the same run without --unwinder",
+                counted(self.section_findings, "finding")
             );
         }
         text

@@ -8,7 +8,7 @@ use super::compare::{Comparison, Kind, KindDetail, Standing};
 use super::report::{Counts, MatrixReport, ToolchainResult};
 use crate::corpus::Refusal;
 use crate::finding::Address;
-use sframe_inspect::text::Text;
+use sframe_inspect::text::{Text, counted};
 
 /// The most ids of a group that are shown.
 const IDS: usize = 4;
@@ -173,11 +173,11 @@ pub(super) fn evidence(toolchain: &ToolchainResult) -> String {
     let sum = |of: fn(&Comparison) -> u64| toolchain.cases.iter().map(of).sum::<u64>();
     let grouped = sframe_inspect::text::grouped;
     format!(
-        "{} cases, {} instructions compared; {} of {} rows exercised, with references {} of {}",
-        toolchain.cases.len(),
-        grouped(sum(|case| case.comparisons)),
+        "{}, {} compared; {} of {} exercised, with references {} of {}",
+        counted(toolchain.cases.len() as u64, "case"),
+        counted(sum(|case| case.comparisons), "instruction"),
         grouped(sum(|case| case.rows_exercised)),
-        grouped(sum(|case| case.rows_total)),
+        counted(sum(|case| case.rows_total), "row"),
         grouped(sum(|case| case.reference_rows_exercised)),
         grouped(sum(|case| case.reference_rows_total)),
     )

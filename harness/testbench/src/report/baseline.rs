@@ -5,6 +5,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sframe_inspect::text::counted;
 
 use super::{Report, Selection};
 use crate::case::{CaseReport, Outcome};
@@ -257,7 +258,7 @@ fn compare_case(id: &str, before: &BaselineCase, now: &BaselineCase, comparison:
     comparison.worse.extend(new.map(|finding| change(format!("new: {finding}"))));
     let gone = before.findings.difference(&now.findings);
     comparison.better.extend(gone.map(|finding| change(format!("gone: {finding}"))));
-    let rows = |(old, new): (u64, u64)| change(format!("{new} rows exercised, and were {old}"));
+    let rows = |(old, new): (u64, u64)| change(format!("{} exercised, and were {old}", counted(new, "row")));
     match now.rows_exercised.cmp(&before.rows_exercised) {
         std::cmp::Ordering::Less => comparison.worse.push(rows((before.rows_exercised, now.rows_exercised))),
         std::cmp::Ordering::Greater => {

@@ -9,6 +9,7 @@ use anstyle::{AnsiColor, Style as Ansi};
 use super::omission;
 use crate::finding::{Finding, Witness};
 use crate::spec::{Blame, Verdict};
+use sframe_inspect::command::{Volume, volume};
 use sframe_inspect::text::Text;
 
 /// How text is highlighted.
@@ -16,15 +17,18 @@ use sframe_inspect::text::Text;
 pub struct Style {
     /// With escape sequences for colours.
     pub colour: bool,
+    /// Only what is wrong, and the last lines.
+    pub is_brief: bool,
 }
 
 impl Style {
     /// The style for standard output: in colour on a terminal, unless `NO_COLOR`
-    /// is set.
+    /// is set; brief if this process is to be quiet.
     #[must_use]
     pub fn for_stdout() -> Self {
         let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colour: is_wanted && std::io::stdout().is_terminal() }
+        let colour = is_wanted && std::io::stdout().is_terminal();
+        Self { colour, is_brief: volume() == Volume::Quiet }
     }
 }
 
@@ -256,7 +260,7 @@ mod tests {
     fn names_can_not_write_to_the_terminal() {
         let finding = finding("\u{1b}[2Jf\u{202e}\r\n", 0x104);
         let group = groups(std::slice::from_ref(&finding))[0];
-        for style in [Style { colour: false }, Style { colour: true }] {
+        for style in [Style::default(), Style { colour: true, ..Style::default() }] {
             let mut text = Text::default();
             group.diagnostic(&mut text, "\u{7}", style);
             group.line(&mut text, "", style);

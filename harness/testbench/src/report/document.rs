@@ -579,8 +579,8 @@ impl CheckReport {
             format!("did without system calls that the bench does not have: {}", refused.join(", "))
         });
         let unobserved = (self.summary.unobserved > 0).then(|| {
-            let instructions = grouped(self.summary.unobserved);
-            format!("executed other programs, or copies of itself, which were not judged: {instructions} instructions")
+            let instructions = counted(self.summary.unobserved, "instruction");
+            format!("executed other programs, or copies of itself, which were not judged: {instructions}")
         });
         [ended, refused, unobserved].into_iter().flatten().collect()
     }

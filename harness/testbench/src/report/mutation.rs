@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::mutate::{MutationReport, Score, Survivor};
 use sframe_inspect::text::Text;
-use sframe_inspect::text::grouped;
+use sframe_inspect::text::{counted, grouped};
 
 /// Shows the outcome of mutants: survivors first, then the numbers.
 #[must_use]
@@ -37,8 +37,8 @@ pub fn mutation_summary(report: &MutationReport, elapsed: Duration) -> Text {
     };
     let _ = writeln!(
         text,
-        "{} mutants: {} killed, {} equivalent, {} not exercised,{possible} {} survived; seed {}",
-        grouped(report.total.mutants),
+        "{}: {} killed, {} equivalent, {} not exercised,{possible} {} survived; seed {}",
+        counted(report.total.mutants, "mutant"),
         grouped(report.total.killed),
         grouped(report.total.equivalent),
         grouped(report.total.not_exercised),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sframe_engine::Abi;
 use sframe_inspect::hazard;
-use sframe_inspect::text::{Text, counted, grouped};
+use sframe_inspect::text::{Text, counted, grouped, per_second};
 
 use super::diagnostic::{Style, groups, help, not_shown, quoted};
 use super::{CheckReport, Report, ReportSummary};
@@ -26,7 +26,10 @@ pub(super) const IN_FULL: usize = 8;
 pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     let mut text = Text::default();
     let mut in_full = IN_FULL;
-    for case in &report.cases {
+    // Where the bench could not do its work comes before what it has found.
+    let (broken, others): (Vec<_>, Vec<_>) =
+        report.cases.iter().partition(|case| case.outcome == Outcome::Broken);
+    for case in broken.iter().copied().chain(others) {
         let mut show = |text: &mut Text| {
             let CaseReport { build, findings, findings_omitted, .. } = case;
             let command = command_for(case);
@@ -48,15 +51,16 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
             Outcome::Agree | Outcome::Known | Outcome::Skipped => {}
         }
     }
-    show_known(&mut text, &report.cases);
-    show_skipped(&mut text, &report.cases);
-    show_table(&mut text, &report.cases);
-    show_control_flow(&mut text, &report.summary);
-    show_signals(&mut text, &report.summary);
-    show_traces(&mut text, &report.summary);
-
-    for (reason, rows) in &report.summary.rows_unreached {
-        let _ = writeln!(text, "rows not exercised: {}: {reason}", grouped(*rows));
+    if !style.is_brief {
+        show_known(&mut text, &report.cases);
+        show_skipped(&mut text, &report.cases);
+        show_table(&mut text, &report.cases);
+        show_control_flow(&mut text, &report.summary);
+        show_signals(&mut text, &report.summary);
+        show_traces(&mut text, &report.summary);
+        for (reason, rows) in &report.summary.rows_unreached {
+            let _ = writeln!(text, "rows not exercised: {}: {reason}", grouped(*rows));
+        }
     }
 
     let summary = &report.summary;
@@ -84,31 +88,37 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     );
     // Merged reports have no elapsed time.
     if !elapsed.is_zero() {
-        let _ = writeln!(text, "{seconds:.1} s, {} per second", rate(summary.instructions, seconds));
+        let _ =
+            writeln!(text, "{seconds:.1} s, {}", per_second(summary.instructions, "instruction", seconds));
     }
+    show_reasons(&mut text, &broken);
     text
 }
 
-/// Describes a rate, in instructions per second: in millions, if it is half a million or more.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate for people"
-)]
-fn rate(instructions: u64, seconds: f64) -> String {
-    let rate = instructions as f64 / seconds.max(1e-6);
-    if rate < 5e5 {
-        counted(rate.round() as u64, "instruction")
-    } else {
-        format!("{:.1} million instructions", rate / 1e6)
+/// The most reasons for broken cases at the end of a summary.
+const REASONS: usize = 3;
+
+/// Repeats why cases are broken, the most frequent reasons first.
+fn show_reasons(text: &mut Text, broken: &[&CaseReport]) {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for case in broken {
+        *reasons.entry(case.reason.as_deref().unwrap_or_default()).or_default() += 1;
+    }
+    let mut reasons: Vec<(&str, u64)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, cases)| std::cmp::Reverse(*cases));
+    for (reason, cases) in reasons.iter().take(REASONS) {
+        text.line(format!("broken      {}: {reason}", counted(*cases, "case")));
+    }
+    let more = reasons.len().saturating_sub(REASONS) as u64;
+    if more > 0 {
+        text.line(format!("broken      and for {}, above", counted(more, "other reason")));
     }
 }
 
 /// Describes how many frames were compared, and derived.
 pub(super) fn frames(all: u64, derived: u64) -> String {
     let stood = all.saturating_sub(derived);
-    format!("{} frames derived, {} unchanged", grouped(derived), grouped(stood))
+    format!("{} derived, {} unchanged", counted(derived, "frame"), grouped(stood))
 }
 
 /// Says what exploring says of the rows that were not exercised; nothing if none was explored.
@@ -133,9 +143,14 @@ fn show_explored(text: &mut Text, rows: &[UnexercisedRow]) {
 pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let mut text = Text::default();
     let summary = &report.summary;
+    if let Some(reason) = &report.broken {
+        text.line(format!("broken      {}: {reason}", report.file));
+    }
     let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
-    for section in report.sections() {
-        let _ = writeln!(text, "section     {section}");
+    if !style.is_brief {
+        for section in report.sections() {
+            let _ = writeln!(text, "section     {section}");
+        }
     }
     if let Some(sample) = report.sample() {
         let _ = writeln!(text, "{sample}");
@@ -143,19 +158,45 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let command = format!("{} --report DIR", report.command());
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
-    for line in report.known_lines() {
-        let _ = writeln!(text, "known       {line}");
+    if !style.is_brief {
+        for line in report.known_lines() {
+            let _ = writeln!(text, "known       {line}");
+        }
     }
     show_explored(&mut text, &report.unexercised);
-    for (function, instructions) in &summary.uncovered {
-        let _ = writeln!(text, "    no FDE      {function}: {}", counted(*instructions, "instruction"));
+    if !style.is_brief {
+        for (function, instructions) in &summary.uncovered {
+            let _ = writeln!(text, "    no FDE      {function}: {}", counted(*instructions, "instruction"));
+        }
+        for line in report.program() {
+            let _ = writeln!(text, "program     {line}");
+        }
     }
-    for line in report.program() {
-        let _ = writeln!(text, "program     {line}");
+    if !style.is_brief {
+        show_figures(&mut text, report);
     }
+    let _ = writeln!(
+        text,
+        "{} of {} exercised, {} as a caller's{}; {}{}",
+        grouped(summary.rows_exercised),
+        counted(summary.rows_total, "row"),
+        grouped(summary.rows_exercised_as_caller),
+        explored(summary.rows_explored),
+        counted(summary.verdicts.values().sum(), "finding"),
+        match report.known_count() {
+            0 => String::new(),
+            known => format!(", {} known", grouped(known)),
+        }
+    );
     if let Some(reason) = &report.broken {
-        let _ = writeln!(text, "    broken      {reason}");
+        text.line(format!("broken      {reason}"));
     }
+    text
+}
+
+/// Shows how much was compared, how walks ended, and hazards.
+fn show_figures(text: &mut Text, report: &CheckReport) {
+    let summary = &report.summary;
     let _ = writeln!(
         text,
         "{} executed, {} compared, {} agree; {}, at most {} deep",
@@ -197,20 +238,6 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
             counted(rows as u64, "row")
         );
     }
-    let _ = writeln!(
-        text,
-        "{} of {} exercised, {} as a caller's{}; {}{}",
-        grouped(summary.rows_exercised),
-        counted(summary.rows_total, "row"),
-        grouped(summary.rows_exercised_as_caller),
-        explored(summary.rows_explored),
-        counted(summary.verdicts.values().sum(), "finding"),
-        match report.known_count() {
-            0 => String::new(),
-            known => format!(", {} known", grouped(known)),
-        }
-    );
-    text
 }
 
 /// Shows findings: the first ones in full, up to the limit, the others in a
@@ -350,18 +377,5 @@ fn show_traces(text: &mut Text, summary: &ReportSummary) {
         .collect();
     if !counts.is_empty() {
         let _ = writeln!(text, "the call stack compared with other traces: {}", counts.join(", "));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rate;
-
-    #[test]
-    fn no_rate_is_rounded_to_nothing() {
-        assert_eq!(rate(12, 10.0), "1 instruction");
-        assert_eq!(rate(20_000, 5.0), "4,000 instructions");
-        assert_eq!(rate(50_000_000, 80.0), "0.6 million instructions");
-        assert_eq!(rate(0, 0.0), "0 instructions");
     }
 }

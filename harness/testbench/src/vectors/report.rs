@@ -214,7 +214,7 @@ impl VectorsReport {
             *reasons.entry(&skipped.reason).or_default() += 1;
         }
         for (reason, count) in reasons {
-            let _ = writeln!(text, "skipped     {} vectors: {reason}", grouped(count));
+            let _ = writeln!(text, "skipped     {}: {reason}", counted(count, "vector"));
         }
         let _ = writeln!(text, "{:<12}{:>10}{:>10}{:>10}", "part", "questions", "answered", "differ");
         for (part, Counts { questions, answered, differ }) in &self.parts {
@@ -225,8 +225,10 @@ impl VectorsReport {
         let Self { name, version, vectors, agree, restarts, skipped, .. } = self;
         let _ = writeln!(
             text,
-            "{name} {version}: {vectors} vectors, {agree} as they say, {} skipped; restarted {restarts} times",
-            skipped.len()
+            "{name} {version}: {}, {agree} as they say, {} skipped; {}",
+            counted(*vectors, "vector"),
+            skipped.len(),
+            counted((*restarts).into(), "restart")
         );
         text
     }

@@ -487,3 +487,116 @@ fn names_in_reports_are_explained() {
     let error = text(&output.stderr);
     assert!(output.stdout.is_empty() && error.contains("did you mean `wrong-cfa`?"), "{error}");
 }
+
+/// Quiet commands print what is wrong and how it ended, and nothing else; verbose ones say what they do, on
+/// standard error. Neither changes what is found, nor the commands that reproduce it.
+#[test]
+fn commands_say_as_much_as_is_wanted() {
+    let wrong = build("gnu-2.44/amd64/crossing.O2-dynamic");
+    let right = build("gnu-2.47/amd64/recursion.O2");
+    let lines = |output: &Output| text(&output.stdout).lines().count();
+
+    let output = bench(&["check", "-q", &right]);
+    assert_eq!((status(&output), lines(&output)), (0, 2), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let (quiet, normal) = (bench(&["-q", "check", &wrong]), bench(&["check", &wrong]));
+    assert_eq!((status(&quiet), status(&normal)), (1, 1));
+    assert!(text(&quiet.stdout).contains("wrong-cfa in first_leaf@plt"), "{quiet:?}");
+    assert!(!text(&quiet.stdout).contains("hazard") && text(&normal.stdout).contains("hazard"));
+    assert!(text(&quiet.stdout).contains(&format!("help: sframe-testbench check {wrong} --report DIR")));
+
+    let run = ["run", "--spec", "recursion", "--toolchain", "gnu-2.44", "--abi", "amd64"];
+    let output = bench(&[&run[..], &["--quiet"]].concat());
+    assert_eq!((status(&output), lines(&output)), (0, 3), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+    let output = bench(&[&["--verbose"], &run[..]].concat());
+    assert_eq!(status(&output), 0);
+    let told = text(&output.stderr);
+    assert!(told.contains("\n- recursion/gnu-2.44/amd64/O2: agree, "), "{told}");
+    assert!(told.lines().all(|line| line.starts_with("- ")), "{told}");
+
+    let library = build("gnu-2.44/amd64/crossing.O2-dynamic.first.so");
+    for (command, wrong, besides) in
+        [("lint", "warning SF217", "\nnote SF"), ("diff", "difference: cfa of", "\nhazard: ")]
+    {
+        let (quiet, normal) = (bench(&[command, "-q", &library]), bench(&[command, &library]));
+        assert_eq!(status(&quiet), status(&normal), "{command}");
+        assert!([&quiet, &normal].iter().all(|output| text(&output.stdout).contains(wrong)), "{quiet:?}");
+        assert!(
+            !text(&quiet.stdout).contains(besides) && text(&normal.stdout).contains(besides),
+            "{quiet:?}"
+        );
+    }
+
+    for (command, said) in [
+        (&["check", "-v", &right][..], "- executed: "),
+        (&["explore", "-v", &right], "- explored, "),
+        (&["lint", "-v", &right, &wrong], &format!("- {wrong}\n")),
+        (&["vectors", "-v", "--only", "step/*"], "- asked about "),
+    ] {
+        let output = bench(command);
+        assert!(text(&output.stderr).contains(said), "{command:?}: {output:?}");
+        let plain: Vec<&str> = command.iter().copied().filter(|word| *word != "-v").collect();
+        let plain = bench(&plain);
+        assert_eq!(status(&output), status(&plain), "{command:?}");
+        assert!(plain.stderr.is_empty(), "{plain:?}");
+    }
+    let output = bench(&["check", "-q", "-v", &right]);
+    assert_eq!(status(&output), 2);
+    assert!(text(&output.stderr).contains("cannot be used with"), "{output:?}");
+}
+
+/// What a user reads first is what is wrong, and what helps.
+#[test]
+fn the_first_line_says_what_is_wrong_and_what_helps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let object = folder.path().join("object");
+    let mut bytes = std::fs::read(build("gnu-2.47/amd64/recursion.O2")).expect("a build");
+    // A relocatable object.
+    bytes[16] = 1;
+    std::fs::write(&object, bytes).expect("a file");
+    let output = bench(&["check", object.to_str().expect("a name")]);
+    let error = text(&output.stderr);
+    assert_eq!((status(&output), error.lines().count()), (2, 1), "{error}");
+    assert!(error.contains("explore, lint and diff judge it without running it"), "{error}");
+
+    let without = folder.path().join("without");
+    let mut bytes = std::fs::read(build("gnu-2.40/amd64/recursion.O2")).expect("a build");
+    // The section has another name, and PT_GNU_SFRAME is no segment any more.
+    for (from, to) in [(&b".sframe\0"[..], &b".xframe\0"[..]), (b"\x54\xe5\x74\x64", b"\0\0\0\0")] {
+        while let Some(place) = bytes.windows(from.len()).position(|window| window == from) {
+            bytes[place..place + to.len()].copy_from_slice(to);
+        }
+    }
+    std::fs::write(&without, bytes).expect("a file");
+    for command in ["check", "explore"] {
+        let output = bench(&[command, without.to_str().expect("a name")]);
+        let error = text(&output.stderr);
+        assert_eq!((status(&output), error.lines().count()), (2, 1), "{error}");
+        for said in ["there is no .sframe section", "-Wa,--gsframe", "--from eh-frame"] {
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}
+
+/// The reason why the bench could not do its work stands first and last.
+#[test]
+fn a_broken_program_is_the_first_and_the_last_line() {
+    let reason = "the budget of 100 instructions is spent";
+    let file = build("gnu-2.44/amd64/crossing.O2-dynamic");
+    let output = bench(&["check", "--budget", "100", &file]);
+    let shown = text(&output.stdout);
+    let (first, last) = (format!("broken      {file}: {reason}"), format!("broken      {reason}"));
+    assert_eq!(
+        (status(&output), shown.lines().next(), shown.lines().last()),
+        (4, Some(&*first), Some(&*last))
+    );
+
+    let run = ["run", "--spec", "recursion", "--toolchain", "gnu-2.44", "--abi", "amd64", "--budget", "100"];
+    let output = bench(&run);
+    let shown = text(&output.stdout);
+    assert_eq!(status(&output), 4, "{output:?}");
+    assert!(shown.starts_with("broken      recursion/gnu-2.44/amd64/"), "{shown}");
+    let last = format!("broken      4 cases: {reason}");
+    assert_eq!(shown.lines().last(), Some(&*last), "{shown}");
+}

@@ -108,3 +108,44 @@ fn the_corpus_is_found_from_elsewhere() {
         message.contains("nothing: there is no such folder") && message.contains("SFRAME_TESTBENCH_HOME")
     );
 }
+
+/// Whoever calls the bench outside a clone reads what to give, whatever the command.
+#[test]
+fn every_command_says_where_it_has_looked_for_a_clone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(
+        folder.path().join("known.yaml"),
+        "known: [{verdict: wrong-fp, blame: bench, rules: {no row: 1}, fault: some-page}]",
+    )
+    .expect("a file");
+    let build = repository().canonicalize().expect("a path").join("corpus/builds/gnu-2.47/amd64/leaf.O2");
+    let build = build.to_str().expect("a name");
+    for command in [
+        &["run"][..],
+        &["bless", "leaf"],
+        &["try", "leaf"],
+        &["clauses"],
+        &["faults"],
+        &["matrix", "host"],
+        &["mutate"],
+        &["rebuild"],
+        &["vectors"],
+        &["generate", "assembly"],
+        &["generate", "c"],
+        &["check", "--known", "known.yaml", build],
+        &["explore", "--known", "known.yaml", build],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+            .current_dir(folder.path())
+            .env("SFRAME_TESTBENCH_HOME", "no/clone")
+            .env_remove("CI")
+            .args(command)
+            .output()
+            .expect("the bench runs");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((status(&output), message.lines().count()), (2, 1), "{command:?}: {message}");
+        assert!(output.stdout.is_empty(), "{command:?}: {output:?}");
+        let said = "there is no such folder; SFRAME_TESTBENCH_HOME has to name a clone of the bench";
+        assert!(message.starts_with("error: no/clone/") && message.contains(said), "{command:?}: {message}");
+    }
+}

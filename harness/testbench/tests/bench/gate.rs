@@ -314,7 +314,7 @@ fn a_baseline_is_of_a_whole_run_and_tells_what_was_left_out() {
     let less: Value = serde_json::from_str(&text(&at("less").join("report.json"))).expect("JSON");
     let left_out = all - less["cases"].as_array().expect("cases").len();
     let says = format!(
-        "{left_out} cases of the baseline were not run (selection: --spec recursion --abi amd64 --toolchain gnu-2.44)"
+        "not run: {left_out} cases of the baseline (selection: --spec recursion --abi amd64 --toolchain gnu-2.44)"
     );
     assert!(left_out > 0 && String::from_utf8_lossy(&output.stderr).contains(&says), "{says}: {output:?}");
     // A case that was not run is not gone.

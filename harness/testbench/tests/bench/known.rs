@@ -156,6 +156,9 @@ fn what_is_known_may_name_a_fault() {
     assert!(error.contains("unknown fault `gcc-poped`; did you mean `gcc-popped`?"), "{error}");
     assert!(error.contains(" --> known.yaml:10:12"), "{error}");
     let output = check(folder, &realign(), &["--known=known.yaml", "--specs=nowhere"]);
+    assert!(text(&output.stderr).contains("nowhere: there is no such folder"), "{}", text(&output.stderr));
+    std::fs::create_dir(folder.join("empty")).expect("a folder");
+    let output = check(folder, &realign(), &["--known=known.yaml", "--specs=empty"]);
     assert!(text(&output.stderr).contains("there is no folder `faults`"), "{}", text(&output.stderr));
 }
 

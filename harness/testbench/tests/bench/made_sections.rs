@@ -100,7 +100,10 @@ fn without_a_section_the_error_names_the_option() {
     let output = bench(&["check", &file]);
     let error = stderr(&output);
     assert_eq!((status(&output), error.lines().count()), (2, 1), "{error}");
-    assert!(error.contains("there is no .sframe section; --from eh-frame "), "{error}");
+    assert!(
+        error.contains("there is no .sframe section: ") && error.contains(" --from eh-frame "),
+        "{error}"
+    );
 
     let nothing = |_: &str, bytes: &[u8]| without_cfi(&without_section(bytes));
     let file = write_changed(folder.path(), "gnu-2.47/s390x/leaf.O2", nothing);

@@ -172,7 +172,7 @@ fn whatever_a_report_says_its_outputs_are_harmless() {
     let text = run_summary(&report, Duration::from_secs(1), Style::default());
     assert!(text.len() > 1000);
     assert_eq!(is_harmless(&text), Ok(()));
-    let colour = run_summary(&report, Duration::ZERO, Style { colour: true });
+    let colour = run_summary(&report, Duration::ZERO, Style { colour: true, ..Style::default() });
     // Only our own colours are left.
     let mut rest = &*colour;
     let mut plain = String::new();

@@ -98,7 +98,7 @@ fn a_run_that_is_killed_again_and_again_is_the_same_run_in_the_end(#[case] more:
     let output = run(&killed, &[&SOME[..], more, &["--resume"]].concat());
     assert_eq!(status(&output), 0, "{output:?}");
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(message.contains(&format!("{finished} cases are finished already")), "{message}");
+    assert!(message.contains(&format!("finished already: {finished} case")), "{message}");
     assert_eq!(counts(&killed), all, "each case was run once");
     same_reports(&whole, &killed);
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
-use sframe_inspect::text::{Text, neutral};
+use sframe_inspect::text::{Text, counted, neutral};
 use sframe_testbench::corpus::Maker;
 use sframe_testbench::generate::ask_others;
 use sframe_testbench::generate::assembly::{
@@ -127,22 +127,22 @@ fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
     for (toolchain, abis) in all {
         for (abi, found) in abis {
             text.line(format!(
-                "{}, {abi}: {} programs, {} functions, {} of them not in .sframe, {} instructions compared",
+                "{}, {abi}: {}, {}, {} of them not in .sframe, {} compared",
                 neutral(toolchain),
-                found.programs,
-                found.functions,
+                counted(found.programs, "program"),
+                counted(found.functions, "function"),
                 found.left_out,
-                found.compared
+                counted(found.compared, "instruction")
             ));
             for (page, group) in &found.known {
-                text.line(format!("  known, {page}: {} functions", group.count));
+                text.line(format!("  known, {page}: {}", counted(group.count, "function")));
             }
             for (cause, group) in &found.causes {
-                text.line(format!("  {cause}: {} functions", group.count));
+                text.line(format!("  {cause}: {}", counted(group.count, "function")));
                 example(group, &mut text);
             }
             for (said, group) in &found.refused {
-                text.line(format!("  {} programs not made: {}", group.count, neutral(said)));
+                text.line(format!("  {} not made: {}", counted(group.count, "program"), neutral(said)));
                 example(group, &mut text);
             }
             for (program, message) in &found.contradictions {

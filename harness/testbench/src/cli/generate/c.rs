@@ -17,7 +17,7 @@ use sframe_testbench::spec::Faults;
 
 use super::programs::Programs;
 use crate::cli::definitions;
-use crate::cli::options::at_home;
+use crate::cli::options::{at_home, demand};
 
 #[derive(Args)]
 pub(super) struct C {
@@ -60,6 +60,7 @@ impl C {
             links: self.links,
             reduces: !self.no_reduce,
         };
+        demand("specs", &self.specs)?;
         let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
         let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
         if !self.no_reduce {

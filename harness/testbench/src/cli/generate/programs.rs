@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 use sframe_engine::Abi;
-use sframe_inspect::command::Failure;
+use sframe_inspect::command::{Failure, detail_since};
 use sframe_testbench::corpus::{Error, Maker, Toolchain};
 use sframe_testbench::spec::parse_abi;
 
 use crate::cli::definitions;
-use crate::cli::options::{at_home, parse_jobs, set_jobs};
+use crate::cli::options::{at_home, demand, parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
 
 /// Which programs are made, and by what.
@@ -83,7 +84,9 @@ impl Programs {
         let mut all: BTreeMap<String, BTreeMap<Abi, F>> = BTreeMap::new();
         for (maker, abis) in &work {
             for abi in abis {
+                let start = Instant::now();
                 let found = campaign(maker, *abi, &|| bar.inc(1)).map_err(definitions::failure)?;
+                detail_since(start, || format!("{}, {abi}", maker.toolchain().name));
                 all.entry(maker.toolchain().name.clone()).or_default().insert(*abi, found);
             }
         }
@@ -115,6 +118,7 @@ impl Programs {
     }
 
     fn definitions(&self) -> Result<Vec<Toolchain>, Failure> {
+        demand("corpus", &self.corpus)?;
         let all = Toolchain::load_all(&self.corpus).map_err(definitions::failure)?;
         if self.toolchains.is_empty() {
             return Ok(all.into_iter().filter(|toolchain| toolchain.derive.is_none()).collect());

@@ -276,14 +276,16 @@ impl Try {
         notes: &Text,
         elapsed: Duration,
     ) -> Result<(), Failure> {
-        for of in tried {
-            print(&of.text())?;
-        }
-        print(notes)?;
         let style = Style::for_stdout();
+        if !style.is_brief {
+            for of in tried {
+                print(&of.text())?;
+            }
+            print(notes)?;
+        }
         let mut text = Text::default();
         for case in &report.run.cases {
-            if matches!(case.outcome, Outcome::Agree | Outcome::Known) {
+            if !style.is_brief && matches!(case.outcome, Outcome::Agree | Outcome::Known) {
                 let outcome = format!("{:?}", case.outcome).to_lowercase();
                 text.line(neutral(&format!(
                     "{outcome:<11} {}: {} of {} rows exercised",
