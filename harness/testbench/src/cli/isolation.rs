@@ -159,7 +159,9 @@ impl ChildOptions {
         let own = arguments.iter().position(|word| word == command).map_or(0, |place| place + 1);
         arguments.insert(own, IN_CHILD.into());
         let child = Command::new(BENCH).args(arguments).spawn();
-        let mut child = child.map_err(|error| broken(&format!("no process can be started: {error}")))?;
+        let mut child = child.map_err(|error| {
+            broken(&format!("no process can be started: {BENCH}: {error}; /proc has to be mounted"))
+        })?;
         let interrupts = interrupts.pass_on(&child).map_err(failed)?;
         let status = self.wait(&mut child).map_err(failed)?;
         let Some(status) = status else {

@@ -247,9 +247,11 @@ impl<'w> Attempts<'w> {
             let versions = self.workshop.versions(tools);
             let said =
                 |error: &Error| format!("unknown: {}", short(&sframe_inspect::text::with_causes(error)));
+            let failed = compiler.is_err();
             let versions = versions.unwrap_or_else(|error| Versions {
                 compiler: compiler.unwrap_or_else(|error| said(&error)),
-                binutils: said(&error),
+                // Once is enough.
+                binutils: if failed { "unknown".to_owned() } else { said(&error) },
                 rust: None,
             });
             let identity = identity(&self.workshop, tools, &versions, root);

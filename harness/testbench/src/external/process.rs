@@ -73,6 +73,14 @@ pub(crate) struct Process {
     longest: usize,
 }
 
+/// Says which program could not be started, if it is the bench itself: its user has not named it.
+fn of(program: &str, error: std::io::Error) -> std::io::Error {
+    match program.starts_with("/proc/") {
+        true => std::io::Error::new(error.kind(), format!("{program}: {error}; /proc has to be mounted")),
+        false => error,
+    }
+}
+
 impl Process {
     /// Starts a process. `timeout` is the time limit for each line, and `longest`
     /// the maximum length of a line in bytes.
@@ -88,7 +96,7 @@ impl Process {
         // A separate group, so that its children end with it.
         command.process_group(0);
         // AddressSanitizer maps terabytes, but touches little of them.
-        let mut child = address_space::unlimited(|| command.spawn())?;
+        let mut child = address_space::unlimited(|| command.spawn()).map_err(|error| of(program, error))?;
         let (requests, to_write) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         // A process that writes unprompted is blocked until the bench reads.

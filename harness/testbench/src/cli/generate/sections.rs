@@ -3,7 +3,7 @@
 use clap::Args;
 use sframe_engine::{Abi, Version};
 use sframe_inspect::command::{Failure, Status, print, print_json};
-use sframe_inspect::text::{Text, grouped, neutral};
+use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_testbench::external::{ExternalError, StopsPerCase};
 use sframe_testbench::generate::sections::{
     ALL_PARTS, CampaignOptions, Case, Cause, Counts, EngineReader, Example, Found, Reader, SectionPlan,
@@ -143,22 +143,21 @@ fn text(found: &Found) -> Text {
         ));
     }
     for (rule, count) in &found.unnoticed {
-        text.line(format!("not noticed, and not judged: {rule}, in {} sections", grouped(*count)));
+        text.line(format!("not noticed, and not judged: {rule}, in {}", counted(*count, "section")));
     }
     if let Some(reason) = &found.gave_up {
         text.line(format!("given up: {}", neutral(reason)));
     }
     text.line(format!(
-        "{} {}: {} sections, {} of which break a rule, {} answers compared; {} sections answered rightly, {} \
-         causes; restarted {} times",
+        "{} {}: {}, {} of which break a rule, {} compared; {} answered rightly, {}; {}",
         neutral(&found.name),
         neutral(&found.version),
-        grouped(found.sections),
+        counted(found.sections, "section"),
         grouped(found.broken),
-        grouped(found.compared),
-        grouped(found.agree),
-        found.causes.len(),
-        grouped(found.restarts.into())
+        counted(found.compared, "answer"),
+        counted(found.agree, "section"),
+        counted(found.causes.len() as u64, "cause"),
+        counted(found.restarts.into(), "restart")
     ));
     text
 }
