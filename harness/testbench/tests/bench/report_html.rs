@@ -408,6 +408,11 @@ fn words_are_explained_tables_sorted_saved_and_printed() {
     let here = browser.text("location.hash");
     browser.load(&page, &here);
     assert_eq!(browser.value(column), json!(rise));
+    let shown = "[...document.querySelectorAll('.cases tbody tr')].map(row => row.children[0].textContent)";
+    let shown: Vec<String> = serde_json::from_value(browser.value(shown)).expect("names");
+    let saved = browser.saved(".cases .csv");
+    let names = saved.lines().skip(1).filter_map(|line| line.split(',').next());
+    assert!(names.take(shown.len()).eq(&shown), "saved in another order than is shown: {saved}");
 
     // What the filters show, saved.
     browser.load(&page, "#/?abi=amd64&outcome=known");

@@ -359,8 +359,9 @@
     const [one, other] = [column.key(a), column.key(b)];
     return typeof one === "number" ? one - other : names.compare(one, other);
   }
-  /** A table whose columns can be sorted by; the order is kept in the address, as this parameter. */
-  function sortedTable(parameter, columns, list) {
+  /** A table whose columns can be sorted by, and a button that saves it in that order; the order is kept in the
+   *  address, as this parameter. */
+  function sortedTable(parameter, columns, list, name, csv) {
     let order = (parameter && route().query.get(parameter)) || "";
     const column = () => columns.find(({ name }) => name === order.replace(/^-/, ""));
     const cell = (column, item) => column.cell?.(item) ?? el("td", { class: column.isNumber ? "num" : "" },
@@ -368,15 +369,18 @@
     const heads = columns.map((column) => el("th", { scope: "col" }, el("button", { type: "button", click: () => sort(column) }, column.name)));
     const box = el("div", {});
     const head = el("thead", {}, el("tr", {}, heads));
+    const sorted = () => {
+      const by = column();
+      const items = by ? [...list].sort((a, b) => compared(by, a, b)) : list;
+      return by && order.startsWith("-") ? items.reverse() : items;
+    };
     const show = () => {
       const by = column();
       columns.forEach((column, position) => {
         if (column === by) heads[position].setAttribute("aria-sort", order.startsWith("-") ? "descending" : "ascending");
         else heads[position].removeAttribute("aria-sort");
       });
-      const sorted = by ? [...list].sort((a, b) => compared(by, a, b)) : list;
-      if (by && order.startsWith("-")) sorted.reverse();
-      box.replaceChildren(pagedTable(head, sorted, (item) => el("tr", {}, columns.map((column) => cell(column, item)))));
+      box.replaceChildren(pagedTable(head, sorted(), (item) => el("tr", {}, columns.map((column) => cell(column, item)))));
     };
     function sort({ name, isNumber }) {
       // The largest numbers first, and then the other way round.
@@ -390,7 +394,7 @@
       history.replaceState(null, "", `${location.hash.split("?")[0] || "#/"}?${query}`);
     }
     show();
-    return box;
+    return [box, csvButton(name, () => csv(sorted()))];
   }
   /** A table that grows by a hundred rows at a time. */
   function pagedTable(head, list, row) {
@@ -445,14 +449,12 @@
       el("p", { class: "faint" }, "One for each wrong row and verdict of a case; of known ones, one for each entry that explains them."),
       list.length ? [
         glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter((finding) => finding.pc).map((finding) => finding.blame)]]),
-        sortedTable(withCase ? "findings" : "", findingColumns(withCase), sorted),
-        csvButton("findings", () => csvOfFindings(sorted)),
+        sortedTable(withCase ? "findings" : "", findingColumns(withCase), sorted, "findings", csvOfFindings),
       ] : el("p", {}, "None."));
   }
   function caseSection(list) {
     return el("section", { class: "cases" }, el("h2", {}, `Cases (${grouped(list.length)})`),
-      list.length ? [glossary([["outcome", list.map((entry) => entry.outcome)]]), sortedTable("cases", caseColumns, list),
-        csvButton("cases", () => csvOfCases(list))] : el("p", {}, "None."));
+      list.length ? [glossary([["outcome", list.map((entry) => entry.outcome)]]), sortedTable("cases", caseColumns, list, "cases", csvOfCases)] : el("p", {}, "None."));
   }
   function reasons(kept) {
     const told = kept.cases.filter((entry) => entry.reason);
