@@ -1,6 +1,7 @@
 //! Linker faults in a section as a whole, which no reader can undo: input sections
-//! that are concatenated instead of merged, and relocations of function starts that
-//! were written to other places.
+//! that are concatenated instead of merged, relocations of function starts that
+//! were written to other places, and starts that count from their own fields where
+//! they should count from the section.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,9 +11,11 @@ use object::elf::ET_REL;
 use object::read::elf::FileHeader;
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 use sframe_engine::constants::V3_FDE_ATTR_SIZE;
-use sframe_engine::{ByteOrder, Fde, Section};
+use sframe_engine::{ByteOrder, Fde, Section, Version};
 
+use crate::cfi::CallFrameInfo;
 use crate::elf::bounded::File;
+use crate::elf::call_frame_info::call_frame_info;
 use crate::elf::dynamic_relocations;
 use crate::elf::object_file::Symbols;
 use crate::ranges::{merge, position};
@@ -49,6 +52,12 @@ pub enum MergeFaultKind {
         /// FDEs whose start was not relocated.
         unrelocated: usize,
     },
+    /// Starts count from their own fields, as relocations leave them, and not from the
+    /// section's start, as the format has it before version 2 errata 1 (2.3.1).
+    UnconvertedStarts {
+        /// Those starts.
+        starts: usize,
+    },
 }
 
 impl fmt::Display for MergeFault {
@@ -69,6 +78,12 @@ impl fmt::Display for MergeFault {
                 counted(relocations as u64, "relocation"),
                 counted(unrelocated as u64, "start"),
             ),
+            MergeFaultKind::UnconvertedStarts { starts } => write!(
+                f,
+                "the linker has left {} of FDEs as relocations give them, the first at offset {offset:#x}: counted \
+                 from their own fields, and not from the section's start",
+                counted(starts as u64, "start"),
+            ),
         }
     }
 }
@@ -82,6 +97,10 @@ impl MergeFault {
             }
             MergeFaultKind::MisplacedRelocations { .. } => {
                 "assemblers relocate the start of each FDE and nothing else; only linkers move relocations"
+            }
+            MergeFaultKind::UnconvertedStarts { .. } => {
+                "counted from their own fields, they are the starts of functions; only linkers can make them count \
+                 from the section's start"
             }
         }
     }
@@ -103,7 +122,8 @@ pub fn merge_faults(
     let relocations = if elf.elf_header().e_type(elf.endian()) == ET_REL {
         index.and_then(|index| of_relocatable(elf, section, index))
     } else {
-        of_dynamic(elf, section).or_else(|| of_linked(section, symbols))
+        let linked = of_dynamic(elf, section).or_else(|| of_linked(section, symbols));
+        linked.or_else(|| unconverted(elf, section, symbols))
     };
     concatenated(section).into_iter().chain(relocations).collect()
 }
@@ -239,6 +259,41 @@ fn of_linked(section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
     let lost = |start: &u64| symbols.extent(*start).unwrap_or(*start..start.saturating_add(1));
     let lost = merge(found.values().map(lost).collect());
     Some(MergeFault { kind, offset: *found.first_key_value()?.0, lost, spoilt })
+}
+
+/// Checks a linked file for starts that count from their own fields although the header says
+/// that they count from the section's start. Functions are those of symbols and of call frame
+/// information, which stripped files have.
+fn unconverted(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Option<MergeFault> {
+    if section.header().start_is_pcrel() || section.header().version >= Version::V3 {
+        return None;
+    }
+    let fdes: Vec<Fde> = section.fdes().flatten().filter(|fde| fde.size > 0).collect();
+    let from_field = |fde: &Fde| fde.start.wrapping_add(start_field(section, fde.index));
+    let moved = |starts: &BTreeSet<u64>| {
+        fdes.iter().filter(|fde| !starts.contains(&fde.start) && starts.contains(&from_field(fde))).count()
+    };
+    let mut starts: BTreeSet<u64> = symbols.addresses().collect();
+    let is_right = |starts: &BTreeSet<u64>| fdes.iter().all(|fde| starts.contains(&fde.start));
+    if is_right(&starts) {
+        return None;
+    }
+    let cfi = call_frame_info(elf);
+    starts.extend(cfi.iter().flat_map(CallFrameInfo::fdes).map(|fde| fde.range.start));
+    // One may be there by chance.
+    let count = moved(&starts);
+    if count < 2 || count <= fdes.len() / 2 {
+        return None;
+    }
+    // Those of its own tables, a linker writes itself.
+    let wrong = || fdes.iter().filter(|fde| starts.contains(&from_field(fde)));
+    let lost = |fde: &Fde| from_field(fde)..from_field(fde).saturating_add(fde.size.into());
+    Some(MergeFault {
+        kind: MergeFaultKind::UnconvertedStarts { starts: wrong().count() },
+        offset: wrong().map(|fde| start_field(section, fde.index)).min()?,
+        lost: merge(wrong().map(lost).collect()),
+        spoilt: wrong().map(|fde| fde.index).collect(),
+    })
 }
 
 /// Returns the bytes of a section, without those of one that follows it.

@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod bounded;
+mod call_frame_info;
 mod dynamic_relocations;
 pub mod find_sframe;
 pub mod line_table;

@@ -8,22 +8,24 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+#[cfg(feature = "disassembly")]
+use object::elf::ET_REL;
 use object::elf::{
-    ET_REL, PF_X, PT_GNU_EH_FRAME, PT_LOAD, ProgramHeader64, SHF_EXECINSTR, SHN_UNDEF, SHT_NOBITS, STB_LOCAL,
-    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
+    PF_X, PT_LOAD, SHF_EXECINSTR, SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
 };
-use object::read::elf::{ElfSymbol64, FileHeader, ProgramHeader, SectionHeader, Sym};
+#[cfg(feature = "disassembly")]
+use object::read::elf::FileHeader;
+use object::read::elf::{ElfSymbol64, ProgramHeader, SectionHeader, Sym};
 use object::{
-    CompressionFormat, Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable as _, SectionIndex,
-    SectionKind,
+    Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable as _, SectionIndex, SectionKind,
 };
 
 use sframe_engine::{Abi, Section};
 
-use crate::cfi::{self, CallFrameInfo, CfiError, CfiInput, CfiSection, LandingPads};
+use crate::cfi::{CallFrameInfo, LandingPads};
 use crate::elf::abi::abi_of;
 use crate::elf::bounded::{self, File, FileSection, SharedBytes, Tables};
+use crate::elf::call_frame_info::call_frame_info;
 use crate::elf::dynamic_relocations;
 use crate::elf::find_sframe::OutsideFile;
 pub use crate::elf::find_sframe::{MissingSection, SectionBytes, SectionError};
@@ -48,8 +50,6 @@ pub enum ObjectFileError {
 
 /// The section with code that stands for what a relocatable file only refers to.
 pub(super) const STUBS: &str = ".undefined";
-/// The maximum size of a decompressed section, in bytes.
-const MAX_UNCOMPRESSED: usize = 1 << 30;
 
 /// The position of some code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,30 +183,7 @@ impl<'a> ObjectFile<'a> {
     /// machine. It is read at each call.
     #[must_use]
     pub fn call_frame_info(&self) -> Option<CallFrameInfo> {
-        let mut errors = Vec::new();
-        let mut section = |which: CfiSection| {
-            let section = self.elf.section_by_name(which.name())?;
-            if section.elf_section_header().sh_type(self.elf.endian()) == SHT_NOBITS {
-                return None;
-            }
-            let data = self.uncompressed(&section).unwrap_or_else(|message| {
-                errors.push(CfiError::Unreadable { section: which, message });
-                Cow::Borrowed(&[])
-            });
-            (!data.is_empty()).then(|| (data.into_owned(), section.address()))
-        };
-        let address = |name: &str| self.elf.section_by_name(name).map_or(0, |section| section.address());
-        let is_stripped = self.elf.elf_section_table().is_empty();
-        let eh_frame = if is_stripped { self.eh_frame_by_segment() } else { section(CfiSection::EhFrame) };
-        let debug_frame = section(CfiSection::DebugFrame).map(|(data, _)| data);
-        Some(CallFrameInfo::read(CfiInput {
-            abi: self.abi()?,
-            eh_frame,
-            debug_frame,
-            errors,
-            text: address(".text"),
-            got: address(".got"),
-        }))
+        call_frame_info(&self.elf)
     }
 
     /// Returns the landing pads that call frame information of this file leads to.
@@ -224,27 +201,6 @@ impl<'a> ObjectFile<'a> {
             let (start, data) = loaded.get(next.checked_sub(1)?)?;
             data.get(usize::try_from(address - start).ok()?..)
         })
-    }
-
-    /// Returns the content of a section, decompressed.
-    fn uncompressed(&self, section: &FileSection<'a, '_>) -> Result<Cow<'a, [u8]>, String> {
-        let content = section.compressed_file_range().map_err(|error| error.to_string())?;
-        let is_relocatable = self.elf.elf_header().e_type(self.elf.endian()) == ET_REL;
-        let size = usize::try_from(content.uncompressed_size).unwrap_or(usize::MAX);
-        let data = || {
-            let end = content.offset.checked_add(content.compressed_size);
-            let data = end.and_then(|end| self.elf.data().copy(content.offset..end));
-            data.ok_or_else(|| "it lies outside the file".to_owned())
-        };
-        match content.format {
-            CompressionFormat::None => data(),
-            _ if is_relocatable => Err("it is compressed, and its relocations are not applied".to_owned()),
-            _ if size > MAX_UNCOMPRESSED => Err(format!("it is compressed, and would have {size} bytes")),
-            CompressionFormat::Zlib => decompress_to_vec_zlib_with_limit(&data()?, size)
-                .map(Cow::Owned)
-                .map_err(|error| format!("it is compressed, and damaged: {error}")),
-            other => Err(format!("its compression is unknown: {other:?}")),
-        }
     }
 
     /// Returns the size of a section in bytes.
@@ -286,42 +242,6 @@ impl<'a> ObjectFile<'a> {
         let mut code: Vec<_> = code.collect();
         code.sort_by_key(|(range, _)| range.start);
         code
-    }
-
-    /// Returns `.eh_frame` and its address if there is no section for it: by the
-    /// segment of its search table.
-    fn eh_frame_by_segment(&self) -> Option<(Vec<u8>, u64)> {
-        let endian = self.elf.endian();
-        let headers = self.elf.elf_program_headers();
-        let header = headers.iter().find(|header| header.p_type(endian) == PT_GNU_EH_FRAME)?;
-        let order = cfi::endian(self.abi()?);
-        let data = header.data(endian, self.elf.data()).ok()?;
-        let bases = gimli::BaseAddresses::default().set_eh_frame_hdr(header.p_vaddr(endian));
-        let table = gimli::EhFrameHdr::new(data, order).parse(&bases, 8).ok()?;
-        let gimli::Pointer::Direct(start) = table.eh_frame_ptr() else { return None };
-        let loaded = |header: &&ProgramHeader64<Endianness>| {
-            let segment = header.p_vaddr(endian);
-            header.p_type(endian) == PT_LOAD && start.wrapping_sub(segment) < header.p_filesz(endian)
-        };
-        let segment = headers.iter().find(loaded)?;
-        let (offset, len) = segment.file_range(endian);
-        let distance = start - segment.p_vaddr(endian);
-        let (first, end) = (offset.checked_add(distance)?, offset.checked_add(len)?);
-        let source = self.elf.data();
-        // Its length is known only from the last entry that the table leads to.
-        let mut len = 0;
-        let table = table.table()?;
-        let mut entries = table.iter(&bases);
-        while let Ok(Some((_, entry))) = entries.next() {
-            let gimli::Pointer::Direct(entry) = entry else { return None };
-            let entry = entry.checked_sub(start)?;
-            let place = first.checked_add(entry)?;
-            let word = source.bytes(place..place.checked_add(4).filter(|next| *next <= end)?)?;
-            let size = gimli::Endianity::read_u32(order, word.first_chunk::<4>()?);
-            len = len.max(entry.checked_add(4)?.checked_add(size.into())?);
-        }
-        let range = first..first.checked_add(len).filter(|last| *last <= end)?;
-        Some((source.copy(range)?.into_owned(), start))
     }
 
     /// Returns the line tables. They are read at each call: few specs need them.

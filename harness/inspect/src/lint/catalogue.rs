@@ -65,4 +65,8 @@ rules! {
         "Linkers relocate the start of each FDE once, and nothing else; GNU ld -r of \
          binutils 2.40 and 2.44 writes relocations into rows.",
         "relocations elsewhere than at the start of an FDE: {}, the first at {}; starts without one: {}";
+    UNCONVERTED_STARTS: "SF414" "unconverted-starts", Error, V1_V2, FdeIndex,
+        "Starts of functions count from the section's start; relocations leave them counted from their own fields, \
+         and GNU ld of binutils 2.40 and 2.44 does not convert them with --traditional-format.",
+        "starts that count from their own fields, and not from the section's start: {}, the first at {}";
 }

@@ -200,7 +200,7 @@ impl<'a> File<'a> {
                     // Consequences of a fault are not reported separately.
                     let mut found = findings.split_off(first_of_section);
                     found.retain(|finding| finding.fde.is_none_or(|fde| !fault.spoilt.contains(&fde)));
-                    found.extend(misplaced_relocations(&fault));
+                    found.extend(merge_finding(&fault));
                     findings.append(&mut found);
                     covered.extend(fault.lost);
                 }
@@ -310,10 +310,19 @@ fn is_errata_1(header: &Header) -> bool {
 }
 
 /// Returns the finding for a merge fault, unless the section alone shows it.
-fn misplaced_relocations(fault: &MergeFault) -> Option<Finding> {
-    let MergeFaultKind::MisplacedRelocations { relocations, unrelocated } = fault.kind else { return None };
-    let rule = &rules::MISPLACED_RELOCATIONS;
-    let message = rule.sentence(&[&relocations, &hex(fault.offset), &unrelocated]).to_string();
+fn merge_finding(fault: &MergeFault) -> Option<Finding> {
+    let offset = hex(fault.offset);
+    let (rule, message) = match fault.kind {
+        MergeFaultKind::Concatenated { .. } => return None,
+        MergeFaultKind::MisplacedRelocations { relocations, unrelocated } => {
+            let rule = &rules::MISPLACED_RELOCATIONS;
+            (rule, rule.sentence(&[&relocations, &offset, &unrelocated]).to_string())
+        }
+        MergeFaultKind::UnconvertedStarts { starts } => {
+            let rule = &rules::UNCONVERTED_STARTS;
+            (rule, rule.sentence(&[&starts, &offset]).to_string())
+        }
+    };
     Some(Finding::new(rule, usize::try_from(fault.offset).unwrap_or(usize::MAX), message))
 }
 

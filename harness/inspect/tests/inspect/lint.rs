@@ -97,6 +97,16 @@ fn every_rule_on_files_is_reported_for_a_file_that_breaks_it() {
             let at = elf.number(elf.section_header(".rela.plt") + 0x18, 8);
             elf.put(at, &(end as u64 - 8).to_le_bytes())
         }),
+        ("SF414", {
+            let elf = Elf(build("gnu-2.44/amd64/recursion.O2"));
+            let sframe = elf.sframe();
+            let fields = (0..elf.number(sframe + 8, 4)).map(|fde| 28 + 20 * fde);
+            let convert = |elf: Elf, field: usize| {
+                let start = elf.number(sframe + field, 4).wrapping_sub(field);
+                Elf(elf.put(sframe + field, &start.to_le_bytes()[..4]))
+            };
+            fields.fold(elf, convert).0
+        }),
     ];
     // What GNU ld does itself.
     let as_is = [("SF404", build("gnu-2.44/amd64/recursion.O2-pie")), ("SF409", build(BUILD))];

@@ -309,7 +309,9 @@ pub(crate) fn examine_with(
     let left_out = examiner.sampler.as_ref().map_or(0, |sampler| sampler.left_out);
     let findings_omitted = examiner.findings.omitted().clone();
     let mut findings = target.section_faults();
-    findings.extend(target.without_consequences(examiner.findings.into_findings(target)));
+    let is_consequence = target.consequences();
+    let found = examiner.findings.into_findings(target);
+    findings.extend(found.into_iter().filter(|finding| !is_consequence(finding)));
     Ok(Examination {
         end: outcome.end,
         stopped: examiner.stopped,

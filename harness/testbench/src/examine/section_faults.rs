@@ -1,5 +1,7 @@
 //! Faults of sections as a whole, independent of what executes.
 
+use std::collections::BTreeSet;
+
 use sframe_engine::{Fde, InstructionPointer, Section};
 use sframe_inspect::elf::merge_faults::{MergeFault, MergeFaultKind};
 
@@ -37,6 +39,10 @@ impl Module<'_> {
             MergeFaultKind::MisplacedRelocations { relocations, .. } => (
                 "relocations at the starts of FDEs".to_owned(),
                 format!("{relocations} elsewhere, the first at offset {:#x}", fault.offset),
+            ),
+            MergeFaultKind::UnconvertedStarts { starts } => (
+                "starts that count from the section's start".to_owned(),
+                format!("{starts} that count from their own fields"),
             ),
         };
         let evidence =
@@ -83,24 +89,23 @@ impl Target<'_> {
         self.modules.iter().flat_map(Module::section_faults).collect()
     }
 
-    /// Removes the findings that merely follow from a fault of
-    /// [`Self::section_faults`]: those about rows that a linker has overwritten.
-    #[must_use]
-    pub(crate) fn without_consequences(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
-        for module in &self.modules {
-            let spoilt: Vec<_> = module.merge_faults().into_iter().flat_map(|fault| fault.spoilt).collect();
-            if spoilt.is_empty() {
-                continue;
-            }
-            let is_spoilt = |pc: Linked| {
-                let address = InstructionPointer::from(module.loaded(pc));
-                let fde = module.section.as_ref().map(|section| section.lookup_fde(address));
-                matches!(fde, Some(Ok(Some(fde))) if spoilt.contains(&fde.index))
-            };
-            findings.retain(|finding| {
-                finding.image != module.name || !finding.pc.is_some_and(|pc| is_spoilt(Linked(pc.0)))
-            });
+    /// Returns which findings merely follow from a fault of [`Self::section_faults`]: those about rows
+    /// that a linker has overwritten or moved.
+    pub(crate) fn consequences(&self) -> impl Fn(&Finding) -> bool {
+        let spoilt_of = |module: &Module<'_>| -> BTreeSet<u32> {
+            module.merge_faults().into_iter().flat_map(|fault| fault.spoilt).collect()
+        };
+        let spoilt: Vec<_> = self.modules.iter().map(spoilt_of).collect();
+        move |finding| {
+            let Some(pc) = finding.pc else { return false };
+            self.modules.iter().zip(&spoilt).filter(|(_, spoilt)| !spoilt.is_empty()).any(
+                |(module, spoilt)| {
+                    let address = InstructionPointer::from(module.loaded(Linked(pc.0)));
+                    let fde = module.section.as_ref().map(|section| section.lookup_fde(address));
+                    finding.image == module.name
+                        && matches!(fde, Some(Ok(Some(fde))) if spoilt.contains(&fde.index))
+                },
+            )
         }
-        findings
     }
 }

@@ -8,6 +8,7 @@ use super::certainty::{Certainty, Doubt};
 use super::pc_set::PcSet;
 use super::rows::{FunctionRows, RowCounts, RowId, RowState};
 use crate::finding::Finding;
+use crate::target::Target;
 
 /// A wrong row, or one that may be.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -33,9 +34,9 @@ impl ExploredFinding {
         doubts.join("; ")
     }
 
-    /// A finding about a list of known ones, and not about a row.
+    /// A finding about a list of known ones, or about the section as a whole, and not about a row.
     #[must_use]
-    pub const fn of_list(finding: Finding) -> Self {
+    pub const fn of_no_row(finding: Finding) -> Self {
         Self { certainty: Certainty::Proved, doubts: Vec::new(), assumptions: Vec::new(), places: 1, finding }
     }
 }
@@ -62,6 +63,16 @@ pub struct Exploration {
 }
 
 impl Exploration {
+    /// Puts the faults of the sections as a whole first, and takes away what merely follows from them.
+    #[must_use]
+    pub fn with_section_faults(mut self, target: &Target<'_>) -> Self {
+        let faults = target.section_faults().into_iter().map(ExploredFinding::of_no_row);
+        let is_consequence = target.consequences();
+        self.findings.retain(|found| !is_consequence(&found.finding));
+        self.findings.splice(0..0, faults);
+        self
+    }
+
     /// Returns the instructions whose rows have agreed on some path, by loaded addresses.
     pub fn agreed(&self) -> impl Iterator<Item = u64> {
         self.agreed.iter().flat_map(PcSet::iter)

@@ -112,10 +112,10 @@ impl Group<'_> {
         self.first.hint.as_ref().map_or_else(String::new, |hint| format!("; hint: {hint}"))
     }
 
-    /// The likely culprit. `None` for findings about a whole run.
+    /// The likely culprit. `None` for findings about a whole run; those about a whole section have one.
     pub(super) fn blame(&self) -> Option<String> {
-        self.first.pc?;
         Some(match self.first.blame {
+            Blame::Unknown if self.first.pc.is_none() => return None,
             Blame::Unknown => "the culprit is unknown".to_owned(),
             blame => format!("the likely culprit is {blame} (confidence {})", self.first.confidence),
         })

@@ -89,7 +89,7 @@ impl ExploreReport {
     #[must_use]
     pub fn new(file: String, target: &Target<'_>, exploration: Exploration) -> Self {
         let Exploration { functions, instructions, rows, of_functions, findings, was_interrupted, .. } =
-            exploration;
+            exploration.with_section_faults(target);
         let RowCounts { total, judged, agree, wrong, possible, undecided } = rows;
         let module = target.executable();
         let mut report = Self {
@@ -161,7 +161,7 @@ impl ExploreReport {
         let entries: Vec<usize> = changed.iter().map(|(entry, _)| *entry).collect();
         for ((_, mut finding), place) in changed.into_iter().zip(file.places(&entries)) {
             finding.message += &format!(" ({place})");
-            findings.push(ExploredFinding::of_list(finding));
+            findings.push(ExploredFinding::of_no_row(finding));
         }
         findings.extend(possible);
         self.findings = findings;

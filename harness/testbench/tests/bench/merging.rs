@@ -13,6 +13,7 @@ use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::replace_section::embed;
 use sframe_inspect::lint::{LintReport, lint_file};
 use sframe_testbench::examine::{ExamineOptions, examine};
+use sframe_testbench::explore::{Certainty, ExploreOptions, Roots, explore};
 use sframe_testbench::finding::{Blame, Confidence, Finding};
 use sframe_testbench::spec::Verdict;
 use sframe_testbench::target::Target;
@@ -54,6 +55,18 @@ fn check(bytes: &[u8]) -> Vec<Finding> {
     let examination = examine(&target, &mut *unwinder, &ExamineOptions::default(), &Default::default());
     examination.expect("a machine").findings
 }
+
+/// What exploring shows, and of that what is about a section as a whole.
+fn explored(bytes: &[u8]) -> Vec<(Verdict, Blame, bool)> {
+    let target = Target::open(bytes).expect("an executable with a section");
+    let exploration = explore(&target, &Roots::of(&target), &ExploreOptions::default()).expect("a machine");
+    let findings = exploration.with_section_faults(&target).findings;
+    let proved = findings.iter().filter(|found| found.certainty == Certainty::Proved);
+    proved.map(|found| (found.finding.verdict, found.finding.blame, found.finding.pc.is_none())).collect()
+}
+
+/// One finding of exploring, about the section, with the linker as the culprit.
+const ONE_FAULT: [(Verdict, Blame, bool); 1] = [(Verdict::DecodeError, Blame::ProducerLinker, true)];
 
 /// Splits a section as if it came from two objects.
 fn halves(section: &Section) -> [Section; 2] {
@@ -131,6 +144,7 @@ fn sections_that_are_concatenated_are_one_finding_of_each_command(
     assert!(report.text().contains("difference: section, "), "{}", report.text());
     assert!(report.text().contains("the likely culprit is producer-linker"), "{}", report.text());
 
+    assert_eq!(explored(&bytes), ONE_FAULT);
     let found = check(&bytes);
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!((finding.verdict, finding.blame), (Verdict::DecodeError, Blame::ProducerLinker));
@@ -180,10 +194,78 @@ fn a_relocation_in_a_row_is_one_finding_of_each_command(#[case] id: &str, #[case
     assert_eq!((finding.field, finding.blame), (Field::Section, Blame::ProducerLinker));
     assert!(finding.message.contains(&place), "{}", finding.message);
 
+    assert_eq!(explored(&bytes), ONE_FAULT);
     let found = check(&bytes);
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!((finding.verdict, finding.blame), (Verdict::DecodeError, Blame::ProducerLinker));
     assert!(finding.message.contains(&place), "{}", finding.message);
+}
+
+/// The section of a build with these FDEs' starts as relocations leave them: counted from their
+/// own fields.
+fn unconverted(bytes: &[u8], is_wanted: impl Fn(u32) -> bool) -> Vec<u8> {
+    let subject = ObjectFile::parse(bytes).expect("a build");
+    let sframe = subject.sframe.expect("a section");
+    let read = sframe_engine::Section::parse(sframe.data, sframe.address).expect("a sound section");
+    let header = read.header();
+    let is_little = header.abi.byte_order() == sframe_engine::ByteOrder::Little;
+    let file = object::File::parse(bytes).expect("ELF");
+    let (at, _) = file.section_by_name(".sframe").expect("it").file_range().expect("bytes");
+    let at = usize::try_from(at).expect("small");
+    let mut bytes = bytes.to_vec();
+    for fde in read.fdes().flatten().filter(|fde| is_wanted(fde.index)) {
+        let field = header.end() + header.fdeoff as usize + fde.index as usize * header.version.fde_size();
+        let value = fde.start.wrapping_sub(sframe.address + field as u64);
+        let word = if is_little { value.to_le_bytes() } else { value.to_be_bytes() };
+        let word = if is_little { &word[..4] } else { &word[4..] };
+        bytes[at + field..at + field + 4].copy_from_slice(word);
+    }
+    bytes
+}
+
+/// Without symbols, the search table of `.eh_frame` says where functions start.
+fn stripped(bytes: &[u8]) -> Vec<u8> {
+    let file = object::File::parse(bytes).expect("ELF");
+    let (at, len) = file.section_by_name(".symtab").expect("it").file_range().expect("bytes");
+    let (at, len) = (usize::try_from(at).expect("small"), usize::try_from(len).expect("small"));
+    let mut bytes = bytes.to_vec();
+    bytes[at..at + len].fill(0);
+    assert_eq!(ObjectFile::parse(&bytes).expect("a build").symbols.addresses().count(), 0);
+    bytes
+}
+
+/// As GNU ld of binutils 2.40 and 2.44 does it with `--traditional-format`.
+#[rstest]
+fn starts_that_are_not_converted_are_one_finding_of_each_command(
+    #[values(
+        "gnu-2.40/amd64/recursion.O2",
+        "gnu-2.44/aarch64/recursion.O2-pie",
+        "gnu-2.40/aarch64_be/recursion.O0"
+    )]
+    id: &str,
+    #[values(false, true)] is_stripped: bool,
+) {
+    let merged = if is_stripped { stripped(&build(id)) } else { build(id) };
+    let bytes = unconverted(&merged, |_| true);
+    assert_eq!(broken(&merged, "error"), [""; 0]);
+    assert_eq!(broken(&bytes, "error"), ["SF414"], "{:?}", lint(&bytes).findings);
+    assert_eq!(broken(&bytes, "note").iter().filter(|rule| **rule == "SF411").count(), 0);
+
+    let report = diff(&bytes);
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert_eq!((finding.field, finding.blame), (Field::Section, Blame::ProducerLinker));
+    assert_eq!(report.uncovered.iter().filter(|one| one.reason.is_none()).count(), 0);
+
+    assert_eq!(explored(&bytes), ONE_FAULT);
+    let found = check(&bytes);
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((finding.verdict, finding.blame), (Verdict::DecodeError, Blame::ProducerLinker));
+    assert!(finding.message.contains("counted from their own fields"), "{}", finding.message);
+
+    // One start that is wrong may be so by chance, or for another reason.
+    let bytes = unconverted(&merged, |fde| fde == 1);
+    assert!(!broken(&bytes, "error").contains(&"SF414"), "{:?}", lint(&bytes).findings);
+    assert!(diff(&bytes).findings.iter().all(|finding| finding.field != Field::Section));
 }
 
 /// A loader would write into the section.
@@ -214,7 +296,7 @@ fn builds_of_the_corpus_are_merged_but_for_lld() {
             for file in std::fs::read_dir(abi.expect("a folder").path()).expect("builds") {
                 let path = file.expect("a build").path();
                 let report = lint(&std::fs::read(&path).expect("a build"));
-                if report.findings.iter().any(|finding| ["SF121", "SF413"].contains(&finding.rule)) {
+                if report.findings.iter().any(|finding| ["SF121", "SF413", "SF414"].contains(&finding.rule)) {
                     let name = path.strip_prefix(&corpus).expect("a build").display().to_string();
                     found.push(name);
                 }

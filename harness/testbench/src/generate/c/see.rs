@@ -126,7 +126,9 @@ pub(super) fn see(target: &Target<'_>) -> Result<Seen, NotJudged> {
         let needs_register = row.is_some_and(|row| needs_register(target, module.loaded(Linked(row))));
         Item { witness, row, finding, is_entry, needs_register }
     };
+    let is_consequence = target.consequences();
     let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
+    let proved = proved.filter(|found| !is_consequence(&found.finding));
     let mut items: Vec<Item> =
         examination.findings.into_iter().map(|finding| item(Witness::Run, finding)).collect();
     items.extend(proved.map(|found| item(Witness::Exploration, found.finding)));

@@ -326,6 +326,8 @@
       el("div", { class: "scroll matrix", role: "region", "aria-label": "Programs and builds", tabindex: 0 }, table));
   }
 
+  /** Findings about a whole run have no culprit. */
+  const isBlamed = (finding) => Boolean(finding.pc) || finding.blame !== "unknown";
   const kindOf = (finding) => (finding.known === undefined ? "unexpected" : "known");
   const chipOf = (finding) => (finding.certainty === undefined ? chip(kindOf(finding), kindOf(finding))
     : term("certainty", finding.certainty, `chip ${finding.certainty === "proved" ? "unexpected" : "skipped"}`));
@@ -337,7 +339,7 @@
     { name: "function", key: (finding) => finding.function ?? "", cell: (finding) => el("td", {}, finding.function ?? "–") },
     { name: "row, or what it is", key: (finding) => (finding.row ? `+${finding.row.start}: ${finding.row.rules}` : finding.message),
       cell: (finding) => (finding.row ? el("td", { class: "code" }, `+${finding.row.start}: ${finding.row.rules}`) : el("td", {}, finding.message)) },
-    { name: "blame", key: (finding) => (finding.pc ? finding.blame : ""), cell: (finding) => el("td", {}, finding.pc ? term("blame", finding.blame) : "") },
+    { name: "blame", key: (finding) => (isBlamed(finding) ? finding.blame : ""), cell: (finding) => el("td", {}, isBlamed(finding) ? term("blame", finding.blame) : "") },
     { name: "times", isNumber: true, key: (finding) => finding.hits, cell: (finding) => el("td", { class: "num" }, grouped(finding.hits)) },
     ...(withCase ? [{ name: "case", key: (finding) => finding.of.id,
       cell: (finding) => el("td", {}, el("a", { href: caseLink(finding.of) }, finding.of.id)) }] : []),
@@ -432,7 +434,7 @@
     ["case", "verdict", "known", "fault", "image", "function", "pc", "row", "rules", "expected", "got", "blame", "confidence", "certainty",
       "places", "times", "message", "fingerprint", "reproduce"], list,
     (finding) => [finding.of.id, finding.verdict, finding.known, finding.fault, finding.image, finding.function, finding.pc, finding.row?.start,
-      finding.row?.rules, finding.expected, finding.got, finding.pc ? finding.blame : "", finding.pc ? finding.confidence : "", finding.certainty,
+      finding.row?.rules, finding.expected, finding.got, isBlamed(finding) ? finding.blame : "", isBlamed(finding) ? finding.confidence : "", finding.certainty,
       finding.places, finding.hits, finding.message, finding.id, finding.of.command]);
   function csvButton(name, text) {
     const save = () => {
@@ -448,7 +450,7 @@
     return el("section", {}, el("h2", {}, `Findings (${grouped(list.length)})`),
       el("p", { class: "faint" }, "One for each wrong row and verdict of a case; of known ones, one for each entry that explains them."),
       list.length ? [
-        glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter((finding) => finding.pc).map((finding) => finding.blame)]]),
+        glossary([["verdict", list.map((finding) => finding.verdict)], ["blame", list.filter(isBlamed).map((finding) => finding.blame)]]),
         sortedTable(withCase ? "findings" : "", findingColumns(withCase), sorted, "findings", csvOfFindings),
       ] : el("p", {}, "None."));
   }
@@ -589,7 +591,7 @@
       ["case", el("a", { href: caseLink(entry) }, entry.id)],
       ...(finding.row ? [["row", el("code", {}, `+${finding.row.start}: ${finding.row.rules}`)]] : []),
       ["unwinder", finding.got], ["call stack", finding.expected],
-      ...(finding.pc ? [["likely culprit", [el("b", {}, finding.blame), ` (confidence ${finding.confidence})`, el("br", {}),
+      ...(isBlamed(finding) ? [["likely culprit", [el("b", {}, finding.blame), ` (confidence ${finding.confidence})`, el("br", {}),
         el("span", { class: "faint" }, `${meaningOf("blame", finding.blame) ?? ""} ${meaningOf("confidence", finding.confidence) ?? ""}`)]]] : []),
       ...(finding.hint ? [["hint", finding.hint]] : []),
       ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, ${counted(finding.places, "finding")} of this kind` : ""}`],
