@@ -125,7 +125,9 @@ pub fn merge_faults(
         let linked = of_dynamic(elf, section).or_else(|| of_linked(section, symbols));
         linked.or_else(|| unconverted(elf, section, symbols))
     };
-    concatenated(section).into_iter().chain(relocations).collect()
+    let is_unconverted = |fault: &MergeFault| matches!(fault.kind, MergeFaultKind::UnconvertedStarts { .. });
+    let converted = !relocations.as_ref().is_some_and(is_unconverted);
+    concatenated(section, converted).into_iter().chain(relocations).collect()
 }
 
 /// Returns the section, and those that follow it in the same bytes.
@@ -133,16 +135,35 @@ fn all<'a>(section: &Section<'a>) -> impl Iterator<Item = Section<'a>> {
     std::iter::successors(Some(section.clone()), Section::following)
 }
 
-fn concatenated(section: &Section<'_>) -> Option<MergeFault> {
+/// An FDE, and the section that it is in.
+type Placed<'a> = (Section<'a>, Fde);
+
+/// Returns the FDEs of a section, and of those that follow it in the same bytes.
+fn all_fdes<'a>(section: &Section<'a>) -> impl Iterator<Item = Placed<'a>> {
+    all(section).flat_map(|one| {
+        let fdes: Vec<Fde> = one.fdes().flatten().collect();
+        fdes.into_iter().map(move |fde| (one.clone(), fde))
+    })
+}
+
+/// Returns the code of an FDE if its start counts from its own field.
+fn from_field((section, fde): &Placed<'_>) -> Range<u64> {
+    let start = fde.start.wrapping_add(start_field(section, fde.index));
+    start..start.saturating_add(fde.size.into())
+}
+
+/// Checks for sections that follow the first one. `converted` says whether starts are as the format
+/// has them.
+fn concatenated(section: &Section<'_>, converted: bool) -> Option<MergeFault> {
     let following = || all(section).skip(1);
     let fdes = following().map(|section| u64::from(section.header().num_fdes)).sum();
     // Without FDEs, none is lost.
     let first = following().next().filter(|_| fdes > 0)?;
-    let covered = |fde: Fde| fde.start..fde.start.saturating_add(fde.size.into());
-    let lost = following().flat_map(|section| {
-        let ranges: Vec<_> = section.fdes().flatten().map(covered).collect();
-        ranges
-    });
+    let covered = |placed: Placed<'_>| {
+        let (_, fde) = &placed;
+        if converted { fde.start..fde.start.saturating_add(fde.size.into()) } else { from_field(&placed) }
+    };
+    let lost = all_fdes(section).filter(|(one, _)| one.address() != section.address()).map(covered);
     Some(MergeFault {
         kind: MergeFaultKind::Concatenated { sections: following().count(), fdes },
         offset: first.address().wrapping_sub(section.address()),
@@ -268,32 +289,33 @@ fn unconverted(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Opti
     if section.header().start_is_pcrel() || section.header().version >= Version::V3 {
         return None;
     }
-    let fdes: Vec<Fde> = section.fdes().flatten().filter(|fde| fde.size > 0).collect();
-    let from_field = |fde: &Fde| fde.start.wrapping_add(start_field(section, fde.index));
-    let moved = |starts: &BTreeSet<u64>| {
-        fdes.iter().filter(|fde| !starts.contains(&fde.start) && starts.contains(&from_field(fde))).count()
-    };
+    let fdes: Vec<Placed<'_>> = all_fdes(section).filter(|(_, fde)| fde.size > 0).collect();
     let mut starts: BTreeSet<u64> = symbols.addresses().collect();
-    let is_right = |starts: &BTreeSet<u64>| fdes.iter().all(|fde| starts.contains(&fde.start));
-    if is_right(&starts) {
+    if fdes.iter().all(|(_, fde)| starts.contains(&fde.start)) {
         return None;
     }
     let cfi = call_frame_info(elf);
     starts.extend(cfi.iter().flat_map(CallFrameInfo::fdes).map(|fde| fde.range.start));
+    let is_function = |placed: &Placed<'_>| starts.contains(&from_field(placed).start);
+    let moved = fdes.iter().filter(|placed| !starts.contains(&placed.1.start) && is_function(placed)).count();
     // One may be there by chance.
-    let count = moved(&starts);
-    if count < 2 || count <= fdes.len() / 2 {
+    if moved < 2 || moved <= fdes.len() / 2 {
         return None;
     }
-    // Those of its own tables, a linker writes itself.
-    let wrong = || fdes.iter().filter(|fde| starts.contains(&from_field(fde)));
-    let lost = |fde: &Fde| from_field(fde)..from_field(fde).saturating_add(fde.size.into());
+    // Those of its own tables, a linker writes itself. Another fault covers the sections after this one.
+    let wrong: Vec<_> = fdes.iter().filter(|placed| is_function(placed)).collect();
+    let wrong_here = || wrong.iter().filter(|(one, _)| one.address() == section.address());
     Some(MergeFault {
-        kind: MergeFaultKind::UnconvertedStarts { starts: wrong().count() },
-        offset: wrong().map(|fde| start_field(section, fde.index)).min()?,
-        lost: merge(wrong().map(lost).collect()),
-        spoilt: wrong().map(|fde| fde.index).collect(),
+        kind: MergeFaultKind::UnconvertedStarts { starts: wrong.len() },
+        offset: wrong.iter().map(|(one, fde)| field_offset(section, one, fde)).min()?,
+        lost: merge(wrong_here().map(|placed| from_field(placed)).collect()),
+        spoilt: wrong_here().map(|(_, fde)| fde.index).collect(),
     })
+}
+
+/// Returns where the start of an FDE is stored, in bytes from the start of the first section.
+fn field_offset(first: &Section<'_>, section: &Section<'_>, fde: &Fde) -> u64 {
+    section.address().wrapping_sub(first.address()).saturating_add(start_field(section, fde.index))
 }
 
 /// Returns the bytes of a section, without those of one that follows it.

@@ -56,19 +56,20 @@ pub struct Fault {
 pub struct GeneratedCause {
     /// The ABI.
     pub abi: Abi,
-    /// What is wrong, as the search prints it: a verdict, or a difference. `any`, if `with` says enough.
+    /// What is wrong, as the search prints it: a verdict, or a difference.
     #[schemars(length(min = 1))]
     pub wrong: String,
     /// Which sections are wrong, as the search prints it: `.sframe`, `.eh_frame` or `both sections`.
     #[schemars(length(min = 1))]
     pub section: String,
-    /// The rules of the row, with `N` for each number. `any`, if `with` says enough.
+    /// The rules of the row, with `N` for each number.
     #[schemars(length(min = 1))]
     pub row: String,
-    /// The last instructions in front of the first one that the row is wrong for, with `N` for each number.
+    /// The last instructions in front of the first one that the row is wrong for, with `N` for each number; `R`
+    /// stands for any register.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The instruction itself, with `N` for each number. It, `after` or `with` is given.
+    /// The instruction itself, in the same way. It, `after` or `with` is given.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub at: Option<String>,

@@ -23,9 +23,6 @@ const MAX_TITLE: usize = 100;
 /// What stands for the rules where there is no row.
 pub const NO_ROW: &str = "no row";
 
-/// What stands for anything in causes of generated programs.
-pub const ANY: &str = "any";
-
 /// All faults, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Faults(BTreeMap<String, (Fault, Source)>);
@@ -163,8 +160,7 @@ impl Check<'_> {
         }
         for (index, cause) in generated.iter().enumerate() {
             let is_any = cause.after.is_empty() && cause.at.is_none() && cause.with.is_empty();
-            let is_vague = cause.with.is_empty() && [&cause.wrong, &cause.row].contains(&&ANY.to_owned());
-            if is_any || is_vague || example.is_crash() {
+            if is_any || example.is_crash() {
                 let path = ["generated", &index.to_string()];
                 let help = "give `after`, `at` or `with`";
                 self.wrong(&path, "this cause would be anything", help);
@@ -384,12 +380,6 @@ upstream: {state: unreported}
             (
                 "upstream:",
                 "generated: [{abi: amd64, wrong: w, section: s, row: r, after: []}]\nupstream:",
-                20,
-                "this cause would be anything",
-            ),
-            (
-                "upstream:",
-                "generated: [{abi: amd64, wrong: any, section: s, row: r, at: ret}]\nupstream:",
                 20,
                 "this cause would be anything",
             ),

@@ -52,7 +52,7 @@ pub use abi::parse_abi;
 pub use end::End;
 pub use fault::{Component, Example, Fault, FaultySection, GeneratedCause, Site, Upstream, UpstreamState};
 pub(crate) use faults::MAX_LINES;
-pub use faults::{ANY, Faults, NO_ROW};
+pub use faults::{Faults, NO_ROW};
 pub use feature::Feature;
 pub use format::{Distrust, Ends, Exception, Known, Signal, Skip, Spec, Sweep, Targets};
 pub use frames::Frames;

@@ -174,14 +174,17 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
     faults
 }
 
+/// What the layout says of a function that linkers make.
+const LINKAGE_TABLE: &str = "layout: the code lies in a procedure linkage table, which linkers make";
+
 /// A function that `.sframe` leaves out for no reason.
 fn left_out(function: &Uncovered) -> Fault {
     let name = &function.extent.function;
+    // Linkers make their tables, and what describes them.
     let is_of_linker = name.starts_with(".plt") || name.starts_with(".iplt") || name.ends_with("@plt");
     let cause = Cause {
         wrong: "left out".to_owned(),
         section: Section::Sframe,
-        // Linkers make their tables, and what describes them.
         blame: if is_of_linker { Blame::ProducerLinker } else { Blame::Unknown },
         row: "none".to_owned(),
         after: "the entry".to_owned(),
@@ -192,7 +195,7 @@ fn left_out(function: &Uncovered) -> Fault {
         function: name.clone(),
         message: format!("{name} ({}): {}", function.extent.start, function.message),
         listing: Vec::new(),
-        evidence: Vec::new(),
+        evidence: is_of_linker.then(|| LINKAGE_TABLE.to_owned()).into_iter().collect(),
     }
 }
 

@@ -5,7 +5,7 @@ use sframe_inspect::Blame;
 
 use super::judge::Fault;
 use super::shape::{Cause, without_numbers};
-use crate::spec::{ANY, Faults, GeneratedCause, Producer};
+use crate::spec::{Faults, GeneratedCause, Producer};
 
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
@@ -30,19 +30,14 @@ impl<'f> KnownCauses<'f> {
             let cause = &fault.cause;
             // Triage does not always know.
             (cause.blame == blame || cause.blame == Blame::Unknown)
-                && is_any_or(&known.wrong, &cause.wrong)
+                && known.wrong == cause.wrong
                 && known.section == cause.section.to_string()
-                && is_any_or(&known.row, &cause.row)
+                && known.row == cause.row
                 && known.with.iter().all(|with| flags.contains(with) || fault.evidence.contains(with))
                 && is_at(known, fault)
         };
         self.0.iter().find(|(_, blame, known)| is_it(*blame, known)).map(|(page, ..)| *page)
     }
-}
-
-/// Whether a page means this, or anything.
-fn is_any_or(known: &str, this: &str) -> bool {
-    known == ANY || known == this
 }
 
 /// Whether a listing has the instructions of a known cause where it is wrong.
@@ -51,7 +46,33 @@ fn is_at(known: &GeneratedCause, fault: &Fault) -> bool {
         return !known.with.is_empty();
     }
     let Some((before, at)) = around(fault) else { return false };
-    known.at.as_ref().is_none_or(|known| *known == at) && before.ends_with(&known.after)
+    let is_before = |count: usize| {
+        let last = before.len().checked_sub(count).map(|first| &before[first..]);
+        last.is_some_and(|last| known.after.iter().zip(last).all(|(known, this)| is_instruction(known, this)))
+    };
+    known.at.as_ref().is_none_or(|known| is_instruction(known, &at)) && is_before(known.after.len())
+}
+
+/// Whether a page means this instruction: an `R` stands for any register.
+fn is_instruction(known: &str, this: &str) -> bool {
+    let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
+    let (known, this) = (words(known), words(this));
+    known.len() == this.len()
+        && known.iter().zip(this).all(|(known, this)| *known == this || *known == "R" && is_register(this))
+}
+
+/// Splits an instruction into words and what is between them.
+fn words(instruction: &str) -> Vec<&str> {
+    let is_word = |char: char| char.is_ascii_alphanumeric() || char == '%';
+    let mut words = Vec::new();
+    let mut rest = instruction;
+    while let Some(first) = rest.chars().next() {
+        let end = rest.find(|char| is_word(char) != is_word(first)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after;
+    }
+    words
 }
 
 /// The instructions in front of the first one that is wrong, and that one, without numbers.
@@ -154,11 +175,14 @@ mod tests {
             change(&mut other);
             assert!(!knows(&other, &fault()), "{other:?}");
         }
+        // Any register, in the same place.
         let mut any = known();
-        (any.wrong, any.row) = (ANY.to_owned(), ANY.to_owned());
+        any.after = vec!["lea rsp, [R - N]".to_owned(), "pop R".to_owned()];
         assert!(knows(&any, &fault()));
-        any.section = ".sframe".to_owned();
-        assert!(!knows(&any, &fault()));
+        for other in ["lea rsp, [R - R]", "lea rsp, [R]", "R rsp, [rbx - N]", "lea rsp, [R - N], R"] {
+            any.after[0] = other.to_owned();
+            assert!(!knows(&any, &fault()), "{other}");
+        }
         let mut either = known();
         either.at = None;
         assert!(knows(&either, &fault()));
