@@ -9,6 +9,7 @@ use super::flags::compiles;
 use super::judge::{Fault, Judged, judge};
 use super::plan::Plan;
 use super::reduce::Reduced;
+use super::see::OF_FILE;
 use super::shape::{Section, complaint};
 use crate::corpus::{Error, MadeProgram, Maker};
 use crate::generate::Elsewhere;
@@ -130,8 +131,12 @@ fn of(judged: &Judged, bytes: &[u8], fault: &Fault) -> Elsewhere {
         let mut names = file.symbols().filter_map(|symbol| symbol.name().ok().map(base));
         names.any(|other| other == name)
     });
-    // It may have been inlined.
-    if has_it { Elsewhere::Right } else { Elsewhere::Unjudged { why: format!("it has no function {name}") } }
+    // It may have been inlined. What is wrong with a section as a whole is in no function.
+    if has_it || name == OF_FILE {
+        Elsewhere::Right
+    } else {
+        Elsewhere::Unjudged { why: format!("it has no function {name}") }
+    }
 }
 
 #[cfg(test)]
@@ -166,6 +171,7 @@ mod tests {
         assert!(matches!(says(&wrong(vec![fault("f1", "wrong-cfa")])), Elsewhere::Other { .. }));
         let other = wrong(vec![fault("f10", "wrong-fp")]);
         assert!(matches!(says(&other), Elsewhere::Unjudged { why } if why == "it has no function f1"));
+        assert_eq!(of(&other, b"", &fault(OF_FILE, "decode-error")), Elsewhere::Right);
         let left_out = Judged { without_fde: ["f1".to_owned()].into(), ..Judged::default() };
         assert_eq!(says(&left_out), Elsewhere::LeftOut);
     }

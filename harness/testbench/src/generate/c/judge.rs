@@ -107,7 +107,9 @@ pub fn judge(bytes: &[u8]) -> Result<Judged, NotJudged> {
 /// What is wrong, once for each function, verdict and section.
 fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffReport>) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let key = |item: &Item| (item.function().to_owned(), item.finding.verdict);
+    // Each fault of a section as a whole is one.
+    let whole = |item: &Item| item.finding.pc.is_none().then(|| item.finding.expected.clone());
+    let key = |item: &Item| (item.function().to_owned(), item.finding.verdict, whole(item));
     let keys =
         |seen: Option<&Seen>| -> BTreeSet<_> { seen.iter().flat_map(|seen| &seen.items).map(key).collect() };
     let (of_sframe, of_cfi) = (keys(sframe), keys(cfi));
@@ -135,7 +137,7 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
         let compared = |seen: Option<&Seen>| seen.is_some_and(|seen| seen.compared.contains(&found.pc.0));
         compared(sframe) && compared(cfi)
     };
-    let mut known: BTreeSet<String> = of_sframe.into_iter().chain(of_cfi).map(|(name, _)| name).collect();
+    let mut known: BTreeSet<String> = of_sframe.into_iter().chain(of_cfi).map(|(name, ..)| name).collect();
     for found in difference.iter().flat_map(|difference| &difference.findings) {
         // A section that can't be read is a finding of the run, too.
         if found.field == Field::Section || !known.insert(found.function.clone()) {

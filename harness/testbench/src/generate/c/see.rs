@@ -16,6 +16,9 @@ use crate::target::{Linked, Loaded, Target};
 use crate::truth::cross_check::Traces;
 use crate::unwind::sframe_unwinder;
 
+/// What stands for the function of a finding about a section as a whole.
+pub(super) const OF_FILE: &str = "?";
+
 /// Why a program is not judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotJudged {
@@ -83,7 +86,7 @@ impl Item {
     }
 
     pub(super) fn function(&self) -> &str {
-        self.finding.function.as_deref().unwrap_or("?")
+        self.finding.function.as_deref().unwrap_or(OF_FILE)
     }
 
     pub(super) fn is_run(&self) -> bool {
