@@ -179,6 +179,11 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let instructions = self.ask_instructions();
         let linker_made = self.ask_layout();
         let overwritten = self.ask_stores();
+        if self.is_beyond_the_format() && cfi == Some(Side::CallStack) {
+            let says =
+                "no row could say it better: of a caller, SFrame knows SP, FP and the return address only";
+            self.note(Witness::Cfi, says.to_owned(), None);
+        }
         let (blame, confidence) = self.blame(cfi, chain, instructions, linker_made, overwritten);
         let stack = with_stack.then(|| stack::view(&self));
         Triage { blame, confidence, evidence: self.evidence, stack }
