@@ -8,11 +8,12 @@ use super::tell_line;
 use crate::text::neutral;
 
 /// How much a command says besides its results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Volume {
     /// Errors, what is wrong, and how it ended.
     Quiet,
     /// Also progress and notes.
+    #[default]
     Normal,
     /// Also what it is doing.
     Verbose,

@@ -17,18 +17,30 @@ use sframe_inspect::text::Text;
 pub struct Style {
     /// With escape sequences for colours.
     pub colour: bool,
-    /// Only what is wrong, and the last lines.
-    pub is_brief: bool,
+    /// How much is said.
+    pub volume: Volume,
 }
 
 impl Style {
     /// The style for standard output: in colour on a terminal, unless `NO_COLOR`
-    /// is set; brief if this process is to be quiet.
+    /// is set; as loud as this process is to be.
     #[must_use]
     pub fn for_stdout() -> Self {
         let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let colour = is_wanted && std::io::stdout().is_terminal();
-        Self { colour, is_brief: volume() == Volume::Quiet }
+        Self { colour, volume: volume() }
+    }
+
+    /// Whether only what is wrong is said, and the last lines.
+    #[must_use]
+    pub fn is_brief(self) -> bool {
+        self.volume == Volume::Quiet
+    }
+
+    /// Whether long lists are not cut.
+    #[must_use]
+    pub fn is_full(self) -> bool {
+        self.volume == Volume::Verbose
     }
 }
 

@@ -254,7 +254,7 @@ impl ExploreReport {
     pub fn text(&self, all: bool, style: Style) -> Text {
         let mut text = Text::default();
         text.line(format!("{}: {}, SFrame version {}", self.file, self.abi, self.sframe_version));
-        if let Some(section) = self.section_line().filter(|_| !style.is_brief) {
+        if let Some(section) = self.section_line().filter(|_| !style.is_brief()) {
             text.line(format!("section     {section}"));
         }
         self.show_findings(&mut text, style);
@@ -263,7 +263,7 @@ impl ExploreReport {
             Group::alone(&found.finding, found.places).line(&mut text, "    ", style);
             text.line(format!("        may be: {}", found.doubts_text()));
         }
-        if !style.is_brief {
+        if !style.is_brief() {
             for line in known_lines(&self.known) {
                 text.line(format!("known       {line}"));
             }

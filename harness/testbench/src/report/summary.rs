@@ -1,5 +1,6 @@
 //! Summaries for people.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
             Outcome::Agree | Outcome::Known | Outcome::Skipped => {}
         }
     }
-    if !style.is_brief {
+    if !style.is_brief() {
         show_known(&mut text, &report.cases);
         show_skipped(&mut text, &report.cases);
         show_table(&mut text, &report.cases);
@@ -147,7 +148,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
         text.line(format!("broken      {}: {reason}", report.file));
     }
     let _ = writeln!(text, "{}: {}, SFrame version {}", report.file, report.abi, report.sframe_version);
-    if !style.is_brief {
+    if !style.is_brief() {
         for section in report.sections() {
             let _ = writeln!(text, "section     {section}");
         }
@@ -158,21 +159,19 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     let command = format!("{} --report DIR", report.command());
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);
-    if !style.is_brief {
+    if !style.is_brief() {
         for line in report.known_lines() {
             let _ = writeln!(text, "known       {line}");
         }
     }
     show_explored(&mut text, &report.unexercised);
-    if !style.is_brief {
-        for (function, instructions) in &summary.uncovered {
-            let _ = writeln!(text, "    no FDE      {function}: {}", counted(*instructions, "instruction"));
-        }
+    if !style.is_brief() {
+        show_uncovered(&mut text, &summary.uncovered, style);
         for line in report.program() {
             let _ = writeln!(text, "program     {line}");
         }
     }
-    if !style.is_brief {
+    if !style.is_brief() {
         show_figures(&mut text, report);
     }
     let _ = writeln!(
@@ -192,6 +191,30 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
         text.line(format!("broken      {reason}"));
     }
     text
+}
+
+/// How many functions without an FDE are shown.
+const UNCOVERED: usize = 20;
+
+/// Shows the functions that were executed without an FDE: of many, those that executed most.
+fn show_uncovered(text: &mut Text, uncovered: &BTreeMap<String, u64>, style: Style) {
+    let shown = if style.is_full() { usize::MAX } else { UNCOVERED };
+    let mut functions: Vec<(&String, &u64)> = uncovered.iter().collect();
+    if functions.len() > shown {
+        functions.sort_by_key(|(_, instructions)| Reverse(**instructions));
+    }
+    for (function, instructions) in functions.iter().take(shown) {
+        let _ = writeln!(text, "    no FDE      {function}: {}", counted(**instructions, "instruction"));
+    }
+    if let Some(rest) = functions.get(shown..).filter(|rest| !rest.is_empty()) {
+        let instructions = rest.iter().map(|(_, instructions)| **instructions).sum();
+        let _ = writeln!(
+            text,
+            "    no FDE      {}: {} (--verbose lists them)",
+            counted(rest.len() as u64, "other function"),
+            counted(instructions, "instruction")
+        );
+    }
 }
 
 /// Shows how much was compared, how walks ended, and hazards.
@@ -377,5 +400,28 @@ fn show_traces(text: &mut Text, summary: &ReportSummary) {
         .collect();
     if !counts.is_empty() {
         let _ = writeln!(text, "the call stack compared with other traces: {}", counts.join(", "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sframe_inspect::command::Volume;
+
+    use super::*;
+
+    #[test]
+    fn of_many_functions_without_an_fde_those_that_ran_most_are_shown() {
+        let shown = |count: u64, volume| {
+            let uncovered = (1..=count).map(|number| (format!("f{number:02}"), number)).collect();
+            let mut text = Text::default();
+            show_uncovered(&mut text, &uncovered, Style { volume, ..Style::default() });
+            text.to_string().lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+        };
+        let few = shown(20, Volume::Normal);
+        assert_eq!((few.len(), &*few[0]), (20, "no FDE      f01: 1 instruction"));
+        let many = shown(24, Volume::Normal);
+        assert_eq!((many.len(), &*many[0]), (21, "no FDE      f24: 24 instructions"));
+        assert_eq!(many[20], "no FDE      4 other functions: 10 instructions (--verbose lists them)");
+        assert_eq!(shown(24, Volume::Verbose).len(), 24);
     }
 }

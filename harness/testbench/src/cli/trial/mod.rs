@@ -277,7 +277,7 @@ impl Try {
         elapsed: Duration,
     ) -> Result<(), Failure> {
         let style = Style::for_stdout();
-        if !style.is_brief {
+        if !style.is_brief() {
             for of in tried {
                 print(&of.text())?;
             }
@@ -285,7 +285,7 @@ impl Try {
         }
         let mut text = Text::default();
         for case in &report.run.cases {
-            if !style.is_brief && matches!(case.outcome, Outcome::Agree | Outcome::Known) {
+            if !style.is_brief() && matches!(case.outcome, Outcome::Agree | Outcome::Known) {
                 let outcome = format!("{:?}", case.outcome).to_lowercase();
                 text.line(neutral(&format!(
                     "{outcome:<11} {}: {} of {} rows exercised",
