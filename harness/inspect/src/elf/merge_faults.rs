@@ -303,7 +303,8 @@ fn unconverted(elf: &File<'_>, section: &Section<'_>, symbols: &Symbols) -> Opti
         return None;
     }
     // Those of its own tables, a linker writes itself. Another fault covers the sections after this one.
-    let wrong: Vec<_> = fdes.iter().filter(|placed| is_function(placed)).collect();
+    let is_right = |placed: &Placed<'_>| starts.contains(&placed.1.start) && !is_function(placed);
+    let wrong: Vec<_> = fdes.iter().filter(|placed| !is_right(placed)).collect();
     let wrong_here = || wrong.iter().filter(|(one, _)| one.address() == section.address());
     Some(MergeFault {
         kind: MergeFaultKind::UnconvertedStarts { starts: wrong.len() },

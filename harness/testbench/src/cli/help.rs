@@ -296,8 +296,8 @@ Each program is made at five levels of optimisation with the same flags, which a
 number that must be the same at each.
 
 Exit status:
-  0  every section is right
-  1  a section is wrong, or a program depends on its level: the causes are listed
+  0  every section is right, but for faults that have a page
+  1  a section is wrong in another way, or a program depends on its level: the causes are listed
   2  a toolchain can't be used
   3  no program was made
   4  the bench contradicts itself, or could not do its work";

@@ -96,7 +96,13 @@ impl Roots {
         for fde in &fdes {
             if fde.pc_type == PcType::Mask {
                 let block = usize::from(fde.rep_size.unwrap_or(16).max(1));
-                (fde.start..fde.start.saturating_add(fde.size.into())).step_by(block).for_each(|entry| {
+                let blocks = (fde.start..fde.start.saturating_add(fde.size.into())).step_by(block);
+                // The size of a table may be wrong: beyond its end, nobody enters at a block.
+                let is_entry = |entry: &u64| {
+                    fde_at(&fdes, *entry).is_some_and(|covering| covering.start == fde.start)
+                        && (!is_trampoline(fde.start) || is_trampoline(*entry))
+                };
+                blocks.filter(is_entry).for_each(|entry| {
                     entries.insert(entry);
                     add(entry, true);
                 });

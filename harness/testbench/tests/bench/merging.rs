@@ -7,16 +7,17 @@ use std::path::Path;
 use object::elf::SHT_GNU_SFRAME;
 use object::{Object as _, ObjectSection as _};
 use rstest::rstest;
+use sframe_engine::PcType;
 use sframe_engine::write::Section;
 use sframe_inspect::diff::{DiffReport, Field, Reason, diff_file};
 use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_inspect::elf::replace_section::embed;
 use sframe_inspect::lint::{LintReport, lint_file};
 use sframe_testbench::examine::{ExamineOptions, examine};
-use sframe_testbench::explore::{Certainty, ExploreOptions, Roots, explore};
+use sframe_testbench::explore::{Certainty, ExploreOptions, ExploredFile, Roots, explore};
 use sframe_testbench::finding::{Blame, Confidence, Finding};
 use sframe_testbench::spec::Verdict;
-use sframe_testbench::target::Target;
+use sframe_testbench::target::{SectionSource, Target};
 use sframe_testbench::unwind::sframe_unwinder;
 
 fn build(id: &str) -> Vec<u8> {
@@ -266,6 +267,26 @@ fn starts_that_are_not_converted_are_one_finding_of_each_command(
     let bytes = unconverted(&merged, |fde| fde == 1);
     assert!(!broken(&bytes, "error").contains(&"SF414"), "{:?}", lint(&bytes).findings);
     assert!(diff(&bytes).findings.iter().all(|finding| finding.field != Field::Section));
+}
+
+/// The size of a table is not proof that anybody enters at a block beyond its end.
+#[test]
+fn a_table_that_is_said_to_be_longer_has_no_more_functions() {
+    let bytes = build("gnu-2.47/amd64/crossing.O2-dynamic");
+    let section = section_of(&bytes);
+    let longer = embed(&bytes, SHT_GNU_SFRAME, |address| {
+        let mut longer = section.clone();
+        let table = longer.functions.iter_mut().find(|function| function.pc_type == PcType::Mask);
+        table.expect("a linkage table").size += 0x100;
+        longer.write(address)
+    });
+    let roots = |bytes: Vec<u8>| {
+        let file = ExploredFile::of(bytes, SectionSource::Sframe).expect("a file");
+        Roots::of(&file.open().expect("an executable")).roots
+    };
+    let sound = roots(bytes.clone());
+    assert!(sound.len() > 10, "{sound:?}");
+    assert_eq!(roots(longer.expect("room for the section")), sound);
 }
 
 /// A loader would write into the section.
