@@ -124,6 +124,19 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Whether a component may be its culprit: the one that is blamed, or any where a function has no FDE and
+    /// the file does not tell who has lost it.
+    #[must_use]
+    pub fn may_be_blamed_on(&self, blame: Blame) -> bool {
+        self.blame == blame || self.is_without_culprit()
+    }
+
+    /// Whether a function has no FDE, and the file does not tell who has lost it.
+    #[must_use]
+    pub fn is_without_culprit(&self) -> bool {
+        self.verdict == Verdict::NoFde && self.blame == Blame::Unknown
+    }
+
     /// Splits the sentence from the place that it begins with, if it does.
     #[must_use]
     pub fn place_and_rest(&self) -> (&str, &str) {

@@ -15,7 +15,7 @@ mod sweep;
 
 pub use blame::Evidence;
 pub use explored::{Explored, ExploredError};
-pub use reason::Reason;
+pub use reason::{Reason, reason_to_leave_out};
 pub use report::{CfiPlace, DiffReport, Difference, Extent, Line, Uncovered};
 pub use rules::Field;
 

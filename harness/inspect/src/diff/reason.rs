@@ -71,6 +71,16 @@ impl Reason {
     }
 }
 
+/// Returns the first reason in an FDE's instructions why `.sframe` has none for it. `None` if there is none:
+/// an assembler has left it out by mistake, or a linker has lost it.
+#[must_use]
+pub fn reason_to_leave_out(info: &CallFrameInfo, fde: &CfiFde, version: Version, abi: Abi) -> Option<Reason> {
+    match info.rows(fde) {
+        Ok(rows) => reason(info, fde, &rows, version, abi).map(|(reason, _)| reason),
+        Err(_) => Some(Reason::Malformed),
+    }
+}
+
 /// Returns the first reason in an FDE, and the row that has it.
 pub(super) fn reason(
     info: &CallFrameInfo,

@@ -38,6 +38,9 @@ pub fn known_findings(findings: &[Finding], known: &[Known]) -> Result<String, S
             let _ = writeln!(text, "  # {}", neutral(&first.message));
         }
         let why = explained(known, &function, verdict, blame);
+        // Of a function without an FDE, a page may know more than triage.
+        let is_open = findings.iter().all(|finding| finding.is_without_culprit());
+        let blame = why.filter(|_| is_open).map_or(blame, |known| known.blame);
         let entry = KnownFinding {
             verdict,
             fault: why.and_then(|known| known.fault.clone()),

@@ -34,7 +34,8 @@ pub fn settle<'k>(
     let mut settled = Settled::default();
     for finding in findings {
         let explains = |expected: &Expected<'_>| expected.explains(&finding);
-        let is_blamed = |expected: &Expected<'_>| expected.known.blame == finding.blame && explains(expected);
+        let is_blamed =
+            |expected: &Expected<'_>| finding.may_be_blamed_on(expected.known.blame) && explains(expected);
         match expected.iter().position(is_blamed).or_else(|| expected.iter().position(explains)) {
             Some(index) => seen[index].push(finding),
             None => settled.unexpected.push(finding),
@@ -51,7 +52,7 @@ pub fn settle<'k>(
     );
     for (expected, seen) in expected.iter().zip(seen) {
         let count = seen.len() as u64;
-        let blamed_on = seen.iter().find(|finding| finding.blame != expected.known.blame);
+        let blamed_on = seen.iter().find(|finding| !finding.may_be_blamed_on(expected.known.blame));
         let blamed_on = blamed_on.map(|finding| (expected.entry, expected.blamed_differently(finding)));
         settled.changed.extend(blamed_on);
         let rules = places(&seen);

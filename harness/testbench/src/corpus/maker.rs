@@ -59,6 +59,11 @@ impl Maker {
         self.words(abi, &own, true, flags)
     }
 
+    /// The first line that a command prints, if it prints one and does not fail.
+    pub(super) fn line(&self, words: &[&str]) -> Option<String> {
+        self.scratch.first_line(words).ok()
+    }
+
     fn tools(&self, abi: Abi) -> Result<&AbiTools, Error> {
         let toolchain = self.toolchain();
         let none = || Error::NoCompiler { toolchain: toolchain.name.clone(), abi };

@@ -13,6 +13,7 @@
 //! records the origin of each; [`rebuild()`] reproduces all of them byte for byte.
 //! [`Attempts`] makes the builds of any toolchain, some of which may fail.
 
+mod asked;
 mod attempt;
 mod command;
 mod derive;

@@ -19,7 +19,7 @@ pub fn differences(fault: &Fault, observed: &Observed) -> Vec<String> {
     };
     let mut lines = Vec::new();
     let blame = fault.blame();
-    if finding.blame != blame {
+    if !finding.may_be_blamed_on(blame) {
         lines.push(format!("triage blames {}, and not {blame}", finding.blame));
     }
     let said = witnesses(observed, finding);

@@ -7,7 +7,7 @@ use sframe_inspect::text::with_causes;
 use super::compare::differences;
 use super::observe::{Observed, witnesses};
 use crate::finding::Finding;
-use crate::spec::{Fault, NO_ROW, RowOffset};
+use crate::spec::{Fault, NO_ROW, RowOffset, Verdict};
 
 /// Fills in what a build shows: the row, its verdict and rules, and what the witnesses say of the first finding that is wanted.
 ///
@@ -33,6 +33,9 @@ pub fn filled_in(
     example.row = finding.row.as_ref().map(|row| RowOffset(row.start.0));
     example.wrong = finding.row.as_ref().map_or_else(|| NO_ROW.to_owned(), |row| row.rules.clone());
     example.verdict = finding.verdict;
+    // Of a function without rows, a page says what its first one should be.
+    let first = observed.first_of_cfi().filter(|_| example.verdict == Verdict::NoFde);
+    example.right = first.map_or_else(|| example.right.clone(), |row| row.rules.clone());
     // What exploring says of the row is known now that the row is.
     let observed = observe(&fault)?;
     if let Some(finding) = observed.finding(&fault.example) {

@@ -154,7 +154,7 @@ impl Observed {
         let is_there = |finding: &&Finding| {
             finding.function.as_deref() == Some(function)
                 && finding.image.is_none()
-                && finding.blame == blame
+                && finding.may_be_blamed_on(blame)
                 && is_wanted(finding)
         };
         self.findings.iter().find(is_there)
@@ -209,8 +209,8 @@ fn without_fde(target: &Target<'_>, function: &str, uncovered: &BTreeMap<String,
     let start = InstructionPointer(target.addresses_of(&format!("!{function}")).first()?.0);
     let (blame, confidence, evidence) = triage_place(Verdict::NoFde, start.into(), target);
     let is_described = evidence.iter().any(|evidence| evidence.witness == Witness::Cfi);
-    // Without CFI, nobody says what the rows should be.
-    if blame == Blame::CompilerOrCfi || !is_described {
+    // Without CFI, nobody says what the rows should be; and where it says why there is none, nothing is wrong.
+    if matches!(blame, Blame::CompilerOrCfi | Blame::ProducerAssembler) || !is_described {
         return None;
     }
     let executed = counted(*count, "instruction");

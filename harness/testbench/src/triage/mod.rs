@@ -24,7 +24,8 @@ pub(crate) use inquiry::Circumstances;
 pub(crate) use mistake::{FrameView, Mistakes};
 
 use inquiry::{DisputedValue, Inquiry, Values, place_of};
-use sframe_engine::{Base, Found, LookupAddress, Recovery, StepError};
+use sframe_engine::{Found, LookupAddress, Recovery, StepError};
+use sframe_inspect::diff::reason_to_leave_out;
 
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
@@ -95,10 +96,8 @@ pub(crate) fn triage_place(
         Verdict::NoFde if is_linker_made(module, linked, target.place(address).function) => {
             (Blame::ProducerLinker, Confidence::Medium)
         }
-        // An assembler has no reason to leave it out.
-        Verdict::NoFde if is_expressible(module, linked) == Some(true) => {
-            (Blame::ProducerLinker, Confidence::Low)
-        }
+        // Which of them has lost it, the file does not tell.
+        Verdict::NoFde if is_expressible(module, linked) => (Blame::Unknown, Confidence::Low),
         Verdict::NoFde if cfi.is_some() => (Blame::ProducerAssembler, Confidence::Medium),
         Verdict::NoFde => (Blame::CompilerOrCfi, Confidence::Medium),
         Verdict::WrongEnd if row.is_none() && cfi.is_some() => (Blame::ProducerAssembler, Confidence::Medium),
@@ -111,8 +110,8 @@ pub(crate) fn triage_place(
     };
     let says = match cfi {
         Some((section, rules)) if confidence == Confidence::Low && verdict == Verdict::NoFde => format!(
-            "{section}: {rules}; all rows of the function can be expressed: its object has no .sframe, \
-             or the linker has dropped it"
+            "{section}: {rules}; all rows of the function can be expressed: the assembler has left it out, \
+             its object has no .sframe, or the linker has dropped it"
         ),
         Some((section, rules)) => format!("{section}: {rules}"),
         None => "there is none for this address".to_owned(),
@@ -131,25 +130,12 @@ fn bytes_behind(module: &Module<'_>) -> Option<u64> {
     len.checked_sub(end).filter(|behind| *behind >= header.end() as u64)
 }
 
-/// Whether everything in a function's CFI can be expressed in rows of default
-/// FDEs, which every version has.
-fn is_expressible(module: &Module<'_>, address: Linked) -> Option<bool> {
-    let cfi = module.cfi()?;
-    let fde = cfi.fde_at(address.0)?;
-    let rows = cfi.executed_rows(fde).ok()?;
-    let is_plain = |recovery: Result<Recovery, _>| match recovery {
-        Ok(Recovery::Unchanged) => true,
-        Ok(Recovery::Rule(rule)) => rule.base == Base::Cfa && rule.dereference,
-        Ok(Recovery::Undefined) | Err(_) => false,
-    };
-    Some(
-        !fde.is_signal
-            && rows.iter().map(|row| cfi.rules(row, row.range.start)).all(|rules| {
-                let cfa =
-                    rules.cfa.is_ok_and(|cfa| matches!(cfa.base, Base::Sp | Base::Fp) && !cfa.dereference);
-                cfa && is_plain(rules.ra) && is_plain(rules.fp)
-            }),
-    )
+/// Whether nothing in a function's CFI keeps assemblers from writing an FDE for it.
+fn is_expressible(module: &Module<'_>, address: Linked) -> bool {
+    let fde = module.cfi().and_then(|cfi| Some((cfi, cfi.fde_at(address.0)?)));
+    let header = module.section.as_ref().map(|section| section.header());
+    let (Some((cfi, fde)), Some(header)) = (fde, header) else { return false };
+    reason_to_leave_out(cfi, fde, header.version, header.abi).is_none()
 }
 
 /// The start of an FDE outside linker-generated code for which neither CFI nor

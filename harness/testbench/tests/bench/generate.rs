@@ -1,8 +1,10 @@
 //! `generate`: what it writes is the same again, and what it says of toolchains is noticed to be wrong.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use object::{Object as _, ObjectSection as _};
 use serde_json::Value;
 use sframe_engine::Abi;
 use sframe_machine::Options;
@@ -10,7 +12,7 @@ use sframe_testbench::corpus::{Maker, Toolchain};
 use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::faults::{Observed, build_of, differences, is_current};
 use sframe_testbench::generate::assembly::{
-    Action, Fault, FunctionPlan, Judged, Plan, Program, Source, judge, write,
+    Action, Fault, FunctionPlan, Judged, Plan, Program, Source, Wrong, judge, write,
 };
 use sframe_testbench::spec::Faults;
 use sframe_testbench::target::Target;
@@ -154,6 +156,122 @@ fn a_section_that_is_missing_is_noticed() {
         let wrong: Vec<_> = faults.iter().filter(|fault| fault.source != Source::Sframe).collect();
         assert_ne!(wrong, Vec::<&Fault>::new(), "{left}");
         assert!(wrong.iter().all(|fault| fault.source == missing && fault.says == "no row"), "{wrong:#?}");
+    }
+}
+
+/// The number of FDEs in a header (2.2 of the specification).
+const NUM_FDES: std::ops::Range<usize> = 8..12;
+
+/// A function that the section loses, though it can express it.
+#[test]
+fn a_function_that_is_left_out_is_noticed() {
+    let Some(maker) = host() else { return };
+    let mut noticed = 0;
+    for number in 0..20 {
+        let program = write(&Plan::random(Abi::Amd64, 7, number, 1));
+        let Ok(made) = maker.make(Abi::Amd64, &[("generated.s".to_owned(), program.source.clone())], &[])
+        else {
+            continue;
+        };
+        let before = judge(&program, &made.bytes).expect("a judgement");
+        let mut bytes = made.bytes;
+        let range = sframe_range(&bytes);
+        let fdes = &mut bytes[range][NUM_FDES];
+        let last = u32::from_le_bytes(fdes.try_into().expect("4 bytes")) - 1;
+        fdes.copy_from_slice(&last.to_le_bytes());
+        let after = judge(&program, &bytes).expect("a judgement");
+        let is_lost = |fault: &&Fault| fault.source == Source::Sframe && fault.wrong == Wrong::LeftOut;
+        // It may have been left out before.
+        let lost = |judged: &Judged| judged.faults.iter().filter(is_lost).count();
+        assert!(after.left_out.len() >= before.left_out.len());
+        noticed += usize::from(lost(&after) > lost(&before));
+    }
+    assert!(noticed > 5, "{noticed}");
+}
+
+fn sframe_range(bytes: &[u8]) -> std::ops::Range<usize> {
+    let file = object::File::parse(bytes).expect("an ELF file");
+    let section = file.section_by_name(".sframe").expect("a section");
+    let (start, len) = section.file_range().expect("bytes");
+    let start = usize::try_from(start).expect("an offset");
+    start..start + usize::try_from(len).expect("a length")
+}
+
+/// Writes the definition of this machine's toolchain with something changed, and runs a search with it.
+fn search_with(change: &dyn Fn(String) -> String, more: &[&str]) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let host = std::fs::read_to_string(repository().join(HOST)).expect("a definition");
+    let path = folder.path().join("host.yaml");
+    std::fs::write(&path, change(host)).expect("a definition");
+    let path = path.display().to_string();
+    let search = ["generate", "assembly", "--abi", "amd64", "--toolchain", &path, "--toolchains", "none"];
+    let output = bench(&[&search[..], more].concat());
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A toolchain that writes no section is at fault, and not the bench.
+#[test]
+fn a_toolchain_without_sframe_is_told() {
+    if host().is_none() {
+        return;
+    }
+    let silent = |host: String| host.replace("-Wa,--gsframe", "-O1");
+    let (status, shown) = search_with(&silent, &["--programs", "2"]);
+    assert_eq!(status, Some(1), "{shown}");
+    assert!(shown.contains("no section in .sframe after"), "{shown}");
+    assert!(!shown.contains("CONTRADICTION"), "{shown}");
+}
+
+/// A mistake that was mended is new if it comes back.
+#[test]
+fn a_mistake_is_known_in_its_versions_only() {
+    if host().is_none() {
+        return;
+    }
+    let version = |version: &'static str| {
+        move |host: String| {
+            host.replace(
+                "name: host\n",
+                &format!("name: host\nproperties: {{compiler: gcc 12.2, assembler: gas {version}}}\n"),
+            )
+        }
+    };
+    let programs = ["--programs", "4", "--seed", "11"];
+    let (status, shown) = search_with(&version("2.40"), &programs);
+    assert!(shown.contains("known, gas-ignores-same-value"), "{status:?} {shown}");
+    let (status, shown) = search_with(&version("2.99"), &programs);
+    assert_eq!(status, Some(1), "{shown}");
+    assert!(!shown.contains("known, gas-ignores-same-value"), "{shown}");
+}
+
+/// What two functions show only together is found, and both are shown.
+#[test]
+fn a_cause_may_need_two_functions() {
+    if host().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let compiler = folder.path().join("gcc");
+    // Where f1 is there, too, f0 loses what it says of the CFA.
+    let script = "#!/bin/sh\nfor file; do case $file in *.s) source=$file;; esac; done\n\
+                  if grep -q '^f1:' $source\n\
+                  then sed -i '/^f0:/,/^f1:/{/cfi_def_cfa_offset\\|cfi_adjust\\|cfi_def_cfa /d}' $source\nfi\n\
+                  exec gcc \"$@\"\n";
+    std::fs::write(&compiler, script).expect("a script");
+    std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let wrapped = |host: String| {
+        host.replace("compiler: gcc", &format!("compiler: {}", compiler.display()))
+            .replace("name: host\n", "name: host\nproperties: {compiler: gcc 12.2, assembler: gas 2.40}\n")
+    };
+    let (status, shown) =
+        search_with(&wrapped, &["--programs", "6", "--functions", "2", "--seed", "1", "--json"]);
+    assert_eq!(status, Some(1), "{shown}");
+    let report: Value = serde_json::from_str(&shown).expect("a report");
+    let causes = report["host"]["amd64"]["causes"].as_array().expect("causes");
+    assert!(!causes.is_empty(), "{report:#}");
+    for cause in causes {
+        let source = cause["first"]["source"].as_str().expect("an example");
+        assert!(source.contains("f0:") && source.contains("f1:"), "{cause:#}");
     }
 }
 

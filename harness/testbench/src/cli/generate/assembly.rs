@@ -44,25 +44,27 @@ impl Assembly {
         }
         let options =
             CampaignOptions { seed: self.of.seed, programs: self.of.numbers(), functions: self.functions };
-        let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, done))?;
+        let faults = self.of.faults()?;
+        let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
         let makers = self.of.all_that_are_there()?;
         for (toolchain, abis) in &mut all {
             for found in abis.values_mut() {
                 verify(found, toolchain, &makers, self.known)?;
             }
         }
-        let mut notes = Text::default();
         if let Some(folder) = &self.pages {
+            let mut pages =
+                Pages { of: self, makers: &makers, folder, written: BTreeMap::new(), notes: Text::default() };
             for (toolchain, abis) in &all {
                 let Some(maker) = makers.iter().find(|maker| maker.toolchain().name == *toolchain) else {
                     continue;
                 };
                 for (abi, found) in abis {
-                    self.write_pages(*abi, found, maker, &makers, folder, &mut notes);
+                    pages.write(*abi, found, maker);
                 }
             }
+            tell(&pages.notes);
         }
-        tell(&notes);
         if self.of.json {
             print_json(&all)?;
         } else {
@@ -80,18 +82,21 @@ impl Assembly {
     }
 }
 
-impl Assembly {
-    /// Writes the pages of what one toolchain has for one ABI. What can't be written is said, and no more.
-    fn write_pages(
-        &self,
-        abi: Abi,
-        found: &Found,
-        maker: &Maker,
-        makers: &[Maker],
-        folder: &Path,
-        notes: &mut Text,
-    ) {
-        let known = found.known.iter().filter(|_| self.known);
+/// The pages of what is found.
+struct Pages<'p> {
+    of: &'p Assembly,
+    makers: &'p [Maker],
+    folder: &'p Path,
+    /// Those that are there, with the toolchain and the ABI that they were written for.
+    written: BTreeMap<String, String>,
+    /// What was written, and what could not be.
+    notes: Text,
+}
+
+impl Pages<'_> {
+    /// Writes those of what one toolchain has for one ABI. What can't be written is said, and no more.
+    fn write(&mut self, abi: Abi, found: &Found, maker: &Maker) {
+        let known = found.known.iter().filter(|_| self.of.known);
         let known = known.map(|(page, group)| ((*page).to_owned(), format!("Known as {page}"), group));
         let of_cause = |cause: &Cause| {
             let title: String = cause.to_string().chars().take(100).collect();
@@ -103,10 +108,18 @@ impl Assembly {
         });
         for (name, title, group) in causes.chain(known) {
             let Some(example) = &group.first else { continue };
-            let page = Page { name: &name, title: &title, example, seed: self.of.seed };
-            match page.write(maker, &self.of.roots, makers, folder) {
-                Ok(()) => notes.line(format!("{}: written", neutral(&name))),
-                Err(why) => notes.line(format!("{}: no page: {}", neutral(&name), neutral(&why))),
+            // One page is about all toolchains and ABIs.
+            if let Some(first) = self.written.get(&name) {
+                self.notes.line(format!("{}: written for {}", neutral(&name), neutral(first)));
+                continue;
+            }
+            let page = Page { name: &name, title: &title, example, seed: self.of.of.seed };
+            match page.write(maker, &self.of.of.roots, self.makers, self.folder) {
+                Ok(()) => {
+                    self.notes.line(format!("{}: written", neutral(&name)));
+                    self.written.insert(name, format!("{}, {abi}", maker.toolchain().name));
+                }
+                Err(why) => self.notes.line(format!("{}: no page: {}", neutral(&name), neutral(&why))),
             }
         }
     }
@@ -142,7 +155,9 @@ fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
                 example(group, &mut text);
             }
             for (said, group) in &found.refused {
-                text.line(format!("  {} not made: {}", counted(group.count, "program"), neutral(said)));
+                let why = if group.crash { "a tool crashes" } else { "refused" };
+                let programs = counted(group.count, "program");
+                text.line(format!("  {programs} not made, {why}: {}", neutral(said)));
                 example(group, &mut text);
             }
             for (program, message) in &found.contradictions {

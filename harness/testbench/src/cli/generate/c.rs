@@ -8,16 +8,13 @@ use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, Status, print, print_json, tell};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_testbench::corpus::Maker;
-use sframe_testbench::failure::of_documents;
 use sframe_testbench::generate::ask_others;
 use sframe_testbench::generate::c::{
     CampaignOptions, Example, Found, Group, Page, Written, campaign, draw, elsewhere, write,
 };
-use sframe_testbench::spec::Faults;
 
 use super::programs::Programs;
 use crate::cli::definitions;
-use crate::cli::options::{at_home, demand};
 
 #[derive(Args)]
 pub(super) struct C {
@@ -37,9 +34,6 @@ pub(super) struct C {
     /// spec, laid out as in the repository. What can't be written is said.
     #[arg(long, value_name = "DIR", conflicts_with = "no_reduce")]
     pages: Option<PathBuf>,
-    /// The folder of the specs, which has the pages of faults. What these say is known.
-    #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
-    specs: PathBuf,
 }
 
 impl C {
@@ -60,8 +54,7 @@ impl C {
             links: self.links,
             reduces: !self.no_reduce,
         };
-        demand("specs", &self.specs)?;
-        let faults = Faults::load(&self.specs).map_err(|errors| of_documents(&errors))?;
+        let faults = self.of.faults()?;
         let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
         if !self.no_reduce {
             let makers = self.of.all_that_are_there()?;

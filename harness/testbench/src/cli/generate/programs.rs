@@ -8,7 +8,8 @@ use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, detail_since};
 use sframe_testbench::corpus::{Error, Maker, Toolchain};
-use sframe_testbench::spec::parse_abi;
+use sframe_testbench::failure::of_documents;
+use sframe_testbench::spec::{Faults, parse_abi};
 
 use crate::cli::definitions;
 use crate::cli::options::{at_home, demand, parse_jobs, set_jobs};
@@ -39,6 +40,9 @@ pub(super) struct Programs {
     /// The folder of the corpus.
     #[arg(long, value_name = "DIR", default_value_os_t = at_home("corpus"), hide_default_value = true)]
     pub(super) corpus: PathBuf,
+    /// The folder of the specs, which has the pages of faults. What these say is known.
+    #[arg(long, value_name = "DIR", default_value_os_t = at_home("specs"), hide_default_value = true)]
+    pub(super) specs: PathBuf,
     /// The folder with the roots of toolchains that are made of packages.
     #[arg(long = "toolchains", value_name = "DIR", default_value = "target/toolchains")]
     pub(super) roots: PathBuf,
@@ -54,6 +58,12 @@ impl Programs {
     /// The ABI whose first program is to be printed, if that is all.
     pub(super) fn printed(&self) -> Option<Abi> {
         self.abis.first().copied().filter(|_| self.source)
+    }
+
+    /// The pages of faults.
+    pub(super) fn faults(&self) -> Result<Faults, Failure> {
+        demand("specs", &self.specs)?;
+        Faults::load(&self.specs).map_err(|errors| of_documents(&errors))
     }
 
     pub(super) fn numbers(&self) -> std::ops::Range<u64> {

@@ -9,17 +9,18 @@ use serde::Serialize;
 use sframe_engine::Abi;
 
 use super::SOURCE;
-use super::crash::known_crash;
+use super::crash::Crash;
 use super::directive::Directive;
 use super::judge::{Fault, Judged, Source, judge};
+use super::known::Known;
 use super::plan::Plan;
 use super::quirk::Quirk;
-use super::reduce::{Reduced, Symptom, assembler, complaint, explained, is_alone, reduce};
+use super::reduce::{Reduced, Symptom, complaint, is_alone, reduce};
 use super::state::Wrong;
-use super::writer::{Program, write};
-use crate::corpus::{Error, Maker};
+use super::writer::{Program, parts, write};
+use crate::corpus::{Error, Maker, is_crash};
 use crate::generate::Elsewhere;
-use crate::spec::Assembler;
+use crate::spec::Faults;
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ pub struct Cause {
     pub source: Source,
     /// What is wrong.
     pub wrong: &'static str,
-    /// The directives in front of the first instruction that is affected.
+    /// The directives in front of the first instruction that is affected; of a function that is left out, all.
     pub after: Vec<&'static str>,
 }
 
@@ -51,6 +52,9 @@ impl fmt::Display for Cause {
             Source::DebugFrame => ".debug_frame",
         };
         let after = if self.after.is_empty() { "no directive".to_owned() } else { self.after.join(" ") };
+        if self.wrong == Wrong::LeftOut.name() {
+            return write!(f, "left out of {source}, with {after}");
+        }
         write!(f, "{} in {source} after {after}", self.wrong)
     }
 }
@@ -95,7 +99,7 @@ pub struct Found {
     /// Instructions that were compared.
     pub compared: u64,
     /// What known mistakes explain, by their pages: in how many functions, and the smallest of them that has
-    /// no other. Known crashes: in how many programs.
+    /// no other.
     pub known: BTreeMap<&'static str, Group>,
     /// What is wrong besides, by cause: how many functions have it, and the first of them.
     #[serde(serialize_with = "causes")]
@@ -111,8 +115,11 @@ pub struct Found {
 /// Cases with one cause.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
-    /// In how many functions; of what was not made, in how many programs.
+    /// In how many functions; of what was not made for no known reason, in how many programs.
     pub count: u64,
+    /// Whether the tools have crashed; otherwise, they may have refused what they do not know.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub crash: bool,
     /// One of them, if it was looked for.
     pub first: Option<Example>,
 }
@@ -128,7 +135,8 @@ fn causes<S: serde::Serializer>(causes: &BTreeMap<Cause, Group>, serializer: S) 
     serializer.collect_seq(causes.iter().map(|(cause, group)| Entry { cause, group }))
 }
 
-/// Makes and judges the programs of one toolchain and ABI.
+/// Makes and judges the programs of one toolchain and ABI. The mistakes that its assembler is known to make
+/// are those of which a page says so.
 ///
 /// # Errors
 /// The toolchain does not compile for the ABI, or can't be started.
@@ -136,56 +144,55 @@ pub fn campaign(
     maker: &Maker,
     abi: Abi,
     options: &CampaignOptions,
+    faults: &Faults,
     done: &(dyn Fn() + Sync),
 ) -> Result<Found, Error> {
     maker.command(abi, &[])?;
+    let known = Known::of(faults, &maker.producer(abi)?);
     let programs: Vec<u64> = options.programs.clone().collect();
-    let judged: Vec<_> = programs
+    let trials: Vec<Trial> = programs
         .par_iter()
         .map(|number| {
-            let program = write(&Plan::random(abi, options.seed, *number, options.functions));
-            let result = judged(maker, abi, &program);
+            let plan = Plan::random(abi, options.seed, *number, options.functions);
+            let trial = trial(maker, &known, *number, plan);
             done();
-            (*number, program, result)
+            trial
         })
-        .collect();
+        .collect::<Result<_, Error>>()?;
     let mut found = Found::default();
     let mut cases: BTreeMap<Raw, Case> = BTreeMap::new();
-    for (number, program, result) in judged {
-        let raws = match result {
-            Ok(Outcome::Judged(judged)) => found.add(maker, number, options.functions, &program, &judged),
-            Ok(Outcome::Unjudged(message)) => {
-                found.contradictions.push((number, message));
-                continue;
-            }
-            Err(Error::Compiler { stderr, .. }) => {
-                let said = complaint(&stderr);
-                let functions = (0..options.functions).collect();
-                vec![(Raw::Refused(said.clone()), functions, Some(Symptom::Refused(said)))]
-            }
-            Err(error) => return Err(error),
-        };
-        for (raw, functions, symptom) in raws {
-            let case = cases.entry(raw).or_insert(Case { number, functions, symptom: None, count: 0 });
-            case.count += 1;
+    for trial in trials {
+        for seen in found.add(&known, &trial) {
+            let Seen { raw, functions, count, symptom, first } = seen;
+            let case = cases.entry(raw).or_insert_with(|| Case {
+                number: trial.number,
+                plan: trial.plan.clone(),
+                functions: functions.clone(),
+                symptom: None,
+                first: None,
+                count: 0,
+            });
+            case.count += count;
             if case.symptom.is_none() && symptom.is_some() {
-                (case.number, case.symptom) = (number, symptom);
+                let plan = trial.plan.clone();
+                *case = Case { number: trial.number, plan, functions, symptom, first, count: case.count };
             }
         }
     }
     let reduced: Vec<_> = cases
         .into_par_iter()
         .map(|(raw, case)| {
-            let plan = Plan::random(abi, options.seed, case.number, options.functions);
             let reduced = match &case.symptom {
-                Some(symptom) => reduce(maker, &plan, &case.functions, symptom)?,
+                Some(symptom) => reduce(maker, &known, &case.plan, &case.functions, symptom)?,
                 None => None,
             };
+            // A tool that does not do the same twice leaves the program as it was found.
+            let reduced = reduced.or_else(|| case.first.clone());
             Ok((raw, case, reduced))
         })
         .collect::<Result<_, Error>>()?;
     for (raw, case, reduced) in reduced {
-        found.add_case(assembler(maker), raw, &case, reduced);
+        found.add_case(raw, &case, reduced);
     }
     Ok(found)
 }
@@ -194,33 +201,81 @@ pub fn campaign(
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Raw {
     Known(Quirk),
+    Crash(Crash),
     Unknown(Cause),
-    Refused(String),
+    Refused(String, bool),
+}
+
+/// Functions of a program with one cause.
+struct Seen {
+    raw: Raw,
+    functions: Vec<u32>,
+    /// How many; of a program that is refused, 1.
+    count: u64,
+    /// By what it is known while the program is reduced, if it shows the cause alone.
+    symptom: Option<Symptom>,
+    /// The program as it was found.
+    first: Option<Reduced>,
 }
 
 /// The first program with something, and how many functions have it.
 struct Case {
     number: u64,
+    plan: Plan,
     functions: Vec<u32>,
     symptom: Option<Symptom>,
+    first: Option<Reduced>,
     count: u64,
+}
+
+/// One program.
+struct Trial {
+    number: u64,
+    /// What was drawn.
+    plan: Plan,
+    /// What the assembler has crashed on in a known way: its functions are left out of what follows.
+    crashes: Vec<(Crash, String, Vec<u32>)>,
+    /// What is left, and what came of it. `None` if nothing is.
+    left: Option<(Plan, Program, Outcome)>,
 }
 
 enum Outcome {
     Judged(Judged),
     Unjudged(String),
+    /// By what is said, and whether they have crashed.
+    Refused(String, bool),
 }
 
-fn judged(maker: &Maker, abi: Abi, program: &Program) -> Result<Outcome, Error> {
-    let made = maker.make(abi, &[(SOURCE.to_owned(), program.source.clone())], &[])?;
-    Ok(judge(program, &made.bytes).map_or_else(Outcome::Unjudged, Outcome::Judged))
+/// Makes and judges a program; without the functions that the assembler is known to crash on, if it does.
+fn trial(maker: &Maker, known: &Known, number: u64, plan: Plan) -> Result<Trial, Error> {
+    let mut trial = Trial { number, plan: plan.clone(), crashes: Vec::new(), left: None };
+    let mut left = plan;
+    while !left.functions.is_empty() {
+        let program = write(&left);
+        let outcome = match maker.make(left.abi, &[(SOURCE.to_owned(), program.source.clone())], &[]) {
+            Ok(made) => judge(&program, &made.bytes).map_or_else(Outcome::Unjudged, Outcome::Judged),
+            Err(Error::Compiler { stderr, .. }) => {
+                let said = complaint(&stderr);
+                if let Some((crash, functions)) = known.crash(&said, &program) {
+                    left.functions.retain(|function| !functions.contains(&function.number));
+                    trial.crashes.push((crash, said, functions));
+                    continue;
+                }
+                Outcome::Refused(said, is_crash(&stderr))
+            }
+            Err(error) => return Err(error),
+        };
+        trial.left = Some((left, program, outcome));
+        break;
+    }
+    Ok(trial)
 }
 
 impl Found {
-    /// Whether a section is wrong in a way that no known mistake explains.
+    /// Whether a section is wrong in a way that no known mistake explains, or a tool has crashed so.
     #[must_use]
     pub fn has_unknown(&self) -> bool {
-        !self.causes.is_empty()
+        !self.causes.is_empty() || self.refused.values().any(|group| group.crash)
     }
 
     /// The examples of what is found; of what is known, too, if that is wanted.
@@ -230,24 +285,53 @@ impl Found {
         groups.filter_map(|group| group.first.as_mut())
     }
 
-    /// Adds a program. What is wrong with it is returned, by function and section.
-    fn add(
-        &mut self,
-        maker: &Maker,
-        number: u64,
-        functions: u32,
-        program: &Program,
-        judged: &Judged,
-    ) -> Vec<(Raw, Vec<u32>, Option<Symptom>)> {
+    /// Adds a program. What is wrong with it is returned.
+    fn add(&mut self, known: &Known, trial: &Trial) -> Vec<Seen> {
+        let mut all: Vec<Seen> = Vec::new();
+        for (crash, said, functions) in &trial.crashes {
+            let symptom = Some(Symptom::Refused(said.clone()));
+            all.push(Seen {
+                raw: Raw::Crash(*crash),
+                functions: functions.clone(),
+                count: functions.len() as u64,
+                symptom,
+                first: None,
+            });
+        }
+        let Some((plan, program, outcome)) = &trial.left else { return all };
+        let as_found = |fault: Option<&Fault>| Reduced {
+            program: program.clone(),
+            plan: plan.clone(),
+            fault: fault.cloned(),
+            tries: 0,
+        };
+        let judged = match outcome {
+            Outcome::Judged(judged) => judged,
+            Outcome::Unjudged(message) => {
+                self.contradictions.push((trial.number, message.clone()));
+                return all;
+            }
+            Outcome::Refused(said, crash) => {
+                all.push(Seen {
+                    raw: Raw::Refused(said.clone(), *crash),
+                    functions: plan.functions.iter().map(|function| function.number).collect(),
+                    count: 1,
+                    symptom: Some(Symptom::Refused(said.clone())),
+                    first: Some(as_found(None)),
+                });
+                return all;
+            }
+        };
         self.programs += 1;
-        self.functions += u64::from(functions);
+        self.functions += plan.functions.len() as u64;
         self.left_out += judged.left_out.len() as u64;
         self.compared += judged.compared;
         for (form, count) in &program.forms {
             *self.forms.entry(form).or_default() += u64::from(*count);
         }
-        self.contradictions.extend(judged.contradictions.iter().map(|message| (number, message.clone())));
-        let (mut seen, mut raws) = (Vec::new(), Vec::new());
+        let contradictions = judged.contradictions.iter().map(|message| (trial.number, message.clone()));
+        self.contradictions.extend(contradictions);
+        let mut seen = Vec::new();
         for fault in &judged.faults {
             let Some(site) = program.sites.get(fault.site) else { continue };
             // What follows from an earlier instruction of the function has no cause of its own.
@@ -255,66 +339,68 @@ impl Found {
                 continue;
             }
             seen.push((fault.source, fault.function));
-            let function = vec![fault.function];
-            match explained(maker, program, judged, fault) {
+            let functions = vec![fault.function];
+            match known.explain(program, judged, fault) {
                 Some(quirks) => {
                     let is_alone = quirks.len() == 1;
-                    raws.extend(quirks.into_iter().map(|quirk| {
-                        let symptom = is_alone.then_some(Symptom::Explained(fault.source, quirk));
-                        (Raw::Known(quirk), function.clone(), symptom)
+                    all.extend(quirks.into_iter().map(|quirk| Seen {
+                        raw: Raw::Known(quirk),
+                        functions: functions.clone(),
+                        count: 1,
+                        symptom: is_alone.then_some(Symptom::Explained(fault.source, quirk)),
+                        first: None,
                     }));
                 }
                 None => {
-                    let symptom = Symptom::Unexplained {
-                        source: fault.source,
-                        wrong: fault.wrong,
-                        is_alone: is_alone(judged, fault),
-                    };
-                    raws.push((Raw::Unknown(cause(fault, &site.declared)), function, Some(symptom)));
+                    let (source, wrong, is_alone) = (fault.source, fault.wrong, is_alone(judged, fault));
+                    all.push(Seen {
+                        raw: Raw::Unknown(cause(fault, &site.declared)),
+                        functions,
+                        count: 1,
+                        symptom: Some(Symptom::Unexplained { source, wrong, is_alone }),
+                        first: Some(as_found(Some(fault))),
+                    });
                 }
             }
         }
-        raws
+        all
     }
 
     /// Adds what is left of the first program of a case.
-    fn add_case(&mut self, assembler: Assembler, raw: Raw, case: &Case, reduced: Option<Reduced>) {
-        let example = reduced.as_ref().map(|reduced| {
-            let Reduced { program, fault, .. } = reduced;
+    fn add_case(&mut self, raw: Raw, case: &Case, reduced: Option<Reduced>) {
+        let refused = match &raw {
+            Raw::Refused(said, _) => Some(said.clone()),
+            Raw::Crash(_) => case.symptom.as_ref().and_then(Symptom::refused),
+            Raw::Known(_) | Raw::Unknown(_) => None,
+        };
+        let left = reduced.as_ref().and_then(|Reduced { program, fault, .. }| {
+            let fault = fault.as_ref()?;
+            Some(self::cause(fault, &declared(program, fault)))
+        });
+        let example = reduced.map(|reduced| {
+            let Reduced { program, fault, .. } = &reduced;
             let site = fault.as_ref().and_then(|fault| program.sites.get(fault.site));
+            let function = site.or_else(|| program.sites.first()).map_or(0, |site| site.function);
             Example {
                 program: case.number,
-                function: program.sites.first().map_or(0, |site| site.function),
+                function,
                 code: site.map_or_else(String::new, |site| site.code.clone()),
                 says: fault.as_ref().map_or_else(String::new, |fault| fault.says.clone()),
                 truth: site.map_or_else(String::new, |site| site.state.to_string()),
                 source: program.source.clone(),
                 instructions: program.sites.len(),
                 elsewhere: BTreeMap::new(),
-                refused: match &raw {
-                    Raw::Refused(says) => Some(says.clone()),
-                    Raw::Known(_) | Raw::Unknown(_) => None,
-                },
-                reduced: reduced.clone(),
+                refused,
+                reduced,
             }
         });
-        let group = Group { count: case.count, first: example };
+        let crash = matches!(raw, Raw::Crash(_) | Raw::Refused(_, true));
+        let group = Group { count: case.count, crash, first: example };
         let known = match raw {
             Raw::Known(quirk) => self.known.entry(quirk.page()).or_insert_with(Group::none),
-            Raw::Refused(said) => {
-                let program = reduced.as_ref().map(|reduced| &reduced.program);
-                match program.and_then(|program| known_crash(assembler, &said, program)) {
-                    Some(crash) => self.known.entry(crash.page()).or_insert_with(Group::none),
-                    None => self.refused.entry(said).or_insert_with(Group::none),
-                }
-            }
-            Raw::Unknown(cause) => {
-                let left = reduced.as_ref().and_then(|Reduced { program, fault, .. }| {
-                    let fault = fault.as_ref()?;
-                    Some(self::cause(fault, &program.sites.get(fault.site)?.declared))
-                });
-                self.causes.entry(left.unwrap_or(cause)).or_insert_with(Group::none)
-            }
+            Raw::Crash(crash) => self.known.entry(crash.page()).or_insert_with(Group::none),
+            Raw::Refused(said, _) => self.refused.entry(said).or_insert_with(Group::none),
+            Raw::Unknown(cause) => self.causes.entry(left.unwrap_or(cause)).or_insert_with(Group::none),
         };
         known.join(group);
     }
@@ -322,12 +408,13 @@ impl Found {
 
 impl Group {
     const fn none() -> Self {
-        Self { count: 0, first: None }
+        Self { count: 0, crash: false, first: None }
     }
 
     /// Joins two groups. The smaller example is kept.
     fn join(&mut self, other: Self) {
         self.count += other.count;
+        self.crash |= other.crash;
         let size = |example: &Option<Example>| example.as_ref().map_or(usize::MAX, |one| one.instructions);
         if size(&other.first) < size(&self.first) {
             self.first = other.first;
@@ -335,15 +422,27 @@ impl Group {
     }
 }
 
+/// The cause of a fault, of the directives that matter for it.
 fn cause(fault: &Fault, declared: &[Directive]) -> Cause {
     // For the CFA, those of registers do not matter, however many.
     let matters = |form: &&str| {
-        fault.wrong != Some(Wrong::Cfa)
+        fault.wrong != Wrong::Cfa
             || form.contains("cfa")
             || form.contains("CFA_def")
             || form.contains("state")
     };
     let mut after: Vec<_> = declared.iter().map(|directive| directive.form).filter(matters).collect();
     after.dedup();
-    Cause { source: fault.source, wrong: fault.wrong.map_or("no row", Wrong::name), after }
+    Cause { source: fault.source, wrong: fault.wrong.name(), after }
+}
+
+/// The directives that matter for a fault: those in front of the instruction, or all of a part that is left out.
+fn declared(program: &Program, fault: &Fault) -> Vec<Directive> {
+    let part = parts(program).into_iter().find(|part| part.contains(&fault.site));
+    let sites = match part {
+        Some(part) if fault.wrong == Wrong::LeftOut => part,
+        _ => fault.site..fault.site + 1,
+    };
+    let sites = program.sites.get(sites).unwrap_or_default();
+    sites.iter().flat_map(|site| &site.declared).cloned().collect()
 }

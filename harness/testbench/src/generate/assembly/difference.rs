@@ -26,6 +26,13 @@ pub(super) struct SiteSaid {
     pub(super) cfi: Option<Said>,
 }
 
+impl SiteSaid {
+    /// Nothing yet.
+    pub(super) const fn at(address: u64) -> Self {
+        Self { address, has_fde: false, sframe: None, cfi: None }
+    }
+}
+
 /// Returns where `diff` contradicts what is known.
 pub(super) fn contradictions(bytes: &[u8], sites: &[SiteSaid]) -> Vec<String> {
     let report = match diff_file(bytes, "program") {
@@ -49,6 +56,8 @@ fn contradiction(site: &SiteSaid, report: &DiffReport) -> Option<String> {
                 Wrong::Key => cfi.claim.key_b.is_some(),
                 Wrong::Signal => cfi.claim.signal.is_some(),
                 Wrong::Cfa | Wrong::Ra | Wrong::Fp => true,
+                // Then it says nothing.
+                Wrong::Row | Wrong::LeftOut | Wrong::Section => false,
             };
             let is_one_wrong = sframe.wrong.iter().any(is_said) != cfi.wrong.iter().any(is_said);
             if is_one_wrong && found.clone().next().is_none() && !is_lost(cfi) {

@@ -4,18 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object::{Object as _, ObjectSection as _};
 use serde::{Deserialize, Serialize};
-use sframe_engine::InstructionPointer;
+use sframe_engine::{InstructionPointer, Version};
 use sframe_inspect::cfi::{CallFrameInfo, CfiSection, Rules};
+use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_machine::{End, Options};
 
 use super::difference::{self, Said, SiteSaid};
-use super::sections::Sections;
+use super::model::Model;
 use super::state::{Claim, Kind, Wrong};
-use super::writer::{Program, SITES, Site};
+use super::writer::{Program, SITES, parts};
 use crate::examine::{ExamineOptions, examine};
 use crate::explore::{Certainty, ExploreOptions, Roots, explore};
 use crate::spec::Verdict;
-use crate::target::{Loaded, Target};
+use crate::target::{Linked, Loaded, Target, TargetError};
 use crate::unwind::sframe_unwinder;
 
 /// Who says something of an instruction.
@@ -39,8 +40,8 @@ pub struct Fault {
     pub function: u32,
     /// The instruction, by its position in the program.
     pub site: usize,
-    /// What is wrong there; `None` if the section has a function and no row for the instruction.
-    pub wrong: Option<Wrong>,
+    /// What is wrong there.
+    pub wrong: Wrong,
     /// What the section says.
     pub says: String,
     /// At how many instructions it is wrong in this way.
@@ -58,6 +59,8 @@ pub struct Judged {
     pub contradictions: Vec<String>,
     /// Instructions that were compared.
     pub compared: u64,
+    /// The version of `.sframe`.
+    pub version: Option<Version>,
     /// What sections say of functions, by instruction.
     pub said: BTreeMap<(Source, u32), Vec<(usize, Claim)>>,
 }
@@ -71,25 +74,42 @@ pub fn judge(program: &Program, bytes: &[u8]) -> Result<Judged, String> {
     if addresses.len() != program.sites.len() {
         return Err(format!("{} addresses of {} instructions", addresses.len(), program.sites.len()));
     }
-    let target = Target::open(bytes).map_err(|error| format!("the program can't be opened: {error}"))?;
-    let errors = target.executable().cfi().map_or(&[][..], CallFrameInfo::errors);
-    if let Some(error) = errors.first() {
-        return Err(error.to_string());
-    }
-    let mut judge = Judge {
-        target: &target,
-        sections: program.sections,
-        judged: Judged::default(),
-        rows: BTreeMap::new(),
-        sites: Vec::new(),
+    let mut judge = Judge { program, judged: Judged::default(), rows: BTreeMap::new(), sites: Vec::new() };
+    let target = match Target::open(bytes) {
+        Ok(target) => target,
+        // What the bench can't use is the toolchain's fault: each program has code to describe.
+        Err(error @ (TargetError::NoSection(_) | TargetError::Section(_))) => {
+            judge.without_section(&error.to_string());
+            let file = ObjectFile::parse(bytes).map_err(|error| error.to_string())?;
+            let cfi = file.call_frame_info();
+            let cfi = readable(cfi.as_ref())?;
+            for (site, address) in addresses.iter().enumerate() {
+                judge.cfi(cfi, site, *address, &mut SiteSaid::at(*address))?;
+            }
+            return Ok(judge.judged);
+        }
+        Err(error) => return Err(format!("the program can't be opened: {error}")),
     };
+    let cfi = readable(target.executable().cfi())?;
     for (site, address) in addresses.iter().enumerate() {
-        judge.site(&program.sites[site], site, *address)?;
+        let mut said = SiteSaid::at(*address);
+        judge.sframe(&target, site, &mut said)?;
+        judge.cfi(cfi, site, *address, &mut said)?;
+        judge.sites.push(said);
     }
-    judge.run()?;
-    judge.explore()?;
+    judge.left_out(&target);
+    judge.run(&target)?;
+    judge.explore(&target)?;
     judge.judged.contradictions.extend(difference::contradictions(bytes, &judge.sites));
     Ok(judge.judged)
+}
+
+/// Call frame information, if all of it can be read.
+fn readable(cfi: Option<&CallFrameInfo>) -> Result<Option<&CallFrameInfo>, String> {
+    match cfi.map_or(&[][..], CallFrameInfo::errors).first() {
+        Some(error) => Err(error.to_string()),
+        None => Ok(cfi),
+    }
 }
 
 /// The addresses of the instructions.
@@ -144,84 +164,112 @@ fn row_of(
     }))
 }
 
-struct Judge<'t, 'a> {
-    target: &'t Target<'a>,
-    sections: Sections,
+struct Judge<'p> {
+    program: &'p Program,
     judged: Judged,
     rows: BTreeMap<RowKey, OfRow>,
     sites: Vec<SiteSaid>,
 }
 
-impl Judge<'_, '_> {
-    fn site(&mut self, site: &Site, index: usize, address: u64) -> Result<(), String> {
-        let module = self.target.executable();
-        let loaded = module.loaded(crate::target::Linked(address));
+impl Judge<'_> {
+    /// What `.sframe` says of an instruction.
+    fn sframe(&mut self, target: &Target<'_>, index: usize, said: &mut SiteSaid) -> Result<(), String> {
+        let site = &self.program.sites[index];
+        let loaded = target.executable().loaded(Linked(said.address));
         self.judged.compared += 1;
-        let mut said = SiteSaid { address, has_fde: false, sframe: None, cfi: None };
-        let section = self.target.sections.lookup_fde(InstructionPointer(loaded.0));
-        match section.map_err(|error| format!(".sframe can't be read: {error}"))? {
-            None => {
-                self.judged.left_out.insert(site.function);
-            }
-            Some(fde) => {
-                said.has_fde = true;
-                let found = self.target.sections.lookup(InstructionPointer(loaded.0));
-                match found.map_err(|error| format!(".sframe can't be read: {error}"))? {
-                    None => self.add(Source::Sframe, site, index, None, "no row"),
-                    Some(found) => {
-                        let claim = Claim::of(&found.row, &fde);
-                        let wrong = site.state.judge(&claim);
-                        self.say(Source::Sframe, site, index, claim);
-                        said.sframe = Some(Said { claim, wrong: wrong.clone() });
-                        let key = (self.function(Loaded(fde.start)), u64::from(found.row.start));
-                        let of_row = self.rows.entry(key).or_default();
-                        let Kind { outermost, signal, .. } = site.state.kind();
-                        if outermost || signal || wrong == [Wrong::Key] {
-                            // Its caller has called it, whatever it says; and keys do not matter to a run.
-                            of_row.unjudged += 1;
-                        } else if wrong.is_empty() {
-                            of_row.right += 1;
-                        } else {
-                            of_row.wrong += 1;
-                        }
-                        for wrong in wrong {
-                            self.add(Source::Sframe, site, index, Some(wrong), &found.row.to_string());
-                        }
-                    }
-                }
-            }
+        let section = target.sections.lookup_fde(InstructionPointer(loaded.0));
+        let Some(fde) = section.map_err(|error| format!(".sframe can't be read: {error}"))? else {
+            self.judged.left_out.insert(site.function);
+            return Ok(());
+        };
+        said.has_fde = true;
+        let found = target.sections.lookup(InstructionPointer(loaded.0));
+        let Some(found) = found.map_err(|error| format!(".sframe can't be read: {error}"))? else {
+            self.add(Source::Sframe, index, Wrong::Row, "no row");
+            return Ok(());
+        };
+        let claim = Claim::of(&found.row, &fde);
+        let wrong = site.state.judge(&claim);
+        self.say(Source::Sframe, index, claim);
+        said.sframe = Some(Said { claim, wrong: wrong.clone() });
+        let function = target.place(Loaded(fde.start)).function.unwrap_or_default().to_owned();
+        let of_row = self.rows.entry((function, u64::from(found.row.start))).or_default();
+        let Kind { outermost, signal, .. } = site.state.kind();
+        if outermost || signal || wrong == [Wrong::Key] {
+            // Its caller has called it, whatever it says; and keys do not matter to a run.
+            of_row.unjudged += 1;
+        } else if wrong.is_empty() {
+            of_row.right += 1;
+        } else {
+            of_row.wrong += 1;
         }
+        for wrong in wrong {
+            self.add(Source::Sframe, index, wrong, &found.row.to_string());
+        }
+        Ok(())
+    }
+
+    /// What the call frame information says of an instruction.
+    fn cfi(
+        &mut self,
+        cfi: Option<&CallFrameInfo>,
+        index: usize,
+        address: u64,
+        said: &mut SiteSaid,
+    ) -> Result<(), String> {
+        let site = &self.program.sites[index];
+        let sections = self.program.sections;
         for (source, section, is_asked) in [
-            (Source::Cfi, CfiSection::EhFrame, self.sections.eh_frame),
-            (Source::DebugFrame, CfiSection::DebugFrame, self.sections.debug_frame),
+            (Source::Cfi, CfiSection::EhFrame, sections.eh_frame),
+            (Source::DebugFrame, CfiSection::DebugFrame, sections.debug_frame),
         ] {
-            match row_of(module.cfi(), section, address)? {
+            match row_of(cfi, section, address)? {
                 // What is not asked for may be there, and is right then.
-                None if is_asked => self.add(source, site, index, None, "no row"),
+                None if is_asked => self.add(source, index, Wrong::Row, "no row"),
                 None => {}
                 Some((rules, claim)) => {
-                    self.say(source, site, index, claim);
+                    self.say(source, index, claim);
                     let wrong = site.state.judge(&claim);
                     for wrong in &wrong {
-                        self.add(source, site, index, Some(*wrong), &rules.to_string());
+                        self.add(source, index, *wrong, &rules.to_string());
                     }
                     said.cfi.get_or_insert(Said { claim, wrong });
                 }
             }
         }
-        self.sites.push(said);
         Ok(())
     }
 
-    fn say(&mut self, source: Source, site: &Site, index: usize, claim: Claim) {
-        self.judged.said.entry((source, site.function)).or_default().push((index, claim));
+    /// Without a section, all functions are left out.
+    fn without_section(&mut self, why: &str) {
+        let functions: Vec<u32> = self.program.sites.iter().map(|site| site.function).collect();
+        self.judged.left_out.extend(functions);
+        self.add(Source::Sframe, 0, Wrong::Section, why);
     }
 
-    fn function(&self, start: Loaded) -> String {
-        self.target.place(start).function.unwrap_or_default().to_owned()
+    /// Parts of functions that `.sframe` leaves out, wholly or up to some instruction, though it can express
+    /// what they declare.
+    fn left_out(&mut self, target: &Target<'_>) {
+        self.judged.version = Version::from_number(target.sframe_version());
+        let Some(version) = self.judged.version else { return };
+        for part in parts(self.program) {
+            let lacking = part.clone().find(|site| !self.sites[*site].has_fde);
+            let Some(lacking) = lacking else { continue };
+            if part.clone().any(|site| self.sites[site].has_fde) {
+                self.add(Source::Sframe, lacking, Wrong::Row, "the function does not reach it");
+            } else if !Model::new(self.program.abi, &[]).may_be_left_out(self.program, &part, version) {
+                self.add(Source::Sframe, part.start, Wrong::LeftOut, "no function");
+            }
+        }
     }
 
-    fn add(&mut self, source: Source, site: &Site, index: usize, wrong: Option<Wrong>, says: &str) {
+    fn say(&mut self, source: Source, index: usize, claim: Claim) {
+        let function = self.program.sites[index].function;
+        self.judged.said.entry((source, function)).or_default().push((index, claim));
+    }
+
+    fn add(&mut self, source: Source, index: usize, wrong: Wrong, says: &str) {
+        let Some(site) = self.program.sites.get(index) else { return };
         let function = site.function;
         let known = self.judged.faults.iter_mut().find(|fault| {
             (fault.source, fault.function, fault.wrong) == (source, function, wrong) && fault.says == says
@@ -240,11 +288,10 @@ impl Judge<'_, '_> {
     }
 
     /// What a run finds is wrong by construction, and the other way round for rows that it exercises.
-    fn run(&mut self) -> Result<(), String> {
-        let mut unwinder = sframe_unwinder(self.target);
-        let examination =
-            examine(self.target, &mut *unwinder, &ExamineOptions::default(), &Options::default())
-                .map_err(|error| format!("the program can't be run: {error}"))?;
+    fn run(&mut self, target: &Target<'_>) -> Result<(), String> {
+        let mut unwinder = sframe_unwinder(target);
+        let examination = examine(target, &mut *unwinder, &ExamineOptions::default(), &Options::default())
+            .map_err(|error| format!("the program can't be run: {error}"))?;
         if !matches!(examination.end, End::SelfJump(_)) {
             return Err(format!(
                 "the program ends otherwise than by its jump to itself: {:?}",
@@ -272,8 +319,8 @@ impl Judge<'_, '_> {
     }
 
     /// What exploring proves is wrong by construction.
-    fn explore(&mut self) -> Result<(), String> {
-        let explored = explore(self.target, &Roots::of(self.target), &ExploreOptions::default())
+    fn explore(&mut self, target: &Target<'_>) -> Result<(), String> {
+        let explored = explore(target, &Roots::of(target), &ExploreOptions::default())
             .map_err(|error| format!("the program can't be explored: {error}"))?;
         for found in explored.findings.iter().filter(|found| found.certainty == Certainty::Proved) {
             let (Some(function), Some(row)) = (&found.finding.function, &found.finding.row) else { continue };

@@ -10,7 +10,9 @@
 //! | `directive.rs` | the directives that declare a state, in all their forms |
 //! | `expression.rs` | those that are written byte by byte, and DWARF expressions |
 //! | `model.rs` | what directives mean, also to assemblers with known mistakes |
-//! | `quirk.rs` | the known mistakes, and which of them explain what a section says |
+//! | `quirk.rs`, `crash.rs` | the known mistakes and crashes, and which of them explain what a section says |
+//! | `known.rs` | those that a toolchain can have |
+//! | `refusal.rs` | what assemblers may leave out |
 //! | `dialect.rs` | how each ABI writes what a function does |
 //! | `judge.rs` | compares a program's sections, a run and an exploration with the constructed state |
 //! | `reduce.rs` | the smallest program with a fault |
@@ -27,11 +29,13 @@ mod directive;
 mod elsewhere;
 mod expression;
 mod judge;
+mod known;
 mod model;
 mod page;
 mod plan;
 mod quirk;
 mod reduce;
+mod refusal;
 mod sections;
 mod state;
 mod writer;
@@ -40,6 +44,7 @@ pub use campaign::{CampaignOptions, Cause, Example, Found, Group, campaign};
 pub use directive::{Directive, Operation};
 pub use elsewhere::elsewhere;
 pub use judge::{Fault, Judged, Source, judge};
+pub use known::Known;
 pub use model::Model;
 pub use page::{Page, name_of};
 pub use plan::{Action, Column, FunctionPlan, Part, Plan, Setup};

@@ -1,12 +1,16 @@
 //! What directives mean, and what assemblers with known mistakes take them to mean.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule};
+use sframe_engine::{Abi, Base, DwarfRegister, Recovery, RecoveryRule, Version};
 
+use super::crash::remembers_without_row;
 use super::directive::{Cfa, Directive, Operation, SIMPLE};
 use super::quirk::Quirk;
+use super::refusal::{is_inexpressible, may_be_left_out};
 use super::state::{Claim, State, return_column};
+use super::writer::Program;
 
 /// The register that gas names where it does not know one: `SFRAME_FRE_REG_INVALID`, shifted.
 const INVALID: u32 = 536_870_911;
@@ -99,6 +103,38 @@ impl<'m> Model<'m> {
         self.first.get_or_insert_with(|| self.current.clone());
         self.cie.get_or_insert_with(|| self.current.saved.clone());
         self.claim()
+    }
+
+    /// Whether the assembler may leave out a part of a program.
+    pub(super) fn may_be_left_out(
+        mut self,
+        program: &Program,
+        part: &Range<usize>,
+        version: Version,
+    ) -> bool {
+        let sites = program.sites[part.clone()].iter();
+        let declared: Vec<_> = sites.map(|site| (&site.declared[..], self.read(&site.declared))).collect();
+        may_be_left_out(version, program.abi, declared.iter().copied())
+            || self.is_left_out(version, &declared)
+    }
+
+    /// Whether the assembler leaves out a part by mistake.
+    fn is_left_out(&self, version: Version, sites: &[(&[Directive], Claim)]) -> bool {
+        let directives = || sites.iter().flat_map(|(declared, _)| declared.iter());
+        let remembers_first = || {
+            let first = sites.first().map_or(&[][..], |(declared, _)| declared);
+            first.iter().any(|directive| directive.operation == Operation::Remember)
+        };
+        // Its other rules are judged as if it had a caller.
+        let is_judged = |claim: &Claim| {
+            claim.ra == Some(Recovery::Undefined)
+                && is_inexpressible(version, self.abi, &Claim { ra: Some(Recovery::Unchanged), ..*claim })
+        };
+        self.has(Quirk::GasRemembersBeforeFirstRow) && remembers_first()
+            || self.has(Quirk::GasUndefinedWithOtherRules) && sites.iter().any(|(_, claim)| is_judged(claim))
+            || self.has(Quirk::LlvmRemembersBeforeFirstRow) && remembers_without_row(self.abi, directives())
+            || self.has(Quirk::LlvmReturnColumn)
+                && directives().any(|one| matches!(one.operation, Operation::ReturnColumn(_)))
     }
 
     fn has(&self, quirk: Quirk) -> bool {
@@ -314,7 +350,7 @@ fn two_bytes(directive: &Directive) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::super::plan::Plan;
-    use super::super::writer::write;
+    use super::super::writer::{parts, write};
     use super::*;
 
     /// The directives mean what is true, in every program.
@@ -333,19 +369,27 @@ mod tests {
         }
     }
 
-    /// Each mistake shows in some program.
+    /// Each mistake shows in some program: what is said is wrong, or a function is left out that need not be.
     #[test]
     fn every_mistake_matters_somewhere() {
+        let says_wrong = |program: &Program, quirks: &[Quirk]| {
+            let mut model = Model::new(program.abi, quirks);
+            program.sites.iter().any(|site| {
+                let claim = model.read(&site.declared);
+                !site.state.judge(&claim).is_empty()
+            })
+        };
+        let leaves_out = |program: &Program, quirks: &[Quirk]| {
+            let may_be = |quirks, part: &Range<usize>| {
+                Model::new(program.abi, quirks).may_be_left_out(program, part, Version::V3)
+            };
+            parts(program).iter().any(|part| may_be(quirks, part) && !may_be(&[], part))
+        };
         for quirk in Quirk::ALL {
             let shows = [Abi::Amd64, Abi::Aarch64, Abi::S390x].into_iter().any(|abi| {
                 (0..300).any(|number| {
                     let program = write(&Plan::random(abi, 3, number, 5));
-                    let quirks = [*quirk];
-                    let mut model = Model::new(abi, &quirks);
-                    program.sites.iter().any(|site| {
-                        let claim = model.read(&site.declared);
-                        !site.state.judge(&claim).is_empty()
-                    })
+                    says_wrong(&program, &[*quirk]) || leaves_out(&program, &[*quirk])
                 })
             });
             assert!(shows, "{quirk:?}");

@@ -12,8 +12,9 @@ use super::campaign::Example;
 use super::dialect::Dialect;
 use super::judge::Source;
 use super::plan::{Action, FunctionPlan};
-use super::reduce::{Reduced, assembler};
-use crate::corpus::{MadeExample, Maker, Toolchain};
+use super::reduce::Reduced;
+use super::state::Wrong;
+use crate::corpus::{MadeExample, Maker};
 use crate::faults::{filled_in, keep};
 use crate::generate::Elsewhere;
 use crate::generate::draft::{self, observed, program_name, range, write_files};
@@ -95,7 +96,7 @@ impl Page<'_> {
             (format!("specs/faults/{}.yaml", self.name), page),
             (format!("specs/{program}.yaml"), spec),
             (format!("corpus/programs/{program}.yaml"), format!("targets: [{abi}]\nvariants: [O2]\n")),
-            (format!("corpus/programs/{program}.S"), for_corpus(&self.functions())),
+            (format!("corpus/programs/{program}.S"), for_corpus(&self.functions(false))),
             (format!("corpus/programs/{program}.c"), caller(self.title, function, &all)),
         ];
         write_files(folder, &files)?;
@@ -135,6 +136,10 @@ impl Page<'_> {
         let (Some(fault), abi) = (&reduced.fault, reduced.program.abi) else {
             return Err("it is about a program that was not made".to_owned());
         };
+        let producer = maker.producer(abi).map_err(|error| with_causes(&error))?;
+        let Some(assembler) = producer.assembler.map(|assembler| assembler.name) else {
+            return Err("the toolchain does not say which assembler it has".to_owned());
+        };
         let mut commands = maker.command(abi, &[]).map_err(|error| with_causes(&error))?;
         // Each machine has its own.
         commands.retain(|word| !word.starts_with("-B"));
@@ -150,10 +155,9 @@ impl Page<'_> {
         for (toolchain, result) in elsewhere {
             let _ = write!(summary, " {toolchain}: {result}.");
         }
-        let toolchains = others.iter().map(Maker::toolchain);
         Ok(Fault {
             title: self.title.to_owned(),
-            component: Component::Assembler(versions(assembler(maker), toolchains, elsewhere)),
+            component: Component::Assembler(versions(assembler, abi, others, elsewhere)),
             summary,
             section: match fault.source {
                 Source::Sframe => FaultySection::Sframe,
@@ -170,7 +174,7 @@ impl Page<'_> {
                 program: self.name.to_owned(),
                 function: format!("f{}", fault.function),
                 row: None,
-                verdict: Verdict::WrongCfa,
+                verdict: if fault.wrong == Wrong::LeftOut { Verdict::NoFde } else { Verdict::WrongCfa },
                 wrong: NO_ROW.to_owned(),
                 right: truth.replace("SP+0,", "SP,"),
             },
@@ -183,19 +187,21 @@ impl Page<'_> {
     fn source(&self, arguments: &[u8]) -> String {
         let Reduced { program, fault, .. } = &self.example.reduced;
         let names: Vec<String> = fault.iter().map(|fault| format!("f{}", fault.function)).collect();
+        // A section without any function would not be written.
+        let is_left_out = fault.as_ref().is_some_and(|fault| fault.wrong == Wrong::LeftOut);
         let start = Dialect::of(program.abi).start(&names, arguments);
-        joined(&format!("{}{}", plain(&start), plain(&self.functions())))
+        joined(&format!("{}{}", plain(&start), plain(&self.functions(is_left_out))))
     }
 
-    /// Its functions, without the one that calls them.
-    fn functions(&self) -> String {
+    /// Its functions, without the one that calls them; with `leaf` only if one of them calls it, or if asked.
+    fn functions(&self, with_leaf: bool) -> String {
         let source = &self.example.reduced.program.source;
         let end = source.find("\t.globl _start").unwrap_or(source.len());
         let leaf = source.find("\t.type leaf").unwrap_or_default();
         let (head, mut functions) = (&source[..leaf], &source[leaf..end]);
         // Nobody may call it.
         let calls = |line: &str| line.ends_with(" leaf") && !line.starts_with("\t.size ");
-        if !functions.lines().any(calls) {
+        if !with_leaf && !functions.lines().any(calls) {
             functions = functions.find("\t.type f").map_or(functions, |from| &functions[from..]);
         }
         let head = head.replace("\t.text\n", "");
@@ -248,17 +254,17 @@ fn caller(title: &str, function: &str, arguments: &[u8]) -> String {
 }
 
 /// The versions of an assembler that were seen to have a fault.
-fn versions<'t>(
+fn versions(
     name: Assembler,
-    toolchains: impl Iterator<Item = &'t Toolchain>,
+    abi: Abi,
+    makers: &[Maker],
     elsewhere: &std::collections::BTreeMap<String, Elsewhere>,
 ) -> ToolRange<Assembler> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
-    for toolchain in toolchains {
-        let Some(tool) = toolchain.properties.assembler.as_ref().filter(|tool| tool.name == name) else {
-            continue;
-        };
-        match elsewhere.get(&toolchain.name) {
+    for maker in makers {
+        let tool = maker.producer(abi).ok().and_then(|producer| producer.assembler);
+        let Some(tool) = tool.filter(|tool| tool.name == name) else { continue };
+        match elsewhere.get(&maker.toolchain().name) {
             // It is the one that has it.
             None | Some(Elsewhere::Same) => with.push(tool.version.clone()),
             Some(Elsewhere::Unjudged { .. }) => {}
@@ -271,5 +277,7 @@ fn versions<'t>(
 /// The name of a cause's fault, of what it is in and what is wrong.
 #[must_use]
 pub fn name_of(maker: &Maker, abi: Abi, cause: &super::Cause) -> String {
-    draft::name(&format!("{}-{abi}-{}-{}", assembler(maker), cause.wrong, cause.after.join("-")))
+    let assembler = maker.producer(abi).ok().and_then(|producer| producer.assembler);
+    let assembler = assembler.map_or_else(|| maker.toolchain().name.clone(), |tool| tool.name.to_string());
+    draft::name(&format!("{assembler}-{abi}-{}-{}", cause.wrong, cause.after.join("-")))
 }

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::directive::Operation;
+use sframe_engine::Version;
+
 use super::judge::Source;
 use super::model::Model;
 use super::state::Claim;
-use super::writer::Program;
-use crate::spec::Assembler;
+use super::writer::{Program, parts};
 
 /// A known mistake. Its page is what it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,18 +22,22 @@ pub enum Quirk {
     GasIgnoresUndefined,
     GasOneRememberedState,
     GasRegisterTakesOffsetBack,
+    GasRemembersBeforeFirstRow,
     GasRemembersRowBefore,
     GasRestoresFirstRow,
     GasReturnAddressNotRestored,
     GasSignalFrameWithoutRows,
     GasUndefinedNotUndone,
+    GasUndefinedWithOtherRules,
     GasUnmarkedSignalFrame,
     LlvmAdjustsLastOffset,
     LlvmIgnoresRegister,
     LlvmIgnoresSameValue,
     LlvmIgnoresUndefined,
     LlvmRelativeOffset,
+    LlvmRemembersBeforeFirstRow,
     LlvmRestoresFirstRow,
+    LlvmReturnColumn,
     LlvmUnmarkedSignalFrame,
 }
 
@@ -49,18 +53,22 @@ impl Quirk {
         Self::GasIgnoresUndefined,
         Self::GasOneRememberedState,
         Self::GasRegisterTakesOffsetBack,
+        Self::GasRemembersBeforeFirstRow,
         Self::GasRemembersRowBefore,
         Self::GasRestoresFirstRow,
         Self::GasReturnAddressNotRestored,
         Self::GasSignalFrameWithoutRows,
         Self::GasUndefinedNotUndone,
+        Self::GasUndefinedWithOtherRules,
         Self::GasUnmarkedSignalFrame,
         Self::LlvmAdjustsLastOffset,
         Self::LlvmIgnoresRegister,
         Self::LlvmIgnoresSameValue,
         Self::LlvmIgnoresUndefined,
         Self::LlvmRelativeOffset,
+        Self::LlvmRemembersBeforeFirstRow,
         Self::LlvmRestoresFirstRow,
+        Self::LlvmReturnColumn,
         Self::LlvmUnmarkedSignalFrame,
     ];
 
@@ -77,41 +85,31 @@ impl Quirk {
             Self::GasIgnoresUndefined => "gas-ignores-undefined",
             Self::GasOneRememberedState => "gas-one-remembered-state",
             Self::GasRegisterTakesOffsetBack => "gas-register-takes-offset-back",
+            Self::GasRemembersBeforeFirstRow => "gas-remember-before-first-row",
             Self::GasRemembersRowBefore => "gas-remembers-row-before",
             Self::GasRestoresFirstRow => "gas-restores-first-row",
             Self::GasReturnAddressNotRestored => "gas-return-address-not-restored",
             Self::GasSignalFrameWithoutRows => "gas-signal-frame-without-rows",
             Self::GasUndefinedNotUndone => "gas-undefined-not-undone",
+            Self::GasUndefinedWithOtherRules => "gas-undefined-with-other-rules",
             Self::GasUnmarkedSignalFrame => "gas-unmarked-signal-frame",
             Self::LlvmAdjustsLastOffset => "llvm-adjusts-last-offset",
             Self::LlvmIgnoresRegister => "llvm-ignores-register",
             Self::LlvmIgnoresSameValue => "llvm-ignores-same-value",
             Self::LlvmIgnoresUndefined => "llvm-ignores-undefined",
             Self::LlvmRelativeOffset => "llvm-relative-offset",
+            Self::LlvmRemembersBeforeFirstRow => "llvm-remember-before-first-row",
             Self::LlvmRestoresFirstRow => "llvm-restores-first-row",
+            Self::LlvmReturnColumn => "llvm-return-column",
             Self::LlvmUnmarkedSignalFrame => "llvm-unmarked-signal-frame",
         }
     }
 
     /// Whether a section is wrong by it.
-    fn is_of(self, source: Source) -> bool {
+    pub(super) fn is_of(self, source: Source) -> bool {
         match self {
             Self::GasFirstDirectivesInCie | Self::LlvmAdjustsLastOffset => source != Source::Sframe,
             _ => source == Source::Sframe,
-        }
-    }
-
-    /// The assembler.
-    const fn assembler(self) -> Assembler {
-        match self {
-            Self::LlvmAdjustsLastOffset
-            | Self::LlvmIgnoresRegister
-            | Self::LlvmIgnoresSameValue
-            | Self::LlvmIgnoresUndefined
-            | Self::LlvmRelativeOffset
-            | Self::LlvmRestoresFirstRow
-            | Self::LlvmUnmarkedSignalFrame => Assembler::Llvm,
-            _ => Assembler::Gas,
         }
     }
 }
@@ -119,43 +117,34 @@ impl Quirk {
 /// At most so many mistakes explain one function.
 const MOST: usize = 6;
 
-/// Finds the known mistakes of an assembler by which a section says exactly what it says of a function: as
-/// few as possible. `said` is what it says, by instruction.
+/// Finds those of some mistakes by which a section says exactly what it says of a function: as few as
+/// possible. `said` is what it says, by instruction. With a `version`, the section is `.sframe`, and may
+/// leave out what that can't express, or what it can't by mistake.
 #[must_use]
 pub fn explanation(
     program: &Program,
     function: u32,
-    (assembler, source): (Assembler, Source),
+    quirks: &[Quirk],
     said: &[(usize, Claim)],
+    version: Option<Version>,
 ) -> Option<Vec<Quirk>> {
-    let all = Quirk::ALL.iter().copied();
-    let quirks: Vec<Quirk> =
-        all.filter(|quirk| quirk.is_of(source) && quirk.assembler() == assembler).collect();
     // Each part of a function has an FDE of its own, and mistakes of its own.
     let mut found = Vec::new();
-    for part in parts(program, function) {
-        let chosen = (0..=MOST).find_map(|count| {
-            subsets(&quirks, count).into_iter().find(|chosen| explains(program, &part, said, chosen))
-        })?;
+    for part in parts(program).into_iter().filter(|part| program.sites[part.start].function == function) {
+        let is_left_out = !said.iter().any(|(site, _)| part.contains(site));
+        let explains = |chosen: &[Quirk]| match version {
+            Some(version) if is_left_out => {
+                Model::new(program.abi, chosen).may_be_left_out(program, &part, version)
+            }
+            _ => explains(program, &part, said, chosen),
+        };
+        let chosen = (0..=MOST)
+            .find_map(|count| subsets(quirks, count).into_iter().find(|chosen| explains(chosen)))?;
         found.extend(chosen);
     }
     found.sort_unstable();
     found.dedup();
     Some(found).filter(|found| !found.is_empty())
-}
-
-/// The parts of a function, by the positions of their instructions.
-fn parts(program: &Program, function: u32) -> Vec<Range<usize>> {
-    let mut parts: Vec<Range<usize>> = Vec::new();
-    let sites = program.sites.iter().enumerate().filter(|(_, site)| site.function == function);
-    for (index, site) in sites {
-        let begins = site.declared.iter().any(|directive| directive.operation == Operation::Begin);
-        match parts.last_mut() {
-            Some(part) if !begins => part.end = index + 1,
-            _ => parts.push(index..index + 1),
-        }
-    }
-    parts
 }
 
 /// All choices of some of the mistakes.
@@ -177,9 +166,9 @@ fn explains(program: &Program, part: &Range<usize>, said: &[(usize, Claim)], qui
     let mut model = Model::new(program.abi, quirks);
     program.sites[part.clone()].iter().zip(part.clone()).all(|(site, index)| {
         let claim = model.read(&site.declared);
-        // What the section leaves out is not said.
+        // No mistake leaves out a row.
         let says = said.binary_search_by_key(&index, |(at, _)| *at).ok().map(|at| said[at].1);
-        says.is_none_or(|says| says.agrees(&claim))
+        says.is_some_and(|says| says.agrees(&claim))
     })
 }
 
@@ -199,11 +188,8 @@ mod tests {
         for quirk in Quirk::ALL {
             let page = faults.join(format!("{}.yaml", quirk.page()));
             let text = std::fs::read_to_string(&page).expect("a page");
-            let assembler = match quirk.assembler() {
-                Assembler::Gas => "component: {assembler: gas",
-                Assembler::Llvm => "component: {assembler: llvm",
-            };
-            assert!(text.contains(assembler), "{}", page.display());
+            let assembler = quirk.page().split('-').next().expect("an assembler");
+            assert!(text.contains(&format!("component: {{assembler: {assembler}")), "{}", page.display());
         }
     }
 
@@ -219,6 +205,8 @@ mod tests {
     #[test]
     fn mistakes_are_told_from_what_is_said() {
         let quirks = [Quirk::GasRegisterTakesOffsetBack, Quirk::GasIgnoresSameValue];
+        let is_of_gas = |quirk: &Quirk| quirk.page().starts_with("gas-") && quirk.is_of(Source::Sframe);
+        let gas: Vec<Quirk> = Quirk::ALL.iter().copied().filter(is_of_gas).collect();
         let mut found = Vec::new();
         for number in 0..100 {
             let program = write(&Plan::random(Abi::Amd64, 5, number, 1));
@@ -230,15 +218,14 @@ mod tests {
             if !said.iter().any(is_wrong) {
                 continue;
             }
-            let explained =
-                explanation(&program, 0, (Assembler::Gas, Source::Sframe), &said).expect("an explanation");
+            let explained = explanation(&program, 0, &gas, &said, Some(Version::V3)).expect("an explanation");
             found.extend(explained);
             // A CFA that nobody would say.
             let mut other = said;
             if let Some(cfa) = other.last_mut().and_then(|(_, claim)| claim.cfa.as_mut()) {
                 cfa.offset += 4;
             }
-            assert_eq!(explanation(&program, 0, (Assembler::Gas, Source::Sframe), &other), None);
+            assert_eq!(explanation(&program, 0, &gas, &other, Some(Version::V3)), None);
         }
         quirks.iter().for_each(|quirk| assert!(found.contains(quirk), "{quirk:?} in {found:?}"));
     }

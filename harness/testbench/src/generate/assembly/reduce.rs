@@ -1,13 +1,13 @@
 //! The smallest program that shows a fault: parts of a plan are dropped while the fault stays.
 
 use super::judge::{Fault, Judged, Source, judge};
+use super::known::Known;
 use super::plan::{Column, FunctionPlan, Plan};
-use super::quirk::{Quirk, explanation};
+use super::quirk::Quirk;
 use super::sections::Sections;
 use super::state::Wrong;
 use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
-use crate::spec::Assembler;
 
 /// What must stay when a program gets smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub enum Symptom {
     Unexplained {
         /// The section.
         source: Source,
-        /// What is wrong; `None` for no row.
-        wrong: Option<Wrong>,
+        /// What is wrong.
+        wrong: Wrong,
         /// Whether the other section is right.
         is_alone: bool,
     },
@@ -25,6 +25,16 @@ pub enum Symptom {
     Explained(Source, Quirk),
     /// The tools do not make the program, and say this.
     Refused(String),
+}
+
+impl Symptom {
+    /// What the tools say of the program.
+    pub(super) fn refused(&self) -> Option<String> {
+        match self {
+            Self::Refused(said) => Some(said.clone()),
+            Self::Unexplained { .. } | Self::Explained(..) => None,
+        }
+    }
 }
 
 /// A program that was reduced.
@@ -40,46 +50,39 @@ pub struct Reduced {
     pub tries: u32,
 }
 
-/// Reduces a program to one function, and this to the parts that a symptom needs.
+/// Reduces a program to one function that shows a symptom, or else to those that show it together, and these
+/// to the parts that it needs. The functions that are said to show it are tried first. Returns `None` if the
+/// program does not show it.
 ///
 /// # Errors
 /// The toolchain can't be started. A program that it refuses shows no fault.
 pub fn reduce(
     maker: &Maker,
+    known: &Known,
     plan: &Plan,
     functions: &[u32],
     symptom: &Symptom,
 ) -> Result<Option<Reduced>, Error> {
-    let sections = plan.sections;
-    let mut reduction = Reduction { maker, plan, sections, symptom, best: None, tries: 0 };
-    let mut chosen = None;
-    for function in plan.functions.iter().filter(|function| functions.contains(&function.number)) {
-        if reduction.keeps(function)? {
-            chosen = Some(function.clone());
+    let mut reduction = Reduction { maker, known, symptom, best: None, tries: 0 };
+    let alone = plan.functions.iter().filter(|function| functions.contains(&function.number));
+    let alone = alone.map(|function| Plan { functions: vec![function.clone()], ..plan.clone() });
+    let mut current = None;
+    for plan in alone.chain([plan.clone()]) {
+        if reduction.keeps(&plan)? {
+            current = Some(plan);
             break;
         }
     }
-    let Some(mut function) = chosen else { return Ok(None) };
-    reduction.sections = Sections::USUAL;
-    if sections != Sections::USUAL && !reduction.keeps(&function)? {
-        reduction.sections = sections;
+    let Some(mut current) = current else { return Ok(None) };
+    let usual = Plan { sections: Sections::USUAL, ..current.clone() };
+    if usual != current && reduction.keeps(&usual)? {
+        current = usual;
     }
-    loop {
-        let before = reduction.tries_of_success();
-        for smaller in smaller(&function) {
-            if reduction.keeps(&smaller)? {
-                function = smaller;
-                break;
-            }
-        }
-        if reduction.tries_of_success() == before {
-            break;
-        }
+    // What was kept may make other things needless.
+    while let Some(plan) = reduction.first_kept(smaller(&current))? {
+        current = plan;
     }
-    Ok(reduction.best.map(|(mut reduced, _)| {
-        reduced.tries = reduction.tries;
-        reduced
-    }))
+    Ok(reduction.best.map(|best| Reduced { tries: reduction.tries, ..best }))
 }
 
 /// Whether only one section is wrong in a function.
@@ -87,29 +90,26 @@ pub(super) fn is_alone(judged: &Judged, fault: &Fault) -> bool {
     !judged.faults.iter().any(|other| other.function == fault.function && other.source != fault.source)
 }
 
-/// The known mistakes that explain what is wrong with a function.
-pub(super) fn explained(
-    maker: &Maker,
-    program: &Program,
-    judged: &Judged,
-    fault: &Fault,
-) -> Option<Vec<Quirk>> {
-    // What has no row says nothing.
-    fault.wrong?;
-    let said = judged.said.get(&(fault.source, fault.function))?;
-    explanation(program, fault.function, (assembler(maker), fault.source), said)
-}
-
-/// The assembler of a toolchain: what it says, or else LLVM's for Clang, and gas.
-pub(super) fn assembler(maker: &Maker) -> Assembler {
-    let toolchain = maker.toolchain();
-    let is_clang = toolchain.abis.values().any(|tools| tools.compiler.contains("clang"));
-    let usual = if is_clang { Assembler::Llvm } else { Assembler::Gas };
-    toolchain.properties.assembler.as_ref().map_or(usual, |assembler| assembler.name)
+/// What a program becomes without one function, or with less of one.
+fn smaller(plan: &Plan) -> impl Iterator<Item = Plan> {
+    let count = plan.functions.len();
+    let without = (0..count).filter(move |_| count > 1).map(|index| {
+        let mut plan = plan.clone();
+        plan.functions.remove(index);
+        plan
+    });
+    let with_less = (0..count).flat_map(move |index| {
+        smaller_functions(&plan.functions[index]).into_iter().map(move |function| {
+            let mut plan = plan.clone();
+            plan.functions[index] = function;
+            plan
+        })
+    });
+    without.chain(with_less)
 }
 
 /// What a function becomes without one part, or with one that is chosen more plainly.
-fn smaller(function: &FunctionPlan) -> Vec<FunctionPlan> {
+fn smaller_functions(function: &FunctionPlan) -> Vec<FunctionPlan> {
     let mut all = Vec::new();
     let mut without = |change: &dyn Fn(&mut FunctionPlan)| {
         let mut smaller = function.clone();
@@ -165,23 +165,27 @@ const SEEDS: u64 = 12;
 
 struct Reduction<'r> {
     maker: &'r Maker,
-    plan: &'r Plan,
-    sections: Sections,
+    known: &'r Known,
     symptom: &'r Symptom,
-    best: Option<(Reduced, u32)>,
+    best: Option<Reduced>,
     tries: u32,
 }
 
 impl Reduction<'_> {
-    fn tries_of_success(&self) -> u32 {
-        self.best.as_ref().map_or(0, |(_, tries)| *tries)
+    /// The first of some plans that shows the symptom.
+    fn first_kept(&mut self, plans: impl Iterator<Item = Plan>) -> Result<Option<Plan>, Error> {
+        for plan in plans {
+            if self.keeps(&plan)? {
+                return Ok(Some(plan));
+            }
+        }
+        Ok(None)
     }
 
-    /// Whether a function shows the symptom. It is the best one then.
-    fn keeps(&mut self, function: &FunctionPlan) -> Result<bool, Error> {
+    /// Whether a program shows the symptom. It is the best one then.
+    fn keeps(&mut self, plan: &Plan) -> Result<bool, Error> {
         self.tries += 1;
-        let plan = Plan { abi: self.plan.abi, sections: self.sections, functions: vec![function.clone()] };
-        let program = write(&plan);
+        let program = write(plan);
         let sources = [(super::SOURCE.to_owned(), program.source.clone())];
         let fault = match (self.maker.make(plan.abi, &sources, &[]), self.symptom) {
             (Ok(made), _) => match judge(&program, &made.bytes) {
@@ -195,7 +199,7 @@ impl Reduction<'_> {
             (Err(error), _) => return Err(error),
         };
         let Some(fault) = fault else { return Ok(false) };
-        self.best = Some((Reduced { program, plan, fault, tries: 0 }, self.tries));
+        self.best = Some(Reduced { program, plan: plan.clone(), fault, tries: 0 });
         Ok(true)
     }
 
@@ -205,11 +209,11 @@ impl Reduction<'_> {
             Symptom::Unexplained { source, wrong, is_alone: alone } => {
                 (fault.source, fault.wrong) == (*source, *wrong)
                     && is_alone(judged, fault) == *alone
-                    && explained(self.maker, program, judged, fault).is_none()
+                    && self.known.explain(program, judged, fault).is_none()
             }
             Symptom::Explained(source, quirk) => {
                 fault.source == *source
-                    && explained(self.maker, program, judged, fault).is_some_and(|quirks| quirks == [*quirk])
+                    && self.known.explain(program, judged, fault).is_some_and(|quirks| quirks == [*quirk])
             }
             Symptom::Refused(_) => false,
         };

@@ -208,6 +208,12 @@ pub enum Wrong {
     Key,
     /// Whether the caller was interrupted, and did not call.
     Signal,
+    /// There is no row for an instruction of a function that the section has.
+    Row,
+    /// The section leaves out what it can express.
+    LeftOut,
+    /// There is no section, or none that can be used.
+    Section,
 }
 
 impl Wrong {
@@ -220,6 +226,9 @@ impl Wrong {
             Self::Fp => "wrong FP",
             Self::Key => "wrong key",
             Self::Signal => "wrong kind of frame",
+            Self::Row => "no row",
+            Self::LeftOut => "left out",
+            Self::Section => "no section",
         }
     }
 }

@@ -19,7 +19,7 @@ use super::see::NotJudged;
 use super::shape::complaint;
 use super::writer::write;
 use crate::corpus::{Error, Maker};
-use crate::spec::{Faults, Producer};
+use crate::spec::Faults;
 
 /// Which programs.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ pub fn campaign(
     faults: &Faults,
     done: &(dyn Fn() + Sync),
 ) -> Result<Found, Error> {
-    let producer = maker.toolchain().properties.or_those_of(&Producer::default());
+    let producer = maker.producer(abi)?;
     let causes = KnownCauses::of(faults, &producer, abi);
     let known = known_flags(maker, abi)?;
     let numbers: Vec<u64> = options.programs.clone().collect();
@@ -313,6 +313,7 @@ fn example(program: u64, level: Level, fault: &Fault, flags: Vec<String>, source
 mod tests {
     use super::super::shape::{Cause, Section};
     use super::*;
+    use crate::spec::Producer;
 
     #[test]
     fn a_program_that_depends_on_its_level_is_found() {

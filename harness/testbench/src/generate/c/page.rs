@@ -112,19 +112,19 @@ impl Page<'_> {
                 let usual = if is_clang { spec::Compiler::Clang } else { spec::Compiler::Gcc };
                 let name = own.compiler.as_ref().map_or(usual, |tool| tool.name);
                 let tool = |producer: &Producer| producer.compiler.clone();
-                Component::Compiler(versions(name, maker, others, elsewhere, &tool))
+                Component::Compiler(versions(name, self.abi, maker, others, elsewhere, &tool))
             }
             Blame::ProducerAssembler => {
                 let usual = if is_clang { Assembler::Llvm } else { Assembler::Gas };
                 let name = own.assembler.as_ref().map_or(usual, |tool| tool.name);
                 let tool = |producer: &Producer| producer.assembler.clone();
-                Component::Assembler(versions(name, maker, others, elsewhere, &tool))
+                Component::Assembler(versions(name, self.abi, maker, others, elsewhere, &tool))
             }
             Blame::ProducerLinker => {
                 let usual = if is_clang { Linker::Lld } else { Linker::Ld };
                 let name = own.linker.as_ref().map_or(usual, |tool| tool.name);
                 let tool = |producer: &Producer| producer.linker.clone();
-                Component::Linker(versions(name, maker, others, elsewhere, &tool))
+                Component::Linker(versions(name, self.abi, maker, others, elsewhere, &tool))
             }
             blame => return Err(format!("no component is to blame: {blame}")),
         })
@@ -385,13 +385,14 @@ fn sources(complete: &Complete, name: &str) -> BTreeMap<String, String> {
 /// nothing is known.
 fn versions<N: ToolName>(
     name: N,
+    abi: Abi,
     maker: &Maker,
     others: &[Maker],
     elsewhere: &BTreeMap<String, Tried>,
     tool: &dyn Fn(&Producer) -> Option<Tool<N>>,
 ) -> ToolRange<N> {
     let of = |maker: &Maker| {
-        let producer = maker.toolchain().properties.or_those_of(&Producer::default());
+        let producer = maker.producer(abi).ok()?;
         tool(&producer).filter(|tool| tool.name == name).map(|tool| tool.version)
     };
     let (mut with, mut without) = (Vec::from_iter(of(maker)), Vec::new());

@@ -7,6 +7,7 @@ mod leave;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use sframe_engine::{Abi, DwarfRegister};
 
@@ -48,6 +49,19 @@ pub struct Site {
     pub declared: Vec<Directive>,
     /// What is true before it.
     pub state: State,
+}
+
+/// The parts of functions, each with an FDE of its own, by the positions of their instructions.
+pub(super) fn parts(program: &Program) -> Vec<Range<usize>> {
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for (index, site) in program.sites.iter().enumerate() {
+        let begins = site.declared.iter().any(|directive| directive.operation == Operation::Begin);
+        match parts.last_mut() {
+            Some(part) if !begins => part.end = index + 1,
+            _ => parts.push(index..index + 1),
+        }
+    }
+    parts
 }
 
 /// Writes a plan.
