@@ -28,8 +28,8 @@ pub(super) struct Assembly {
     /// spec, laid out as in the repository.
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
-    /// Write the smallest programs with faults that have a page, too.
-    #[arg(long, requires = "pages")]
+    /// Reduce programs with faults that have a page, too, and write their pages if any are written.
+    #[arg(long)]
     known: bool,
 }
 
@@ -42,8 +42,12 @@ impl Assembly {
             print(&text)?;
             return Ok(Status::AsExpected);
         }
-        let options =
-            CampaignOptions { seed: self.of.seed, programs: self.of.numbers(), functions: self.functions };
+        let options = CampaignOptions {
+            seed: self.of.seed,
+            programs: self.of.numbers(),
+            functions: self.functions,
+            reduces_known: self.known,
+        };
         let faults = self.of.faults()?;
         let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
         let makers = self.of.all_that_are_there()?;

@@ -31,6 +31,8 @@ pub struct CampaignOptions {
     pub programs: Range<u64>,
     /// How many functions each has.
     pub functions: u32,
+    /// Whether programs with what is known are reduced, too.
+    pub reduces_known: bool,
 }
 
 /// What seems to be one cause.
@@ -182,9 +184,10 @@ pub fn campaign(
     let reduced: Vec<_> = cases
         .into_par_iter()
         .map(|(raw, case)| {
+            let is_wanted = options.reduces_known || matches!(raw, Raw::Unknown(_) | Raw::Refused(..));
             let reduced = match &case.symptom {
-                Some(symptom) => reduce(maker, &known, &case.plan, &case.functions, symptom)?,
-                None => None,
+                Some(symptom) if is_wanted => reduce(maker, &known, &case.plan, &case.functions, symptom)?,
+                _ => None,
             };
             // A tool that does not do the same twice leaves the program as it was found.
             let reduced = reduced.or_else(|| case.first.clone());

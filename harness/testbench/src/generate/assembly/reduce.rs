@@ -2,7 +2,7 @@
 
 use super::judge::{Fault, Judged, Source, judge};
 use super::known::Known;
-use super::plan::{Column, FunctionPlan, Plan};
+use super::plan::{Column, FunctionPlan, Part, Plan, Setup};
 use super::quirk::Quirk;
 use super::sections::Sections;
 use super::state::Wrong;
@@ -157,11 +157,35 @@ fn smaller_functions(function: &FunctionPlan) -> Vec<FunctionPlan> {
     for seed in seeds(function.exit) {
         without(&|function| function.exit = seed);
     }
+    // With a shorter frame, the ways out draw something else.
+    let is_save = |part: &Part<Setup>| matches!(part.what, Setup::Save(_));
+    for seed in 0..SEEDS {
+        if function.frame.iter().any(is_save) {
+            without(&|function| {
+                function.frame.retain(|part| !is_save(part));
+                function.exit = seed;
+            });
+            without(&|function| {
+                function.frame.retain(|part| !is_save(part));
+                function.body.clear();
+                function.exit = seed;
+            });
+        }
+        for removed in (0..function.frame.len() + function.body.len()).rev() {
+            without(&|function| {
+                match removed.checked_sub(function.frame.len()) {
+                    Some(part) => _ = function.body.remove(part),
+                    None => _ = function.frame.remove(removed),
+                }
+                function.exit = seed;
+            });
+        }
+    }
     all
 }
 
 /// How many seeds are tried in place of one.
-const SEEDS: u64 = 12;
+const SEEDS: u64 = 24;
 
 struct Reduction<'r> {
     maker: &'r Maker,
