@@ -1,16 +1,13 @@
 //! `explore`: judges every row of a file without running it.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, detail, detail_since, print, print_json};
 use sframe_inspect::text::counted;
-use sframe_testbench::examine::stop::{StopReason, StopRequest};
 use sframe_testbench::explore::{
     ExploreError, ExploreOptions, ExploredFile, Job, Progress, Roots, explore_isolated,
 };
@@ -18,10 +15,9 @@ use sframe_testbench::provenance::Began;
 use sframe_testbench::report::{Document, ExploreReport, Style};
 use sframe_testbench::spec::NamePattern;
 use sframe_testbench::target::Loaded;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 
 use super::check::{JudgedSection, with_advice};
+use super::interrupt::requests_here;
 use super::isolation::{EXPLORER, Limits, SECONDS_OF_A_BATCH};
 use super::known::KnownOptions;
 use super::options::parse_jobs;
@@ -96,7 +92,7 @@ impl Explore {
             jobs => jobs,
         };
         let broken = |error: &dyn std::fmt::Display| Failure::broken(format!("error: {name}: {error}"));
-        let progress = Arc::new(Progress::new(interrupts().map_err(|error| broken(&error))?));
+        let progress = Arc::new(Progress::new(requests_here().map_err(|error| broken(&error))?));
         let isolation = Limits::new(self.memory, self.timeout).workers(EXPLORER);
         let options = ExploreOptions { budget: self.budget };
         let job = Job { file: &self.file, source, target: &target, roots: &roots, options };
@@ -133,17 +129,4 @@ impl Explore {
             Status::AsExpected
         })
     }
-}
-
-/// Ends the exploration at an interrupt: what is known by then is reported. A second one ends the
-/// process.
-fn interrupts() -> io::Result<StopRequest> {
-    let stop = StopRequest::default();
-    let is_second = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        flag::register_conditional_default(signal, Arc::clone(&is_second))?;
-        flag::register(signal, Arc::clone(&is_second))?;
-        flag::register_usize(signal, stop.cell(), StopReason::Interrupted.value())?;
-    }
-    Ok(stop)
 }

@@ -1,7 +1,8 @@
-//! Interrupts of a command that runs in a child process.
+//! Interrupts: the first ends the work, and what is known by then is reported. A second one, later, ends the
+//! process.
 //!
-//! The parent passes the first interrupt on, and the child then ends its run and reports
-//! what it has seen. A second one kills the child.
+//! Of a command that runs in a child process, the parent passes the first on, and the child then ends its
+//! run. A second one kills the child.
 
 use std::io;
 use std::process::Child;
@@ -14,6 +15,7 @@ use sframe_testbench::examine::stop::{StopReason, StopRequest};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 
 /// Interrupts that follow within this time are the same one: `timeout` sends its signal to the
 /// process, and then to the whole group. On a busy machine, the second one may be late.
@@ -53,6 +55,26 @@ impl Interrupts {
         });
         Ok(shown)
     }
+}
+
+/// Without a child: returns what asks for an end at the first interrupt. A later one ends the process.
+pub(super) fn requests_here() -> io::Result<StopRequest> {
+    let stop = StopRequest::default();
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let requested = stop.clone();
+    std::thread::spawn(move || {
+        let mut first: Option<Instant> = None;
+        for signal in signals.forever() {
+            match first {
+                None => requested.stop(StopReason::Interrupted),
+                Some(first) if first.elapsed() < SAME => continue,
+                // There is nothing to be done if it fails: the next one may do it.
+                Some(_) => _ = emulate_default_handler(signal),
+            }
+            first.get_or_insert_with(Instant::now);
+        }
+    });
+    Ok(stop)
 }
 
 /// In the child: returns what the parent, or the end of the time limit, asks for.

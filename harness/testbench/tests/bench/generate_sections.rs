@@ -7,6 +7,7 @@ use std::path::Path;
 use rstest::rstest;
 use serde_json::Value;
 use sframe_engine::{Abi, Version};
+use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::external::{ExternalError, SectionReply};
 use sframe_testbench::generate::sections::{
     ALL_PARTS, CampaignOptions, Case, Cause, EngineReader, Example, FdeFault, Found, Part, Reader, RowFault,
@@ -31,6 +32,7 @@ fn options(sections: u64, open: bool) -> CampaignOptions {
         open,
         parts: ALL_PARTS.to_vec(),
         strictness: Strictness::Exact,
+        stop: StopRequest::default(),
     }
 }
 

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::command::{json, status};
+use crate::common::repository;
 use crate::isolate::{Endless, children, is_there};
 
 /// Waits until something is there.
@@ -150,4 +151,41 @@ fn a_terminal_shows_how_far_a_long_run_is() {
     // The report follows on lines of its own.
     let report = text.rsplit_once(" per second, 1 finding").map_or("", |(_, rest)| rest);
     assert!(report.contains("instructions executed"), "{text:?}");
+}
+
+/// Starts a search that would take hours, interrupts it as `timeout` does, and returns what it says.
+fn interrupted_search(words: &[&str]) -> Value {
+    const TERM: u64 = 1 << (15 - 1);
+    let child = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+        .current_dir(repository())
+        .arg("generate")
+        .args(words)
+        .args(["--json", "--jobs", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the bench");
+    let process = i32::try_from(child.id()).expect("a process");
+    wait("it handles no interrupt", || handled(process).filter(|mask| mask & TERM != 0));
+    std::thread::sleep(Duration::from_millis(500));
+    for signal in [Signal::STOP, Signal::TERM, Signal::INT, Signal::CONT] {
+        interrupt(&child, signal);
+    }
+    let output = child.wait_with_output().expect("the bench");
+    assert_eq!(status(&output), 4, "{output:?}");
+    json(&output)
+}
+
+#[test]
+fn an_interrupted_search_reports_what_it_has_found() {
+    let report = interrupted_search(&["sections", "--sections", "1000000000"]);
+    assert_eq!(report["interrupted"], true, "{report}");
+    if crate::generate::host().is_none() {
+        return;
+    }
+    let host = ["--toolchain", crate::generate::HOST, "--programs", "1000000"];
+    let report = interrupted_search(&[&["assembly"], &host[..]].concat());
+    assert_eq!(report["host"]["amd64"]["interrupted"], true, "{report}");
+    let report = interrupted_search(&[&["c"], &host[..]].concat());
+    assert_eq!(report["toolchains"]["host"]["amd64"]["interrupted"], true, "{report}");
 }

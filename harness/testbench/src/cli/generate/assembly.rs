@@ -15,6 +15,7 @@ use sframe_testbench::generate::assembly::{
 };
 
 use super::programs::Programs;
+use super::{INTERRUPTED, stop_request};
 use crate::cli::definitions;
 
 #[derive(Args)]
@@ -42,21 +43,25 @@ impl Assembly {
             print(&text)?;
             return Ok(Status::AsExpected);
         }
+        let stop = stop_request()?;
         let options = CampaignOptions {
+            stop: stop.clone(),
             seed: self.of.seed,
             programs: self.of.numbers(),
             functions: self.functions,
             reduces_known: self.known,
         };
         let faults = self.of.faults()?;
-        let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
+        let mut all =
+            self.of.campaigns(&stop, |maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
         let makers = self.of.all_that_are_there()?;
+        let is_stopped = || stop.reason().is_some();
         for (toolchain, abis) in &mut all {
-            for found in abis.values_mut() {
+            for found in abis.values_mut().filter(|_| !is_stopped()) {
                 verify(found, toolchain, &makers, self.known)?;
             }
         }
-        if let Some(folder) = &self.pages {
+        if let Some(folder) = self.pages.as_ref().filter(|_| !is_stopped()) {
             let mut pages =
                 Pages { of: self, makers: &makers, folder, written: BTreeMap::new(), notes: Text::default() };
             for (toolchain, abis) in &all {
@@ -72,13 +77,17 @@ impl Assembly {
         if self.of.json {
             print_json(&all)?;
         } else {
-            print(&text(&all))?;
+            let mut text = text(&all);
+            if is_stopped() {
+                text.line(INTERRUPTED.to_owned());
+            }
+            print(&text)?;
         }
         let mut founds = all.values().flat_map(BTreeMap::values);
         let contradicts = founds.clone().any(|found| !found.contradictions.is_empty());
         let made = founds.clone().any(|found| found.programs > 0);
         Ok(match () {
-            () if contradicts => Status::Broken,
+            () if contradicts || is_stopped() => Status::Broken,
             () if founds.any(|found| found.has_unknown()) => Status::Finding,
             () if made => Status::AsExpected,
             () => Status::NothingCompared,

@@ -14,6 +14,7 @@ use sframe_testbench::generate::c::{
 };
 
 use super::programs::Programs;
+use super::{INTERRUPTED, stop_request};
 use crate::cli::definitions;
 
 #[derive(Args)]
@@ -47,7 +48,9 @@ impl C {
             print(&text)?;
             return Ok(Status::AsExpected);
         }
+        let stop = stop_request()?;
         let options = CampaignOptions {
+            stop: stop.clone(),
             seed: self.of.seed,
             programs: self.of.numbers(),
             functions: self.functions,
@@ -55,8 +58,10 @@ impl C {
             reduces: !self.no_reduce,
         };
         let faults = self.of.faults()?;
-        let mut all = self.of.campaigns(|maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
-        if !self.no_reduce {
+        let mut all =
+            self.of.campaigns(&stop, |maker, abi, done| campaign(maker, abi, &options, &faults, done))?;
+        let is_stopped = stop.reason().is_some();
+        if !self.no_reduce && !is_stopped {
             let makers = self.of.all_that_are_there()?;
             for (toolchain, abis) in &mut all {
                 for (abi, found) in abis {
@@ -75,6 +80,9 @@ impl C {
             for (program, checksums) in &differ {
                 text.line(format!("program {program} computes different numbers: {}", list(checksums)));
             }
+            if is_stopped {
+                text.line(INTERRUPTED.to_owned());
+            }
             print(&text)?;
         }
         let mut founds = all.values().flat_map(BTreeMap::values);
@@ -82,7 +90,7 @@ impl C {
         let is_wrong = |found: &Found| !found.causes.is_empty() || !found.differ.is_empty();
         let is_made = founds.clone().any(|found| found.builds > 0);
         Ok(match () {
-            () if founds.clone().any(is_broken) => Status::Broken,
+            () if is_stopped || founds.clone().any(is_broken) => Status::Broken,
             () if founds.any(is_wrong) || !differ.is_empty() => Status::Finding,
             () if is_made => Status::AsExpected,
             () => Status::NothingCompared,

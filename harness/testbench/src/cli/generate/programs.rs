@@ -8,6 +8,7 @@ use clap::Args;
 use sframe_engine::Abi;
 use sframe_inspect::command::{Failure, detail_since};
 use sframe_testbench::corpus::{Error, Maker, Toolchain};
+use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::failure::of_documents;
 use sframe_testbench::spec::{Faults, parse_abi};
 
@@ -86,6 +87,7 @@ impl Programs {
     /// Runs a campaign for each toolchain and ABI that is wanted. It is told what to call after each program.
     pub(super) fn campaigns<F>(
         &self,
+        stop: &StopRequest,
         campaign: impl Fn(&Maker, Abi, &(dyn Fn() + Sync)) -> Result<F, Error>,
     ) -> Result<BTreeMap<String, BTreeMap<Abi, F>>, Failure> {
         let work = self.open()?;
@@ -93,7 +95,8 @@ impl Programs {
         let bar = progress_bar(count, "programs");
         let mut all: BTreeMap<String, BTreeMap<Abi, F>> = BTreeMap::new();
         for (maker, abis) in &work {
-            for abi in abis {
+            // What was not begun is not told.
+            for abi in abis.iter().take_while(|_| stop.reason().is_none()) {
                 let start = Instant::now();
                 let found = campaign(maker, *abi, &|| bar.inc(1)).map_err(definitions::failure)?;
                 detail_since(start, || format!("{}, {abi}", maker.toolchain().name));

@@ -11,6 +11,7 @@ use sframe_testbench::generate::sections::{
 };
 use sframe_testbench::spec::parse_abi;
 
+use super::{INTERRUPTED, stop_request};
 use crate::cli::options::{parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
 use crate::cli::unwinder::UnwinderCommand;
@@ -70,6 +71,7 @@ impl Sections {
             abis: self.abis.clone(),
             open: self.readings,
             parts,
+            stop: stop_request()?,
             strictness: if external.is_some() { Strictness::Answers } else { Strictness::Exact },
         };
         if let Some(external) = external.as_ref().filter(|external| external.hello().section.is_empty()) {
@@ -102,7 +104,9 @@ impl Sections {
         }
         let is_ours = external.is_none() && !found.causes.is_empty();
         Ok(match () {
-            () if found.contradicting > 0 || is_ours || found.gave_up.is_some() => Status::Broken,
+            () if found.contradicting > 0 || is_ours || found.gave_up.is_some() || found.interrupted => {
+                Status::Broken
+            }
             () if !found.causes.is_empty() => Status::Finding,
             () if found.sections > 0 => Status::AsExpected,
             () => Status::NothingCompared,
@@ -144,6 +148,9 @@ fn text(found: &Found) -> Text {
     }
     for (rule, count) in &found.unnoticed {
         text.line(format!("not noticed, and not judged: {rule}, in {}", counted(*count, "section")));
+    }
+    if found.interrupted {
+        text.line(INTERRUPTED.to_owned());
     }
     if let Some(reason) = &found.gave_up {
         text.line(format!("given up: {}", neutral(reason)));

@@ -19,6 +19,7 @@ use super::reduce::{Reduced, Symptom, complaint, is_alone, reduce};
 use super::state::Wrong;
 use super::writer::{Program, parts, write};
 use crate::corpus::{Error, Maker, is_crash};
+use crate::examine::stop::StopRequest;
 use crate::generate::Elsewhere;
 use crate::spec::Faults;
 
@@ -31,6 +32,8 @@ pub struct CampaignOptions {
     pub programs: Range<u64>,
     /// How many functions each has.
     pub functions: u32,
+    /// Ends the search: what was found by then is told, and not reduced.
+    pub stop: StopRequest,
     /// Whether programs with what is known are reduced, too.
     pub reduces_known: bool,
 }
@@ -92,6 +95,9 @@ pub struct Example {
 /// What a campaign has found of one toolchain and ABI.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Found {
+    /// Whether the search was interrupted, and programs are missing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Programs that were made.
     pub programs: u64,
     /// Functions in them.
@@ -154,14 +160,19 @@ pub fn campaign(
     let programs: Vec<u64> = options.programs.clone().collect();
     let trials: Vec<Trial> = programs
         .par_iter()
-        .map(|number| {
+        .filter_map(|number| {
+            let is_stopped = || options.stop.reason().is_some();
+            if is_stopped() {
+                return None;
+            }
             let plan = Plan::random(abi, options.seed, *number, options.functions);
             let trial = trial(maker, &known, *number, plan);
             done();
-            trial
+            // An interrupt may have ended its tools, too.
+            (!is_stopped()).then_some(trial)
         })
         .collect::<Result<_, Error>>()?;
-    let mut found = Found::default();
+    let mut found = Found { interrupted: trials.len() < programs.len(), ..Found::default() };
     let mut cases: BTreeMap<Raw, Case> = BTreeMap::new();
     for trial in trials {
         for seen in found.add(&known, &trial) {
@@ -184,7 +195,8 @@ pub fn campaign(
     let reduced: Vec<_> = cases
         .into_par_iter()
         .map(|(raw, case)| {
-            let is_wanted = options.reduces_known || matches!(raw, Raw::Unknown(_) | Raw::Refused(..));
+            let is_wanted = options.stop.reason().is_none()
+                && (options.reduces_known || matches!(raw, Raw::Unknown(_) | Raw::Refused(..)));
             let reduced = match &case.symptom {
                 Some(symptom) if is_wanted => reduce(maker, &known, &case.plan, &case.functions, symptom)?,
                 _ => None,

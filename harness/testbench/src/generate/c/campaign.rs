@@ -19,6 +19,7 @@ use super::see::NotJudged;
 use super::shape::complaint;
 use super::writer::write;
 use crate::corpus::{Error, Maker};
+use crate::examine::stop::StopRequest;
 use crate::spec::Faults;
 
 /// Which programs.
@@ -30,6 +31,8 @@ pub struct CampaignOptions {
     pub programs: Range<u64>,
     /// How many functions each has.
     pub functions: u32,
+    /// Ends the search: what was found by then is told, and not reduced.
+    pub stop: StopRequest,
     /// Whether they are linked in random ways.
     pub links: bool,
     /// Whether what is found is reduced.
@@ -75,21 +78,30 @@ pub fn campaign(
     let numbers: Vec<u64> = options.programs.clone().collect();
     let trials: Vec<Trial> = numbers
         .par_iter()
-        .map(|number| {
+        .filter_map(|number| {
+            let is_stopped = || options.stop.reason().is_some();
+            if is_stopped() {
+                return None;
+            }
             let trial = trial(maker, abi, options, &known, *number);
             done();
-            trial
+            // An interrupt may have ended its tools, too.
+            (!is_stopped()).then_some(trial)
         })
         .collect::<Result<_, Error>>()?;
-    let mut found = Found { flags: known.len(), ..Found::default() };
+    let interrupted = trials.len() < numbers.len();
+    let mut found = Found { flags: known.len(), interrupted, ..Found::default() };
     let mut tasks: Vec<Task> = Vec::new();
     for (index, trial) in trials.iter().enumerate() {
         tasks.extend(found.add(index, trial, &causes));
     }
-    if options.reduces {
+    if options.reduces && options.stop.reason().is_none() {
         let reduced: Vec<Option<Reduced>> = tasks
             .par_iter()
             .map(|task| {
+                if options.stop.reason().is_some() {
+                    return Ok(None);
+                }
                 let Trial { plan, build, .. } = &trials[task.trial];
                 reduce(maker, abi, plan, build, task.level, &task.symptom, &causes)
             })

@@ -104,6 +104,9 @@ pub struct Unjudged {
 /// What a campaign has found of one toolchain and ABI.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Found {
+    /// Whether the search was interrupted, and programs are missing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Programs of which at least one build was judged.
     pub programs: u64,
     /// Builds that were judged.

@@ -15,6 +15,7 @@ use super::plan::SectionPlan;
 use super::reader::Reader;
 use super::reduce::reduce;
 use super::vector::vector_file;
+use crate::examine::stop::StopRequest;
 use crate::external::ExternalError;
 
 /// Which sections, and what is asked about them.
@@ -34,6 +35,8 @@ pub struct CampaignOptions {
     pub parts: Vec<SectionPart>,
     /// What is demanded where a section breaks a rule.
     pub strictness: Strictness,
+    /// Ends the search: what was found by then is told.
+    pub stop: StopRequest,
 }
 
 /// Sections that are asked about before causes are looked for.
@@ -59,6 +62,10 @@ pub fn campaign<'r>(
     let mut restarts = 0;
     let mut next = options.sections.start;
     while next < options.sections.end && campaign.found.gave_up.is_none() {
+        if options.stop.reason().is_some() {
+            campaign.found.interrupted = true;
+            break;
+        }
         let end = options.sections.end.min(next.saturating_add(BATCH * workers));
         let share = (end - next).div_ceil(workers).max(1);
         let shares: Vec<Range<u64>> =
@@ -85,9 +92,10 @@ pub fn campaign<'r>(
         for (outcomes, restarted, error) in asked {
             restarts += restarted;
             let added = outcomes.into_iter().try_for_each(|outcome| campaign.add(&mut *reducer, outcome));
-            // What was found until then is told.
+            // What was found until then is told. An interrupt may have ended the reader, too.
             if let Some(error) = error.or(added.err()) {
-                campaign.found.gave_up = Some(error.to_string());
+                campaign.found.interrupted = options.stop.reason().is_some();
+                campaign.found.gave_up = (!campaign.found.interrupted).then(|| error.to_string());
             }
         }
         next = end;

@@ -78,6 +78,9 @@ pub struct Found {
     pub name: String,
     /// Its version.
     pub version: String,
+    /// Whether the search was interrupted, and sections are missing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// Sections that were asked about.
     pub sections: u64,
     /// Those that break a rule.
