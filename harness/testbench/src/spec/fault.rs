@@ -62,17 +62,20 @@ pub struct GeneratedCause {
     /// Which sections are wrong, as the search prints it: `.sframe`, `.eh_frame` or `both sections`.
     #[schemars(length(min = 1))]
     pub section: String,
-    /// The rules of the row, with `N` for each number.
+    /// The rules of the row, with `N` for each number; `R` stands for any register but SP and FP.
     #[schemars(length(min = 1))]
     pub row: String,
     /// The last instructions in front of the first one that the row is wrong for, with `N` for each number; `R`
     /// stands for any register.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The instruction itself, in the same way. It, `after` or `with` is given.
+    /// The instruction itself, in the same way. It, `after`, `begins_after` or `with` is given.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub at: Option<String>,
+    /// Operations, one of which is right in front of the row's first instruction, in the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub begins_after: Vec<String>,
     /// Flags of the compiler and the linker that must be there, and what witnesses must say, as the search
     /// prints it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

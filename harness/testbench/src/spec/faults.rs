@@ -159,10 +159,13 @@ impl Check<'_> {
             _ => {}
         }
         for (index, cause) in generated.iter().enumerate() {
-            let is_any = cause.after.is_empty() && cause.at.is_none() && cause.with.is_empty();
+            let is_any = cause.after.is_empty()
+                && cause.at.is_none()
+                && cause.begins_after.is_empty()
+                && cause.with.is_empty();
             if is_any || example.is_crash() {
                 let path = ["generated", &index.to_string()];
-                let help = "give `after`, `at` or `with`";
+                let help = "give `after`, `at`, `begins_after` or `with`";
                 self.wrong(&path, "this cause would be anything", help);
             }
         }

@@ -409,6 +409,7 @@ mod tests {
                 function: "f0".to_owned(),
                 message: String::new(),
                 listing,
+                before_row: known.begins_after.first().map(|operation| format!("{operation} 0x1")),
                 evidence: known.with.clone(),
             };
             let judged = Judged { faults: vec![fault], ..Judged::default() };

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sframe_engine::InstructionPointer;
 use sframe_inspect::{Blame, Confidence};
 
-use super::see::{Item, Seen};
+use super::see::{Item, Seen, Witness};
 use crate::examine::coverage::Explored;
 use crate::finding::Finding;
 use crate::spec::Verdict;
@@ -50,12 +50,23 @@ impl Seen {
         all
     }
 
-    /// Whether the run finds something at an instruction, with some verdict or any.
-    fn finds(&self, pc: u64, verdict: Option<Verdict>) -> bool {
+    /// Whether a witness finds something at an instruction, with some verdict or any.
+    fn finds(&self, witness: Witness, pc: u64, verdict: Option<Verdict>) -> bool {
         let is_it = |item: &&Item| {
-            item.is_run() && item.pc() == pc && verdict.is_none_or(|verdict| item.finding.verdict == verdict)
+            item.witness == witness
+                && item.pc() == pc
+                && verdict.is_none_or(|verdict| item.finding.verdict == verdict)
         };
         self.items.iter().any(|item| is_it(&item))
+    }
+
+    /// Whether a witness has seen that nothing is wrong at an instruction.
+    fn clears(&self, witness: Witness, pc: u64) -> bool {
+        match witness {
+            Witness::Run => !self.finds(witness, pc, None),
+            Witness::Exploration => self.agreed.contains(&pc),
+            Witness::Comparison => false,
+        }
     }
 }
 
@@ -65,22 +76,23 @@ pub(super) fn blames(sframe: &Seen, cfi: &Seen, of_cfi: &Target<'_>) -> Vec<Cont
     let mut add = |kind: &str, says: &String| {
         all.push(Contradiction { kind: kind.to_owned(), says: says.clone() });
     };
-    for item in sframe.items.iter().filter(|item| item.is_run() && is_of_value(item.finding.verdict)) {
+    for item in sframe.items.iter().filter(|item| is_of_value(item.finding.verdict)) {
         let Finding { blame, confidence, message, verdict, .. } = &item.finding;
-        let pc = item.pc();
+        let (pc, witness) = (item.pc(), item.witness);
         let loaded = of_cfi.executable().loaded(Linked(pc)).0;
         let is_described =
             of_cfi.sections.lookup_fde(InstructionPointer(loaded)).is_ok_and(|fde| fde.is_some());
         if !is_described {
             continue;
         }
-        if *blame == Blame::CompilerOrCfi && !cfi.finds(pc, None) {
-            add("CFI is blamed, and a run finds nothing in it", message);
+        let who = if item.is_run() { "a run" } else { "exploring" };
+        if *blame == Blame::CompilerOrCfi && cfi.clears(witness, pc) {
+            add(&format!("CFI is blamed, and {who} finds nothing in it"), message);
         }
         if (*blame, *confidence) == (Blame::ProducerAssembler, Confidence::High)
-            && cfi.finds(pc, Some(*verdict))
+            && cfi.finds(witness, pc, Some(*verdict))
         {
-            add("the assembler is blamed, and CFI is as wrong", message);
+            add(&format!("the assembler is blamed by {who}, and CFI is as wrong"), message);
         }
     }
     all

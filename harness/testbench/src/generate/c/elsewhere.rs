@@ -159,6 +159,7 @@ mod tests {
             function: function.to_owned(),
             message: String::new(),
             listing: Vec::new(),
+            before_row: None,
             evidence: Vec::new(),
         }
     }

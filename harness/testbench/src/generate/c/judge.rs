@@ -32,6 +32,8 @@ pub struct Fault {
     pub message: String,
     /// The instructions there.
     pub listing: Vec<String>,
+    /// The instruction in front of the row's first one, in the text; `None` if there is no row.
+    pub before_row: Option<String>,
     /// What other witnesses say.
     pub evidence: Vec<String>,
 }
@@ -104,31 +106,33 @@ pub fn judge(bytes: &[u8]) -> Result<Judged, NotJudged> {
     Ok(judged)
 }
 
-/// What is wrong, once for each function, verdict and section.
+/// What is wrong, once for each function, verdict and section. What is wrong at the same instruction in both
+/// is wrong in both.
 fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffReport>) -> Vec<Fault> {
     let mut faults = Vec::new();
     // Each fault of a section as a whole is one.
     let whole = |item: &Item| item.finding.pc.is_none().then(|| item.finding.expected.clone());
     let key = |item: &Item| (item.function().to_owned(), item.finding.verdict, whole(item));
-    let keys =
-        |seen: Option<&Seen>| -> BTreeSet<_> { seen.iter().flat_map(|seen| &seen.items).map(key).collect() };
-    let (of_sframe, of_cfi) = (keys(sframe), keys(cfi));
+    let place = |item: &Item| (key(item), item.pc());
+    let places = |seen: Option<&Seen>| -> BTreeSet<_> {
+        seen.iter().flat_map(|seen| &seen.items).map(place).collect()
+    };
+    let (of_sframe, of_cfi) = (places(sframe), places(cfi));
     let mut add = |seen: Option<&Seen>, is_cfi: bool| {
         let mut items: Vec<&Item> = seen.iter().flat_map(|seen| &seen.items).collect();
         // A run's are surer, and have the values.
         items.sort_by_key(|item| (item.pc(), item.witness));
         let mut known = BTreeSet::new();
         for item in items {
-            let key = key(item);
-            if is_cfi && of_sframe.contains(&key) || !known.insert(key.clone()) {
-                continue;
-            }
-            let section = match (is_cfi, of_cfi.contains(&key)) {
+            let section = match (is_cfi, of_cfi.contains(&place(item))) {
+                (true, _) if of_sframe.contains(&place(item)) => continue,
                 (true, _) => Section::EhFrame,
                 (false, true) => Section::Both,
                 (false, false) => Section::Sframe,
             };
-            faults.push(fault(item, section));
+            if known.insert((key(item), section)) {
+                faults.push(fault(item, section));
+            }
         }
     };
     add(sframe, false);
@@ -137,7 +141,8 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
         let compared = |seen: Option<&Seen>| seen.is_some_and(|seen| seen.compared.contains(&found.pc.0));
         compared(sframe) && compared(cfi)
     };
-    let mut known: BTreeSet<String> = of_sframe.into_iter().chain(of_cfi).map(|(name, ..)| name).collect();
+    let mut known: BTreeSet<String> =
+        of_sframe.into_iter().chain(of_cfi).map(|((name, ..), _)| name).collect();
     for found in difference.iter().flat_map(|difference| &difference.findings) {
         // A section that can't be read is a finding of the run, too.
         if found.field == Field::Section || !known.insert(found.function.clone()) {
@@ -168,6 +173,7 @@ fn faults(sframe: Option<&Seen>, cfi: Option<&Seen>, difference: Option<&DiffRep
                 .iter()
                 .map(|line| format!("{}{}: {}", mark(line.pc == found.pc), line.pc, line.text))
                 .collect(),
+            before_row: None,
             evidence: evidence.collect(),
         });
     }
@@ -197,6 +203,7 @@ fn left_out(function: &Uncovered) -> Fault {
         function: name.clone(),
         message: format!("{name} ({}): {}", function.extent.start, function.message),
         listing: Vec::new(),
+        before_row: None,
         evidence: is_of_linker.then(|| LINKAGE_TABLE.to_owned()).into_iter().collect(),
     }
 }
@@ -219,6 +226,7 @@ fn fault(item: &Item, section: Section) -> Fault {
             .iter()
             .map(|line| format!("{}{}: {}", mark(Some(line.pc) == item.finding.pc), line.pc, line.text))
             .collect(),
+        before_row: item.before_row.clone(),
         evidence: evidence
             .iter()
             .map(|evidence| format!("{}: {}", evidence.witness, evidence.says))

@@ -32,7 +32,8 @@ impl<'f> KnownCauses<'f> {
             (cause.blame == blame || cause.blame == Blame::Unknown)
                 && known.wrong == cause.wrong
                 && known.section == cause.section.to_string()
-                && known.row == cause.row
+                && is_instruction(&known.row, &cause.row)
+                && begins_after(known, fault)
                 && known.with.iter().all(|with| flags.contains(with) || fault.evidence.contains(with))
                 && is_at(known, fault)
         };
@@ -40,10 +41,17 @@ impl<'f> KnownCauses<'f> {
     }
 }
 
+/// Whether the row begins behind an operation that a known cause names, if it names any.
+fn begins_after(known: &GeneratedCause, fault: &Fault) -> bool {
+    let before = fault.before_row.as_deref().and_then(|text| text.split_whitespace().next());
+    known.begins_after.is_empty()
+        || before.is_some_and(|operation| known.begins_after.iter().any(|known| known == operation))
+}
+
 /// Whether a listing has the instructions of a known cause where it is wrong.
 fn is_at(known: &GeneratedCause, fault: &Fault) -> bool {
     if known.at.is_none() && known.after.is_empty() {
-        return !known.with.is_empty();
+        return !known.with.is_empty() || !known.begins_after.is_empty();
     }
     let Some((before, at)) = around(fault) else { return false };
     let is_before = |count: usize| {
@@ -53,7 +61,7 @@ fn is_at(known: &GeneratedCause, fault: &Fault) -> bool {
     known.at.as_ref().is_none_or(|known| is_instruction(known, &at)) && is_before(known.after.len())
 }
 
-/// Whether a page means this instruction: an `R` stands for any register.
+/// Whether a page means this instruction, or these rules: an `R` stands for any register.
 fn is_instruction(known: &str, this: &str) -> bool {
     let is_register = |word: &str| word.starts_with(|first: char| first.is_ascii_lowercase() || first == '%');
     let (known, this) = (words(known), words(this));
@@ -111,6 +119,7 @@ impl Place {
             row: cause.row.clone(),
             after: self.after.iter().cloned().collect(),
             at: Some(self.at.clone()),
+            begins_after: Vec::new(),
             with: Vec::new(),
         }
     }
@@ -137,6 +146,7 @@ mod tests {
             listing: ["   0x10: lea rsp, [rbp - 0x28]", "   0x14: pop rbp", "=> 0x15: ret", "   0x16: nop"]
                 .map(str::to_owned)
                 .to_vec(),
+            before_row: Some("jmp 0x40".to_owned()),
             evidence: vec!["layout: there".to_owned()],
         }
     }
@@ -149,6 +159,7 @@ mod tests {
             row: "CFA = SP+N".to_owned(),
             after: vec!["lea rsp, [rbp - N]".to_owned(), "pop rbp".to_owned()],
             at: Some("ret".to_owned()),
+            begins_after: vec!["jmp".to_owned(), "ret".to_owned()],
             with: vec!["-O9".to_owned(), "layout: there".to_owned()],
         }
     }
@@ -160,14 +171,18 @@ mod tests {
             known.page_of(fault, &["-O9".to_owned()]) == Some("page")
         };
         assert!(knows(&known(), &fault()));
-        let changes: [fn(&mut GeneratedCause); 8] = [
+        let changes: [fn(&mut GeneratedCause); 9] = [
             |cause| cause.wrong = "wrong-ra".to_owned(),
             |cause| cause.section = ".sframe".to_owned(),
             |cause| cause.row = "CFA = FP+N".to_owned(),
             |cause| cause.at = Some("nop".to_owned()),
             |cause| cause.after[0] = "lea rsp, [rbp + N]".to_owned(),
             |cause| cause.after.insert(0, "nop".to_owned()),
-            |cause| (cause.after, cause.at, cause.with) = (Vec::new(), None, Vec::new()),
+            |cause| {
+                (cause.after, cause.at) = (Vec::new(), None);
+                (cause.with, cause.begins_after) = (Vec::new(), Vec::new());
+            },
+            |cause| cause.begins_after = vec!["call".to_owned()],
             |cause| cause.with.push("-O8".to_owned()),
         ];
         for change in changes {
@@ -183,6 +198,14 @@ mod tests {
             any.after[0] = other.to_owned();
             assert!(!knows(&any, &fault()), "{other}");
         }
+        // In rules, too.
+        let mut other = fault();
+        other.cause.row = "CFA = r10, RA = *(CFA-N)".to_owned();
+        any = known();
+        any.row = "CFA = R, RA = *(CFA-N)".to_owned();
+        assert!(knows(&any, &other));
+        any.row = "R = r10, RA = *(CFA-N)".to_owned();
+        assert!(!knows(&any, &other));
         let mut either = known();
         either.at = None;
         assert!(knows(&either, &fault()));

@@ -12,7 +12,7 @@ use crate::examine::observed::TrueFrame;
 use crate::examine::{ExamineOptions, examine};
 use crate::explore::{Certainty, ExploreOptions, Roots, by_row, explore, row_of};
 use crate::finding::Finding;
-use crate::target::{Linked, Loaded, Target};
+use crate::target::{Linked, Loaded, Module, Target};
 use crate::truth::cross_check::Traces;
 use crate::unwind::sframe_unwinder;
 
@@ -75,6 +75,8 @@ pub(super) struct Item {
     pub(super) finding: Finding,
     /// The first instruction of the row.
     pub(super) row: Option<u64>,
+    /// The instruction in front of that, in the text.
+    pub(super) before_row: Option<String>,
     pub(super) is_entry: bool,
     /// Whether the row needs another register than SP and FP.
     pub(super) needs_register: bool,
@@ -127,7 +129,8 @@ pub(super) fn see(target: &Target<'_>) -> Result<Seen, NotJudged> {
         let is_entry = pc.is_some_and(|pc| target.place(pc).offset == 0);
         let row = row(&finding);
         let needs_register = row.is_some_and(|row| needs_register(target, module.loaded(Linked(row))));
-        Item { witness, row, finding, is_entry, needs_register }
+        let before_row = row.and_then(|row| instruction_before(module, row));
+        Item { witness, row, before_row, finding, is_entry, needs_register }
     };
     let is_consequence = target.consequences();
     let proved = explored.findings.into_iter().filter(|found| found.certainty == Certainty::Proved);
@@ -156,6 +159,13 @@ pub(super) fn see(target: &Target<'_>) -> Result<Seen, NotJudged> {
         explored: explored.rows.judged,
         comparisons: examination.comparisons,
     })
+}
+
+/// The instruction that ends where another one begins.
+fn instruction_before(module: &Module<'_>, address: u64) -> Option<String> {
+    let address = module.loaded(Linked(address)).0;
+    let before = module.code().before(address)?;
+    Some(module.code().at(before)?.text.clone())
 }
 
 /// Whether the row at an address needs another register than SP and FP.
