@@ -98,12 +98,16 @@ impl Target<'_> {
         let spoilt: Vec<_> = self.modules.iter().map(spoilt_of).collect();
         move |finding| {
             let Some(pc) = finding.pc else { return false };
+            // A caller's row is that of its call, which may be the last instruction of a range.
+            let before = pc.0.wrapping_sub(u64::from(finding.frame.is_some_and(|frame| frame > 0)));
             self.modules.iter().zip(&spoilt).filter(|(_, spoilt)| !spoilt.is_empty()).any(
                 |(module, spoilt)| {
-                    let address = InstructionPointer::from(module.loaded(Linked(pc.0)));
-                    let fde = module.section.as_ref().map(|section| section.lookup_fde(address));
-                    finding.image == module.name
-                        && matches!(fde, Some(Ok(Some(fde))) if spoilt.contains(&fde.index))
+                    let is_spoilt = |pc: u64| {
+                        let address = InstructionPointer::from(module.loaded(Linked(pc)));
+                        let fde = module.section.as_ref().map(|section| section.lookup_fde(address));
+                        matches!(fde, Some(Ok(Some(fde))) if spoilt.contains(&fde.index))
+                    };
+                    finding.image == module.name && (is_spoilt(pc.0) || is_spoilt(before))
                 },
             )
         }

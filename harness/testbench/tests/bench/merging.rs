@@ -20,6 +20,8 @@ use sframe_testbench::spec::Verdict;
 use sframe_testbench::target::{SectionSource, Target};
 use sframe_testbench::unwind::sframe_unwinder;
 
+use crate::common::repository;
+
 fn build(id: &str) -> Vec<u8> {
     let builds = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds");
     std::fs::read(builds.join(id)).expect("a build")
@@ -267,6 +269,30 @@ fn starts_that_are_not_converted_are_one_finding_of_each_command(
     let bytes = unconverted(&merged, |fde| fde == 1);
     assert!(!broken(&bytes, "error").contains(&"SF414"), "{:?}", lint(&bytes).findings);
     assert!(diff(&bytes).findings.iter().all(|finding| finding.field != Field::Section));
+}
+
+/// Also where a call is the last instruction that a row without its start covers.
+#[test]
+fn rows_whose_starts_are_not_converted_are_not_judged() {
+    let mut seen = 0;
+    for folder in ["gnu-2.44/amd64", "gnu-2.44/aarch64"] {
+        let builds = std::fs::read_dir(repository().join("corpus/builds").join(folder)).expect("builds");
+        for name in builds.map(|entry| entry.expect("a build").file_name()) {
+            let name = name.to_str().expect("a name");
+            if !name.ends_with(".O2") {
+                continue;
+            }
+            let bytes = unconverted(&build(&format!("{folder}/{name}")), |_| true);
+            if !broken(&bytes, "error").contains(&"SF414") {
+                continue;
+            }
+            let found = check(&bytes);
+            let is_of_row = |finding: &&Finding| finding.pc.is_some();
+            assert_eq!(found.iter().find(is_of_row), None, "{folder}/{name}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen}");
 }
 
 /// The size of a table is not proof that anybody enters at a block beyond its end.
