@@ -270,7 +270,8 @@ Exit status:
   1  a reader gives wrong answers, or none: the causes are listed
   2  unusable arguments or unwinder
   3  nothing was compared
-  4  the bench contradicts itself: its engine or its writer is wrong; or the unwinder can't be asked any more";
+  4  the bench contradicts itself: its engine or its writer is wrong; the unwinder can't be asked any more;
+     or the search was interrupted: what was found is told";
 
 pub(super) const GENERATE_ASSEMBLY: &str = "\
 Examples:
@@ -280,10 +281,10 @@ Examples:
 
 Exit status:
   0  every section is right, but for faults that have a page
-  1  a section is wrong in another way: the causes are listed
+  1  a section is wrong in another way, or a tool crashes in another way: the causes are listed
   2  a toolchain can't be used
   3  no program was made
-  4  the bench contradicts itself, or could not do its work";
+  4  the bench contradicts itself, could not do its work, or was interrupted: what was found is told";
 
 pub(super) const GENERATE_C: &str = "\
 Examples:
@@ -300,7 +301,7 @@ Exit status:
   1  a section is wrong in another way, or a program depends on its level: the causes are listed
   2  a toolchain can't be used
   3  no program was made
-  4  the bench contradicts itself, or could not do its work";
+  4  the bench contradicts itself, could not do its work, or was interrupted: what was found is told";
 
 #[cfg(test)]
 mod tests {
