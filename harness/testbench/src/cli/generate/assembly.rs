@@ -15,7 +15,7 @@ use sframe_testbench::generate::assembly::{
 };
 
 use super::programs::Programs;
-use super::{INTERRUPTED, stop_request};
+use super::stop::{INTERRUPTED, stop_request};
 use crate::cli::definitions;
 
 #[derive(Args)]

@@ -4,13 +4,12 @@ mod assembly;
 mod c;
 mod programs;
 mod sections;
+mod stop;
 
 use clap::{Args, Subcommand};
 use sframe_inspect::command::{Failure, Status};
-use sframe_testbench::examine::stop::StopRequest;
 
 use super::help;
-use super::interrupt::requests_here;
 
 #[derive(Args)]
 pub(crate) struct Generate {
@@ -30,14 +29,6 @@ enum Kind {
     #[command(after_help = help::GENERATE_C)]
     C(c::C),
 }
-
-/// Returns what ends a search at an interrupt.
-fn stop_request() -> Result<StopRequest, Failure> {
-    requests_here().map_err(|error| Failure::broken(format!("error: interrupts can't be received: {error}")))
-}
-
-/// What is said of a search that was interrupted.
-const INTERRUPTED: &str = "interrupted: what was not tried by then is missing, and nothing is reduced";
 
 impl Generate {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {

@@ -11,7 +11,7 @@ use sframe_testbench::generate::sections::{
 };
 use sframe_testbench::spec::parse_abi;
 
-use super::{INTERRUPTED, stop_request};
+use super::stop::{INTERRUPTED, stop_request};
 use crate::cli::options::{parse_jobs, set_jobs};
 use crate::cli::run::progress_bar;
 use crate::cli::unwinder::UnwinderCommand;

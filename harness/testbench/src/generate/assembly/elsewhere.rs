@@ -2,8 +2,9 @@
 
 use super::SOURCE;
 use super::campaign::Example;
-use super::judge::{Judged, Source, judge};
+use super::judge::{Judged, judge};
 use super::reduce::complaint;
+use super::state::Source;
 use crate::corpus::{Error, Maker};
 use crate::generate::Elsewhere;
 

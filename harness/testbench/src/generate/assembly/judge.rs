@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use object::{Object as _, ObjectSection as _};
-use serde::{Deserialize, Serialize};
 use sframe_engine::{InstructionPointer, Version};
 use sframe_inspect::cfi::{CallFrameInfo, CfiSection, Rules};
 use sframe_inspect::elf::object_file::ObjectFile;
@@ -11,25 +10,13 @@ use sframe_machine::{End, Options};
 
 use super::difference::{self, Said, SiteSaid};
 use super::model::Model;
-use super::state::{Claim, Kind, Wrong};
+use super::state::{Claim, Kind, Source, Wrong};
 use super::writer::{Program, SITES, parts};
 use crate::examine::{ExamineOptions, examine};
 use crate::explore::{Certainty, ExploreOptions, Roots, explore};
 use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Target, TargetError};
 use crate::unwind::sframe_unwinder;
-
-/// Who says something of an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Source {
-    /// `.sframe`.
-    Sframe,
-    /// `.eh_frame`.
-    Cfi,
-    /// `.debug_frame`.
-    DebugFrame,
-}
 
 /// Something that is wrong in a section.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,10 @@
 //! their pages say.
 
 use super::crash::Crash;
-use super::judge::{Fault, Judged, Source};
-use super::quirk::{Quirk, explanation};
+use super::explanation::explanation;
+use super::judge::{Fault, Judged};
+use super::quirk::Quirk;
+use super::state::Source;
 use super::writer::Program;
 use crate::spec::{Faults, Producer};
 

@@ -10,7 +10,8 @@
 //! | `directive.rs` | the directives that declare a state, in all their forms |
 //! | `expression.rs` | those that are written byte by byte, and DWARF expressions |
 //! | `model.rs` | what directives mean, also to assemblers with known mistakes |
-//! | `quirk.rs`, `crash.rs` | the known mistakes and crashes, and which of them explain what a section says |
+//! | `quirk.rs`, `crash.rs` | the known mistakes and crashes |
+//! | `explanation.rs` | which mistakes explain what a section says |
 //! | `known.rs` | those that a toolchain can have |
 //! | `refusal.rs` | what assemblers may leave out |
 //! | `dialect.rs` | how each ABI writes what a function does |
@@ -27,6 +28,7 @@ mod dialect;
 mod difference;
 mod directive;
 mod elsewhere;
+mod explanation;
 mod expression;
 mod judge;
 mod known;
@@ -43,15 +45,16 @@ mod writer;
 pub use campaign::{CampaignOptions, Cause, Example, Found, Group, campaign};
 pub use directive::{Directive, Operation};
 pub use elsewhere::elsewhere;
-pub use judge::{Fault, Judged, Source, judge};
+pub use explanation::explanation;
+pub use judge::{Fault, Judged, judge};
 pub use known::Known;
 pub use model::Model;
 pub use page::{Page, name_of};
 pub use plan::{Action, Column, FunctionPlan, Part, Plan, Setup};
-pub use quirk::{Quirk, explanation};
+pub use quirk::Quirk;
 pub use reduce::{Reduced, Symptom, reduce};
 pub use sections::Sections;
-pub use state::{Claim, Kind, State, Value, Wrong};
+pub use state::{Claim, Kind, Source, State, Value, Wrong};
 pub use writer::{Program, SITES, Site, write};
 
 /// The name of the generated source.

@@ -1,11 +1,11 @@
 //! The smallest program that shows a fault: parts of a plan are dropped while the fault stays.
 
-use super::judge::{Fault, Judged, Source, judge};
+use super::judge::{Fault, Judged, judge};
 use super::known::Known;
 use super::plan::{Column, FunctionPlan, Part, Plan, Setup};
 use super::quirk::Quirk;
 use super::sections::Sections;
-use super::state::Wrong;
+use super::state::{Source, Wrong};
 use super::writer::{Program, write};
 use crate::corpus::{Error, Maker};
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use sframe_engine::{Abi, Base, DwarfRegister, Fde, PauthKey, Recovery, RecoveryRule, Row};
 use sframe_inspect::cfi::Rules;
 
@@ -193,6 +194,18 @@ impl State {
         }
         wrong
     }
+}
+
+/// Who says something of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// `.sframe`.
+    Sframe,
+    /// `.eh_frame`.
+    Cfi,
+    /// `.debug_frame`.
+    DebugFrame,
 }
 
 /// What is wrong with some rules.
