@@ -298,7 +298,8 @@ number that must be the same at each.
 
 Exit status:
   0  every section is right, but for faults that have a page
-  1  a section is wrong in another way, or a program depends on its level: the causes are listed
+  1  a section is wrong in another way, a program depends on its level, or a tool crashes in another
+     way: the causes are listed
   2  a toolchain can't be used
   3  no program was made
   4  the bench contradicts itself, could not do its work, or was interrupted: what was found is told";

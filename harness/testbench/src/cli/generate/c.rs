@@ -10,7 +10,7 @@ use sframe_inspect::text::{Text, counted, grouped, neutral};
 use sframe_testbench::corpus::Maker;
 use sframe_testbench::generate::ask_others;
 use sframe_testbench::generate::c::{
-    CampaignOptions, Example, Found, Group, Page, Written, campaign, draw, elsewhere, write,
+    CampaignOptions, Example, Found, Group, Page, Refused, Written, campaign, draw, elsewhere, write,
 };
 
 use super::programs::Programs;
@@ -87,7 +87,8 @@ impl C {
         }
         let mut founds = all.values().flat_map(BTreeMap::values);
         let is_broken = |found: &Found| !found.contradictions.is_empty() || !found.unjudged.is_empty();
-        let is_wrong = |found: &Found| !found.causes.is_empty() || !found.differ.is_empty();
+        let crashes = |found: &Found| found.refused.values().any(|refused| refused.crash);
+        let is_wrong = |found: &Found| !found.causes.is_empty() || !found.differ.is_empty() || crashes(found);
         let is_made = founds.clone().any(|found| found.builds > 0);
         Ok(match () {
             () if is_stopped || founds.clone().any(is_broken) => Status::Broken,
@@ -187,8 +188,8 @@ fn show(text: &mut Text, found: &Found) {
     for (reason, functions) in &found.left_out {
         text.line(format!("  not in .sframe: {} ({reason})", counted(*functions, "function")));
     }
-    for (page, functions) in &found.known {
-        text.line(format!("  known, {}: {}", neutral(page), counted(*functions, "function")));
+    for (page, cases) in &found.known {
+        text.line(format!("  known, {}: {}", neutral(page), counted(*cases, "case")));
     }
     for (cause, Group { functions, first, .. }) in &found.causes {
         text.line(format!("  {}: {}", neutral(&cause.to_string()), counted(*functions, "function")));
@@ -205,9 +206,11 @@ fn show(text: &mut Text, found: &Found) {
         }
         show_source(text, &differs.flags, &differs.source);
     }
-    for (why, (builds, program, level)) in &found.refused {
-        let first = format!("the first is program {program}, {level}");
-        text.line(format!("  {} not made: {}; {first}", counted(*builds, "build"), neutral(why)));
+    for (said, Refused { builds, crash, program, level, flags }) in &found.refused {
+        let why = if *crash { "a tool crashes" } else { "refused" };
+        let builds = counted(*builds, "build");
+        text.line(format!("  {builds} not made, {why}: {}", neutral(said)));
+        text.line(format!("      the first is program {program}, {level}: {}", neutral(&flags.join(" "))));
     }
     for (why, found) in &found.unjudged {
         let first = format!("the first is program {}, {}", found.program, found.level);

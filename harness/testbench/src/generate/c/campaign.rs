@@ -10,7 +10,7 @@ use super::build::{Build, LEVELS, Level, build};
 use super::contradictions::Contradiction;
 use super::draw::draw;
 use super::flags::known_flags;
-use super::found::{Contradicts, Differs, Example, Found, Group, Unjudged};
+use super::found::{Contradicts, Differs, Example, Found, Group, Refused, Unjudged};
 use super::judge::{Fault, Judged, judge};
 use super::known::{KnownCauses, Place};
 use super::plan::{Plan, each};
@@ -18,7 +18,7 @@ use super::reduce::{Reduced, Symptom, reduce};
 use super::see::NotJudged;
 use super::shape::complaint;
 use super::writer::write;
-use crate::corpus::{Error, Maker};
+use crate::corpus::{Error, Maker, is_crash};
 use crate::examine::stop::StopRequest;
 use crate::spec::Faults;
 
@@ -43,6 +43,7 @@ pub struct CampaignOptions {
 enum Outcome {
     Judged(Box<Judged>),
     Unjudged(NotJudged),
+    /// What the tools say.
     Refused(String),
 }
 
@@ -129,7 +130,7 @@ fn trial(
         let outcome = match build(maker, abi, &plan, &how, level) {
             Ok(built) => judge(&built.made.bytes)
                 .map_or_else(Outcome::Unjudged, |judged| Outcome::Judged(Box::new(judged))),
-            Err(Error::Compiler { stderr, .. }) => Outcome::Refused(complaint(&stderr)),
+            Err(Error::Compiler { stderr, .. }) => Outcome::Refused(stderr),
             Err(error) => return Err(error),
         };
         levels.push((level, outcome));
@@ -178,8 +179,8 @@ impl Found {
                     tasks.push(Task { trial: index, level, symptom: Symptom::Unjudged(why) });
                     continue;
                 }
-                Outcome::Refused(why) => {
-                    self.refused.entry(why.clone()).or_insert((0, trial.number, level)).0 += 1;
+                Outcome::Refused(stderr) => {
+                    self.add_refused(trial, level, stderr, causes);
                     continue;
                 }
             };
@@ -225,6 +226,22 @@ impl Found {
             (None, None) => {}
         }
         tasks
+    }
+
+    /// Adds a build that was not made. A crash that a page is about is known.
+    fn add_refused(&mut self, trial: &Trial, level: Level, stderr: &str, causes: &KnownCauses<'_>) {
+        if let Some(page) = causes.page_of_crash(stderr) {
+            *self.known.entry(page.to_owned()).or_default() += 1;
+            return;
+        }
+        let first = || Refused {
+            builds: 0,
+            crash: is_crash(stderr),
+            program: trial.number,
+            level,
+            flags: trial.build.words(level),
+        };
+        self.refused.entry(complaint(stderr)).or_insert_with(first).builds += 1;
     }
 
     fn count(&mut self, judged: &Judged) {

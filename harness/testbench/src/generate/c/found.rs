@@ -101,6 +101,22 @@ pub struct Unjudged {
     pub source: Vec<String>,
 }
 
+/// Builds that were not made.
+#[derive(Clone, Debug, Serialize)]
+pub struct Refused {
+    /// How many.
+    pub builds: u64,
+    /// Whether a tool has crashed; otherwise, it may have refused what it does not know.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub crash: bool,
+    /// The first program.
+    pub program: u64,
+    /// Its level.
+    pub level: Level,
+    /// The flags of the compiler and the linker.
+    pub flags: Vec<String>,
+}
+
 /// What a campaign has found of one toolchain and ABI.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Found {
@@ -132,8 +148,8 @@ pub struct Found {
     pub contradictions: Vec<Contradicts>,
     /// Builds that could not be judged, by reason.
     pub unjudged: BTreeMap<String, Unjudged>,
-    /// Builds that were not made, by what the tools said, with the first.
-    pub refused: BTreeMap<String, (u64, u64, Level)>,
+    /// Builds that were not made, by what the tools said.
+    pub refused: BTreeMap<String, Refused>,
     /// How often programs do what.
     pub statements: BTreeMap<&'static str, u64>,
     /// How many flags the compiler knows of those that can be drawn.

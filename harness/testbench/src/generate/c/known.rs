@@ -5,22 +5,38 @@ use sframe_inspect::Blame;
 
 use super::judge::Fault;
 use super::shape::{Cause, without_numbers};
-use crate::spec::{Faults, GeneratedCause, Producer};
+use crate::spec::{self, Component, Faults, GeneratedCause, Producer};
 
 /// The known causes that builds of one toolchain and ABI can have.
 #[derive(Clone, Debug, Default)]
-pub struct KnownCauses<'f>(Vec<(&'f str, Blame, &'f GeneratedCause)>);
+pub struct KnownCauses<'f> {
+    causes: Vec<(&'f str, Blame, &'f GeneratedCause)>,
+    /// What compilers say when they crash, by page.
+    crashes: Vec<(&'f str, &'f str)>,
+}
 
 impl<'f> KnownCauses<'f> {
     /// Those of all pages.
     #[must_use]
     pub fn of(faults: &'f Faults, producer: &Producer, abi: Abi) -> Self {
-        let can_have = faults.iter().filter(|(_, fault, _)| fault.component.contains(producer));
-        let causes = can_have.flat_map(|(name, fault, _)| {
+        let can_have = || faults.iter().filter(|(_, fault, _)| fault.component.contains(producer));
+        let causes = can_have().flat_map(|(name, fault, _)| {
             let causes = fault.generated.iter().filter(|cause| cause.abi == abi);
             causes.map(move |cause| (name, fault.blame(), cause))
         });
-        Self(causes.collect())
+        // What an assembler says does not tell what it has crashed on.
+        let is_of_compiler = |fault: &spec::Fault| {
+            fault.example.is_crash() && matches!(fault.component, Component::Compiler(_))
+        };
+        let crashes = can_have().filter(|(_, fault, _)| is_of_compiler(fault));
+        let crashes = crashes.map(|(name, fault, _)| (name, fault.example.wrong.as_str()));
+        Self { causes: causes.collect(), crashes: crashes.collect() }
+    }
+
+    /// The page of a crash.
+    #[must_use]
+    pub fn page_of_crash(&self, stderr: &str) -> Option<&'f str> {
+        self.crashes.iter().find(|(_, says)| stderr.contains(says)).map(|(page, _)| *page)
     }
 
     /// The page of what a program shows that is made with these flags.
@@ -37,7 +53,7 @@ impl<'f> KnownCauses<'f> {
                 && known.with.iter().all(|with| flags.contains(with) || fault.evidence.contains(with))
                 && is_at(known, fault)
         };
-        self.0.iter().find(|(_, blame, known)| is_it(*blame, known)).map(|(page, ..)| *page)
+        self.causes.iter().find(|(_, blame, known)| is_it(*blame, known)).map(|(page, ..)| *page)
     }
 }
 
@@ -164,10 +180,31 @@ mod tests {
         }
     }
 
+    /// What compilers say when they crash is known; what assemblers say then is of any crash.
+    #[test]
+    fn crashes_of_compilers_are_known_by_what_they_say() {
+        let specs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../specs");
+        let faults = Faults::load(&specs).expect("pages");
+        let page = |compiler: &str, assembler: &str, says: &str| {
+            let producer = Producer {
+                compiler: Some(compiler.parse().expect("a compiler")),
+                assembler: Some(assembler.parse().expect("an assembler")),
+                ..Producer::default()
+            };
+            KnownCauses::of(&faults, &producer, Abi::Amd64).page_of_crash(says).map(str::to_owned)
+        };
+        let says = "a.c:4:16: internal compiler error: in expand_call, at calls.cc:3608";
+        assert_eq!(page("gcc 14.2", "gas 2.44", says).as_deref(), Some("gcc-ms-abi-stack-boundary"));
+        assert_eq!(page("clang 22.1", "llvm 22.1", says), None);
+        assert_eq!(page("gcc 14.2", "gas 2.44", "internal compiler error: in expand_expr"), None);
+        assert_eq!(page("gcc 14.2", "gas 2.44", "x.s: Internal error (Segmentation fault)"), None);
+    }
+
     #[test]
     fn all_of_a_known_cause_must_be_so() {
         let knows = |cause: &GeneratedCause, fault: &Fault| {
-            let known = KnownCauses(vec![("page", Blame::CompilerOrCfi, cause)]);
+            let causes = vec![("page", Blame::CompilerOrCfi, cause)];
+            let known = KnownCauses { causes, crashes: Vec::new() };
             known.page_of(fault, &["-O9".to_owned()]) == Some("page")
         };
         assert!(knows(&known(), &fault()));

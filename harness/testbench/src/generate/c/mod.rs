@@ -51,7 +51,7 @@ pub use contradictions::Contradiction;
 pub use draw::draw;
 pub use elsewhere::{Tried, elsewhere};
 pub use flags::{Compiler, known_flags};
-pub use found::{Contradicts, Differs, Example, Found, Group, Unjudged};
+pub use found::{Contradicts, Differs, Example, Found, Group, Refused, Unjudged};
 pub use judge::{Fault, Judged, judge};
 pub use known::{KnownCauses, Place};
 pub use links::{Form, Link, ObjectForm};
