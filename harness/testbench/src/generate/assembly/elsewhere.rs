@@ -1,7 +1,7 @@
 //! What another toolchain makes of the smallest program with a fault.
 
 use super::SOURCE;
-use super::campaign::Example;
+use super::found::Example;
 use super::judge::{Judged, judge};
 use super::reduce::complaint;
 use super::state::Source;

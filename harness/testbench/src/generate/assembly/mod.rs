@@ -20,7 +20,8 @@
 //! | `elsewhere.rs` | what another toolchain makes of that |
 //! | `page.rs` | writes it as the page of a fault |
 //! | `difference.rs` | holds what `diff` says to what is true |
-//! | `campaign.rs` | many programs, and what is found, by cause |
+//! | `campaign.rs` | many programs |
+//! | `found.rs` | what is found in them, by cause |
 
 mod campaign;
 mod crash;
@@ -30,6 +31,7 @@ mod directive;
 mod elsewhere;
 mod explanation;
 mod expression;
+mod found;
 mod judge;
 mod known;
 mod model;
@@ -42,10 +44,11 @@ mod sections;
 mod state;
 mod writer;
 
-pub use campaign::{CampaignOptions, Cause, Example, Found, Group, campaign};
+pub use campaign::{CampaignOptions, campaign};
 pub use directive::{Directive, Operation};
 pub use elsewhere::elsewhere;
 pub use explanation::explanation;
+pub use found::{Cause, Example, Found, Group};
 pub use judge::{Fault, Judged, judge};
 pub use known::Known;
 pub use model::Model;

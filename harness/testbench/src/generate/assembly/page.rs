@@ -8,8 +8,8 @@ use sframe_engine::Abi;
 use sframe_inspect::text::with_causes;
 
 use super::SOURCE;
-use super::campaign::Example;
 use super::dialect::Dialect;
+use super::found::Example;
 use super::plan::{Action, FunctionPlan};
 use super::reduce::Reduced;
 use super::state::{Source, Wrong};
