@@ -97,7 +97,7 @@ pub(super) fn remembers_without_row<'d>(abi: Abi, directives: impl Iterator<Item
 /// none, and so does what is written byte by byte.
 fn makes_row(abi: Abi, directive: &Directive) -> bool {
     match directive.operation {
-        _ if directive.form.starts_with(".cfi_escape") => false,
+        _ if directive.is_escape() => false,
         Operation::CfaOffset(_) | Operation::AdjustCfaOffset(_) => true,
         Operation::DefineCfa(register, _) | Operation::CfaRegister(register) => {
             [abi.sp(), abi.fp()].contains(&register)

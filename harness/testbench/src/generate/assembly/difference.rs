@@ -21,6 +21,8 @@ pub(super) struct SiteSaid {
     pub(super) address: u64,
     /// Whether `.sframe` has a function there.
     pub(super) has_fde: bool,
+    /// Of a function that is left out: whether rows can express it, if that is known and the CFI is right.
+    pub(super) is_expressible: Option<bool>,
     pub(super) sframe: Option<Said>,
     /// `.eh_frame`, or else `.debug_frame`.
     pub(super) cfi: Option<Said>,
@@ -29,7 +31,7 @@ pub(super) struct SiteSaid {
 impl SiteSaid {
     /// Nothing yet.
     pub(super) const fn at(address: u64) -> Self {
-        Self { address, has_fde: false, sframe: None, cfi: None }
+        Self { address, has_fde: false, is_expressible: None, sframe: None, cfi: None }
     }
 }
 
@@ -68,11 +70,23 @@ fn contradiction(site: &SiteSaid, report: &DiffReport) -> Option<String> {
             same.then(|| format!("diff finds a difference where there is none: {}", first.message))
         }
         (None, Some(_)) if !site.has_fde => {
-            let is_listed = report.uncovered.iter().any(|left_out| {
+            let listed = report.uncovered.iter().find(|left_out| {
                 let start = left_out.extent.start.0;
                 (start..start.saturating_add(left_out.extent.size)).contains(&address)
             });
-            (!is_listed).then(|| format!("diff does not say that .sframe leaves out {address:#x}"))
+            let Some(listed) = listed else {
+                return Some(format!("diff does not say that .sframe leaves out {address:#x}"));
+            };
+            match (site.is_expressible, listed.reason) {
+                (Some(true), Some(reason)) => Some(format!(
+                    "diff says that {address:#x} may be left out, and it need not be: {}",
+                    reason.text()
+                )),
+                (Some(false), None) => {
+                    Some(format!("diff does not say why .sframe leaves out {address:#x}, and it may"))
+                }
+                _ => None,
+            }
         }
         _ => None,
     }
@@ -88,6 +102,8 @@ mod tests {
     use std::path::Path;
 
     use sframe_engine::{Base, Recovery, RecoveryRule};
+    use sframe_inspect::Address;
+    use sframe_inspect::diff::{Extent, Reason, Uncovered};
 
     use super::*;
 
@@ -111,7 +127,8 @@ mod tests {
         let [found] = &report.findings[..] else { panic!("{} findings", report.findings.len()) };
         let slot = RecoveryRule { base: Base::Cfa, offset: -16, dereference: true };
         let (sframe, cfi) = (said(Recovery::Rule(slot), &[Wrong::Ra]), said(Recovery::Unchanged, &[]));
-        let site = SiteSaid { address: found.pc.0, has_fde: true, sframe, cfi: cfi.clone() };
+        let site =
+            SiteSaid { address: found.pc.0, has_fde: true, is_expressible: None, sframe, cfi: cfi.clone() };
         assert_eq!(contradiction(&site, &report), None);
         let silent = DiffReport { findings: Vec::new(), ..report.clone() };
         let says = contradiction(&site, &silent).expect("a contradiction");
@@ -129,11 +146,39 @@ mod tests {
     #[test]
     fn a_function_that_is_left_out_has_to_be_told() {
         let report = DiffReport { findings: Vec::new(), ..report() };
-        let site =
-            SiteSaid { address: 0x1000, has_fde: false, sframe: None, cfi: said(Recovery::Unchanged, &[]) };
+        let cfi = said(Recovery::Unchanged, &[]);
+        let site = SiteSaid { cfi: cfi.clone(), ..SiteSaid::at(0x1000) };
         let says = contradiction(&site, &report).expect("a contradiction");
         assert!(says.contains("leaves out 0x1000"), "{says}");
         let site = SiteSaid { has_fde: true, ..site };
         assert_eq!(contradiction(&site, &report), None);
+    }
+
+    /// Whether a function may be left out is known by construction.
+    #[test]
+    fn the_reason_of_what_is_left_out_is_held_to_construction() {
+        let mut report = report();
+        let extent =
+            Extent { function: "f0".to_owned(), section: None, start: Address(0x1000), size: 8, pcs: 2 };
+        report.uncovered = vec![Uncovered {
+            extent,
+            cfi_section: ".eh_frame".to_owned(),
+            reason: None,
+            offset: None,
+            message: String::new(),
+        }];
+        let site = |is_expressible| SiteSaid {
+            is_expressible,
+            cfi: said(Recovery::Unchanged, &[]),
+            ..SiteSaid::at(0x1004)
+        };
+        assert_eq!(contradiction(&site(Some(true)), &report), None);
+        assert_eq!(contradiction(&site(None), &report), None);
+        let says = contradiction(&site(Some(false)), &report).expect("a contradiction");
+        assert!(says.contains("does not say why"), "{says}");
+        report.uncovered[0].reason = Some(Reason::RaColumn);
+        assert_eq!(contradiction(&site(Some(false)), &report), None);
+        let says = contradiction(&site(Some(true)), &report).expect("a contradiction");
+        assert!(says.contains("need not be"), "{says}");
     }
 }

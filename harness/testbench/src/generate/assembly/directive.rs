@@ -66,6 +66,13 @@ pub struct Directive {
     pub operation: Operation,
 }
 
+impl Directive {
+    /// Whether it is written byte by byte.
+    pub(super) fn is_escape(&self) -> bool {
+        self.form.starts_with(".cfi_escape")
+    }
+}
+
 /// What a directive means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {

@@ -9,6 +9,7 @@ use sframe_inspect::elf::object_file::ObjectFile;
 use sframe_machine::{End, Options};
 
 use super::difference::{self, Said, SiteSaid};
+use super::directive::Directive;
 use super::model::Model;
 use super::state::{Claim, Kind, Source, Wrong};
 use super::writer::{Program, SITES, parts};
@@ -244,8 +245,21 @@ impl Judge<'_> {
             let Some(lacking) = lacking else { continue };
             if part.clone().any(|site| self.sites[site].has_fde) {
                 self.add(Source::Sframe, lacking, Wrong::Row, "the function does not reach it");
-            } else if !Model::new(self.program.abi, &[]).may_be_left_out(self.program, &part, version) {
+                continue;
+            }
+            let is_expressible =
+                !Model::new(self.program.abi, &[]).may_be_left_out(self.program, &part, version);
+            if is_expressible {
                 self.add(Source::Sframe, part.start, Wrong::LeftOut, "no function");
+            }
+            // Which of them assemblers read byte by byte is nobody's rule.
+            let declared = self.program.sites[part.clone()].iter().flat_map(|site| &site.declared);
+            let is_known = !declared.into_iter().any(Directive::is_escape);
+            // What the CFI says of it otherwise than it should, diff can't know.
+            let is_right = |said: &SiteSaid| said.cfi.as_ref().is_some_and(|cfi| cfi.wrong.is_empty());
+            let is_known = is_known && self.sites[part.clone()].iter().all(is_right);
+            for site in &mut self.sites[part] {
+                site.is_expressible = Some(is_expressible).filter(|_| is_known);
             }
         }
     }

@@ -142,7 +142,7 @@ impl<'m> Model<'m> {
     }
 
     fn directive(&mut self, directive: &Directive) {
-        let is_escape = directive.form.starts_with(".cfi_escape");
+        let is_escape = directive.is_escape();
         let is_ra = |register: DwarfRegister| register == return_column(self.abi);
         let is_fp = |register: DwarfRegister| register == self.abi.fp();
         if is_escape || directive.operation == Operation::Remember {

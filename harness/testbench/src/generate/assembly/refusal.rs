@@ -16,21 +16,26 @@ pub(super) fn may_be_left_out<'d>(
     sites.into_iter().any(|(declared, claim)| {
         declared.iter().any(|directive| is_refused(version, abi, directive))
             || is_inexpressible(version, abi, &claim)
+            || claim.ra != Some(Recovery::Undefined) && has_rule_for_sp(version, abi, declared)
     })
 }
 
 /// Whether assemblers do not read a directive.
 fn is_refused(version: Version, abi: Abi, directive: &Directive) -> bool {
     match directive.operation {
-        _ if directive.form.starts_with(".cfi_escape") => true,
+        _ if directive.is_escape() => true,
         Operation::ReturnColumn(column) => column != return_column(abi),
         Operation::SignalFrame => !version.marks_signal_frames(),
-        // That SP is the CFA is what ABIs say, and one version of gas does not look.
-        Operation::Nothing => {
-            directive.form == ".cfi_val_offset" && version == Version::V3 && abi != Abi::S390x
-        }
         _ => false,
     }
+}
+
+/// Whether it is declared that SP is the CFA. That is what ABIs say anyway, and assemblers that write version 3
+/// do not look.
+fn has_rule_for_sp(version: Version, abi: Abi, declared: &[Directive]) -> bool {
+    version == Version::V3
+        && abi != Abi::S390x
+        && declared.iter().any(|directive| directive.form == ".cfi_val_offset")
 }
 
 /// Whether a row can't say this.
