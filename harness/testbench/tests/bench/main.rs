@@ -9,6 +9,7 @@ mod clauses;
 mod cli;
 mod command;
 mod comparing;
+mod constructed;
 mod doctor;
 mod explore;
 mod explore_doubts;
