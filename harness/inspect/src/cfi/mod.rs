@@ -9,6 +9,7 @@ mod expression;
 mod landing_pads;
 mod read;
 mod rules;
+mod sign_with_pc;
 
 #[cfg(test)]
 mod tests;
