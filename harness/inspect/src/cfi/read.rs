@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CfaRule, CieOrFde, DebugFrame, EhFrame,
-    EndianSlice, FrameDescriptionEntry, Pointer, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection,
-    Vendor,
+    FrameDescriptionEntry, Pointer, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Base, ByteOrder, DwarfRegister};
@@ -16,8 +15,7 @@ use sframe_engine::{Abi, Base, ByteOrder, DwarfRegister};
 use super::expression::{Formula, formula};
 use super::landing_pads::LandingPads;
 use super::sign_with_pc;
-
-pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+use super::table::{CfiSection, Slice, Table};
 
 /// Why call frame information can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,32 +56,6 @@ pub enum CfiError {
         /// The fault.
         source: gimli::Error,
     },
-}
-
-/// A section with call frame information.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CfiSection {
-    /// `.eh_frame`, which is loaded.
-    EhFrame,
-    /// `.debug_frame`, which is not.
-    DebugFrame,
-}
-
-impl CfiSection {
-    /// Returns its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EhFrame => ".eh_frame",
-            Self::DebugFrame => ".debug_frame",
-        }
-    }
-}
-
-impl std::fmt::Display for CfiSection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// The sections to read, relocated, with the addresses of the loaded ones.
@@ -129,27 +101,6 @@ pub type RowsOfFde = Result<Arc<[CfiRow]>, CfiError>;
 
 /// The maximum number of rows kept, not counting those of one FDE more.
 const MAX_EXECUTED_ROWS: usize = 1 << 18;
-
-#[derive(Clone, Debug)]
-pub(super) struct Table {
-    pub(super) section: CfiSection,
-    pub(super) data: Vec<u8>,
-    pub(super) bases: BaseAddresses,
-    /// Offsets of CIEs whose return addresses are signed with key B.
-    key_b: FxHashSet<usize>,
-    /// Offsets of CIEs for signal frames.
-    signal: FxHashSet<usize>,
-}
-
-impl Table {
-    /// Returns the address that a pointer of the section has. One that is relative to
-    /// its own place, and 0, stands for none.
-    fn outside(&self, pointer: Pointer) -> Option<u64> {
-        let Pointer::Direct(address) = pointer else { return None };
-        let start = self.bases.eh_frame.section.unwrap_or(0);
-        (address != 0 && address.wrapping_sub(start) >= self.data.len() as u64).then_some(address)
-    }
-}
 
 /// The code that one frame description entry covers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use gimli::{
     RunTimeEndian, UnwindSection, constants,
 };
 
-use super::read::{CfiSection, Slice, Table};
+use super::table::{CfiSection, Slice, Table};
 
 /// The instruction, and the one that it is read as.
 const NEGATE_WITH_PC: u8 = 0x2c;
