@@ -2,9 +2,10 @@
 //! against the call stack that control is about to leave and, once it has landed, against the one where it is. It may
 //! be either. If it is neither, the rows are wrong.
 
-use sframe_machine::{CallStack, Moment, Record};
+use sframe_machine::{Bottom, CallStack, Exit, Moment, Record};
 
 use crate::compare::{self, Disagreement, Rules, Truth};
+use crate::examine::set_aside::SetAsideReason;
 use crate::triage::Triage;
 use crate::unwind::Backtrace;
 
@@ -52,10 +53,22 @@ impl Held {
         moment.call_stack.records().iter().any(since)
     }
 
+    /// Why the walk says nothing of the rows although it is of neither call stack. If it has the CFA with which the frame
+    /// was then left, its other values may still be those of the caller.
+    pub(super) fn why_set_aside(&self, landing: &Landing) -> Option<SetAsideReason> {
+        let cfa = self.backtrace.frames.first().and_then(|frame| frame.cfa);
+        if landing.is_new() {
+            Some(SetAsideReason::NewContext)
+        } else if landing.cfa.is_some() && cfa == landing.cfa {
+            Some(SetAsideReason::LeavesElsewhere)
+        } else {
+            None
+        }
+    }
+
     /// Whether the walk is that of the call stack where control has landed: the code was already part of the frame
     /// there, or was about to return to it.
     pub(super) fn agrees(&self, landing: &Landing, rules: &impl Rules) -> bool {
-        let stacks = [Some(&landing.frames), landing.with_callee.as_ref()];
         let agrees = |call_stack: &CallStack| {
             let truth = Truth {
                 pc: self.pc,
@@ -68,30 +81,40 @@ impl Held {
             };
             let mut agrees = true;
             let end = compare::compare(&truth, &self.backtrace, rules, |_| agrees = false);
-            agrees && end.has_compared(call_stack.depth())
+            // Without a caller, nothing would disagree.
+            agrees && call_stack.depth() > 1 && end.has_compared(call_stack.depth())
         };
-        stacks.into_iter().flatten().any(agrees)
+        std::iter::once(&landing.frames).chain(&landing.with_callee).any(agrees)
     }
 }
 
 /// The call stack where control has landed.
 pub(super) struct Landing {
     frames: CallStack,
-    /// The same with a callee that was about to return there, if control has come by a branch.
-    with_callee: Option<CallStack>,
+    /// The CFA of what has left for there, if it has left frames.
+    cfa: Option<u64>,
+    /// The same with a callee that was about to return there, if control has come by a branch: to the place itself, or
+    /// in place of the frame's last call, as libgcc's unwinder does before it leaves for a landing pad.
+    with_callee: Vec<CallStack>,
 }
 
 impl Landing {
+    /// Whether it is a context that the program has just made, in which nothing is known of callers.
+    fn is_new(&self) -> bool {
+        self.frames.bottom() == Bottom::Context && self.frames.records().is_empty()
+    }
+
     /// Describes the landing at a moment.
     pub(super) fn at(moment: &Moment<'_>) -> Self {
         let calls = moment.call_stack.records();
         if calls.last().is_some_and(|call| call.since + 1 == moment.time) {
             // The frame that SP was loaded for has made a call.
-            return Self { frames: moment.call_stack.without(calls.len() - 1), with_callee: None };
+            return Self { frames: moment.call_stack.without(calls.len() - 1), cfa: None, with_callee: Vec::new() };
         }
-        let callee = Record {
-            return_address: moment.pc,
-            cfa: moment.sp.wrapping_sub(moment.abi().sp_from_cfa(0)),
+        let cfa = moment.sp.wrapping_sub(moment.abi().sp_from_cfa(0));
+        let callee = |return_address| Record {
+            return_address,
+            cfa,
             caller_sp: moment.sp,
             caller_fp: moment.fp,
             callee: moment.pc,
@@ -99,7 +122,14 @@ impl Landing {
             interrupted: false,
             signature: None,
         };
-        let with_callee = moment.call_stack.with(calls.len(), callee);
-        Self { frames: moment.call_stack.clone(), with_callee: Some(with_callee) }
+        let last = match moment.call_stack.exit() {
+            Some(Exit::Landing { call }) => call,
+            _ => None,
+        };
+        let with_callee = std::iter::once(moment.pc)
+            .chain(last)
+            .map(|return_address| moment.call_stack.with(calls.len(), callee(return_address)))
+            .collect();
+        Self { frames: moment.call_stack.clone(), cfa: moment.call_stack.exit().map(|_| cfa), with_callee }
     }
 }

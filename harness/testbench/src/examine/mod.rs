@@ -673,15 +673,15 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let Some(call_stack) = moment.call_stack.departed() else { return WalkEnd::Unsettled };
         let viewpoint = Viewpoint::new(moment);
         self.backtrace.unwind(self.unwinder, &viewpoint);
-        let ignores_fp = self.look.ignores_fp;
-        let truth = Truth { stores: Some(&self.stores), ignores_fp, call_stack, ..Truth::of(moment) };
+        // What was saved is below SP by now.
+        let truth = Truth { ignores_fp: self.look.ignores_fp, call_stack, ..Truth::of(moment) };
         let mut found = Vec::new();
         compare::compare(&truth, &self.backtrace, &self.rules, |disagreement| found.push(disagreement));
         if found.is_empty() {
             return self.count_departing();
         }
         if self.held.len() == MOST_HELD {
-            self.set_aside(moment.pc);
+            self.set_aside(moment.pc, SetAsideReason::NoLanding);
             return WalkEnd::Unsettled;
         }
         let scene = Circumstances {
@@ -774,9 +774,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.walk_ends.add(&results.walk_ends);
     }
 
-    fn set_aside(&mut self, pc: u64) {
+    fn set_aside(&mut self, pc: u64, reason: SetAsideReason) {
         self.walk_ends.count(WalkEnd::Unsettled);
-        let kind = Kind { reason: SetAsideReason::NoLanding, as_caller: false };
+        let kind = Kind { reason, as_caller: false };
         self.set_aside.add(pc, kind, 1);
     }
 
@@ -789,14 +789,19 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let landing = Landing::at(moment);
         for held in landed {
             if held.is_interrupted(moment) {
-                self.set_aside(held.pc);
+                self.set_aside(held.pc, SetAsideReason::NoLanding);
                 continue;
             }
-            self.executed.compared(held.pc);
             if held.agrees(&landing, &self.rules) {
+                self.executed.compared(held.pc);
                 self.count_departing();
                 continue;
             }
+            if let Some(reason) = held.why_set_aside(&landing) {
+                self.set_aside(held.pc, reason);
+                continue;
+            }
+            self.executed.compared(held.pc);
             self.comparisons += 1;
             self.walk_ends.count(WalkEnd::Disagreed);
             for (found, triage) in held.found {
@@ -811,7 +816,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.take(results);
         }
         for held in std::mem::take(&mut self.held) {
-            self.set_aside(held.pc);
+            self.set_aside(held.pc, SetAsideReason::NoLanding);
         }
     }
 

@@ -18,6 +18,8 @@ named! {
     pub enum SetAsideReason, "reason" {
         /// The function left, and not for its caller: the row says where to, before it had left.
         LeavesElsewhere = "leaves-elsewhere",
+        /// Control was about to begin a context that the program had made, and nothing is known of callers there.
+        NewContext = "new-context",
         /// SP had left the stack of the callers, and the run did not show where control went then.
         NoLanding = "no-landing",
     }
@@ -29,6 +31,7 @@ impl SetAsideReason {
     pub const fn text(self) -> &'static str {
         match self {
             Self::LeavesElsewhere => "the row says where the function then left for, which was not its caller",
+            Self::NewContext => "it leads to a context that the program has made, where no callers are known",
             Self::NoLanding => "SP had left its stack, and control was not seen to follow",
         }
     }
