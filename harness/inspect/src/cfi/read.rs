@@ -264,6 +264,12 @@ impl CallFrameInfo {
         info
     }
 
+    /// Returns the information of a file that has none.
+    #[must_use]
+    pub fn none(abi: Abi) -> Self {
+        Self::read(CfiInput { abi, eh_frame: None, debug_frame: None, errors: Vec::new(), text: 0, got: 0 })
+    }
+
     fn add(&mut self, section: CfiSection, data: Vec<u8>, bases: BaseAddresses) {
         let (data, key_b, signal) = augmentations(section, data, endian(self.abi));
         let table = Table { section, data, bases, key_b, signal };

@@ -8,6 +8,7 @@
 use serde::Serialize;
 use sframe_engine::{Fde, Row};
 
+use super::gaps::Gap;
 use super::reason::Reason;
 use crate::cfi::{CfiError, CfiFde};
 use crate::elf::merge_faults::MergeFault;
@@ -96,6 +97,33 @@ impl Dispute<'_> {
         }
         blamed
     }
+}
+
+/// Returns whose doing it is that an FDE does not cover all of its function.
+pub(super) fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
+    let Some((section, _)) = gap.cfi else {
+        let says = "only the function's symbol says how far it extends: whether its CFI does is not known"
+            .to_owned();
+        let evidence = vec![Evidence { witness: Witness::Layout, says }];
+        return Blamed { blame: Blame::Unknown, confidence: Confidence::Low, evidence };
+    };
+    let is_moved = gap.fde.start != gap.function.start;
+    let (blame, confidence, why) = match (is_moved, is_relocatable) {
+        (true, false) => (Blame::ProducerLinker, Confidence::Medium, "assemblers start both at one label"),
+        (_, true) => (
+            Blame::ProducerAssembler,
+            Confidence::High,
+            "the file is relocatable, and its FDEs are as the assembler wrote them",
+        ),
+        (false, false) => (
+            Blame::ProducerAssembler,
+            Confidence::Medium,
+            "assemblers write both sizes, and linkers copy them",
+        ),
+    };
+    let evidence = vec![Evidence { witness: Witness::Layout, says: format!("{gap}: {why}") }];
+    let covers = Evidence { witness: Witness::Cfi, says: format!("an FDE of {section} covers the code") };
+    Blamed { blame, confidence, evidence: [evidence, vec![covers]].concat() }
 }
 
 /// Returns why a merge fault is the linker's.

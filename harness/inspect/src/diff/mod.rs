@@ -7,6 +7,7 @@
 
 mod blame;
 mod explored;
+mod gaps;
 mod pieces;
 mod reason;
 mod report;
@@ -15,8 +16,9 @@ mod sweep;
 
 pub use blame::Evidence;
 pub use explored::{Explored, ExploredError};
+pub use gaps::{Gap, GapCode, Gaps};
 pub use reason::{Reason, reason_to_leave_out};
-pub use report::{CfiPlace, DiffReport, Difference, Extent, Line, Uncovered};
+pub use report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Uncovered};
 pub use rules::Field;
 
 use std::sync::atomic::AtomicUsize;
@@ -29,6 +31,7 @@ use crate::elf::find_sframe::{MissingSection, SectionError};
 use crate::elf::object_file::{CodeRange, ObjectFile, ObjectFileError};
 use crate::elf::relocatable::{RelocationError, lay_out};
 use crate::source::Source;
+use gaps::Search;
 use pieces::{Functions, Piece, pieces};
 use sweep::Sweep;
 
@@ -88,12 +91,20 @@ pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffRe
         return Err(error.clone().into());
     }
     let faults = subject.merge_faults(&section);
-    let mut functions = Functions::read(&section);
-    functions.fdes.retain(|fde| faults.iter().all(|fault| !fault.spoilt.contains(&fde.index)));
+    let functions = Functions::sound(&section, &faults);
     let mut code: Vec<CodeRange> = subject.code_ranges().collect();
     code.sort_by_key(|code| code.address);
     let code_names = subject.relocatable_code();
     let pieces = pieces(&section, &functions, &cfi, code_names.is_empty());
+    let gaps = Search {
+        subject: &subject,
+        section: &section,
+        functions: &functions,
+        faults: &faults,
+        cfi: &cfi,
+        pieces: &pieces,
+    }
+    .gaps();
     let sweep = Sweep {
         abi,
         section: &section,
@@ -106,6 +117,7 @@ pub fn diff_file<'a>(source: impl Into<Source<'a>>, name: &str) -> Result<DiffRe
         subject: &subject,
         source,
         faults,
+        gaps,
         code,
         code_names,
         rows_left: AtomicUsize::new(sframe.data.len().saturating_add(SPARE_ROWS)),

@@ -7,6 +7,7 @@ use std::ops::Range;
 use sframe_engine::{Fde, InstructionPointer, Section};
 
 use crate::cfi::CallFrameInfo;
+use crate::elf::merge_faults::MergeFault;
 
 /// A range of addresses to which the same FDEs apply, by index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,10 +27,12 @@ pub(super) struct Functions {
 }
 
 impl Functions {
-    pub(super) fn read(section: &Section<'_>) -> Self {
-        let mut functions = Self { fdes: section.fdes().flatten().collect() };
-        functions.fdes.sort_by_key(|fde| (fde.start, fde.index));
-        functions
+    /// Reads those that a linker has not spoilt.
+    pub(super) fn sound(section: &Section<'_>, faults: &[MergeFault]) -> Self {
+        let is_sound = |fde: &Fde| faults.iter().all(|fault| !fault.spoilt.contains(&fde.index));
+        let mut fdes: Vec<Fde> = section.fdes().flatten().filter(is_sound).collect();
+        fdes.sort_by_key(|fde| (fde.start, fde.index));
+        Self { fdes }
     }
 }
 

@@ -70,10 +70,17 @@ pub struct Difference {
     pub pcs: u64,
     /// The last of them.
     pub last_pc: Address,
+    /// The last byte of the first instruction, if that is what differs: it is a call, and for walks through it the
+    /// return address - 1 is looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looked_up: Option<Address>,
     /// The row of `.sframe`.
     pub row: Option<FindingRow>,
+    /// The FDE that should cover the instructions, if there is none for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fde: Option<FdePlace>,
     /// The call frame information that it differs from; `None` if the section as a
-    /// whole is at fault.
+    /// whole is at fault, or if only a symbol says what belongs to the function.
     #[serde(flatten)]
     pub cfi: Option<CfiPlace>,
     /// The first instructions, and the one before them.
@@ -89,6 +96,17 @@ pub struct Difference {
     /// Fields that differ at the same instructions have the same number.
     #[serde(skip)]
     pub(super) group: usize,
+}
+
+/// An FDE of `.sframe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FdePlace {
+    /// Its position in the section.
+    pub index: u32,
+    /// The start of its code.
+    pub start: Address,
+    /// The size of its code in bytes.
+    pub size: u64,
 }
 
 /// The rules that call frame information has for an instruction.
@@ -258,6 +276,10 @@ fn show(text: &mut Text, group: &[Difference]) {
     let Some(first) = group.first() else { return };
     if let Some(cfi) = &first.cfi {
         show_rules(text, group, first, cfi);
+    } else if first.field == Field::NoFde {
+        show_head(text, group, first);
+        let _ = writeln!(text, "    .sframe  no FDE: {}", first.eh_frame);
+        show_instructions(text, first);
     } else {
         text.blank();
         let _ = writeln!(text, "difference: {}, {}", first.field, counted(first.pcs, "instruction"));
@@ -269,7 +291,8 @@ fn show(text: &mut Text, group: &[Difference]) {
     }
 }
 
-fn show_rules(text: &mut Text, group: &[Difference], first: &Difference, cfi: &CfiPlace) {
+/// Shows where fields differ.
+fn show_head(text: &mut Text, group: &[Difference], first: &Difference) {
     let fields: Vec<String> = group.iter().map(|finding| finding.field.to_string()).collect();
     let section = first.section.as_ref().map_or_else(String::new, |section| format!("{section}: "));
     text.blank();
@@ -282,6 +305,13 @@ fn show_rules(text: &mut Text, group: &[Difference], first: &Difference, cfi: &C
         first.pc,
         counted(first.pcs, "instruction")
     );
+    if let Some(looked_up) = first.looked_up {
+        let _ = writeln!(text, "    callers are looked up at the call's last byte, {looked_up}");
+    }
+}
+
+fn show_rules(text: &mut Text, group: &[Difference], first: &Difference, cfi: &CfiPlace) {
+    show_head(text, group, first);
     let CfiPlace { cfi_section, cfi_offset, cfi_rules } = cfi;
     let width = cfi_section.len();
     let row = first.row.as_ref().map_or("", |row| &row.rules);
@@ -290,11 +320,18 @@ fn show_rules(text: &mut Text, group: &[Difference], first: &Difference, cfi: &C
         let _ = writeln!(text, "    {:<width$}  {}: {}", ".sframe", finding.field, finding.sframe);
         let _ = writeln!(text, "    {cfi_section:<width$}  {}: {}", finding.field, finding.eh_frame);
     }
+    if first.field == Field::NoFde {
+        let _ = writeln!(text, "    {cfi_section:<width$}  {cfi_rules}    (FDE at {cfi_offset})");
+    }
     if first.field != Field::Row && !row.is_empty() {
         let _ = writeln!(text, "    in full:");
         let _ = writeln!(text, "    {:<width$}  {row}{start}", ".sframe");
         let _ = writeln!(text, "    {cfi_section:<width$}  {cfi_rules}    (FDE at {cfi_offset})");
     }
+    show_instructions(text, first);
+}
+
+fn show_instructions(text: &mut Text, first: &Difference) {
     let width = first.instructions.iter().map(|line| line.pc.to_string().len()).max().unwrap_or(0);
     for line in &first.instructions {
         let mark = if line.differs { ">" } else { " " };

@@ -13,6 +13,8 @@ use crate::cfi::{CfiFde, Inexpressible, Rules};
 pub enum Field {
     /// The section as a whole: whether its linker has merged it.
     Section,
+    /// Whether there is an FDE for code of a function that has one.
+    NoFde,
     /// Whether there are rules, and can be read.
     Row,
     /// Whether the frame is marked as outermost (2.3.3.2, 2.4.1).
@@ -33,6 +35,7 @@ impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Section => "section",
+            Self::NoFde => "no-fde",
             Self::Row => "row",
             Self::Outermost => "outermost",
             Self::Signal => "signal",

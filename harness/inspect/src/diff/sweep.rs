@@ -9,10 +9,11 @@ use gimli::{CfaRule, RegisterRule};
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Error, Fde, PcType, Recovery, Row, Section};
 
-use super::blame::{Blamed, Dispute, evidence_of_merging};
+use super::blame::{Blamed, Dispute, blame_for_gap, evidence_of_merging};
+use super::gaps::{Gap, GapCode, Gaps};
 use super::pieces::{Functions, Piece};
 use super::reason::{Reason, reason};
-use super::report::{CfiPlace, DiffReport, Difference, Extent, Line, Uncovered};
+use super::report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Uncovered};
 use super::rules::{Disagreement, Field, compare};
 use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Rules};
 use crate::dump::{FunctionRow, FunctionRows};
@@ -36,6 +37,8 @@ pub(super) struct Sweep<'s> {
     pub(super) subject: &'s ObjectFile<'s>,
     /// Faults of the section as a whole.
     pub(super) faults: Vec<MergeFault>,
+    /// Code without an FDE in functions that have one.
+    pub(super) gaps: Gaps,
     /// The source of the code.
     pub(super) source: Source<'s>,
     /// Code, sorted by address.
@@ -78,6 +81,9 @@ struct Group<'s> {
     last: u64,
     /// The instruction before them, if the function has one.
     before: Option<u64>,
+    /// The last byte of the instruction, if only that differs: it is a call, and its callee's caller is looked up
+    /// there.
+    looked_up: Option<u64>,
 }
 
 /// The current function's rules in the section.
@@ -275,7 +281,7 @@ impl<'s> Sweep<'s> {
 
     /// Compares the instructions of pieces that belong together.
     fn unit(&self, pieces: &[Piece]) -> Part<'s> {
-        let mut unit = Unit { sweep: self, part: Part::default(), known: FxHashMap::default(), last: None };
+        let mut unit = Unit::new(self);
         // Functions that contain others continue after them.
         let mut sframes: FxHashMap<usize, SframeRows> = FxHashMap::default();
         let mut cfis: FxHashMap<usize, CfiRows<'s>> = FxHashMap::default();
@@ -290,27 +296,7 @@ impl<'s> Sweep<'s> {
                 let rows = || CfiRows { fde, rows: self.cfi.rows(fde), at: 0 };
                 Some(cfis.remove(&position).unwrap_or_else(rows))
             });
-            let mut before = None;
-            let mut pcs = 0;
-            for (address, code) in self.code_in(&piece.range) {
-                let mut stretch: Option<Stretch> = None;
-                starts(self.abi, address, &code, |pc| {
-                    pcs += 1;
-                    match &mut stretch {
-                        Some(stretch) if pc < stretch.until => stretch.add(pc),
-                        _ => {
-                            let new = Stretch::new(self.cfi, pc, before, sframe.as_mut(), cfi.as_mut());
-                            if let Some(last) = stretch.replace(new) {
-                                unit.stretch(&last, sframe.as_ref(), cfi.as_ref());
-                            }
-                        }
-                    }
-                    before = Some(pc);
-                });
-                if let Some(last) = stretch {
-                    unit.stretch(&last, sframe.as_ref(), cfi.as_ref());
-                }
-            }
+            let pcs = unit.piece(&piece.range, &mut Sides { sframe: sframe.as_mut(), cfi: cfi.as_mut() });
             if pcs > 0 {
                 *counts.entry((piece.sframe, piece.cfi)).or_default() += pcs;
             }
@@ -339,6 +325,10 @@ impl<'s> Sweep<'s> {
         part.functions = seen.len() as u64;
         for (position, pcs) in uncovered {
             let Some(fde) = self.cfi.fdes().get(position) else { continue };
+            // That it lacks code is said of each part.
+            if self.gaps.iter().any(|gap| gap.cfi == Some((fde.section, fde.offset))) {
+                continue;
+            }
             let is_lost = self.faults.iter().any(|fault| fault.has_lost(fde.range.start));
             let reason = match self.cfi.rows(fde) {
                 _ if is_lost => Some((Reason::NotMerged, None)),
@@ -403,8 +393,14 @@ impl<'s> Sweep<'s> {
         }
         groups.sort_by_key(|group| group.run.0);
         for (number, group) in (self.faults.len()..).zip(&groups) {
-            let instructions = if number < LISTED { self.listing(group) } else { Vec::new() };
+            let from = group.before.unwrap_or(group.run.0);
+            let instructions = if number < LISTED { self.listing(from, group.run) } else { Vec::new() };
             self.describe(number, group, &instructions, &mut report.findings);
+        }
+        let number = self.faults.len() + groups.len();
+        report.findings.extend(self.gaps.iter().filter_map(|gap| self.gap(number, gap)));
+        for (gap, number) in report.findings.iter_mut().filter(|found| found.fde.is_some()).zip(number..) {
+            gap.group = number;
         }
         report.hazards = hazard::list(&hazards, |start| self.name(start));
         report
@@ -427,6 +423,8 @@ impl<'s> Sweep<'s> {
             eh_frame: format!("rules for {}", counted(functions, "function")),
             pcs,
             last_pc: Address(pc),
+            looked_up: None,
+            fde: None,
             row: None,
             cfi: None,
             instructions: Vec::new(),
@@ -438,15 +436,85 @@ impl<'s> Sweep<'s> {
         }
     }
 
+    /// Returns code without an FDE as a finding, if it is more than padding.
+    fn gap(&self, group: usize, gap: &Gap) -> Option<Difference> {
+        let (_, bytes) = self.code_in(&gap.needs()).next()?;
+        let GapCode { first, last, count, before } = gap.code(self.abi, &bytes)?;
+        let (section, pc) = self.place(first);
+        let (function, offset) = self.place_in_function(first, gap.function.start);
+        let Blamed { blame, confidence, evidence } = self.blame_for(gap);
+        let mut message = format!("{function}+{offset:#x} ({pc}): there is no FDE in .sframe: {gap}");
+        if count > 1 {
+            message += &format!("; {count} instructions");
+        }
+        let cfi = gap.cfi.and_then(|(section, offset)| self.rules_at(first, section, offset));
+        Some(Difference {
+            pc,
+            section,
+            function,
+            offset: Address(offset),
+            field: Field::NoFde,
+            sframe: "no FDE".to_owned(),
+            eh_frame: gap.to_string(),
+            pcs: count,
+            last_pc: self.place(last).1,
+            looked_up: None,
+            row: None,
+            fde: Some(FdePlace {
+                index: gap.fde.index,
+                start: self.place(gap.fde.start).1,
+                size: gap.fde.size.into(),
+            }),
+            cfi,
+            instructions: self.listing(before.unwrap_or(first), (first, last)),
+            blame,
+            confidence,
+            evidence,
+            message,
+            group,
+        })
+    }
+
+    /// Returns the call frame information's rules for an address.
+    fn rules_at(&self, address: u64, section: CfiSection, offset: usize) -> Option<CfiPlace> {
+        let row = self.cfi.row_at(address);
+        let rules = match row {
+            Ok(row) => {
+                row.map_or_else(|| "no row".to_owned(), |row| self.cfi.rules(&row, address).to_string())
+            }
+            Err(error) => error.to_string(),
+        };
+        Some(CfiPlace {
+            cfi_section: section.to_string(),
+            cfi_offset: Address(offset as u64),
+            cfi_rules: rules,
+        })
+    }
+
+    fn blame_for(&self, gap: &Gap) -> Blamed {
+        blame_for_gap(gap, !self.code_names.is_empty())
+    }
+
+    /// Returns the function's name, and the offset of an address in it; `start` is for functions without a symbol.
+    fn place_in_function(&self, address: u64, start: u64) -> (String, u64) {
+        match self.subject.symbols.at(address) {
+            Some((name, offset)) => (name.to_owned(), offset),
+            None => (self.name(start), address.wrapping_sub(start)),
+        }
+    }
+
+    /// Whether an instruction is a call.
+    fn is_call(&self, span: &Range<u64>) -> bool {
+        let Some((_, code)) = self.code_in(span).next() else { return false };
+        Disassembly::one(self.abi, span.start, &code).is_some_and(|instruction| instruction.is_call())
+    }
+
     /// Returns one finding for each field.
     fn describe(&self, number: usize, group: &Group<'_>, listing: &[Line], findings: &mut Vec<Difference>) {
-        let Group { fde, row, cfi, rules, disagreements, pcs, run, last, .. } = group;
+        let Group { fde, row, cfi, rules, disagreements, pcs, run, last, looked_up, .. } = group;
         let first = run.0;
         let (section, pc) = self.place(first);
-        let (function, offset) = match self.subject.symbols.at(first) {
-            Some((name, offset)) => (name.to_owned(), offset),
-            None => (self.name(fde.start), first.wrapping_sub(fde.start)),
-        };
+        let (function, offset) = self.place_in_function(first, fde.start);
         let Blamed { blame, confidence, evidence } = self.blame(group);
         for Disagreement { field, sframe, cfi: other } in disagreements {
             let of = cfi.section;
@@ -454,6 +522,12 @@ impl<'s> Sweep<'s> {
                 format!("{function}+{offset:#x} ({pc}): {field} is {sframe} in .sframe, {other} in {of}");
             if *pcs > 1 {
                 message += &format!("; {pcs} instructions");
+            }
+            if let Some(looked_up) = looked_up {
+                let behind = looked_up.wrapping_sub(first);
+                message += &format!(
+                    "; its callee's caller is looked up {behind} bytes behind, at the call's last byte"
+                );
             }
             if let Some(row) = row {
                 message += &format!("; row +{:#x}: {row}; {of}: {rules}", row.start);
@@ -468,6 +542,8 @@ impl<'s> Sweep<'s> {
                 eh_frame: other.clone(),
                 pcs: *pcs,
                 last_pc: self.place(*last).1,
+                looked_up: looked_up.map(|address| self.place(address).1),
+                fde: None,
                 row: row.as_ref().map(FindingRow::new),
                 cfi: Some(CfiPlace {
                     cfi_section: of.to_string(),
@@ -544,10 +620,8 @@ impl<'s> Sweep<'s> {
         }
     }
 
-    /// Returns the first instructions of a group, with the one before them.
-    fn listing(&self, group: &Group<'_>) -> Vec<Line> {
-        let (first, last) = group.run;
-        let from = group.before.unwrap_or(first);
+    /// Returns the first of some instructions, with those before them from an address on.
+    fn listing(&self, from: u64, (first, last): (u64, u64)) -> Vec<Line> {
         // Enough bytes for the instructions that are shown.
         let len =
             last.saturating_sub(from).saturating_add(MAX_INSTRUCTION).min(LINES as u64 * MAX_INSTRUCTION);
@@ -590,14 +664,10 @@ struct Stretch {
 
 impl Stretch {
     /// Begins one with an instruction.
-    fn new(
-        info: &CallFrameInfo,
-        pc: u64,
-        before: Option<u64>,
-        sframe: Option<&mut SframeRows>,
-        cfi: Option<&mut CfiRows<'_>>,
-    ) -> Self {
+    fn new(info: &CallFrameInfo, pc: u64, before: Option<u64>, sides: &mut Sides<'_, '_>) -> Self {
+        let cfi = sides.cfi.as_deref_mut();
         let (rules, cfi_until) = cfi.map_or((None, u64::MAX), |cfi| cfi.at(info, pc));
+        let sframe = sides.sframe.as_deref_mut();
         let (found, sframe_until) =
             sframe.map_or((None, u64::MAX), |sframe| (Some(sframe.at(pc)), sframe.until(pc)));
         Self { found, rules, until: cfi_until.min(sframe_until), first: pc, last: pc, pcs: 1, before }
@@ -609,6 +679,23 @@ impl Stretch {
     }
 }
 
+/// The rules of the function that both kinds have, as far as they do.
+struct Sides<'r, 's> {
+    sframe: Option<&'r mut SframeRows>,
+    cfi: Option<&'r mut CfiRows<'s>>,
+}
+
+impl Sides<'_, '_> {
+    /// Whether a function starts at an address, by the call frame information if there is some.
+    fn start_at(&self, address: u64) -> bool {
+        let of_cfi = self.cfi.as_ref().map(|cfi| cfi.fde.range.start);
+        of_cfi.or(self.sframe.as_ref().map(|sframe| sframe.fde.start)) == Some(address)
+    }
+}
+
+/// An instruction: its start, and the address after it.
+type Span = Range<u64>;
+
 struct Unit<'w, 's> {
     sweep: &'w Sweep<'s>,
     part: Part<'s>,
@@ -616,25 +703,115 @@ struct Unit<'w, 's> {
     known: FxHashMap<Key, (Option<usize>, bool)>,
     /// The last instruction's group.
     last: Option<usize>,
+    /// Whether the last instruction counts as one at which both agree.
+    agreed: bool,
+    /// The last instruction of the piece before, which may end in the next one.
+    cut: Option<Span>,
 }
 
-impl<'s> Unit<'_, 's> {
-    fn stretch(&mut self, stretch: &Stretch, sframe: Option<&SframeRows>, cfi: Option<&CfiRows<'s>>) {
-        let Stretch { found, rules, first: pc, pcs, before, .. } = *stretch;
-        let row = sframe.zip(found).and_then(|(sframe, found)| sframe.row(found));
-        self.hazards(stretch, sframe, row, cfi);
-        let (Some(sframe), Some(found), Some(cfi)) = (sframe, found, cfi) else {
-            self.last = None;
+impl<'w, 's> Unit<'w, 's> {
+    fn new(sweep: &'w Sweep<'s>) -> Self {
+        let (part, known) = (Part::default(), FxHashMap::default());
+        Self { sweep, part, known, last: None, agreed: false, cut: None }
+    }
+
+    /// Compares the instructions that start in a piece, and returns their number.
+    fn piece(&mut self, range: &Range<u64>, sides: &mut Sides<'_, 's>) -> u64 {
+        let cut = self.cut.take().filter(|cut| cut.contains(&range.start) && !sides.start_at(range.start));
+        if let Some(cut) = cut.clone().filter(|cut| cut.end <= range.end) {
+            self.end_of_call(&cut, sides);
+        }
+        let from = cut.as_ref().map_or(range.start, |cut| cut.end);
+        if from >= range.end {
+            self.cut = cut;
+            return 0;
+        }
+        let mut before = cut.map(|cut| cut.start);
+        let mut pcs = 0;
+        let sweep = self.sweep;
+        // The last instruction may end beyond.
+        for (address, code) in sweep.code_in(&(from..range.end.saturating_add(MAX_INSTRUCTION))) {
+            let mut stretch: Option<Stretch> = None;
+            let after = starts(sweep.abi, address, &code, range.end, |pc| {
+                pcs += 1;
+                match &mut stretch {
+                    Some(stretch) if pc < stretch.until => stretch.add(pc),
+                    _ => {
+                        self.finish(stretch.take(), pc, sides);
+                        stretch = Some(Stretch::new(sweep.cfi, pc, before, sides));
+                    }
+                }
+                before = Some(pc);
+            });
+            if let Some(stretch) = stretch {
+                self.cut = Some(stretch.last..after);
+                self.finish(Some(stretch), after.min(range.end), sides);
+            }
+        }
+        pcs
+    }
+
+    /// Counts instructions of which the last ends at an address. If that is beyond where another entry may apply, the
+    /// instruction's end is looked up too.
+    fn finish(&mut self, stretch: Option<Stretch>, end: u64, sides: &mut Sides<'_, 's>) {
+        let Some(stretch) = stretch else { return };
+        self.stretch(&stretch, sides.sframe.as_deref(), sides.cfi.as_deref());
+        if stretch.until < end {
+            self.end_of_call(&(stretch.last..end), sides);
+        }
+    }
+
+    /// Compares what is found for the caller of an instruction, if that is a call: the look-up is at its last byte,
+    /// which is the return address - 1 (A).
+    fn end_of_call(&mut self, call: &Span, sides: &mut Sides<'_, 's>) {
+        let last_byte = call.end.saturating_sub(1);
+        if last_byte <= call.start || !self.sweep.is_call(call) {
+            return;
+        }
+        let Stretch { found, rules, .. } = Stretch::new(self.sweep.cfi, last_byte, None, sides);
+        let (Some(sframe), Some(found), Some(cfi)) = (sides.sframe.as_deref(), found, sides.cfi.as_deref())
+        else {
             return;
         };
-        // Entries of a repeating table have individual names.
+        if self.known.contains_key(&self.key(call.start, sframe, found, cfi, rules)) {
+            return;
+        }
+        let entry = (found, sframe.row(found));
+        let (group, _) = self.compare(call.start, None, sframe, entry, cfi, rules);
+        if let Some(group) = group.and_then(|group| self.part.groups.get_mut(group)) {
+            (group.pcs, group.looked_up) = (1, Some(last_byte));
+            self.part.agree -= u64::from(std::mem::take(&mut self.agreed));
+        }
+    }
+
+    /// Identifies what is found for an instruction. Entries of a repeating table have individual names.
+    fn key(
+        &self,
+        pc: u64,
+        sframe: &SframeRows,
+        found: Found,
+        cfi: &CfiRows<'_>,
+        rules: Option<Rules>,
+    ) -> Key {
         let function = match sframe.fde.pc_type {
             PcType::Inc => sframe.fde.start,
             PcType::Mask => {
                 self.sweep.subject.symbols.at(pc).map_or(sframe.fde.start, |(_, offset)| pc - offset)
             }
         };
-        let key = (function, sframe.fde.index, found, (cfi.fde.section, cfi.fde.offset), rules);
+        (function, sframe.fde.index, found, (cfi.fde.section, cfi.fde.offset), rules)
+    }
+
+    fn stretch(&mut self, stretch: &Stretch, sframe: Option<&SframeRows>, cfi: Option<&CfiRows<'s>>) {
+        let Stretch { found, rules, first: pc, pcs, before, .. } = *stretch;
+        let row = sframe.zip(found).and_then(|(sframe, found)| sframe.row(found));
+        self.hazards(stretch, sframe, row, cfi);
+        self.agreed = false;
+        let (Some(sframe), Some(found), Some(cfi)) = (sframe, found, cfi) else {
+            self.last = None;
+            return;
+        };
+        let key = self.key(pc, sframe, found, cfi, rules);
         let known = self.known.get(&key).copied();
         let (group, fp_is_lost) = known.unwrap_or_else(|| {
             let new = self.compare(pc, before, sframe, (found, row), cfi, rules);
@@ -647,7 +824,10 @@ impl<'s> Unit<'_, 's> {
                 group.pcs += pcs;
                 group.last = stretch.last;
             }
-            None => self.part.agree += pcs,
+            None => {
+                self.part.agree += pcs;
+                self.agreed = true;
+            }
         }
         if let Some(index) = group
             && (self.last == Some(index) || known.is_none())
@@ -697,6 +877,7 @@ impl<'s> Unit<'_, 's> {
             run: (pc, pc),
             last: pc,
             before,
+            looked_up: None,
         });
         (Some(self.part.groups.len() - 1), fp_is_lost)
     }

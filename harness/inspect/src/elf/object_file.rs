@@ -226,12 +226,18 @@ impl<'a> ObjectFile<'a> {
         self.section_at(address).filter(|name| is_linkage_table(name))
     }
 
+    /// Whether it is relocatable. Its addresses are then made up.
+    #[cfg(feature = "disassembly")]
+    pub(crate) fn is_relocatable(&self) -> bool {
+        self.elf.elf_header().e_type(self.elf.endian()) == ET_REL
+    }
+
     /// Returns the names of the code sections of a relocatable file, with their
     /// addresses. In a linked file, addresses are enough.
     #[cfg(feature = "disassembly")]
     pub(crate) fn relocatable_code(&self) -> Vec<(Range<u64>, String)> {
         let endian = self.elf.endian();
-        if self.elf.elf_header().e_type(endian) != ET_REL {
+        if !self.is_relocatable() {
             return Vec::new();
         }
         let code = self.elf.sections().filter_map(|section| {
@@ -261,6 +267,8 @@ struct Symbol<'a> {
     name: Cow<'a, str>,
     /// Whether it is that of a function, and not of a label.
     is_function: bool,
+    /// Whether it says where the function ends.
+    is_sized: bool,
 }
 
 /// Whether a section has tables of jumps to definitions in other files.
@@ -273,6 +281,8 @@ fn is_linkage_table(name: &str) -> bool {
 pub struct Symbols<'a> {
     /// Sorted by address, with one symbol for each address.
     symbols: Vec<Symbol<'a>>,
+    /// Other names of these addresses.
+    aliases: Vec<(Cow<'a, str>, u64)>,
 }
 
 impl<'a> Symbols<'a> {
@@ -298,25 +308,34 @@ impl<'a> Symbols<'a> {
                 continue;
             }
             // Of several symbols at one address, the most informative comes first. The resolver
-            // is at the address of an indirect function.
-            let rank = u8::from(kind == STT_GNU_IFUNC) * 4
+            // is at the address of an indirect function, and a symbol without a size may be
+            // that of an empty one, or mark a place.
+            let rank = u8::from(kind == STT_GNU_IFUNC) * 8
                 + u8::from(kind == STT_NOTYPE) * LABEL
+                + u8::from(symbol.size() == 0) * 2
                 + u8::from(raw.st_bind() == STB_LOCAL);
             found.push((symbol.address(), rank, symbol.size(), Cow::Borrowed(name)));
         }
         let entries = plt::entries(elf).into_iter();
         found.extend(entries.map(|entry| (entry.address, u8::MAX, entry.size, Cow::Owned(entry.name))));
         found.sort_unstable();
-        found.dedup_by_key(|(address, ..)| *address);
+        let mut aliases = Vec::new();
+        found.dedup_by(|(address, _, _, name), first| {
+            let is_alias = *address == first.0;
+            if is_alias && *name != first.3 {
+                aliases.push((cut(std::mem::take(name)), *address));
+            }
+            is_alias
+        });
         // A symbol without a size extends to the next one.
         let nexts = found.iter().skip(1).map(|(next, ..)| *next).chain([u64::MAX]).collect::<Vec<_>>();
         let symbol = |((address, rank, size, name), next): ((u64, u8, u64, Cow<'a, str>), u64)| {
             let end = if size == 0 { next } else { address.saturating_add(size) };
-            Symbol { address, end, name: cut(name), is_function: rank & LABEL == 0 }
+            Symbol { address, end, name: cut(name), is_function: rank & LABEL == 0, is_sized: size > 0 }
         };
         let mut symbols: Vec<_> = found.into_iter().zip(nexts).map(symbol).collect();
         symbols.shrink_to_fit();
-        Self { symbols }
+        Self { symbols, aliases }
     }
 
     /// Returns the function that contains an address, and the offset into it in bytes.
@@ -344,10 +363,13 @@ impl<'a> Symbols<'a> {
         if exact.is_empty() { self.all(|symbol| plain(&symbol.name) == name) } else { exact }
     }
 
-    /// Returns the addresses of the functions with exactly this name.
+    /// Returns the addresses of the functions with exactly this name, which may have others as well.
     #[must_use]
     pub fn named_exactly(&self, name: &str) -> Vec<u64> {
-        self.all(|symbol| *symbol.name == *name)
+        let aliases = self.aliases.iter().filter(|(alias, _)| *alias == name).map(|(_, address)| *address);
+        let mut addresses = self.all(|symbol| *symbol.name == *name);
+        addresses.extend(aliases);
+        addresses
     }
 
     fn all(&self, is_it: impl Fn(&Symbol<'_>) -> bool) -> Vec<u64> {
@@ -366,6 +388,12 @@ impl<'a> Symbols<'a> {
         functions.map(|symbol| (symbol.address, &*symbol.name))
     }
 
+    /// Returns the addresses of each function whose symbol says where it ends, sorted by start.
+    pub fn sized_functions(&self) -> impl Iterator<Item = Range<u64>> {
+        let sized = self.symbols.iter().filter(|symbol| symbol.is_function && symbol.is_sized);
+        sized.map(|symbol| symbol.address..symbol.end)
+    }
+
     /// Returns all names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.symbols.iter().map(|symbol| plain(&symbol.name))
@@ -373,7 +401,7 @@ impl<'a> Symbols<'a> {
 }
 
 /// The part of a symbol's rank that labels have.
-const LABEL: u8 = 2;
+const LABEL: u8 = 4;
 
 /// The maximum length of names in characters; longer ones are truncated, since
 /// findings repeat them.

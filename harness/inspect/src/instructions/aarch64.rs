@@ -211,6 +211,7 @@ fn fixed_operation(id: Arm64Insn) -> Operation {
         | ARM64_INS_AUTIB | ARM64_INS_AUTIB1716 | ARM64_INS_AUTIBSP | ARM64_INS_AUTIBZ | ARM64_INS_AUTIZB
         | ARM64_INS_XPACLRI | ARM64_INS_XPACI => Operation::Authenticate,
         ARM64_INS_BTI | ARM64_INS_HINT => Operation::LandingPad,
+        ARM64_INS_NOP => Operation::Nop,
         _ => Operation::Other,
     }
 }

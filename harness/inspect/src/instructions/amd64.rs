@@ -191,6 +191,7 @@ fn operation(id: X86Insn, operands: &[X86Operand]) -> Operation {
             [to, X86Operand { op_type: Mem(memory), size, .. }],
         ) => Operation::Load { values: vec![value(to)], place: place(*memory), size: *size },
         (X86_INS_ENDBR64 | X86_INS_ENDBR32, _) => Operation::LandingPad,
+        (X86_INS_NOP, _) => Operation::Nop,
         _ => Operation::Other,
     }
 }

@@ -150,18 +150,28 @@ impl Disassembly {
     }
 }
 
-/// Calls `visit` with the address of each instruction of some code: the same ones
-/// as in [`Disassembly`], but decoding only their lengths.
-pub fn starts(abi: Abi, address: u64, code: &[u8], mut visit: impl FnMut(u64)) {
-    let Some(len_at) = Architecture::of(abi).len else { return decoded_starts(abi, address, code, visit) };
+/// Calls `visit` with the address of each instruction of some code that starts before `end`: the same ones as in
+/// [`Disassembly`], but decoding only their lengths. Returns the address after the last one, which may lie beyond
+/// `end`.
+pub fn starts(abi: Abi, address: u64, code: &[u8], end: u64, mut visit: impl FnMut(u64)) -> u64 {
+    let Some(len_at) = Architecture::of(abi).len else {
+        return decoded_starts(abi, address, code, end, visit);
+    };
     let mut offset = 0;
-    while let Some(first) = code.get(offset) {
+    while let Some(first) = rest(code, offset, address, end).first() {
         visit(address.wrapping_add(offset as u64));
         offset += len_at(*first);
     }
+    address.saturating_add(offset as u64)
 }
 
-fn decoded_starts(abi: Abi, address: u64, code: &[u8], mut visit: impl FnMut(u64)) {
+/// Returns the code from an offset on, if that is before `end`.
+fn rest(code: &[u8], offset: usize, address: u64, end: u64) -> &[u8] {
+    let is_before = address.saturating_add(offset as u64) < end;
+    code.get(offset..).filter(|_| is_before).unwrap_or_default()
+}
+
+fn decoded_starts(abi: Abi, address: u64, code: &[u8], end: u64, mut visit: impl FnMut(u64)) -> u64 {
     thread_local! {
         static MEASURES: RefCell<FxHashMap<Abi, Measure>> = RefCell::default();
     }
@@ -170,17 +180,21 @@ fn decoded_starts(abi: Abi, address: u64, code: &[u8], mut visit: impl FnMut(u64
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(unknown) => match Measure::new(abi) {
                 Ok(measure) => unknown.insert(measure),
-                Err(_) => return,
+                Err(_) => return address,
             },
         };
         let mut offset = 0;
-        while let Some(rest) = code.get(offset..).filter(|rest| !rest.is_empty()) {
+        loop {
+            let rest = rest(code, offset, address, end);
             let at = address.wrapping_add(offset as u64);
+            if rest.is_empty() {
+                return at;
+            }
             visit(at);
             // A byte that does not start an instruction.
             offset += measure.len(rest, at).unwrap_or(1);
         }
-    });
+    })
 }
 
 /// Measures instructions whose first byte does not tell their length: those of amd64.
@@ -553,9 +567,47 @@ mod tests {
                 let code = [&long, &[0x90; 16][..], &long[..len]].concat();
                 let decoded = Disassembly::of(Abi::Amd64, [(0x1000, &code[..])]);
                 let mut measured = Vec::new();
-                starts(Abi::Amd64, 0x1000, &code, |address| measured.push(address));
+                starts(Abi::Amd64, 0x1000, &code, u64::MAX, |address| measured.push(address));
                 assert_eq!(measured, decoded.iter().map(|(address, _)| address).collect::<Vec<_>>());
             }
+        }
+    }
+
+    /// An instruction that starts before an end is read as a whole, and none after it.
+    #[test]
+    fn starts_end_where_they_are_told() {
+        // push rbp; mov rbp, rsp; call; pop rbp
+        let amd64 = [0x55, 0x48, 0x89, 0xe5, 0xe8, 0, 0, 0, 0, 0x5d];
+        for (abi, code, end, expected, next) in [
+            (Abi::Amd64, &amd64[..], 0x1005, &[0x1000, 0x1001, 0x1004][..], 0x1009),
+            (Abi::Amd64, &amd64, 0x1004, &[0x1000, 0x1001], 0x1004),
+            (Abi::Amd64, &amd64, u64::MAX, &[0x1000, 0x1001, 0x1004, 0x1009], 0x100a),
+            // brasl; br
+            (Abi::S390x, &[0xc0, 0xe5, 0, 0, 0, 4, 7, 0xfe], 0x1004, &[0x1000], 0x1006),
+            (Abi::Aarch64, &[0; 8], 0x1001, &[0x1000], 0x1004),
+        ] {
+            let mut found = Vec::new();
+            let after = starts(abi, 0x1000, code, end, |address| found.push(address));
+            assert_eq!((&found[..], after), (expected, next), "{abi:?} to {end:#x}");
+        }
+    }
+
+    #[test]
+    fn padding_does_nothing() {
+        for (abi, code, text, is_nop) in [
+            (Abi::Amd64, &[0x90][..], "nop", true),
+            (Abi::Amd64, &[0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0], "nop word ptr cs:[rax + rax]", true),
+            (Abi::Amd64, &[0xf3, 0x0f, 0x1e, 0xfa], "endbr64", false),
+            (Abi::Amd64, &[0xcc], "int3", false),
+            (Abi::Aarch64, &[0x1f, 0x20, 3, 0xd5], "nop", true),
+            (Abi::Aarch64, &[0x3f, 0x23, 3, 0xd5], "paciasp", false),
+            (Abi::Aarch64, &[0x5f, 0x24, 3, 0xd5], "bti c", false),
+            (Abi::S390x, &[7, 7], "bcr 0, %r7", true),
+            (Abi::S390x, &[0xc0, 4, 0, 0, 0, 0], "jgnop 0x1000", true),
+            (Abi::S390x, &[7, 0xfe], "br %r14", false),
+        ] {
+            let read = one(abi, code);
+            assert_eq!((read.text.as_str(), read.operation == Operation::Nop), (text, is_nop));
         }
     }
 

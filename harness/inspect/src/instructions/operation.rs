@@ -286,6 +286,8 @@ pub enum Operation {
     Authenticate,
     /// Marks a valid target of indirect jumps, and does nothing else.
     LandingPad,
+    /// Does nothing: what padding consists of.
+    Nop,
     /// Anything else.
     #[default]
     Other,

@@ -136,7 +136,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     let operands: Vec<SysZOperand> = sysz.operands().collect();
     instruction.flow = flow(code, decoded.bytes(), &operands);
     let computed = values::operation(code, decoded.bytes(), &operands);
-    instruction.operation = computed.unwrap_or_else(|| operation(code, &operands));
+    instruction.operation = computed.unwrap_or_else(|| operation(code, decoded.bytes(), &operands));
     instruction.condition = values::condition(code, decoded.bytes());
     // The decoder says of a comparison that jumps that it leaves its result.
     let is_code = |id: &RegId| u32::from(id.0) == SysZReg::SYSZ_REG_CC;
@@ -260,9 +260,13 @@ fn lower_register(bytes: &[u8]) -> u8 {
     bytes.last().map_or(0, |byte| byte & 0xf)
 }
 
-fn operation(code: u16, operands: &[SysZOperand]) -> Operation {
+fn operation(code: u16, bytes: &[u8], operands: &[SysZOperand]) -> Operation {
     use SysZOperand::{Mem, Reg};
     match (code, operands) {
+        // BCR, BC, BRC, BRCL without a condition.
+        (0x0700 | 0x4700 | 0xa704 | 0xc004, _) if bytes.get(1).is_some_and(|byte| byte >> 4 == 0) => {
+            Operation::Nop
+        }
         // LDGR, LGDR.
         (0xb3c1 | 0xb3cd, [Reg(to), Reg(from)]) => match (register(*to), register(*from)) {
             (Some(to), Some(from)) => Operation::Transfer { to, from },

@@ -4,6 +4,7 @@ mod cli;
 mod common;
 mod diff;
 mod dump;
+mod gaps;
 mod lint;
 mod malformed;
 mod pieces;
