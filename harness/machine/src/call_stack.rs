@@ -79,13 +79,41 @@ pub struct CallStack {
     records: Vec<Record>,
     kept: usize,
     pub(crate) bottom: Bottom,
-    pub(crate) settled: bool,
+    settled: bool,
     pub(crate) exit: Option<Exit>,
+    /// What it was before SP moved past frames that control has not left yet.
+    departed: Option<Box<Self>>,
 }
 
 impl CallStack {
     pub(crate) const fn new(bottom: Bottom, records: Vec<Record>) -> Self {
-        Self { records, kept: 0, bottom, settled: true, exit: None }
+        Self { records, kept: 0, bottom, settled: true, exit: None, departed: None }
+    }
+
+    /// Notes that the callers of the topmost frame are known, and that control has left what it has departed from.
+    /// Returns that.
+    pub(crate) fn settle(&mut self) -> Option<Self> {
+        self.settled = true;
+        self.departed.take().map(|departed| *departed)
+    }
+
+    /// Notes that the callers of the topmost frame are not known any more. `departed` is what they have been.
+    pub(crate) fn unsettle(&mut self, departed: Self) {
+        if std::mem::take(&mut self.settled) {
+            self.depart(departed);
+        }
+    }
+
+    /// Notes that SP is past frames that control has not left yet.
+    pub(crate) fn depart(&mut self, from: Self) {
+        if self.departed.is_none() {
+            self.departed = Some(Box::new(Self { settled: true, exit: None, departed: None, ..from }));
+        }
+    }
+
+    /// Goes back to what SP had passed.
+    pub(crate) fn restore(&mut self, departed: Self) {
+        self.records = departed.records;
     }
 
     pub(crate) fn push(&mut self, record: Record) {
@@ -175,5 +203,30 @@ impl CallStack {
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.settled
+    }
+
+    /// Returns the call stack that control has not left yet, although SP is past some of its frames, or on another
+    /// stack: until the next call or indirect branch shows where it goes.
+    #[must_use]
+    pub fn departed(&self) -> Option<&Self> {
+        self.departed.as_deref()
+    }
+
+    /// Returns this call stack without the call at a position, from the oldest on.
+    #[must_use]
+    pub fn without(&self, position: usize) -> Self {
+        let mut records = self.records.clone();
+        if position < records.len() {
+            records.remove(position);
+        }
+        Self::new(self.bottom, records)
+    }
+
+    /// Returns this call stack with one more call, at a position from the oldest on.
+    #[must_use]
+    pub fn with(&self, position: usize, call: Record) -> Self {
+        let mut records = self.records.clone();
+        records.insert(position.min(records.len()), call);
+        Self::new(self.bottom, records)
     }
 }

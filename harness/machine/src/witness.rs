@@ -377,8 +377,15 @@ impl Witness {
         if kind != Callee::InlineRetpoline {
             self.callees.insert(callee);
         }
-        self.push(Place { pc: return_address, sp, fp }, callee, false);
-        self.current.call_stack.settled = kind != Callee::InlineRetpoline;
+        let caller = Place { pc: return_address, sp, fp };
+        self.current.call_stack.settle();
+        if kind == Callee::InlineRetpoline {
+            let departed = self.current.call_stack.clone();
+            self.push(caller, callee, false);
+            self.current.call_stack.unsettle(departed);
+        } else {
+            self.push(caller, callee, false);
+        }
     }
 
     /// The last instruction has signed the link register.
@@ -445,7 +452,7 @@ impl Witness {
             self.arrive(at);
         }
         if self.lands(action, branch) {
-            self.current.call_stack.settled = false;
+            self.unsettle_here();
         }
         self.previous = Previous { action, time, pc, sp, fp };
     }
@@ -467,7 +474,8 @@ impl Witness {
             if !is_foreign && self.returns_elsewhere(sp, target()) {
                 return;
             }
-            let before = self.current.call_stack.records().len();
+            let departed = self.current.call_stack.clone();
+            let before = departed.records().len();
             while let Some(top) = self.top().filter(|top| sp > top.caller_sp) {
                 self.left = Some(*top);
                 self.current.call_stack.pop();
@@ -475,11 +483,25 @@ impl Witness {
             let lost = before - self.current.call_stack.records().len();
             self.control_flow.discarded_frames += lost as u64;
             self.restored = Some(sp);
-            // The frame that loaded SP has ended, but control has not left it yet.
-            self.current.call_stack.settled &= !is_foreign;
+            // The frames have ended, but control has not left them yet.
+            if is_foreign {
+                self.current.call_stack.unsettle(departed);
+            } else {
+                self.current.call_stack.depart(departed);
+            }
         } else if is_foreign {
             self.restored = Some(sp);
-            self.current.call_stack.settled &= self.top().is_none_or(|top| sp != top.caller_sp);
+            if self.top().is_some_and(|top| sp == top.caller_sp) {
+                self.unsettle_here();
+            }
+        }
+    }
+
+    /// Notes that the callers of the topmost frame are not certain any more.
+    fn unsettle_here(&mut self) {
+        if self.current.call_stack.is_settled() {
+            let departed = self.current.call_stack.clone();
+            self.current.call_stack.unsettle(departed);
         }
     }
 
@@ -530,17 +552,24 @@ impl Witness {
         let resumed = self.resumed.take();
         let from = resumed.unwrap_or(self.previous.pc);
         let entered = self.entered.take();
-        self.current.call_stack.settled = true;
+        // SP has moved past frames by arithmetic, and was not loaded.
+        let has_moved = self.current.call_stack.is_settled();
+        let departed = self.current.call_stack.settle();
         if self.unsettled.is_some() {
             self.control_flow.contexts_begun += 1;
             self.callees.insert(pc);
             return self.begin_context(sp);
         }
+        if let Some(departed) = departed.filter(|_| has_moved)
+            && self.returns_beyond(at, &departed)
+        {
+            return self.return_beyond(at, departed);
+        }
         let Some(top) = self.top().copied() else {
             self.control_flow.computed_returns += u64::from(is_return);
             return;
         };
-        if top.return_address == pc && top.caller_sp == sp && !top.interrupted {
+        if Self::returns(&top, at) {
             self.control_flow.returns += 1;
             self.current.call_stack.pop();
             self.current.call_stack.exit = Some(Exit::Return);
@@ -605,6 +634,30 @@ impl Witness {
         }
         self.current.call_stack.pop();
         self.current.call_stack.exit = Some(Exit::Return);
+    }
+
+    /// Whether control that arrives somewhere ends a call as functions do that leave SP alone.
+    fn returns(call: &Record, at: Place) -> bool {
+        call.return_address == at.pc && call.caller_sp == at.sp && !call.interrupted
+    }
+
+    /// Whether control returns from the innermost of the calls that SP has moved past: its callee has removed
+    /// arguments from the caller's stack.
+    fn returns_beyond(&self, at: Place, departed: &CallStack) -> bool {
+        let is_return = |call: &Record| call.return_address == at.pc && !call.interrupted;
+        departed.records().last().is_some_and(is_return)
+            && !self.top().is_some_and(|top| Self::returns(top, at))
+    }
+
+    fn return_beyond(&mut self, at: Place, departed: CallStack) {
+        let lost = departed.records().len() - self.current.call_stack.records().len();
+        self.control_flow.discarded_frames -= lost as u64;
+        self.control_flow.returns += 1;
+        let call_stack = &mut self.current.call_stack;
+        call_stack.restore(departed);
+        call_stack.pop();
+        call_stack.exit = Some(Exit::Return);
+        self.returned.insert((at.pc, at.sp), self.innermost());
     }
 
     /// Returns the innermost frame.
@@ -737,7 +790,7 @@ impl Witness {
 
     /// Keeps a context that has been left.
     fn park(&mut self, mut context: Context) {
-        context.call_stack.settled = true;
+        context.call_stack.settle();
         context.call_stack.exit = None;
         context.left_at = self.previous.pc;
         self.parked_size += context.size();
@@ -768,7 +821,7 @@ impl Witness {
 
     fn unsettle(&mut self, left: u64, entered: u64) {
         self.unsettled = Some(Unsettled { left, entered });
-        self.current.call_stack.settled = false;
+        self.unsettle_here();
     }
 
     /// Handles SP moving on its stack. If the stack grows over frames of a parked context,
@@ -816,14 +869,16 @@ impl Witness {
     /// Handles SP pointing to a stack on which frames were left.
     fn go_to(&mut self, target: Target, sp: u64) {
         let before = self.unsettled.take().map_or(self.previous.sp, |sp| sp.left);
-        self.current.call_stack.settled = true;
+        self.current.call_stack.settle();
         match target {
             Target::Own(index) => {
                 if index + 1 == self.current.stacks.len() {
                     return;
                 }
                 // With a restored context, the frame that restored it has ended too.
-                self.current.call_stack.settled = self.previous.action.movement != Movement::Foreign;
+                if self.previous.action.movement == Movement::Foreign {
+                    self.unsettle_here();
+                }
                 // The context leaves its upper stacks. Code that comes back to them finds their
                 // frames, but not those of the callers.
                 let keep = self.current.stacks[index + 1].first;
@@ -851,10 +906,12 @@ impl Witness {
                 self.resumed = Some(resumed.left_at);
                 self.entered = (index == 0 && sp == stack.entered).then_some(sp);
                 let left = std::mem::replace(&mut self.current, resumed);
+                if self.entered.is_some() {
+                    // It may begin anew where it began: its old frames are not certain.
+                    self.current.call_stack.unsettle(left.call_stack.clone());
+                }
                 self.park(left);
                 self.current.call_stack.resumed();
-                // It may begin anew where it began: its old frames are not certain.
-                self.current.call_stack.settled &= self.entered.is_none();
                 self.control_flow.contexts_resumed += 1;
                 if let Some(above) = self.current.stacks.get(index + 1) {
                     self.current.call_stack.truncate(above.first);

@@ -9,7 +9,8 @@ use crate::compare::WalkEnd;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
 use crate::examine::{Arrival, Deliveries, WalkEnds};
 use crate::finding::{Finding, FindingRow};
-use crate::spec::{BuildFacts, End, Exception, Signal, Spec, Stop, Sweep, Verdict};
+use crate::examine::set_aside::{SetAside, is_too_much};
+use crate::spec::{BuildFacts, End, Exception, Percent, Signal, Spec, Stop, Sweep, Verdict};
 
 /// Returns the finding if a stop's expectations were not met.
 pub(crate) fn judge_stop(stop: &Stop, (hits, arrival): &(u32, Option<Arrival>)) -> Vec<Finding> {
@@ -243,4 +244,26 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
         floor(count >= *minimum, &format!("{feature}:"), minimum.to_string(), count.to_string());
     }
     findings
+}
+
+/// Returns a finding if more comparisons were set aside than a spec allows.
+pub(crate) fn judge_set_aside(allowed: Option<Percent>, report: &CaseReport) -> Option<Finding> {
+    let set_aside: u64 = report.set_aside.iter().map(|place| place.instructions).sum();
+    let all = set_aside + report.comparisons;
+    let is_too_much = match allowed {
+        Some(allowed) => !allowed.bounds(set_aside, all),
+        None => is_too_much(&report.set_aside, report.comparisons),
+    };
+    is_too_much.then(|| {
+        let expected = match allowed {
+            Some(allowed) => format!("at most {allowed}"),
+            None => "at most 1%, and no whole function".to_owned(),
+        };
+        let places: Vec<String> = report.set_aside.iter().map(SetAside::line).collect();
+        let message = format!(
+            "too much was set aside: {set_aside} of {all} comparisons, {expected} expected: {}",
+            places.join("; ")
+        );
+        Finding::of_spec(Verdict::NotReached, expected, format!("{set_aside} of {all}"), message)
+    })
 }

@@ -22,7 +22,9 @@ use sframe_engine::Section;
 use sframe_machine::{Options, System};
 use sha2::{Digest as _, Sha256};
 
-use crate::case::judge::{judge_coverage, judge_ends, judge_signals, judge_stop, judge_sweep};
+use crate::case::judge::{
+    judge_coverage, judge_ends, judge_set_aside, judge_signals, judge_stop, judge_sweep,
+};
 use crate::corpus::Build;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
 use crate::examine::listings::Listing;
@@ -236,6 +238,7 @@ impl Case<'_> {
             comparisons: 0,
             agree: 0,
             nothing_compared: 0,
+            set_aside: Vec::new(),
             frames: 0,
             frames_derived: 0,
             stops: 0,
@@ -453,9 +456,11 @@ impl Case<'_> {
                     None => finding,
                 });
             }
-            if let Some(sweep) = self.spec.sweep_for(&self.facts()) {
+            let sweep = self.spec.sweep_for(&self.facts());
+            if let Some(sweep) = sweep {
                 findings.extend(judge_sweep(sweep, report, examination.coverage.instructions_covered));
             }
+            findings.extend(judge_set_aside(sweep.and_then(|sweep| sweep.set_aside), report));
         }
         self.settle(findings, broken.is_none() && with_signals, report);
         broken.map_or(Ok(()), Err)
@@ -545,6 +550,7 @@ fn record(examination: &Examination, report: &mut CaseReport) {
     report.comparisons = examination.comparisons;
     report.agree = examination.agree;
     report.nothing_compared = examination.nothing_compared;
+    report.set_aside.clone_from(&examination.set_aside);
     report.frames = examination.frames;
     report.frames_derived = examination.frames_derived;
     report.stops = examination.arrivals.iter().filter(|(_, arrival)| arrival.is_some()).count() as u64;

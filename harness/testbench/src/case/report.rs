@@ -9,6 +9,7 @@ use sframe_engine::Abi;
 use crate::case::reason::{BrokenReason, SkipReason};
 use crate::examine::coverage::UnexercisedRow;
 use crate::examine::listings::Listing;
+use crate::examine::set_aside::SetAside;
 use crate::examine::{Deliveries, WalkEnds};
 use crate::external::UnwinderReport;
 use crate::finding::{Address, Blame, Finding};
@@ -138,6 +139,9 @@ pub struct CaseReport {
     /// comparisons.
     #[serde(default)]
     pub nothing_compared: u64,
+    /// Comparisons that say nothing, in all runs. They are not counted as comparisons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<SetAside>,
     /// Frames compared, or shown to be unchanged since they were compared.
     pub frames: u64,
     /// Those that were derived anew.

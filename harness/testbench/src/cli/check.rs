@@ -52,6 +52,9 @@ pub(crate) struct Check {
     /// Don't explore the files with rows that the program does not use, or that are wrong.
     #[arg(long)]
     no_explore: bool,
+    /// End with status 0 even if more than 1 % of what ran, or a whole function, was set aside.
+    #[arg(long)]
+    allow_set_aside: bool,
     /// Write report.html, report.json, report.sarif and summary.md into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -138,16 +141,23 @@ impl Check {
             print(&check_summary(&report, Style::for_stdout()))?;
             print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
         }
-        Ok(Self::status(&report))
+        Ok(self.status(&report))
     }
 
-    fn status(report: &CheckReport) -> Status {
+    fn status(&self, report: &CheckReport) -> Status {
         let compared = report.summary.comparisons > 0;
+        let proves_too_little = !self.allow_set_aside && report.has_set_aside_too_much();
+        if compared && proves_too_little {
+            tell_line(format_args!(
+                "{}: too much was set aside: more than 1 % of what ran, or a whole function (--allow-set-aside)",
+                report.file
+            ));
+        }
         if !compared && report.broken.is_none() {
             tell_line(format_args!("{}: {}", report.file, report.why_nothing_compared()));
         }
         let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
-        status(!is_known, report.broken.is_some(), compared)
+        status(!is_known, report.broken.is_some(), compared && !proves_too_little)
     }
 }
 

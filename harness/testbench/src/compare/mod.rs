@@ -149,6 +149,9 @@ pub enum WalkEnd {
     Context,
     /// Nowhere: it is not yet known what the topmost frame is part of.
     Unsettled,
+    /// Anywhere: SP has left the frames of the callers, and control has not. What the rows say agrees with the call
+    /// stack that control is about to leave, or with the one where it lands.
+    Departing,
     /// At a frame without an FDE. The frames inside of it agree.
     NoFde {
         /// The frame, 0 for the topmost.
@@ -209,7 +212,7 @@ impl WalkEnd {
             Self::NoFde { .. } => Some(spec::End::NoFde),
             Self::InRegister { .. } => Some(spec::End::InRegister),
             Self::NoProgress { .. } => Some(spec::End::NoProgress),
-            Self::Unsettled | Self::Disagreed => None,
+            Self::Unsettled | Self::Departing | Self::Disagreed => None,
         }
     }
 }

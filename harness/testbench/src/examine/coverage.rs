@@ -10,6 +10,7 @@ use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Se
 use sframe_inspect::text::grouped;
 use sframe_machine::PcMap;
 
+use crate::examine::set_aside::Collected;
 use crate::finding::{Address, FindingRow};
 use crate::target::{Loaded, Target};
 
@@ -183,12 +184,14 @@ impl Executed {
         Some((section.address(), found.fde.index, found.row_index?))
     }
 
-    pub(crate) fn coverage(&self, target: &Target<'_>) -> Coverage {
+    /// Returns what was exercised. What was only ever set aside was not.
+    pub(crate) fn coverage(&self, target: &Target<'_>, set_aside: &Collected) -> Coverage {
         let mut coverage = Coverage::default();
         let mut rows = FxHashSet::default();
         for (pc, &(count, compared)) in self.instructions.iter() {
             let pc = InstructionPointer(pc);
-            if compared {
+            let is_set_aside = set_aside.at(pc.0) > 0 && set_aside.at(pc.0) >= count;
+            if compared && !is_set_aside {
                 rows.extend(Self::row(target, pc.into()));
             }
             // The stand-in for a dynamic linker is not part of the program's code.

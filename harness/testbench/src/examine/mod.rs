@@ -3,12 +3,15 @@
 pub mod coverage;
 mod deliveries;
 pub mod hazards;
+mod held;
+mod hypotheses;
 pub mod listings;
 pub mod observed;
 mod own_check;
 pub mod progress;
 pub mod sampling;
 mod section_faults;
+pub mod set_aside;
 pub mod stop;
 
 use std::cell::RefCell;
@@ -21,23 +24,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_machine::{
-    End as RunEnd, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
+    End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
 };
 
 use crate::compare::incremental::Walk;
 use crate::compare::steady::{Agreement, Steady};
-use crate::compare::{self, Disagreement, Remembered, Truth, WalkEnd, Walked};
+use crate::compare::{self, Remembered, Truth, WalkEnd, Walked};
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
+use crate::examine::held::{Held, Landing, MOST_HELD};
+use crate::examine::hypotheses::{Hypotheses, Results, pushed_by_calls};
 use crate::examine::observed::{Observed, TrueFrame};
 use crate::examine::progress::{Figures, Progress};
 use crate::examine::sampling::{Sampler, Sampling};
+use crate::examine::set_aside::{Collected, Kind, SetAside, SetAsideReason};
 use crate::examine::stop::{StopReason, StopRequest};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
 use crate::target::{Loaded, Target};
 use crate::triage::Findings;
-use crate::triage::{Circumstances, FrameLayouts};
+use crate::triage::{Circumstances, FrameLayouts, triage};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::{CrossCheck, TraceConflict, TraceCounts, Traces};
 use crate::truth::stores::{LastStores, Written};
@@ -76,8 +82,12 @@ pub struct WalkEnds {
     pub unmarked: u64,
     /// At the first function of a context that the program has made, which is not marked.
     pub context: u64,
-    /// Nowhere: the topmost frame's callers were not yet known, and not compared.
+    /// Nowhere: the comparison was set aside, and counts for nothing.
     pub unsettled: u64,
+    /// Anywhere, while SP had left the frames of the callers, and control had not: what the rows say agrees with the call
+    /// stack that control was about to leave, or with the one where it landed.
+    #[serde(default)]
+    pub departing: u64,
     /// At code without an FDE.
     pub no_fde: u64,
     /// At an interrupted frame whose rules need a register.
@@ -95,6 +105,7 @@ impl WalkEnds {
         self.unmarked += other.unmarked;
         self.context += other.context;
         self.unsettled += other.unsettled;
+        self.departing += other.departing;
         self.no_fde += other.no_fde;
         self.in_register += other.in_register;
         self.no_progress += other.no_progress;
@@ -120,6 +131,7 @@ impl WalkEnds {
             WalkEnd::Unmarked => &mut self.unmarked,
             WalkEnd::Context => &mut self.context,
             WalkEnd::Unsettled => &mut self.unsettled,
+            WalkEnd::Departing => &mut self.departing,
             WalkEnd::NoFde { .. } => &mut self.no_fde,
             WalkEnd::InRegister { .. } => &mut self.in_register,
             WalkEnd::NoProgress { .. } => &mut self.no_progress,
@@ -187,6 +199,8 @@ pub struct Examination {
     /// With those compared, those with nothing to compare, and those that were not
     /// settled, these are all that were observed.
     pub left_out: u64,
+    /// The comparisons that say nothing, in all runs: see [`SetAside`]. They are not counted as comparisons.
+    pub set_aside: Vec<SetAside>,
     /// Frames whose CFA, RA and FP were compared, or are unchanged since they were
     /// compared.
     pub frames: u64,
@@ -289,14 +303,14 @@ pub(crate) fn examine_with(
     let mut examiner = Examiner::new(target, unwinder, look, probe);
     let outcome = examiner.run(options, None)?;
     examiner.features.add(&outcome.control_flow);
+    examiner.abandon();
     let Examiner {
         mut comparisons, nothing_compared, frames, frames_derived, mut walk_ends, max_depth, ..
     } = examiner;
-    // Where they led was not yet settled.
-    let borne_out = examiner.findings.borne_out();
-    comparisons -= borne_out;
-    walk_ends.disagreed -= borne_out;
-    walk_ends.unsettled += borne_out;
+    let aside: u64 = examiner.findings.borne_out().map(|(_, count)| count).sum();
+    comparisons -= aside;
+    walk_ends.disagreed -= aside;
+    walk_ends.unsettled += aside;
     let arrivals = examiner.arrivals.clone();
     // The instructions of the run without signals.
     let executed = if look.hazards { examiner.executed.counts() } else { BTreeMap::new() };
@@ -307,6 +321,12 @@ pub(crate) fn examine_with(
         }
     }
     let left_out = examiner.sampler.as_ref().map_or(0, |sampler| sampler.left_out);
+    let mut set_aside = std::mem::take(&mut examiner.set_aside);
+    for (found, count) in examiner.findings.borne_out() {
+        let kind = Kind { reason: SetAsideReason::LeavesElsewhere, as_caller: found.frame > 0 };
+        set_aside.add(found.pc, kind, count);
+    }
+    let coverage = examiner.executed.coverage(target, &set_aside);
     let findings_omitted = examiner.findings.omitted().clone();
     let mut findings = target.section_faults();
     let is_consequence = target.consequences();
@@ -325,6 +345,7 @@ pub(crate) fn examine_with(
         agree: comparisons - walk_ends.disagreed,
         nothing_compared,
         left_out,
+        set_aside: set_aside.into_list(target, &examiner.executed),
         frames,
         frames_derived,
         walk_ends,
@@ -334,7 +355,7 @@ pub(crate) fn examine_with(
         findings_omitted,
         arrivals,
         deliveries,
-        coverage: examiner.executed.coverage(target),
+        coverage,
         features: examiner.features,
         traces: examiner.cross_check.counts(),
         hazards: hazards::executed(target, &executed),
@@ -387,6 +408,8 @@ struct Examiner<'e, 'a, 'p> {
     /// How many of the oldest calls have been counted as compared.
     counted_calls: usize,
     last_pc: u64,
+    /// The instruction that executed last.
+    previous_pc: u64,
     /// Addresses of the executing image.
     image: Range<u64>,
     /// First instructions of functions.
@@ -394,6 +417,11 @@ struct Examiner<'e, 'a, 'p> {
     abi: Option<Abi>,
     features: Features,
     findings: Findings,
+    /// Comparisons whose meaning depends on where control lands.
+    held: Vec<Held>,
+    set_aside: Collected,
+    /// Calls that may be none, and jumps that may be calls.
+    hypotheses: Hypotheses,
     layouts: RefCell<FrameLayouts>,
     executed: Executed,
     /// The first true frame at each instruction.
@@ -456,10 +484,14 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             thread: 0,
             counted_calls: 0,
             last_pc: 0,
+            previous_pc: 0,
             image: 0..0,
             functions: target.functions().map(|start| start.0).collect(),
             features: Features::default(),
             findings: Findings::default(),
+            held: Vec::new(),
+            set_aside: Collected::default(),
+            hypotheses: Hypotheses::default(),
             layouts: RefCell::default(),
             executed: Executed::default(),
             frames_seen: FxHashMap::default(),
@@ -486,6 +518,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.walk = self.unwinder.stepper().is_some().then(Walk::default);
         self.steady.start();
         self.cross_check.start();
+        self.abandon();
         (self.depth, self.counted_calls) = (0, 0);
         if let Some(probe) = &mut self.probe {
             probe.start();
@@ -507,7 +540,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.image = module.image.range();
         }
         self.depth = depth;
-        self.last_pc = moment.pc;
+        self.previous_pc = std::mem::replace(&mut self.last_pc, moment.pc);
         self.max_depth = self.max_depth.max(depth);
 
         let kept = moment.call_stack.kept();
@@ -520,12 +553,21 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
 
     /// Compares the stacks before an instruction.
     fn compare(&mut self, moment: &Moment<'_>) -> WalkEnd {
+        if !moment.call_stack.is_settled() {
+            return self.compare_before_landing(moment);
+        }
         let depth = moment.call_stack.depth();
         let calls = moment.call_stack.records();
+        if calls.len() > self.counted_calls {
+            self.hypotheses.called(moment, self.target);
+        }
         for call in calls[self.counted_calls..].iter().filter(|call| !call.interrupted) {
             self.executed.call(call.return_address);
         }
         self.counted_calls = calls.len();
+        if self.hypotheses.are_open(moment.thread) {
+            return self.compare_hypotheses(moment);
+        }
         let viewpoint = Viewpoint::new(moment);
         let truth =
             Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
@@ -546,32 +588,57 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             (Some(stepper), Some(walk)) => walk.update(&truth, &viewpoint, stepper).then_some(walk),
             _ => None,
         };
-        // The frame of the last disagreement.
-        let mut disagreed = None;
-        let (findings, target) = (&mut self.findings, self.target);
-        let scene = Circumstances { truth: &truth, viewpoint: &viewpoint, target, layouts: &self.layouts };
-        let report = |found: Disagreement| {
-            disagreed = Some(found.frame);
-            findings.add(found, &scene);
-        };
+        let mut found = Vec::new();
         let mut is_plain = false;
-        let (end, frames, derived) = match walk {
+        let (mut end, mut frames, derived) = match walk {
             Some(walk) => {
                 let (frames, derived) = (walk.count(), walk.steps());
-                let end = walk.compare(&truth, &self.rules, report);
+                let end = walk.compare(&truth, &self.rules, |disagreement| found.push(disagreement));
                 is_plain = walk.is_unremarkable();
                 (end, frames, derived)
             }
             None => {
-                let backtrace = &mut self.backtrace;
-                backtrace.frames.clear();
-                backtrace.words.clear();
-                self.unwinder.unwind(&viewpoint, backtrace);
-                let frames = backtrace.frames.len();
-                let end = compare::compare(&truth, backtrace, &self.rules, report);
+                self.backtrace.unwind(self.unwinder, &viewpoint);
+                let frames = self.backtrace.frames.len();
+                let end = compare::compare(&truth, &self.backtrace, &self.rules, |disagreement| {
+                    found.push(disagreement);
+                });
                 (end, frames, frames as u64)
             }
         };
+        // Frames that SP is past, and control has not left, count as well.
+        if !found.is_empty()
+            && let Some(call_stack) = moment.call_stack.departed()
+        {
+            self.backtrace.unwind(self.unwinder, &viewpoint);
+            let departed = Truth { call_stack, ..truth };
+            let mut disagrees = false;
+            compare::compare(&departed, &self.backtrace, &self.rules, |_| disagrees = true);
+            if !disagrees {
+                (end, frames) = (WalkEnd::Departing, self.backtrace.frames.len());
+                found.clear();
+            }
+        }
+        // What has been jumped to may have been called.
+        if let Some(first) = found.first()
+            && first.frame == 0
+            && self.has_jumped(moment)
+        {
+            self.backtrace.unwind(self.unwinder, &viewpoint);
+            if self.hypotheses.jumped(moment, &self.backtrace, &self.stores) {
+                return self.compare_hypotheses(moment);
+            }
+        }
+        let disagreed = found.last().map(|last| last.frame);
+        let scene = Circumstances {
+            truth: &truth,
+            viewpoint: &viewpoint,
+            target: self.target,
+            layouts: &self.layouts,
+        };
+        for disagreement in found {
+            self.findings.add(disagreement, &scene);
+        }
         let frames = compare::frames_compared(end, disagreed, frames.min(depth));
         let end = if disagreed.is_some() { WalkEnd::Disagreed } else { end };
         let agrees = is_plain && disagreed.is_none() && end.has_compared(depth);
@@ -597,6 +664,160 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             }
         }
         end
+    }
+
+    /// Compares the stacks before an instruction at which SP has left the frames of the callers for where control has
+    /// not landed yet.
+    fn compare_before_landing(&mut self, moment: &Moment<'_>) -> WalkEnd {
+        self.steady.compared(None);
+        let Some(call_stack) = moment.call_stack.departed() else { return WalkEnd::Unsettled };
+        let viewpoint = Viewpoint::new(moment);
+        self.backtrace.unwind(self.unwinder, &viewpoint);
+        // What was saved is below SP by now.
+        let truth = Truth { ignores_fp: self.look.ignores_fp, call_stack, ..Truth::of(moment) };
+        let mut found = Vec::new();
+        compare::compare(&truth, &self.backtrace, &self.rules, |disagreement| found.push(disagreement));
+        if found.is_empty() {
+            return self.count_departing();
+        }
+        if self.held.len() == MOST_HELD {
+            self.set_aside(moment.pc, SetAsideReason::NoLanding);
+            return WalkEnd::Unsettled;
+        }
+        let scene = Circumstances {
+            truth: &truth,
+            viewpoint: &viewpoint,
+            target: self.target,
+            layouts: &self.layouts,
+        };
+        let mut held = Held::new(moment, &truth, self.backtrace.clone());
+        let judged = found.into_iter().map(|found| (found, triage(&found, &scene, true)));
+        held.found.extend(judged);
+        self.held.push(held);
+        WalkEnd::Unsettled
+    }
+
+    /// Counts a comparison that agrees with one of the call stacks before and after control lands.
+    const fn count_departing(&mut self) -> WalkEnd {
+        self.walk_ends.count(WalkEnd::Departing);
+        self.comparisons += 1;
+        self.frames += 1;
+        self.frames_derived += 1;
+        WalkEnd::Departing
+    }
+
+    /// Whether control has come by a jump, or by what loads the PC, from elsewhere.
+    fn has_jumped(&self, moment: &Moment<'_>) -> bool {
+        let from = Loaded(self.previous_pc);
+        let previous = self.target.module_at(from).and_then(|module| module.instruction(from));
+        let is_called = moment.call_stack.records().last().is_some_and(|call| call.since + 1 == moment.time);
+        !is_called
+            && moment.call_stack.exit() != Some(Exit::Return)
+            && previous.is_none_or(|previous| from.0.wrapping_add(previous.len) != moment.pc)
+    }
+
+    /// Compares the stacks both ways where a call may be none, or a jump may be one.
+    #[cold]
+    fn compare_hypotheses(&mut self, moment: &Moment<'_>) -> WalkEnd {
+        self.steady.compared(None);
+        let viewpoint = Viewpoint::new(moment);
+        self.backtrace.unwind(self.unwinder, &viewpoint);
+        let call_stacks = self.hypotheses.call_stacks(moment.call_stack);
+        let truth = |call_stack| Truth {
+            stores: Some(&self.stores),
+            ignores_fp: self.look.ignores_fp,
+            call_stack,
+            ..Truth::of(moment)
+        };
+        let pushed = pushed_by_calls(moment.abi());
+        let compared: Vec<_> = call_stacks
+            .iter()
+            .map(|call_stack| {
+                let mut found = Vec::new();
+                let end = compare::compare(&truth(call_stack), &self.backtrace, &self.rules, |disagreement| {
+                    found.push(disagreement);
+                });
+                found.retain(|found| !self.hypotheses.is_of_jump(found, call_stack, pushed));
+                let end = if found.is_empty() && end == WalkEnd::Disagreed { WalkEnd::Departing } else { end };
+                (if found.is_empty() { end } else { WalkEnd::Disagreed }, found)
+            })
+            .collect();
+        let is_right: Vec<bool> = compared.iter().map(|(_, found)| found.is_empty()).collect();
+        let frames = self.backtrace.frames.len();
+        let (target, layouts) = (self.target, &self.layouts);
+        self.hypotheses.record(&is_right, |index, results| {
+            let (end, found) = &compared[index];
+            let truth = truth(&call_stacks[index]);
+            let scene = Circumstances { truth: &truth, viewpoint: &viewpoint, target, layouts };
+            found.iter().for_each(|found| results.findings.add(*found, &scene));
+            results.walk_ends.count(*end);
+            let depth = call_stacks[index].depth();
+            if end.has_compared(depth) {
+                results.comparisons += 1;
+                results.frames += frames.min(depth) as u64;
+            } else {
+                results.nothing_compared += 1;
+            }
+        });
+        let right = is_right.iter().position(|is_right| *is_right);
+        right.map_or(WalkEnd::Disagreed, |index| compared[index].0)
+    }
+
+    /// Counts what has come of hypotheses.
+    #[cold]
+    fn take(&mut self, results: Results) {
+        self.findings.merge(results.findings, self.target);
+        self.comparisons += results.comparisons;
+        self.nothing_compared += results.nothing_compared;
+        self.frames += results.frames;
+        self.frames_derived += results.frames;
+        self.walk_ends.add(&results.walk_ends);
+    }
+
+    fn set_aside(&mut self, pc: u64, reason: SetAsideReason) {
+        self.walk_ends.count(WalkEnd::Unsettled);
+        let kind = Kind { reason, as_caller: false };
+        self.set_aside.add(pc, kind, 1);
+    }
+
+    /// Judges what was held until control has landed.
+    #[cold]
+    fn judge_held(&mut self, moment: &Moment<'_>) {
+        let (landed, waiting) =
+            std::mem::take(&mut self.held).into_iter().partition(|held: &Held| held.has_landed(moment));
+        self.held = waiting;
+        let landing = Landing::at(moment);
+        for held in landed {
+            if held.is_interrupted(moment) {
+                self.set_aside(held.pc, SetAsideReason::NoLanding);
+                continue;
+            }
+            if held.agrees(&landing, &self.rules) {
+                self.executed.compared(held.pc);
+                self.count_departing();
+                continue;
+            }
+            if let Some(reason) = held.why_set_aside(&landing) {
+                self.set_aside(held.pc, reason);
+                continue;
+            }
+            self.executed.compared(held.pc);
+            self.comparisons += 1;
+            self.walk_ends.count(WalkEnd::Disagreed);
+            for (found, triage) in held.found {
+                self.findings.add_triaged(found, self.target, |_| triage);
+            }
+        }
+    }
+
+    /// Gives up what is not settled: the run has ended, or goes on elsewhere.
+    fn abandon(&mut self) {
+        if let Some(results) = self.hypotheses.abandon(self.target) {
+            self.take(results);
+        }
+        for held in std::mem::take(&mut self.held) {
+            self.set_aside(held.pc, SetAsideReason::NoLanding);
+        }
     }
 
     /// Notes that another thread goes on, whose frames are different ones.
@@ -669,6 +890,12 @@ impl Examiner<'_, '_, '_> {
         }
         if moment.thread != self.thread {
             self.go_to_thread(moment.thread, moment.time);
+        }
+        if !self.held.is_empty() {
+            self.judge_held(moment);
+        }
+        if let Some(results) = self.hypotheses.settle(moment, self.target) {
+            self.take(results);
         }
         self.stores.instruction(moment.time, moment.pc, known.written);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);

@@ -80,7 +80,8 @@ impl Pending {
     fn bears_out(&self, found: &Disagreement, abi: Option<Abi>) -> bool {
         let frame = self.call_stack.records().len().checked_sub(found.frame + 1);
         let left = |left: &Left| frame.is_some_and(|frame| frame >= left.calls);
-        let says = |left: Left| ExitClaim::of(found)?.is_borne_out(&left.departure, abi).then_some(());
+        let call = self.truth().call_of(found.frame);
+        let says = |left: Left| ExitClaim::of(found)?.is_borne_out(&left.departure, call?, abi).then_some(());
         self.left.filter(left).and_then(says).is_some()
     }
 

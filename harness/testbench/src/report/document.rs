@@ -12,6 +12,7 @@ use sframe_machine::End;
 use super::diagnostic::quoted;
 use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
+use crate::examine::set_aside::{SetAside, is_too_much};
 use crate::examine::coverage::{ExploredRows, UnexercisedRow};
 use crate::examine::sampling::Sampling;
 use crate::examine::{Examination, FailedCheck, WalkEnds};
@@ -78,6 +79,9 @@ pub struct ReportSummary {
     /// comparisons.
     #[serde(default)]
     pub nothing_compared: u64,
+    /// Comparisons that say nothing; not among the comparisons.
+    #[serde(default)]
+    pub set_aside: u64,
     /// Instructions executed.
     pub instructions: u64,
     /// Frames compared, or shown to be unchanged since.
@@ -236,6 +240,7 @@ impl ReportSummary {
         self.comparisons += case.comparisons;
         self.instructions += case.instructions;
         self.nothing_compared += case.nothing_compared;
+        self.set_aside += case.set_aside.iter().map(|set_aside| set_aside.instructions).sum::<u64>();
         self.frames += case.frames;
         self.frames_derived += case.frames_derived;
         self.walk_ends.add(&case.walk_ends);
@@ -318,6 +323,8 @@ pub struct CheckReport {
     /// program.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub findings_omitted: BTreeMap<Verdict, u64>,
+    /// Comparisons that say nothing of a row, by function and reason.
+    pub set_aside: Vec<SetAside>,
     /// Rows that the topmost frame has never used.
     pub unexercised: Vec<UnexercisedRow>,
     /// Rows that are right by luck or cause trouble in the field, with the
@@ -423,6 +430,8 @@ pub struct CheckSummary {
     /// FDE, or is the first of a context that the program has made. They are not
     /// among the comparisons.
     pub nothing_compared: u64,
+    /// Comparisons that say nothing: see `set_aside`. They are not among the comparisons.
+    pub set_aside: u64,
     /// Instructions that the sample leaves out.
     pub left_out: u64,
     /// Instructions that were not looked at: of other programs that the program has executed,
@@ -537,6 +546,7 @@ impl CheckReport {
                 comparisons: examination.comparisons,
                 agree: examination.agree,
                 nothing_compared: examination.nothing_compared,
+                set_aside: examination.set_aside.iter().map(|set_aside| set_aside.instructions).sum(),
                 left_out: examination.left_out,
                 unobserved: examination.unobserved,
                 frames: examination.frames,
@@ -558,6 +568,7 @@ impl CheckReport {
             known: Vec::new(),
             faults: BTreeMap::new(),
             findings_omitted: examination.findings_omitted,
+            set_aside: examination.set_aside,
             unexercised: coverage.unexercised,
             hazards: examination.hazards,
         }
@@ -606,6 +617,12 @@ impl CheckReport {
             grouped(left_out),
             grouped(instructions)
         ))
+    }
+
+    /// Whether so much was set aside that what was compared proves too little.
+    #[must_use]
+    pub fn has_set_aside_too_much(&self) -> bool {
+        is_too_much(&self.set_aside, self.summary.comparisons)
     }
 
     /// Says why there are no comparisons.

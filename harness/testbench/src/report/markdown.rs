@@ -15,6 +15,7 @@ use super::known::known_lines;
 use super::summary::{IN_FULL, SHOWN, command_for, explored, frames};
 use super::{CheckReport, ExploreReport, Report};
 use crate::case::{CaseReport, Outcome};
+use crate::examine::set_aside::SetAside;
 use crate::finding::Finding;
 use crate::spec::Verdict;
 use sframe_inspect::text::{Text, counted, grouped, neutral};
@@ -70,6 +71,9 @@ pub fn markdown(report: &Report) -> String {
         counted(summary.rows_total, "row"),
         explored(summary.rows_explored),
     );
+    for case in report.cases.iter().filter(|case| !case.set_aside.is_empty()).take(CASES) {
+        let _ = writeln!(text, "\n{}:\n\n{}", code(&case.id), set_aside(&case.set_aside));
+    }
     text += &table(&report.cases);
 
     let mut in_full = IN_FULL;
@@ -127,6 +131,9 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         counted(summary.rows_total, "row"),
         explored(summary.rows_explored),
     );
+    if !report.set_aside.is_empty() {
+        let _ = write!(text, "\n## Set aside\n\n{}", set_aside(&report.set_aside));
+    }
     let sections = report.sections();
     if !sections.is_empty() {
         let mut shown = Text::default();
@@ -171,6 +178,13 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         reproduce(&mut text, &report.command());
     }
     text
+}
+
+/// What was set aside.
+fn set_aside(places: &[SetAside]) -> String {
+    let mut shown = Text::default();
+    places.iter().for_each(|place| shown.line(cut(&place.line())));
+    block(&shown)
 }
 
 /// Names the command that shows the same again.

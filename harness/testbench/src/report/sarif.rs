@@ -61,6 +61,7 @@ pub fn sarif(report: &Report, listings: &Listings, corpus: &Path) -> Value {
         log.reproduce = command_for(case);
         log.add(id, build, &file, &case.findings, &case.findings_omitted, listings);
         log.add_known(id, build, &file, &case.known, listings);
+        case.set_aside.iter().for_each(|place| log.warning(&format!("{id}: {}", place.line())));
         if case.outcome == Outcome::Broken {
             let reason = case.reason.as_deref().unwrap_or_default();
             log.broken(id, &format!("{reason} (reproduce with: {})", command_for(case)));
@@ -76,6 +77,7 @@ pub fn sarif_of_check(report: &CheckReport, listings: &Listings) -> Value {
     let file = &report.file;
     log.add(file, file_name(file), file, &report.findings, &report.findings_omitted, listings);
     log.add_known(file, file_name(file), file, &report.known, listings);
+    report.set_aside.iter().for_each(|place| log.warning(&format!("{file}: {}", place.line())));
     if let Some(sample) = report.sample() {
         log.warning(&format!("{file}: {sample}"));
     }

@@ -11,6 +11,7 @@ use sframe_inspect::text::{Text, counted, grouped, per_second};
 use super::diagnostic::{Style, groups, help, not_shown, quoted};
 use super::{CheckReport, Report, ReportSummary};
 use crate::case::{CaseReport, Outcome, SignalCounts};
+use crate::examine::set_aside::SetAsideReason;
 use crate::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
 use crate::finding::Finding;
 use crate::spec::{Trace, Verdict};
@@ -87,6 +88,7 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
         counted(summary.rows_total, "row"),
         explored(summary.rows_explored)
     );
+    show_set_aside(&mut text, &report.cases);
     // Merged reports have no elapsed time.
     if !elapsed.is_zero() {
         let _ =
@@ -94,6 +96,27 @@ pub fn run_summary(report: &Report, elapsed: Duration, style: Style) -> Text {
     }
     show_reasons(&mut text, &broken);
     text
+}
+
+/// Shows what was set aside in all cases, by program, function and reason.
+fn show_set_aside(text: &mut Text, cases: &[CaseReport]) {
+    let mut places: BTreeMap<(&str, &str, SetAsideReason), (u64, u64)> = BTreeMap::new();
+    for case in cases {
+        for set_aside in &case.set_aside {
+            let place = (case.program.as_str(), set_aside.function.as_str(), set_aside.reason);
+            let (instructions, seen) = places.entry(place).or_default();
+            *instructions += set_aside.instructions;
+            *seen += 1;
+        }
+    }
+    for ((program, function, reason), (instructions, seen)) in places {
+        text.line(format!(
+            "set aside: {} in {function} of {program}, in {}: {}",
+            counted(instructions, "comparison"),
+            counted(seen, "case"),
+            reason.text()
+        ));
+    }
 }
 
 /// The most reasons for broken cases at the end of a summary.
@@ -165,6 +188,7 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
         }
     }
     show_explored(&mut text, &report.unexercised);
+    report.set_aside.iter().for_each(|set_aside| text.line(set_aside.line()));
     if !style.is_brief() {
         show_uncovered(&mut text, &summary.uncovered, style);
         for line in report.program() {
@@ -246,7 +270,8 @@ fn show_figures(text: &mut Text, report: &CheckReport) {
         (ends.context, "at the first function of a context that the program made, unmarked"),
         (ends.in_register, "at an interrupted frame whose rules need a register"),
         (ends.no_progress, "at a frame that continues on a stack further down in memory"),
-        (ends.unsettled, "not compared: between stacks or contexts, where no frame is certain"),
+        (ends.departing, "while SP had left a frame and control had not: as before or after"),
+        (ends.unsettled, "set aside, see above"),
     ] {
         if count > 0 {
             let _ = writeln!(text, "    {} {what}", grouped(count));

@@ -97,7 +97,7 @@ pub enum Targets {
     Only(Vec<Abi>),
 }
 
-/// What a sweep must have seen at least.
+/// What a sweep must have seen at least, and what it may leave open.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "the floors of a sweep, which are a mapping")]
 pub struct Sweep {
@@ -116,6 +116,11 @@ pub struct Sweep {
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Percent")]
     pub covered: Option<Percent>,
+    /// Which part of the comparisons may be set aside at most, also where that is all of a function. Without this key: 1%,
+    /// and no whole function.
+    #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Percent")]
+    pub set_aside: Option<Percent>,
     /// How many frames the deepest call stack must have had.
     #[serde(default = "one")]
     pub min_depth: NonZeroU32,

@@ -34,6 +34,11 @@ impl Percent {
     /// All of it.
     pub const ALL: Self = Self(10_000);
 
+    /// Whether `part` of `whole` is at most this share.
+    pub(crate) fn bounds(self, part: u64, whole: u64) -> bool {
+        u128::from(part) * u128::from(Self::ALL.0) <= u128::from(whole) * u128::from(self.0)
+    }
+
     /// Whether `part` of `whole` is at least this share. Of nothing there is no
     /// share: then only 0% is reached.
     pub fn is_reached_by(self, part: u64, whole: u64) -> bool {

@@ -202,9 +202,7 @@ impl<'u> Walker<'u> {
     }
 
     fn walk<'m>(&mut self, truth: &Truth<'m>, viewpoint: &Viewpoint<'_>, target: &Target<'_>) -> Worth<'m> {
-        self.backtrace.frames.clear();
-        self.backtrace.words.clear();
-        self.unwinder.unwind(viewpoint, &mut self.backtrace);
+        self.backtrace.unwind(&mut *self.unwinder, viewpoint);
         judge(truth, &self.backtrace, target)
     }
 }

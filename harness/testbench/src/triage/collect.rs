@@ -132,7 +132,7 @@ struct Found {
     /// Those that give all answers; `None` if nobody was asked.
     mistakes: Option<Mistakes>,
     hits: u64,
-    /// How often the program then did what the row had said.
+    /// How often the program then left for where the row had said, and not for the caller.
     borne_out: u64,
     /// The first disagreement that a wrong FP led to.
     consequence: Option<Disagreement>,
@@ -179,9 +179,10 @@ impl Findings {
         self.claims.start(calls);
     }
 
-    /// How many disagreements the program has borne out.
-    pub(crate) fn borne_out(&self) -> u64 {
-        self.found.iter().map(|found| found.borne_out).sum()
+    /// Returns the places whose disagreements the program has borne out, and how many of each.
+    pub(crate) fn borne_out(&self) -> impl Iterator<Item = (&Disagreement, u64)> {
+        let found = self.found.iter().filter(|found| found.borne_out > 0);
+        found.map(|found| (&found.disagreement, found.borne_out))
     }
 
     /// Records a disagreement after its moment has passed. `triage` is called
@@ -260,6 +261,23 @@ impl Findings {
             self.seen.insert((verdict, address), entry);
             entry
         })
+    }
+
+    /// Adds the findings of another collection.
+    pub(crate) fn merge(&mut self, other: Self, target: &Target<'_>) {
+        for Found { disagreement, triage, mistakes, hits, borne_out, consequence } in other.found {
+            let Some(Entry::SavedLocations(index)) = self.add_triaged(disagreement, target, |_| triage) else {
+                continue;
+            };
+            let found = &mut self.found[index];
+            found.hits += hits - 1;
+            found.borne_out += borne_out;
+            found.mistakes = found.mistakes.or(mistakes);
+            found.consequence = found.consequence.or(consequence);
+        }
+        for (verdict, count) in other.omitted {
+            *self.omitted.entry(verdict).or_default() += count;
+        }
     }
 
     /// How many there are, described or only counted.

@@ -32,14 +32,19 @@ impl ExitClaim {
         }
     }
 
-    /// Whether a departure from the function bears out the claim.
+    /// Whether a departure from the function that a call has entered bears out the claim. A return to the caller
+    /// bears nothing out, however it is made: what differs from the call stack then is wrong.
     ///
     /// Code that installs a context, as libgcc's unwinder does, first makes its own frame one
     /// that was called by the frame where it lands, in place of that frame's last call.
-    pub(crate) fn is_borne_out(self, departure: &Departure, abi: Option<Abi>) -> bool {
+    pub(crate) fn is_borne_out(self, departure: &Departure, call: &Record, abi: Option<Abi>) -> bool {
         let Departure { exit, pc, sp, fp } = *departure;
+        let Exit::Landing { call: last } = exit else { return false };
+        if (pc, sp) == (call.return_address, call.caller_sp) {
+            return false;
+        }
         match self {
-            Self::GoesTo(address) => pc == address || exit == Exit::Landing { call: Some(address) },
+            Self::GoesTo(address) => pc == address || last == Some(address),
             Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == sp),
             Self::LeavesFp(value) => fp == value,
         }
@@ -94,7 +99,7 @@ impl<K: Copy + Eq + Hash> ExitClaims<K> {
 
     /// Remembers a claim about the frame that a call has made.
     pub(crate) fn add(&mut self, call: &Record, key: K, says: ExitClaim) {
-        self.claims.add(call.since, key, says);
+        self.claims.add(call, key, says);
     }
 
     /// Follows calls and returns, at every instruction. Returns those whose claims the program
@@ -116,13 +121,20 @@ impl<K: Copy + Eq + Hash> ExitClaims<K> {
 /// The claims about calls of a thread that have not ended.
 #[derive(Debug)]
 struct Claims<K> {
-    /// By the time of the call: whom they are for, the claim, and how often.
-    open: BTreeMap<u64, FxHashMap<(K, ExitClaim), u64>>,
+    /// By the time of the call.
+    open: BTreeMap<u64, OfCall<K>>,
     count: usize,
     /// Claims about calls that SP has moved past, until control has left them.
-    leaving: Vec<((K, ExitClaim), u64)>,
+    leaving: Vec<OfCall<K>>,
     /// The number of calls before the last instruction.
     depth: usize,
+}
+
+/// The claims about the frame that a call has made: whom they are for, and how often each was made.
+#[derive(Debug)]
+struct OfCall<K> {
+    call: Record,
+    claims: FxHashMap<(K, ExitClaim), u64>,
 }
 
 impl<K> Default for Claims<K> {
@@ -132,9 +144,10 @@ impl<K> Default for Claims<K> {
 }
 
 impl<K: Copy + Eq + Hash> Claims<K> {
-    fn add(&mut self, since: u64, key: K, says: ExitClaim) {
+    fn add(&mut self, call: &Record, key: K, says: ExitClaim) {
         if self.count < MOST_CLAIMS {
-            let times = self.open.entry(since).or_default().entry((key, says)).or_default();
+            let new = || OfCall { call: *call, claims: FxHashMap::default() };
+            let times = self.open.entry(call.since).or_insert_with(new).claims.entry((key, says)).or_default();
             self.count += usize::from(*times == 0);
             *times += 1;
         }
@@ -152,19 +165,22 @@ impl<K: Copy + Eq + Hash> Claims<K> {
         if kept < self.depth && !self.open.is_empty() {
             let last = kept.checked_sub(1).and_then(|last| records.get(last));
             let ended = self.open.split_off(&last.map_or(0, |last| last.since + 1));
-            self.count -= ended.values().map(FxHashMap::len).sum::<usize>();
-            self.leaving.extend(ended.into_values().flatten());
+            self.count -= ended.values().map(|ended| ended.claims.len()).sum::<usize>();
+            self.leaving.extend(ended.into_values());
         }
         let calls = records.len() > self.depth;
         self.depth = records.len();
         if call_stack.exit().is_none() && !calls {
             return Vec::new();
         }
-        let leaving = std::mem::take(&mut self.leaving).into_iter();
-        let departure = Departure::of(moment);
-        leaving
-            .filter(|((_, says), _)| departure.is_some_and(|departure| says.is_borne_out(&departure, abi)))
-            .map(|((key, _), count)| (key, count))
-            .collect()
+        let leaving = std::mem::take(&mut self.leaving);
+        let Some(departure) = Departure::of(moment) else { return Vec::new() };
+        let mut borne_out = Vec::new();
+        for OfCall { call, claims } in leaving {
+            let says = |(_, says): &(K, ExitClaim)| says.is_borne_out(&departure, &call, abi);
+            let claims = claims.into_iter().filter(|(claim, _)| says(claim));
+            borne_out.extend(claims.map(|((key, _), count)| (key, count)));
+        }
+        borne_out
     }
 }

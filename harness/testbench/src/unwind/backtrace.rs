@@ -76,6 +76,15 @@ pub struct Backtrace {
     pub words: Vec<Vec<u64>>,
 }
 
+impl Backtrace {
+    /// Walks the stack from end to end, in place of an earlier walk.
+    pub(crate) fn unwind(&mut self, unwinder: &mut dyn Unwinder, viewpoint: &Viewpoint<'_>) {
+        self.frames.clear();
+        self.words.clear();
+        unwinder.unwind(viewpoint, self);
+    }
+}
+
 impl Default for End {
     /// The answer of an unwinder that knows nothing.
     fn default() -> Self {

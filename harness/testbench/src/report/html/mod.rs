@@ -22,6 +22,7 @@ use super::{
     CheckReport, CheckSummary, ExploreSummary, Report, ReportSummary, file_name, fingerprint, omission,
 };
 use crate::case::{CaseReport, Outcome, SeenKnown};
+use crate::examine::set_aside::SetAside;
 use crate::examine::WalkEnds;
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use crate::explore::Certainty;
@@ -152,6 +153,9 @@ struct CaseView<'r> {
     /// Where the sections come from, if not all are the files' own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     sections: Vec<String>,
+    /// Comparisons that say nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    set_aside: Vec<String>,
     /// How the program ended, and what it did without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     program_did: Vec<String>,
@@ -370,6 +374,7 @@ impl<'r> CaseView<'r> {
                 .map(|row| (row.function.as_str(), row.row.start, reason(row), row.explored_text()))
                 .collect(),
             uncovered: case.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
+            set_aside: case.set_aside.iter().map(SetAside::line).collect(),
             command: command_for(case),
             sections: Vec::new(),
             program_did: Vec::new(),
@@ -400,6 +405,7 @@ impl<'r> CaseView<'r> {
                 .map(|row| (row.function.as_str(), row.row.start, "", row.explored_text()))
                 .collect(),
             uncovered: summary.uncovered.iter().map(|(name, count)| (name.as_str(), *count)).collect(),
+            set_aside: report.set_aside.iter().map(SetAside::line).collect(),
             command: report.command(),
             sections: report.sections(),
             program_did: report.program(),
@@ -436,6 +442,7 @@ impl<'r> CaseView<'r> {
             sample: None,
             unreached: Vec::new(),
             uncovered: Vec::new(),
+            set_aside: Vec::new(),
             command: String::new(),
             sections: Vec::new(),
             program_did: Vec::new(),

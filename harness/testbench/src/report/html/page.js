@@ -751,6 +751,7 @@
       ...(entry.signals ? [["signals", grouped(entry.signals)]] : []),
       ...(entry.uncovered.length ? [["without FDE", uncoveredNames(entry)]] : []),
       ...(entry.sections ? [["sections", el("ul", {}, entry.sections.map((section) => el("li", {}, section)))]] : []),
+      ...(entry.set_aside ? [["set aside", el("ul", {}, entry.set_aside.map((line) => el("li", {}, line.replace("set aside: ", ""))))]] : []),
       ...(entry.program_did ? [["the program", el("ul", {}, entry.program_did.map((line) => el("li", {}, line)))]] : []),
       ...(others.length ? [["same build", others.map((other, position) => [position ? ", " : "", el("a", { href: caseLink(other) }, other.id)])]] : []),
       ["Reproduce with", el("code", {}, entry.command)],

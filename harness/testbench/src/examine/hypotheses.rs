@@ -1,0 +1,300 @@
+//! Calls of which only what follows shows whether they are any.
+//!
+//! - A call within a function may fetch an address: of data that is skipped, for instance. Then its return address is
+//!   taken from where it was put, and control never returns there.
+//! - A jump may call a function, if it leaves a return address where the ABI has it. Then the function returns there.
+//!
+//! Until that is known, each comparison is made both ways. What comes of it counts once control has shown which it
+//! was: the function has returned to that address with the right SP, or the frame that would have been its caller has
+//! ended before. If the run ends before that, either is right.
+
+use sframe_engine::{Abi, InstructionPointer, LookupAddress, ReturnAddress};
+use sframe_machine::{CallStack, Moment, Record};
+
+use crate::compare::{Disagreement, Value};
+use crate::examine::WalkEnds;
+use crate::spec::Verdict;
+use crate::target::{Loaded, Target};
+use crate::triage::Findings;
+use crate::truth::stores::LastStores;
+use crate::unwind::Backtrace;
+
+/// At most this many are open at a time. Any others are taken for what they look like.
+const MOST: usize = 2;
+
+/// What may be a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Candidate {
+    /// A call instruction within a function: the record is on the call stack.
+    Call,
+    /// A jump: the record is not on the call stack.
+    Jump,
+}
+
+/// A call that may be none, or a jump that may be one.
+#[derive(Debug)]
+pub(super) struct Hypothesis {
+    candidate: Candidate,
+    /// Where the record is, or would be, from the oldest on.
+    position: usize,
+    call: Record,
+    /// The call of the frame that it was made from.
+    outer: Option<Record>,
+    /// The results of the moments since then, by what the hypotheses turn out to be: see [`index`].
+    results: Vec<Results>,
+}
+
+/// What hypotheses turn out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Truth {
+    /// What the call stack says.
+    AsRecorded,
+    /// The opposite.
+    Otherwise,
+    /// Not known.
+    Either,
+}
+
+impl Truth {
+    const ALL: [Self; 3] = [Self::AsRecorded, Self::Otherwise, Self::Either];
+
+    /// Returns the position of results, given what each hypothesis turns out to be, the oldest first.
+    fn index(truths: impl IntoIterator<Item = Self>) -> usize {
+        truths.into_iter().fold(0, |index, truth| 3 * index + truth as usize)
+    }
+}
+
+/// The results of comparisons.
+#[derive(Debug, Default)]
+pub(super) struct Results {
+    pub(super) findings: Findings,
+    pub(super) comparisons: u64,
+    pub(super) nothing_compared: u64,
+    pub(super) frames: u64,
+    pub(super) walk_ends: WalkEnds,
+}
+
+impl Results {
+    pub(super) fn merge(&mut self, other: Self, target: &Target<'_>) {
+        self.findings.merge(other.findings, target);
+        self.comparisons += other.comparisons;
+        self.nothing_compared += other.nothing_compared;
+        self.frames += other.frames;
+        self.walk_ends.add(&other.walk_ends);
+    }
+}
+
+/// The hypotheses that are open, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Hypotheses {
+    open: Vec<Hypothesis>,
+    thread: u32,
+    /// Code within functions that has returned from a call.
+    subroutines: rustc_hash::FxHashSet<u64>,
+}
+
+impl Hypotheses {
+    /// Whether any is open for a thread.
+    pub(super) fn are_open(&self, thread: u32) -> bool {
+        !self.open.is_empty() && self.thread == thread
+    }
+
+    fn has_room(&self, thread: u32) -> bool {
+        self.open.is_empty() || (self.thread == thread && self.open.len() < MOST)
+    }
+
+    fn add(&mut self, thread: u32, candidate: Candidate, position: usize, call: Record, calls: &[Record]) {
+        self.thread = thread;
+        let outer = position.checked_sub(1).and_then(|outer| calls.get(outer)).copied();
+        let results = (0..3_usize.pow(self.open.len() as u32 + 1)).map(|_| Results::default()).collect();
+        self.open.push(Hypothesis { candidate, position, call, outer, results });
+    }
+
+    /// Takes note of a call that has just been made, if it may be none: it leads into the function that it is in, and
+    /// nothing says that a function begins there.
+    pub(super) fn called(&mut self, moment: &Moment<'_>, target: &Target<'_>) {
+        let calls = moment.call_stack.records();
+        let Some(call) = calls.last().filter(|call| call.since + 1 == moment.time && !call.interrupted) else {
+            return;
+        };
+        if self.has_room(moment.thread)
+            && !self.subroutines.contains(&call.callee)
+            && is_within_function(call, target)
+        {
+            self.add(moment.thread, Candidate::Call, calls.len() - 1, *call, calls);
+        }
+    }
+
+    /// Takes note of a jump that may be a call: a walk from its target leads to a return address that is where the ABI
+    /// has it.
+    pub(super) fn jumped(&mut self, moment: &Moment<'_>, backtrace: &Backtrace, stores: &LastStores) -> bool {
+        let call = jump(moment, backtrace, stores).filter(|_| self.has_room(moment.thread));
+        let Some(call) = call else { return false };
+        let calls = moment.call_stack.records();
+        self.add(moment.thread, Candidate::Jump, calls.len(), call, calls);
+        true
+    }
+
+    /// Settles those of which a moment shows what they are. Returns the results that count now.
+    pub(super) fn settle(&mut self, moment: &Moment<'_>, target: &Target<'_>) -> Option<Results> {
+        if !self.are_open(moment.thread) {
+            return None;
+        }
+        let mut settled = None;
+        while let Some(truth) = self.open.last().and_then(|last| last.truth(moment)) {
+            settled = self.close(truth, target).or(settled);
+        }
+        settled
+    }
+
+    /// Settles all: nothing more is seen of them.
+    pub(super) fn abandon(&mut self, target: &Target<'_>) -> Option<Results> {
+        let mut settled = None;
+        while !self.open.is_empty() {
+            settled = self.close(Truth::Either, target).or(settled);
+        }
+        settled
+    }
+
+    /// Settles the last one. Returns its results if no other is open.
+    fn close(&mut self, truth: Truth, target: &Target<'_>) -> Option<Results> {
+        let last = self.open.pop()?;
+        if last.candidate == Candidate::Call && truth == Truth::AsRecorded {
+            self.subroutines.insert(last.call.callee);
+        }
+        let of_truth = |(index, results)| (index % 3 == truth as usize).then_some(results);
+        let results = last.results.into_iter().enumerate().filter_map(of_truth);
+        match self.open.last_mut() {
+            None => results.into_iter().next(),
+            Some(outer) => {
+                outer.results.iter_mut().zip(results).for_each(|(outer, inner)| outer.merge(inner, target));
+                None
+            }
+        }
+    }
+
+    /// Returns the call stacks that there may be, with the positions of their results.
+    pub(super) fn call_stacks(&self, recorded: &CallStack) -> Vec<CallStack> {
+        let both = [Truth::AsRecorded, Truth::Otherwise];
+        let all = 0..1_usize << self.open.len();
+        all.map(|bits| {
+            // The innermost first, so that the positions of the others stay.
+            let chosen = self.open.iter().enumerate().rev();
+            chosen.fold(recorded.clone(), |stack, (index, hypothesis)| {
+                let bit = bits >> (self.open.len() - 1 - index) & 1;
+                if both[bit] == Truth::AsRecorded { stack } else { hypothesis.otherwise(&stack) }
+            })
+        })
+        .collect()
+    }
+
+    /// Whether a disagreement follows from a jump having made a call, and is no fault of the row: what jumps has pushed
+    /// the return address itself, so that SP is lower at the jump than when the callee has returned. The row is that of
+    /// the jump.
+    pub(super) fn is_of_jump(&self, found: &Disagreement, call_stack: &CallStack, pushed: u64) -> bool {
+        let made = found.frame.checked_sub(1).and_then(|frame| call_stack.innermost_first().nth(frame));
+        let is_made_by = |hypothesis: &Hypothesis| {
+            hypothesis.candidate == Candidate::Jump && Some(&hypothesis.call) == made
+        };
+        let (Value::Word(expected), Value::Word(got)) = (found.expected, found.got) else { return false };
+        found.verdict == Verdict::WrongCfa
+            && pushed > 0
+            && got == expected.wrapping_add(pushed)
+            && self.open.iter().any(is_made_by)
+    }
+
+    /// Adds the results of a moment, one for each of [`Self::call_stacks`], where `is_right` says which of them agree.
+    /// `add` is called for each place where results go, with the call stack's position.
+    pub(super) fn record(&mut self, is_right: &[bool], mut add: impl FnMut(usize, &mut Results)) {
+        let count = self.open.len();
+        let Some(last) = self.open.last_mut() else { return };
+        for (place, results) in last.results.iter_mut().enumerate() {
+            let truths: Vec<Truth> =
+                (0..count).rev().map(|digit| Truth::ALL[place / 3_usize.pow(digit as u32) % 3]).collect();
+            debug_assert_eq!(Truth::index(truths.iter().copied()), place);
+            let fits = |stack: &usize| {
+                truths.iter().enumerate().all(|(index, truth)| match truth {
+                    Truth::Either => true,
+                    truth => stack >> (count - 1 - index) & 1 == *truth as usize,
+                })
+            };
+            let mut stacks = (0..1 << count).filter(fits);
+            let first = stacks.clone().next().unwrap_or_default();
+            add(stacks.find(|stack| is_right[*stack]).unwrap_or(first), results);
+        }
+    }
+}
+
+impl Hypothesis {
+    /// Returns the call stack if the opposite of what it says is true.
+    fn otherwise(&self, recorded: &CallStack) -> CallStack {
+        match self.candidate {
+            Candidate::Call => recorded.without(self.position),
+            Candidate::Jump => recorded.with(self.position, self.call),
+        }
+    }
+
+    /// What a moment shows it to be.
+    fn truth(&self, moment: &Moment<'_>) -> Option<Truth> {
+        let calls = moment.call_stack.records();
+        let returns = (moment.pc, moment.sp) == (self.call.return_address, self.call.caller_sp);
+        let is_there = |call: &Record, at: Option<usize>| {
+            at.and_then(|at| calls.get(at)).is_some_and(|record| record.since == call.since)
+        };
+        let goes_on = match self.candidate {
+            Candidate::Call => is_there(&self.call, Some(self.position)),
+            Candidate::Jump => {
+                let is_callers = |outer| is_there(outer, self.position.checked_sub(1));
+                self.outer.as_ref().is_none_or(is_callers) && !(returns && calls.len() == self.position)
+            }
+        };
+        match (goes_on, self.candidate, returns) {
+            (true, ..) => None,
+            (false, Candidate::Call, true) | (false, Candidate::Jump, false) => Some(Truth::AsRecorded),
+            (false, Candidate::Call, false) | (false, Candidate::Jump, true) => Some(Truth::Otherwise),
+        }
+    }
+}
+
+/// Whether a call leads to code within the function that makes it, and neither section nor CFI has a function there.
+fn is_within_function(call: &Record, target: &Target<'_>) -> bool {
+    let fde = |address: LookupAddress| target.sections.lookup_fde(address).ok().flatten();
+    let (callee, caller) = (InstructionPointer(call.callee), ReturnAddress(call.return_address));
+    let (Some(own), Some(callers)) = (fde(callee.into()), fde(caller.into())) else { return false };
+    let begins = || {
+        let module = target.module_at(callee)?;
+        let linked = module.linked(Loaded(call.callee)).0;
+        Some(module.cfi()?.fde_at(linked)?.range.start == linked)
+    };
+    own.start == callers.start && own.start != call.callee && begins() != Some(true)
+}
+
+/// The number of bytes that a call pushes: those of its return address.
+pub(super) fn pushed_by_calls(abi: Abi) -> u64 {
+    if abi.ra().is_none() { 8 } else { 0 }
+}
+
+/// The call that a jump was, if a walk from its target is that of a callee whose return address is where the ABI has
+/// it.
+fn jump(moment: &Moment<'_>, backtrace: &Backtrace, stores: &LastStores) -> Option<Record> {
+    let [topmost, caller, ..] = backtrace.frames[..] else { return None };
+    let (abi, cfa) = (moment.abi(), topmost.cfa?);
+    let caller_sp = abi.sp_from_cfa(cfa);
+    let (linked, since) = match abi.ra() {
+        Some(link) => (moment.register(link.0)?, moment.time.saturating_sub(1)),
+        None => (moment.memory.read_u64(moment.sp)?, stores.last(moment.sp)?.time),
+    };
+    let is_known = |call: &Record| (call.return_address, call.caller_sp) == (caller.pc, caller_sp);
+    let is_linked = caller_sp == moment.sp.wrapping_add(pushed_by_calls(abi)) && linked == caller.pc;
+    let is_new = !moment.call_stack.records().iter().any(is_known);
+    (is_linked && is_new && caller.fp == Ok(moment.fp)).then_some(Record {
+        return_address: caller.pc,
+        cfa,
+        caller_sp,
+        caller_fp: moment.fp,
+        callee: moment.pc,
+        since,
+        interrupted: false,
+        signature: None,
+    })
+}

@@ -1,0 +1,146 @@
+//! Comparisons that say nothing of a row: where they are, and why.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use sframe_engine::InstructionPointer;
+use sframe_inspect::text::{counted, grouped};
+
+use crate::examine::coverage::Executed;
+use crate::finding::Address;
+use crate::spec::named::named;
+use crate::target::{Loaded, Target};
+
+named! {
+    /// Why a comparison that disagrees says nothing of the row.
+    pub enum SetAsideReason, "reason" {
+        /// The function left, and not for its caller: the row says where to, before it had left.
+        LeavesElsewhere = "leaves-elsewhere",
+        /// Control was about to begin a context that the program had made, and nothing is known of callers there.
+        NewContext = "new-context",
+        /// SP had left the stack of the callers, and the run did not show where control went then.
+        NoLanding = "no-landing",
+    }
+}
+
+impl SetAsideReason {
+    /// The reason, for people.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::LeavesElsewhere => "the row says where the function then left for, which was not its caller",
+            Self::NewContext => "it leads to a context that the program has made, where no callers are known",
+            Self::NoLanding => "SP had left its stack, and control was not seen to follow",
+        }
+    }
+}
+
+/// The comparisons in a function that were set aside for a reason.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct SetAside {
+    /// The library; `None` for the executable.
+    pub image: Option<String>,
+    /// The function, or its address if no symbol names it.
+    pub function: String,
+    /// The first of the instructions, in the file.
+    pub pc: Address,
+    /// Why.
+    pub reason: SetAsideReason,
+    /// How many comparisons.
+    pub instructions: u64,
+    /// Whether the function had made a call: otherwise its frame was the topmost.
+    pub as_caller: bool,
+    /// How often instructions of the function have executed.
+    pub executed: u64,
+}
+
+impl SetAside {
+    /// Whether nothing is left of what executed in the function.
+    #[must_use]
+    pub const fn is_whole_function(&self) -> bool {
+        !self.as_caller && self.instructions >= self.executed
+    }
+
+    /// What was set aside, and why, in a line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Self { image, function, pc, reason, instructions, as_caller, executed } = self;
+        let image = image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
+        let what = match as_caller {
+            false => format!("{} of {} executed in", grouped(*instructions), counted(*executed, "instruction")),
+            true => format!("{} in callees of", counted(*instructions, "instruction")),
+        };
+        format!("set aside: {what} {image}{function}, from {:#x} on: {}", pc.0, reason.text())
+    }
+}
+
+/// No more than this share of what was compared may be set aside, as a divisor: 1 %.
+const MOST: u64 = 100;
+
+/// Whether so much was set aside that the rest proves too little: more than 1 % of what was to be compared, or all of
+/// a function.
+#[must_use]
+pub fn is_too_much(set_aside: &[SetAside], comparisons: u64) -> bool {
+    let all: u64 = set_aside.iter().map(|set_aside| set_aside.instructions).sum();
+    all.saturating_mul(MOST) > all.saturating_add(comparisons)
+        || set_aside.iter().any(SetAside::is_whole_function)
+}
+
+/// What is set aside at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kind {
+    pub(crate) reason: SetAsideReason,
+    pub(crate) as_caller: bool,
+}
+
+/// Collects what is set aside, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Collected(FxHashMap<u64, FxHashMap<Kind, u64>>);
+
+impl Collected {
+    pub(crate) fn add(&mut self, pc: u64, kind: Kind, count: u64) {
+        *self.0.entry(pc).or_default().entry(kind).or_default() += count;
+    }
+
+    /// How often an instruction was set aside.
+    pub(crate) fn at(&self, pc: u64) -> u64 {
+        let topmost = |(kind, count): (&Kind, &u64)| if kind.as_caller { 0 } else { *count };
+        self.0.get(&pc).map_or(0, |kinds| kinds.iter().map(topmost).sum())
+    }
+
+    /// Returns them by function.
+    pub(crate) fn into_list(self, target: &Target<'_>, executed: &Executed) -> Vec<SetAside> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let function = |pc: u64| match target.sections.lookup_fde(InstructionPointer(pc)).ok().flatten() {
+            Some(fde) => fde.start,
+            None => pc.wrapping_sub(target.place(Loaded(pc)).offset),
+        };
+        let mut hits: FxHashMap<u64, u64> = FxHashMap::default();
+        for (pc, count) in executed.hits() {
+            *hits.entry(function(pc)).or_default() += count;
+        }
+        let mut list: BTreeMap<(u64, SetAsideReason, bool), (u64, u64)> = BTreeMap::new();
+        for (pc, kinds) in self.0 {
+            for (Kind { reason, as_caller }, count) in kinds {
+                let (first, instructions) =
+                    list.entry((function(pc), reason, as_caller)).or_insert((pc, 0));
+                *first = pc.min(*first);
+                *instructions += count;
+            }
+        }
+        let describe = |((function, reason, as_caller), (pc, instructions))| SetAside {
+            image: target.place(Loaded(pc)).image.map(str::to_owned),
+            function: target.frame_name(Loaded(pc)),
+            pc: Address(target.linked(Loaded(pc)).0),
+            reason,
+            instructions,
+            as_caller,
+            executed: hits.get(&function).copied().unwrap_or_default(),
+        };
+        list.into_iter().map(describe).collect()
+    }
+}
