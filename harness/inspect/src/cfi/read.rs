@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CfaRule, CieOrFde, DebugFrame, EhFrame,
-    FrameDescriptionEntry, Pointer, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
+    FrameDescriptionEntry, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Base, ByteOrder, DwarfRegister};

@@ -734,11 +734,13 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             .iter()
             .map(|call_stack| {
                 let mut found = Vec::new();
-                let end = compare::compare(&truth(call_stack), &self.backtrace, &self.rules, |disagreement| {
-                    found.push(disagreement);
-                });
+                let end =
+                    compare::compare(&truth(call_stack), &self.backtrace, &self.rules, |disagreement| {
+                        found.push(disagreement);
+                    });
                 found.retain(|found| !self.hypotheses.is_of_jump(found, call_stack, pushed));
-                let end = if found.is_empty() && end == WalkEnd::Disagreed { WalkEnd::Departing } else { end };
+                let end =
+                    if found.is_empty() && end == WalkEnd::Disagreed { WalkEnd::Departing } else { end };
                 (if found.is_empty() { end } else { WalkEnd::Disagreed }, found)
             })
             .collect();

@@ -266,7 +266,8 @@ impl Findings {
     /// Adds the findings of another collection.
     pub(crate) fn merge(&mut self, other: Self, target: &Target<'_>) {
         for Found { disagreement, triage, mistakes, hits, borne_out, consequence } in other.found {
-            let Some(Entry::SavedLocations(index)) = self.add_triaged(disagreement, target, |_| triage) else {
+            let Some(Entry::SavedLocations(index)) = self.add_triaged(disagreement, target, |_| triage)
+            else {
                 continue;
             };
             let found = &mut self.found[index];
