@@ -6,6 +6,7 @@
 
 #if defined(__x86_64__)
         function marks
+        movq    %rbp, %r11
         btsq    $60, %rbp
         pushq   %rbp
         .cfi_def_cfa_offset 16
@@ -16,7 +17,7 @@
         popq    %rbp
         .cfi_def_cfa %rsp, 8
         .cfi_restore %rbp
-        btrq    $60, %rbp
+        movq    %r11, %rbp
         ret
         end     marks
 
@@ -31,6 +32,7 @@
         end     main
 #elif defined(__aarch64__)
         function marks
+        mov     x9, x29
         orr     x29, x29, #0x1000000000000000
         stp     x29, x30, [sp, #-16]!
         .cfi_def_cfa_offset 16
@@ -43,7 +45,7 @@
         .cfi_def_cfa sp, 0
         .cfi_restore x29
         .cfi_restore x30
-        and     x29, x29, #0xefffffffffffffff
+        mov     x29, x9
         ret
         end     marks
 

@@ -105,7 +105,7 @@ fn reports_are_written_though_standard_output_is_full() {
 #[rstest]
 #[case::convert("convert corpus/builds/gnu-2.47/amd64/offset_limits.O2 --to 2 --output DIR/out", true)]
 #[case::convert_elf("convert corpus/builds/gnu-2.47/amd64/offset_limits.O2 --to 2 --elf DIR/out", true)]
-#[case::baseline("baseline create DIR/out DIR/run", false)]
+#[case::baseline("baseline create DIR/out DIR/run/report.json", false)]
 #[case::sarif("lint corpus/builds/gnu-2.47/amd64/offset_limits.O2 --sarif DIR/out", true)]
 fn a_file_that_does_not_fit_is_not_left_in_part(#[case] arguments: &str, #[case] is_there: bool) {
     let folder = tempfile::tempdir().expect("a folder");
