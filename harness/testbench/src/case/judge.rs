@@ -7,9 +7,9 @@ use sframe_inspect::text::counted;
 use crate::case::CaseReport;
 use crate::compare::WalkEnd;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
+use crate::examine::set_aside::{SetAside, is_too_much};
 use crate::examine::{Arrival, Deliveries, WalkEnds};
 use crate::finding::{Finding, FindingRow};
-use crate::examine::set_aside::{SetAside, is_too_much};
 use crate::spec::{BuildFacts, End, Exception, Percent, Signal, Spec, Stop, Sweep, Verdict};
 
 /// Returns the finding if a stop's expectations were not met.

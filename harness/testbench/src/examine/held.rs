@@ -109,7 +109,11 @@ impl Landing {
         let calls = moment.call_stack.records();
         if calls.last().is_some_and(|call| call.since + 1 == moment.time) {
             // The frame that SP was loaded for has made a call.
-            return Self { frames: moment.call_stack.without(calls.len() - 1), cfa: None, with_callee: Vec::new() };
+            return Self {
+                frames: moment.call_stack.without(calls.len() - 1),
+                cfa: None,
+                with_callee: Vec::new(),
+            };
         }
         let cfa = moment.sp.wrapping_sub(moment.abi().sp_from_cfa(0));
         let callee = |return_address| Record {

@@ -114,7 +114,8 @@ impl Hypotheses {
     /// nothing says that a function begins there.
     pub(super) fn called(&mut self, moment: &Moment<'_>, target: &Target<'_>) {
         let calls = moment.call_stack.records();
-        let Some(call) = calls.last().filter(|call| call.since + 1 == moment.time && !call.interrupted) else {
+        let Some(call) = calls.last().filter(|call| call.since + 1 == moment.time && !call.interrupted)
+        else {
             return;
         };
         if self.has_room(moment.thread)

@@ -2,6 +2,7 @@
 
 pub mod coverage;
 mod deliveries;
+mod gaps;
 pub mod hazards;
 mod held;
 mod hypotheses;
@@ -329,6 +330,7 @@ pub(crate) fn examine_with(
     let coverage = examiner.executed.coverage(target, &set_aside);
     let findings_omitted = examiner.findings.omitted().clone();
     let mut findings = target.section_faults();
+    findings.extend(gaps::gaps(target, &examiner.executed));
     let is_consequence = target.consequences();
     let found = examiner.findings.into_findings(target);
     findings.extend(found.into_iter().filter(|finding| !is_consequence(finding)));
@@ -734,11 +736,13 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             .iter()
             .map(|call_stack| {
                 let mut found = Vec::new();
-                let end = compare::compare(&truth(call_stack), &self.backtrace, &self.rules, |disagreement| {
-                    found.push(disagreement);
-                });
+                let end =
+                    compare::compare(&truth(call_stack), &self.backtrace, &self.rules, |disagreement| {
+                        found.push(disagreement);
+                    });
                 found.retain(|found| !self.hypotheses.is_of_jump(found, call_stack, pushed));
-                let end = if found.is_empty() && end == WalkEnd::Disagreed { WalkEnd::Departing } else { end };
+                let end =
+                    if found.is_empty() && end == WalkEnd::Disagreed { WalkEnd::Departing } else { end };
                 (if found.is_empty() { end } else { WalkEnd::Disagreed }, found)
             })
             .collect();

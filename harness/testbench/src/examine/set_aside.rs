@@ -30,7 +30,9 @@ impl SetAsideReason {
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
-            Self::LeavesElsewhere => "the row says where the function then left for, which was not its caller",
+            Self::LeavesElsewhere => {
+                "the row says where the function then left for, which was not its caller"
+            }
             Self::NewContext => "it leads to a context that the program has made, where no callers are known",
             Self::NoLanding => "SP had left its stack, and control was not seen to follow",
         }
@@ -69,7 +71,9 @@ impl SetAside {
         let Self { image, function, pc, reason, instructions, as_caller, executed } = self;
         let image = image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
         let what = match as_caller {
-            false => format!("{} of {} executed in", grouped(*instructions), counted(*executed, "instruction")),
+            false => {
+                format!("{} of {} executed in", grouped(*instructions), counted(*executed, "instruction"))
+            }
             true => format!("{} in callees of", counted(*instructions, "instruction")),
         };
         format!("set aside: {what} {image}{function}, from {:#x} on: {}", pc.0, reason.text())
@@ -126,8 +130,7 @@ impl Collected {
         let mut list: BTreeMap<(u64, SetAsideReason, bool), (u64, u64)> = BTreeMap::new();
         for (pc, kinds) in self.0 {
             for (Kind { reason, as_caller }, count) in kinds {
-                let (first, instructions) =
-                    list.entry((function(pc), reason, as_caller)).or_insert((pc, 0));
+                let (first, instructions) = list.entry((function(pc), reason, as_caller)).or_insert((pc, 0));
                 *first = pc.min(*first);
                 *instructions += count;
             }

@@ -251,7 +251,8 @@ impl Check<'_, Spec> {
                 && floors.min_depth.get() == 1
                 && floors.control_flow.is_empty();
             if nothing {
-                let help = "give `min_instructions`, `rows`, `covered`, `set_aside`, `min_depth` or `control_flow`";
+                let help =
+                    "give `min_instructions`, `rows`, `covered`, `set_aside`, `min_depth` or `control_flow`";
                 self.wrong(&path, "a sweep without a floor", help);
             }
             if all_are_taken {

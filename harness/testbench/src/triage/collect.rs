@@ -52,7 +52,10 @@ const LISTED: usize = 4;
 
 /// The instruction at an address, or the one that contains it, and those around
 /// it.
-fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<ListedInstruction>) {
+pub(crate) fn listing(
+    address: LookupAddress,
+    target: &Target<'_>,
+) -> (Option<String>, Vec<ListedInstruction>) {
     let Some(module) = target.module_at(address) else { return (None, Vec::new()) };
     let code = module.code_around(address);
     let Some(here) = code.before(address.get().saturating_add(1)) else { return (None, Vec::new()) };
@@ -266,7 +269,8 @@ impl Findings {
     /// Adds the findings of another collection.
     pub(crate) fn merge(&mut self, other: Self, target: &Target<'_>) {
         for Found { disagreement, triage, mistakes, hits, borne_out, consequence } in other.found {
-            let Some(Entry::SavedLocations(index)) = self.add_triaged(disagreement, target, |_| triage) else {
+            let Some(Entry::SavedLocations(index)) = self.add_triaged(disagreement, target, |_| triage)
+            else {
                 continue;
             };
             let found = &mut self.found[index];

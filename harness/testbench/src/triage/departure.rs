@@ -147,7 +147,8 @@ impl<K: Copy + Eq + Hash> Claims<K> {
     fn add(&mut self, call: &Record, key: K, says: ExitClaim) {
         if self.count < MOST_CLAIMS {
             let new = || OfCall { call: *call, claims: FxHashMap::default() };
-            let times = self.open.entry(call.since).or_insert_with(new).claims.entry((key, says)).or_default();
+            let times =
+                self.open.entry(call.since).or_insert_with(new).claims.entry((key, says)).or_default();
             self.count += usize::from(*times == 0);
             *times += 1;
         }

@@ -14,8 +14,8 @@ mod inquiry;
 mod mistake;
 mod stack;
 
-pub(crate) use collect::Findings;
 pub use collect::MOST_FINDINGS;
+pub(crate) use collect::{Findings, listing};
 pub(crate) use departure::{Departure, ExitClaim, ExitClaims};
 
 pub(crate) use frame_layout::FrameLayouts;

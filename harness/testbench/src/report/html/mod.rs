@@ -22,9 +22,9 @@ use super::{
     CheckReport, CheckSummary, ExploreSummary, Report, ReportSummary, file_name, fingerprint, omission,
 };
 use crate::case::{CaseReport, Outcome, SeenKnown};
-use crate::examine::set_aside::SetAside;
 use crate::examine::WalkEnds;
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
+use crate::examine::set_aside::SetAside;
 use crate::explore::Certainty;
 use crate::finding::{Address, Blame, Confidence, Finding, Witness};
 use crate::meanings::meanings;
