@@ -79,6 +79,10 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
             instruction.uses.extend(register(named));
         }
     }
+    if let X86Insn::X86_INS_ENTER = id {
+        // The decoder does not know that it sets these.
+        instruction.defs.extend([Abi::Amd64.fp(), Abi::Amd64.sp()]);
+    }
     if let X86Insn::X86_INS_LEA = id {
         // It computes an address without accessing memory.
         let registers = |operand: &X86Operand| match operand.op_type {
@@ -96,6 +100,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     if instruction.is_call() {
         instruction.defs.remove(Abi::Amd64.sp());
     }
+    instruction.sources = instruction.operation.sources().or_else(|| values::sources(id, &operands));
     instruction.may_store = may_store(id, instruction, &operands);
 }
 

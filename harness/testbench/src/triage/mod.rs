@@ -269,13 +269,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     /// overwritten the saved value.
     fn ask_stores(&mut self) -> bool {
         let Some(found) = &self.row else { return false };
-        let (recovery, is_fp) = match self.subject {
-            DisputedValue::Ra => (found.row.ra, false),
-            DisputedValue::Fp => (found.row.fp, true),
+        let (place, is_fp) = match (self.subject, self.found.got) {
+            (DisputedValue::Ra, _) => (self.place(found.row.ra), false),
+            (DisputedValue::Fp, _) => (self.place(found.row.fp), true),
+            (_, Value::NotFp(place)) => (Some(place), true),
             _ => return false,
         };
-        let Recovery::Rule(rule) = recovery else { return false };
-        let place = place_of(&rule, self.section.cfa, &self.state).filter(|_| rule.dereference);
         let last = place.and_then(|place| Some((place, self.scene.truth.stores?.last(place)?)));
         let Some((place, store)) = last.filter(|_| self.section.cfa == self.truth.cfa) else { return false };
         let target = self.scene.target;
@@ -298,6 +297,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             self.note(Witness::Instructions, says, None);
         }
         !saves
+    }
+
+    /// Returns the word that a register is loaded from.
+    fn place(&self, recovery: Recovery) -> Option<u64> {
+        let Recovery::Rule(rule) = recovery else { return None };
+        place_of(&rule, self.section.cfa, &self.state).filter(|_| rule.dereference)
     }
 
     /// Whether a linker has moved the FDE.
