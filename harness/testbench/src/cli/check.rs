@@ -93,7 +93,7 @@ impl Check {
     fn check(&self, stop: StopRequest) -> Result<Status, Failure> {
         let began = Began::now();
         let known = self.known.open()?;
-        let external = self.unwinder.start()?;
+        let external = self.unwinder.start(stop.clone())?;
         let options = Options { stack_size: self.stack_size, ..self.program.machine.options() };
         let program = self.program.open(&self.file, options)?;
         let made = MadeSections::of(&program.files, self.from.source());
