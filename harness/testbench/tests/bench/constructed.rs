@@ -95,7 +95,8 @@ fn cases() -> Vec<(String, Case)> {
 
 /// All that a build is made of.
 fn example(name: &str, case: &Case, abi: Abi, toolchain: &Toolchain) -> Example {
-    let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let text =
+        |path: &Path| std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     let sources = std::fs::read_dir(folder().join(name))
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
@@ -183,7 +184,8 @@ fn differences(name: &str, abi: Abi, answer: &Answer) -> Vec<String> {
     }
     if !(answer.prints.is_empty() && answer.omits.is_empty()) {
         let output = run(&[]);
-        let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let printed =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let printed = printed.concat();
         let missing: Vec<_> = answer.prints.iter().filter(|text| !printed.contains(*text)).collect();
         let surplus: Vec<_> = answer.omits.iter().filter(|text| printed.contains(*text)).collect();
@@ -209,7 +211,9 @@ fn commands_answer_as_the_programs_were_constructed() {
             if kept != digest && updates {
                 make(name, case, &toolchain, &digest);
             } else if kept != digest {
-                return vec![format!("{name}: the builds are of other sources: {UPDATE}=1, with the toolchain")];
+                return vec![format!(
+                    "{name}: the builds are of other sources: {UPDATE}=1, with the toolchain"
+                )];
             }
             let answers = case.answers.iter().flat_map(|answer| {
                 let abis = if answer.abis.is_empty() { &case.abis } else { &answer.abis };
