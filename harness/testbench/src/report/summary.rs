@@ -11,8 +11,8 @@ use sframe_inspect::text::{Text, counted, grouped, per_second};
 use super::diagnostic::{Style, groups, help, not_shown, quoted};
 use super::{CheckReport, Report, ReportSummary};
 use crate::case::{CaseReport, Outcome, SignalCounts};
-use crate::examine::set_aside::SetAsideReason;
 use crate::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
+use crate::examine::set_aside::SetAsideReason;
 use crate::finding::Finding;
 use crate::spec::{Trace, Verdict};
 
@@ -178,6 +178,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     }
     if let Some(sample) = report.sample() {
         let _ = writeln!(text, "{sample}");
+    }
+    if let Some(stack) = report.stack() {
+        text.line(format!("stack       {stack}"));
     }
     let command = format!("{} --report DIR", report.command());
     let CheckReport { file, findings, findings_omitted, .. } = report;
