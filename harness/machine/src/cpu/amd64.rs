@@ -5,8 +5,8 @@ use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
 use super::{
-    BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame,
-    Source, StackPointer, SystemCalls, Unreported,
+    BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SI_KERNEL,
+    SignalFrame, Source, StackPointer, SystemCalls, Unreported,
 };
 
 /// amd64, as the System V psABI uses it.
@@ -80,17 +80,21 @@ pub static AMD64: Cpu = Cpu {
         exceptions: &[
             (0, 8, 1),
             (1, 5, 2),
-            (3, 5, 1),
-            (4, 11, 0x80),
-            (5, 11, 0x80),
-            (11, 7, 0x80),
-            (12, 7, 0x80),
-            (13, 11, 0x80),
+            (3, 5, SI_KERNEL),
+            (4, 11, SI_KERNEL),
+            (5, 11, SI_KERNEL),
+            (11, 7, SI_KERNEL),
+            (12, 7, SI_KERNEL),
+            (13, 11, SI_KERNEL),
             (14, 11, 1),
             (16, 8, 1),
             (17, 7, 1),
             (19, 8, 1),
         ],
+        hardware: 0,
+        vector_len: None,
+        traps: &[3], // int3
+        breakpoint: None,
         clobbered: &[R::RCX as i32, R::R11 as i32],
         restorer: &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
     },

@@ -10,7 +10,7 @@ use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
 
 pub use aarch64::{AARCH64, AARCH64_BE};
 pub use amd64::AMD64;
-pub(crate) use kernel::{Chain, SignalFrame, SystemCalls};
+pub(crate) use kernel::{Chain, SI_KERNEL, SignalFrame, SystemCalls};
 pub use s390x::S390X;
 
 /// How an instruction can move control, as far as the call stack is concerned.
