@@ -26,6 +26,8 @@ struct Seen {
     /// The instruction of the last store to the word below the return address, at each instruction.
     stored: BTreeMap<u64, Option<(u64, bool)>>,
     leaves: BTreeSet<(u64, Departure, bool)>,
+    /// What returns remove from the stack.
+    removed: BTreeSet<u64>,
     result: Explored,
 }
 
@@ -51,8 +53,9 @@ impl Observer for Seen {
     }
 
     fn leaves(&mut self, point: &Point<'_>, leaving: Leaving) {
-        let Leaving { departure, is_regular } = leaving;
+        let Leaving { departure, is_regular, removed } = leaving;
         self.leaves.insert((point.moment.pc.wrapping_sub(CODE), departure, is_regular));
+        self.removed.extend(removed);
     }
 
     fn explored(&mut self, _: &Function, result: &Explored) {
@@ -124,7 +127,7 @@ fn a_return_is_regular_if_everything_is_as_callees_leave_it() {
         // xor %ebx,%ebx; ret.
         (&[0x31, 0xdb, 0xc3], false),
         // ret $8.
-        (&[0xc2, 8, 0], false),
+        (&[0xc2, 8, 0], true),
     ] {
         let leaves: Vec<bool> = of(code).leaves.into_iter().map(|(.., is_regular)| is_regular).collect();
         assert_eq!(leaves, [is_regular], "{code:02x?}");
@@ -233,7 +236,7 @@ fn what_comes_after_a_call_depends_on_whether_the_callee_returns() {
     let after = |callee: &[u8], known: &Known| {
         let seen = explored(&with_callee(callee), known, Seed::Pointers, 10_000);
         seen.reached.get(&5).map(|assumptions| match assumptions[..] {
-            [Assumption::Call { at: CODE, callee: Callee::Function(_), returns }] => returns,
+            [Assumption::Call { at: CODE, callee: Callee::Function(_), returns, .. }] => returns,
             _ => panic!("{assumptions:?}"),
         })
     };

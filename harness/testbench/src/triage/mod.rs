@@ -445,7 +445,9 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let values = frame_layout::values(&layout, self.abi?, &self.state, &|address| self.word(address));
         let mut says = format!("from the function's entry on: {layout}");
         let mut side = match self.subject {
-            DisputedValue::Places => self.row.as_ref().and_then(|found| layout.side_of(&found.row)),
+            DisputedValue::Places => {
+                self.row.as_ref().and_then(|found| frame_layout::side_of(&layout, &found.row))
+            }
             subject => values.side(&self.truth, &self.section, subject),
         };
         // A jump to a function may leave a frame there, as jumps to labels through a thunk do. Then its
