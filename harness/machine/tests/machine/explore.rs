@@ -315,8 +315,16 @@ fn budgets_and_stacks_have_an_end() {
     let endless = [0x50, 0xeb, 0xfd];
     let seen = explored(&endless, &Known::default(), Seed::Pointers, 1000);
     assert!(seen.result.is_cut && !seen.result.lost_stack && seen.result.instructions <= 1001);
-    // sub $-128,%rsp; nop: above the caller's SP.
-    let seen = of(&[0x48, 0x83, 0xec, 0x80, 0x90, 0xc3]);
+    // add $0x2000,%rsp; nop; ret: above whatever arguments there may be.
+    let seen = of(&[0x48, 0x81, 0xc4, 0, 0x20, 0, 0, 0x90, 0xc3]);
     assert!(seen.result.lost_stack && !seen.result.is_cut);
     assert_eq!(reached(&seen), [0]);
+}
+
+#[test]
+fn a_callee_may_remove_its_arguments() {
+    for (code, removed) in [(&[0xc3][..], 0), (&[0xc2, 8, 0], 8), (&[0x59, 0x48, 0x83, 0xc4, 8, 0x51, 0xc3], 8)] {
+        let seen = of(code);
+        assert_eq!((seen.removed, seen.result.lost_stack), (BTreeSet::from([removed]), false), "{code:02x?}");
+    }
 }
