@@ -24,12 +24,13 @@ pub struct Evidence {
 }
 
 /// Which component needs the fix, and the evidence for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blamed {
     /// The component.
     pub blame: Blame,
-    /// How sure that is.
+    /// How certain that is.
     pub confidence: Confidence,
-    /// Why.
+    /// The evidence.
     pub evidence: Vec<Evidence>,
 }
 
@@ -102,38 +103,32 @@ impl Dispute<'_> {
     }
 }
 
-impl Gap {
-    /// Returns whose doing it is that an FDE does not cover all of its function.
-    #[must_use]
-    pub fn blame(&self, is_relocatable: bool) -> Blamed {
-        let gap = self;
-        let Some((section, _)) = gap.cfi else {
-            let says =
-                "only the function's symbol says how far it extends: whether its CFI does is not known"
-                    .to_owned();
-            let evidence = vec![Evidence { witness: Witness::Layout, says }];
-            return Blamed { blame: Blame::Unknown, confidence: Confidence::Low, evidence };
-        };
-        let is_moved = gap.fde.start != gap.function.start;
-        let (blame, confidence, why) = match (is_moved, is_relocatable) {
-            (true, false) => {
-                (Blame::ProducerLinker, Confidence::Medium, "assemblers start both at one label")
-            }
-            (_, true) => (
-                Blame::ProducerAssembler,
-                Confidence::High,
-                "the file is relocatable, and its FDEs are as the assembler wrote them",
-            ),
-            (false, false) => (
-                Blame::ProducerAssembler,
-                Confidence::Medium,
-                "assemblers write both sizes, and linkers copy them",
-            ),
-        };
-        let evidence = vec![Evidence { witness: Witness::Layout, says: format!("{gap}: {why}") }];
-        let covers = Evidence { witness: Witness::Cfi, says: format!("an FDE of {section} covers the code") };
-        Blamed { blame, confidence, evidence: [evidence, vec![covers]].concat() }
-    }
+/// Returns whose doing it is that an FDE does not cover all of its function.
+#[must_use]
+pub fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
+    let Some((section, _)) = gap.cfi else {
+        let says = "only the function's symbol says how far it extends: whether its CFI does is not known"
+            .to_owned();
+        let evidence = vec![Evidence { witness: Witness::Layout, says }];
+        return Blamed { blame: Blame::Unknown, confidence: Confidence::Low, evidence };
+    };
+    let is_moved = gap.fde.start != gap.function.start;
+    let (blame, confidence, why) = match (is_moved, is_relocatable) {
+        (true, false) => (Blame::ProducerLinker, Confidence::Medium, "assemblers start both at one label"),
+        (_, true) => (
+            Blame::ProducerAssembler,
+            Confidence::High,
+            "the file is relocatable, and its FDEs are as the assembler wrote them",
+        ),
+        (false, false) => (
+            Blame::ProducerAssembler,
+            Confidence::Medium,
+            "assemblers write both sizes, and linkers copy them",
+        ),
+    };
+    let evidence = vec![Evidence { witness: Witness::Layout, says: format!("{gap}: {why}") }];
+    let covers = Evidence { witness: Witness::Cfi, says: format!("an FDE of {section} covers the code") };
+    Blamed { blame, confidence, evidence: [evidence, vec![covers]].concat() }
 }
 
 /// Returns why a merge fault is the linker's.

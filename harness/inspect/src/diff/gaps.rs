@@ -211,18 +211,14 @@ impl Search<'_> {
         for (sframe, position) in both {
             let fde = self.functions.fdes.get(sframe);
             let function = self.cfi.fdes().get(position);
-            if let Some((fde, function)) =
-                fde.zip(function).filter(|(fde, function)| self.is_of(fde, function))
-            {
+            if let Some((fde, _)) = fde.zip(function).filter(|(fde, function)| self.is_of(fde, function)) {
                 owned.entry(position).or_default().push(*fde);
             }
         }
         for fde in self.functions.fdes.iter().filter(|fde| fde.size == 0) {
             let position = self.cfi_starting_at(fde.start);
             let function = position.and_then(|position| self.cfi.fdes().get(position));
-            if let Some((position, function)) =
-                position.zip(function).filter(|(_, cfi)| self.is_expected(cfi))
-            {
+            if let Some((position, _)) = position.zip(function).filter(|(_, cfi)| self.is_expected(cfi)) {
                 owned.entry(position).or_insert_with(|| vec![*fde]);
             }
         }

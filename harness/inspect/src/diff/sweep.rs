@@ -9,7 +9,7 @@ use gimli::{CfaRule, RegisterRule};
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, Error, Fde, PcType, Recovery, Row, Section};
 
-use super::blame::{Blamed, Dispute, evidence_of_merging};
+use super::blame::{Blamed, Dispute, blame_for_gap, evidence_of_merging};
 use super::gaps::{Gap, GapCode, Gaps};
 use super::pieces::{Functions, Piece};
 use super::reason::{Reason, reason};
@@ -492,7 +492,7 @@ impl<'s> Sweep<'s> {
     }
 
     fn blame_for(&self, gap: &Gap) -> Blamed {
-        gap.blame(!self.code_names.is_empty())
+        blame_for_gap(gap, !self.code_names.is_empty())
     }
 
     /// Returns the function's name, and the offset of an address in it; `start` is for functions without a symbol.

@@ -65,6 +65,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
         }
         _ => false,
     };
+    instruction.removes = removes(instruction.flow, &operands);
     instruction.defs.extend(detail.regs_write().iter().filter_map(|id| register(*id)));
     for operand in &operands {
         let X86OperandType::Reg(named) = operand.op_type else { continue };
@@ -115,6 +116,17 @@ fn may_write_address(id: X86Insn, operands: &[X86Operand]) -> bool {
             register(memory.base()).is_none() && register(memory.index()).is_none()
         }
         _ => false,
+    }
+}
+
+/// `ret imm16`, and its far form.
+fn removes(flow: Flow, operands: &[X86Operand]) -> u16 {
+    match (flow, operands) {
+        (
+            Flow::Jump { to: Destination::Caller, .. },
+            [X86Operand { op_type: X86OperandType::Imm(bytes), .. }],
+        ) => u16::try_from(*bytes).unwrap_or(0),
+        _ => 0,
     }
 }
 

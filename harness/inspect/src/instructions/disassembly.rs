@@ -361,6 +361,19 @@ mod tests {
     }
 
     #[test]
+    fn returns_may_remove_arguments() {
+        for (code, removes) in [
+            (&[0xc3, 8, 0][..], 0),
+            (&[0xc2, 8, 1], 0x108),
+            (&[0xf2, 0xc2, 16, 0], 16), // bnd ret $16
+            (&[0x6a, 8], 0),            // push $8
+            (&[0xeb, 8], 0),            // jmp
+        ] {
+            assert_eq!(one(Abi::Amd64, code).removes, removes, "{code:02x?}");
+        }
+    }
+
+    #[test]
     fn flow_answers_what_may_execute_next() {
         let of = |flow| Instruction { flow, ..Instruction::default() };
         let seen = |flow| {

@@ -138,6 +138,8 @@ pub struct Instruction {
     pub sets_flags: bool,
     /// Whether it may repeat, as AMD64's string instructions with a prefix do.
     pub repeats: bool,
+    /// The bytes of arguments that it removes from the stack if it is a return.
+    pub removes: u16,
     /// Whether it calls the kernel, which returns to the next instruction.
     pub is_system_call: bool,
 }

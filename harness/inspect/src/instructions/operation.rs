@@ -317,7 +317,7 @@ impl Operation {
                 let values: Option<Vec<_>> = values.iter().map(register).collect();
                 return Some(values?.into_iter().flatten().collect());
             }
-            Self::JumpToSum { .. } | Self::Compare { .. } | Self::LandingPad => [None; 2],
+            Self::JumpToSum { .. } | Self::Compare { .. } | Self::LandingPad | Self::Nop => [None; 2],
             Self::Load { .. } | Self::LoadEntry { .. } | Self::Leave | Self::Authenticate | Self::Other => {
                 return None;
             }

@@ -66,7 +66,6 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         control,
         is_conditional: |_| false,
         branch_target,
-        pops_arguments: |_| 0,
         skips_speculation_trap: |_, _| false,
         retpoline_jump: |_| None,
         direct_call: |_| None,

@@ -103,7 +103,6 @@ pub static AMD64: Cpu = Cpu {
     control,
     is_conditional: |_| false,
     branch_target,
-    pops_arguments,
     skips_speculation_trap,
     retpoline_jump,
     direct_call,
@@ -293,14 +292,6 @@ fn retpoline_jump(code: &[u8]) -> Option<u64> {
             Some(if *next == 0xcc { 6 } else { 5 })
         }
         _ => None,
-    }
-}
-
-/// `ret imm16`, and its far form.
-fn pops_arguments(code: &[u8]) -> u16 {
-    match without_prefixes(code).1 {
-        [0xc2 | 0xca, low, high, ..] => u16::from_le_bytes([*low, *high]),
-        _ => 0,
     }
 }
 
@@ -517,19 +508,6 @@ mod tests {
             (&[0x0f, 0x4b, 0xe2], false),                // cmovnp %edx,%esp
         ] {
             assert_eq!(is_mistaken(code), expected, "{code:02x?}");
-        }
-    }
-
-    #[test]
-    fn returns_may_remove_arguments() {
-        for (code, expected) in [
-            (&[0xc3, 8, 0][..], 0),
-            (&[0xc2, 8, 1], 0x108),
-            (&[0xf2, 0xc2, 16, 0], 16), // bnd ret $16
-            (&[0xc2, 8], 0),
-            (&[0xe8, 0xc2, 8, 0], 0),
-        ] {
-            assert_eq!(pops_arguments(code), expected, "{code:02x?}");
         }
     }
 

@@ -249,8 +249,6 @@ pub struct Cpu {
     pub(crate) is_conditional: fn(&[u8]) -> bool,
     /// What holds the target of an indirect branch, if its code alone shows it.
     pub(crate) branch_target: fn(&[u8]) -> Option<BranchTarget>,
-    /// How many bytes of arguments a return removes from the stack, besides its return address.
-    pub(crate) pops_arguments: fn(&[u8]) -> u16,
     /// Whether a call skips a speculation trap: the code between its return address and its
     /// callee only loops or traps, and the first instruction of the callee replaces the return
     /// address, so that nobody returns there.

@@ -58,7 +58,6 @@ pub static S390X: Cpu = Cpu {
     control,
     is_conditional,
     branch_target,
-    pops_arguments: |_| 0,
     skips_speculation_trap: |_, _| false,
     retpoline_jump: |_| None,
     direct_call: |_| None,

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress, Section};
-use sframe_inspect::diff::{Blamed, Gap, Gaps};
+use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
+use sframe_inspect::diff::Gap;
 use sframe_inspect::text::counted;
 
 use crate::examine::coverage::Executed;
-use crate::finding::{Address, Evidence, Finding};
+use crate::finding::{Address, Finding};
 use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Module, Target};
+use crate::triage::Triage;
 
 /// What has executed in a gap.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +46,7 @@ impl Module<'_> {
             return Vec::new();
         }
         uncovered.sort_unstable();
-        let Some(gaps) = self.gaps() else { return Vec::new() };
+        let gaps = self.gaps();
         let mut seen: BTreeMap<u64, (&Gap, Seen)> = BTreeMap::new();
         for (address, hits) in uncovered {
             let Some(gap) = gaps.at(address) else { continue };
@@ -58,40 +59,11 @@ impl Module<'_> {
         seen.into_values().filter(is_code).map(|(gap, seen)| self.finding_of_gap(gap, seen, target)).collect()
     }
 
-    /// The gaps of its section.
-    fn gaps(&self) -> Option<Gaps> {
-        let section = self.section.as_ref()?;
-        // Symbols and CFI have addresses without load bias.
-        let Linked(address) = self.linked(Loaded(section.address()));
-        let section = Section::parse(section.data(), address).ok()?;
-        Some(Gaps::of(&self.subject, &section, self.cfi()))
-    }
-
-    /// Whether the code of a gap is the function's.
-    fn has_code(&self, gap: &Gap) -> bool {
-        let needs = gap.needs();
-        let code = self.subject.code().find(|(start, code)| {
-            needs.start.checked_sub(*start).is_some_and(|offset| offset < code.len() as u64)
-        });
-        let bytes = code.and_then(|(start, code)| {
-            let offset =
-                |address: u64| usize::try_from(address - start).map_or(code.len(), |at| at.min(code.len()));
-            code.get(offset(needs.start)..offset(needs.end))
-        });
-        let abi = self.subject.abi();
-        abi.zip(bytes).is_some_and(|(abi, bytes)| gap.code(abi, bytes).is_some())
-    }
-
     fn finding_of_gap(&self, gap: &Gap, seen: Seen, target: &Target<'_>) -> Finding {
         let Seen { first, places, hits } = seen;
         let loaded = self.loaded(Linked(first));
         let place = target.place(loaded);
-        let Blamed { blame, confidence, evidence } = gap.blame(false);
-        let evidence = evidence.into_iter().map(|evidence| Evidence {
-            witness: evidence.witness,
-            says: evidence.says,
-            agrees_with: None,
-        });
+        let Triage { blame, confidence, evidence, .. } = Triage::of_gap(gap);
         let mut message = format!("{place}: there is no FDE: {gap}");
         if places > 1 {
             message += &format!("; {} have executed without one", counted(places, "instruction"));
@@ -106,7 +78,7 @@ impl Module<'_> {
             instruction,
             blame,
             confidence,
-            evidence: evidence.collect(),
+            evidence,
             listing,
             ..Finding::of_spec(Verdict::NoFde, "an FDE".to_owned(), "none".to_owned(), message)
         }

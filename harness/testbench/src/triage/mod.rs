@@ -25,7 +25,7 @@ pub(crate) use mistake::{FrameView, Mistakes};
 
 use inquiry::{DisputedValue, Inquiry, Values, place_of};
 use sframe_engine::{Found, LookupAddress, Recovery, StepError};
-use sframe_inspect::diff::reason_to_leave_out;
+use sframe_inspect::diff::{Blamed, Gap, blame_for_gap, reason_to_leave_out};
 
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
@@ -47,6 +47,14 @@ impl Triage {
     /// The result for a disagreement that nobody was asked about.
     pub(crate) const UNKNOWN: Self =
         Self { blame: Blame::Unknown, confidence: Confidence::Low, evidence: Vec::new(), stack: None };
+
+    /// The result for code of a linked file that no FDE covers.
+    pub(crate) fn of_gap(gap: &Gap) -> Self {
+        let Blamed { blame, confidence, evidence } = blame_for_gap(gap, false);
+        let evidence =
+            evidence.into_iter().map(|of| Evidence { witness: of.witness, says: of.says, agrees_with: None });
+        Self { blame, confidence, evidence: evidence.collect(), stack: None }
+    }
 }
 
 /// Asks the witnesses about a disagreement. `with_stack` keeps the stack as
@@ -450,7 +458,9 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let values = frame_layout::values(&layout, self.abi?, &self.state, &|address| self.word(address));
         let mut says = format!("from the function's entry on: {layout}");
         let mut side = match self.subject {
-            DisputedValue::Places => self.row.as_ref().and_then(|found| layout.side_of(&found.row)),
+            DisputedValue::Places => {
+                self.row.as_ref().and_then(|found| frame_layout::side_of(&layout, &found.row))
+            }
             subject => values.side(&self.truth, &self.section, subject),
         };
         // A jump to a function may leave a frame there, as jumps to labels through a thunk do. Then its
