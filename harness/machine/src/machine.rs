@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Range, RangeInclusive};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use sframe_engine::Abi;
 use unicorn_engine::uc_error;
@@ -209,6 +210,8 @@ impl Machine {
         let entry = self.entry;
         let (sp, pattern) = (self.sp, self.pattern);
         let plan = self.plan.clone();
+        let mut linux = self.linux;
+        linux.keeps_mapped = !observes;
         // The state outlives the emulator, which has pointers into its memory.
         let run = RefCell::new(Run::new(
             Start {
@@ -221,7 +224,7 @@ impl Machine {
                 space: self.space,
                 places: plan.places,
                 slots: self.plan.slots,
-                linux: self.linux,
+                linux,
                 pattern,
                 observes,
             },
@@ -269,7 +272,7 @@ pub struct Mapped {
     /// Its path, as the program sees it.
     pub path: PathBuf,
     /// The file.
-    pub bytes: Rc<[u8]>,
+    pub bytes: Arc<[u8]>,
     /// What is added to the file's addresses.
     pub bias: u64,
 }

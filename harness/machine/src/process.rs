@@ -17,8 +17,9 @@ const CANARY: u64 = 0x00c0_ffee_0bad_f00d;
 /// The content of uninitialised registers and stack.
 ///
 /// Zeroes would let wrong rows agree by accident: 0 equals 0. Each pattern gives every register
-/// and every stack slot a distinct value that is not an address. Verdicts must not depend on
-/// the pattern.
+/// and every stack slot a distinct value that is not an address, but that the link register is 0
+/// at the first instruction with the first one, as on Linux. Verdicts must not depend on the
+/// pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Pattern {
     /// The usual one.
@@ -26,19 +27,32 @@ pub enum Pattern {
     First,
     /// Another, to compare with.
     Second,
+    /// Registers as with the first, and zeroes on the stack, as programs find them on Linux: for
+    /// programs that read what they have not written.
+    Zeroes,
 }
 
 impl Pattern {
     const fn register(self, number: u64) -> u64 {
         match self {
-            Self::First => 0xa5a5_0000_dead_0001 + (number << 32),
+            Self::First | Self::Zeroes => 0xa5a5_0000_dead_0001 + (number << 32),
             Self::Second => 0x5b5b_0000_beef_0003 + (number << 36),
+        }
+    }
+
+    /// The link register at the first instruction. Linux leaves it 0, which is no address
+    /// either.
+    const fn link(self) -> u64 {
+        match self {
+            Self::First | Self::Zeroes => 0,
+            Self::Second => self.register(0xf1),
         }
     }
 
     const fn stack(self, address: u64) -> u64 {
         match self {
             Self::First => 0xe1e1_0000_0000_0000 ^ (address << 3) ^ 5,
+            Self::Zeroes => 0,
             Self::Second => 0x7272_0000_0000_0000 ^ (address << 2) ^ 3,
         }
     }
@@ -113,7 +127,8 @@ impl Program<'_, '_> {
         }
         let stack_size = self.stack_size.next_multiple_of(PAGE).max(PAGE);
         let (bottom, thread_pointer) = (places.stack_top() - stack_size, places.thread_pointer());
-        space.map(bottom, stack_size, Permissions::READ_WRITE)?;
+        let permissions = Permissions { execute: executable.executable_stack, ..Permissions::READ_WRITE };
+        space.map(bottom, stack_size, permissions)?;
         let thread_storage = thread_storage.next_multiple_of(PAGE);
         let start = places.thread_storage() - thread_storage;
         space.map(start, PAGE + 2 * thread_storage, Permissions::READ_WRITE)?;
@@ -228,7 +243,7 @@ impl Program<'_, '_> {
             (AT_EUID, 1000),
             (AT_GID, 1000),
             (AT_EGID, 1000),
-            (AT_HWCAP, 0),
+            (AT_HWCAP, image.cpu.system_calls.hardware),
             (AT_CLKTCK, 100),
             (AT_SECURE, 0),
             (AT_RANDOM, random),
@@ -257,7 +272,7 @@ pub(crate) fn set_registers(
     }
     unicorn.reg_write(cpu.fp, pattern.register(0xf0))?;
     if let Link::Register(link) = cpu.link {
-        unicorn.reg_write(link, pattern.register(0xf1))?;
+        unicorn.reg_write(link, pattern.link())?;
     }
     // Start-up code registers it with atexit where it is not 0.
     if let Some(register) = cpu.termination {

@@ -23,6 +23,7 @@ pub use volume::{Volume, VolumeOptions, detail, detail_since, note, volume};
 use std::borrow::Borrow;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use sframe_engine::Version;
 
@@ -37,6 +38,9 @@ pub fn run<A: clap::Parser>(
 ) -> ExitCode {
     let prefix = format!("error: {defect}");
     std::panic::set_hook(Box::new(move |panic| tell_line(format_args!("{prefix}: {panic}"))));
+    // A file that would be too large is an error of the write, and no reason to die without a word. A
+    // handler, unlike an ignored signal, is not inherited. Without it everything works but that.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let status = std::panic::catch_unwind(|| {
         let executed = match A::try_parse() {
             Ok(arguments) => execute(arguments),

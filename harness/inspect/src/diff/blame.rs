@@ -24,10 +24,14 @@ pub struct Evidence {
 }
 
 /// Which component needs the fix, and the evidence for it.
-pub(super) struct Blamed {
-    pub(super) blame: Blame,
-    pub(super) confidence: Confidence,
-    pub(super) evidence: Vec<Evidence>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blamed {
+    /// The component.
+    pub blame: Blame,
+    /// How certain that is.
+    pub confidence: Confidence,
+    /// The evidence.
+    pub evidence: Vec<Evidence>,
 }
 
 /// What is known about a difference.
@@ -100,7 +104,8 @@ impl Dispute<'_> {
 }
 
 /// Returns whose doing it is that an FDE does not cover all of its function.
-pub(super) fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
+#[must_use]
+pub fn blame_for_gap(gap: &Gap, is_relocatable: bool) -> Blamed {
     let Some((section, _)) = gap.cfi else {
         let says = "only the function's symbol says how far it extends: whether its CFI does is not known"
             .to_owned();

@@ -38,8 +38,18 @@ enum Certainty {
 #[derive(Clone, Debug, Deserialize)]
 struct Function {
     pc: Address,
+    /// How many rows were compared at a part of their instructions.
+    #[serde(default)]
+    partly: u64,
     #[serde(default)]
     undecided: BTreeMap<String, u64>,
+}
+
+impl Function {
+    /// Whether all rows were compared at all their instructions.
+    fn is_judged(&self) -> bool {
+        self.partly == 0 && self.undecided.is_empty()
+    }
 }
 
 /// Why a report can't be used.
@@ -82,7 +92,7 @@ impl Explored {
                 format!("the row of .sframe is proved to be wrong: {message}")
             }
             Some(found) => format!("the row of .sframe may be wrong: {}", found.message),
-            None if self.functions[position].undecided.is_empty() => {
+            None if self.functions[position].is_judged() => {
                 "the row of .sframe agrees on every path".to_owned()
             }
             None => {

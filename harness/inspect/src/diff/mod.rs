@@ -14,7 +14,7 @@ mod report;
 mod rules;
 mod sweep;
 
-pub use blame::Evidence;
+pub use blame::{Blamed, Evidence, blame_for_gap};
 pub use explored::{Explored, ExploredError};
 pub use gaps::{Gap, GapCode, Gaps};
 pub use reason::{Reason, reason_to_leave_out};

@@ -92,6 +92,8 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
             instruction.is_system_call = id == Arm64Insn::ARM64_INS_SVC;
             let computed = values::operation(decoded.bytes(), decoded.address());
             classify_by_operands(id, &arm64, computed, instruction);
+            let sources = instruction.operation.sources();
+            instruction.sources = sources.or_else(|| values::sources(decoded.bytes()));
         }
     }
     instruction.sets_flags = instruction.is_call() || arm64.update_flags() || id == Arm64Insn::ARM64_INS_MSR;

@@ -65,6 +65,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
         }
         _ => false,
     };
+    instruction.removes = removes(instruction.flow, &operands);
     instruction.defs.extend(detail.regs_write().iter().filter_map(|id| register(*id)));
     for operand in &operands {
         let X86OperandType::Reg(named) = operand.op_type else { continue };
@@ -78,6 +79,10 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
         if operand.access.is_none_or(AccessType::is_readable) {
             instruction.uses.extend(register(named));
         }
+    }
+    if let X86Insn::X86_INS_ENTER = id {
+        // The decoder does not know that it sets these.
+        instruction.defs.extend([Abi::Amd64.fp(), Abi::Amd64.sp()]);
     }
     if let X86Insn::X86_INS_LEA = id {
         // It computes an address without accessing memory.
@@ -96,6 +101,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     if instruction.is_call() {
         instruction.defs.remove(Abi::Amd64.sp());
     }
+    instruction.sources = instruction.operation.sources().or_else(|| values::sources(id, &operands));
     instruction.may_store = may_store(id, instruction, &operands);
 }
 
@@ -110,6 +116,17 @@ fn may_write_address(id: X86Insn, operands: &[X86Operand]) -> bool {
             register(memory.base()).is_none() && register(memory.index()).is_none()
         }
         _ => false,
+    }
+}
+
+/// `ret imm16`, and its far form.
+fn removes(flow: Flow, operands: &[X86Operand]) -> u16 {
+    match (flow, operands) {
+        (
+            Flow::Jump { to: Destination::Caller, .. },
+            [X86Operand { op_type: X86OperandType::Imm(bytes), .. }],
+        ) => u16::try_from(*bytes).unwrap_or(0),
+        _ => 0,
     }
 }
 

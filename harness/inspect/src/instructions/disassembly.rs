@@ -11,7 +11,6 @@ use sframe_engine::Abi;
 
 use super::instruction::{Flow, Instruction};
 use super::known_lengths::{Head, KnownLengths};
-use super::operation::Operation;
 use super::{aarch64, amd64, s390x};
 
 /// The differences between the architectures.
@@ -44,10 +43,6 @@ impl Architecture {
 /// between, instructions that never execute may be included.
 #[derive(Clone, Debug, Default)]
 pub struct Disassembly(BTreeMap<u64, Instruction>);
-
-/// The number of bytes before an instruction that are searched for the origin of
-/// its value.
-const KEPT: u64 = 512;
 
 impl Disassembly {
     /// Disassembles code, given with its addresses.
@@ -116,25 +111,6 @@ impl Disassembly {
         let is_valid = range.start <= range.end;
         let range = if is_valid { range } else { 0..0 };
         self.0.range(range).map(|(address, instruction)| (*address, instruction))
-    }
-
-    /// Whether the instruction at an address restores the FP that an earlier one of
-    /// its function has changed: from a copy in another register, or by undoing an
-    /// addition.
-    #[must_use]
-    pub fn restores_fp(&self, abi: Abi, function: u64, address: u64, instruction: &Instruction) -> bool {
-        let sum = |instruction: &Instruction| match instruction.operation {
-            Operation::Add { to, from, offset } => Some((to, from, offset)),
-            _ => None,
-        };
-        let Some((_, keeper, back)) = sum(instruction).filter(|(to, ..)| *to == abi.fp()) else {
-            return false;
-        };
-        // A register's value at the call of the function is its caller's.
-        let before = self.within(function.max(address.saturating_sub(KEPT))..address);
-        let last_write = before.rev().find(|(_, earlier)| earlier.defs.contains(keeper));
-        let kept = last_write.and_then(|(_, earlier)| sum(earlier)).filter(|(_, from, _)| *from == abi.fp());
-        kept.is_some_and(|(_, _, offset)| offset.wrapping_add(back) == 0)
     }
 
     /// Returns the start of the instruction before an address.
@@ -310,7 +286,7 @@ impl Disassembler {
 mod tests {
     use sframe_engine::DwarfRegister;
 
-    use super::super::{Destination, Place, Registers, Value};
+    use super::super::{Destination, Operation, Place, Registers, Value};
     use super::*;
 
     fn one(abi: Abi, code: &[u8]) -> Instruction {
@@ -381,6 +357,19 @@ mod tests {
         ] {
             let read = one(abi, code);
             assert_eq!((read.text.as_str(), read.flow), (text, flow), "{abi:?}");
+        }
+    }
+
+    #[test]
+    fn returns_may_remove_arguments() {
+        for (code, removes) in [
+            (&[0xc3, 8, 0][..], 0),
+            (&[0xc2, 8, 1], 0x108),
+            (&[0xf2, 0xc2, 16, 0], 16), // bnd ret $16
+            (&[0x6a, 8], 0),            // push $8
+            (&[0xeb, 8], 0),            // jmp
+        ] {
+            assert_eq!(one(Abi::Amd64, code).removes, removes, "{code:02x?}");
         }
     }
 
@@ -481,7 +470,10 @@ mod tests {
             let values = value.to_vec();
             assert_eq!(read.operation, Operation::Store { values, place, size }, "{}", read.text);
             assert!(read.may_store);
-            assert_eq!(read.stores_constants(), value == [Constant], "{}", read.text);
+            let sources =
+                value.iter().filter_map(|value| if let Register(it) = value { Some(*it) } else { None });
+            let sources = Some(sources.collect()).filter(|_| !value.contains(&Other));
+            assert_eq!(read.sources, sources, "{}", read.text);
         }
         // The sum is stored, but its value is unknown: add [rbp - 8], 1.
         let add = one(Abi::Amd64, &[0x48, 0x83, 0x45, 0xf8, 1]);
@@ -609,28 +601,5 @@ mod tests {
             let read = one(abi, code);
             assert_eq!((read.text.as_str(), read.operation == Operation::Nop), (text, is_nop));
         }
-    }
-
-    /// `mov rax, rbp; mov ecx, edx; mov rbp, rax`, and with `mov eax, edx` between.
-    #[test]
-    fn fp_is_restored_from_the_register_that_it_was_copied_to() {
-        let restores = |code: &[u8]| {
-            let code = Disassembly::of(Abi::Amd64, [(0x1000, code)]);
-            let (last, instruction) = code.iter().last().expect("an instruction");
-            code.restores_fp(Abi::Amd64, 0x1000, last, instruction)
-        };
-        assert!(restores(&[0x48, 0x89, 0xe8, 0x89, 0xd1, 0x48, 0x89, 0xc5]));
-        assert!(!restores(&[0x48, 0x89, 0xe8, 0x89, 0xd0, 0x48, 0x89, 0xc5]));
-        // add rbp, 8; sub rbp, 8, or 16
-        assert!(restores(&[0x48, 0x83, 0xc5, 8, 0x48, 0x83, 0xed, 8]));
-        assert!(!restores(&[0x48, 0x83, 0xc5, 8, 0x48, 0x83, 0xed, 16]));
-        // add x29, x29, #0x30; str x30, [sp, #-0x20]!; bl; ldr x30, [sp], #0x20; sub x29, x29, #0x30
-        let words: [u32; 5] = [0x9100_c3bd, 0xf81e_0ffe, 0x9400_0016, 0xf842_07fe, 0xd100_c3bd];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let code = Disassembly::of(Abi::Aarch64, [(0x1000, &bytes[..])]);
-        let last = code.at(0x1010).expect("an instruction");
-        assert!(code.restores_fp(Abi::Aarch64, 0x1000, 0x1010, last), "{code:?}");
-        // lea rbp, [rax + 8] gives another value.
-        assert!(!restores(&[0x48, 0x89, 0xe8, 0x89, 0xd1, 0x48, 0x8d, 0x68, 8]));
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use sframe_engine::DwarfRegister;
 
-use super::operation::{Condition, Operation, Value};
+use super::operation::{Condition, Operation};
 
 /// A set of registers, by their DWARF numbers below 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -121,6 +121,11 @@ pub struct Instruction {
     /// clears the bits above; not those that become a constant, unless no address is so
     /// small. On s390x, no such instruction clears the bits above.
     pub narrow: Registers,
+    /// The registers from which all follows that it stores and that it writes to
+    /// [`defs`](Self::defs); `None` if something else takes part, as what is loaded, or if
+    /// that is unknown. A register to whose value it only adds a constant to form an
+    /// address, and SP where it pushes, follow from themselves.
+    pub sources: Option<Registers>,
     /// Whether it may store to memory; also if that is unknown.
     pub may_store: bool,
     /// When a conditional jump is taken; `None` if that isn't a relation of the two
@@ -133,6 +138,8 @@ pub struct Instruction {
     pub sets_flags: bool,
     /// Whether it may repeat, as AMD64's string instructions with a prefix do.
     pub repeats: bool,
+    /// The bytes of arguments that it removes from the stack if it is a return.
+    pub removes: u16,
     /// Whether it calls the kernel, which returns to the next instruction.
     pub is_system_call: bool,
 }
@@ -205,12 +212,5 @@ impl Instruction {
             }
             _ => None,
         }
-    }
-
-    /// Whether it stores only constants.
-    #[must_use]
-    pub fn stores_constants(&self) -> bool {
-        matches!(&self.operation, Operation::Store { values, .. }
-            if values.iter().all(|value| *value == Value::Constant))
     }
 }

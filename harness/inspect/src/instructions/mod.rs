@@ -8,13 +8,17 @@
 mod aarch64;
 mod amd64;
 mod disassembly;
+mod frame_layout;
 mod instruction;
 mod known_lengths;
 mod operation;
+mod removal;
 mod s390x;
 #[cfg(test)]
 mod tests;
 
 pub use disassembly::{Disassembly, starts};
+pub use frame_layout::{FrameLayout, SavedLocation};
 pub use instruction::{Destination, Flow, Instruction, Registers};
 pub use operation::{Comparand, Condition, Extension, Operation, Place, Relation, Value, Width};
+pub use removal::{Code, MOST_REMOVED, Removals};

@@ -2,6 +2,8 @@
 
 use sframe_engine::DwarfRegister;
 
+use super::instruction::Registers;
+
 /// A location in memory: a register plus a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -291,4 +293,35 @@ pub enum Operation {
     /// Anything else.
     #[default]
     Other,
+}
+
+impl Operation {
+    /// Returns the registers from which all follows that it writes to registers and stores;
+    /// `None` if something else takes part, or may.
+    pub(super) fn sources(&self) -> Option<Registers> {
+        let kept = |to: &DwarfRegister, width: &Width| Some(*to).filter(|_| !width.clears_rest);
+        let registers = match self {
+            Self::Add { from, .. } | Self::Mask { from, .. } | Self::Transfer { from, .. } => {
+                [Some(*from), None]
+            }
+            Self::AddNarrow { to, from, width, .. } | Self::Extend { to, from, width, .. } => {
+                [Some(*from), kept(to, width)]
+            }
+            Self::Sum { left, right, .. } => [Some(*left), Some(*right)],
+            Self::Store { values, .. } => {
+                let register = |value: &Value| match value {
+                    Value::Register(register) => Some(Some(*register)),
+                    Value::Constant => Some(None),
+                    Value::Other => None,
+                };
+                let values: Option<Vec<_>> = values.iter().map(register).collect();
+                return Some(values?.into_iter().flatten().collect());
+            }
+            Self::JumpToSum { .. } | Self::Compare { .. } | Self::LandingPad | Self::Nop => [None; 2],
+            Self::Load { .. } | Self::LoadEntry { .. } | Self::Leave | Self::Authenticate | Self::Other => {
+                return None;
+            }
+        };
+        Some(registers.into_iter().flatten().collect())
+    }
 }

@@ -182,6 +182,27 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     if instruction.is_call() {
         instruction.defs.remove(Abi::S390x.sp());
     }
+    instruction.defs.extend(second_of_pair(code, decoded.bytes()));
+    instruction.sources = instruction.operation.sources().or_else(|| values::sources(code, &operands));
+}
+
+/// Returns the second register of the pair that an instruction writes, of which the decoder names
+/// only the first.
+fn second_of_pair(code: u16, bytes: &[u8]) -> Option<DwarfRegister> {
+    let byte = |index: usize| bytes.get(index).copied().unwrap_or(0);
+    let first = match code {
+        // LPQ; M, ML, MLG, MG, MFY; D, DL, DLG, DSG, DSGF; MR, DR; CDS, CDSY, CDSG; SRDL, SLDL,
+        // SRDA, SLDA; CLCL, MVCL, CLCLE, MVCLE.
+        0xe38f | 0x5c00 | 0xe396 | 0xe386 | 0xe384 | 0xe35c | 0x5d00 | 0xe397 | 0xe387 | 0xe30d | 0xe31d
+        | 0x1c00 | 0x1d00 | 0xbb00 | 0xeb31 | 0xeb3e | 0x8c00..=0x8f00 | 0x0f00 | 0x0e00 | 0xa900
+        | 0xa800
+        // LPD, LPDG, whose operation code ends in the second half of that byte.
+        | 0xc804 | 0xc805 => byte(1) >> 4,
+        // MLR, MLGR, MGRK; DLR, DLGR, DSGR, DSGFR; FLOGR.
+        0xb996 | 0xb986 | 0xb9ec | 0xb997 | 0xb987 | 0xb90d | 0xb91d | 0xb983 => byte(3) >> 4,
+        _ => return None,
+    };
+    Some(DwarfRegister(u32::from(first | 1)))
 }
 
 fn register_of(operand: &SysZOperand) -> Option<DwarfRegister> {

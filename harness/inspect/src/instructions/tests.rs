@@ -3,6 +3,7 @@ use sframe_engine::{Abi, DwarfRegister};
 use super::*;
 
 mod operations;
+mod sources;
 
 fn one(abi: Abi, code: &[u8]) -> Instruction {
     Disassembly::one(abi, 0x1000, code).expect("an instruction")

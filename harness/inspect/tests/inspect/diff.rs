@@ -915,6 +915,11 @@ fn diff_with(report: &str) -> Output {
     r#", "undecided": {"not-reached": 1}"#,
     "nothing is found in the row of .sframe, but not all of its function's are judged"
 )]
+#[case(
+    "",
+    r#", "partly": 1"#,
+    "nothing is found in the row of .sframe, but not all of its function's are judged"
+)]
 // Of another row, and of another function.
 #[case(
     r#"{"certainty": "proved", "pc": "0x510", "row": {"start": "0x4", "rules": ""}, "message": "it"}"#,

@@ -53,7 +53,11 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
             result: R::X0 as i32,
             len: 4,
             is_in_instruction: false,
+            hardware: 1 << 22, // SVE
+            vector_len: Some(16),
             exceptions: &[(7, 5, 1), (17, 7, 1)],
+            traps: &[],
+            breakpoint: None,
             clobbered: &[],
             restorer: &[0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4],
         },
@@ -62,7 +66,6 @@ const fn cpu(abi: Abi, mode: Mode) -> Cpu {
         control,
         is_conditional: |_| false,
         branch_target,
-        pops_arguments: |_| 0,
         skips_speculation_trap: |_, _| false,
         retpoline_jump: |_| None,
         direct_call: |_| None,
@@ -217,6 +220,10 @@ fn unreported(code: &[u8]) -> Unreported {
             let base = REGISTERS[..31].get(usize::from(operand & 0x1f)).copied();
             Unreported::Bytes { base, alignment: BLOCK, displacement: 0, len: BLOCK }
         }
+        // C4.1.41, SVE: stores of elements that a predicate chooses. Those of whole registers, str,
+        // are reported.
+        [_, middle, high, 0xe5, ..] if high & 0xc0 == 0x80 && middle & 0xa0 == 0 => Unreported::Nothing,
+        [_, _, _, 0xe4 | 0xe5, ..] => Unreported::Anything,
         _ => Unreported::Nothing,
     }
 }
@@ -359,6 +366,8 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     const SCR_EL3: [u32; 5] = [3, 6, 1, 1, 0];
     const TCR_EL1: [u32; 5] = [3, 0, 2, 0, 2];
     const SCTLR_EL1: [u32; 5] = [3, 0, 1, 0, 0];
+    const CPACR_EL1: [u32; 5] = [3, 0, 1, 0, 2];
+    const CPTR_EL3: [u32; 5] = [3, 6, 1, 1, 2];
     const KEYS: [([u32; 5], u64); 4] = [
         ([3, 0, 2, 1, 0], 0x8badf00d_5eed1001), // APIAKeyLo_EL1
         ([3, 0, 2, 1, 1], 0x1337c0de_5eed1002), // APIAKeyHi_EL1
@@ -376,6 +385,8 @@ fn prepare(unicorn: &mut Unicorn<'_, ()>) -> Result<(), uc_error> {
     };
     set(HCR_EL2, 1 << 41 | 1 << 40 | 1 << 31)?; // API, APK, RW: no traps
     set(SCR_EL3, 1 << 17 | 1 << 16 | 1 << 10 | 1)?; // API, APK, RW, NS: no traps
+    set(CPACR_EL1, 3 << 20 | 3 << 16)?; // FPEN, ZEN: no traps
+    set(CPTR_EL3, 1 << 8)?; // EZ: no traps of SVE, whose vectors have 128 bits
     let size = u64::from(64 - ADDRESS_BITS);
     set(TCR_EL1, size | size << 16)?;
     // EnIA, EnIB, UCI, nTWE, nTWI, UCT, DZE: what Linux lets user code do.
@@ -419,6 +430,21 @@ mod tests {
             assert_eq!(control(&word.to_le_bytes()), expected, "{word:#010x}");
         }
         assert_eq!(control(&[]), Control::Other);
+    }
+
+    #[test]
+    fn stores_that_a_predicate_chooses_may_be_anywhere() {
+        for (word, expected) in [
+            (0xe5e4_4000_u32, Unreported::Anything), // st1d {z0.d}, p0, [x0, x4, lsl #3]
+            (0xe5e0_e000, Unreported::Anything),     // st1d {z0.d}, p0, [x0]
+            (0xe4a4_4000, Unreported::Anything),     // st1h {z0.h}, p0, [x0, x4, lsl #1]
+            (0xe580_43e0, Unreported::Nothing),      // str z0, [sp]
+            (0xe581_03e0, Unreported::Nothing),      // str p0, [sp, #8, mul vl]
+            (0xa5e4_4020, Unreported::Nothing),      // ld1d {z0.d}, p0/z, [x1, x4, lsl #3]
+            (0xf900_0029, Unreported::Nothing),      // str x9, [x1]
+        ] {
+            assert_eq!(unreported(&word.to_le_bytes()), expected, "{word:#010x}");
+        }
     }
 
     #[test]

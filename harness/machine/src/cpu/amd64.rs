@@ -5,8 +5,8 @@ use sframe_engine::Abi;
 use unicorn_engine::{Arch, Mode, RegisterX86 as R, Unicorn, uc_error};
 
 use super::{
-    BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SignalFrame,
-    Source, StackPointer, SystemCalls, Unreported,
+    BranchTarget, Chain, Control, Convention, Cpu, LazyCall, Link, Linking, RelocationTypes, SI_KERNEL,
+    SignalFrame, Source, StackPointer, SystemCalls, Unreported,
 };
 
 /// amd64, as the System V psABI uses it.
@@ -80,17 +80,21 @@ pub static AMD64: Cpu = Cpu {
         exceptions: &[
             (0, 8, 1),
             (1, 5, 2),
-            (3, 5, 1),
-            (4, 11, 0x80),
-            (5, 11, 0x80),
-            (11, 7, 0x80),
-            (12, 7, 0x80),
-            (13, 11, 0x80),
+            (3, 5, SI_KERNEL),
+            (4, 11, SI_KERNEL),
+            (5, 11, SI_KERNEL),
+            (11, 7, SI_KERNEL),
+            (12, 7, SI_KERNEL),
+            (13, 11, SI_KERNEL),
             (14, 11, 1),
             (16, 8, 1),
             (17, 7, 1),
             (19, 8, 1),
         ],
+        hardware: 0,
+        vector_len: None,
+        traps: &[3], // int3
+        breakpoint: None,
         clobbered: &[R::RCX as i32, R::R11 as i32],
         restorer: &[0xb8, 15, 0, 0, 0, 0x0f, 0x05],
     },
@@ -99,7 +103,6 @@ pub static AMD64: Cpu = Cpu {
     control,
     is_conditional: |_| false,
     branch_target,
-    pops_arguments,
     skips_speculation_trap,
     retpoline_jump,
     direct_call,
@@ -289,14 +292,6 @@ fn retpoline_jump(code: &[u8]) -> Option<u64> {
             Some(if *next == 0xcc { 6 } else { 5 })
         }
         _ => None,
-    }
-}
-
-/// `ret imm16`, and its far form.
-fn pops_arguments(code: &[u8]) -> u16 {
-    match without_prefixes(code).1 {
-        [0xc2 | 0xca, low, high, ..] => u16::from_le_bytes([*low, *high]),
-        _ => 0,
     }
 }
 
@@ -513,19 +508,6 @@ mod tests {
             (&[0x0f, 0x4b, 0xe2], false),                // cmovnp %edx,%esp
         ] {
             assert_eq!(is_mistaken(code), expected, "{code:02x?}");
-        }
-    }
-
-    #[test]
-    fn returns_may_remove_arguments() {
-        for (code, expected) in [
-            (&[0xc3, 8, 0][..], 0),
-            (&[0xc2, 8, 1], 0x108),
-            (&[0xf2, 0xc2, 16, 0], 16), // bnd ret $16
-            (&[0xc2, 8], 0),
-            (&[0xe8, 0xc2, 8, 0], 0),
-        ] {
-            assert_eq!(pops_arguments(code), expected, "{code:02x?}");
         }
     }
 

@@ -1,5 +1,8 @@
 //! The part of Linux that programs see: system calls and signal frames.
 
+/// `si_code`: sent by the kernel.
+pub(crate) const SI_KERNEL: i32 = 0x80;
+
 /// How programs make system calls, and what exceptions they see.
 #[derive(Debug)]
 pub(crate) struct SystemCalls {
@@ -12,9 +15,18 @@ pub(crate) struct SystemCalls {
     pub(crate) is_in_instruction: bool,
     /// Registers that it changes besides the result.
     pub(crate) clobbered: &'static [i32],
+    /// `AT_HWCAP`: what the CPU has, as far as programs should use it.
+    pub(crate) hardware: u64,
+    /// The length of a scalable vector, in bytes, if it has them.
+    pub(crate) vector_len: Option<u64>,
     /// Unicorn's numbers of exceptions, with the signal and its code that Linux sends. For all
     /// others it is `SIGILL`.
     pub(crate) exceptions: &'static [(u32, u64, i32)],
+    /// Those of them after which the program goes on behind the instruction.
+    pub(crate) traps: &'static [u32],
+    /// The instruction by which debuggers stop a program, if it has no exception of its own: Linux
+    /// sends `SIGTRAP`.
+    pub(crate) breakpoint: Option<&'static [u8]>,
     /// What a handler of signals returns to that brings nothing of its own: it calls
     /// `rt_sigreturn`.
     pub(crate) restorer: &'static [u8],

@@ -10,7 +10,7 @@ use unicorn_engine::{Arch, Mode, Unicorn, uc_error};
 
 pub use aarch64::{AARCH64, AARCH64_BE};
 pub use amd64::AMD64;
-pub(crate) use kernel::{Chain, SignalFrame, SystemCalls};
+pub(crate) use kernel::{Chain, SI_KERNEL, SignalFrame, SystemCalls};
 pub use s390x::S390X;
 
 /// How an instruction can move control, as far as the call stack is concerned.
@@ -249,8 +249,6 @@ pub struct Cpu {
     pub(crate) is_conditional: fn(&[u8]) -> bool,
     /// What holds the target of an indirect branch, if its code alone shows it.
     pub(crate) branch_target: fn(&[u8]) -> Option<BranchTarget>,
-    /// How many bytes of arguments a return removes from the stack, besides its return address.
-    pub(crate) pops_arguments: fn(&[u8]) -> u16,
     /// Whether a call skips a speculation trap: the code between its return address and its
     /// callee only loops or traps, and the first instruction of the callee replaces the return
     /// address, so that nobody returns there.

@@ -43,7 +43,13 @@ pub static S390X: Cpu = Cpu {
         result: R::R2 as i32,
         len: 2,
         is_in_instruction: true,
+        hardware: 0,
+        vector_len: None,
         exceptions: &[],
+        // Principles of Operation, chapter 6: a program interruption that suppresses or completes
+        // its instruction leaves the address of the next one.
+        traps: &[PROGRAM_INTERRUPTION],
+        breakpoint: Some(&[0x00, 0x01]),
         clobbered: &[],
         restorer: &[0x0a, 173],
     },
@@ -52,7 +58,6 @@ pub static S390X: Cpu = Cpu {
     control,
     is_conditional,
     branch_target,
-    pops_arguments: |_| 0,
     skips_speculation_trap: |_, _| false,
     retpoline_jump: |_| None,
     direct_call: |_| None,
@@ -68,6 +73,9 @@ pub static S390X: Cpu = Cpu {
     memory_operands: Some(memory_operands),
     set_thread_pointer,
 };
+
+/// Unicorn's number of the exception.
+const PROGRAM_INTERRUPTION: u32 = 3;
 
 /// ELF ABI supplement, chapters 1.3.5 (relocations) and 2.2.5 (procedure linkage table).
 const LINKING: Linking = Linking {

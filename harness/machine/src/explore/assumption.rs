@@ -40,6 +40,9 @@ pub enum Assumption {
         callee: Callee,
         /// Whether it returns.
         returns: Returns,
+        /// How many bytes of arguments it removes from the stack when it does. `None` if its code does not show it:
+        /// then it removes none, as the ABI says.
+        removes: Option<u64>,
     },
     /// A jump through a table can go here.
     Table {
@@ -88,4 +91,12 @@ pub enum Assumption {
         /// The jump's target.
         to: u64,
     },
+}
+
+impl Assumption {
+    /// Whether it is about a callee whose code does not show what it does to SP.
+    #[must_use]
+    pub const fn is_unknown_to_sp(&self) -> bool {
+        matches!(self, Self::Call { removes: None, .. })
+    }
 }

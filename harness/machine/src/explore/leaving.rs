@@ -1,5 +1,6 @@
 //! Where a path leaves its function: by a return, a jump to another function, or into one.
 
+use sframe_inspect::instructions::MOST_REMOVED;
 use unicorn_engine::{Unicorn, uc_error};
 
 use super::assumption::{Assumption, Callee, Returns};
@@ -86,7 +87,7 @@ impl Paths<'_, '_> {
         departure: Departure,
     ) -> Result<(), uc_error> {
         let fp = unicorn.reg_read(self.cpu.fp)?;
-        let leaving = Leaving { departure, is_regular: self.preserves_registers(unicorn)? };
+        let leaving = Leaving { departure, is_regular: self.preserves_registers(unicorn)?, removed: None };
         self.observe(unicorn, pc, sp, fp, |observer, point| observer.leaves(point, leaving));
         Ok(())
     }
@@ -128,15 +129,20 @@ impl Paths<'_, '_> {
             }
             let found = tables::targets_of_return(self, unicorn, sp);
             unicorn.reg_write(self.cpu.sp, outer)?;
+            if found.targets.is_empty() && self.assumptions.iter().any(Assumption::is_unknown_to_sp) {
+                // Perhaps a callee has removed its arguments, and this is no return address.
+                let leaving = Leaving { departure: Departure::Return, is_regular: false, removed: None };
+                self.observe(unicorn, pc, sp, fp, |observer, point| observer.leaves(point, leaving));
+            }
             self.follow(unicorn, pc, found)?;
             return Ok(None);
         }
-        let popped = with_code(self.cpu, &self.space, pc, |code| (self.cpu.pops_arguments)(code));
-        let popped = u64::from(popped) + if self.cpu.link == Link::Stack { 8 } else { 0 };
-        let at_return = sp.wrapping_add(popped);
-        let is_regular =
-            to == caller && at_return == self.layout.caller_sp() && self.preserves_registers(unicorn)?;
-        let leaving = Leaving { departure: Departure::Return, is_regular };
+        let popped = u64::from(self.code.at(&self.space, pc).instruction.removes);
+        let at_return = sp.wrapping_add(popped + if self.cpu.link == Link::Stack { 8 } else { 0 });
+        let removed = Some(at_return.wrapping_sub(self.layout.caller_sp()));
+        let removed = removed.filter(|removed| to == caller && *removed <= MOST_REMOVED);
+        let is_regular = removed.is_some() && self.preserves_registers(unicorn)?;
+        let leaving = Leaving { departure: Departure::Return, is_regular, removed };
         self.observe(unicorn, pc, sp, fp, |observer, point| observer.leaves(point, leaving));
         Ok(None)
     }

@@ -109,6 +109,9 @@ pub struct Leaving {
     pub departure: Departure,
     /// Whether registers and stack are as callees leave them.
     pub is_regular: bool,
+    /// The bytes of arguments that a return to the caller removes from the stack; `None` if it is none, or SP is
+    /// elsewhere.
+    pub removed: Option<u64>,
 }
 
 /// Decides what is explored, and observes it.

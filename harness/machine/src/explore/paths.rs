@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::DwarfRegister;
-use sframe_inspect::instructions::{Comparand, Operation};
+use sframe_inspect::instructions::{Comparand, MOST_REMOVED, Operation};
 use unicorn_engine::{Context, Unicorn, uc_error};
 
 use super::arena::{Layout, Pages, Seed};
@@ -309,7 +309,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             return Ok(());
         }
         let stack = self.layout.stack();
-        if sp < stack.start + 0x1000 || sp > self.layout.caller_sp() {
+        if sp < stack.start + 0x1000 || sp > self.layout.caller_sp() + MOST_REMOVED {
             self.result.lost_stack = true;
             self.stop = Some(Stop::End);
             return Ok(());

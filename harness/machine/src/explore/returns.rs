@@ -1,6 +1,7 @@
-//! Whether functions return, from their code alone.
+//! Whether functions return, and what they remove from the stack then, from their code alone.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_inspect::instructions::{self, Instruction, Removals};
 
 use super::Binary;
 use super::assumption::{Callee, Returns};
@@ -14,7 +15,37 @@ const DEPTH: usize = 16;
 
 /// What is known of functions.
 #[derive(Debug, Default)]
-pub(super) struct Known(FxHashMap<u64, Returns>);
+pub(super) struct Known {
+    returns: FxHashMap<u64, Returns>,
+    removals: Removals,
+}
+
+/// The code of a binary, for [`Removals`].
+struct InSpace<'c> {
+    code: &'c Code,
+    space: &'c AddressSpace,
+    binary: &'c Binary<'c>,
+}
+
+impl instructions::Code for InSpace<'_> {
+    fn look<T>(&self, address: u64, look: impl FnOnce(&Instruction) -> T) -> Option<T> {
+        let decoded = self.code.at(self.space, address);
+        (decoded.len > 0).then(|| look(&decoded.instruction))
+    }
+
+    fn callee(&self, called: u64) -> Option<u64> {
+        let entry = self.binary.aliases.get(&called).copied().unwrap_or(called);
+        (!self.binary.stubs.contains(&entry)).then_some(entry)
+    }
+
+    fn is_entry(&self, address: u64) -> bool {
+        self.binary.entries.contains(&address)
+    }
+
+    fn never_returns(&self, entry: u64) -> bool {
+        self.binary.returns.get(&entry) == Some(&Returns::Never)
+    }
+}
 
 /// Whether the function returns whose address a word holds.
 fn slot_returns(binary: &Binary<'_>, slot: u64) -> Returns {
@@ -37,6 +68,18 @@ impl Known {
         }
     }
 
+    /// Returns how many bytes of arguments a callee removes from the stack, as far as its code shows.
+    pub(super) fn removes(
+        &mut self,
+        code: &Code,
+        space: &AddressSpace,
+        binary: &Binary<'_>,
+        callee: Callee,
+    ) -> Option<u64> {
+        let Callee::Function(entry) = callee else { return None };
+        self.removals.of(code.cpu.abi, &InSpace { code, space, binary }, entry)
+    }
+
     fn function(
         &mut self,
         code: &Code,
@@ -49,16 +92,16 @@ impl Known {
             return *known;
         }
         let entry = binary.aliases.get(&entry).copied().unwrap_or(entry);
-        if let Some(known) = self.0.get(&entry) {
+        if let Some(known) = self.returns.get(&entry) {
             return *known;
         }
         if depth == 0 {
             return Returns::Unknown;
         }
         // One that calls itself returns if it does so otherwise.
-        self.0.insert(entry, Returns::Unknown);
+        self.returns.insert(entry, Returns::Unknown);
         let found = self.search(code, space, binary, entry, depth);
-        self.0.insert(entry, found);
+        self.returns.insert(entry, found);
         found
     }
 

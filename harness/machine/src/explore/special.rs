@@ -132,7 +132,12 @@ impl Paths<'_, '_> {
         if returns == Returns::Never {
             return Ok(None);
         }
-        self.assumptions.push(Assumption::Call { at: pc, callee, returns });
+        let removes = self.known.removes(&self.code, &self.space, self.binary, callee);
+        if let Some(removed) = removes.filter(|removed| *removed > 0) {
+            let sp = unicorn.reg_read(self.cpu.sp)?;
+            unicorn.reg_write(self.cpu.sp, sp.wrapping_add(removed))?;
+        }
+        self.assumptions.push(Assumption::Call { at: pc, callee, returns, removes });
         self.is_after_call = true;
         Ok(Some(next))
     }

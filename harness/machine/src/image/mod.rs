@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use goblin::elf::Header;
 use goblin::elf::header::{EI_CLASS, EI_DATA, ELFCLASS64, ELFDATA2LSB, ELFDATA2MSB, ET_DYN, ET_EXEC};
-use goblin::elf::program_header::{PF_R, PF_W, PF_X, PT_INTERP, PT_LOAD, PT_PHDR, PT_TLS, ProgramHeader};
+use goblin::elf::program_header::{
+    PF_R, PF_W, PF_X, PT_GNU_STACK, PT_INTERP, PT_LOAD, PT_PHDR, PT_TLS, ProgramHeader,
+};
 use sframe_engine::Abi;
 
 use crate::address_space::{PAGE, Permissions};
@@ -110,6 +112,8 @@ pub struct Image<'a> {
     pub dynamic: Option<Dynamic>,
     /// The path of the interpreter that it names.
     pub(crate) interpreter: Option<Vec<u8>>,
+    /// Whether it wants to execute code on its stack (`PT_GNU_STACK`).
+    pub(crate) executable_stack: bool,
     /// The initial values of its per-thread variables, if it has any.
     pub(crate) thread_storage: Option<ThreadStorage>,
     /// Address of the program headers in memory, where they are mapped.
@@ -225,6 +229,9 @@ impl<'a> Image<'a> {
             segments,
             dynamic,
             interpreter: interpreter(bytes, &headers),
+            executable_stack: headers
+                .iter()
+                .any(|header| header.p_type == PT_GNU_STACK && header.p_flags & PF_X != 0),
             thread_storage,
             phdr,
             phnum: header.e_phnum,

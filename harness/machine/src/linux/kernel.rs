@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
@@ -17,6 +18,7 @@ use super::objects::random::Random;
 use super::objects::signals::Actions;
 use super::objects::special::Processes;
 use super::objects::tasks::{Task, Tasks};
+use super::objects::timers::Timers;
 use super::system::System;
 use super::usage::Usage;
 use crate::address_space::AddressSpace;
@@ -34,6 +36,7 @@ pub(super) struct Process {
     pub(super) folder: PathBuf,
     pub(super) umask: u32,
     pub(super) actions: Actions,
+    pub(super) timers: Timers,
     /// The status that `wait4` gives, if it has ended.
     pub(super) status: Option<u32>,
 }
@@ -52,8 +55,11 @@ pub(crate) struct Linux {
     pub(super) random: Random,
     /// The number of the next process, task or address space.
     next: u32,
-    /// Files that the first program has mapped to execute them.
+    /// Whether to keep the files that the first program maps to execute them, which are these.
+    pub(crate) keeps_mapped: bool,
     pub(crate) mapped: Vec<MappedFile>,
+    /// How much they are, in bytes.
+    pub(super) kept_bytes: u64,
     pub(crate) usage: Usage,
 }
 
@@ -98,10 +104,11 @@ impl Linux {
             space,
             program: found.unwrap_or(path),
             arguments: system.all_arguments(),
-            descriptors: Descriptors::standard(&mut descriptions, system.input.as_deref()),
+            descriptors: Descriptors::standard(&mut descriptions, system.input.as_ref()),
             folder: path_of(&system.folder),
             umask: 0o022,
             actions: Actions::default(),
+            timers: Timers::default(),
             status: None,
         };
         Self {
@@ -114,7 +121,9 @@ impl Linux {
             clock: Clock::default(),
             random: Random::default(),
             next: FIRST + 1,
+            keeps_mapped: false,
             mapped: Vec::new(),
+            kept_bytes: 0,
             usage: Usage::default(),
             system,
         }
@@ -175,6 +184,7 @@ impl Linux {
         process.program.clone_from(&execute.path);
         process.arguments.clone_from(&execute.arguments);
         process.actions.reset();
+        process.timers.own.clear();
         for closed in process.descriptors.close_on_execute() {
             self.descriptions.release(closed);
         }
@@ -183,7 +193,7 @@ impl Linux {
     }
 
     /// Reads a program to execute, or its interpreter.
-    pub(crate) fn read_program(&mut self, path: &[u8]) -> Result<Rc<[u8]>, Errno> {
+    pub(crate) fn read_program(&mut self, path: &[u8]) -> Result<Arc<[u8]>, Errno> {
         let processes = self.proc();
         let folder = self.process().folder.clone();
         let path = self.disk.resolve(&processes, &folder, &path_of(path), true)?;

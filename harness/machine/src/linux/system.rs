@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::objects::disk::{Disk, Entry, path_of};
 use super::objects::special::Processes;
@@ -23,7 +23,7 @@ pub struct System {
     /// The working folder.
     pub folder: Vec<u8>,
     /// The content of standard input; `None` for a null device.
-    pub input: Option<Vec<u8>>,
+    pub input: Option<Arc<Vec<u8>>>,
 }
 
 impl Default for System {
@@ -51,7 +51,7 @@ impl System {
     ///
     /// # Errors
     /// There is no such file, or it can't be read.
-    pub fn read(&self, path: &[u8]) -> io::Result<Rc<[u8]>> {
+    pub fn read(&self, path: &[u8]) -> io::Result<Arc<[u8]>> {
         let mut disk = Disk::new(self.root.as_deref());
         let processes = Processes::default();
         let path = disk.resolve(&processes, &path_of(&self.folder), &path_of(path), true)?;

@@ -4,6 +4,7 @@ mod files;
 mod memory;
 mod signals;
 mod tasks;
+mod timers;
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -38,6 +39,8 @@ struct Caller {
     cpu: &'static Cpu,
     /// Where the next argument is put.
     next: u64,
+    /// How many instructions were executed.
+    now: u64,
 }
 
 impl Caller {
@@ -63,7 +66,7 @@ impl Caller {
         space.map(stack.start, stack.end - stack.start, Permissions::READ_WRITE).expect("memory");
         let layout = Layout { brk: BRK, mappings, stack };
         let linux = Linux::new(cpu, Rc::new(system), layout, None);
-        let mut caller = Self { unicorn, space, linux, cpu, next: SCRATCH };
+        let mut caller = Self { unicorn, space, linux, cpu, next: SCRATCH, now: 0 };
         caller.space.install(&mut caller.unicorn).expect("an emulator");
         caller
     }
@@ -81,7 +84,7 @@ impl Caller {
             fault: None,
             moved: Cell::new(0),
         };
-        let answer = self.linux.call(&mut user, number.expect("a system call"), all, 0);
+        let answer = self.linux.call(&mut user, number.expect("a system call"), all, self.now);
         assert!(user.fault.is_none(), "{name}: {:?}", user.fault);
         answer
     }
@@ -100,6 +103,13 @@ impl Caller {
         self.next = (at + bytes.len() as u64).next_multiple_of(8);
         assert!(self.next < SCRATCH + SCRATCH_LEN && self.space.write(at, bytes), "too many arguments");
         at
+    }
+
+    /// Lets the current task wait, and gives the turn to the next one.
+    fn wait(&mut self, answer: Answer) {
+        let Answer::Wait(wait) = answer else { panic!("{answer:?}") };
+        self.linux.tasks.wait(wait);
+        self.linux.schedule(self.now, true).expect("a task that is ready");
     }
 
     fn words(&mut self, words: &[u64]) -> u64 {

@@ -128,7 +128,7 @@ impl User<'_, '_> {
 
     /// Begins a structure.
     pub(crate) const fn record(&self) -> Record {
-        Record { bytes: Vec::new(), big_endian: self.cpu.abi.is_big_endian() }
+        Record::new(self.cpu.abi.is_big_endian())
     }
 
     /// Fills memory that was just mapped, whether or not the program may.
@@ -200,6 +200,10 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    pub(crate) const fn new(big_endian: bool) -> Self {
+        Self { bytes: Vec::new(), big_endian }
+    }
+
     /// Adds 8 bytes.
     pub(crate) fn word(mut self, value: u64) -> Self {
         self.bytes.extend(if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() });

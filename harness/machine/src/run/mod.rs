@@ -17,7 +17,7 @@ use std::rc::Rc;
 use memmap2::MmapMut;
 use unicorn_engine::{HookType, MemType, Prot, TlbEntry, TlbType, Unicorn, X86Insn, uc_error};
 
-use crate::address_space::AddressSpace;
+use crate::address_space::{AddressSpace, PAGE};
 use crate::call_stack::Signature;
 use crate::control_flow::ControlFlow;
 use crate::cpu::{AuthenticationKey, BranchTarget, Control, Cpu, Link, Source, StackPointer, Unreported};
@@ -25,7 +25,7 @@ use crate::effect_cache::{EffectCache, with_code};
 use crate::link::lazy;
 use crate::linux::ids::{FIRST, SpaceId, TaskId};
 use crate::linux::kernel::Linux;
-use crate::linux::objects::signals::{SIGILL, SIGSEGV, SignalInfo};
+use crate::linux::objects::signals::{SI_KERNEL, SIGILL, SIGSEGV, SIGTRAP, SignalInfo};
 use crate::observer::{Flow, Moment, Observer};
 use crate::outcome::{Broken, End};
 use crate::places::Places;
@@ -127,7 +127,7 @@ pub(crate) struct Run<'o> {
 }
 
 const ILL_ILLOPC: i32 = 1;
-const SI_KERNEL: i32 = 0x80;
+const TRAP_BRKPT: i32 = 1;
 
 /// What happens before each instruction.
 #[doc(hidden)]
@@ -205,6 +205,8 @@ pub(crate) fn set_up<'a>(
             }
             if is_call {
                 run.pause = Some(Pause::SystemCall);
+            } else if let Some(address) = run.failed_fetch(unicorn) {
+                run.fault(unicorn, MemType::FETCH, address);
             } else if let Some(address) = run.failed_operand(unicorn) {
                 run.fault(unicorn, MemType::READ, address);
             } else {
@@ -440,7 +442,7 @@ impl<'o> Run<'o> {
     fn callee(&self, pc: u64, return_address: u64) -> Callee {
         let look = |code: &[u8]| {
             if pc == return_address {
-                return if (self.cpu.fetches_pc)(code) { Callee::PcFetch } else { Callee::Function };
+                return if self.fetches_pc(pc, code) { Callee::PcFetch } else { Callee::Function };
             }
             if self.skips_speculation_trap(return_address, pc) {
                 return Callee::SpeculationTrap;
@@ -451,6 +453,18 @@ impl<'o> Run<'o> {
             Callee::Function
         };
         with_code(self.cpu, &self.space, pc, look)
+    }
+
+    /// Returns whether the code at `pc`, or what that executes in its place, uses the return
+    /// address of the call before it.
+    fn fetches_pc(&self, pc: u64, code: &[u8]) -> bool {
+        let fetches = self.cpu.fetches_pc;
+        match (self.cpu.branch_target)(code) {
+            Some(BranchTarget::Instruction(distance)) => {
+                with_code(self.cpu, &self.space, pc.wrapping_add_signed(distance), fetches)
+            }
+            _ => fetches(code),
+        }
     }
 
     /// Returns whether the code at `pc` is a retpoline that ends right before the call that has
@@ -552,7 +566,6 @@ impl<'o> Run<'o> {
     /// Returns the operand in memory that the last instruction can't access, if the emulator has
     /// not named it.
     fn failed_operand(&self, unicorn: &Unicorn<'_, ()>) -> Option<u64> {
-        const PAGE: u64 = 4096;
         let operands = self.cpu.memory_operands?;
         let register = |number: usize| {
             let register = self.cpu.registers.get(number);
@@ -563,8 +576,15 @@ impl<'o> Run<'o> {
             let allowed = self.space.permissions(*address);
             !(allowed.read && allowed.write)
         };
-        // Linux knows the page only.
-        addresses.into_iter().find(fails).map(|address| address - address % PAGE)
+        addresses.into_iter().find(fails)
+    }
+
+    /// Returns where the last instruction has led to, if there is no code and the emulator has not
+    /// said so.
+    fn failed_fetch(&self, unicorn: &Unicorn<'_, ()>) -> Option<u64> {
+        self.cpu.memory_operands?;
+        let pc = unicorn.reg_read(self.cpu.pc).ok()?;
+        (!self.space.permissions(pc).execute).then_some(pc)
     }
 
     fn fault(&mut self, unicorn: &Unicorn<'_, ()>, access: MemType, address: u64) {
@@ -573,7 +593,9 @@ impl<'o> Run<'o> {
         let is_mapped = !self.space.is_free(address..address.saturating_add(1));
         let code = if is_mapped { SEGV_ACCERR } else { SEGV_MAPERR };
         let is_fetch = matches!(access, MemType::FETCH | MemType::FETCH_UNMAPPED | MemType::FETCH_PROT);
-        if self.raise_fault(SIGSEGV, SignalInfo { code, word: address, value: 0 }) {
+        // Where the emulator does not say what has failed, Linux knows the page only.
+        let word = if self.cpu.memory_operands.is_some() { address - address % PAGE } else { address };
+        if self.raise_fault(SIGSEGV, SignalInfo { code, word, value: 0 }) {
             if is_fetch {
                 self.fetch_failed(unicorn, address);
             }
@@ -610,12 +632,27 @@ impl<'o> Run<'o> {
         let pc = self.last_pc;
         let exceptions = self.cpu.system_calls.exceptions;
         let known = exceptions.iter().find(|(known, ..)| Some(*known) == number);
-        let (signal, code) = known.map_or((SIGILL, ILL_ILLOPC), |(_, signal, code)| (*signal, *code));
-        if self.raise_fault(signal, SignalInfo { code, word: pc, value: 0 }) {
+        let (signal, code) = match known {
+            Some((_, signal, code)) => (*signal, *code),
+            None if self.is_breakpoint(pc) => (SIGTRAP, TRAP_BRKPT),
+            None => (SIGILL, ILL_ILLOPC),
+        };
+        let info = SignalInfo { code, word: if code == SI_KERNEL { 0 } else { pc }, value: 0 };
+        let is_behind = number.is_some_and(|number| self.cpu.system_calls.traps.contains(&number));
+        if is_behind && self.handles_fault(signal) {
+            self.pause.get_or_insert(Pause::Trap(signal, info));
+            return;
+        }
+        if self.raise_fault(signal, info) {
             return;
         }
         let code = self.code_at(pc);
         self.end(End::Broken(Broken::Exception { number, pc, code }));
+    }
+
+    fn is_breakpoint(&self, pc: u64) -> bool {
+        let breakpoint = self.cpu.system_calls.breakpoint;
+        breakpoint.is_some_and(|known| with_code(self.cpu, &self.space, pc, |code| code.starts_with(known)))
     }
 
     /// Returns the control transfers of all tasks.

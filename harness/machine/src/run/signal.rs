@@ -54,6 +54,11 @@ impl Run<'_> {
                 self.instructions -= 1;
                 self.deliver_fault(unicorn, signal, info)
             }
+            Pause::Trap(signal, info) => {
+                Rc::make_mut(&mut self.linux).force(signal, info);
+                self.note_signals();
+                Ok(Some(self.last_pc.wrapping_add(self.last_size.into())))
+            }
             Pause::SystemCall => {
                 let request = self.request(unicorn);
                 request.and_then(|request| self.system_call(unicorn, request))
@@ -85,7 +90,7 @@ impl Run<'_> {
         }
     }
 
-    fn handles_fault(&self, signal: u64) -> bool {
+    pub(super) fn handles_fault(&self, signal: u64) -> bool {
         let is_blocked = self.linux.tasks.current().signals.blocked & bit(signal) != 0;
         !is_blocked && matches!(self.linux.disposition(signal), Disposition::Handle(_))
     }

@@ -26,6 +26,8 @@ pub(crate) enum Pause {
     Signal,
     /// The last instruction has failed, and the program handles that signal.
     Fault(u64, SignalInfo),
+    /// The last instruction has trapped, the program handles that signal, and goes on behind it.
+    Trap(u64, SignalInfo),
     /// The last instruction is a system call.
     SystemCall,
     /// Another task has its turn before the last instruction.

@@ -102,6 +102,7 @@ impl Run<'_> {
             unicorn.ctl_flush_tb()?;
         }
         self.note_signals();
+        self.note_timers();
         match fault {
             Some(Fault::Unicorn(error)) => Err(error),
             None => Ok(result),

@@ -98,6 +98,14 @@ impl Run<'_> {
         } else {
             self.limit
         };
+        self.note_timers();
+    }
+
+    /// Notes that the turn ends when a timer expires.
+    pub(super) fn note_timers(&mut self) {
+        if let Some(instructions) = self.linux.next_timer().instructions {
+            self.turn_end = self.turn_end.min(self.instructions.saturating_add(instructions));
+        }
     }
 
     /// Brings the memory of the current task into the emulator.

@@ -178,6 +178,55 @@ fn a_dropped_return_address_ends_two_calls() {
 }
 
 #[test]
+fn a_callee_that_removes_its_arguments_returns() {
+    // By `ret $16`; and by `pop %rcx; add $16,%rsp; jmp *%rcx`.
+    let at_once: &[_] = &[(0x100, 0x1078, Return, Relative), (0x14, 0x1090, Other, Relative)];
+    let in_steps: &[_] = &[
+        (0x100, 0x1078, Other, Relative),
+        (0x101, 0x1080, Other, Relative),
+        (0x105, 0x1090, Indirect, Relative),
+        (0x14, 0x1090, Other, Relative),
+    ];
+    for (cpu, steps) in [(&AMD64, at_once), (&AMD64, in_steps)] {
+        let mut runner = Runner::new(cpu, 0x1080);
+        runner.steps(&[(0x10, 0x1080, Call, Relative)]);
+        let stacks = runner.steps(steps);
+        assert_eq!(stacks.last(), Some(&vec![]));
+        let call_stack = runner.witness.call_stack();
+        assert_eq!(call_stack.exit(), Some(Exit::Return), "{steps:x?}");
+        let flow = runner.witness.control_flow();
+        assert_eq!((flow.returns, flow.discarded_frames, flow.nonlocal_exits), (1, 0, 0), "{steps:x?}");
+    }
+}
+
+/// The frame that SP is past is still there for whoever looks, until control has left it.
+#[test]
+fn a_frame_that_sp_has_passed_is_kept_until_control_leaves() {
+    let mut runner = Runner::new(&AMD64, 0x1080);
+    runner.steps(&[(0x10, 0x1080, Call, Relative), (0x100, 0x1078, Other, Relative)]);
+    assert_eq!(runner.witness.call_stack().departed(), None);
+    runner.steps(&[(0x101, 0x1090, Other, Relative)]);
+    let departed = runner.witness.call_stack().departed().map(|departed| departed.records().len());
+    assert_eq!((departed, runner.callees()), (Some(1), vec![]));
+    runner.steps(&[(0x105, 0x1090, Indirect, Relative), (0x400, 0x1090, Other, Relative)]);
+    assert_eq!(runner.witness.call_stack().departed(), None);
+}
+
+/// The caller's caller was called from the same place: control that comes back there with its SP has left two frames.
+#[test]
+fn a_recursive_caller_that_is_dropped_has_not_been_returned_to() {
+    let mut runner = Runner::new(&AMD64, 0x1080);
+    let stacks = runner.steps(&[
+        (0x10, 0x1080, Call, Relative),
+        (0x10, 0x1060, Call, Relative),
+        (0x200, 0x1058, Other, Relative),  // add $0x20,%rsp
+        (0x204, 0x1078, Return, Relative), // to 0x14
+        (0x14, 0x1080, Other, Relative),
+    ]);
+    assert_eq!(stacks.last(), Some(&vec![]));
+}
+
+#[test]
 fn fetching_the_pc_by_a_call_is_no_frame() {
     let stacks = run(
         &AMD64,

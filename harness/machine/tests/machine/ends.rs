@@ -3,7 +3,7 @@
 use crate::executable::{CODE, executable};
 use sframe_engine::Abi;
 use sframe_machine::{AARCH64, AARCH64_BE, AMD64, Broken, Cpu, End, Flow, Image, Machine, Moment};
-use sframe_machine::{Options, Outcome, S390X};
+use sframe_machine::{Options, Outcome, Pattern, S390X};
 
 fn run_with(
     cpu: &Cpu,
@@ -78,9 +78,9 @@ fn whatever_else_stops_a_program_is_broken_and_says_where() {
         End::Broken(broken) => broken,
         end => panic!("{end:?}"),
     };
-    // mov $222,%eax; syscall
-    let timer = broken(&AMD64, &[0xb8, 222, 0, 0, 0, 0x0f, 0x05]);
-    assert_eq!(timer, Broken::SystemCall { number: 222, name: "timer_create", pc: CODE + 5 });
+    // mov $29,%eax; syscall
+    let memory = broken(&AMD64, &[0xb8, 29, 0, 0, 0, 0x0f, 0x05]);
+    assert_eq!(memory, Broken::SystemCall { number: 29, name: "shmget", pc: CODE + 5 });
     // mov 0,%eax
     let read = broken(&AMD64, &[0x8b, 0x04, 0x25, 0, 0, 0, 0]);
     assert_eq!(read, Broken::Fault { access: "read", address: 0, pc: CODE });
@@ -285,6 +285,24 @@ fn return_addresses_are_signed_in_the_bits_above_the_address() {
         let mask = (1 << cpu.address_bits) - 1;
         assert_eq!((key_a & mask, key_b & mask), (0x1234, 0x1234), "{}", cpu.abi);
         assert!(key_a != 0x1234 && key_b != 0x1234 && key_a != key_b, "{key_a:#x} {key_b:#x}");
+    }
+}
+
+/// C libraries begin `_start` with a landing pad, before they say that it has no caller.
+#[test]
+fn the_link_register_starts_as_on_linux_but_with_the_second_pattern() {
+    for cpu in [&AARCH64, &AARCH64_BE] {
+        let link = |pattern| {
+            let mut link = None;
+            let options = Options { pattern, ..Options::default() };
+            run_with(cpu, &words(&[0x1400_0000]), &options, &mut |moment| {
+                link = moment.register(30);
+                Flow::Continue
+            });
+            link.expect("x30")
+        };
+        assert_eq!(link(Pattern::First), 0, "{}", cpu.abi);
+        assert_ne!(link(Pattern::Second), 0, "{}", cpu.abi);
     }
 }
 

@@ -26,6 +26,8 @@ struct Seen {
     /// The instruction of the last store to the word below the return address, at each instruction.
     stored: BTreeMap<u64, Option<(u64, bool)>>,
     leaves: BTreeSet<(u64, Departure, bool)>,
+    /// What returns remove from the stack.
+    removed: BTreeSet<u64>,
     result: Explored,
 }
 
@@ -51,8 +53,9 @@ impl Observer for Seen {
     }
 
     fn leaves(&mut self, point: &Point<'_>, leaving: Leaving) {
-        let Leaving { departure, is_regular } = leaving;
+        let Leaving { departure, is_regular, removed } = leaving;
         self.leaves.insert((point.moment.pc.wrapping_sub(CODE), departure, is_regular));
+        self.removed.extend(removed);
     }
 
     fn explored(&mut self, _: &Function, result: &Explored) {
@@ -124,7 +127,7 @@ fn a_return_is_regular_if_everything_is_as_callees_leave_it() {
         // xor %ebx,%ebx; ret.
         (&[0x31, 0xdb, 0xc3], false),
         // ret $8.
-        (&[0xc2, 8, 0], false),
+        (&[0xc2, 8, 0], true),
     ] {
         let leaves: Vec<bool> = of(code).leaves.into_iter().map(|(.., is_regular)| is_regular).collect();
         assert_eq!(leaves, [is_regular], "{code:02x?}");
@@ -233,7 +236,7 @@ fn what_comes_after_a_call_depends_on_whether_the_callee_returns() {
     let after = |callee: &[u8], known: &Known| {
         let seen = explored(&with_callee(callee), known, Seed::Pointers, 10_000);
         seen.reached.get(&5).map(|assumptions| match assumptions[..] {
-            [Assumption::Call { at: CODE, callee: Callee::Function(_), returns }] => returns,
+            [Assumption::Call { at: CODE, callee: Callee::Function(_), returns, .. }] => returns,
             _ => panic!("{assumptions:?}"),
         })
     };
@@ -312,8 +315,18 @@ fn budgets_and_stacks_have_an_end() {
     let endless = [0x50, 0xeb, 0xfd];
     let seen = explored(&endless, &Known::default(), Seed::Pointers, 1000);
     assert!(seen.result.is_cut && !seen.result.lost_stack && seen.result.instructions <= 1001);
-    // sub $-128,%rsp; nop: above the caller's SP.
-    let seen = of(&[0x48, 0x83, 0xec, 0x80, 0x90, 0xc3]);
+    // add $0x2000,%rsp; nop; ret: above whatever arguments there may be.
+    let seen = of(&[0x48, 0x81, 0xc4, 0, 0x20, 0, 0, 0x90, 0xc3]);
     assert!(seen.result.lost_stack && !seen.result.is_cut);
     assert_eq!(reached(&seen), [0]);
+}
+
+#[test]
+fn a_callee_may_remove_its_arguments() {
+    for (code, removed) in
+        [(&[0xc3][..], 0), (&[0xc2, 8, 0], 8), (&[0x59, 0x48, 0x83, 0xc4, 8, 0x51, 0xc3], 8)]
+    {
+        let seen = of(code);
+        assert_eq!((seen.removed, seen.result.lost_stack), (BTreeSet::from([removed]), false), "{code:02x?}");
+    }
 }

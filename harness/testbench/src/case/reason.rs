@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sframe_inspect::elf::line_table::LinesError;
+use sframe_inspect::instructions::Disassembly;
 use sframe_inspect::text::with_causes;
 use sframe_machine::{Broken, End, MachineError};
 
@@ -83,6 +84,20 @@ pub enum BrokenReason {
 }
 
 impl BrokenReason {
+    /// Returns whether a program that reads what it has not written could come to this.
+    #[must_use]
+    pub(crate) const fn may_come_of_garbage(&self) -> bool {
+        match self {
+            Self::Run(BrokenRun::At { broken, .. } | BrokenRun::Machine(broken)) => {
+                !matches!(broken, Broken::Budget(_) | Broken::SystemCall { .. } | Broken::Harness(_))
+            }
+            Self::Run(run) => {
+                matches!(run, BrokenRun::ExitStatus { .. } | BrokenRun::Killed { .. } | BrokenRun::Output(_))
+            }
+            _ => false,
+        }
+    }
+
     /// Returns the reason with its causes, as in reports.
     #[must_use]
     pub fn text(&self) -> String {
@@ -244,8 +259,16 @@ pub fn broken_reason(
             Some(StopReason::TimeIsOver) => BrokenRun::TimeIsOver,
         }),
         End::Broken(broken) => Some(match broken {
+            Broken::Exception { pc, code, .. } => {
+                let place = target.place(Loaded(*pc));
+                let abi = target.executable().image.cpu.abi;
+                let place = match Disassembly::one(abi, *pc, code) {
+                    Some(instruction) => format!("{place}: {}", instruction.text),
+                    None => place.to_string(),
+                };
+                BrokenRun::At { broken: broken.clone(), place }
+            }
             Broken::Fault { pc, .. }
-            | Broken::Exception { pc, .. }
             | Broken::SystemCall { pc, .. }
             | Broken::Deadlock { pc }
             | Broken::Halted { pc } => {

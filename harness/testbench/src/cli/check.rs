@@ -1,6 +1,6 @@
 //! `check`: tests one executable, without a spec.
 
-use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line};
+use sframe_inspect::command::{Failure, Status, detail, detail_since, print, print_json, status, tell_line};
 use sframe_inspect::text::{counted, grouped};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use sframe_inspect::elf::object_file::MissingSection;
-use sframe_machine::Options;
+use sframe_machine::{Options, Pattern};
 use sframe_testbench::case::BrokenReason;
 use sframe_testbench::examine::listings::{Listing, Listings};
 use sframe_testbench::examine::stop::StopRequest;
@@ -93,8 +93,60 @@ impl Check {
     fn check(&self, stop: StopRequest) -> Result<Status, Failure> {
         let began = Began::now();
         let known = self.known.open()?;
-        let external = self.unwinder.start()?;
+        let external = self.unwinder.start(stop.clone())?;
         let options = Options { stack_size: self.stack_size, ..self.program.machine.options() };
+        let Some(checked) = self.check_with(options.clone(), external.as_ref(), &stop)? else {
+            return Ok(Status::NothingCompared);
+        };
+        let Checked { mut report, listings, digests } =
+            self.without_garbage(checked, options, external.as_ref(), &stop)?;
+        report.provenance = Some(began.ended(digests));
+        let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?;
+        if let Some(folder) = &self.report {
+            report::write(folder, &Document::Check { report: &report, listings: &listings })?;
+        }
+        if self.json {
+            print_json(&report)?;
+        } else {
+            print(&check_summary(&report, Style::for_stdout()))?;
+            print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
+        }
+        Ok(self.status(&report))
+    }
+
+    /// Repeats a run that may be broken because the program has read what it has not written, with
+    /// zeroes there, as Linux has them. Returns the second one if it has ended well.
+    fn without_garbage(
+        &self,
+        first: Checked,
+        options: Options,
+        external: Option<&External>,
+        stop: &StopRequest,
+    ) -> Result<Checked, Failure> {
+        let is_over = options.pattern == Pattern::Zeroes || stop.reason().is_some();
+        if is_over || !first.report.may_come_of_garbage {
+            return Ok(first);
+        }
+        detail(|| "the run is broken, and is repeated with zeroes on the stack".to_owned());
+        let options = Options { pattern: Pattern::Zeroes, ..options };
+        let again = self.check_with(options, external, stop)?;
+        Ok(match again.filter(|again| again.report.broken.is_none()) {
+            Some(Checked { report, listings, digests }) => {
+                let report = CheckReport { zeroed_stack: first.report.broken, ..report };
+                Checked { report, listings, digests }
+            }
+            None => first,
+        })
+    }
+
+    /// Runs the program, and explores what that leaves. Returns `None` if an unwinder can't do what is
+    /// asked.
+    fn check_with(
+        &self,
+        options: Options,
+        external: Option<&External>,
+        stop: &StopRequest,
+    ) -> Result<Option<Checked>, Failure> {
         let program = self.program.open(&self.file, options)?;
         let made = MadeSections::of(&program.files, self.from.source());
         let target = Target::open_made(&program.files, &made)
@@ -113,35 +165,24 @@ impl Check {
         self.report.as_deref().map_or(Ok(()), report::begin)?;
         let start = Instant::now();
         let line = ProgressLine::begin(&look, program.instructions);
-        let examined = match &external {
+        let examined = match external {
             Some(external) => ask(&program, external, &target, &look)?,
             None => Some(examine_with_engine(&program, &target, &look)?),
         };
         drop(line);
-        let Some((mut report, listings)) = examined else { return Ok(Status::NothingCompared) };
+        let Some((mut report, listings)) = examined else { return Ok(None) };
         detail_since(start, || format!("executed: {}", counted(report.summary.instructions, "instruction")));
         if !self.no_explore {
             let start = Instant::now();
-            let progress = Arc::new(explore::Progress::new(stop));
+            let progress = Arc::new(explore::Progress::new(stop.clone()));
             let _line = FunctionsLine::begin(&progress);
             report.explore(&self.child.explorer(), &target, &progress);
             detail_since(start, || {
                 format!("explored rows that did not run: {}", grouped(report.summary.rows_explored.total()))
             });
         }
-        report.provenance = Some(began.ended(program.files.digests(&program.name)));
         let report = report.sampled(look.sampling.clone());
-        let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?;
-        if let Some(folder) = &self.report {
-            report::write(folder, &Document::Check { report: &report, listings: &listings })?;
-        }
-        if self.json {
-            print_json(&report)?;
-        } else {
-            print(&check_summary(&report, Style::for_stdout()))?;
-            print(&report.unwinder.as_ref().map(UnwinderReport::text).unwrap_or_default())?;
-        }
-        Ok(self.status(&report))
+        Ok(Some(Checked { report, listings, digests: program.files.digests(&program.name) }))
     }
 
     fn status(&self, report: &CheckReport) -> Status {
@@ -159,6 +200,14 @@ impl Check {
         let is_known = report.findings.is_empty() && report.findings_omitted.is_empty();
         status(!is_known, report.broken.is_some(), compared && !proves_too_little)
     }
+}
+
+/// A run that was compared.
+struct Checked {
+    report: CheckReport,
+    listings: Listings,
+    /// Those of the files, by name.
+    digests: Vec<(String, String)>,
 }
 
 /// What is wrong with a file, and what to do if it lacks a section.

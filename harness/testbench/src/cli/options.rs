@@ -107,7 +107,8 @@ pub(super) struct MachineOptions {
     #[arg(long, value_name = "INSTRUCTIONS", default_value_t = Options::default().budget,
           value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) budget: u64,
-    /// What uninitialised registers and stack hold. Verdicts must not depend on it.
+    /// What uninitialised registers and stack hold. Verdicts must not depend on it. With zeroes,
+    /// which Linux has on the stack, wrong rows may agree by accident.
     #[arg(long, value_enum, default_value_t = PatternName::First)]
     pattern: PatternName,
 }
@@ -116,6 +117,7 @@ pub(super) struct MachineOptions {
 enum PatternName {
     First,
     Second,
+    Zeroes,
 }
 
 impl MachineOptions {
@@ -123,6 +125,7 @@ impl MachineOptions {
         let pattern = match self.pattern {
             PatternName::First => Pattern::First,
             PatternName::Second => Pattern::Second,
+            PatternName::Zeroes => Pattern::Zeroes,
         };
         Options { budget: self.budget, pattern, ..Options::default() }
     }

@@ -9,7 +9,7 @@ use sframe_machine::{LoadError, Options};
 use sframe_testbench::case::{BrokenRun, OutputDifference, broken_reason};
 use sframe_testbench::examine::Examination;
 use sframe_testbench::target::Target;
-use sframe_testbench::target::files::{Files, FilesError};
+use sframe_testbench::target::files::{Files, FilesError, LibraryFolders};
 
 use super::options::MachineOptions;
 use super::system::SystemOptions;
@@ -29,6 +29,10 @@ pub(super) struct ProgramOptions {
     /// files name themselves. The host's libraries are never used.
     #[arg(long, value_name = "DIR")]
     library_path: Vec<PathBuf>,
+    /// Open libraries wherever the files say (`DT_RUNPATH`), and not only in the executable's
+    /// folder and those of `--library-path`: a file from a stranger can name any file.
+    #[arg(long)]
+    trust_runpath: bool,
     #[command(flatten)]
     pub(super) machine: MachineOptions,
     /// The exit status that the program should end with [default: any].
@@ -60,10 +64,13 @@ impl ProgramOptions {
             let survey = Files::survey(file, &options);
             survey.map(|(files, outcome)| (files, Some(outcome.instructions)))
         } else {
-            Files::find(file, &self.library_path).map(|files| (files, None))
+            let folders = LibraryFolders { first: &self.library_path, anywhere: self.trust_runpath };
+            Files::find(file, folders).map(|files| (files, None))
         };
         let (files, instructions) = files.map_err(|error| match error {
-            FilesError::Missing { .. } | FilesError::Interpreter { .. } => unusable(&name, &error),
+            FilesError::Missing { .. } | FilesError::Outside { .. } | FilesError::Interpreter { .. } => {
+                unusable(&name, &error)
+            }
             FilesError::Load { source: LoadError::NotExecutable(_), .. } => {
                 let advice = "explore, lint and diff judge it without running it";
                 Failure::unusable(format!("error: {error}; {advice}"))

@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sframe_inspect::text::{Text, counted, neutral};
 use sframe_testbench::case::{CaseReport, CaseResult, Outcome, UnderTest};
 use sframe_testbench::examine::listings::{Listing, Listings};
+use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::provenance::Began;
 use sframe_testbench::report::{Document, Report, RunIdentity, Style, run_summary, unwinder_summary};
 use sframe_testbench::spec::parse_abi;
@@ -99,7 +100,7 @@ impl Run {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         set_jobs(self.jobs)?;
         let began = Began::now();
-        let external = self.unwinder.start()?;
+        let external = self.unwinder.start(StopRequest::default())?;
         let suite = self.folders.open(&self.selection.filter())?;
         suite.check_files()?;
         let baseline = self.baseline.as_deref().map(baseline::load).transpose()?;

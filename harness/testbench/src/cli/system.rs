@@ -2,11 +2,15 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use sframe_inspect::command::Failure;
 use sframe_inspect::file::{MAX_BYTES, read};
 use sframe_machine::System;
+
+/// The largest file that a program may have as its standard input, in bytes: it is kept in memory.
+const STDIN_LIMIT: u64 = 1 << 30;
 
 #[derive(Args)]
 #[command(next_help_heading = "The program's surroundings")]
@@ -41,7 +45,8 @@ impl SystemOptions {
     pub(super) fn system(&self, executable: &Path, arguments: &[String]) -> Result<System, Failure> {
         let mut system = System::with_arguments(arguments);
         system.environment.extend(self.environment.iter().map(|variable| variable.as_bytes().to_vec()));
-        system.input = self.stdin.as_deref().map(read_file).transpose()?;
+        system.input =
+            self.stdin.as_deref().map(|path| read_file(path, STDIN_LIMIT)).transpose()?.map(Arc::new);
         let Some(root) = &self.root else { return Ok(system) };
         let root = real(root)?;
         if !root.is_dir() {
@@ -59,12 +64,12 @@ impl SystemOptions {
 
     /// Returns what the program has to write to its standard output.
     pub(super) fn expected_output(&self) -> Result<Option<Vec<u8>>, Failure> {
-        self.expect_stdout.as_deref().map(read_file).transpose()
+        self.expect_stdout.as_deref().map(|path| read_file(path, MAX_BYTES)).transpose()
     }
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
-    read(path, MAX_BYTES).map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))
+fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+    read(path, limit).map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))
 }
 
 fn real(path: &Path) -> Result<PathBuf, Failure> {

@@ -4,7 +4,8 @@ use sframe_inspect::command::Failure;
 use std::time::Duration;
 
 use clap::Args;
-use sframe_testbench::external::{CommandLine, External, StopsPerCase};
+use sframe_testbench::examine::stop::StopRequest;
+use sframe_testbench::external::{CommandLine, External, ExternalError, StopsPerCase};
 
 /// An unwinder other than the engine of this project.
 #[derive(Args)]
@@ -31,17 +32,27 @@ pub(crate) struct UnwinderStops {
 }
 
 impl UnwinderCommand {
-    pub(crate) fn start(&self, stops_per_case: StopsPerCase) -> Result<Option<External>, Failure> {
+    pub(crate) fn start(
+        &self,
+        stops_per_case: StopsPerCase,
+        stop: StopRequest,
+    ) -> Result<Option<External>, Failure> {
         let Some(command) = &self.unwinder else { return Ok(None) };
         let timeout = Duration::from_secs(self.unwinder_timeout);
-        let external =
-            CommandLine::parse(command, timeout).and_then(|command| External::new(command, stops_per_case));
-        external.map(Some).map_err(|error| Failure::unusable(format!("error: --unwinder: {error}")))
+        let external = CommandLine::parse(command, timeout)
+            .and_then(|command| External::new(command, stops_per_case, stop));
+        external.map(Some).map_err(|error| {
+            let message = format!("error: --unwinder: {error}");
+            match error {
+                ExternalError::Stopped => Failure::broken(message),
+                _ => Failure::unusable(message),
+            }
+        })
     }
 }
 
 impl UnwinderStops {
-    pub(crate) fn start(&self) -> Result<Option<External>, Failure> {
-        self.command.start(self.stops_per_case)
+    pub(crate) fn start(&self, stop: StopRequest) -> Result<Option<External>, Failure> {
+        self.command.start(self.stops_per_case, stop)
     }
 }

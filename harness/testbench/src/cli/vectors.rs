@@ -6,6 +6,7 @@ use super::options::Folders;
 use clap::Args;
 use sframe_inspect::command::{Failure, Status, detail_since, print, print_json, status, tell_line};
 use sframe_inspect::text::{Text, counted};
+use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::external::{ExternalError, StopsPerCase};
 use sframe_testbench::vectors::{ask_engine, ask_external};
 use sframe_vectors::Vector;
@@ -29,7 +30,7 @@ pub(crate) struct Vectors {
 impl Vectors {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         self.folders.check()?;
-        let external = self.unwinder.start(StopsPerCase::DEFAULT)?;
+        let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
         let clauses = self.folders.specs.join("clauses.yaml");
         let suite = sframe_vectors::Suite::load(&self.folders.corpus.join("vectors"), &clauses);
         let suite = suite.map_err(|errors| {

@@ -365,7 +365,7 @@ pub(crate) fn compare_frame(
         report(truncated(truth, index, walk.end()));
         return Err(WalkEnd::Disagreed);
     };
-    if is_found_before_restorer(truth, index, call, rules) {
+    if is_found_before_restorer(truth, index, call, rules) && walk.frame(index + 1).is_none() {
         return Err(WalkEnd::NoFde { frame: index });
     }
     if let Some(cfa) = frame.cfa
@@ -412,8 +412,9 @@ pub(crate) fn compare_frame(
 
 /// Whether a signal's frame is looked up in the function before its restorer. A handler
 /// returns to the restorer's first instruction, though nothing called it, so that the address
-/// before is another function's, unless the restorer's FDE starts earlier on purpose. That
-/// function's rules are not wrong: the restorer has none that can be found.
+/// before is another function's, unless the restorer's FDE starts earlier on purpose. A walk may
+/// end there, since the restorer has no rules that can be found. One that goes on by those of
+/// the function before has a frame that is not there.
 fn is_found_before_restorer(truth: &Truth<'_>, index: usize, call: &Record, rules: &impl Rules) -> bool {
     index > 0
         && call.interrupted

@@ -173,6 +173,11 @@ impl Executed {
         self.within(&(0..u64::MAX))
     }
 
+    /// Returns where the callees have returned to, or will.
+    pub(crate) fn return_addresses(&self) -> impl Iterator<Item = u64> {
+        self.calls.iter().copied()
+    }
+
     pub(crate) fn call(&mut self, return_address: u64) {
         self.calls.insert(return_address);
     }

@@ -2,6 +2,7 @@
 
 pub mod coverage;
 mod deliveries;
+mod gaps;
 pub mod hazards;
 mod held;
 mod hypotheses;
@@ -38,7 +39,7 @@ use crate::examine::observed::{Observed, TrueFrame};
 use crate::examine::progress::{Figures, Progress};
 use crate::examine::sampling::{Sampler, Sampling};
 use crate::examine::set_aside::{Collected, Kind, SetAside, SetAsideReason};
-use crate::examine::stop::{StopReason, StopRequest};
+use crate::examine::stop::{Grace, StopReason, StopRequest};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
 use crate::target::{Loaded, Target};
@@ -327,14 +328,15 @@ pub(crate) fn examine_with(
         set_aside.add(found.pc, kind, count);
     }
     let coverage = examiner.executed.coverage(target, &set_aside);
-    let findings_omitted = examiner.findings.omitted().clone();
     let mut findings = target.section_faults();
+    findings.extend(gaps::gaps(target, &examiner.executed));
     let is_consequence = target.consequences();
-    let found = examiner.findings.into_findings(target);
+    let mut grace = Grace::of(&look.stop);
+    let (found, findings_omitted) = examiner.findings.described_until(target, || grace.is_over());
     findings.extend(found.into_iter().filter(|finding| !is_consequence(finding)));
     Ok(Examination {
         end: outcome.end,
-        stopped: examiner.stopped,
+        stopped: examiner.stopped.or_else(|| look.stop.reason().filter(|_| grace.is_over())),
         doubt: examiner.doubt,
         instructions: outcome.instructions,
         unobserved: outcome.unobserved,

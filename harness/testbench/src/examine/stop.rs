@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Why a run was ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,5 +51,43 @@ impl StopRequest {
             value if value == StopReason::TimeIsOver.value() => Some(StopReason::TimeIsOver),
             _ => Some(StopReason::Interrupted),
         }
+    }
+}
+
+/// How long the report of what was seen may take once an end was asked for.
+const FOR_THE_REPORT: Duration = Duration::from_secs(1);
+
+/// Tells the work that follows a run when to end.
+#[derive(Debug)]
+pub(crate) struct Grace<'r> {
+    request: &'r StopRequest,
+    since: Option<Instant>,
+}
+
+impl<'r> Grace<'r> {
+    pub(crate) const fn of(request: &'r StopRequest) -> Self {
+        Self { request, since: None }
+    }
+
+    /// Whether an end was asked for, and the time for the report is over.
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.request.reason().is_some()
+            && self.since.get_or_insert_with(Instant::now).elapsed() > FOR_THE_REPORT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_some_time_for_the_report_once_an_end_was_asked_for() {
+        let request = StopRequest::default();
+        let mut grace = Grace::of(&request);
+        assert!(!grace.is_over());
+        request.stop(StopReason::TimeIsOver);
+        assert!(!grace.is_over());
+        grace.since = Instant::now().checked_sub(2 * FOR_THE_REPORT);
+        assert!(grace.since.is_none() || grace.is_over());
     }
 }

@@ -31,7 +31,8 @@ pub enum Doubt {
     UncertainEntry,
     /// The disagreement begins right after a call that may not return.
     AfterCall,
-    /// A function that was called there does not keep the ABI.
+    /// A function that was called there does not keep the ABI, or is not known to, and its caller is not seen to find SP
+    /// where it was.
     IrregularCallee,
     /// A jump through a table whose length is unknown led there.
     UnknownTable,
@@ -89,7 +90,7 @@ impl Doubt {
             Self::OneSeed => "with other arguments and memory the instruction was not reached",
             Self::UncertainEntry => "perhaps nobody enters the function where the path begins",
             Self::AfterCall => "it begins right after a call that may not return",
-            Self::IrregularCallee => "a function that was called does not keep the ABI",
+            Self::IrregularCallee => "a function that was called does not keep the ABI, or is not seen to",
             Self::UnknownTable => "a jump through a table of unknown length led there",
             Self::InternalCall => "a call within the function led there",
             Self::ImpossibleJump => "a jump led there into a part of the code that may be another function's",
@@ -122,6 +123,8 @@ pub(super) mod class {
     pub(crate) const STATE: Class = 3;
     /// FP was wrong somewhere on the path.
     pub(crate) const WRONG_FP: Class = 4;
+    /// The path has been in code that may be another function's.
+    pub(crate) const ELSEWHERE: Class = 8;
 }
 
 /// Returns what keeps one disagreement from being a proof.

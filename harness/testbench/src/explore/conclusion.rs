@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::certainty::{Certainty, Doubt};
 use super::exploration::{Exploration, ExploredFinding};
-use super::partial::{Candidate, Partial, Ways};
+use super::partial::{Candidate, Partial, Removed, Ways};
 use super::pc_set::PcSet;
 use super::roots::Roots;
 use super::rows::{self, Judgement, Reach, RowId};
@@ -60,11 +60,18 @@ impl Parts {
     /// Draws the conclusions.
     pub(super) fn conclude(mut self, target: &Target<'_>, roots: &Roots) -> Exploration {
         let disputed: FxHashSet<u64> = self.candidates.iter().map(|candidate| candidate.pc).collect();
-        let agreed: FxHashSet<u64> =
-            self.agreed.iter().flat_map(PcSet::iter).filter(|pc| disputed.contains(pc)).collect();
+        let mut all_agreed: Vec<u64> = self.agreed.iter().flat_map(PcSet::iter).collect();
+        all_agreed.sort_unstable();
+        all_agreed.dedup();
+        let agreed: FxHashSet<u64> = all_agreed.iter().copied().filter(|pc| disputed.contains(pc)).collect();
         // The same place may have been seen from several functions.
         let mut places: BTreeMap<(Verdict, u64), Candidate> = BTreeMap::new();
         for candidate in std::mem::take(&mut self.candidates) {
+            let removed = self.ways.get(&candidate.function).map_or(Removed::Unseen, |ways| ways.removed);
+            if !removed.includes(candidate.above_caller) {
+                // The function has left its caller's frame for good.
+                continue;
+            }
             match places.entry((candidate.finding.verdict, candidate.pc)) {
                 std::collections::btree_map::Entry::Vacant(entry) => {
                     entry.insert(candidate);
@@ -98,7 +105,8 @@ impl Parts {
         }
         let mut findings: Vec<ExploredFinding> = findings.into_values().collect();
         findings.sort_by_key(|found| (found.certainty, found.finding.pc.map(|pc| pc.0)));
-        let (rows, functions, states) = rows::count(target, &self.judged, &self.outermost, &self.reach);
+        let (rows, functions, states) =
+            rows::count(target, &self.judged, &all_agreed, &self.outermost, &self.reach);
         Exploration {
             functions: self.functions,
             instructions: self.instructions,
@@ -125,16 +133,11 @@ impl Parts {
         if !is_entry || is_part {
             doubts.push(Doubt::UncertainEntry);
         }
-        let is_irregular =
-            |callee: &u64| self.ways.get(callee).is_some_and(|ways| ways.returns && !ways.regularly);
-        if candidate.callees.iter().any(is_irregular) {
+        if self.may_leave_another_sp(candidate) {
             doubts.push(Doubt::IrregularCallee);
         }
         if doubts.is_empty() && candidate.seeds != [true; 2] {
             doubts.push(Doubt::OneSeed);
-        }
-        if root.entry != candidate.pc && roots.is_uncertain(candidate.pc) && !roots.is_uncertain(root.entry) {
-            doubts.push(Doubt::ImpossibleJump);
         }
         // Code that goes on in another context has loaded that one's return address.
         if candidate.finding.verdict == Verdict::WrongRa && candidate.loads_ra && !ways.to_caller {
@@ -146,6 +149,23 @@ impl Parts {
         doubts.sort_unstable();
         doubts.dedup();
         doubts
+    }
+}
+
+impl Parts {
+    /// Whether a function that a path has called may return with other registers, or another SP, than was assumed.
+    fn may_leave_another_sp(&self, candidate: &Candidate) -> bool {
+        let is_other = |(callee, removes): &(u64, Option<u64>)| {
+            let ways = self.ways.get(callee).filter(|ways| ways.returns);
+            ways.is_some_and(|ways| !ways.regularly || !ways.removed.may_be(removes.unwrap_or(0)))
+        };
+        let is_unknown = |(callee, removes): &(u64, Option<u64>)| {
+            removes.is_none() && !self.ways.get(callee).is_some_and(|ways| ways.to_caller)
+        };
+        // Where nothing is known of a callee, the caller shows it: its own return finds SP where it has to be.
+        let is_balanced = self.ways.get(&candidate.function).is_some_and(Ways::is_balanced);
+        candidate.callees.iter().any(is_other)
+            || !is_balanced && (candidate.calls_others || candidate.callees.iter().any(is_unknown))
     }
 }
 

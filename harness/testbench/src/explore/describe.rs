@@ -9,7 +9,7 @@ pub(super) fn describe(assumption: &Assumption, target: &Target<'_>) -> String {
     let place = |address: u64| target.place(Loaded(address)).to_string();
     match *assumption {
         Assumption::Forced { at, to } => format!("the branch at {} can go to {}", place(at), place(to)),
-        Assumption::Call { at, callee, returns } => {
+        Assumption::Call { at, callee, returns, removes } => {
             let callee = match callee {
                 Callee::Function(entry) => place(entry),
                 Callee::Slot(slot) => format!("the function whose address is in {}", place(slot)),
@@ -19,7 +19,11 @@ pub(super) fn describe(assumption: &Assumption, target: &Target<'_>) -> String {
                 Returns::Sometimes => "",
                 Returns::Never | Returns::Unknown => ", returns,",
             };
-            format!("{callee}, called at {}{returns} keeps the ABI", place(at))
+            let removes = match removes {
+                Some(bytes @ 1..) => format!(", and removes {bytes} bytes of arguments"),
+                _ => String::new(),
+            };
+            format!("{callee}, called at {}{returns} keeps the ABI{removes}", place(at))
         }
         Assumption::Table { at, to, is_bounded } => {
             let bounded = if is_bounded { "" } else { ", whose length is unknown" };

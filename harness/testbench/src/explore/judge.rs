@@ -8,6 +8,8 @@ use sframe_engine::{
     Abi, Base, Caller, DwarfRegister, Found, Frame, InstructionPointer, PauthMask, Pc, Recovery,
     RecoveryRule, ReturnAddress, Row, Step, StepError,
 };
+use sframe_inspect::diff::Gap;
+use sframe_inspect::instructions::Operation;
 use sframe_machine::PcMap;
 use sframe_machine::explore::{
     Assumption, Callee, Class, Departure, Explored, Function, Leaving, Observer, Point, Seed,
@@ -17,19 +19,23 @@ use super::batches::Batches;
 use super::certainty::{Doubt, class, doubts, is_after_uncertain_call};
 use super::describe::describe;
 use super::options::ExploreOptions;
-use super::partial::{Candidate, Partial, Ways};
+use super::partial::{Candidate, Partial, Removed, Ways};
 use super::pc_set::PcSet;
 use super::roots::{Root, Roots};
 use super::rows::{Reach, RowId};
 use crate::compare::{self, Disagreement, Remembered, Truth, Value};
 use crate::finding::Finding;
 use crate::spec::Verdict;
-use crate::target::Target;
+use crate::target::{Loaded, Target};
 use crate::triage::{Circumstances, Findings, FrameLayouts, Triage, triage};
 use crate::unwind::{Backtrace, End, SframeUnwinder, Unwinder as _, Viewpoint};
 
 /// The length of the longest call of an ABI with a return address register, in bytes.
 const LONGEST_CALL: u64 = 6;
+
+/// No more assumptions than this are described of a path. With all of them, the findings of a function with many calls
+/// would grow with the square of their number.
+const MOST_ASSUMPTIONS: usize = 100;
 
 /// What is known of an instruction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,6 +45,10 @@ struct Place {
     lacks_row: bool,
     /// Whether the row has agreed there.
     agreed: bool,
+    /// Whether it is not certain whose code it is.
+    is_uncertain: bool,
+    /// Whether it has no FDE, although its function has one, and is more than padding.
+    is_gap: bool,
 }
 
 /// A disagreement at an instruction, as it was seen on the surest path.
@@ -49,7 +59,9 @@ struct Seen {
     doubts: Vec<Doubt>,
     assumptions: Vec<String>,
     number_of_assumptions: usize,
-    callees: Vec<u64>,
+    callees: Vec<(u64, Option<u64>)>,
+    calls_others: bool,
+    above_caller: u64,
     seeds: [bool; 2],
     function: u64,
     hits: u64,
@@ -80,7 +92,8 @@ struct Batch<'a> {
     rules: Remembered<'a>,
     backtrace: Backtrace,
     places: PcMap<Place>,
-    seen: BTreeMap<(Verdict, u64), Seen>,
+    /// By verdict, instruction, and whether SP is above where the caller has left it.
+    seen: BTreeMap<(Verdict, u64, bool), Seen>,
     ways: FxHashMap<u64, Ways>,
     entered_with_frame: FxHashSet<u64>,
     outermost: FxHashSet<RowId>,
@@ -200,7 +213,34 @@ impl<'j, 'a> Judge<'j, 'a> {
         let found = sections.lookup(address);
         let is_covered = || matches!(sections.lookup_fde(address), Ok(Some(fde)) if !fde.signal);
         let lacks_row = matches!(found, Ok(None)) && is_covered();
-        Place { found: found.ok().flatten(), lacks_row, agreed: false }
+        let is_uncertain = self.roots.is_uncertain(pc);
+        let is_gap = matches!(found, Ok(None)) && !lacks_row && self.gap_at(pc).is_some() && {
+            let instruction = self.target.executable().instruction(Loaded(pc));
+            instruction.is_some_and(|instruction| instruction.operation != Operation::Nop)
+        };
+        Place { found: found.ok().flatten(), lacks_row, agreed: false, is_uncertain, is_gap }
+    }
+
+    /// Returns the gap that an instruction is in.
+    fn gap_at(&self, pc: u64) -> Option<&Gap> {
+        let module = self.target.executable();
+        self.roots.gaps.at(module.linked(Loaded(pc)).0).filter(|gap| module.has_code(gap))
+    }
+
+    /// Says whose doing a disagreement is.
+    fn triage(&self, disagreement: &Disagreement, point: &Point<'_>) -> Triage {
+        let (truth, viewpoint) = (Truth::of(&point.moment), Viewpoint::new(&point.moment));
+        let scene = Circumstances {
+            truth: &truth,
+            viewpoint: &viewpoint,
+            target: self.target,
+            layouts: &self.layouts,
+        };
+        let Some(gap) = self.gap_at(point.moment.pc).filter(|_| disagreement.verdict == Verdict::NoFde)
+        else {
+            return triage(disagreement, &scene, true);
+        };
+        Triage::of_gap(gap)
     }
 
     fn unusable(&self, found: &Found, point: &Point<'_>) -> Option<StepError> {
@@ -251,22 +291,18 @@ impl<'j, 'a> Judge<'j, 'a> {
         if class & class::STATE == class::AFTER_CALL {
             doubts.push(Doubt::AfterCall);
         }
-        let key = (disagreement.verdict, point.moment.pc);
+        if class & class::ELSEWHERE != 0 {
+            doubts.push(Doubt::ImpossibleJump);
+        }
+        let caller = point.moment.call_stack.records().last();
+        let above_caller = caller.map_or(0, |call| point.moment.sp.saturating_sub(call.caller_sp));
+        let key = (disagreement.verdict, point.moment.pc, above_caller > 0);
         let number = point.assumptions.len();
         let is_better =
             |known: &Seen| (doubts.len(), number) < (known.doubts.len(), known.number_of_assumptions);
         let is_certain = doubts.is_empty();
         if self.batch.seen.get(&key).is_none_or(is_better) {
-            let truth = Truth::of(&point.moment);
-            let viewpoint = Viewpoint::new(&point.moment);
-            let circumstances = Circumstances {
-                truth: &truth,
-                viewpoint: &viewpoint,
-                target: self.target,
-                layouts: &self.layouts,
-            };
-            let triage = triage(&disagreement, &circumstances, true);
-            let caller = point.moment.call_stack.records().last();
+            let triage = self.triage(&disagreement, point);
             let known = self.batch.seen.get(&key);
             let (seeds, hits) = known.map_or(([false; 2], 0), |known| (known.seeds, known.hits));
             let seen = Seen {
@@ -274,13 +310,11 @@ impl<'j, 'a> Judge<'j, 'a> {
                 disagreement,
                 triage,
                 doubts,
-                assumptions: point
-                    .assumptions
-                    .iter()
-                    .map(|assumption| describe(assumption, self.target))
-                    .collect(),
+                assumptions: self.described(point.assumptions),
                 number_of_assumptions: number,
                 callees: callees(point.assumptions),
+                calls_others: point.assumptions.iter().any(calls_other),
+                above_caller,
                 seeds,
                 function: self.root.entry,
                 hits,
@@ -297,6 +331,14 @@ impl<'j, 'a> Judge<'j, 'a> {
         }
     }
 
+    /// Says what a path assumes: the last of it, if that is much.
+    fn described(&self, assumptions: &[Assumption]) -> Vec<String> {
+        let left_out = assumptions.len().saturating_sub(MOST_ASSUMPTIONS);
+        let earlier = (left_out > 0).then(|| format!("{left_out} more, earlier on the path"));
+        let last = assumptions[left_out..].iter().map(|assumption| describe(assumption, self.target));
+        earlier.into_iter().chain(last).collect()
+    }
+
     /// Returns what a batch has shown.
     fn partial(&self, batch: Batch<'a>) -> Partial {
         let mut agree = FxHashSet::default();
@@ -305,11 +347,11 @@ impl<'j, 'a> Judge<'j, 'a> {
             agreed.push(pc);
             agree.extend(place.found.and_then(|found| Some((found.fde.index, found.row_index?))));
         }
-        let candidates = batch.seen.into_iter().filter_map(|((_, pc), seen)| {
+        let candidates = batch.seen.into_iter().filter_map(|((_, pc, _), seen)| {
             let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
             let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
             let Seen { row, doubts, assumptions, callees, seeds, function, .. } = seen;
-            let Seen { loads_ra, has_fp, .. } = seen;
+            let Seen { calls_others, above_caller, loads_ra, has_fp, .. } = seen;
             Some(Candidate {
                 pc,
                 row,
@@ -317,6 +359,8 @@ impl<'j, 'a> Judge<'j, 'a> {
                 doubts,
                 assumptions,
                 callees,
+                calls_others,
+                above_caller,
                 denies_caller,
                 loads_ra,
                 has_fp,
@@ -345,16 +389,22 @@ impl<'j, 'a> Judge<'j, 'a> {
     }
 }
 
-/// Returns the functions that a path has called, without those whose addresses it has computed.
-fn callees(assumptions: &[Assumption]) -> Vec<u64> {
+/// Returns the functions that a path has called, without those whose addresses it has computed, and what each is known
+/// to remove from the stack.
+fn callees(assumptions: &[Assumption]) -> Vec<(u64, Option<u64>)> {
     let called = assumptions.iter().filter_map(|assumption| match assumption {
-        Assumption::Call { callee: Callee::Function(entry), .. } => Some(*entry),
+        Assumption::Call { callee: Callee::Function(entry), removes, .. } => Some((*entry, *removes)),
         _ => None,
     });
-    let mut called: Vec<u64> = called.collect();
+    let mut called: Vec<_> = called.collect();
     called.sort_unstable();
     called.dedup();
     called
+}
+
+/// Whether an assumption is about a function whose address was computed, or is in memory.
+fn calls_other(assumption: &Assumption) -> bool {
+    matches!(assumption, Assumption::Call { callee: Callee::Slot(_) | Callee::Unknown, .. })
 }
 
 /// Returns the address of a word that a row recovers RA or FP from, if it lies where a signal's
@@ -404,12 +454,27 @@ impl Observer for Judge<'_, '_> {
             }
         };
         let is_after_call = is_after_uncertain_call(point);
-        let (before, had_wrong_fp) = (point.class & class::STATE, point.class & class::WRONG_FP);
+        let is_elsewhere = place.is_uncertain && !self.roots.is_uncertain(point.entry);
+        let kept = if is_elsewhere { point.class | class::ELSEWHERE } else { point.class };
+        let (before, kept) = (kept & class::STATE, kept & !class::STATE);
         let suspected = |class: Class| match before {
-            class::AFTER_CALL | class::NO_CALLER => before | had_wrong_fp,
-            _ => class | had_wrong_fp,
+            class::AFTER_CALL | class::NO_CALLER => before | kept,
+            _ => class | kept,
         };
         let found = place.found.as_ref();
+        if place.is_gap {
+            self.is_disputed = true;
+            let class = suspected(if is_after_call { class::AFTER_CALL } else { class::AGREES });
+            let got = Value::End(End::Failed(StepError::NoFde));
+            let truth = Truth::of(&point.moment);
+            self.record(
+                Disagreement::new(&truth, 0, Verdict::NoFde, Value::Frames(2), got),
+                None,
+                point,
+                class,
+            );
+            return class;
+        }
         if found.is_none() && !place.lacks_row {
             return suspected(if is_after_call { class::AFTER_CALL } else { class::AGREES });
         }
@@ -426,7 +491,7 @@ impl Observer for Judge<'_, '_> {
             self.batch.outermost.extend(found.row_index.map(|index| (found.fde.index, index)));
             suspected(class::NO_CALLER)
         } else if before == class::NO_CALLER {
-            return point.class;
+            return before | kept;
         } else if before == class::AGREES && is_after_call {
             suspected(class::AFTER_CALL)
         } else {
@@ -443,13 +508,21 @@ impl Observer for Judge<'_, '_> {
     }
 
     fn leaves(&mut self, point: &Point<'_>, leaving: Leaving) {
-        let Leaving { departure, is_regular } = leaving;
+        let Leaving { departure, is_regular, removed } = leaving;
         let call = point.moment.call_stack.records().last();
         let with_fp = call.is_some_and(|call| call.caller_fp == point.moment.fp);
         let restores_fp = with_fp && point.class & class::WRONG_FP != 0;
-        let to_caller = is_regular && departure == Departure::Return;
-        let by_jump = is_regular && departure == Departure::DirectJump;
-        let ways = Ways { returns: true, restores_fp, regularly: is_regular, to_caller, by_jump };
+        let is_return = departure == Departure::Return;
+        let has_called_unknown = || point.assumptions.iter().any(Assumption::is_unknown_to_sp);
+        let ways = Ways {
+            returns: true,
+            restores_fp,
+            regularly: is_regular,
+            to_caller: is_regular && is_return,
+            by_jump: is_regular && departure == Departure::DirectJump,
+            removed: removed.filter(|_| is_regular).map_or(Removed::Unseen, Removed::Bytes),
+            is_unbalanced: is_return && removed.is_none() && has_called_unknown(),
+        };
         self.batch.ways.entry(point.entry).or_default().add(ways);
     }
 

@@ -22,8 +22,13 @@ pub(super) struct Candidate {
     pub(super) seeds: [bool; 2],
     /// The entry of the function on whose path it was seen.
     pub(super) function: u64,
-    /// The entries of the functions that this path has called.
-    pub(super) callees: Vec<u64>,
+    /// The entries of the functions that this path has called, and what they remove from the stack, if their code
+    /// shows it.
+    pub(super) callees: Vec<(u64, Option<u64>)>,
+    /// Whether it has called others, whose code is elsewhere or was not found.
+    pub(super) calls_others: bool,
+    /// How far SP is above where the caller has left it.
+    pub(super) above_caller: u64,
     /// Whether the row says that there is no caller.
     pub(super) denies_caller: bool,
     /// Whether the row says that the return address is in its register, where no call has put another.
@@ -44,9 +49,56 @@ pub(super) struct Ways {
     pub(super) to_caller: bool,
     /// The same, by a jump to another function that the instruction names.
     pub(super) by_jump: bool,
+    /// What it removes from the stack when it returns to the caller.
+    pub(super) removed: Removed,
+    /// Whether it has returned elsewhere, or with another SP, after a call of a function whose code does not show what
+    /// it does to SP.
+    pub(super) is_unbalanced: bool,
+}
+
+/// What a function was seen to remove from the stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) enum Removed {
+    /// It was not seen to return.
+    #[default]
+    Unseen,
+    /// This number of bytes each time.
+    Bytes(u64),
+    /// Not the same each time.
+    Different,
+}
+
+impl Removed {
+    const fn add(&mut self, other: Self) {
+        *self = match (*self, other) {
+            (Self::Unseen, other) => other,
+            (known, Self::Unseen) => known,
+            (Self::Bytes(one), Self::Bytes(two)) if one == two => other,
+            _ => Self::Different,
+        };
+    }
+
+    /// Whether it is as much as a number of bytes.
+    pub(super) const fn includes(self, bytes: u64) -> bool {
+        match self {
+            Self::Unseen | Self::Different => bytes == 0,
+            Self::Bytes(removed) => bytes <= removed,
+        }
+    }
+
+    /// Whether it may be this number of bytes.
+    pub(super) fn may_be(self, bytes: u64) -> bool {
+        matches!(self, Self::Unseen) || self == Self::Bytes(bytes)
+    }
 }
 
 impl Ways {
+    /// Whether it was seen to leave SP to its caller as it was, whatever its callees have done to it, and never
+    /// elsewhere.
+    pub(super) const fn is_balanced(&self) -> bool {
+        (self.to_caller || self.by_jump) && !self.is_unbalanced
+    }
+
     /// Adds what was seen elsewhere.
     pub(super) const fn add(&mut self, other: Self) {
         self.returns |= other.returns;
@@ -54,6 +106,8 @@ impl Ways {
         self.regularly |= other.regularly;
         self.to_caller |= other.to_caller;
         self.by_jump |= other.by_jump;
+        self.removed.add(other.removed);
+        self.is_unbalanced |= other.is_unbalanced;
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{Abi, Base, Fde, PcType, Recovery, Row};
+use sframe_inspect::diff::Gaps;
 use sframe_inspect::instructions::{Destination, Disassembly, Flow, Instruction};
 use sframe_machine::explore::Returns;
 
@@ -44,8 +45,10 @@ pub struct Roots {
     /// Whether functions return, by their addresses and those of words that hold these, if their names
     /// say so.
     pub returns: FxHashMap<u64, Returns>,
-    /// The addresses of FDEs.
+    /// The addresses of FDEs, with those of their functions that they should cover, and don't.
     pub bodies: Vec<Range<u64>>,
+    /// Code that has no FDE, and should be covered by one, by addresses of the file.
+    pub(super) gaps: Gaps,
     /// Where exceptions go.
     pub exceptions: Exceptions,
     /// The starts of code that is no function, and of which it is not certain whose it is.
@@ -71,8 +74,8 @@ impl Roots {
             let start = Loaded(fde.start);
             fde.pc_type == PcType::Inc && !is_trampoline(fde.start) && module.is_moved(start, start)
         };
-        let fdes = section.fdes().flatten().filter(|fde| fde.size > 0);
-        let mut fdes: Vec<Fde> = fdes.filter(|fde| !is_moved(fde)).collect();
+        let (fdes, empty): (Vec<Fde>, Vec<Fde>) = section.fdes().flatten().partition(|fde| fde.size > 0);
+        let mut fdes: Vec<Fde> = fdes.into_iter().filter(|fde| !is_moved(fde)).collect();
         fdes.sort_by_key(|fde| fde.start);
         let code = References::of(module, &fdes);
         let exceptions = Exceptions::of(module);
@@ -89,6 +92,13 @@ impl Roots {
             .iter()
             .filter(|(address, name)| is_cold(*address, name))
             .map(|(address, _)| *address)
+            .collect();
+        let gaps = module.gaps();
+        // FDEs that start too late, and where their functions do.
+        let late: FxHashMap<u64, u64> = gaps
+            .iter()
+            .filter(|gap| !gap.is_behind() && gap.range.end == gap.fde.start)
+            .map(|gap| (loaded(gap.fde.start), loaded(gap.function.start)))
             .collect();
         let mut roots = BTreeSet::new();
         let mut add = |entry, is_certain| roots.insert(Root { entry, is_certain });
@@ -112,6 +122,9 @@ impl Roots {
                 // Nobody calls a signal's restorer, or the common part of a linkage table.
                 continue;
             }
+            if late.contains_key(&fde.start) && !code.called.contains(&fde.start) {
+                continue;
+            }
             let is_entry = || {
                 let first = section.rows(fde).flatten().next();
                 first.is_some_and(|row| is_entry(&row, section.header().abi))
@@ -131,24 +144,33 @@ impl Roots {
                 found.spare.push((fde.index, fde.start));
             }
         }
+        let of_late: FxHashSet<u64> = late.values().copied().collect();
+        for function in &of_late {
+            entries.insert(*function);
+            add(*function, true);
+        }
         // In the middle of an FDE, or without one: callers enter where they call, and what the function
         // preserves is known afterwards. A symbol there may be anything.
         for entry in &code.called {
             if fde_at(&fdes, *entry).is_none_or(|fde| fde.start != *entry && fde.pc_type == PcType::Inc)
                 && !found.trampolines.iter().any(|range| range.contains(entry))
                 && !found.stubs.contains(entry)
+                && !of_late.contains(entry)
             {
                 // What seems to call may be data.
                 add(*entry, false);
             }
         }
         let is_part = |part: &u64| !entries.contains(part) && !code.called.contains(part);
-        found.uncertain =
-            code.of_several().chain(code.behind_tables.iter().copied()).filter(is_part).collect();
+        // A jump to a part of a function without any code leads to what comes next, had anybody taken it.
+        let shared = empty.iter().map(|fde| fde.start).filter(|start| fde_at(&fdes, *start).is_some());
+        let parts = code.of_several().chain(code.behind_tables.iter().copied()).chain(shared);
+        found.uncertain = parts.filter(is_part).collect();
         found.called = code.called;
         found.named = named;
         found.roots = roots.into_iter().collect();
-        found.bodies = fdes.iter().map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect();
+        found.bodies = bodies(&fdes, gaps.iter().map(|gap| loaded(gap.range.start)..loaded(gap.range.end)));
+        found.gaps = gaps;
         found.aliases = aliases(module, &functions);
         found.returns = returns_by_name(module, &functions);
         found.entries = entries;
@@ -280,6 +302,23 @@ fn pieces<'c>(address: u64, code: &'c [u8], fdes: &[Fde]) -> Vec<(u64, &'c [u8])
     }
     pieces.push(rest);
     pieces
+}
+
+/// Returns the addresses of FDEs, joined with those of gaps that touch them.
+fn bodies(fdes: &[Fde], gaps: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
+    let mut bodies: Vec<Range<u64>> =
+        fdes.iter().map(|fde| fde.start..fde.start.saturating_add(fde.size.into())).collect();
+    for gap in gaps {
+        let next = bodies.partition_point(|body| body.start < gap.end);
+        if let Some(before) = next.checked_sub(1).map(|last| &mut bodies[last])
+            && before.end == gap.start
+        {
+            before.end = gap.end;
+        } else if let Some(behind) = bodies.get_mut(next).filter(|body| body.start == gap.end) {
+            behind.start = gap.start;
+        }
+    }
+    bodies
 }
 
 /// Returns the FDE that covers an address, of some that are sorted.

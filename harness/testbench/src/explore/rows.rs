@@ -1,14 +1,16 @@
 //! What has become of each row.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_engine::PcType;
+use sframe_engine::{Fde, PcType, Row};
+use sframe_inspect::instructions::{Flow, Operation};
 
 use crate::finding::Address;
-use crate::target::{Loaded, Target};
+use crate::target::{Loaded, Module, Target};
 
 /// A row, by its FDE and its position there.
 pub(super) type RowId = (u32, u32);
@@ -85,8 +87,10 @@ pub struct RowCounts {
     pub total: u64,
     /// Those with which something was compared.
     pub judged: u64,
-    /// Those that agree wherever they were compared.
+    /// Those that agree at all their instructions.
     pub agree: u64,
+    /// Those that agree wherever they were compared, which is not at all their instructions.
+    pub partly: u64,
     /// Those that are proved to be wrong.
     pub wrong: u64,
     /// Those that may be.
@@ -131,8 +135,10 @@ pub struct FunctionRows {
 /// What exploring says of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowState {
-    /// It agrees wherever it was compared.
+    /// It agrees at all its instructions.
     Agrees,
+    /// It agrees wherever it was compared, which is not at all its instructions.
+    Partly,
     /// It may be wrong.
     Possible,
     /// It is.
@@ -141,15 +147,18 @@ pub(super) enum RowState {
     Undecided(Undecided),
 }
 
-/// Counts rows: all, and those of each function. Returns also what is known of each.
+/// Counts rows: all, and those of each function. Returns also what is known of each. `agreed` has the instructions at
+/// which rows have agreed, sorted.
 pub(super) fn count(
     target: &Target<'_>,
     judged: &FxHashMap<RowId, Judgement>,
+    agreed: &[u64],
     outermost: &FxHashSet<RowId>,
     reach: &FxHashMap<u32, Reach>,
 ) -> (RowCounts, Vec<FunctionRows>, FxHashMap<RowId, RowState>) {
     let (mut all, mut functions, mut states) = (RowCounts::default(), Vec::new(), FxHashMap::default());
-    let Some(section) = &target.executable().section else { return (all, functions, states) };
+    let module = target.executable();
+    let Some(section) = &module.section else { return (all, functions, states) };
     for fde in section.fdes().flatten() {
         let reach = reach.get(&fde.index).copied().unwrap_or_default();
         let mut rows = RowCounts::default();
@@ -168,7 +177,8 @@ pub(super) fn count(
                 }
                 Judgement::Undecided if fde.signal => RowState::Undecided(Undecided::SignalFrame),
                 Judgement::Undecided => RowState::Undecided(reach.undecided()),
-                Judgement::Agrees => RowState::Agrees,
+                Judgement::Agrees if agrees_everywhere(module, &fde, &row, agreed) => RowState::Agrees,
+                Judgement::Agrees => RowState::Partly,
                 Judgement::Possible => RowState::Possible,
                 Judgement::Proved => RowState::Proved,
             };
@@ -181,6 +191,44 @@ pub(super) fn count(
         functions.push(FunctionRows { pc: Address(place.address.0), function, rows });
     }
     (all, functions, states)
+}
+
+/// Whether a row has agreed at all its instructions. What is between those that were reached is no instruction if it
+/// can't be decoded to its end, and none that anybody executes if it does nothing but fill the space, or trap.
+fn agrees_everywhere(module: &Module<'_>, fde: &Fde, row: &Row, agreed: &[u64]) -> bool {
+    let block = match fde.pc_type {
+        PcType::Inc => fde.size,
+        PcType::Mask => fde.rep_size.unwrap_or(16).into(),
+    };
+    let block = block.max(1);
+    let blocks = (0..fde.size).step_by(usize::try_from(block).unwrap_or(usize::MAX));
+    blocks.map(|block| fde.start.wrapping_add(block.into())).all(|start| {
+        let range = start.saturating_add(row.start.into())..start.saturating_add(row.end.into());
+        let first = agreed.partition_point(|pc| *pc < range.start);
+        let reached = agreed[first..].iter().copied().take_while(|pc| *pc < range.end);
+        let mut at = range.start;
+        for pc in reached.chain([range.end]) {
+            if at < pc && is_code(module, at..pc) {
+                return false;
+            }
+            let len = module.instruction(Loaded(pc)).map_or(1, |instruction| instruction.len);
+            at = pc.saturating_add(len);
+        }
+        true
+    })
+}
+
+/// Whether bytes are instructions to their end, and do anything.
+fn is_code(module: &Module<'_>, range: Range<u64>) -> bool {
+    let (mut at, mut does_anything) = (range.start, false);
+    while at < range.end {
+        let Some(instruction) = module.instruction(Loaded(at)).filter(|found| found.len > 0) else {
+            return false;
+        };
+        does_anything |= !(instruction.operation == Operation::Nop || instruction.flow == Flow::Trap);
+        at = at.saturating_add(instruction.len);
+    }
+    at == range.end && does_anything
 }
 
 impl Reach {
@@ -204,6 +252,7 @@ impl RowCounts {
     fn add(&mut self, state: RowState) {
         match state {
             RowState::Agrees => self.agree += 1,
+            RowState::Partly => self.partly += 1,
             RowState::Possible => self.possible += 1,
             RowState::Proved => self.wrong += 1,
             RowState::Undecided(why) => return self.leave(why),
@@ -221,6 +270,7 @@ impl RowCounts {
         self.total += other.total;
         self.judged += other.judged;
         self.agree += other.agree;
+        self.partly += other.partly;
         self.wrong += other.wrong;
         self.possible += other.possible;
         for (why, count) in &other.undecided {

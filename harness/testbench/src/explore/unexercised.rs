@@ -32,6 +32,9 @@ pub struct Explorer {
     pub jobs: usize,
 }
 
+/// Why a row that agrees is undecided.
+const IN_PART: &str = "the row agrees where it was compared, but not all of its instructions were reached";
+
 /// What exploring says of a row, and the finding or why there is none.
 type Judged = (Explored, Option<String>);
 
@@ -122,6 +125,7 @@ pub fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, 
             let judged = match exploration.states.get(&(fde.index, index)) {
                 None => continue,
                 Some(RowState::Agrees) => (Explored::Agrees, None),
+                Some(RowState::Partly) => (Explored::Undecided, Some(IN_PART.to_owned())),
                 Some(RowState::Proved) => (Explored::Wrong, messages.remove(&pc)),
                 Some(RowState::Possible) => (Explored::Undecided, messages.remove(&pc)),
                 Some(RowState::Undecided(_)) if exploration.was_interrupted => {

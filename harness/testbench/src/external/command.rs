@@ -61,6 +61,9 @@ pub enum ExternalError {
     /// It had to be restarted too often.
     #[error("the unwinder was restarted {RESTARTS} times, and failed again: {0}")]
     GivenUp(Fault),
+    /// The run was ended while it was silent.
+    #[error("the run was ended while the unwinder was silent")]
+    Stopped,
     /// The machine can't be set up.
     #[error(transparent)]
     Machine(#[from] MachineError),

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use sframe_machine::Options;
 use sframe_protocol::{Hello, SectionQuestion};
 
+use crate::examine::stop::StopRequest;
 use crate::examine::{ExamineOptions, examine_with};
 use crate::target::Target;
 use crate::unwind::sframe_unwinder;
@@ -48,9 +49,13 @@ impl External {
     /// Starts the unwinder for the first time, to identify it.
     ///
     /// # Errors
-    /// It can't be started, or doesn't use the protocol.
-    pub fn new(command: CommandLine, stops_per_case: StopsPerCase) -> Result<Self, ExternalError> {
-        let hello = Session::start(&command, None)?.hello.clone();
+    /// It can't be started, or doesn't use the protocol, or was silent until the end was asked for.
+    pub fn new(
+        command: CommandLine,
+        stops_per_case: StopsPerCase,
+        stop: StopRequest,
+    ) -> Result<Self, ExternalError> {
+        let hello = Session::start(&command, None, stop)?.hello.clone();
         Ok(Self { command, hello, stops_per_case })
     }
 
@@ -82,7 +87,7 @@ impl External {
         // Dropped last, when no process reads it any more.
         let folder = tempfile::tempdir().map_err(ExternalError::Copy)?;
         let open = judge::open(target, name, folder.path()).map_err(ExternalError::Copy)?;
-        let session = Session::start(&self.command, Some(open))?;
+        let session = Session::start(&self.command, Some(open), look.stop.clone())?;
         let mut questions = Questions::new(target, session, self.stops_per_case);
         let examination = examine_with(target, &mut *engine, look, options, Some(&mut questions))?;
         Ok(questions.finish(examination))
@@ -93,7 +98,7 @@ impl External {
     /// # Errors
     /// It can't be started.
     pub fn sections(&self) -> Result<Sections<'_>, ExternalError> {
-        Ok(Sections(Session::start(&self.command, None)?))
+        Ok(Sections(Session::start(&self.command, None, StopRequest::default())?))
     }
 }
 

@@ -15,6 +15,7 @@ use wait_timeout::ChildExt as _;
 
 use crate::address_space;
 use crate::child;
+use crate::examine::stop::StopRequest;
 use crate::spec::Verdict;
 
 /// The number of bytes of its latest standard error that are kept.
@@ -23,6 +24,8 @@ const STANDARD_ERROR: usize = 4096;
 const SHOWN: usize = 300;
 /// While more bytes than these wait to be read by the process, nothing more is sent.
 const MAX_WAITING: usize = 64 << 20;
+/// How long a request to end the run may go unnoticed.
+const ATTENTION: Duration = Duration::from_millis(100);
 /// The time that a process has to end when asked to.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -71,6 +74,8 @@ pub(crate) struct Process {
     tail: Arc<Mutex<Tail>>,
     timeout: Duration,
     longest: usize,
+    /// Asks not to wait for it any longer.
+    pub(crate) stop: StopRequest,
 }
 
 /// Says which program could not be started, if it is the bench itself: its user has not named it.
@@ -115,7 +120,17 @@ impl Process {
             let tail = tail.clone();
             Builder::new().name("diagnostics".into()).spawn(move || read_tail(stderr, &tail))?;
         }
-        Ok(Self { what, child, requests: Some(requests), waiting, lines, tail, timeout, longest })
+        Ok(Self {
+            what,
+            child,
+            requests: Some(requests),
+            waiting,
+            lines,
+            tail,
+            timeout,
+            longest,
+            stop: StopRequest::default(),
+        })
     }
 
     /// Sends a message.
@@ -142,13 +157,16 @@ impl Process {
 
     /// Returns the next answer.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self, deadline: Instant) -> Result<T, Fault> {
-        match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        match self.next_line(deadline) {
             Ok(Line::Whole(line)) => serde_json::from_slice(&line).map_err(|error| {
                 let start = shown(&line[..line.len().min(SHOWN)]);
                 self.fault(Verdict::BadAnswer, format!("not an answer of the protocol ({error}): {start}"))
             }),
             Ok(Line::TooLong) => {
                 Err(self.fault(Verdict::BadAnswer, format!("a line of more than {} bytes", self.longest)))
+            }
+            Err(RecvTimeoutError::Timeout) if self.stop.reason().is_some() => {
+                Err(self.fault(Verdict::TimedOut, "it was silent when the run was ended".to_owned()))
             }
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = self.timeout.as_secs_f64();
@@ -160,6 +178,19 @@ impl Process {
                     None => format!("{} has closed its standard output", self.what),
                 };
                 Err(self.fault(Verdict::Crashed, how))
+            }
+        }
+    }
+
+    /// Waits for a line, until it is due or nobody wants it any longer.
+    fn next_line(&self, deadline: Instant) -> Result<Line, RecvTimeoutError> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left.min(ATTENTION));
+            let is_over = left <= ATTENTION || self.stop.reason().is_some();
+            match line {
+                Err(RecvTimeoutError::Timeout) if !is_over => {}
+                line => return line,
             }
         }
     }

@@ -7,6 +7,7 @@ use sframe_protocol::{
     SectionAnswer, SectionQuestion, Stop, VERSION,
 };
 
+use crate::examine::stop::StopRequest;
 use crate::spec::Verdict;
 
 use super::command::{CommandLine, ExternalError, RESTARTS};
@@ -39,11 +40,17 @@ pub(super) struct Session<'s> {
     silences: u32,
     /// Faults that did not reappear when each stop was requested alone.
     pub(super) unplaced: Vec<Fault>,
+    /// Asks not to wait any longer.
+    stop: StopRequest,
 }
 
 impl<'s> Session<'s> {
     /// Starts an unwinder: with a program, or otherwise for sections only.
-    pub(super) fn start(command: &'s CommandLine, open: Option<Open>) -> Result<Self, ExternalError> {
+    pub(super) fn start(
+        command: &'s CommandLine,
+        open: Option<Open>,
+        stop: StopRequest,
+    ) -> Result<Self, ExternalError> {
         let hello = Hello::new("", "", "");
         let mut session = Self {
             command,
@@ -55,6 +62,7 @@ impl<'s> Session<'s> {
             limit: RESTARTS,
             silences: 0,
             unplaced: Vec::new(),
+            stop,
         };
         session.begin()?;
         Ok(session)
@@ -63,25 +71,33 @@ impl<'s> Session<'s> {
     fn begin(&mut self) -> Result<(), ExternalError> {
         let CommandLine { words, timeout, .. } = self.command;
         self.process = None;
-        let start = Process::start("the unwinder", words, *timeout, MAX_LINE).map_err(|error| {
+        let mut start = Process::start("the unwinder", words, *timeout, MAX_LINE).map_err(|error| {
             ExternalError::Start { program: words.first().cloned().unwrap_or_default(), error }
         })?;
+        start.stop = self.stop.clone();
         self.process = Some(start);
         let bench = concat!("sframe-testbench ", env!("CARGO_PKG_VERSION")).to_owned();
         let request = RequestHello { protocol: VERSION, bench };
-        let answer = self.request(Request { hello: Some(request), ..Request::default() })?;
+        let answer = self.request(Request { hello: Some(request), ..Request::default() });
+        let answer = answer.map_err(|fault| self.failure(fault))?;
         let hello = answer.hello.ok_or_else(|| Fault::bad_answer("no `hello` in the answer to `hello`"))?;
         if hello.protocol != VERSION {
             return Err(ExternalError::Version { theirs: hello.protocol });
         }
         self.hello = hello;
         if let Some(open) = self.open.clone() {
-            let answer = self.request(Request { open: Some(open), ..Request::default() })?;
+            let answer = self.request(Request { open: Some(open), ..Request::default() });
+            let answer = answer.map_err(|fault| self.failure(fault))?;
             if let Some(reason) = answer.unsupported {
                 return Err(ExternalError::Unsupported(reason));
             }
         }
         Ok(())
+    }
+
+    /// What a fault means for the session: it is none of the unwinder's if the run was ended.
+    fn failure(&self, fault: Fault) -> ExternalError {
+        if self.stop.reason().is_some() { ExternalError::Stopped } else { ExternalError::Fault(fault) }
     }
 
     /// Ends the process, and starts another.
@@ -171,6 +187,9 @@ impl<'s> Session<'s> {
                 got(next, Ok(answer));
                 next += 1;
             }) {
+                if self.stop.reason().is_some() {
+                    return Err(ExternalError::Stopped);
+                }
                 let is_certain = range.len() == 1 || fault.verdict == Verdict::BadAnswer;
                 let restarted = self.restart(&fault);
                 if is_certain {

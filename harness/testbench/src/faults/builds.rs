@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::observe::ObserveError;
 use crate::corpus::example_folder;
 use crate::spec::Example;
-use crate::target::files::Files;
+use crate::target::files::{Files, LibraryFolders};
 
 /// The file with the digest of what a build was made of.
 const DIGEST: &str = "source.sha256";
@@ -50,7 +50,7 @@ pub fn keep(corpus: &Path, name: &str, example: &Example, program: &Path) -> Res
         let path = folder.join(name);
         std::fs::write(&path, bytes).map_err(|source| KeepError::Write { path, source })
     };
-    let files = Files::find(program, &[]).map_err(ObserveError::from)?;
+    let files = Files::find(program, LibraryFolders::default()).map_err(ObserveError::from)?;
     if folder.exists() {
         std::fs::remove_dir_all(&folder)
             .map_err(|source| KeepError::Write { path: folder.clone(), source })?;

@@ -16,7 +16,7 @@ use crate::examine::{ExamineOptions, examine};
 use crate::explore::ExploreError;
 use crate::finding::{Finding, FindingRow, Witness};
 use crate::spec::{Blame, Example, FaultySection, NO_ROW, Verdict};
-use crate::target::files::{Files, FilesError};
+use crate::target::files::{Files, FilesError, LibraryFolders};
 use crate::target::{MadeSections, SectionSource, Target, TargetError};
 use crate::triage::triage_place;
 use crate::truth::cross_check::Traces;
@@ -74,7 +74,7 @@ impl Observed {
     /// # Errors
     /// It can't be judged: see [`ObserveError`].
     pub fn of(program: &Path, example: &Example, section: FaultySection) -> Result<Self, ObserveError> {
-        let files = Files::find(program, &[])?;
+        let files = Files::find(program, LibraryFolders::default())?;
         let source = match section {
             FaultySection::Sframe => SectionSource::Sframe,
             FaultySection::EhFrame => SectionSource::EhFrame,

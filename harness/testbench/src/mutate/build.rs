@@ -51,7 +51,7 @@ impl<'t> MutatedSection<'t> {
         let is_explored = self.module == EXECUTABLE;
         let is_chosen = move |mutation: &Mutation| {
             (plan.operators.is_empty() || plan.operators.contains(&mutation.operator))
-                && (!plan.explores || is_explored && mutation.row.is_some())
+                && (!plan.explores || is_explored && mutation.is_of_rows())
         };
         self.mutations.iter().enumerate().filter(move |(_, mutation)| is_chosen(mutation))
     }

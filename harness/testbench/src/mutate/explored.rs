@@ -83,7 +83,7 @@ pub(super) fn fates<'m>(
         if let Some(fde) = fde {
             originals.entry(fde).or_insert_with(|| Original::of(&baseline, fde));
         }
-        let roots = (mutant.mutation.row == Some(0)).then(|| Roots::of(&changed));
+        let roots = mutant.mutation.is_of_first_row().then(|| Roots::of(&changed));
         opened.push(Opened { mutant, target: changed, roots, fde });
     }
     let nothing = Original::default();

@@ -50,6 +50,11 @@ enum Edit {
     RemoveRow,
     SwapRows,
     Mangle(bool),
+    /// In all rows of the function, the value is this many bytes more; for RA and FP, the address
+    /// of its slot.
+    Shift(Tracked, i64),
+    /// FP is unchanged in all rows of the function.
+    KeepFp,
     Size(u32),
     RemoveFde,
     Start(u64),
@@ -91,6 +96,9 @@ impl fmt::Display for Mutation {
             Edit::SwapRows => f.write_str("the row and the next one have each other's rules"),
             Edit::Mangle(true) => f.write_str("RA is signed"),
             Edit::Mangle(false) => f.write_str("RA is not signed"),
+            Edit::Shift(Tracked::Cfa, by) => write!(f, "CFA {by:+} in all rows"),
+            Edit::Shift(tracked, by) => write!(f, "slot of {tracked} {by:+} in all rows"),
+            Edit::KeepFp => f.write_str("FP unchanged in all rows"),
             Edit::Size(size) => write!(f, "{size:#x} bytes long"),
             Edit::RemoveFde => f.write_str("the FDE is not there"),
             Edit::Start(start) => write!(f, "the function starts at {start:#x}"),
@@ -138,6 +146,16 @@ impl Mutation {
         }
         let (start, end) = (function.start, function.start.checked_add(function.size.into())?);
         Some(start.saturating_sub(16)..end.saturating_add(16))
+    }
+
+    /// Whether it changes rules and nothing else, of a row or of all rows of a function.
+    pub(super) const fn is_of_rows(&self) -> bool {
+        self.row.is_some() || matches!(self.edit, Edit::Shift(..) | Edit::KeepFp)
+    }
+
+    /// Whether it may change the rules of the row with which a function begins.
+    pub(super) fn is_of_first_row(&self) -> bool {
+        self.row.is_none_or(|row| row == 0) && self.is_of_rows()
     }
 
     fn apply(&self, section: &mut Section) -> Option<()> {
@@ -199,6 +217,10 @@ fn edit_row(function: &mut Function, index: usize, edit: Edit) -> Option<()> {
 
 fn edit_function(function: &mut Function, edit: Edit, version: Version, abi: Abi) -> Option<()> {
     match edit {
+        Edit::Shift(tracked, by) => function.rows.iter_mut().for_each(|row| shift(row, tracked, by, abi)),
+        Edit::KeepFp => function.rows.iter_mut().filter(|row| row.cfa.is_some()).for_each(|row| {
+            row.fp = Recovery::Unchanged;
+        }),
         Edit::Size(size) => function.size = size,
         Edit::Start(start) => {
             // The end does not move.
@@ -231,6 +253,27 @@ fn edit_function(function: &mut Function, edit: Edit, version: Version, abi: Abi
         _ => return None,
     }
     Some(())
+}
+
+/// Moves a value of a row, or the slot that it is loaded from, by some bytes.
+fn shift(row: &mut Row, tracked: Tracked, by: i64, abi: Abi) {
+    let of_slot = |recovery: &mut Recovery, by: i64| {
+        if let Recovery::Rule(rule @ RecoveryRule { base: Base::Cfa, dereference: true, .. }) = recovery {
+            rule.offset += by;
+        }
+    };
+    match tracked {
+        Tracked::Cfa => {
+            let Some(cfa) = &mut row.cfa else { return };
+            cfa.offset += by;
+            if abi.fixed_ra_offset().is_none() {
+                of_slot(&mut row.ra, -by);
+            }
+            of_slot(&mut row.fp, -by);
+        }
+        Tracked::Ra => of_slot(&mut row.ra, by),
+        Tracked::Fp => of_slot(&mut row.fp, by),
+    }
 }
 
 /// The row of a function that has just been called.
@@ -355,6 +398,12 @@ impl List<'_> {
         } else if version.marks_outermost_rows() {
             add(Operator::OutermostAdded, Edit::Outermost);
         }
+        for by in [8, -8] {
+            add(Operator::CfaThroughout, Edit::Shift(Tracked::Cfa, by));
+            add(Operator::RaThroughout, Edit::Shift(Tracked::Ra, by));
+            add(Operator::FpThroughout, Edit::Shift(Tracked::Fp, by));
+        }
+        add(Operator::FpThroughout, Edit::KeepFp);
         if version.marks_signal_frames() {
             add(Operator::Signal, Edit::Signal(!function.signal));
         }

@@ -23,6 +23,14 @@ named! {
         FpDropped = "fp-dropped",
         /// An unchanged FP is given as saved.
         FpAdded = "fp-added",
+        /// All rows of a function have a CFA that is 8 more or less. The slots stay where they
+        /// are, unless the ABI fixes them.
+        CfaThroughout = "cfa-throughout",
+        /// All slots of RA of a function are 8 bytes higher or lower.
+        RaThroughout = "ra-throughout",
+        /// All slots of FP of a function are 8 bytes higher or lower, or FP is unchanged in all
+        /// of its rows.
+        FpThroughout = "fp-throughout",
         /// A row starts an instruction earlier or later.
         RowStart = "row-start",
         /// A row is missing.

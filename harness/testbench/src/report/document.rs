@@ -283,6 +283,12 @@ pub struct CheckReport {
     pub images: Vec<JudgedImage>,
     /// Why the check is broken, if it is.
     pub broken: Option<String>,
+    /// Whether that may come of what the program has read and not written.
+    #[serde(skip)]
+    pub may_come_of_garbage: bool,
+    /// Why a first run was broken, if this is a second one, whose stack had zeroes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zeroed_stack: Option<String>,
     /// The program's exit status, as a shell reports it: 128 and the signal's number if a signal
     /// ended it. `None` if it has not ended by itself.
     pub exit_status: Option<u8>,
@@ -511,6 +517,16 @@ impl CheckReport {
         self.summary.rows_explored = ExploredRows::of(&self.unexercised);
     }
 
+    /// What is to be said of the program's stack, if it is not as usual.
+    #[must_use]
+    pub(super) fn stack(&self) -> Option<String> {
+        let reason = self.zeroed_stack.as_ref()?;
+        Some(format!(
+            "this run began with zeroes on the stack, as on Linux; with other values there, which show more wrong \
+             rows, the program reads some that it has not written: {reason}"
+        ))
+    }
+
     /// Makes the document of a check. `broken` is why the run is worthless beyond its
     /// findings.
     #[must_use]
@@ -530,7 +546,9 @@ impl CheckReport {
             abi: target.executable().image.cpu.abi,
             sframe_version: target.sframe_version(),
             images: target.modules.iter().map(JudgedImage::of).collect(),
+            may_come_of_garbage: broken.as_ref().is_some_and(BrokenReason::may_come_of_garbage),
             broken: broken.map(|reason| reason.to_string()),
+            zeroed_stack: None,
             exit_status,
             killed_by: match examination.end {
                 End::Killed(signal) => Some(signal),

@@ -67,8 +67,10 @@ pub struct ExploreSummary {
     pub rows_total: u64,
     /// Rows with which something was compared.
     pub rows_judged: u64,
-    /// Rows that agree wherever they were compared.
+    /// Rows that agree at all their instructions.
     pub rows_agree: u64,
+    /// Rows that agree wherever they were compared, which is not at all their instructions.
+    pub rows_partly: u64,
     /// Rows that are proved to be wrong, known ones included.
     pub rows_wrong: u64,
     /// Rows that may be wrong.
@@ -90,7 +92,7 @@ impl ExploreReport {
     pub fn new(file: String, target: &Target<'_>, exploration: Exploration) -> Self {
         let Exploration { functions, instructions, rows, of_functions, findings, was_interrupted, .. } =
             exploration.with_section_faults(target);
-        let RowCounts { total, judged, agree, wrong, possible, undecided } = rows;
+        let RowCounts { total, judged, agree, partly, wrong, possible, undecided } = rows;
         let module = target.executable();
         let mut report = Self {
             schema: SCHEMA,
@@ -107,6 +109,7 @@ impl ExploreReport {
                 rows_total: total,
                 rows_judged: judged,
                 rows_agree: agree,
+                rows_partly: partly,
                 rows_wrong: wrong,
                 rows_possible: possible,
                 undecided,
@@ -229,8 +232,12 @@ impl ExploreReport {
     /// The numbers, in a line.
     pub(super) fn numbers(&self) -> String {
         let ExploreSummary { functions, instructions, rows_total, rows_judged, .. } = self.summary;
+        let partly = match self.summary.rows_partly {
+            0 => String::new(),
+            partly => format!("{} in part, ", grouped(partly)),
+        };
         format!(
-            "{} explored, {} executed; {} of {} judged: {} agree, {} wrong, {} may be",
+            "{} explored, {} executed; {} of {} judged: {} agree, {partly}{} wrong, {} may be",
             counted(functions, "function"),
             counted(instructions, "instruction"),
             grouped(rows_judged),

@@ -111,9 +111,9 @@ pub fn markdown_of_check(report: &CheckReport) -> String {
         (None, findings) => counted(findings, "finding"),
     };
     let mut text = format!("# SFrame test bench: {headline}\n\n");
-    if let Some(sample) = report.sample() {
-        // Names come from files.
-        let _ = writeln!(text, "{}", block(&Text::of(sample)));
+    // Names come from files.
+    for told in report.sample().into_iter().chain(report.stack()) {
+        let _ = writeln!(text, "{}", block(&Text::of(told)));
     }
     let _ = writeln!(
         text,

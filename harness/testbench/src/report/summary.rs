@@ -179,6 +179,9 @@ pub fn check_summary(report: &CheckReport, style: Style) -> Text {
     if let Some(sample) = report.sample() {
         let _ = writeln!(text, "{sample}");
     }
+    if let Some(stack) = report.stack() {
+        text.line(format!("stack       {stack}"));
+    }
     let command = format!("{} --report DIR", report.command());
     let CheckReport { file, findings, findings_omitted, .. } = report;
     show_findings(&mut text, findings, findings_omitted, file, &command, &mut IN_FULL.clone(), style);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use sframe_inspect::file::{MAX_BYTES, read};
 use sframe_machine::{
@@ -40,6 +41,20 @@ pub enum FilesError {
     /// The machine can't be set up for the first run.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// A library is only where the files may not send anybody.
+    #[error(
+        "{needed_by} needs the library {name}, which is only at {}, outside of the executable's folder: name a \
+         folder with --library-path, or let the files name any with --trust-runpath",
+        path.display()
+    )]
+    Outside {
+        /// The library's name.
+        name: String,
+        /// The image that needs it.
+        needed_by: String,
+        /// Where it is.
+        path: PathBuf,
+    },
     /// A library is in none of the folders that were searched.
     #[error("{needed_by} needs the library {name}, {}", searched(.folders, .interpreter.as_deref()))]
     Missing {
@@ -105,8 +120,8 @@ pub struct OwnImages {
 pub struct LoadedFile {
     /// Its name: that of its file.
     pub name: String,
-    /// The file.
-    pub bytes: Vec<u8>,
+    /// The file, which may be loaded more than once.
+    pub bytes: Arc<[u8]>,
     /// What is added to its addresses.
     pub bias: u64,
 }
@@ -114,23 +129,27 @@ pub struct LoadedFile {
 impl Files {
     /// Reads an executable, and finds and reads the libraries that it needs.
     ///
-    /// They are looked for in `library_path`, then where the file that needs them
+    /// They are looked for where the caller says, then where the file that needs them
     /// says (`DT_RUNPATH`, or `DT_RPATH`, with `$ORIGIN`), and nowhere else: the
     /// host's libraries are not the program's.
     ///
     /// # Errors
-    /// A file that can't be read or loaded, or a library that is not found.
-    pub fn find(path: &Path, library_path: &[PathBuf]) -> Result<Self, FilesError> {
+    /// A file that can't be read or loaded, or a library that is not found, or not where it may be.
+    pub fn find(path: &Path, libraries_at: LibraryFolders<'_>) -> Result<Self, FilesError> {
         let mut left = MAX_BYTES;
         let executable = read_some(path, &mut left)?;
         let mut libraries: Vec<(String, Vec<u8>)> = Vec::new();
-        let mut search = Search::new(path, &executable, library_path)?;
+        let mut search = Search::new(path, &executable, libraries_at)?;
         while let Some((name, needed_by, folders)) = search.wanted.pop_front() {
             if libraries.iter().any(|(known, _)| *known == name) {
                 continue;
             }
-            let candidates = folders.iter().map(|folder| folder.join(&name));
-            let Some(found) = candidates.into_iter().find(|path| path.is_file()) else {
+            let candidates = || folders.iter().map(|folder| (folder, folder.join(&name)));
+            let allowed = |(folder, found): &(&PathBuf, PathBuf)| search.may_open(folder, &name, found);
+            let Some((_, found)) = candidates().filter(|(_, path)| path.is_file()).find(allowed) else {
+                if let Some((_, path)) = candidates().find(|(_, path)| path.is_file()) {
+                    return Err(FilesError::Outside { name, needed_by, path });
+                }
                 let interpreter = interpreter_of(&executable);
                 return Err(FilesError::Missing { name, needed_by, folders: folders.to_vec(), interpreter });
             };
@@ -165,7 +184,7 @@ impl Files {
         let survey = Machine::with_images(&images, options)?.survey()?;
         let loaded = survey.images.into_iter().map(|image| LoadedFile {
             name: file_name(&image.path),
-            bytes: image.bytes.to_vec(),
+            bytes: image.bytes,
             bias: image.bias,
         });
         let loaded = loaded.collect();
@@ -178,7 +197,7 @@ impl Files {
         let libraries = self.libraries.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
         let own = self.own.iter().flat_map(|own| {
             let interpreter = own.interpreter.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice()));
-            interpreter.chain(own.loaded.iter().map(|file| (file.name.as_str(), file.bytes.as_slice())))
+            interpreter.chain(own.loaded.iter().map(|file| (file.name.as_str(), &*file.bytes)))
         });
         std::iter::once(("", self.executable.as_slice())).chain(libraries).chain(own)
     }
@@ -222,8 +241,20 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// Where libraries may be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LibraryFolders<'p> {
+    /// Folders to look in first.
+    pub first: &'p [PathBuf],
+    /// Whether files may name folders outside of these and of the executable's own. They can then
+    /// make the bench open any file.
+    pub anywhere: bool,
+}
+
 struct Search<'p> {
-    library_path: &'p [PathBuf],
+    folders: LibraryFolders<'p>,
+    /// The folders that files may name, with what is in them, without links.
+    allowed: Vec<PathBuf>,
     /// The folders that the executable names for all images.
     inherited: Vec<PathBuf>,
     /// Names, who needs each, and where to look for it: breadth first, since a
@@ -232,14 +263,26 @@ struct Search<'p> {
 }
 
 impl<'p> Search<'p> {
-    fn new(path: &Path, executable: &[u8], library_path: &'p [PathBuf]) -> Result<Self, FilesError> {
-        let mut search = Self { library_path, inherited: Vec::new(), wanted: VecDeque::new() };
+    fn new(path: &Path, executable: &[u8], folders: LibraryFolders<'p>) -> Result<Self, FilesError> {
+        let allowed = std::iter::once(folder_of(path)).chain(folders.first.iter().map(PathBuf::as_path));
+        let allowed = allowed.filter_map(|folder| folder.canonicalize().ok()).collect();
+        let mut search = Self { folders, allowed, inherited: Vec::new(), wanted: VecDeque::new() };
         let dynamic = dynamic(path, executable)?;
         if let Some(Dynamic { rpath: Some(rpath), runpath: None, .. }) = &dynamic {
-            search.inherited = folders(rpath, path);
+            search.inherited = folders_in(rpath, path);
         }
         search.want(path, "the executable", dynamic);
         Ok(search)
+    }
+
+    /// Returns whether a library that was found may be read.
+    fn may_open(&self, folder: &PathBuf, name: &str, found: &Path) -> bool {
+        // The caller knows the folder; what is in it may be links.
+        let is_callers = || self.folders.first.contains(folder) && !name.contains('/');
+        let is_within = || {
+            found.canonicalize().is_ok_and(|path| self.allowed.iter().any(|within| path.starts_with(within)))
+        };
+        self.folders.anywhere || is_callers() || is_within()
     }
 
     fn add(&mut self, path: &Path, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
@@ -251,8 +294,8 @@ impl<'p> Search<'p> {
     fn want(&mut self, path: &Path, needed_by: &str, dynamic: Option<Dynamic>) {
         let Some(dynamic) = dynamic else { return };
         let own = dynamic.runpath.as_ref().or(dynamic.rpath.as_ref());
-        let mut searched = self.library_path.to_vec();
-        searched.extend(own.map(|own| folders(own, path)).unwrap_or_default());
+        let mut searched = self.folders.first.to_vec();
+        searched.extend(own.map(|own| folders_in(own, path)).unwrap_or_default());
         for folder in &self.inherited {
             if !searched.contains(folder) {
                 searched.push(folder.clone());
@@ -269,10 +312,13 @@ fn dynamic(path: &Path, bytes: &[u8]) -> Result<Option<Dynamic>, FilesError> {
     Dynamic::read(bytes).map_err(|source| FilesError::Load { path: path.to_owned(), source })
 }
 
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// The folders of a list in a file.
-fn folders(list: &str, file: &Path) -> Vec<PathBuf> {
-    let origin = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let origin = origin.display().to_string();
+fn folders_in(list: &str, file: &Path) -> Vec<PathBuf> {
+    let origin = folder_of(file).display().to_string();
     let expand = |folder: &str| folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
     list.split(':').filter(|folder| !folder.is_empty()).map(|folder| PathBuf::from(expand(folder))).collect()
 }
@@ -283,7 +329,7 @@ mod tests {
 
     #[test]
     fn origin_is_the_folder_of_the_file_that_says_it() {
-        let of = |list, file| folders(list, Path::new(file));
+        let of = |list, file| folders_in(list, Path::new(file));
         assert_eq!(of("$ORIGIN:/a:${ORIGIN}/../b", "/x/y"), ["/x", "/a", "/x/../b"].map(PathBuf::from));
         assert_eq!(of("$ORIGIN/lib", "file"), [PathBuf::from("./lib")]);
         assert!(of("", "file").is_empty() && of("::", "file").is_empty(), "never the working folder");

@@ -22,6 +22,7 @@ use crate::target::made::Made;
 use crate::target::sections::Sections;
 use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::convert::ConvertError;
+use sframe_inspect::diff::{Gap, Gaps};
 use sframe_inspect::elf::object_file::{
     MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError, Symbols,
 };
@@ -157,6 +158,27 @@ impl<'a> Module<'a> {
         };
         let code = self.subject.code().filter_map(part);
         self.subject.abi().map(|abi| Disassembly::of(abi, code)).unwrap_or_default()
+    }
+
+    /// Code that no FDE of `.sframe` covers, in functions that have one, by addresses of the file. What was made from
+    /// `.eh_frame` has what that one says.
+    pub(crate) fn gaps(&self) -> Gaps {
+        let own = self.section.as_ref().filter(|_| self.made.is_none());
+        let linked = own.and_then(|section| {
+            Section::parse(section.data(), section.address().wrapping_sub(self.image.bias)).ok()
+        });
+        linked.map(|section| Gaps::of(&self.subject, &section, self.cfi())).unwrap_or_default()
+    }
+
+    /// Whether a walk can meet code of a gap.
+    pub(crate) fn has_code(&self, gap: &Gap) -> bool {
+        let needs = gap.needs();
+        let code = self.section_of(needs.start).and_then(|(start, code)| {
+            let from = usize::try_from(needs.start - start).ok()?;
+            let until = usize::try_from(needs.end - start).ok()?;
+            code.get(from..until.min(code.len()))
+        });
+        self.subject.abi().zip(code).is_some_and(|(abi, code)| gap.code(abi, code).is_some())
     }
 
     /// The instructions around an address: from the start of a function before it to a few behind it.

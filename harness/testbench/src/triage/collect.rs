@@ -52,7 +52,10 @@ const LISTED: usize = 4;
 
 /// The instruction at an address, or the one that contains it, and those around
 /// it.
-fn listing(address: LookupAddress, target: &Target<'_>) -> (Option<String>, Vec<ListedInstruction>) {
+pub(crate) fn listing(
+    address: LookupAddress,
+    target: &Target<'_>,
+) -> (Option<String>, Vec<ListedInstruction>) {
     let Some(module) = target.module_at(address) else { return (None, Vec::new()) };
     let code = module.code_around(address);
     let Some(here) = code.before(address.get().saturating_add(1)) else { return (None, Vec::new()) };
@@ -295,11 +298,30 @@ impl Findings {
     /// The findings in the order in which they were first seen.
     #[must_use]
     pub(crate) fn into_findings(self, target: &Target<'_>) -> Vec<Finding> {
+        self.described_until(target, || false).0
+    }
+
+    /// The findings in the order in which they were first seen, and the numbers of those that are not described, by
+    /// verdict: those beyond the limit, and those that are left when the time is over.
+    #[must_use]
+    pub(crate) fn described_until(
+        self,
+        target: &Target<'_>,
+        mut is_over: impl FnMut() -> bool,
+    ) -> (Vec<Finding>, BTreeMap<Verdict, u64>) {
         let stands = |found: &&Found| found.borne_out < found.hits;
         let found: Vec<&Found> = self.found.iter().filter(stands).collect();
         let mistakes: Vec<Mistakes> = found.iter().map(|found| found.mistakes.unwrap_or_default()).collect();
-        let described = found.iter().zip(mistake::hints(&mistakes));
-        described.map(|(found, hint)| Finding { hint, ..describe(found, target) }).collect()
+        let mut omitted = self.omitted.clone();
+        let mut described = Vec::new();
+        for (found, hint) in found.into_iter().zip(mistake::hints(&mistakes)) {
+            if is_over() {
+                *omitted.entry(found.disagreement.verdict).or_default() += 1;
+            } else {
+                described.push(Finding { hint, ..describe(found, target) });
+            }
+        }
+        (described, omitted)
     }
 }
 
@@ -441,11 +463,42 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_is_more_than_the_limit_is_counted_once_for_each_place() {
+    fn build() -> Vec<u8> {
         let file =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds/gnu-2.47/amd64/recursion.O0");
-        let bytes = std::fs::read(file).expect("a build");
+        std::fs::read(file).expect("a build")
+    }
+
+    /// When the time is over, as many as were described are, and the others are counted.
+    #[test]
+    fn what_there_is_no_time_for_is_counted() {
+        let bytes = build();
+        let target = Target::open(&bytes).expect("a target");
+        let main = target.addresses_of("main")[0].0;
+        let mut findings = Findings::default();
+        for offset in 0..5 {
+            let found = Disagreement {
+                verdict: Verdict::WrongCfa,
+                frame: 0,
+                pc: main + 4 * offset,
+                address: InstructionPointer(main + 4 * offset).into(),
+                expected: Value::Word(1),
+                got: Value::Word(2),
+                after_wrong_fp: None,
+            };
+            findings.add_triaged(found, &target, |_| Triage::UNKNOWN);
+        }
+        let mut asked = 0;
+        let (described, omitted) = findings.described_until(&target, || {
+            asked += 1;
+            asked > 2
+        });
+        assert_eq!((described.len(), omitted), (2, BTreeMap::from([(Verdict::WrongCfa, 3)])));
+    }
+
+    #[test]
+    fn what_is_more_than_the_limit_is_counted_once_for_each_place() {
+        let bytes = build();
         let target = Target::open(&bytes).expect("a target");
         let main = target.addresses_of("main")[0].0;
         let mut findings = Findings { most: 3, ..Findings::default() };
@@ -467,8 +520,8 @@ mod tests {
             }
         }
         let omitted = BTreeMap::from([(Verdict::WrongCfa, 2), (Verdict::WrongFp, 2)]);
-        assert_eq!(*findings.omitted(), omitted);
-        let kept = findings.into_findings(&target);
+        let (kept, omitted_by_limit) = findings.described_until(&target, || false);
+        assert_eq!(omitted_by_limit, omitted);
         assert_eq!(kept.iter().map(|finding| finding.hits).collect::<Vec<_>>(), [3, 3, 3]);
     }
 }

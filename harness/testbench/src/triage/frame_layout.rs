@@ -1,161 +1,40 @@
-//! What the instructions of a function do to its frame: the distances of SP and
-//! FP from the CFA, and where RA and the caller's FP are saved.
-//!
-//! It is derived from the code alone, without unwind data and without running
-//! it. What cannot be determined is unknown.
+//! The frames of functions at their instructions, and what they say of a disagreement.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use sframe_engine::{Abi, Base, DwarfRegister, Recovery, Row};
+use sframe_engine::{Abi, Base, InstructionPointer, Recovery, Row};
+use sframe_inspect::instructions::{
+    Code, Destination, Disassembly, Flow, FrameLayout, Instruction, Removals, SavedLocation,
+};
 
 use super::inquiry::Values;
-use crate::target::Module;
+use crate::finding::Side;
+use crate::target::{Loaded, Module};
 use crate::unwind::State;
-use sframe_inspect::instructions::{Disassembly, Instruction, Operation, Place, Value};
 
 /// A function with more instructions than this is not analysed.
 const MAX_INSTRUCTIONS: usize = 1 << 15;
 
-/// Where a value of the caller is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SavedLocation {
-    /// In its own register.
-    InRegister,
-    /// On the stack, at an offset in bytes from the CFA.
-    OnStack(i64),
-    /// Unknown.
-    Unknown,
-}
-
-/// The frame before an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FrameLayout {
-    /// CFA - SP.
-    sp: Option<i64>,
-    /// CFA - FP.
-    fp: Option<i64>,
-    ra: SavedLocation,
-    caller_fp: SavedLocation,
-}
-
-impl FrameLayout {
-    fn at_entry(abi: Abi) -> Self {
-        let on_stack = |offset: i8| SavedLocation::OnStack(offset.into());
-        let ra = abi.fixed_ra_offset().map_or(SavedLocation::InRegister, on_stack);
-        Self { sp: Some(abi.cfa_offset_at_entry()), fp: None, ra, caller_fp: SavedLocation::InRegister }
-    }
-
-    /// The distance of a register below the CFA.
-    fn distance(self, abi: Abi, register: DwarfRegister) -> Option<i64> {
-        if register == abi.sp() {
-            self.sp
-        } else if register == abi.fp() {
-            self.fp
-        } else {
-            None
+/// Which side a layout agrees with about the places that a row reads from. `None`
+/// if it does not show that.
+pub(super) fn side_of(layout: &FrameLayout, row: &Row) -> Option<Side> {
+    let same = |kept: SavedLocation, recovery: &Recovery| match (kept, recovery) {
+        (SavedLocation::InRegister, Recovery::Unchanged) => Some(true),
+        (SavedLocation::OnStack(offset), Recovery::Rule(rule))
+            if rule.base == Base::Cfa && rule.dereference =>
+        {
+            Some(rule.offset == offset)
         }
-    }
-
-    /// The offset of a place from the CFA.
-    fn offset_from_cfa(self, abi: Abi, place: &Place) -> Option<i64> {
-        Some(place.offset - self.distance(abi, place.base)?)
-    }
-
-    /// Sets SP or FP, to a distance below the CFA if that is known.
-    fn set(&mut self, abi: Abi, register: DwarfRegister, distance: Option<i64>) {
-        if register == abi.sp() {
-            self.sp = distance;
-        } else if register == abi.fp() {
-            self.fp = distance;
-            if self.caller_fp == SavedLocation::InRegister {
-                self.caller_fp = SavedLocation::Unknown;
-            }
-        }
-    }
-
-    /// Stores a value at an offset from the CFA.
-    fn store(&mut self, abi: Abi, value: Value, offset: Option<i64>) {
-        let (Value::Register(register), Some(offset)) = (value, offset) else { return };
-        let saved = if register == abi.fp() {
-            &mut self.caller_fp
-        } else if abi.ra() == Some(register) {
-            &mut self.ra
-        } else {
-            return;
-        };
-        if *saved == SavedLocation::InRegister {
-            *saved = SavedLocation::OnStack(offset);
-        }
-    }
-
-    /// Loads a register from an offset from the CFA.
-    fn load(&mut self, abi: Abi, register: DwarfRegister, offset: Option<i64>) {
-        let loaded = |saved: SavedLocation| match (saved, offset) {
-            (SavedLocation::OnStack(at), Some(offset)) if at == offset => SavedLocation::InRegister,
-            (SavedLocation::InRegister, _) => SavedLocation::Unknown,
-            (saved, _) => saved,
-        };
-        if register == abi.fp() {
-            self.fp = None;
-            self.caller_fp = loaded(self.caller_fp);
-        } else if abi.ra() == Some(register) {
-            self.ra = loaded(self.ra);
-        }
-    }
-
-    /// What two paths to an instruction have in common.
-    fn join(self, other: Self) -> Self {
-        let either =
-            |one: SavedLocation, two: SavedLocation| if one == two { one } else { SavedLocation::Unknown };
-        Self {
-            sp: self.sp.filter(|_| self.sp == other.sp),
-            fp: self.fp.filter(|_| self.fp == other.fp),
-            ra: either(self.ra, other.ra),
-            caller_fp: either(self.caller_fp, other.caller_fp),
-        }
-    }
-
-    /// Which side it agrees with about the places that a row reads from. `None`
-    /// if it does not show that.
-    pub(super) fn side_of(&self, row: &Row) -> Option<crate::finding::Side> {
-        use crate::finding::Side;
-        let same = |kept: SavedLocation, recovery: &Recovery| match (kept, recovery) {
-            (SavedLocation::InRegister, Recovery::Unchanged) => Some(true),
-            (SavedLocation::OnStack(offset), Recovery::Rule(rule))
-                if rule.base == Base::Cfa && rule.dereference =>
-            {
-                Some(rule.offset == offset)
-            }
-            (SavedLocation::OnStack(_), Recovery::Unchanged) => Some(false),
-            (SavedLocation::InRegister, Recovery::Rule(rule)) if rule.base == Base::Cfa => Some(false),
-            _ => None,
-        };
-        match (same(self.ra, &row.ra), same(self.caller_fp, &row.fp)) {
-            (Some(false), _) | (_, Some(false)) => Some(Side::CallStack),
-            (Some(true), Some(true)) => Some(Side::Section),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for FrameLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.sp, self.fp) {
-            (Some(sp), _) => write!(f, "CFA = SP{sp:+}")?,
-            (None, Some(fp)) => write!(f, "CFA = FP{fp:+}")?,
-            (None, None) => write!(f, "CFA unknown")?,
-        }
-        for (name, kept) in [("RA", self.ra), ("FP", self.caller_fp)] {
-            match kept {
-                SavedLocation::InRegister => write!(f, ", {name} unchanged")?,
-                SavedLocation::OnStack(offset) => write!(f, ", {name} = *(CFA{offset:+})")?,
-                SavedLocation::Unknown => write!(f, ", {name} unknown")?,
-            }
-        }
-        Ok(())
+        (SavedLocation::OnStack(_), Recovery::Unchanged) => Some(false),
+        (SavedLocation::InRegister, Recovery::Rule(rule)) if rule.base == Base::Cfa => Some(false),
+        _ => None,
+    };
+    match (same(layout.ra, &row.ra), same(layout.caller_fp, &row.fp)) {
+        (Some(false), _) | (_, Some(false)) => Some(Side::CallStack),
+        (Some(true), Some(true)) => Some(Side::Section),
+        _ => None,
     }
 }
 
@@ -184,6 +63,7 @@ pub(super) fn values(
 #[derive(Debug, Default)]
 pub(crate) struct FrameLayouts {
     by_function: FxHashMap<u64, Layouts>,
+    removals: Removals,
 }
 
 /// The frame before each instruction of a function; `None` if control is not known to reach it.
@@ -199,20 +79,84 @@ impl FrameLayouts {
         address: u64,
     ) -> Option<FrameLayout> {
         let abi = module.subject.abi()?;
-        let analyse = || layouts(abi, &module.code_in(function.clone()), function.clone());
-        let known = self.by_function.entry(function.start).or_insert_with(analyse);
+        let Self { by_function, removals } = self;
+        let start = function.start;
+        let known = by_function.entry(start).or_insert_with(|| {
+            let code = module.code_in(function.clone());
+            layouts(abi, &code, function, |callee| removals.of(abi, module, callee))
+        });
         let (_, layout) = known.range(..=address).next_back()?;
-        // A frame that would end above its SP is impossible: what was taken for the entry is the
-        // middle of a function.
-        layout.filter(|layout| layout.sp.is_none_or(|sp| sp >= 0))
+        // A frame that would end above its SP is impossible, unless the function removes its arguments: what was
+        // taken for the entry is the middle of a function.
+        let is_possible = |sp: i64| sp >= 0 || removals.of(abi, module, start) >= Some(sp.unsigned_abs());
+        layout.filter(|layout| layout.sp.is_none_or(is_possible))
     }
 }
 
-fn layouts(abi: Abi, code: &Disassembly, function: Range<u64>) -> Layouts {
-    let mut before: Layouts = code.iter().map(|(address, _)| (address, None)).collect();
-    if before.len() > MAX_INSTRUCTIONS {
+impl Code for Module<'_> {
+    fn look<T>(&self, address: u64, look: impl FnOnce(&Instruction) -> T) -> Option<T> {
+        self.instruction(Loaded(address)).as_ref().map(look)
+    }
+
+    fn callee(&self, called: u64) -> Option<u64> {
+        Some(called)
+    }
+
+    fn is_entry(&self, address: u64) -> bool {
+        let fde = self.section.as_ref().map(|section| section.lookup_fde(InstructionPointer(address)));
+        matches!(fde, Some(Ok(Some(fde))) if fde.start == address)
+    }
+
+    fn never_returns(&self, _: u64) -> bool {
+        false
+    }
+}
+
+/// Follows a function, given what its callees remove from the stack, if that is known.
+fn layouts(
+    abi: Abi,
+    code: &Disassembly,
+    function: Range<u64>,
+    mut removed_by: impl FnMut(u64) -> Option<u64>,
+) -> Layouts {
+    if code.iter().nth(MAX_INSTRUCTIONS).is_some() {
         return Layouts::new();
     }
+    let mut calls: FxHashMap<u64, Option<u64>> = FxHashMap::default();
+    let mut removed = |callee: u64| *calls.entry(callee).or_insert_with(|| removed_by(callee));
+    // Those of which nothing is known keep the ABI, unless returns then don't find what they need.
+    let found =
+        followed(abi, code, &function, &mut |callee| Some(callee.and_then(&mut removed).unwrap_or(0)));
+    if !is_unbalanced(abi, code, &found) {
+        return found;
+    }
+    followed(abi, code, &function, &mut |callee| callee.and_then(&mut removed))
+}
+
+/// Whether a return finds SP below where the function's caller has left it, or not the return address that was saved:
+/// then a callee has left SP elsewhere than was assumed.
+fn is_unbalanced(abi: Abi, code: &Disassembly, layouts: &Layouts) -> bool {
+    let returns = code
+        .iter()
+        .filter(|(_, instruction)| matches!(instruction.flow, Flow::Jump { to: Destination::Caller, .. }));
+    returns.filter_map(|(at, instruction)| Some((layouts.get(&at)?.as_ref()?, instruction))).any(
+        |(layout, instruction)| {
+            let at_entry = abi.cfa_offset_at_entry() + i64::from(instruction.removes);
+            layout.sp.is_some_and(|sp| sp > at_entry)
+                || abi.ra().is_some() && matches!(layout.ra, SavedLocation::OnStack(_))
+        },
+    )
+}
+
+/// Follows a function both ways at each branch. `removed` says what is removed by a callee, whose address is `None` if
+/// it is not part of the call; where it says nothing, SP is unknown from there on.
+fn followed(
+    abi: Abi,
+    code: &Disassembly,
+    function: &Range<u64>,
+    removed: &mut dyn FnMut(Option<u64>) -> Option<u64>,
+) -> Layouts {
+    let mut before: Layouts = code.iter().map(|(address, _)| (address, None)).collect();
     let mut open = vec![(function.start, FrameLayout::at_entry(abi))];
     while let Some((at, coming)) = open.pop() {
         let known = before.get(&at).copied().flatten();
@@ -222,7 +166,13 @@ fn layouts(abi: Abi, code: &Disassembly, function: Range<u64>) -> Layouts {
         }
         let Some(instruction) = code.at(at) else { continue };
         let next = at + instruction.len;
-        let after = step(abi, instruction, joined);
+        let mut after = joined.after(abi, instruction);
+        if let Flow::Call(callee) = instruction.flow {
+            after = match removed(callee) {
+                Some(bytes) => after.without_arguments(bytes.cast_signed()),
+                None => FrameLayout { sp: None, ..after },
+            };
+        }
         if let Some(target) = instruction.target().filter(|target| function.contains(target)) {
             open.push((target, after));
         }
@@ -233,66 +183,6 @@ fn layouts(abi: Abi, code: &Disassembly, function: Range<u64>) -> Layouts {
     before
 }
 
-/// The frame after an instruction.
-fn step(abi: Abi, instruction: &Instruction, before: FrameLayout) -> FrameLayout {
-    let (sp, fp) = (abi.sp(), abi.fp());
-    let mut after = before;
-    // Any instruction changes the registers that it writes.
-    let mut defs = instruction.defs;
-    match &instruction.operation {
-        Operation::Add { to, from, offset } if *to == sp || *to == fp => {
-            let cfa = before.distance(abi, *from).map(|distance| distance - offset);
-            after.set(abi, *to, cfa);
-            defs.remove(*to);
-        }
-        Operation::Store { values, place, size: 8 } => {
-            let place = place.and_then(|place| before.offset_from_cfa(abi, &place));
-            for (value, at) in values.iter().zip((0..).step_by(8)) {
-                after.store(abi, *value, place.map(|place| place + at));
-            }
-        }
-        Operation::Load { values, place, size: 8 } => {
-            let place = place.and_then(|place| before.offset_from_cfa(abi, &place));
-            for (value, at) in values.iter().zip((0..).step_by(8)) {
-                let Value::Register(register) = *value else { continue };
-                after.load(abi, register, place.map(|place| place + at));
-                defs.remove(register);
-                // One of several: as when all were saved, at the entry.
-                if register == sp {
-                    after.sp = FrameLayout::at_entry(abi).sp.filter(|_| values.len() > 1);
-                }
-            }
-        }
-        Operation::Leave => {
-            after.load(abi, fp, before.fp.map(|fp| -fp));
-            after.sp = before.fp.map(|fp| fp - 8);
-            defs.remove(fp);
-            defs.remove(sp);
-        }
-        _ => {}
-    }
-    if let Operation::Store { place: Some(place), .. } | Operation::Load { place: Some(place), .. } =
-        instruction.operation
-        && place.writeback != 0
-        && defs.contains(place.base)
-    {
-        after.set(
-            abi,
-            place.base,
-            before.distance(abi, place.base).map(|distance| distance - place.writeback),
-        );
-        defs.remove(place.base);
-    }
-    for register in [sp, fp].into_iter().filter(|register| defs.contains(*register)) {
-        after.set(abi, register, None);
-    }
-    // A call leaves its own return address in the link register.
-    if abi.ra().is_some_and(|ra| defs.contains(ra)) && after.ra == SavedLocation::InRegister {
-        after.ra = SavedLocation::Unknown;
-    }
-    after
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -301,9 +191,9 @@ mod tests {
     fn after(abi: Abi, code: &[u8]) -> String {
         let instructions = Disassembly::of(abi, [(0, code)]);
         let end = code.len() as u64;
-        let known = layouts(abi, &instructions, 0..end);
+        let known = layouts(abi, &instructions, 0..end, |_| None);
         let (at, last) = instructions.iter().last().expect("an instruction");
-        step(abi, last, known[&at].expect("control reaches it")).to_string()
+        known[&at].expect("control reaches it").after(abi, last).to_string()
     }
 
     #[rstest::rstest]

@@ -14,8 +14,8 @@ mod inquiry;
 mod mistake;
 mod stack;
 
-pub(crate) use collect::Findings;
 pub use collect::MOST_FINDINGS;
+pub(crate) use collect::{Findings, listing};
 pub(crate) use departure::{Departure, ExitClaim, ExitClaims};
 
 pub(crate) use frame_layout::FrameLayouts;
@@ -25,7 +25,7 @@ pub(crate) use mistake::{FrameView, Mistakes};
 
 use inquiry::{DisputedValue, Inquiry, Values, place_of};
 use sframe_engine::{Found, LookupAddress, Recovery, StepError};
-use sframe_inspect::diff::reason_to_leave_out;
+use sframe_inspect::diff::{Blamed, Gap, blame_for_gap, reason_to_leave_out};
 
 use crate::compare::{Disagreement, Value};
 use crate::finding::{Blame, Confidence, Evidence, Side, StackView, Witness};
@@ -47,6 +47,14 @@ impl Triage {
     /// The result for a disagreement that nobody was asked about.
     pub(crate) const UNKNOWN: Self =
         Self { blame: Blame::Unknown, confidence: Confidence::Low, evidence: Vec::new(), stack: None };
+
+    /// The result for code of a linked file that no FDE covers.
+    pub(crate) fn of_gap(gap: &Gap) -> Self {
+        let Blamed { blame, confidence, evidence } = blame_for_gap(gap, false);
+        let evidence =
+            evidence.into_iter().map(|of| Evidence { witness: of.witness, says: of.says, agrees_with: None });
+        Self { blame, confidence, evidence: evidence.collect(), stack: None }
+    }
 }
 
 /// Asks the witnesses about a disagreement. `with_stack` keeps the stack as
@@ -281,13 +289,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     /// overwritten the saved value.
     fn ask_stores(&mut self) -> bool {
         let Some(found) = &self.row else { return false };
-        let (recovery, is_fp) = match self.subject {
-            DisputedValue::Ra => (found.row.ra, false),
-            DisputedValue::Fp => (found.row.fp, true),
+        let (place, is_fp) = match (self.subject, self.found.got) {
+            (DisputedValue::Ra, _) => (self.place(found.row.ra), false),
+            (DisputedValue::Fp, _) => (self.place(found.row.fp), true),
+            (_, Value::NotFp(place)) => (Some(place), true),
             _ => return false,
         };
-        let Recovery::Rule(rule) = recovery else { return false };
-        let place = place_of(&rule, self.section.cfa, &self.state).filter(|_| rule.dereference);
         let last = place.and_then(|place| Some((place, self.scene.truth.stores?.last(place)?)));
         let Some((place, store)) = last.filter(|_| self.section.cfa == self.truth.cfa) else { return false };
         let target = self.scene.target;
@@ -310,6 +317,12 @@ impl<'i, 'a> Inquiry<'i, 'a> {
             self.note(Witness::Instructions, says, None);
         }
         !saves
+    }
+
+    /// Returns the word that a register is loaded from.
+    fn place(&self, recovery: Recovery) -> Option<u64> {
+        let Recovery::Rule(rule) = recovery else { return None };
+        place_of(&rule, self.section.cfa, &self.state).filter(|_| rule.dereference)
     }
 
     /// Whether a linker has moved the FDE.
@@ -457,7 +470,9 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let values = frame_layout::values(&layout, self.abi?, &self.state, &|address| self.word(address));
         let mut says = format!("from the function's entry on: {layout}");
         let mut side = match self.subject {
-            DisputedValue::Places => self.row.as_ref().and_then(|found| layout.side_of(&found.row)),
+            DisputedValue::Places => {
+                self.row.as_ref().and_then(|found| frame_layout::side_of(&layout, &found.row))
+            }
             subject => values.side(&self.truth, &self.section, subject),
         };
         // A jump to a function may leave a frame there, as jumps to labels through a thunk do. Then its

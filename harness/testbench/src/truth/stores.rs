@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashMap;
-use sframe_engine::DwarfRegister;
+use sframe_engine::{Abi, DwarfRegister};
 use sframe_machine::{CallStack, Record};
 
 use crate::target::{Loaded, Module};
-use sframe_inspect::instructions::{Instruction, Registers};
+use sframe_inspect::instructions::{Instruction, Operation, Registers};
 
 /// The store that gave a word its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,17 +17,34 @@ pub(crate) struct Store {
     pub(crate) time: u64,
     /// Its address.
     pub(crate) pc: u64,
-    /// For an instruction that stores other registers than FP: when these were
-    /// last written; 0 for never, and for constants.
-    others_since: Option<u64>,
+    /// See [`is_not_fp`](Self::is_not_fp); `None` if that is not certain of any.
+    foreign_since: Option<u64>,
 }
 
 impl Store {
-    /// Whether the stored value can't be FP's value at a time: the other
-    /// registers have not changed since then, either.
+    /// Whether the word can't hold the FP that a call made at a time has to keep: what was
+    /// stored follows from constants and from other registers as that call found them.
     pub(crate) fn is_not_fp(&self, time: u64) -> bool {
-        self.others_since.is_some_and(|since| since <= time)
+        self.foreign_since.is_some_and(|since| since <= time)
     }
+
+    /// Returns the store that a word has after it was one to a part of it. The rest of the word
+    /// is what it was before, and that was left by the callers of calls since.
+    fn beside(self, before: Option<Self>) -> Self {
+        let Some(before) = before else { return self };
+        let stale_since = before.time.saturating_add(1);
+        let rest = before.foreign_since.map_or(stale_since, |since| since.min(stale_since));
+        Self { foreign_since: self.foreign_since.map(|since| since.max(rest)), ..self }
+    }
+}
+
+/// What a register has become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Become {
+    /// What follows from the sources of the instruction.
+    Derived,
+    /// Something unknown, which may have been loaded.
+    Unknown,
 }
 
 /// The effect of an instruction on registers.
@@ -35,33 +52,63 @@ impl Store {
 pub(crate) struct Written {
     /// Those that it writes.
     registers: Registers,
-    /// Whether it writes FP, and if so, whether with anything other than the
-    /// saved value.
-    fp: Option<bool>,
-    /// Those that it stores, if FP is not one of them: empty for a constant.
-    stored: Option<Registers>,
+    /// Those of them, without FP, whose values follow from the sources, or are unknown if
+    /// these are. The others follow from themselves.
+    values: Registers,
+    /// What FP becomes, if it writes FP.
+    fp: Option<Become>,
+    /// From which other registers than FP all follows that it writes and stores; `None` if
+    /// that is unknown.
+    sources: Option<Registers>,
+    /// Whether FP is another source.
+    from_fp: bool,
 }
 
 impl Written {
     /// The effect of an unknown instruction.
-    const ANYTHING: Self = Self { registers: Registers::ALL, fp: Some(false), stored: None };
+    const ANYTHING: Self = Self {
+        registers: Registers::ALL,
+        values: Registers::ALL,
+        fp: Some(Become::Unknown),
+        sources: None,
+        from_fp: false,
+    };
 
     /// The effect of the instruction at an address, or of any if it is unknown.
     pub(crate) fn at(module: Option<&Module<'_>>, address: u64) -> Self {
-        let known = module.and_then(|module| Some((module, module.instruction(Loaded(address))?)));
-        let Some((module, instruction)) = known else { return Self::ANYTHING };
-        let Some(abi) = module.subject.abi() else { return Self::ANYTHING };
-        let Instruction { uses, defs, .. } = instruction;
-        let symbol = module.subject.symbols.at(module.linked(Loaded(address)).0);
-        let function = symbol.map_or(0, |(_, offset)| address.wrapping_sub(offset));
-        let restores = || {
-            let code = || module.code_around(Loaded(address));
-            !uses.contains(abi.sp())
-                && (instruction.reloads() || code().restores_fp(abi, function, address, &instruction))
+        let known =
+            module.and_then(|module| Some((module.subject.abi()?, module.instruction(Loaded(address))?)));
+        known.map_or(Self::ANYTHING, |(abi, instruction)| Self::of(abi, &instruction))
+    }
+
+    fn of(abi: Abi, instruction: &Instruction) -> Self {
+        let (fp, sp) = (abi.fp(), abi.sp());
+        let (registers, mut sources) = (instruction.defs, instruction.sources);
+        let mut values = match instruction.operation {
+            // An address that it moves on.
+            Operation::Store { .. } => Registers::default(),
+            _ => registers,
         };
-        let is_known = !uses.is_empty() || instruction.stores_constants();
-        let stored = Some(uses).filter(|_| is_known && !uses.contains(abi.fp()) && !instruction.is_call());
-        Self { registers: defs, fp: defs.contains(abi.fp()).then(|| !restores()), stored }
+        values.remove(fp);
+        let mut becomes = registers.contains(fp).then_some(match sources {
+            Some(_) => Become::Derived,
+            None => Become::Unknown,
+        });
+        match instruction.operation {
+            Operation::Store { .. } => becomes = None,
+            // SP is FP plus a constant, and FP is loaded.
+            Operation::Leave => {
+                (sources, becomes) = (Some([fp].into_iter().collect()), Some(Become::Unknown));
+            }
+            // What is not computed is an address of a stack, and not a saved register.
+            _ if sources.is_none() => values.remove(sp),
+            _ => {}
+        }
+        let from_fp = sources.is_some_and(|sources| sources.contains(fp));
+        if let Some(sources) = &mut sources {
+            sources.remove(fp);
+        }
+        Self { registers, values, fp: becomes, sources, from_fp }
     }
 }
 
@@ -139,33 +186,54 @@ pub(crate) struct LastStores {
 #[derive(Clone, Debug, Default)]
 struct Thread {
     registers: LastWrites,
-    /// Where FP was overwritten and not loaded again since: the last time in
-    /// each call, the oldest first.
+    /// Where FP was overwritten and not restored since: the last time in each call, the
+    /// oldest first.
     overwritten: Vec<Overwritten>,
     /// The innermost call before the instruction, and how many there were.
     call: Option<Record>,
     calls: usize,
 }
 
-impl LastWrites {
-    fn of(&self, register: DwarfRegister) -> Option<u64> {
-        self.0.get(register.0 as usize).copied().flatten()
+impl Thread {
+    /// One of whose registers nothing is known but that they were written at a time.
+    fn new(time: u64) -> Self {
+        let registers = LastWrites { times: [Some(time); 64], foreign_since: [time; 64] };
+        Self { registers, ..Self::default() }
+    }
+
+    /// When the innermost call was made.
+    fn since(&self) -> u64 {
+        self.call.map_or(0, |call| call.since)
+    }
+
+    /// Returns where the innermost call has overwritten FP.
+    fn overwritten(&self) -> Option<&Overwritten> {
+        self.overwritten.last().filter(|last| last.time > self.since())
     }
 }
 
+/// FP was overwritten with what is not the FP that the function has to keep.
 #[derive(Clone, Copy, Debug)]
 struct Overwritten {
     time: u64,
     pc: u64,
+    /// As of a register: see [`LastWrites`].
+    foreign_since: u64,
 }
 
-/// When registers were written, by their DWARF numbers.
+/// What is known of registers, by their DWARF numbers.
 #[derive(Clone, Debug)]
-struct LastWrites([Option<u64>; 64]);
+struct LastWrites {
+    /// When they were written.
+    times: [Option<u64>; 64],
+    /// Since when their values are not the FP that calls have to keep: to a call, another
+    /// register than FP is foreign as it finds it.
+    foreign_since: [u64; 64],
+}
 
 impl Default for LastWrites {
     fn default() -> Self {
-        Self([None; 64])
+        Self { times: [None; 64], foreign_since: [0; 64] }
     }
 }
 
@@ -184,8 +252,7 @@ impl LastStores {
     pub(crate) fn go_to_thread(&mut self, number: u32, time: u64) {
         self.executed();
         self.now = None;
-        let new = || Thread { registers: LastWrites([Some(time); 64]), ..Thread::default() };
-        let thread = self.others.remove(&number).unwrap_or_else(new);
+        let thread = self.others.remove(&number).unwrap_or_else(|| Thread::new(time));
         self.others.insert(self.number, std::mem::replace(&mut self.thread, thread));
         self.number = number;
     }
@@ -198,22 +265,41 @@ impl LastStores {
     /// Returns a store by the executing instruction; `None` before the first one.
     fn store(&self) -> Option<Store> {
         let (time, pc) = self.now?;
-        let last = |register| self.thread.registers.of(register).unwrap_or(0);
-        let others_since = self.written.stored.map(|stored| stored.iter().map(last).max().unwrap_or(0));
-        Some(Store { time, pc, others_since })
+        Some(Store { time, pc, foreign_since: self.foreign_since() })
     }
 
-    /// Records the registers that the instruction has written.
+    /// Since when what follows from the instruction's sources is not the FP that calls have to
+    /// keep; `None` if it may be the FP that the innermost one has to keep, or if it is unknown.
+    fn foreign_since(&self) -> Option<u64> {
+        let sources = self.written.sources?;
+        let fp = if self.written.from_fp { self.thread.overwritten()?.foreign_since } else { 0 };
+        let since = |register: DwarfRegister| self.thread.registers.foreign_since[register.0 as usize];
+        Some(sources.iter().map(since).fold(fp, u64::max))
+    }
+
+    /// Records what the instruction has done to registers.
     fn executed(&mut self) {
         let Some((time, pc)) = self.now else { return };
-        if let Some(overwritten) = self.written.fp {
-            self.forget_overwritten(self.thread.call.map_or(0, |call| call.since));
-            if overwritten {
-                self.thread.overwritten.push(Overwritten { time, pc });
+        let Written { registers, values, fp, .. } = self.written;
+        if fp.is_some() || !values.is_empty() {
+            let foreign_since = self.foreign_since();
+            if let Some(becomes) = fp {
+                let call = self.thread.since();
+                self.forget_overwritten(call);
+                let is_foreign = |since: &u64| becomes == Become::Derived && *since <= call;
+                let overwritten = foreign_since.filter(is_foreign);
+                self.thread.overwritten.extend(overwritten.map(|foreign_since| Overwritten {
+                    time,
+                    pc,
+                    foreign_since,
+                }));
+            }
+            for register in values.iter() {
+                self.thread.registers.foreign_since[register.0 as usize] = foreign_since.unwrap_or(time);
             }
         }
-        for register in self.written.registers.iter() {
-            self.thread.registers.0[register.0 as usize] = Some(time);
+        for register in registers.iter() {
+            self.thread.registers.times[register.0 as usize] = Some(time);
         }
     }
 
@@ -225,18 +311,23 @@ impl LastStores {
             return;
         }
         if call_stack.kept() < self.thread.calls {
-            let ended = self.thread.calls - call_stack.kept();
-            match self
-                .thread
-                .call
-                .filter(|call| ended == 1 && call.return_address == pc && call.caller_fp == fp)
-            {
-                Some(call) => self.forget_overwritten(call.since),
-                // Anything may have been restored.
-                None => self.thread.overwritten.clear(),
-            }
+            self.left(self.thread.calls - call_stack.kept(), pc, fp);
         }
         (self.thread.call, self.thread.calls) = (records.last().copied(), records.len());
+    }
+
+    /// Notes that calls, of which there is at least one, have ended.
+    fn left(&mut self, calls: usize, pc: u64, fp: u64) {
+        let returned = |call: &Record| calls == 1 && call.return_address == pc && call.caller_fp == fp;
+        match self.thread.call.filter(returned) {
+            Some(call) => self.forget_overwritten(call.since),
+            // Anything may have been restored.
+            None => self.thread.overwritten.clear(),
+        }
+        if let (Some((time, _)), Some(Record { interrupted: true, .. })) = (self.now, self.thread.call) {
+            // The kernel has restored all registers.
+            self.thread.registers.foreign_since = [time; 64];
+        }
     }
 
     fn forget_overwritten(&mut self, since: u64) {
@@ -250,7 +341,8 @@ impl LastStores {
 
     /// Whether a register has been written after a time.
     pub(crate) fn has_written(&self, register: DwarfRegister, time: u64) -> bool {
-        self.thread.registers.of(register).is_some_and(|last| last > time)
+        let last = self.thread.registers.times.get(register.0 as usize).copied().flatten();
+        last.is_some_and(|last| last > time)
     }
 
     /// Returns the instruction that has overwritten FP after a time, unless FP
@@ -264,11 +356,14 @@ impl LastStores {
         let Some(now) = self.store() else { return };
         if len > LARGEST {
             // It is not known what it has stored in a word, nor whether.
-            self.anywhere = Some(Store { others_since: None, ..now });
+            self.anywhere = Some(Store { foreign_since: None, ..now });
             return;
         }
+        let end = address.saturating_add(len);
         for word in words(address, len) {
-            *self.words.get_mut(word) = Some(now);
+            let last = self.words.get_mut(word);
+            let is_whole = address <= word * 8 && end.saturating_sub(word * 8) >= 8;
+            *last = Some(if is_whole { now } else { now.beside(*last) });
         }
     }
 
@@ -286,6 +381,8 @@ impl LastStores {
 
 #[cfg(test)]
 mod tests {
+    use sframe_inspect::instructions::Value;
+
     use super::*;
 
     #[test]
@@ -316,8 +413,8 @@ mod tests {
         stores.stored(0x106, 4);
         moment(&mut stores, 7, 0x14);
         stores.stored(0x108, 1);
-        assert_eq!(stores.last(0x100), Some(Store { time: 5, pc: 0x10, others_since: None }));
-        assert_eq!(stores.last(0x10f), Some(Store { time: 7, pc: 0x14, others_since: None }));
+        assert_eq!(stores.last(0x100), Some(Store { time: 5, pc: 0x10, foreign_since: None }));
+        assert_eq!(stores.last(0x10f), Some(Store { time: 7, pc: 0x14, foreign_since: None }));
         assert_eq!(stores.last(0x110), None);
         assert!(stores.since(0x100, 5) && !stores.since(0x100, 6) && stores.since(0x108, 6));
     }
@@ -339,18 +436,6 @@ mod tests {
     }
 
     #[test]
-    fn fp_is_overwritten_until_it_is_loaded_again() {
-        let mut stores = LastStores::default();
-        stores.instruction(3, 0x10, Written { fp: Some(true), ..Written::default() });
-        moment(&mut stores, 4, 0x14);
-        assert_eq!((stores.overwritten_fp(2), stores.overwritten_fp(3)), (Some(0x10), None));
-        stores.instruction(5, 0x18, Written { fp: Some(false), ..Written::default() });
-        assert_eq!(stores.overwritten_fp(2), Some(0x10));
-        moment(&mut stores, 6, 0x1c);
-        assert_eq!(stores.overwritten_fp(2), None);
-    }
-
-    #[test]
     fn the_registers_of_a_new_thread_come_from_another() {
         let mut stores = LastStores::default();
         moment(&mut stores, 3, 0x10);
@@ -363,36 +448,209 @@ mod tests {
         assert_eq!(stores.unwritten(set(&[5]), 2), Some(DwarfRegister(5)));
     }
 
-    #[test]
-    fn a_store_of_unknown_bounds_may_have_stored_fp() {
-        let mut stores = LastStores::default();
-        stores.instruction(3, 0x10, Written { stored: Some(set(&[])), ..Written::default() });
-        stores.stored(0, u64::MAX);
-        assert_eq!(stores.last(0x100).map(|last| (last.time, last.is_not_fp(9))), Some((3, false)));
+    /// The instructions of one function of amd64 that was called at a time, and the word at 0x100.
+    struct Function {
+        stores: LastStores,
+        time: u64,
+        called: u64,
+    }
+
+    const RAX: u32 = 0;
+    const RBX: u32 = 3;
+    const RBP: u32 = 6;
+    const RSP: u32 = 7;
+
+    impl Function {
+        fn called_at(time: u64) -> Self {
+            let call = Record {
+                return_address: 0x40_0d44,
+                cfa: 0x1000,
+                caller_sp: 0x1000,
+                caller_fp: 0,
+                callee: 0x40_0d00,
+                since: time,
+                interrupted: false,
+                signature: None,
+            };
+            let mut stores = LastStores::default();
+            (stores.thread.call, stores.thread.calls) = (Some(call), 1);
+            Self { stores, time, called: time }
+        }
+
+        fn execute(&mut self, instruction: &Instruction) {
+            self.time += 1;
+            self.stores.instruction(self.time, 0x10 + self.time, Written::of(Abi::Amd64, instruction));
+        }
+
+        /// Writes registers with what follows from others.
+        fn derive(&mut self, to: &[u32], from: &[u32]) -> &mut Self {
+            self.execute(&Instruction { defs: set(to), sources: Some(set(from)), ..Instruction::default() });
+            self
+        }
+
+        /// Writes registers with what is not known.
+        fn load(&mut self, to: &[u32]) -> &mut Self {
+            self.execute(&Instruction { defs: set(to), ..Instruction::default() });
+            self
+        }
+
+        /// Stores bytes that follow from registers.
+        fn store_at(&mut self, address: u64, len: u64, from: &[u32]) -> &mut Self {
+            let values = from.iter().map(|number| Value::Register(DwarfRegister(*number))).collect();
+            let operation = Operation::Store { values, place: None, size: 8 };
+            self.execute(&Instruction { operation, sources: Some(set(from)), ..Instruction::default() });
+            self.stores.stored(address, len);
+            self
+        }
+
+        fn store(&mut self, from: &[u32]) -> &mut Self {
+            self.store_at(0x100, 8, from)
+        }
+
+        /// Whether the word can't be the FP that the function has to keep.
+        fn is_not_fp(&self) -> bool {
+            self.stores.last(0x100).is_some_and(|last| last.is_not_fp(self.called))
+        }
+
+        /// Whether FP can't be it.
+        fn has_overwritten_fp(&mut self) -> bool {
+            self.load(&[]);
+            self.stores.overwritten_fp(self.called).is_some()
+        }
     }
 
     #[test]
-    fn another_register_that_is_stored_is_not_fp_until_it_is_written() {
-        let (none, rbx, rcx) = (set(&[]), set(&[3]), set(&[2]));
-        let mut stores = LastStores::default();
-        let mut store = |time, registers, stored| {
-            stores.instruction(time, 0x10, Written { registers, fp: None, stored });
-            stores.stored(0x100, 8);
-            stores.last(0x100).map(|last| (last.is_not_fp(3), last.is_not_fp(4)))
+    fn what_follows_from_constants_and_from_the_callers_registers_is_not_fp() {
+        let called = || Function::called_at(10);
+        assert!(called().store(&[]).is_not_fp());
+        assert!(called().store(&[RBX]).is_not_fp());
+        assert!(called().store(&[RSP]).is_not_fp());
+        assert!(called().derive(&[RAX], &[RBX, RSP]).store(&[RAX]).is_not_fp());
+        assert!(!called().store(&[RBP]).is_not_fp());
+        assert!(!called().store(&[RBX, RBP]).is_not_fp());
+        assert!(!called().derive(&[RAX], &[RBP]).store(&[RAX]).is_not_fp());
+        assert!(!called().derive(&[RAX], &[RBP]).derive(&[RBX], &[RAX, RBX]).store(&[RBX]).is_not_fp());
+        assert!(!called().load(&[RAX]).store(&[RAX]).is_not_fp());
+        assert!(called().derive(&[RAX], &[RBP]).derive(&[RAX], &[]).store(&[RAX]).is_not_fp());
+        // What a function has computed from FP before its next call is another register to that.
+        let mut outer = called();
+        outer.derive(&[RBX], &[RBP]);
+        outer.called = 12;
+        outer.time = 12;
+        assert!(outer.store(&[RBX]).is_not_fp());
+    }
+
+    #[test]
+    fn fp_is_overwritten_until_it_may_have_been_restored() {
+        let called = || Function::called_at(10);
+        assert!(!called().has_overwritten_fp());
+        for from in [&[][..], &[RBX], &[RSP]] {
+            assert!(called().derive(&[RBP], from).has_overwritten_fp());
+            assert!(called().derive(&[RBP], from).derive(&[RBP], &[RBP]).has_overwritten_fp());
+        }
+        assert!(!called().load(&[RBP]).has_overwritten_fp());
+        assert!(!called().derive(&[RBP], &[]).load(&[RBP]).has_overwritten_fp());
+        // From a copy, by way of a sum, and by an exchange.
+        assert!(
+            !called().derive(&[RAX], &[RBP]).derive(&[RBP], &[]).derive(&[RBP], &[RAX]).has_overwritten_fp()
+        );
+        assert!(!called().load(&[RAX]).derive(&[RBP], &[]).derive(&[RBP], &[RBP, RAX]).has_overwritten_fp());
+        assert!(!called().derive(&[RAX, RBP], &[RAX, RBP]).has_overwritten_fp());
+        // A copy of what FP was overwritten with is no copy of FP.
+        assert!(called().derive(&[RBP], &[]).derive(&[RAX], &[RBP]).store(&[RAX]).is_not_fp());
+        assert!(called().derive(&[RBP], &[]).store(&[RBP]).is_not_fp());
+    }
+
+    #[test]
+    fn an_address_that_is_moved_on_and_a_pushing_sp_follow_from_themselves() {
+        let push = |registers: &[u32]| Instruction {
+            operation: Operation::Store { values: Vec::new(), place: None, size: 8 },
+            defs: set(registers),
+            sources: Some(set(&[RBP])),
+            ..Instruction::default()
         };
-        assert_eq!(store(4, none, Some(rbx)), Some((true, true)));
-        // The instruction's own writes come after the store.
-        assert_eq!(store(4, rbx, Some(rbx)), Some((true, true)));
-        assert_eq!(store(5, none, Some(rbx)), Some((false, true)));
-        assert_eq!(store(6, none, Some(set(&[2, 3]))), Some((false, true)));
-        assert_eq!(store(7, none, Some(rcx)), Some((true, true)));
-        // A constant, and an unknown value.
-        assert_eq!(store(8, none, Some(none)), Some((true, true)));
-        assert_eq!(store(9, none, None), Some((false, false)));
-        store(10, none, Some(rcx));
-        stores.interrupted();
-        stores.stored(0x100, 8);
-        assert_eq!(stores.last(0x100).map(|last| last.is_not_fp(3)), Some(false));
+        let mut function = Function::called_at(10);
+        function.execute(&push(&[RSP]));
+        assert!(function.store(&[RSP]).is_not_fp());
+        function.execute(&push(&[RBP]));
+        assert!(!function.has_overwritten_fp());
+    }
+
+    #[test]
+    fn leave_loads_fp_and_copies_it_to_sp() {
+        let leave =
+            Instruction { operation: Operation::Leave, defs: set(&[RBP, RSP]), ..Instruction::default() };
+        let sp_is_foreign = |function: &mut Function| {
+            function.execute(&leave);
+            assert!(!function.has_overwritten_fp());
+            function.store(&[RSP]).is_not_fp()
+        };
+        assert!(sp_is_foreign(Function::called_at(10).derive(&[RBP], &[RSP])));
+        assert!(!sp_is_foreign(&mut Function::called_at(10)));
+    }
+
+    #[test]
+    fn an_unknown_instruction_may_have_stored_fp_and_so_may_the_kernel() {
+        let mut function = Function::called_at(10);
+        for unknown in
+            [Instruction::default(), Instruction { is_system_call: true, ..Instruction::default() }]
+        {
+            function.execute(&unknown);
+            function.stores.stored(0x100, 8);
+            assert!(!function.is_not_fp());
+        }
+        // A signal's frame comes before the instruction.
+        function.execute(&Instruction { sources: Some(set(&[RBX])), ..Instruction::default() });
+        function.stores.interrupted();
+        function.stores.stored(0x100, 8);
+        assert!(!function.is_not_fp());
+    }
+
+    #[test]
+    fn what_the_kernel_has_restored_is_unknown() {
+        let mut function = Function::called_at(10);
+        function.derive(&[RBX], &[]);
+        let call = function.stores.thread.call.as_mut().expect("a call");
+        call.interrupted = true;
+        function.load(&[]);
+        function.stores.left(1, 0, 0);
+        assert!(!function.store(&[RBX]).is_not_fp());
+    }
+
+    #[test]
+    fn a_store_of_unknown_bounds_may_have_stored_fp() {
+        let mut function = Function::called_at(10);
+        function.store(&[RBX]);
+        assert!(function.is_not_fp());
+        function.store_at(0, u64::MAX, &[RBX]);
+        assert!(!function.is_not_fp());
+    }
+
+    #[test]
+    fn a_store_to_a_part_of_a_word_leaves_the_rest() {
+        let called = || Function::called_at(10);
+        // Over what FP was saved in, or might have been.
+        assert!(!called().store(&[RBP]).store_at(0x104, 4, &[]).is_not_fp());
+        assert!(!called().store(&[RBP]).store_at(0x107, 1, &[]).is_not_fp());
+        assert!(!called().store(&[RBP]).store_at(0xfc, 8, &[]).is_not_fp());
+        assert!(!called().store(&[RBP]).store_at(0x104, 8, &[RBX]).is_not_fp());
+        // A wide store, of two words, and one of all bytes but one.
+        assert!(called().store(&[RBP]).store_at(0xf8, 16, &[]).is_not_fp());
+        assert!(called().store(&[RBP]).store_at(0x100, 16, &[]).is_not_fp());
+        assert!(!called().store(&[RBP]).store_at(0x101, 15, &[]).is_not_fp());
+        // FP in halves, or at another alignment, with something else beside it.
+        assert!(!called().store_at(0x100, 4, &[RBP]).store_at(0x104, 4, &[]).is_not_fp());
+        assert!(!called().store_at(0x104, 8, &[RBP]).store_at(0xfc, 8, &[]).is_not_fp());
+        // Both parts are something else, or were left by the caller.
+        assert!(called().store(&[RBX]).store_at(0x104, 4, &[]).is_not_fp());
+        assert!(called().store_at(0x100, 4, &[]).is_not_fp());
+        let mut later = called();
+        later.store(&[RBP]).store_at(0x100, 4, &[]);
+        assert!(!later.is_not_fp());
+        later.called = 12;
+        assert!(later.is_not_fp());
+        later.called = 11;
+        assert!(!later.is_not_fp());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use sframe_testbench::target::Target;
 
-use crate::command::{json, status};
+use crate::command::{bench_in, json, status};
 use crate::common::repository;
 
 /// Runs the bench in the repository, with the variable CI unset.
@@ -314,6 +314,53 @@ fn check_of_a_file_without_folders_for_its_libraries_says_what_to_do() {
     assert_eq!(status(&output), 2);
     let error = text(&output.stderr);
     assert!(error.contains("no folder to look for it in; name one with --library-path"), "{error}");
+}
+
+/// A file from a stranger must not make the bench open what it likes.
+#[test]
+fn a_runpath_leads_out_of_the_executables_folder_only_if_the_user_says_so() {
+    const NAME: &str = "crossing.O2-dynamic";
+    let folder = tempfile::tempdir().expect("a folder");
+    let [inside, outside] = ["inside", "outside"].map(|name| folder.path().join(name));
+    std::fs::create_dir_all(inside.join("lib")).expect("a folder");
+    std::fs::create_dir(&outside).expect("a folder");
+    let at = |name: &str| build(&format!("gnu-2.40/amd64/{name}"));
+    let libraries = ["first", "second"].map(|library| format!("{NAME}.{library}.so"));
+    let copy_to = |folder: &Path| {
+        for library in &libraries {
+            std::fs::copy(at(library), folder.join(library)).expect("a copy");
+        }
+    };
+    copy_to(&outside);
+    // As long as `$ORIGIN`, from the folder that the command runs in.
+    let mut bytes = std::fs::read(at(NAME)).expect("a build");
+    let place = bytes.windows(7).position(|window| window == b"$ORIGIN").expect("DT_RUNPATH");
+    bytes[place..place + 7].copy_from_slice(b"lib/sub");
+    let file = inside.join("program");
+    std::fs::write(&file, &bytes).expect("a file");
+    let check = |arguments: &[&str]| {
+        let file = file.display().to_string();
+        let output = bench_in(&inside, &[&["check", &file], arguments].concat());
+        (status(&output), text(&output.stderr))
+    };
+    let named = inside.join("lib/sub");
+    std::os::unix::fs::symlink(&outside, &named).expect("a link");
+    let (ended, error) = check(&[]);
+    assert_eq!(ended, 2, "{error}");
+    assert!(
+        error.contains("outside of the executable's folder") && error.contains("--trust-runpath"),
+        "{error}"
+    );
+    assert_eq!(error.lines().count(), 1, "{error}");
+    for arguments in [&["--trust-runpath"][..], &["--library-path", &outside.display().to_string()]] {
+        let (ended, error) = check(arguments);
+        assert_eq!(ended, 0, "{error}");
+    }
+    std::fs::remove_file(&named).expect("a link");
+    std::fs::create_dir(&named).expect("a folder");
+    copy_to(&named);
+    let (ended, error) = check(&[]);
+    assert_eq!(ended, 0, "{error}");
 }
 
 /// `DT_RPATH` of the executable applies to its libraries' needs as well, `DT_RUNPATH` only to its

@@ -25,7 +25,7 @@ const TOOLCHAIN: &str = "gnu-2.47";
 const RUNTIME: [&str; 2] = ["start.S", "assembly.h"];
 
 /// How a file is made, unless its description says so.
-const PROGRAM: &str = "{cc} -nostdlib -static -fno-pie -I. -Wa,--gsframe -Wl,--build-id=none -Wl,-z,max-page-size=4096 \
+const PROGRAM: &str = "{cc} -fno-pie -nostdlib -static -I. -Wa,--gsframe -Wl,--build-id=none -Wl,-z,max-page-size=4096 \
                        -Wl,-z,noseparate-code -o {out} source.S runtime/start.S";
 
 /// `corpus/constructed/NAME/case.yaml`.

@@ -189,3 +189,39 @@ fn an_interrupted_search_reports_what_it_has_found() {
     let report = interrupted_search(&[&["c"], &host[..]].concat());
     assert_eq!(report["toolchains"]["host"]["amd64"]["interrupted"], true, "{report}");
 }
+
+/// In its first answer, and after it.
+#[test]
+fn an_interrupt_is_heeded_while_an_unwinder_is_silent() {
+    const HELLO: &str = r#"read line; echo "{\"id\":1,\"hello\":{\"protocol\":1,\"name\":\"silent\",\"version\":\"1\",\"data\":\"sframe\"}}"; "#;
+    let build = repository().join("corpus/builds/gnu-2.47/amd64/leaf.O2");
+    for first in ["", HELLO] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mark = folder.path().join("silent");
+        let script = format!("{first}touch {}; exec sleep 1000", mark.display());
+        let bench = Command::new(env!("CARGO_BIN_EXE_sframe-testbench"))
+            .args(["check", "--no-explore", "--unwinder-timeout", "900", "--unwinder"])
+            .arg(format!("sh -c {}", shlex::try_quote(&script).expect("a word")))
+            .arg(&build)
+            .env("TMPDIR", folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the bench");
+        // With an answer to the first question, it is started a second time, for the program.
+        wait("it is not silent", || mark.exists().then_some(()));
+        std::thread::sleep(Duration::from_millis(300));
+        let child = wait("no child runs", || children(bench.id()).into_iter().next());
+        let unwinders =
+            wait("no unwinder", || Some(children(child.unsigned_abs())).filter(|all| !all.is_empty()));
+        let start = Instant::now();
+        interrupt(&bench, Signal::TERM);
+        let output = bench.wait_with_output().expect("the bench");
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        assert_eq!(status(&output), 4, "{output:?}");
+        assert!(unwinders.iter().all(|unwinder| !is_there(*unwinder)), "the unwinder has ended");
+        std::fs::remove_file(&mark).expect("a file");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}

@@ -13,6 +13,7 @@ mod constructed;
 mod doctor;
 mod explore;
 mod explore_doubts;
+mod explore_faults;
 mod explore_hostile;
 mod explore_objects;
 mod explore_reports;

@@ -69,6 +69,25 @@ fn every_operator_makes_mutants_that_are_noticed() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// A function whose rows are all wrong by as much, and which returns as any other.
+#[test]
+fn what_is_wrong_throughout_a_function_is_noticed() {
+    let operators = vec![Operator::CfaThroughout, Operator::RaThroughout, Operator::FpThroughout];
+    let plan = Plan { operators: operators.clone(), ..Plan::default() };
+    for abi in Abi::ALL {
+        let report = score(&["recursion", "varargs", "long_jump"], "gnu-2.47", abi, &plan);
+        assert_all_noticed(&report);
+        let of = |operator| report.by_operator.get(operator).map_or(0, |score| score.killed);
+        // AMD64 fixes RA's slot.
+        let expected =
+            operators.iter().filter(|of| abi.fixed_ra_offset().is_none() || **of != Operator::RaThroughout);
+        assert!(expected.clone().all(|operator| of(operator) > 0), "{abi}: {:?}", report.by_operator);
+        let report = score(&["recursion"], "gnu-2.47", abi, &Plan { explores: true, ..plan.clone() });
+        assert!(expected.clone().all(|operator| report.by_operator[operator].killed > 0), "{abi}");
+        assert!(report.survived.is_empty(), "{:#?}", report.survived);
+    }
+}
+
 #[test]
 fn the_same_seed_takes_the_same_mutants() {
     let take = |seed| {

@@ -10,8 +10,8 @@ use sframe_testbench::unwind::sframe_unwinder;
 use crate::doctor::{build, section_offset};
 
 /// Delivers signals to a leaf function, once the FDE that covers the address before the
-/// restorer ends right there, is one of a function or of a signal's frame, and has a wrong row.
-fn deliver(id: &str, is_for_signal_frame: bool) -> Examination {
+/// restorer has another size, is one of a function or of a signal's frame, and has a wrong row.
+fn deliver(id: &str, is_for_signal_frame: bool, fde_size: u8) -> Examination {
     let mut bytes = build(id);
     let (flags, size, cfa_offset) = {
         let target = Target::open(&bytes).expect("a target");
@@ -25,7 +25,7 @@ fn deliver(id: &str, is_for_signal_frame: bool) -> Examination {
         (fde.rows_offset - 3, size, fde.rows_offset + 4)
     };
     let section = section_offset(&bytes);
-    bytes[section + size] = 4;
+    bytes[section + size] = fde_size;
     bytes[section + cfa_offset] += 8;
     if !is_for_signal_frame {
         bytes[section + flags] &= 0x7f;
@@ -38,17 +38,21 @@ fn deliver(id: &str, is_for_signal_frame: bool) -> Examination {
     examine(&target, &mut *sframe_unwinder(&target), &look, &Options::default()).expect("a run")
 }
 
-/// The row is that of the function before, which the look-up finds by accident.
+/// The row is that of the function before, which the look-up finds by accident: a walk by it has a frame that is not
+/// there, whether the row says that it is for a signal's frame or not.
 #[test]
-fn a_restorer_without_fde_is_no_fault_of_the_function_before() {
-    let id = "gnu-2.47/aarch64/signals.O2";
-    let wrong = deliver(id, true);
-    assert!(
-        wrong.findings.iter().any(|finding| finding.verdict == Verdict::WrongCfa),
-        "{:?}",
-        wrong.findings
-    );
-    let accident = deliver(id, false);
-    assert!(accident.findings.is_empty(), "{:?}", accident.findings);
-    assert!(accident.deliveries[0].delivered > 0 && accident.deliveries[0].complete == 0);
+fn a_walk_by_the_rows_before_a_restorer_is_wrong() {
+    for is_for_signal_frame in [true, false] {
+        let wrong = deliver("gnu-2.47/aarch64/signals.O2", is_for_signal_frame, 4);
+        let is_wrong = wrong.findings.iter().any(|finding| finding.verdict == Verdict::WrongCfa);
+        assert!(is_wrong, "{:?}", wrong.findings);
+    }
+}
+
+/// Nothing describes it, so a walk ends there.
+#[test]
+fn a_restorer_without_fde_is_an_end() {
+    let ended = deliver("gnu-2.47/aarch64/signals.O2", true, 0);
+    assert!(ended.findings.is_empty(), "{:?}", ended.findings);
+    assert!(ended.deliveries[0].delivered > 0 && ended.deliveries[0].complete == 0);
 }

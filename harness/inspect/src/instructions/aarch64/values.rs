@@ -3,6 +3,7 @@
 
 use sframe_engine::DwarfRegister;
 
+use super::super::instruction::Registers;
 use super::super::operation::{Comparand, Condition, Extension, Operation, Relation, Width};
 
 /// Returns an operation on values; `None` if it is none. `pc` is the address of the
@@ -15,6 +16,30 @@ pub(super) fn operation(code: &[u8], pc: u64) -> Option<Operation> {
         .or_else(|| word.bit_field())
         .or_else(|| word.compare())
         .or_else(|| word.load(pc))
+}
+
+/// Returns the registers from which the register follows that an instruction computes from others
+/// and from constants alone; `None` if it does not.
+pub(super) fn sources(code: &[u8]) -> Option<Registers> {
+    let word = Word(u32::from_le_bytes(*code.first_chunk()?));
+    let (to, left, right) = (word.register(0), word.register(5), word.register(16));
+    let sources = match word {
+        // MOVN and MOVZ; ADR and ADRP.
+        _ if word.is(0x1f80_0000, 0x1280_0000) && word.field(29, 2) != 3 => [None; 3],
+        _ if word.is(0x1f00_0000, 0x1000_0000) => [None; 3],
+        // MOVK leaves the rest.
+        _ if word.is(0x7f80_0000, 0x7280_0000) => [to, None, None],
+        // AND, BIC, ORR, ORN, EOR, EON; ADD and SUB; with a shifted register.
+        _ if word.is(0x1f00_0000, 0x0a00_0000) || word.is(0x1f20_0000, 0x0b00_0000) => [left, right, None],
+        // CSEL, CSINC, CSINV, CSNEG.
+        _ if word.is(0x3fe0_0800, 0x1a80_0000) => [left, right, None],
+        // AND, ORR, EOR with a constant.
+        _ if word.is(0x1f80_0000, 0x1200_0000) => [left, None, None],
+        // MADD and MSUB.
+        _ if word.is(0x7fe0_0000, 0x1b00_0000) => [left, right, word.register(10)],
+        _ => return None,
+    };
+    Some(sources.into_iter().flatten().collect())
 }
 
 /// Returns the condition of a jump after a comparison, or of one that compares.

@@ -3,6 +3,7 @@
 use capstone::arch::x86::{X86Insn, X86OpMem, X86Operand, X86OperandType, X86Reg};
 use sframe_engine::DwarfRegister;
 
+use super::super::instruction::Registers;
 use super::super::operation::{Comparand, Extension, Operation, Width};
 use super::{place, register};
 
@@ -76,6 +77,39 @@ pub(super) fn operation(id: X86Insn, operands: &[X86Operand], end: u64) -> Optio
             let (left, right) = (Comparand::Register(register), Comparand::Constant(0));
             Some(Operation::Compare { left, right, bits, signed: None })
         }
+        _ => None,
+    }
+}
+
+/// Returns the registers from which all follows that an instruction writes to its operands,
+/// which are registers and constants; `None` if it is none of those, or has others.
+///
+/// No instruction is among them that reads a register which is no operand.
+pub(super) fn sources(id: X86Insn, operands: &[X86Operand]) -> Option<Registers> {
+    use X86Insn::*;
+    use X86OperandType::{Imm, Reg};
+    let registers = operands.iter().map(|operand| match operand.op_type {
+        Reg(id) => register(id).map(Some),
+        Imm(_) => Some(None),
+        _ => None,
+    });
+    let all = || registers.collect::<Option<Vec<_>>>().map(|all| all.into_iter().flatten().collect());
+    match (id, operands) {
+        // A part of 32 bits clears the rest.
+        (X86_INS_MOV | X86_INS_MOVABS, [to, X86Operand { op_type: Imm(_), .. }]) if to.size >= 4 => {
+            Some(Registers::default()).filter(|_| matches!(to.op_type, Reg(_)))
+        }
+        (X86_INS_XOR | X86_INS_SUB, [to, from]) if to.op_type == from.op_type && to.size >= 4 => {
+            Some(Registers::default()).filter(|_| matches!(to.op_type, Reg(_)))
+        }
+        (
+            X86_INS_MOV | X86_INS_ADD | X86_INS_SUB | X86_INS_AND | X86_INS_OR | X86_INS_XOR | X86_INS_INC
+            | X86_INS_DEC | X86_INS_NEG | X86_INS_NOT | X86_INS_BSWAP | X86_INS_SHL | X86_INS_SAL
+            | X86_INS_SHR | X86_INS_SAR | X86_INS_ROL | X86_INS_ROR | X86_INS_XCHG,
+            _,
+        ) => all(),
+        // With one operand, it multiplies RAX, into RDX and RAX.
+        (X86_INS_IMUL, [_, _, ..]) => all(),
         _ => None,
     }
 }

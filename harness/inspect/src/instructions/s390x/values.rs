@@ -4,6 +4,7 @@ use capstone::RegId;
 use capstone::arch::sysz::{SysZOpMem, SysZOperand};
 use sframe_engine::DwarfRegister;
 
+use super::super::instruction::Registers;
 use super::super::operation::{Comparand, Condition, Extension, Operation, Relation, Width};
 use super::{place, register, register_of};
 
@@ -17,6 +18,26 @@ pub(super) fn operation(code: u16, bytes: &[u8], operands: &[SysZOperand]) -> Op
         .or_else(|| mask(code, operands))
         .or_else(|| load(code, operands))
         .or_else(|| compare(code, bytes, operands))
+}
+
+/// Returns the registers from which all follows that an instruction writes or stores, if these
+/// and constants are all that takes part.
+pub(super) fn sources(code: u16, operands: &[SysZOperand]) -> Option<Registers> {
+    let registers = || operands.iter().filter_map(register_of);
+    match code {
+        // LGHI, LGFI, LLILF, LLIHF, LLIHH to LLILL, LARL; MVGHI, MVHI, MVHHI, MVI, MVIY.
+        0xa709 | 0xc001 | 0xc00f | 0xc00e | 0xa50c..=0xa50f | 0xc000 | 0xe548 | 0xe54c | 0xe544 | 0x9200
+        | 0xeb52 => Some(Registers::default()),
+        // XGR and SGR of a register and itself.
+        0xb982 | 0xb909 if operands.first() == operands.last() => Some(Registers::default()),
+        // NGR, OGR, XGR, SGR, SLGR, LCGR; NR, OR, XR, SR, AR; LHI, which leaves the upper half.
+        0xb980..=0xb982 | 0xb909 | 0xb90b | 0xb903 | 0x1400 | 0x1600 | 0x1700 | 0x1b00 | 0x1a00 | 0xa708
+        // IIHF, IILF, OIHF, OILF, XIHF, XILF; IIHH to IILL, OIHH to OILL.
+        | 0xc006..=0xc009 | 0xc00c | 0xc00d | 0xa500..=0xa503 | 0xa508..=0xa50b
+        // NGRK, OGRK, XGRK, SGRK, SLGRK.
+        | 0xb9e4 | 0xb9e6 | 0xb9e7 | 0xb9e9 | 0xb9eb => Some(registers().collect()),
+        _ => None,
+    }
 }
 
 /// Returns the condition of a jump after a comparison, or of one that compares.

@@ -7,6 +7,7 @@ use crate::linux::answer::{Answer, NewTask};
 use crate::linux::ids::{ProcessId, SpaceId, TaskId};
 use crate::linux::kernel::Linux;
 use crate::linux::objects::tasks::{On, Task, Wait};
+use crate::linux::objects::timers::Timers;
 use crate::linux::user::User;
 
 const CLONE_VM: u64 = 0x100;
@@ -133,6 +134,7 @@ impl Linux {
             let mut child = self.process().clone();
             child.parent = process;
             child.space = task_space;
+            child.timers = Timers::default();
             self.descriptions.share(&child.descriptors);
             self.processes.insert(new_process, child);
         }

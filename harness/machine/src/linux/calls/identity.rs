@@ -148,6 +148,8 @@ impl Linux {
         const SET_NAME: i32 = 15;
         const GET_NAME: i32 = 16;
         const SET_NO_NEW_PRIVS: i32 = 38;
+        const SVE_SET_VL: i32 = 50;
+        const SVE_GET_VL: i32 = 51;
         const SET_VMA: i32 = 0x5356_4d41;
         match int(a[0]) {
             SET_PDEATHSIG | SET_DUMPABLE | SET_NAME | SET_NO_NEW_PRIVS => Ok(0),
@@ -156,6 +158,8 @@ impl Linux {
                 user.write(a[1], b"program\0\0\0\0\0\0\0\0\0")?;
                 Ok(0)
             }
+            // There is one length, which is what others are cut to.
+            SVE_SET_VL | SVE_GET_VL => self.cpu.system_calls.vector_len.ok_or(Errno::INVAL.into()),
             SET_VMA => Err(Errno::INVAL.into()),
             _ => Err(Errno::INVAL.into()),
         }

@@ -1,6 +1,8 @@
 //! Memory: mmap(2), brk(2) and their relatives.
 
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use sframe_engine::Abi;
@@ -8,7 +10,8 @@ use sframe_engine::Abi;
 use crate::address_space::{PAGE, Permissions};
 use crate::linux::answer::{Call, Refused};
 use crate::linux::kernel::Linux;
-use crate::linux::objects::memory::{MappedFile, Memory, overlap};
+use crate::linux::objects::disk::FileId;
+use crate::linux::objects::memory::{MappedFile, Memory, Placed, overlap};
 use crate::linux::user::User;
 
 const MAP_SHARED: u64 = 1;
@@ -20,6 +23,8 @@ const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
 
 /// Memory of all processes together, without what they only reserve, in bytes.
 const LIMIT: u64 = 4 << 30;
+/// All files that are kept because they were mapped to be executed, in bytes.
+const KEPT_LIMIT: u64 = 1 << 30;
 /// The heap of `brk`, in bytes.
 const HEAP_LIMIT: u64 = 1 << 30;
 
@@ -97,8 +102,16 @@ impl Linux {
         if permissions != Permissions::NONE && !self.has_room(user, len) {
             return Err(Errno::NOMEM.into());
         }
-        let start = self.address_of(user, address, len, has(MAP_FIXED), has(MAP_FIXED_NOREPLACE))?;
+        let version = file.as_ref().map(|(file, _)| (*file, self.disk.changes(*file)));
+        let again = version.and_then(|version| self.memory().place_again(user, version, offset, len));
+        let start = match again {
+            Some(again) if !has(MAP_FIXED) && !has(MAP_FIXED_NOREPLACE) && address == 0 => again,
+            _ => self.address_of(user, address, len, has(MAP_FIXED), has(MAP_FIXED_NOREPLACE))?,
+        };
         let range = start..start + len;
+        if let Some(version) = version.filter(|_| !has(MAP_FIXED)) {
+            self.memory().placed_file(Placed { version, offset, range: range.clone() });
+        }
         self.memory().forget(&range);
         if !has(MAP_FIXED) {
             self.memory().placed(range.clone());
@@ -116,14 +129,35 @@ impl Linux {
             }
             if permissions.execute {
                 self.memory().has_code(&range);
-                if self.is_first_program() {
-                    let bytes = self.disk.content(file)?;
-                    self.mapped.push(MappedFile { path: path.clone(), bytes, address: start, offset });
+                if self.keeps_mapped && self.is_first_program() {
+                    self.keep_mapped(file, &path, start, offset)?;
                 }
             }
             self.memory().files.push((range, path));
         }
         Ok(start)
+    }
+
+    /// Keeps a file that was mapped to be executed, once for each address.
+    fn keep_mapped(&mut self, file: FileId, path: &Path, address: u64, offset: u64) -> Result<(), Errno> {
+        let version = (file, self.disk.changes(file));
+        let mut of_file = self.mapped.iter().filter(|known| known.version == version);
+        let bytes = of_file.clone().next().map(|known| Arc::clone(&known.bytes));
+        if of_file.any(|known| (known.address, known.offset) == (address, offset)) {
+            return Ok(());
+        }
+        let bytes = match bytes {
+            Some(bytes) => bytes,
+            None => {
+                self.kept_bytes = self.kept_bytes.saturating_add(self.disk.len(file));
+                if self.kept_bytes > KEPT_LIMIT {
+                    return Err(Errno::NOMEM);
+                }
+                self.disk.content(file)?
+            }
+        };
+        self.mapped.push(MappedFile { path: path.to_owned(), version, bytes, address, offset });
+        Ok(())
     }
 
     /// Chooses the address of a mapping.

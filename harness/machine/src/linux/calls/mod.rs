@@ -16,6 +16,7 @@ mod sockets;
 mod status;
 mod tasks;
 mod time;
+mod timers;
 mod transfer;
 mod unsupported;
 mod wait;
@@ -38,6 +39,7 @@ impl Linux {
         now: u64,
     ) -> Answer {
         self.clock.instructions(now);
+        self.expire_timers();
         let Some(name) = numbers::name(self.cpu.abi, number) else {
             self.usage.unknown(number);
             return Answer::Done(Err(Errno::NOSYS));
@@ -74,6 +76,7 @@ impl Linux {
             .or_else(|| self.call_names(user, name, arguments))
             .or_else(|| self.call_descriptors(user, name, arguments))
             .or_else(|| self.call_time(user, name, arguments))
+            .or_else(|| self.call_timers(user, name, arguments))
             .or_else(|| self.call_identity(user, name, arguments))
             .or_else(|| self.call_random(user, name, arguments))
             .or_else(|| self.call_futex(user, name, arguments))

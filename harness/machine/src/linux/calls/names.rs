@@ -164,6 +164,8 @@ impl Linux {
         Ok(match &self.descriptions.get(id)?.object {
             Object::File { path, .. } | Object::Folder { path, .. } => path.clone(),
             Object::Event { .. } => "anon_inode:[eventfd]".into(),
+            Object::Timer { .. } => "anon_inode:[timerfd]".into(),
+            Object::Signals(_) => "anon_inode:[signalfd]".into(),
             Object::Epoll(_) => "anon_inode:[eventpoll]".into(),
             Object::Bytes(_) | Object::Special(_) => "/dev/null".into(),
             Object::Output | Object::Error | Object::PipeReader(_) | Object::PipeWriter(_) => {

@@ -228,7 +228,7 @@ impl Linux {
 
     /// Gives an object a number.
     pub(super) fn install(&mut self, object: Object, flags: u64) -> Call {
-        let id = self.descriptions.open(object, READ_WRITE);
+        let id = self.descriptions.open(object, READ_WRITE | flags);
         self.describe(id, flags)
     }
 }

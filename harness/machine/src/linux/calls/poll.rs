@@ -60,6 +60,20 @@ impl Linux {
             Object::Event { count, .. } => {
                 (if *count > 0 { IN } else { 0 }) | if *count < u64::MAX - 1 { OUT } else { 0 }
             }
+            Object::Timer { count, .. } => {
+                if *count > 0 {
+                    IN
+                } else {
+                    0
+                }
+            }
+            Object::Signals(set) => {
+                if self.readable_signal(*set).is_some() {
+                    IN
+                } else {
+                    0
+                }
+            }
             Object::Epoll(interests) => {
                 let any = interests
                     .values()

@@ -7,11 +7,15 @@ use super::time::deadline;
 use crate::linux::answer::{Answer, Call, Refused};
 use crate::linux::ids::{FIRST, ProcessId, TaskId};
 use crate::linux::kernel::Linux;
+use crate::linux::objects::descriptions::Object;
 use crate::linux::objects::signals::{
-    Action, Disposition, SA_RESTART, SIGKILL, SIGNALS, SIGSTOP, SignalInfo, UNBLOCKABLE, bit,
+    Action, Disposition, SA_RESTART, SI_TIMER, SIGKILL, SIGNALS, SIGSTOP, SignalInfo, UNBLOCKABLE, bit,
 };
 use crate::linux::objects::tasks::{On, Task, Wait};
-use crate::linux::user::{User, int, low};
+use crate::linux::user::{Record, User, int, low};
+
+/// The length of a `signalfd_siginfo`.
+pub(super) const SIGNAL_RECORD: usize = 128;
 
 impl Linux {
     pub(crate) fn call_signals(&mut self, user: &mut User<'_, '_>, name: &str, a: [u64; 6]) -> Option<Call> {
@@ -19,8 +23,7 @@ impl Linux {
             "rt_sigaction" => self.signal_action(user, a),
             "rt_sigprocmask" => self.signal_mask(user, a),
             "rt_sigpending" => {
-                let pending = &self.tasks.current().signals.pending;
-                let set = pending.keys().fold(0, |set, signal| set | bit(*signal));
+                let set = self.tasks.current().signals.pending.set();
                 user.write_word(a[0], set).map(|()| 0).map_err(Refused::from)
             }
             "rt_sigsuspend" => self.signal_suspend(user, a),
@@ -31,6 +34,8 @@ impl Linux {
             "tkill" => self.kill_task(None, low(a[0]), a[1]),
             "tgkill" => self.kill_task(Some(ProcessId(low(a[0]))), low(a[1]), a[2]),
             "rt_sigqueueinfo" | "rt_tgsigqueueinfo" => self.queue(user, name, a),
+            "signalfd" => self.signal_descriptor(user, a[0], a[1], 0),
+            "signalfd4" => self.signal_descriptor(user, a[0], a[1], a[3]),
             _ => return None,
         })
     }
@@ -52,7 +57,8 @@ impl Linux {
     pub(crate) fn take_signal(&mut self) -> Option<(u64, SignalInfo)> {
         let signals = &mut self.tasks.current_mut().signals;
         let signal = signals.first_ready()?;
-        Some((signal, signals.pending.remove(&signal).unwrap_or_default()))
+        let info = signals.pending.take(signal).unwrap_or_default();
+        Some((signal, self.taken(info)))
     }
 
     /// Returns what is to be done with a signal to the current task.
@@ -73,36 +79,69 @@ impl Linux {
         }
     }
 
+    /// Sends the current task a signal that it handles, of what it has done itself.
+    pub(crate) fn force(&mut self, signal: u64, info: SignalInfo) {
+        let task = self.tasks.current().id;
+        self.send(task, signal, info);
+    }
+
     /// Sends a signal to a task. A signal that is ignored is lost.
-    fn send(&mut self, task: TaskId, signal: u64, info: SignalInfo) {
+    pub(super) fn send(&mut self, task: TaskId, signal: u64, info: SignalInfo) {
         let Some(target) = self.tasks.iter().find(|other| other.id == task) else { return };
-        let actions = self.processes.get(&target.process).map(|process| &process.actions);
-        let disposition = actions.map_or(Disposition::Ignore, |actions| actions.disposition(signal));
-        let is_awaited = target.signals.awaited & bit(signal) != 0;
-        let is_blocked = target.signals.blocked & bit(signal) != 0;
-        if disposition == Disposition::Ignore && !is_awaited && !is_blocked {
+        if self.loses(target, signal) {
             return;
         }
+        let disposition = self.disposition_of(target.process, signal);
         let restarts = matches!(disposition, Disposition::Handle(action) if action.flags & SA_RESTART != 0);
+        let mut waits = false;
         if let Some(target) = self.tasks.iter_mut().find(|other| other.id == task) {
-            target.signals.pending.entry(signal).or_insert(info);
-            if !is_blocked {
+            target.signals.pending.add(signal, info);
+            if target.signals.blocked & bit(signal) == 0 {
                 target.interrupt(restarts);
+                waits = target.signals.awaited & bit(signal) != 0;
+            } else {
+                // Somebody may wait for it.
+                waits = true;
             }
         }
-        if is_awaited {
+        if waits {
             self.tasks.retry();
         }
     }
 
+    /// Returns whether a task ignores a signal, so that it is lost.
+    fn loses(&self, target: &Task, signal: u64) -> bool {
+        let kept = (target.signals.awaited | target.signals.blocked) & bit(signal);
+        kept == 0 && self.disposition_of(target.process, signal) == Disposition::Ignore
+    }
+
+    fn disposition_of(&self, process: ProcessId, signal: u64) -> Disposition {
+        let process = self.processes.get(&process);
+        process.map_or(Disposition::Ignore, |process| process.actions.disposition(signal))
+    }
+
+    /// Returns whether a signal to a process, or to one of its tasks, is not lost.
+    pub(crate) fn takes(&self, process: ProcessId, task: Option<TaskId>, signal: u64) -> bool {
+        let target = match task {
+            Some(task) => self.tasks.iter().find(|other| other.id == task),
+            None => self.taker(process, signal),
+        };
+        target.is_some_and(|target| !self.loses(target, signal))
+    }
+
     /// Sends a signal to the task of a process that takes it.
     pub(crate) fn send_to_process(&mut self, process: ProcessId, signal: u64, info: SignalInfo) {
+        if let Some(task) = self.taker(process, signal) {
+            self.send(task.id, signal, info);
+        }
+    }
+
+    /// Returns the task of a process that takes a signal.
+    fn taker(&self, process: ProcessId, signal: u64) -> Option<&Task> {
         let tasks = || self.tasks.iter().filter(|task| task.process == process);
         let awaits = tasks().find(|task| task.signals.awaited & bit(signal) != 0);
         let takes = || tasks().find(|task| task.signals.blocked & bit(signal) == 0);
-        if let Some(task) = awaits.or_else(takes).or_else(|| tasks().next()) {
-            self.send(task.id, signal, info);
-        }
+        awaits.or_else(takes).or_else(|| tasks().next())
     }
 
     fn signal_action(&mut self, user: &mut User<'_, '_>, [signal, new, old, ..]: [u64; 6]) -> Call {
@@ -118,7 +157,7 @@ impl Linux {
             if self.disposition(signal) == Disposition::Ignore {
                 let process = self.tasks.current().process;
                 for task in self.tasks.iter_mut().filter(|task| task.process == process) {
-                    task.signals.pending.remove(&signal);
+                    task.signals.pending.forget(signal);
                 }
             }
         }
@@ -189,7 +228,7 @@ impl Linux {
         let awaited = user.word(set)?;
         let end = deadline(self, user, timeout)?;
         let task = self.tasks.current_mut();
-        let found = task.signals.pending.keys().copied().find(|signal| awaited & bit(*signal) != 0);
+        let found = task.signals.pending.first(awaited);
         let Some(signal) = found else {
             if task.has_expired() {
                 task.signals.awaited = 0;
@@ -200,13 +239,61 @@ impl Linux {
             return Err(Refused::Wait(Wait::on(On::Event, end, false)));
         };
         task.signals.awaited = 0;
-        let sent = task.signals.pending.remove(&signal).unwrap_or_default();
+        let sent = task.signals.pending.take(signal).unwrap_or_default();
+        let sent = self.taken(sent);
         if info != 0 {
             let record = user.record().half(low(signal)).half(0).half(sent.code.cast_unsigned()).half(0);
             let record = record.word(sent.word).word(sent.value).padded(128);
             user.write(info, &record.bytes)?;
         }
         Ok(signal)
+    }
+
+    /// Makes a descriptor that signals of a set are read from, or gives it another set.
+    fn signal_descriptor(&mut self, user: &User<'_, '_>, descriptor: u64, set: u64, flags: u64) -> Call {
+        let set = user.word(set)? & !UNBLOCKABLE;
+        if int(descriptor) == -1 {
+            return self.install(Object::Signals(set), flags);
+        }
+        let id = self.described(descriptor)?;
+        match &mut self.descriptions.get_mut(id)?.object {
+            Object::Signals(old) => *old = set,
+            _ => return Err(Errno::INVAL.into()),
+        }
+        self.tasks.retry();
+        Ok(descriptor)
+    }
+
+    /// Returns a signal of a set that the current task can read: its own, or one that waits for
+    /// its process, which is kept with another task.
+    pub(super) fn readable_signal(&self, set: u64) -> Option<(TaskId, u64)> {
+        let own = self.tasks.current();
+        let others = self.tasks.iter().filter(|task| task.process == own.process && task.id != own.id);
+        let waits = |task: &Task| Some((task.id, task.signals.pending.first(set)?));
+        std::iter::once(own).chain(others).find_map(waits)
+    }
+
+    /// Takes signals of a set that wait, as many as there is room for: a `signalfd_siginfo` for
+    /// each.
+    pub(super) fn read_signals(&mut self, set: u64, room: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while bytes.len() + SIGNAL_RECORD <= room
+            && let Some((id, signal)) = self.readable_signal(set)
+        {
+            let target = self.tasks.iter_mut().find(|task| task.id == id);
+            let sent = target.and_then(|task| task.signals.pending.take(signal)).unwrap_or_default();
+            let SignalInfo { code, word, value } = self.taken(sent);
+            let big_endian = self.cpu.abi.is_big_endian();
+            let [first, second] = if big_endian { [word >> 32, word] } else { [word, word >> 32] }.map(low);
+            let is_timer = code == SI_TIMER;
+            let [process, user] = if is_timer { [0; 2] } else { [first, second] };
+            let [timer, overrun] = if is_timer { [first, second] } else { [0; 2] };
+            let record = Record::new(big_endian).half(low(signal)).half(0).half(code.cast_unsigned());
+            let record = record.half(process).half(user).half(0).half(timer).half(0).half(overrun);
+            let record = record.half(0).half(0).half(low(value)).word(value).padded(SIGNAL_RECORD);
+            bytes.extend(record.bytes);
+        }
+        bytes
     }
 
     /// To a process of the program only.
@@ -236,10 +323,14 @@ impl Linux {
     }
 
     fn sender(&self, code: i32) -> SignalInfo {
-        let process = u64::from(self.tasks.current().process.0);
-        let user = u64::from(super::identity::USER);
-        let word = if self.cpu.abi.is_big_endian() { process << 32 | user } else { user << 32 | process };
-        SignalInfo { code, word, value: 0 }
+        let (ProcessId(process), user) = (self.tasks.current().process, super::identity::USER);
+        SignalInfo { code, word: self.pair(process, user), value: 0 }
+    }
+
+    /// Returns the word that has two numbers of 4 bytes, one after the other.
+    pub(super) fn pair(&self, first: u32, second: u32) -> u64 {
+        let [first, second] = [first, second].map(u64::from);
+        if self.cpu.abi.is_big_endian() { first << 32 | second } else { second << 32 | first }
     }
 
     fn kill_task(&mut self, process: Option<ProcessId>, task: u32, signal: u64) -> Call {

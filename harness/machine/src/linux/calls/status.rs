@@ -75,7 +75,9 @@ impl Linux {
             Object::Output | Object::Error | Object::PipeReader(_) | Object::PipeWriter(_) => {
                 Status { inode: 5, mode: FIFO | 0o600, len: 0 }
             }
-            Object::Event { .. } | Object::Epoll(_) => Status { inode: 6, mode: 0o600, len: 0 },
+            Object::Event { .. } | Object::Timer { .. } | Object::Signals(_) | Object::Epoll(_) => {
+                Status { inode: 6, mode: 0o600, len: 0 }
+            }
         })
     }
 

@@ -4,6 +4,7 @@ use crate::linux::answer::Answer;
 use crate::linux::ids::{FIRST, ProcessId, TaskId};
 use crate::linux::kernel::Linux;
 use crate::linux::objects::tasks::Deadlock;
+use crate::linux::objects::timers::Timers;
 use crate::linux::user::User;
 
 impl Linux {
@@ -12,7 +13,14 @@ impl Linux {
     /// its place.
     pub(crate) fn schedule(&mut self, now: u64, yields: bool) -> Result<(), Deadlock> {
         self.clock.instructions(now);
-        self.tasks.schedule(&mut self.clock, yields)
+        let mut yields = yields;
+        loop {
+            self.expire_timers();
+            let Err(deadline) = self.tasks.turn(self.clock.now(), yields) else { return Ok(()) };
+            let next = deadline.into_iter().chain(self.next_timer().time).min();
+            self.clock.sleep_until(next.ok_or(Deadlock)?);
+            yields = false;
+        }
     }
 
     /// The calls that make and end tasks.
@@ -58,6 +66,7 @@ impl Linux {
         }
         let closed = self.processes.get_mut(&process).map(|state| {
             state.status = Some(status);
+            state.timers = Timers::default();
             (state.parent, state.descriptors.close_all())
         });
         self.tasks.remove(|task| task.process == process);

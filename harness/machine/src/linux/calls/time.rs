@@ -35,11 +35,9 @@ impl Linux {
             "gettimeofday" => self.gettimeofday(user, a[0], a[1]),
             "time" => self.time(user, a[0]),
             "times" => self.times(user, a[0]),
-            "nanosleep" => self.sleep(user, 1, 0, a[0]),
-            "clock_nanosleep" => self.sleep(user, int(a[0]), a[1], a[2]),
+            "nanosleep" => self.sleep(user, (1, 0), a[0], a[1]),
+            "clock_nanosleep" => self.sleep(user, (int(a[0]), a[1]), a[2], a[3]),
             "clock_settime" | "settimeofday" | "clock_adjtime" | "adjtimex" => Err(Errno::PERM.into()),
-            "alarm" => Ok(0),
-            "setitimer" | "getitimer" => self.itimer(user, name == "setitimer", a),
             _ => return None,
         })
     }
@@ -90,7 +88,14 @@ impl Linux {
         Ok(ticks(UPTIME + self.clock.now()))
     }
 
-    fn sleep(&self, user: &User<'_, '_>, clock: i32, flags: u64, request: u64) -> Call {
+    /// Sleeps by a clock, with flags. If a signal ends it, says how much was left.
+    fn sleep(
+        &self,
+        user: &mut User<'_, '_>,
+        (clock, flags): (i32, u64),
+        request: u64,
+        remaining: u64,
+    ) -> Call {
         let task = self.tasks.current();
         if task.has_expired() {
             return Ok(0);
@@ -101,18 +106,15 @@ impl Linux {
         } else {
             self.clock.at(clock, time)?
         };
-        Err(Refused::Wait(Wait::until(task.deadline().unwrap_or(deadline))))
-    }
-
-    /// Interval timers can be stopped; none ever expires.
-    fn itimer(&self, user: &mut User<'_, '_>, sets: bool, a: [u64; 6]) -> Call {
-        let (new, old) = if sets { (a[1], a[2]) } else { (0, a[1]) };
-        if new != 0 && user.words::<4>(new)? != [0; 4] {
-            return Err(Refused::Unsupported);
+        let deadline = task.deadline().unwrap_or(deadline);
+        if self.has_signal() {
+            let left = deadline.saturating_sub(self.clock.now());
+            if remaining != 0 && flags & TIMER_ABSTIME == 0 {
+                let record = user.record().words([left / SECOND, left % SECOND]);
+                user.write(remaining, &record.bytes)?;
+            }
+            return Err(Errno::INTR.into());
         }
-        if old != 0 {
-            user.write(old, &[0; 32])?;
-        }
-        Ok(0)
+        Err(Refused::Wait(Wait::until(deadline)))
     }
 }

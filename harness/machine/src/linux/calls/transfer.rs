@@ -2,6 +2,7 @@
 
 use rustix::io::Errno;
 
+use super::signals::SIGNAL_RECORD;
 use crate::linux::answer::{Call, Refused};
 use crate::linux::kernel::Linux;
 use crate::linux::objects::descriptions::{
@@ -10,7 +11,7 @@ use crate::linux::objects::descriptions::{
 use crate::linux::objects::signals::{SIGPIPE, SignalInfo};
 use crate::linux::objects::special::Special;
 use crate::linux::objects::tasks::Wait;
-use crate::linux::user::{User, int};
+use crate::linux::user::{Record, User, int};
 
 /// The most that one call transfers; programs ask again for the rest.
 const MOST: u64 = 1 << 24;
@@ -56,6 +57,8 @@ impl Linux {
             | Object::PipeReader(_)
             | Object::PipeWriter(_)
             | Object::Event { .. }
+            | Object::Timer { .. }
+            | Object::Signals(_)
             | Object::Epoll(_) => Err(Errno::SPIPE),
         }
     }
@@ -118,8 +121,25 @@ impl Linux {
                 }
                 let value = if *is_semaphore { 1 } else { *count };
                 *count -= value;
-                let big_endian = self.cpu.abi.is_big_endian();
-                return Ok(if big_endian { value.to_be_bytes() } else { value.to_le_bytes() }.to_vec());
+                return Ok(Record::new(self.cpu.abi.is_big_endian()).word(value).bytes);
+            }
+            Object::Timer { count, .. } => {
+                if most < 8 {
+                    return Err(Errno::INVAL.into());
+                }
+                if *count == 0 {
+                    return Err(blocked(is_blocking));
+                }
+                let record = Record::new(self.cpu.abi.is_big_endian()).word(std::mem::take(count));
+                return Ok(record.bytes);
+            }
+            Object::Signals(set) => {
+                let set = *set;
+                if most < SIGNAL_RECORD {
+                    return Err(Errno::INVAL.into());
+                }
+                let bytes = self.read_signals(set, most);
+                return if bytes.is_empty() { Err(blocked(is_blocking)) } else { Ok(bytes) };
             }
             Object::Output | Object::Error | Object::PipeWriter(_) | Object::Epoll(_) => {
                 return Err(Errno::INVAL.into());
@@ -193,6 +213,7 @@ impl Linux {
                 let sum = count.checked_add(value).filter(|sum| *sum < u64::MAX);
                 *count = sum.ok_or_else(|| blocked(is_blocking))?;
             }
+            Object::Timer { .. } | Object::Signals(_) => return Err(Errno::INVAL.into()),
             Object::Bytes(_) | Object::Folder { .. } | Object::PipeReader(_) | Object::Epoll(_) => {
                 return Err(Errno::BADF.into());
             }
@@ -242,8 +263,8 @@ impl Linux {
     }
 
     fn send_file(&mut self, user: &mut User<'_, '_>, [to, from, offset, len, ..]: [u64; 6]) -> Call {
-        let (to, from) = (self.described(to)?, self.described(from)?);
         let at = if offset == 0 { None } else { Some(user.word(offset)?) };
+        let (to, from) = (self.described(to)?, self.described_at(from, at)?);
         let start = match at {
             Some(at) => at,
             None => self.descriptions.get(from)?.offset,

@@ -12,9 +12,9 @@ pub(crate) const UPTIME: u64 = 1000 * SECOND;
 pub(crate) const END: u64 = 1 << 62;
 
 /// `CLOCK_REALTIME` and the others that show the date.
-const DATES: [i32; 3] = [0, 5, 11];
+pub(crate) const DATES: [i32; 3] = [0, 5, 11];
 /// `CLOCK_MONOTONIC`, `_RAW`, `_COARSE` and `CLOCK_BOOTTIME`.
-const MONOTONIC: [i32; 4] = [1, 4, 6, 7];
+pub(crate) const MONOTONIC: [i32; 4] = [1, 4, 6, 7];
 /// `CLOCK_PROCESS_CPUTIME_ID` and `CLOCK_THREAD_CPUTIME_ID`.
 const CPU_TIME: [i32; 2] = [2, 3];
 

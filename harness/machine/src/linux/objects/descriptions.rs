@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
 use super::disk::{FileId, Name};
 use super::special::Special;
+use super::timers::Timer;
 
 /// A process has fewer descriptors than this.
 pub(crate) const MOST_DESCRIPTORS: u64 = 1024;
@@ -36,7 +38,7 @@ pub(crate) struct PipeId(u32);
 #[derive(Clone, Debug)]
 pub(crate) enum Object {
     /// Bytes that are only read: standard input, and what `/proc` shows.
-    Bytes(Rc<[u8]>),
+    Bytes(Arc<Vec<u8>>),
     /// Standard output.
     Output,
     /// Standard error.
@@ -57,6 +59,14 @@ pub(crate) enum Object {
         count: u64,
         is_semaphore: bool,
     },
+    /// A timer by a clock, and how often it has expired since it was read (timerfd_create(2)).
+    Timer {
+        clock: i32,
+        timer: Timer,
+        count: u64,
+    },
+    /// Signals of a set (signalfd(2)).
+    Signals(u64),
     /// Descriptors of interest (epoll(7)).
     Epoll(BTreeMap<u32, Interest>),
 }
@@ -140,6 +150,15 @@ impl Descriptions {
         self.open.get_mut(&id).ok_or(Errno::BADF)
     }
 
+    /// Returns what is open.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.open.values().map(|description| &description.object)
+    }
+
+    pub(crate) fn objects_mut(&mut self) -> impl Iterator<Item = &mut Object> {
+        self.open.values_mut().map(|description| &mut description.object)
+    }
+
     /// Returns the epoll objects that are interested in a description.
     pub(crate) fn holders(&self, id: DescriptionId) -> impl Iterator<Item = DescriptionId> {
         let holds = move |description: &Description| match &description.object {
@@ -201,8 +220,8 @@ pub(crate) struct Descriptors(BTreeMap<u32, (DescriptionId, bool)>);
 
 impl Descriptors {
     /// Standard input, output and error.
-    pub(crate) fn standard(descriptions: &mut Descriptions, input: Option<&[u8]>) -> Self {
-        let input = input.map_or(Object::Special(Special::Null), |input| Object::Bytes(input.into()));
+    pub(crate) fn standard(descriptions: &mut Descriptions, input: Option<&Arc<Vec<u8>>>) -> Self {
+        let input = input.map_or(Object::Special(Special::Null), |input| Object::Bytes(Arc::clone(input)));
         let mut descriptors = Self::default();
         for (number, object, flags) in
             [(0, input, READ_ONLY), (1, Object::Output, WRITE_ONLY), (2, Object::Error, WRITE_ONLY)]

@@ -7,10 +7,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -27,6 +29,7 @@ const WRITTEN_LIMIT: u64 = 1 << 30;
 /// The largest file that is read as a whole, in bytes.
 const FILE_LIMIT: u64 = 1 << 30;
 const PAGE: u64 = 4096;
+const PAGE_LEN: usize = 4096;
 
 /// A file, whatever its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,12 +48,88 @@ pub(crate) enum Entry {
 enum Content {
     Host(Rc<fs::File>, u64),
     Memory(Rc<Vec<u8>>),
+    Changed(Changed),
+}
+
+/// One of the host's files with changes: only those take memory.
+#[derive(Clone, Debug)]
+struct Changed {
+    host: Rc<fs::File>,
+    /// How much of the host's file is left.
+    host_len: u64,
+    len: u64,
+    /// The pages that differ, by their number in the file.
+    pages: Rc<BTreeMap<u64, Rc<Page>>>,
+}
+
+type Page = [u8; PAGE_LEN];
+
+impl Changed {
+    /// Returns what a page has, with zeroes behind the end of the host's file.
+    fn page(&self, number: u64) -> Result<Page, Errno> {
+        if let Some(page) = self.pages.get(&number) {
+            return Ok(**page);
+        }
+        let mut page = [0; PAGE_LEN];
+        let start = number * PAGE;
+        let len = index(self.host_len.saturating_sub(start).min(PAGE))?;
+        self.host.read_exact_at(&mut page[..len], start).map_err(|_| Errno::IO)?;
+        Ok(page)
+    }
+
+    /// Splits a range into parts of pages: the page's number, and where the part is in it and in the
+    /// range.
+    fn parts(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, Range<usize>)> {
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            let at = offset + done as u64;
+            let start = usize::try_from(at % PAGE).unwrap_or_default();
+            let part = done..len.min(done + PAGE_LEN - start);
+            done = part.end;
+            (!part.is_empty()).then_some((at / PAGE, start, part))
+        })
+    }
+
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<(), Errno> {
+        for (number, start, part) in Self::parts(offset, bytes.len()) {
+            let len = part.len();
+            bytes[part].copy_from_slice(&self.page(number)?[start..start + len]);
+        }
+        Ok(())
+    }
+
+    /// Changes bytes. Returns how much more memory that takes.
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<u64, Errno> {
+        let before = self.pages.len();
+        for (number, start, part) in Self::parts(offset, bytes.len()) {
+            let mut page = self.page(number)?;
+            page[start..start + part.len()].copy_from_slice(&bytes[part]);
+            Rc::make_mut(&mut self.pages).insert(number, Rc::new(page));
+        }
+        self.len = self.len.max(offset + bytes.len() as u64);
+        Ok((self.pages.len() - before) as u64 * PAGE)
+    }
+
+    fn truncate(&mut self, len: u64) -> Result<(), Errno> {
+        if len < self.len {
+            self.host_len = self.host_len.min(len);
+            let pages = Rc::make_mut(&mut self.pages);
+            pages.retain(|number, _| number * PAGE < len);
+            if let Some(last) = pages.get_mut(&(len / PAGE)) {
+                Rc::make_mut(last)[index(len % PAGE)?..].fill(0);
+            }
+        }
+        self.len = len;
+        Ok(())
+    }
 }
 
 #[derive(Clone, Debug)]
 struct File {
     content: Content,
     mode: u32,
+    /// How often the program has changed it.
+    changes: u64,
 }
 
 /// All files.
@@ -109,7 +188,7 @@ impl Disk {
     }
 
     fn new_file(&mut self, content: Content, mode: u32) -> FileId {
-        self.files.push(File { content, mode });
+        self.files.push(File { content, mode, changes: 0 });
         FileId(self.files.len() - 1)
     }
 
@@ -216,7 +295,13 @@ impl Disk {
         match &self.files[id.0].content {
             Content::Host(_, len) => *len,
             Content::Memory(bytes) => bytes.len() as u64,
+            Content::Changed(changed) => changed.len,
         }
+    }
+
+    /// Returns how often the program has changed a file.
+    pub(crate) fn changes(&self, id: FileId) -> u64 {
+        self.files[id.0].changes
     }
 
     pub(crate) fn mode(&self, id: FileId) -> u32 {
@@ -241,45 +326,63 @@ impl Disk {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
                 Ok(bytes[start..start + len].to_vec())
             }
+            Content::Changed(changed) => {
+                let mut bytes = vec![0; len];
+                changed.read(offset, &mut bytes)?;
+                Ok(bytes)
+            }
         }
     }
 
     /// Reads a whole file.
-    pub(crate) fn content(&self, id: FileId) -> Result<Rc<[u8]>, Errno> {
+    pub(crate) fn content(&self, id: FileId) -> Result<Arc<[u8]>, Errno> {
         if self.len(id) > FILE_LIMIT {
             return Err(Errno::NOMEM);
         }
-        self.read_at(id, 0, u64::MAX).map(Rc::from)
+        self.read_at(id, 0, u64::MAX).map(Arc::from)
     }
 
-    /// Makes a file one in memory, of a length.
-    fn memory(&mut self, id: FileId, len: u64) -> Result<&mut Vec<u8>, Errno> {
-        let grows = len.saturating_sub(self.len(id));
-        if len > FILE_LIMIT {
-            return Err(Errno::FBIG);
+    /// Returns the content of a file that is about to be changed and to have a length.
+    fn change(&mut self, id: FileId, len: u64) -> Result<&mut Content, Errno> {
+        if matches!(self.files[id.0].content, Content::Memory(_)) {
+            if len > FILE_LIMIT {
+                return Err(Errno::FBIG);
+            }
+            let grows = len.saturating_sub(self.len(id));
+            if self.written.saturating_add(grows) > WRITTEN_LIMIT {
+                return Err(Errno::NOSPC);
+            }
+            self.written += grows;
         }
-        if self.written.saturating_add(grows) > WRITTEN_LIMIT {
-            return Err(Errno::NOSPC);
-        }
-        self.written += grows;
         let file = &mut self.files[id.0];
-        if let Content::Host(host, old) = &file.content {
-            let mut bytes = vec![0; usize::try_from(*old).map_err(|_| Errno::NOSPC)?];
-            host.read_exact_at(&mut bytes, 0).map_err(|_| Errno::IO)?;
-            file.content = Content::Memory(Rc::new(bytes));
+        file.changes += 1;
+        if let Content::Host(host, len) = &file.content {
+            let (host, len) = (Rc::clone(host), *len);
+            file.content = Content::Changed(Changed { host, host_len: len, len, pages: Rc::default() });
         }
-        let Content::Memory(bytes) = &mut file.content else { return Err(Errno::IO) };
-        Ok(Rc::make_mut(bytes))
+        Ok(&mut file.content)
     }
 
     pub(crate) fn write_at(&mut self, id: FileId, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
-        let end = offset.checked_add(bytes.len() as u64).ok_or(Errno::FBIG)?;
-        let content = self.memory(id, end)?;
-        let (start, end) = (index(offset)?, index(end)?);
-        if content.len() < end {
-            content.resize(end, 0);
+        let end = offset.checked_add(bytes.len() as u64).filter(|end| end.cast_signed() >= 0);
+        let end = end.ok_or(Errno::FBIG)?;
+        if self.written.saturating_add(bytes.len() as u64) > WRITTEN_LIMIT {
+            return Err(Errno::NOSPC);
         }
-        content[start..end].copy_from_slice(bytes);
+        let more = match self.change(id, end)? {
+            Content::Memory(content) => {
+                let content = Rc::make_mut(content);
+                let (start, end) = (index(offset)?, index(end)?);
+                if content.len() < end {
+                    content.resize(end, 0);
+                }
+                content[start..end].copy_from_slice(bytes);
+                0
+            }
+            Content::Changed(changed) => changed.write(offset, bytes)?,
+            Content::Host(..) => return Err(Errno::IO),
+        };
+        self.written += more;
         Ok(())
     }
 
@@ -287,8 +390,11 @@ impl Disk {
         if len.cast_signed() < 0 {
             return Err(Errno::INVAL);
         }
-        let content = self.memory(id, len)?;
-        content.resize(index(len)?, 0);
+        match self.change(id, len)? {
+            Content::Memory(content) => Rc::make_mut(content).resize(index(len)?, 0),
+            Content::Changed(changed) => changed.truncate(len)?,
+            Content::Host(..) => return Err(Errno::IO),
+        }
         Ok(())
     }
 

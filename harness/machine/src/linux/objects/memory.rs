@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 
+use super::disk::FileId;
 use crate::address_space::PAGE;
 use crate::linux::user::User;
 
@@ -13,11 +14,23 @@ use crate::linux::user::User;
 #[derive(Clone, Debug)]
 pub(crate) struct MappedFile {
     pub(crate) path: PathBuf,
+    pub(crate) version: FileVersion,
     /// Its content.
-    pub(crate) bytes: Rc<[u8]>,
+    pub(crate) bytes: Arc<[u8]>,
     /// Where the mapping is, and from where in the file it comes.
     pub(crate) address: u64,
     pub(crate) offset: u64,
+}
+
+/// A file, and how often the program had changed it.
+pub(crate) type FileVersion = (FileId, u64);
+
+/// Where a file was mapped when its place was free to choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) version: FileVersion,
+    pub(crate) offset: u64,
+    pub(crate) range: Range<u64>,
 }
 
 /// What is known of an address space beyond its regions.
@@ -36,6 +49,8 @@ pub(crate) struct Memory {
     pub(crate) code: Vec<Range<u64>>,
     /// The last mappings whose place was free to choose: linkers map images into them.
     placed: VecDeque<Range<u64>>,
+    /// The mappings of files among all of them.
+    images: Vec<Placed>,
 }
 
 pub(crate) const fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
@@ -53,6 +68,30 @@ impl Memory {
         const LAST: usize = 16;
         self.placed.truncate(LAST - 1);
         self.placed.push_front(range);
+    }
+
+    /// Notes that a place was chosen for a mapping of a file.
+    pub(crate) fn placed_file(&mut self, placed: Placed) {
+        if !self.images.contains(&placed) {
+            self.images.push(placed);
+        }
+    }
+
+    /// Returns where a part of a file was mapped before, if nothing is there now: an address means
+    /// the same function then, although it is used again.
+    pub(crate) fn place_again(
+        &self,
+        user: &User<'_, '_>,
+        version: FileVersion,
+        offset: u64,
+        len: u64,
+    ) -> Option<u64> {
+        let same = |placed: &&Placed| {
+            let placed_len = placed.range.end - placed.range.start;
+            (placed.version, placed.offset, placed_len) == (version, offset, len)
+        };
+        let free = |placed: &&Placed| user.space.is_free(placed.range.clone());
+        self.images.iter().filter(same).find(free).map(|placed| placed.range.start)
     }
 
     /// Notes that a file was mapped to be executed, as a part of an image or alone.

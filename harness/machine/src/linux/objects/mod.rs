@@ -8,3 +8,4 @@ pub(crate) mod random;
 pub(crate) mod signals;
 pub(crate) mod special;
 pub(crate) mod tasks;
+pub(crate) mod timers;

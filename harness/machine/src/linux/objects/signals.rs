@@ -1,18 +1,32 @@
 //! Signals: what is to be done with them, and who has them pending (signal(7)).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+
+pub(crate) use crate::cpu::SI_KERNEL;
 
 pub(crate) const SIGNALS: u64 = 64;
 pub(crate) const SIGILL: u64 = 4;
+pub(crate) const SIGTRAP: u64 = 5;
 pub(crate) const SIGKILL: u64 = 9;
 pub(crate) const SIGSEGV: u64 = 11;
 pub(crate) const SIGPIPE: u64 = 13;
+pub(crate) const SIGALRM: u64 = 14;
 pub(crate) const SIGCHLD: u64 = 17;
 const SIGCONT: u64 = 18;
 pub(crate) const SIGSTOP: u64 = 19;
 const SIGURG: u64 = 23;
+pub(crate) const SIGVTALRM: u64 = 26;
+pub(crate) const SIGPROF: u64 = 27;
 const SIGWINCH: u64 = 28;
+
+/// Signals from this one on wait as often as they were sent, others once.
+const SIGRTMIN: u64 = 32;
+/// No task has more signals that wait.
+const MOST_PENDING: usize = 1024;
+
+/// `si_code`: sent by a timer.
+pub(crate) const SI_TIMER: i32 = -2;
 
 pub(crate) const SIG_DFL: u64 = 0;
 pub(crate) const SIG_IGN: u64 = 1;
@@ -78,6 +92,48 @@ pub(crate) struct SignalInfo {
     pub(crate) value: u64,
 }
 
+/// Signals that wait for their delivery.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pending(BTreeMap<u64, VecDeque<SignalInfo>>);
+
+impl Pending {
+    /// Returns the signals, as a bit for each.
+    pub(crate) fn set(&self) -> u64 {
+        self.0.keys().fold(0, |set, signal| set | bit(*signal))
+    }
+
+    /// Returns the first signal of a set that waits.
+    pub(crate) fn first(&self, set: u64) -> Option<u64> {
+        self.0.keys().copied().find(|signal| set & bit(*signal) != 0)
+    }
+
+    /// Returns what was told of a signal.
+    pub(crate) fn of(&self, signal: u64) -> impl Iterator<Item = &SignalInfo> {
+        self.0.get(&signal).into_iter().flatten()
+    }
+
+    pub(crate) fn add(&mut self, signal: u64, info: SignalInfo) {
+        let queue = self.0.entry(signal).or_default();
+        let room = if signal < SIGRTMIN { 1 } else { MOST_PENDING };
+        if queue.len() < room {
+            queue.push_back(info);
+        }
+    }
+
+    pub(crate) fn take(&mut self, signal: u64) -> Option<SignalInfo> {
+        let queue = self.0.get_mut(&signal)?;
+        let info = queue.pop_front();
+        if queue.is_empty() {
+            self.0.remove(&signal);
+        }
+        info
+    }
+
+    pub(crate) fn forget(&mut self, signal: u64) {
+        self.0.remove(&signal);
+    }
+}
+
 /// The signals of a task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskSignals {
@@ -85,7 +141,7 @@ pub(crate) struct TaskSignals {
     pub(crate) blocked: u64,
     /// The mask that returns when the call ends that has replaced it.
     pub(crate) saved: Option<u64>,
-    pub(crate) pending: BTreeMap<u64, SignalInfo>,
+    pub(crate) pending: Pending,
     /// Signals that it waits for.
     pub(crate) awaited: u64,
     /// The alternate stack.
@@ -106,7 +162,7 @@ impl TaskSignals {
     }
 
     pub(crate) fn first_ready(&self) -> Option<u64> {
-        self.pending.keys().copied().find(|signal| self.blocked & bit(*signal) == 0)
+        self.pending.first(!self.blocked)
     }
 
     /// Replaces the mask until the call has ended.

@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-use super::clock::{self, Clock};
+use super::clock;
 use super::signals::TaskSignals;
 use crate::linux::ids::{ProcessId, SpaceId, TaskId};
 
@@ -28,12 +28,14 @@ pub(crate) enum On {
     Child(TaskId),
     /// A signal.
     Signal,
+    /// A time.
+    Time,
 }
 
 impl Wait {
     /// Until a time.
     pub(crate) const fn until(deadline: u64) -> Self {
-        Self { on: On::Signal, deadline: Some(deadline), restarts: false }
+        Self { on: On::Time, deadline: Some(deadline), restarts: false }
     }
 
     /// Until another task has done something.
@@ -132,8 +134,12 @@ impl Task {
     pub(crate) const fn interrupt(&mut self, restarts: bool) {
         if let State::Waiting(wait) = &self.state {
             let restarts = restarts && wait.restarts;
-            if !matches!(wait.on, On::Child(_)) {
-                self.wake(if restarts { Wake::Restart } else { Wake::Done(Err(Errno::INTR)) });
+            match wait.on {
+                On::Child(_) => {}
+                // It is yet to say how much of its time was left.
+                On::Time => self.wake(Wake::Again),
+                _ if restarts => self.wake(Wake::Restart),
+                _ => self.wake(Wake::Done(Err(Errno::INTR))),
             }
         }
     }
@@ -286,8 +292,11 @@ impl Tasks {
         }
     }
 
-    /// Gives the turn to the next task that is ready. If none is, returns the next deadline.
-    fn next(&mut self, from: usize) -> Result<(), Option<u64>> {
+    /// Gives the turn to the next task that is ready at a time, after the current one if that
+    /// `yields`. If none is, returns the next deadline.
+    pub(crate) fn turn(&mut self, now: u64, yields: bool) -> Result<(), Option<u64>> {
+        self.expire(now);
+        let from = self.current + usize::from(yields);
         let count = self.tasks.len();
         let ready = |index: &usize| self.tasks[*index].state == State::Ready;
         if let Some(next) = (0..count).map(|offset| (from + offset) % count).find(ready) {
@@ -301,21 +310,6 @@ impl Tasks {
         Err(self.tasks.iter().filter_map(deadline).min())
     }
 
-    /// Gives the turn to the next task, as soon as one is ready.
-    pub(crate) fn schedule(&mut self, clock: &mut Clock, yields: bool) -> Result<(), Deadlock> {
-        self.expire(clock.now());
-        if self.tasks.is_empty() {
-            return Err(Deadlock);
-        }
-        let mut from = self.current + usize::from(yields);
-        while let Err(deadline) = self.next(from) {
-            clock.sleep_until(deadline.ok_or(Deadlock)?);
-            self.expire(clock.now());
-            from = self.current;
-        }
-        Ok(())
-    }
-
     /// Wakes the tasks whose deadline has passed.
     fn expire(&mut self, now: u64) {
         for task in &mut self.tasks {
@@ -324,7 +318,7 @@ impl Tasks {
             {
                 match wait.on {
                     On::Futex { .. } => task.wake(Wake::Done(Err(Errno::TIMEDOUT))),
-                    On::Event | On::Child(_) | On::Signal => {
+                    On::Event | On::Child(_) | On::Signal | On::Time => {
                         task.expired = true;
                         task.wake(Wake::Again);
                     }

@@ -20,6 +20,54 @@ const DIRECTORY: u64 = 0o200_000;
 const NOFOLLOW: u64 = 0o400_000;
 const REMOVE_FOLDER: u64 = 0x200;
 
+/// Of a large file of the host, only what is changed takes memory.
+#[test]
+fn large_files_can_be_changed_in_places() {
+    let root = Root::new();
+    let large = fs::File::create(root.path().join("etc/large")).expect("a file");
+    large.set_len(6 << 30).expect("a sparse file");
+    let mut caller = root.caller();
+    let file = caller.open("/etc/large", READ_WRITE).expect("a file");
+    let text = caller.put(b"changed");
+    for offset in [0, 4093, 5 << 30, (6 << 30) - 3] {
+        assert_eq!(caller.call("pwrite64", &[file, text, 7, offset]), Ok(7));
+    }
+    let buffer = caller.put(&[1; 16]);
+    let at = |caller: &mut Caller, offset| {
+        let len = caller.call("pread64", &[file, buffer, 12, offset]).expect("bytes");
+        caller.bytes(buffer, usize::try_from(len).expect("a length"))
+    };
+    assert_eq!(at(&mut caller, 4091), b"\0\0changed\0\0\0");
+    assert_eq!(at(&mut caller, (5 << 30) - 2), b"\0\0changed\0\0\0");
+    assert_eq!(at(&mut caller, (6 << 30) - 5), b"\0\0changed", "it has grown");
+    assert_eq!(caller.call("ftruncate", &[file, 4095]), Ok(0));
+    assert_eq!(caller.call("ftruncate", &[file, 6 << 30]), Ok(0), "as long as it was");
+    assert_eq!(at(&mut caller, 4091), b"\0\0ch\0\0\0\0\0\0\0\0");
+    assert_eq!(at(&mut caller, 0), b"changed\0\0\0\0\0");
+    assert_eq!(caller.call("ftruncate", &[file, 0]), Ok(0));
+    assert_eq!(at(&mut caller, 0), b"");
+    assert_eq!(large.metadata().expect("a file").len(), 6 << 30, "the host's is as it was");
+}
+
+/// In debug builds an offset before the start would be an overflow.
+#[test]
+fn files_are_sent_from_offsets_that_they_can_have() {
+    let root = Root::new();
+    let mut caller = root.caller();
+    let (from, to) =
+        (caller.open("/etc/file", 0).expect("a file"), caller.open("/tmp/new", CREATE | 2).expect("a file"));
+    for offset in [-1_i64, i64::MIN, -2] {
+        let at = caller.words(&[offset.cast_unsigned()]);
+        assert_eq!(caller.call("sendfile", &[to, from, at, 4]), Err(Errno::INVAL), "{offset}");
+        assert_eq!(caller.word(at), offset.cast_unsigned());
+    }
+    let at = caller.words(&[2, i64::MAX.cast_unsigned()]);
+    assert_eq!(caller.call("sendfile", &[to, from, at, 3]), Ok(3));
+    assert_eq!(caller.word(at), 5);
+    assert_eq!(caller.call("sendfile", &[to, from, at + 8, 3]), Ok(0), "behind the end");
+    assert_eq!(caller.content("/tmp/new"), Ok(b"sid".to_vec()));
+}
+
 /// A root in a folder with a file that is none of its programs' business.
 struct Root {
     folder: TempDir,

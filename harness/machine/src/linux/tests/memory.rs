@@ -41,6 +41,11 @@ impl Caller {
         (0..pages).map(|page| self.space.read_u64(start + page * PAGE)).collect()
     }
 
+    /// Maps all of a file to execute it, at a place that is free to choose.
+    fn execute(&mut self, file: u64, len: u64) -> u64 {
+        self.call("mmap", &[0, len, READ_EXECUTE, OF_FILE, file, 0]).expect("a mapping")
+    }
+
     /// Returns what `/proc/self/maps` shows of a range.
     fn maps(&mut self, start: u64, end: u64) -> Vec<String> {
         let text = self.text("/proc/self/maps");
@@ -257,4 +262,36 @@ fn memory_is_limited_however_it_is_asked_for() {
     assert_eq!(caller.call("mprotect", &[reserved, 5 * GIB, READ_WRITE]), Err(Errno::NOMEM));
     assert_eq!(caller.call("mremap", &[reserved, GIB, 3 * GIB, MAYMOVE]), Err(Errno::NOMEM));
     assert_eq!(caller.map(0, 2 * GIB, READ_WRITE, PRIVATE), Err(Errno::NOMEM));
+}
+
+/// Plug-ins are loaded again and again. Their addresses mean the same code each time.
+#[test]
+fn a_file_that_is_mapped_again_is_kept_once() {
+    let root = tempfile::tempdir().expect("a folder");
+    for (name, byte) in [("one", 1), ("other", 2)] {
+        fs::write(root.path().join(name), vec![byte; 8192]).expect("a file");
+    }
+    let mut caller = Caller::below(root.path());
+    caller.linux.keeps_mapped = true;
+    let [one, other] = ["/one", "/other"].map(|path| caller.open(path, 2).expect("a file"));
+    let first = caller.execute(one, 2 * PAGE);
+    for _ in 0..50 {
+        assert_eq!(caller.call("munmap", &[first, 2 * PAGE]), Ok(0));
+        let between = caller.execute(other, 2 * PAGE);
+        assert_ne!(between, first, "other code");
+        assert_eq!(caller.call("munmap", &[between, 2 * PAGE]), Ok(0));
+        assert_eq!(caller.execute(one, 2 * PAGE), first);
+    }
+    assert_eq!(caller.linux.mapped.len(), 2);
+    // At a second place at the same time: the same bytes.
+    let second = caller.execute(one, 2 * PAGE);
+    assert_ne!(second, first);
+    let bytes: Vec<*const u8> = caller.linux.mapped.iter().map(|file| file.bytes.as_ptr()).collect();
+    assert!(bytes[0] == bytes[2] && bytes[0] != bytes[1], "{bytes:?}");
+    // What has changed is another file.
+    caller.write(one, &[7]).expect("a file");
+    assert_eq!(caller.call("munmap", &[first, 2 * PAGE]), Ok(0));
+    let changed = caller.execute(one, 2 * PAGE);
+    assert!(changed != first && changed != second);
+    assert_eq!(caller.linux.mapped.last().map(|file| file.bytes[0]), Some(7));
 }

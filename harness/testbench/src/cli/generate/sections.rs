@@ -4,6 +4,7 @@ use clap::Args;
 use sframe_engine::{Abi, Version};
 use sframe_inspect::command::{Failure, Status, print, print_json};
 use sframe_inspect::text::{Text, counted, grouped, neutral};
+use sframe_testbench::examine::stop::StopRequest;
 use sframe_testbench::external::{ExternalError, StopsPerCase};
 use sframe_testbench::generate::sections::{
     ALL_PARTS, CampaignOptions, Case, Cause, Counts, EngineReader, Example, Found, Reader, SectionPlan,
@@ -61,7 +62,7 @@ impl Sections {
             return self.print_first();
         }
         set_jobs(self.jobs)?;
-        let external = self.unwinder.start(StopsPerCase::DEFAULT)?;
+        let external = self.unwinder.start(StopsPerCase::DEFAULT, StopRequest::default())?;
         let all = ALL_PARTS.to_vec();
         let parts = external.as_ref().map_or(all, |external| external.hello().section.clone());
         let options = CampaignOptions {

@@ -4,23 +4,26 @@ use std::ops::Range;
 
 use sframe_engine::Abi;
 
-use super::directive::{Directive, Operation};
+use super::directive::{Directive, Operation, SIMPLE};
 use super::writer::{Program, parts};
 
 /// A known crash. Its page is what it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Crash {
+    GasOffsetBeforeCfa,
     GasRegisterBeforeFirstRow,
     LlvmRestoresWithoutRow,
 }
 
 impl Crash {
     /// All of them.
-    pub(super) const ALL: &[Self] = &[Self::GasRegisterBeforeFirstRow, Self::LlvmRestoresWithoutRow];
+    pub(super) const ALL: &[Self] =
+        &[Self::GasOffsetBeforeCfa, Self::GasRegisterBeforeFirstRow, Self::LlvmRestoresWithoutRow];
 
     /// The name of the page.
     pub(super) const fn page(self) -> &'static str {
         match self {
+            Self::GasOffsetBeforeCfa => "gas-offset-before-cfa",
             Self::GasRegisterBeforeFirstRow => "gas-register-before-first-row",
             Self::LlvmRestoresWithoutRow => "llvm-restores-without-row",
         }
@@ -29,6 +32,7 @@ impl Crash {
     /// What the assembler says: first `wrong` of the page.
     const fn messages(self) -> &'static [&'static str] {
         match self {
+            Self::GasOffsetBeforeCfa => &["Internal error in sframe_xlate_do_offset"],
             Self::GasRegisterBeforeFirstRow => &["Internal error (Segmentation fault)"],
             Self::LlvmRestoresWithoutRow => &[
                 "SmallVector unable to grow. Requested capacity (4294967296)",
@@ -60,6 +64,11 @@ impl Crash {
     /// its instructions are given.
     fn is_in(self, abi: Abi, part: &[&[Directive]]) -> bool {
         match self {
+            Self::GasOffsetBeforeCfa => {
+                let mut directives = part.iter().copied().flatten();
+                directives.next().is_some_and(|begin| begin.form == SIMPLE)
+                    && matches!(directives.next(), Some(Directive { operation: Operation::Offset(..), .. }))
+            }
             // What comes before the first instruction belongs to the first row, and there is none yet.
             Self::GasRegisterBeforeFirstRow => part
                 .first()
@@ -140,6 +149,13 @@ mod tests {
         let abi = Abi::Amd64;
         assert!(gas.is_in(abi, &[&[begin.clone(), register.clone()], &[]]));
         assert!(!gas.is_in(abi, &[std::slice::from_ref(&begin), &[register]]));
+        let simple = plain(SIMPLE, "", Operation::Begin);
+        let define = plain(".cfi_def_cfa", "7, 8", Operation::DefineCfa(abi.sp(), 8));
+        let offset = plain(".cfi_offset", "16, -8", Operation::Offset(DwarfRegister(16), -8));
+        let early = Crash::GasOffsetBeforeCfa;
+        assert!(early.is_in(abi, &[&[simple.clone(), offset.clone(), define.clone()]]));
+        assert!(!early.is_in(abi, &[&[simple, define, offset.clone()]]));
+        assert!(!early.is_in(abi, &[&[begin.clone(), offset]]));
         let llvm = Crash::LlvmRestoresWithoutRow;
         let offset = plain(".cfi_def_cfa_offset", "16", Operation::CfaOffset(16));
         let escape = plain(".cfi_escape", "0xf, 3, 0x77, 0, 6", Operation::LoadedCfa(abi.sp(), 0));

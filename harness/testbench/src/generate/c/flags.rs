@@ -96,6 +96,7 @@ const GCC_AMD64: &[Group] = &[
 
 const CLANG_AMD64: &[Group] = &[
     &[&["-mstack-alignment=32"]],
+    &[&["-mlvi-cfi"]],
     &[&["-mtune=atom"], &["-mtune=znver3"]],
     &[&["-fpatchable-function-entry=4,2"]],
 ];
@@ -120,6 +121,9 @@ const S390X: &[Group] = &[
     &[&["-mstack-size=65536", "-mstack-guard=32"]],
 ];
 
+/// Another level of optimisation, which comes after the first and counts.
+const SMALLEST: &[Group] = &[&[&["-Oz"]]];
+
 /// How often a group is used, in programs of a hundred.
 const OFTEN: u64 = 12;
 /// The same of the first one, which decides who has a frame pointer.
@@ -140,7 +144,7 @@ fn groups(compiler: Compiler, abi: Abi) -> Vec<Group> {
         (Compiler::Clang, Abi::Amd64) => CLANG_AMD64,
         _ => &[],
     };
-    [BOTH, of_compiler, of_abi, of_both].concat()
+    [BOTH, of_compiler, of_abi, of_both, SMALLEST].concat()
 }
 
 /// Draws flags: each entry can be dropped without the others.

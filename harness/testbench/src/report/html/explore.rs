@@ -43,11 +43,14 @@ impl<'r> FunctionView<'r> {
         let reason = |(why, count): (&crate::explore::Undecided, &u64)| {
             format!("{}: {}", counted(*count, "row"), why.says())
         };
+        let in_part = (rows.partly > 0)
+            .then(|| format!("{}: not at all instructions", counted(rows.partly, "row")))
+            .into_iter();
         (rows.agree < rows.total).then(|| Self {
             name,
             pc: function.pc,
             rows: [rows.total, rows.judged, rows.wrong, rows.possible],
-            reasons: rows.undecided.iter().map(reason).collect(),
+            reasons: in_part.chain(rows.undecided.iter().map(reason)).collect(),
         })
     }
 }

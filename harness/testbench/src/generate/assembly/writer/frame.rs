@@ -8,6 +8,10 @@ use super::super::plan::Setup;
 use super::super::state::{Value, return_column};
 use super::{Done, Loads, Writer};
 
+/// How often FP is saved and restored by other instructions than those that compilers use for it, in
+/// percent.
+pub(super) const RARE: u64 = 20;
+
 impl Writer<'_> {
     pub(super) fn set_up(&mut self, setup: Setup) {
         let (fp, ra, sp) = (self.fp(), return_column(self.abi()), self.state.sp());
@@ -19,13 +23,16 @@ impl Writer<'_> {
                 self.done.push(Done::Setup(setup));
             }
             Setup::SaveFp => match self.abi() {
+                Abi::Amd64 if has_fp && self.random.percent(RARE) => self.enter(),
                 Abi::Amd64 => {
-                    self.save(fp, "%rbp", 8);
+                    let name = self.copy_of_fp("%rbp", "%rax", &["xorl %eax, %eax", "orq %rbp, %rax"]);
+                    self.save(fp, name, 8);
                 }
                 Abi::Aarch64 | Abi::Aarch64Be => {
                     let size = *self.random.pick(&[16, 32, 48, 64, 96, 128, 256, 272, 496]);
                     let held = self.state.register(ra);
-                    self.instruction(&format!("stp x29, x30, [sp, #-{size}]!"), |state| {
+                    let name = self.copy_of_fp("x29", "x9", &["orr x9, x29, x29"]);
+                    self.instruction(&format!("stp {name}, x30, [sp, #-{size}]!"), |state| {
                         state.set_sp(sp - size);
                         state.store(sp - size, Value::Initial(fp));
                         state.store(sp - size + 8, held);
@@ -97,6 +104,28 @@ impl Writer<'_> {
                 self.done.push(Done::Allocated(size.into()));
             }
         }
+    }
+
+    /// Writes instructions that copy FP to a register that is nobody's, now and then. Returns the
+    /// name of the register to save.
+    fn copy_of_fp(&mut self, fp: &'static str, copy: &'static str, code: &[&str]) -> &'static str {
+        if !self.random.percent(RARE) {
+            return fp;
+        }
+        code.iter().for_each(|code| self.instruction(code, |_| {}));
+        copy
+    }
+
+    /// Saves FP, sets it, and allocates some bytes, by one instruction (amd64).
+    fn enter(&mut self) {
+        let (fp, at) = (self.fp(), self.state.sp() - 8);
+        let size = *self.random.pick(&[0, 16, 128, 4080]);
+        self.instruction(&format!("enter ${size}, $0"), |state| {
+            state.set_sp(at - size);
+            state.store(at, Value::Initial(fp));
+            state.set(fp, Value::Cfa(at));
+        });
+        self.done.extend([Done::Word(fp, 8), Done::Setup(Setup::SetFp), Done::Allocated(size)]);
     }
 
     /// Loses the return address where it was.

@@ -51,12 +51,14 @@ impl Writer<'_> {
         self.declared.cfa = Cfa::sum(register, -at);
         self.declared.told = -at;
         let define = Operation::DefineCfa(register, -at);
-        self.directive(plain(".cfi_def_cfa", &format!("{}, {}", register.0, -at), define));
-        if self.abi() == Abi::Amd64 {
-            let column = return_column(self.abi());
-            let saved = Operation::Offset(column, -8);
-            self.directive(plain(".cfi_offset", &format!("{}, -8", column.0), saved));
+        let cfa = plain(".cfi_def_cfa", &format!("{}, {}", register.0, -at), define);
+        if self.abi() != Abi::Amd64 {
+            return self.directive(cfa);
         }
+        let column = return_column(self.abi());
+        let saved = plain(".cfi_offset", &format!("{}, -8", column.0), Operation::Offset(column, -8));
+        let in_order = if self.random.percent(10) { [saved, cfa] } else { [cfa, saved] };
+        in_order.into_iter().for_each(|directive| self.directive(directive));
     }
 
     /// Moves the return address into the register that is its column. The CFI begins behind.

@@ -5,6 +5,7 @@ use sframe_engine::{Abi, DwarfRegister};
 use super::super::directive::Saved;
 use super::super::plan::Setup;
 use super::super::state::{Value, return_column};
+use super::frame::RARE;
 use super::{Done, Writer};
 
 impl Writer<'_> {
@@ -77,6 +78,10 @@ impl Writer<'_> {
                 });
             }
             Done::Setup(_) => {}
+            Done::Word(register, size) if register == fp && self.random.percent(RARE) => {
+                self.restore_fp("movq (%rsp), %rax", "xchgq %rax, %rbp");
+                self.move_sp(size);
+            }
             Done::Word(register, size) => {
                 let names = [(6, "%rbp"), (29, "x29")];
                 let name =
@@ -92,6 +97,13 @@ impl Writer<'_> {
                     state.set(register, Value::Initial(register));
                 });
             }
+            Done::Pair(size) if self.random.percent(RARE) => {
+                let held = self.state.word(sp + 8);
+                self.restore_fp("ldr x9, [sp]", "orr x29, x9, x9");
+                self.restored.push(ra);
+                self.instruction("ldr x30, [sp, #8]", |state| state.set(ra, held));
+                self.move_sp(size);
+            }
             Done::Pair(size) => {
                 let held = self.state.word(sp + 8);
                 self.restored.extend([fp, ra]);
@@ -106,6 +118,10 @@ impl Writer<'_> {
             Done::Allocated(size) => self.move_sp(size),
             Done::Stored(first) => {
                 let from = 8 * i64::from(first) - 160 - sp;
+                if self.random.percent(RARE) {
+                    let fp_at = 8 * i64::from(fp.0) - 160 - sp;
+                    self.restore_fp(&format!("lg %r1, {fp_at}(%r15)"), "lgr %r11, %r1");
+                }
                 self.restored.extend((first..=14).map(DwarfRegister));
                 self.instruction(&format!("lmg %r{first}, %r15, {from}(%r15)"), |state| {
                     for number in first..=14 {
@@ -116,6 +132,14 @@ impl Writer<'_> {
                 });
             }
         }
+    }
+
+    /// Restores FP from its word by way of a register that is nobody's.
+    fn restore_fp(&mut self, load: &str, copy: &str) {
+        let fp = self.fp();
+        self.instruction(load, |_| {});
+        self.restored.push(fp);
+        self.instruction(copy, |state| state.set(fp, Value::Initial(fp)));
     }
 
     fn has_stored(&self, left: &[Done]) -> bool {

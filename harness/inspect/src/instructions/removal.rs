@@ -1,0 +1,272 @@
+//! How many bytes of arguments functions remove from the stack when they return, from their code alone.
+//!
+//! By the psABIs it is none. Calling conventions that guarantee tail calls have callees remove them, and so have
+//! older ones of other systems.
+
+use rustc_hash::FxHashMap;
+use sframe_engine::Abi;
+
+use super::{Destination, Flow, FrameLayout, Instruction};
+
+/// A function with more instructions than this is not followed.
+const MOST_INSTRUCTIONS: usize = 20_000;
+/// With its callees, no more than this are looked at to answer one question.
+const MOST_TOGETHER: usize = 1 << 17;
+/// Callees of callees, and so on, are followed up to this depth.
+const DEPTH: usize = 16;
+/// What a call pushes, in bytes.
+const WORD: i64 = 8;
+/// No function removes more bytes than this.
+pub const MOST_REMOVED: u64 = 1 << 12;
+
+/// Code of which single instructions are asked for.
+pub trait Code {
+    /// Passes on the instruction at an address; `None` if there is none that the decoder knows.
+    fn look<T>(&self, address: u64, look: impl FnOnce(&Instruction) -> T) -> Option<T>;
+
+    /// Returns where the function begins that a call of an address leads to; `None` if it is not this code's.
+    fn callee(&self, called: u64) -> Option<u64>;
+
+    /// Whether a function begins at an address.
+    fn is_entry(&self, address: u64) -> bool;
+
+    /// Whether a function is known never to return.
+    fn never_returns(&self, entry: u64) -> bool;
+}
+
+/// What is known of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Removal {
+    /// It removes this number of bytes at each return.
+    Bytes(u64),
+    /// Its code does not show that.
+    Unknown,
+    /// It is being followed. A call of itself returns as it does otherwise.
+    Open,
+}
+
+/// What is known of functions.
+#[derive(Debug, Default)]
+pub struct Removals {
+    /// By their first instructions.
+    known: FxHashMap<u64, Removal>,
+    /// How many more instructions are looked at.
+    left: usize,
+}
+
+impl Removals {
+    /// Returns how many bytes the function at an address removes; `None` if its code does not show that it is the same
+    /// at each return.
+    pub fn of(&mut self, abi: Abi, code: &impl Code, called: u64) -> Option<u64> {
+        self.left = MOST_TOGETHER;
+        match self.function(abi, code, called, DEPTH) {
+            Removal::Bytes(bytes) => Some(bytes),
+            Removal::Unknown | Removal::Open => None,
+        }
+    }
+
+    fn function(&mut self, abi: Abi, code: &impl Code, called: u64, depth: usize) -> Removal {
+        let Some(entry) = code.callee(called) else { return Removal::Unknown };
+        if let Some(known) = self.known.get(&entry) {
+            return *known;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return Removal::Unknown };
+        self.known.insert(entry, Removal::Open);
+        let removed = Search { abi, code, entry, all: self, depth }.removed();
+        let found = removed.map_or(Removal::Unknown, Removal::Bytes);
+        self.known.insert(entry, found);
+        found
+    }
+}
+
+/// A function that is followed both ways at each branch.
+struct Search<'s, C> {
+    abi: Abi,
+    code: &'s C,
+    entry: u64,
+    all: &'s mut Removals,
+    depth: usize,
+}
+
+/// Where control goes after an instruction, and with which frame.
+struct Step {
+    next: Vec<(u64, FrameLayout)>,
+    /// If it leaves the function: what is removed then, if that is known.
+    removed: Option<Option<i64>>,
+}
+
+impl<C: Code> Search<'_, C> {
+    fn removed(&mut self) -> Option<u64> {
+        let mut before: FxHashMap<u64, FrameLayout> = FxHashMap::default();
+        let mut exits: FxHashMap<u64, Option<i64>> = FxHashMap::default();
+        let mut open = vec![(self.entry, FrameLayout::at_entry(self.abi))];
+        while let Some((at, coming)) = open.pop() {
+            let known = before.get(&at).copied();
+            let joined = known.map_or(coming, |known| known.join(coming));
+            if before.insert(at, joined) == Some(joined) {
+                continue;
+            }
+            self.all.left = self.all.left.checked_sub(1)?;
+            if before.len() > MOST_INSTRUCTIONS {
+                return None;
+            }
+            let Step { next, removed } = self.step(at, joined);
+            open.extend(next);
+            if let Some(removed) = removed {
+                exits.insert(at, removed);
+            }
+        }
+        let mut exits = exits.into_values();
+        let removed = exits.next()??;
+        let is_same = exits.all(|other| other == Some(removed));
+        u64::try_from(removed).ok().filter(|removed| is_same && *removed <= MOST_REMOVED)
+    }
+
+    fn step(&mut self, at: u64, before: FrameLayout) -> Step {
+        let abi = self.abi;
+        let decoded = self.code.look(at, |instruction| {
+            let after = before.after(abi, instruction);
+            (instruction.flow, instruction.len, instruction.removes, after)
+        });
+        let nothing = Step { next: Vec::new(), removed: None };
+        let Some((flow, len, removes, after)) = decoded else { return nothing };
+        let next = at.wrapping_add(len);
+        // What comes before another function does not return: control does not fall into that one.
+        let is_end = next != self.entry && self.code.is_entry(next);
+        let go_on =
+            |frame| Step { next: (!is_end).then_some((next, frame)).into_iter().collect(), removed: None };
+        // How far SP is above where it was at the entry.
+        let above = |layout: FrameLayout| Some(abi.cfa_offset_at_entry() - layout.sp?);
+        match flow {
+            Flow::Next => go_on(after),
+            Flow::Trap | Flow::Unknown => nothing,
+            // It reads the PC: what comes next is no other function.
+            Flow::Call(Some(to)) if to == next => {
+                go_on(after.without_arguments(if abi.ra().is_none() { -WORD } else { 0 }))
+            }
+            Flow::Call(Some(to)) if !self.code.is_entry(to) => go_on(after),
+            Flow::Call(Some(to)) if self.code.never_returns(to) => nothing,
+            Flow::Call(to) => match to.map_or(Removal::Unknown, |to| self.callee(to)) {
+                Removal::Bytes(removed) => go_on(after.without_arguments(removed.cast_signed())),
+                // As the ABI says.
+                Removal::Unknown => go_on(after),
+                Removal::Open => nothing,
+            },
+            Flow::Jump { to, is_conditional } => {
+                let mut step = if is_conditional { go_on(after) } else { nothing };
+                match to {
+                    Destination::Caller => {
+                        step.removed = Some(above(before).map(|above| above + i64::from(removes)));
+                    }
+                    // Also to another function, which then returns for this one.
+                    Destination::Address(to) if self.code.never_returns(to) => {}
+                    Destination::Address(to) => step.next.push((to, after)),
+                    // To a case of a table, or to a function: nothing is known of that one.
+                    Destination::Indirect => {}
+                }
+                step
+            }
+        }
+    }
+
+    fn callee(&mut self, called: u64) -> Removal {
+        self.all.function(self.abi, self.code, called, self.depth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::instructions::Disassembly;
+
+    /// Code at address 0, in which functions begin at some addresses.
+    struct Bytes<'c> {
+        abi: Abi,
+        code: &'c [u8],
+        entries: &'c [u64],
+    }
+
+    impl Code for Bytes<'_> {
+        fn look<T>(&self, address: u64, look: impl FnOnce(&Instruction) -> T) -> Option<T> {
+            let code = self.code.get(usize::try_from(address).ok()?..)?;
+            Disassembly::one(self.abi, address, code).as_ref().map(look)
+        }
+
+        fn callee(&self, called: u64) -> Option<u64> {
+            (called < 0x1000).then_some(called)
+        }
+
+        fn is_entry(&self, address: u64) -> bool {
+            self.entries.contains(&address)
+        }
+
+        fn never_returns(&self, _: u64) -> bool {
+            false
+        }
+    }
+
+    fn removed(abi: Abi, code: &[u8], entries: &[u64]) -> Option<u64> {
+        Removals::default().of(abi, &Bytes { abi, code, entries }, 0)
+    }
+
+    #[rstest]
+    // ret; ret $16; push %rbp, pop %rbp, ret $8
+    #[case(&[0xc3], Some(0))]
+    #[case(&[0xc2, 16, 0], Some(16))]
+    #[case(&[0x55, 0x5d, 0xc2, 8, 0], Some(8))]
+    // jmp to ret $16, also with eight bytes less below the return address
+    #[case(&[0xeb, 0, 0xc2, 16, 0], Some(16))]
+    #[case(&[0x50, 0x58, 0x59, 0x51, 0xeb, 0, 0xc2, 16, 0], Some(16))]
+    // push %rbp; mov %rsp,%rbp; sub %rax,%rsp; leave; ret $8
+    #[case(&[0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, 0xc9, 0xc2, 8, 0], Some(8))]
+    // Two returns that differ: je 1f; ret; 1: ret $8
+    #[case(&[0x74, 1, 0xc3, 0xc2, 8, 0], None)]
+    // sub %rax,%rsp; ret: nobody knows where SP is.
+    #[case(&[0x48, 0x29, 0xc4, 0xc3], None)]
+    // jmp *%rax: whatever that one does.
+    #[case(&[0xff, 0xe0], None)]
+    // call 1f; 1: pop %rax; ret $8, which reads the PC
+    #[case(&[0xe8, 0, 0, 0, 0, 0x58, 0xc2, 8, 0], Some(8))]
+    // push %rax; push %rax; je 1f; call 0; jmp 2f; 1: pop %rax; pop %rax; 2: ret $16, which calls itself
+    #[case(&[0x50, 0x50, 0x74, 7, 0xe8, 0xf7, 0xff, 0xff, 0xff, 0xeb, 2, 0x58, 0x58, 0xc2, 16, 0], Some(16))]
+    fn returns_of_amd64_show_what_they_remove(#[case] code: &[u8], #[case] expected: Option<u64>) {
+        assert_eq!(removed(Abi::Amd64, code, &[0]), expected, "{code:02x?}");
+    }
+
+    /// `push %rax` twice, a call of `ret $16`, `ret`. Without the callee's removal the second push is still there.
+    #[test]
+    fn what_callees_remove_counts() {
+        let code = [0x50, 0x50, 0xe8, 1, 0, 0, 0, 0xc3, 0xc2, 16, 0];
+        assert_eq!(removed(Abi::Amd64, &code, &[0, 8]), Some(0));
+        assert_eq!(removed(Abi::Amd64, &[&code[..8], &[0xc3]].concat(), &[0, 8]), None);
+    }
+
+    #[test]
+    fn control_does_not_fall_into_the_next_function() {
+        // call elsewhere; ret $8 of another function.
+        let code = [0xe8, 0, 0x10, 0, 0, 0xc2, 8, 0];
+        assert_eq!(removed(Abi::Amd64, &code, &[0]), Some(8));
+        assert_eq!(removed(Abi::Amd64, &code, &[0, 5]), None);
+    }
+
+    #[test]
+    fn adding_to_sp_removes_arguments_where_calls_leave_it() {
+        let aarch64 = |words: &[u32]| {
+            let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            removed(Abi::Aarch64, &code, &[0])
+        };
+        // add sp,sp,#16; ret
+        assert_eq!(aarch64(&[0x9100_43ff, 0xd65f_03c0]), Some(16));
+        assert_eq!(aarch64(&[0xd65f_03c0]), Some(0));
+        // str x30,[sp,#-16]!; bl to the next instruction, which reads the PC; ldr x30,[sp],#16; ret
+        assert_eq!(aarch64(&[0xf81f_0ffe, 0x9400_0001, 0xf841_07fe, 0xd65f_03c0]), Some(0));
+        // sub sp,sp,#16; ret: it leaves SP below.
+        assert_eq!(aarch64(&[0xd100_43ff, 0xd65f_03c0]), None);
+        // aghi %r15,16; br %r14
+        assert_eq!(removed(Abi::S390x, &[0xa7, 0xfb, 0, 16, 0x07, 0xfe], &[0]), Some(16));
+        // More than there can be.
+        assert_eq!(removed(Abi::S390x, &[0xa7, 0xfb, 0x20, 0, 0x07, 0xfe], &[0]), None);
+    }
+}
