@@ -297,11 +297,21 @@ impl Abi {
         }
     }
 
-    /// What the offsets of saved registers are multiples of, in bytes.
-    pub(crate) const fn slot_alignment(self) -> i64 {
+    /// What SP is a multiple of wherever it is used, in bytes.
+    pub(crate) const fn sp_alignment(self) -> i64 {
         match self {
-            Self::S390x => 8,
-            Self::Amd64 | Self::Aarch64 | Self::Aarch64Be => 1,
+            Self::Amd64 | Self::S390x => 8,
+            Self::Aarch64 | Self::Aarch64Be => 16,
+        }
+    }
+
+    /// What the addresses of instructions are multiples of, in bytes.
+    #[must_use]
+    pub const fn instruction_alignment(self) -> u32 {
+        match self {
+            Self::Amd64 => 1,
+            Self::Aarch64 | Self::Aarch64Be => 4,
+            Self::S390x => 2,
         }
     }
 }

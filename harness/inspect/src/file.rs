@@ -1,8 +1,8 @@
-//! Reading arbitrary files.
+//! Reading arbitrary files, and writing results.
 
-use std::io::{Read as _, Seek as _};
+use std::io::{Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::source::Contents;
@@ -68,6 +68,47 @@ pub fn open_standard_input(limit: u64, is_wanted: impl FnOnce(&[u8]) -> bool) ->
         return Err(too_large(limit));
     }
     Ok(Contents::whole(bytes))
+}
+
+/// Writes a file: all of it, or nothing. It is written beside its place and then moved there, so that a full disk
+/// leaves what was there before. Links are followed, permissions kept, and devices and pipes written to.
+///
+/// # Errors
+/// It can't be written.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let there = fs::metadata(&place).ok();
+    if there.as_ref().is_some_and(|there| !there.is_file()) {
+        return fs::write(&place, bytes);
+    }
+    let part = beside(&place)?;
+    let written = fs::File::create_new(&part).and_then(|mut file| {
+        if let Some(there) = &there {
+            file.set_permissions(there.permissions())?;
+        }
+        file.write_all(bytes)?;
+        fs::rename(&part, &place)
+    });
+    match written {
+        // A file may be writable where its folder is not.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && there.is_some() => {
+            fs::write(&place, bytes)
+        }
+        Err(error) => {
+            let _ = fs::remove_file(&part);
+            Err(error)
+        }
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Returns a name beside a file that no other process uses.
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let mut part = std::ffi::OsString::from(".");
+    part.push(name);
+    part.push(format!(".{}.part", std::process::id()));
+    Ok(path.with_file_name(part))
 }
 
 /// Returns the length that a regular file reports.

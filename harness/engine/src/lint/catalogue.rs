@@ -179,6 +179,18 @@ rules! {
     FRE_TYPE_NARROW: "SF228" "fre-type-narrow", Note, ALL, FreType,
         "Row starts are too narrow for every PC of the function; LLVM chooses the width by the last row.",
         "row starts of {} bytes can't reach the end of the function of {} bytes";
+    START_ALIGNMENT: "SF229" "start-alignment", Error, ALL, FdeIndex,
+        "Functions start at an instruction: at a multiple of 4 on aarch64, and of 2 on s390x.",
+        "the function starts at {}, where {} has no instruction";
+    SIZE_ALIGNMENT: "SF230" "size-alignment", Error, ALL, FdeIndex,
+        "The size of a function is that of its instructions: a multiple of 4 on aarch64, and of 2 on s390x.",
+        "the function's size {} is not that of instructions of {}";
+    FUNCTION_WRAPS: "SF231" "function-wraps", Error, ALL, FdeIndex,
+        "A function ends within the address space.",
+        "the function at {} with {} bytes ends past the last address";
+    ROWS_IN_ATTRIBUTE: "SF232" "rows-in-attribute", Error, V3, FdeAttribute,
+        "The rows of a function end before the attribute of another FDE; otherwise one is read as the other.",
+        "the row data at {} starts inside that of FDE {}, which ends at {}: the attribute is part of its rows";
 
     // The rows.
     ROW_TRUNCATED: "SF301" "row-truncated", Error, ALL, Fre,
@@ -229,8 +241,8 @@ rules! {
     SLOT_BELOW_SP: "SF316" "slot-below-sp", Note, ALL, DefaultFde,
         "A value is loaded from below SP, where a signal handler may have overwritten it; common right after a pop.",
         "{} is loaded from SP{}";
-    SLOT_ALIGNMENT: "SF317" "s390x-slot-alignment", Warning, V2_V3, S390x,
-        "RA and FP are saved at multiples of 8 on s390x. In version 2 an odd offset names a register; version 3 no longer has that.",
+    SLOT_ALIGNMENT: "SF317" "slot-alignment", Warning, ALL, DefaultFde,
+        "RA and FP are saved at multiples of 8. On s390x, an odd offset of version 2 names a register; version 3 no longer has that.",
         "{} is saved at CFA{}, which is not a multiple of 8";
     S390X_REGISTER: "SF318" "s390x-register", Error, V2, ChangesV2,
         "A register in place of a stack slot is r0-r15 or f0-f15 (0-31).",
@@ -271,4 +283,10 @@ rules! {
     FLEX_PADDING: "SF330" "flex-padding", Warning, V3, FlexFde,
         "There is a padding word in a flex row only if a pair follows.",
         "the row ends in a padding word for {}";
+    CFA_ALIGNMENT: "SF331" "cfa-alignment", Note, ALL, DefaultFde,
+        "The CFA's distance from SP is no multiple of what the ABI aligns the stack to (16 on aarch64, else 8), or its distance from FP none of 8; LLVM's leaf functions have such frames.",
+        "the CFA is {}{}, which is not a multiple of {} away";
+    ROW_ALIGNMENT: "SF332" "row-alignment", Warning, ALL, Fre,
+        "Rows start at an instruction: at a multiple of 4 on aarch64, and of 2 on s390x.",
+        "the row starts at {}, where {} has no instruction";
 }

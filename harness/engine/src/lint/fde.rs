@@ -168,6 +168,7 @@ pub(super) fn check(
         out.report(&rules::FDE_EMPTY, entry.place(), [start]);
     }
     let place = entry.place();
+    check_code(layout, entry, linked, out);
     let Some(data) = entry.rows_at(layout) else {
         let field = entry.offset + layout.version.start_size() + 4;
         let len = Value::Number(i64::try_from(layout.fres.len()).unwrap_or(i64::MAX));
@@ -207,6 +208,22 @@ pub(super) fn check(
         out.say(&rules::ROWS_UNCHECKED, place);
     }
     Rows::Some { count, complete }
+}
+
+/// Checks the code of a function: that it is whole instructions, and in the address space.
+fn check_code(layout: &Layout<'_>, entry: &IndexEntry, linked: bool, out: &mut Reporter<'_>) {
+    let place = entry.place();
+    if linked && entry.start.checked_add(u64::from(entry.size.saturating_sub(1))).is_none() {
+        out.report(&rules::FUNCTION_WRAPS, place, [Value::Hex(entry.start), Value::from(entry.size)]);
+    }
+    let Some(abi) = layout.abi else { return };
+    let alignment = abi.instruction_alignment();
+    if linked && !entry.start.is_multiple_of(alignment.into()) {
+        out.report(&rules::START_ALIGNMENT, place, [Value::Hex(entry.start), Value::Text(abi.name())]);
+    }
+    if !entry.size.is_multiple_of(alignment) {
+        out.report(&rules::SIZE_ALIGNMENT, place, [Value::from(entry.size), Value::Text(abi.name())]);
+    }
 }
 
 fn check_info(layout: &Layout<'_>, attributes: &Attributes, place: Place, out: &mut Reporter<'_>) {
@@ -332,6 +349,11 @@ impl Function<'_> {
             if row.start >= end && end > 0 && !self.start_is_mask() {
                 let values = [start, Value::Text(what), Value::Hex(end.into())];
                 out.report(&rules::ROW_OUTSIDE, place, values);
+            }
+            if let Some(abi) = layout.abi.filter(|abi| !row.start.is_multiple_of(abi.instruction_alignment()))
+                && !self.start_is_mask()
+            {
+                out.report(&rules::ROW_ALIGNMENT, place, [start, Value::Text(abi.name())]);
             }
             needless &= row.check(layout, self.fde_type, place, out);
             max_start = row.start.max(max_start);

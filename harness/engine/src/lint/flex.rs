@@ -131,7 +131,8 @@ fn check_rules([cfa, ra, fp]: [Option<Pair>; 3], abi: Abi, place: Place, out: &m
         if cfa.register() == Some(abi.sp().0) && !cfa.dereferences() {
             cfa_from_sp = Some(offset);
         }
-        check_cfa(abi, cfa_from_sp.is_some(), offset, place, out);
+        let register = cfa.register().filter(|_| !cfa.dereferences());
+        check_cfa(abi, register.map(DwarfRegister), offset, place, out);
     }
     if let Some(ra) = ra.filter(|ra| !ra.dereferences()) {
         let base = match ra.register() {

@@ -26,7 +26,8 @@ pub(super) fn check_default(row: &Fre, layout: &Layout<'_>, abi: Abi, place: Pla
         out.say(&rules::TWO_WORDS, place);
     }
     let cfa = abi.decode_cfa_offset(cfa);
-    check_cfa(abi, row.is_sp_based(), cfa, place, out);
+    let register = if row.is_sp_based() { abi.sp() } else { abi.fp() };
+    check_cfa(abi, Some(register), cfa, place, out);
 
     let padding = ra.is_some() && ra == abi.ra_padding();
     if padding {
@@ -52,8 +53,23 @@ pub(super) fn check_default(row: &Fre, layout: &Layout<'_>, abi: Abi, place: Pla
     Slots { ra, fp, cfa_from_sp: row.is_sp_based().then_some(cfa) }.check(abi, place, out);
 }
 
-/// The CFA as an offset from SP or FP.
-pub(super) fn check_cfa(abi: Abi, from_sp: bool, offset: i64, place: Place, out: &mut Reporter<'_>) {
+/// What the values of saved registers, and frames that FP points into, are multiples of, in bytes.
+const WORD: i64 = 8;
+
+/// The CFA as an offset from a register; `None` if it is not just that.
+pub(super) fn check_cfa(
+    abi: Abi,
+    register: Option<DwarfRegister>,
+    offset: i64,
+    place: Place,
+    out: &mut Reporter<'_>,
+) {
+    let from_sp = register == Some(abi.sp());
+    let alignment = if from_sp { abi.sp_alignment() } else { WORD };
+    if offset % alignment != 0 && (from_sp || register == Some(abi.fp())) {
+        let name = Value::Text(if from_sp { "SP" } else { "FP" });
+        out.report(&rules::CFA_ALIGNMENT, place, [name, Value::Signed(offset), Value::Number(alignment)]);
+    }
     if i32::try_from(offset).is_err() {
         out.report(&rules::CFA_RANGE, place, [offset]);
     }
@@ -79,7 +95,7 @@ impl Slots {
             if offset >= 0 {
                 out.report(&rules::SLOT_ABOVE_CFA, place, [Value::Text(name), Value::Number(offset)]);
             }
-            if offset % abi.slot_alignment() != 0 {
+            if offset % WORD != 0 {
                 out.report(&rules::SLOT_ALIGNMENT, place, [Value::Text(name), Value::Signed(offset)]);
             }
             if let Some(from_sp) = self.cfa_from_sp.map(|cfa| cfa + offset).filter(|from_sp| *from_sp < 0) {

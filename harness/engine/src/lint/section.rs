@@ -186,6 +186,8 @@ fn check_row_data(
 ) {
     let mut budget = row_budget(layout);
     let (mut covered, mut owner) = (layout.fres.start, None);
+    // Whether the last row data starts there too: that is data which several FDEs share.
+    let mut last_start = None;
     let gap = |range: Range<usize>, complete: bool, out: &mut Reporter<'_>| {
         if complete && !range.is_empty() {
             let len = Value::Number(i64::try_from(range.len()).unwrap_or(i64::MAX));
@@ -207,10 +209,13 @@ fn check_row_data(
                     Value::Number(i64::from(owner)),
                     Value::Hex(covered as u64),
                 ];
-                out.report(&rules::ROWS_OVERLAP, entry.place(), values);
+                let is_shared = last_start == Some(extent.start) || !layout.version.has_fde_attributes();
+                let rule = if is_shared { &rules::ROWS_OVERLAP } else { &rules::ROWS_IN_ATTRIBUTE };
+                out.report(rule, entry.place(), values);
             }
             _ => gap(covered..extent.start, complete, out),
         }
+        last_start = Some(extent.start);
         if extent.end > covered {
             (covered, owner) = (extent.end, Some(entry.index));
         }

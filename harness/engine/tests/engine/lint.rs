@@ -85,7 +85,7 @@ fn header_cases() -> Vec<Case> {
         case(&["SF103"], v2()[..20].to_vec()),
         case(&["SF103"], Vec::new()),
         case(&["SF104"], changed(v2(), 4, &[9])),
-        case(&["SF105", "SF112"], changed(v2(), 4, &[1])),
+        case(&["SF105", "SF112", "SF331"], changed(v2(), 4, &[1])),
         case(
             &["SF106", "SF107"],
             section(Version::V1, Abi::S390x, &[function(0x1000, 16, &[fre(0, true, 1, &[0])])]),
@@ -147,6 +147,13 @@ fn fde_cases() -> Vec<Case> {
         with(Version::V2, &|one| (one.info, one.size, one.rep_size) = (0x10, size, rep_size))
     };
     let wide = fre(0, true, 1, &[8]);
+    let code = |abi: Abi, start, size| {
+        let frame = if abi == Abi::Amd64 { 8 } else { 0 };
+        section(Version::V3, abi, &[function(start, size, &[fre(0, true, 1, &[frame])])])
+    };
+    // The first FDE's second row is the attribute of the second one.
+    let one_row_more = two(plain(0x1000), plain(0x1010), SORTED | PCREL);
+    let one_row_more = changed(changed(one_row_more, 12, &[3]), 28 + 2 * 16, &[2]);
     vec![
         case(&["SF201"], two(plain(0x1010), plain(0x1000), SORTED)),
         case(&["SF202"], two(plain(0x1000), plain(0x1010), 0)),
@@ -176,6 +183,16 @@ fn fde_cases() -> Vec<Case> {
         case(&["SF118", "SF220", "SF225"], unused),
         case(&["SF224", "SF226"], many),
         case(&["SF227"], with(Version::V2, &|one| one.info = 1)),
+        case(&["SF229"], code(Abi::Aarch64, 0x1002, 16)),
+        case(&["SF229"], code(Abi::S390x, 0x1001, 16)),
+        case(&[], code(Abi::S390x, 0x1002, 14)),
+        case(&["SF230"], code(Abi::Aarch64Be, 0x1000, 14)),
+        case(&["SF230"], code(Abi::S390x, 0x1000, 15)),
+        case(&[], code(Abi::Amd64, 0x1001, 15)),
+        case(&["SF231"], with(Version::V3, &|one| one.start = u64::MAX - 14)),
+        // Its last byte is the last address.
+        case(&[], with(Version::V3, &|one| one.start = u64::MAX - 15)),
+        case(&["SF232", "SF310"], one_row_more),
         case(&["SF228"], section(Version::V2, Abi::Amd64, &[function(0x1000, 0x101, &[wide])])),
     ]
 }
@@ -185,7 +202,13 @@ fn row_cases() -> Vec<Case> {
     let info = 28 + 20 + 1;
     let many = |count: usize| one(Version::V3, Abi::Amd64, &vec![8; count]);
     let s390x = |version, words: &[i32]| one(version, Abi::S390x, words);
-    let cfa_from_fp = [fre(0, false, 1, &[16, -9])];
+    // A row within a function.
+    let in_code = |abi: Abi, start| {
+        let frame = if abi == Abi::Amd64 { 8 } else { 0 };
+        let rows = [fre(0, true, 1, &[frame]), fre(start, true, 1, &[frame + 16])];
+        section(Version::V3, abi, &[function(0x1000, 16, &rows)])
+    };
+    let cfa_from_fp = [fre(0, false, 1, &[16, -8])];
     vec![
         case(&["SF118", "SF301"], changed(v2(&[row()]), 28 + 12, &[2])),
         case(&["SF302"], changed(v2(&[row()]), info, &[0x63])),
@@ -207,6 +230,8 @@ fn row_cases() -> Vec<Case> {
         case(&["SF315"], v2(&cfa_from_fp)),
         case(&["SF316"], v2(&[fre(0, true, 1, &[8, -16])])),
         case(&["SF317"], s390x(Version::V3, &[0, -47])),
+        case(&["SF317"], v2(&[fre(0, true, 1, &[24, -20])])),
+        case(&["SF317"], one(Version::V3, Abi::Aarch64Be, &[32, -8, -20])),
         case(&["SF318"], s390x(Version::V2, &[0, 32 << 1 | 1])),
         case(&["SF319"], s390x(Version::V3, &[0, 0, -72])),
         case(&["SF320"], s390x(Version::V2, &[0, 0])),
@@ -226,6 +251,17 @@ fn row_cases() -> Vec<Case> {
         case(&["SF328"], flex(Abi::Amd64, &[FP | SAVED, -8, 7 << 3 | 1, 8])),
         case(&["SF329"], flex(Abi::Amd64, &[FP, 16])),
         case(&["SF330"], flex(Abi::Amd64, &[FP | SAVED, -8, 0])),
+        case(&["SF331"], v2(&[fre(0, true, 1, &[12])])),
+        case(&["SF331"], v2(&[fre(0, false, 1, &[12])])),
+        case(&["SF331"], one(Version::V2, Abi::Aarch64, &[24])),
+        // From FP, it need not be a multiple of 16.
+        case(&[], section(Version::V3, Abi::Aarch64, &[function(0x1000, 16, &[fre(0, false, 1, &[24])])])),
+        // From another register, and from memory, nothing is known.
+        case(&["SF322"], flex(Abi::Amd64, &[R10, 12])),
+        case(&["SF332"], in_code(Abi::Aarch64Be, 6)),
+        case(&["SF332"], in_code(Abi::S390x, 5)),
+        case(&[], in_code(Abi::S390x, 6)),
+        case(&[], in_code(Abi::Amd64, 5)),
     ]
 }
 

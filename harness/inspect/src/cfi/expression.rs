@@ -3,7 +3,7 @@
 use gimli::{EvaluationResult, Expression, Operation};
 use sframe_engine::{Base, DwarfRegister};
 
-use super::read::Slice;
+use super::table::Slice;
 
 /// A value that an expression computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

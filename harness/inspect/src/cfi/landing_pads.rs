@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use gimli::{DwEhPe, EndianSlice, Reader, RunTimeEndian, constants};
 
-use super::read::Slice;
+use super::table::Slice;
 
 /// Calls that an exception may leave, and the place where their function then goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]

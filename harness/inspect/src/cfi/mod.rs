@@ -9,6 +9,8 @@ mod expression;
 mod landing_pads;
 mod read;
 mod rules;
+mod sign_with_pc;
+mod table;
 
 #[cfg(test)]
 mod tests;
@@ -16,5 +18,6 @@ mod tests;
 pub use evaluate::{Evaluated, EvaluationError, LAST_REGISTER, Registers};
 pub use landing_pads::{CallSite, LandingPads, LsdaError};
 pub(crate) use read::endian;
-pub use read::{CallFrameInfo, CfiError, CfiFde, CfiInput, CfiRow, CfiSection, RowsOfFde, register_column};
+pub use read::{CallFrameInfo, CfiError, CfiFde, CfiInput, CfiRow, RowsOfFde, register_column};
 pub use rules::{Inexpressible, Rules};
+pub use table::CfiSection;

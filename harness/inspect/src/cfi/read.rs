@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     BaseAddresses, CallFrameInstruction, CallFrameInstructionIter, CfaRule, CieOrFde, DebugFrame, EhFrame,
-    EndianSlice, Pointer, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
+    FrameDescriptionEntry, RegisterRule, RunTimeEndian, UnwindContext, UnwindSection, Vendor,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
-use sframe_engine::{Abi, ByteOrder, DwarfRegister};
+use sframe_engine::{Abi, Base, ByteOrder, DwarfRegister};
 
+use super::expression::{Formula, formula};
 use super::landing_pads::LandingPads;
-
-pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+use super::sign_with_pc;
+use super::table::{CfiSection, Slice, Table};
 
 /// Why call frame information can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,32 +56,6 @@ pub enum CfiError {
         /// The fault.
         source: gimli::Error,
     },
-}
-
-/// A section with call frame information.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CfiSection {
-    /// `.eh_frame`, which is loaded.
-    EhFrame,
-    /// `.debug_frame`, which is not.
-    DebugFrame,
-}
-
-impl CfiSection {
-    /// Returns its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::EhFrame => ".eh_frame",
-            Self::DebugFrame => ".debug_frame",
-        }
-    }
-}
-
-impl std::fmt::Display for CfiSection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// The sections to read, relocated, with the addresses of the loaded ones.
@@ -127,27 +102,6 @@ pub type RowsOfFde = Result<Arc<[CfiRow]>, CfiError>;
 /// The maximum number of rows kept, not counting those of one FDE more.
 const MAX_EXECUTED_ROWS: usize = 1 << 18;
 
-#[derive(Clone, Debug)]
-struct Table {
-    section: CfiSection,
-    data: Vec<u8>,
-    bases: BaseAddresses,
-    /// Offsets of CIEs whose return addresses are signed with key B.
-    key_b: FxHashSet<usize>,
-    /// Offsets of CIEs for signal frames.
-    signal: FxHashSet<usize>,
-}
-
-impl Table {
-    /// Returns the address that a pointer of the section has. One that is relative to
-    /// its own place, and 0, stands for none.
-    fn outside(&self, pointer: Pointer) -> Option<u64> {
-        let Pointer::Direct(address) = pointer else { return None };
-        let start = self.bases.eh_frame.section.unwrap_or(0);
-        (address != 0 && address.wrapping_sub(start) >= self.data.len() as u64).then_some(address)
-    }
-}
-
 /// The code that one frame description entry covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CfiFde {
@@ -193,7 +147,7 @@ pub struct CfiRow {
     pub range: Range<u64>,
     /// The CFA. Meaningless unless `has_cfa`.
     pub cfa: CfaRule<usize>,
-    /// Whether an instruction of the FDE or its CIE defines the CFA.
+    /// Whether an instruction of the FDE or its CIE has defined the CFA.
     pub has_cfa: bool,
     /// The return address; `None` if there is no rule, so that it is in its register.
     pub ra: Option<RegisterRule<usize>>,
@@ -272,7 +226,14 @@ impl CallFrameInfo {
 
     fn add(&mut self, section: CfiSection, data: Vec<u8>, bases: BaseAddresses) {
         let (data, key_b, signal) = augmentations(section, data, endian(self.abi));
-        let table = Table { section, data, bases, key_b, signal };
+        let mut table = Table { section, data, bases, key_b, signal };
+        if self.abi.signs_return_addresses() {
+            let places = match section {
+                CfiSection::EhFrame => sign_with_pc::places(&table, &eh_frame(&table, self.abi)),
+                CfiSection::DebugFrame => sign_with_pc::places(&table, &debug_frame(&table, self.abi)),
+            };
+            sign_with_pc::replace(&mut table.data, &places);
+        }
         let index = self.tables.len();
         let (fdes, error) = match section {
             CfiSection::EhFrame => fdes(&table, index, &eh_frame(&table, self.abi)),
@@ -509,8 +470,8 @@ where
 {
     let entry = section.fde_from_offset(&table.bases, S::Offset::from(fde.offset), S::cie_from_offset)?;
     let ra_column = entry.cie().return_address_register();
-    let has_cfa = gives_cfa(entry.cie().instructions(section, &table.bases))
-        || gives_cfa(entry.instructions(section, &table.bases));
+    let in_cie = has(entry.cie().instructions(section, &table.bases), defines_cfa);
+    let definitions = definitions(in_cie, &entry, entry.instructions(section, &table.bases));
     let mut context = UnwindContext::new();
     let mut table_rows = entry.rows(section, &table.bases, &mut context)?;
     let mut rows = Vec::new();
@@ -522,10 +483,10 @@ where
         }
         let rules = row.registers().count();
         left = left.checked_sub(1 + rules).ok_or(gimli::Error::TooManyRegisterRules)?;
-        let signed = matches!(
-            row.register(gimli::Register(RA_SIGN_STATE)),
-            Some(RegisterRule::Constant(state)) if state & 1 != 0
-        );
+        let state = row.register(gimli::Register(RA_SIGN_STATE));
+        let signed = state.is_some_and(|rule| is_signed(&rule, section, range.start));
+        let change = definitions.partition_point(|(start, _)| *start <= range.start).checked_sub(1);
+        let has_cfa = change.and_then(|change| definitions.get(change)).is_some_and(|(_, defined)| *defined);
         rows.push(CfiRow {
             range,
             cfa: row.cfa().clone(),
@@ -553,16 +514,57 @@ where
     })
 }
 
-/// Whether any of these defines the CFA. Otherwise, `gimli` uses register 0.
-fn gives_cfa(instructions: CallFrameInstructionIter<'_, Slice<'_>>) -> bool {
-    has(instructions, |instruction| {
-        matches!(
-            instruction,
-            CallFrameInstruction::DefCfa { .. }
-                | CallFrameInstruction::DefCfaSf { .. }
-                | CallFrameInstruction::DefCfaExpression { .. }
-        )
-    })
+/// Whether the state that a rule gives says that the return address is signed: whatever rule gives it, and not only
+/// the instruction that is there for it.
+fn is_signed<'t, S: UnwindSection<Slice<'t>>>(rule: &RegisterRule<usize>, section: &S, pc: u64) -> bool {
+    let state = match rule {
+        RegisterRule::Constant(state) => Some(*state),
+        RegisterRule::ValExpression(expression) => expression.get(section).ok().and_then(|expression| {
+            // A constant has no register in it.
+            match formula(expression, None, pc, |_| Some(Base::Cfa)) {
+                Some(Formula::Constant(state)) => Some(state),
+                _ => None,
+            }
+        }),
+        _ => None,
+    };
+    state.is_some_and(|state| state & 1 != 0)
+}
+
+/// Whether an instruction defines the CFA. Before the first one, `gimli` uses register 0.
+const fn defines_cfa(instruction: &CallFrameInstruction<usize>) -> bool {
+    matches!(
+        instruction,
+        CallFrameInstruction::DefCfa { .. }
+            | CallFrameInstruction::DefCfaSf { .. }
+            | CallFrameInstruction::DefCfaExpression { .. }
+    )
+}
+
+/// Returns from which addresses on the CFA is defined, and is not, in an FDE. `in_cie` is whether its CIE defines it.
+fn definitions<'t>(
+    in_cie: bool,
+    entry: &FrameDescriptionEntry<Slice<'t>>,
+    mut instructions: CallFrameInstructionIter<'_, Slice<'t>>,
+) -> Vec<(u64, bool)> {
+    let mut changes = vec![(entry.initial_address(), in_cie)];
+    let (mut at, mut is_defined, mut remembered) = (entry.initial_address(), in_cie, Vec::new());
+    while let Ok(Some(instruction)) = instructions.next() {
+        let before = is_defined;
+        match instruction {
+            CallFrameInstruction::SetLoc { address } => at = address,
+            CallFrameInstruction::AdvanceLoc { delta } => {
+                at = at.wrapping_add(u64::from(delta).wrapping_mul(entry.cie().code_alignment_factor()));
+            }
+            CallFrameInstruction::RememberState => remembered.push(is_defined),
+            CallFrameInstruction::RestoreState => is_defined = remembered.pop().unwrap_or(is_defined),
+            instruction => is_defined |= defines_cfa(&instruction),
+        }
+        if is_defined != before {
+            changes.push((at, is_defined));
+        }
+    }
+    changes
 }
 
 fn has(

@@ -103,6 +103,128 @@ fn a_signature_is_in_the_rules() {
     assert!(signed.contains(&true) && signed.contains(&false), "{signed:?}");
 }
 
+/// A build's `.eh_frame` with one instruction in place of another.
+fn with_instruction(id: &str, function: &str, from: &[u8], to: &[u8]) -> (CallFrameInfo, u64) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/builds").join(id);
+    let bytes = std::fs::read(path).expect("a build");
+    let subject = ObjectFile::parse(&bytes[..]).expect("a build");
+    let start = subject.symbols.addresses_of(function)[0];
+    let file = object::File::parse(&*bytes).expect("ELF");
+    let section = object::Object::section_by_name(&file, ".eh_frame").expect("a section");
+    let mut data = object::ObjectSection::data(&section).expect("bytes").to_vec();
+    let whole = CallFrameInfo::read(CfiInput {
+        abi: subject.abi().expect("an ABI"),
+        eh_frame: Some((data.clone(), object::ObjectSection::address(&section))),
+        debug_frame: None,
+        errors: Vec::new(),
+        text: 0,
+        got: 0,
+    });
+    let offset = whole.fde_at(start).expect("an FDE").offset;
+    let len = u32::from_le_bytes(data[offset..offset + 4].try_into().expect("4 bytes")) as usize;
+    let entry = &mut data[offset + 4..offset + 4 + len];
+    // Behind the pointers, which may have the same bytes.
+    for at in 13..=entry.len() - from.len() {
+        if &entry[at..at + from.len()] == from {
+            entry[at..at + from.len()].copy_from_slice(to);
+        }
+    }
+    let cfi = CallFrameInfo::read(CfiInput {
+        abi: subject.abi().expect("an ABI"),
+        eh_frame: Some((data, object::ObjectSection::address(&section))),
+        debug_frame: None,
+        errors: Vec::new(),
+        text: 0,
+        got: 0,
+    });
+    (cfi, start)
+}
+
+#[test]
+fn a_signature_with_the_pc_is_one() {
+    const BUILD: &str = "gnu-2.47/aarch64/pauth.O2";
+    let signed = |(cfi, main): (CallFrameInfo, u64)| {
+        let rows = cfi.rows(cfi.fde_at(main).expect("an FDE")).expect("well-formed");
+        rows.iter().map(|row| row.signed).collect::<Vec<_>>()
+    };
+    let plain = signed(with_instruction(BUILD, "main", &[0x2d], &[0x2d]));
+    assert!(plain.contains(&true), "{plain:?}");
+    assert_eq!(signed(with_instruction(BUILD, "main", &[0x2d], &[0x2c])), plain);
+    // Another unknown instruction stays one.
+    let (cfi, main) = with_instruction(BUILD, "main", &[0x2d], &[0x3f]);
+    assert!(cfi.rows(cfi.fde_at(main).expect("an FDE")).is_err());
+}
+
+/// Only the instruction itself is meant, and no operand that has its number.
+#[test]
+fn an_operand_is_no_signature() {
+    // Version 1 with a signature rule by expression of a constant: DW_OP_lit1, then DW_OP_lit0 at 0x2c * 4.
+    let instructions = [0x16, 34, 1, 0x31, 0x02, 0x2c, 0x16, 34, 1, 0x30, 0x2c];
+    let cfi = of_aarch64(&instructions);
+    let rows = cfi.rows(&cfi.fdes()[0]);
+    // The rule by expression and the instruction can't be mixed, which is told.
+    assert!(rows.is_err(), "{rows:?}");
+    let cfi = of_aarch64(&instructions[..10]);
+    let rows = cfi.rows(&cfi.fdes()[0]).expect("well-formed");
+    let signed: Vec<_> = rows.iter().map(|row| (row.range.start, row.signed)).collect();
+    assert_eq!(signed, [(0x1000, true), (0x102c, false)]);
+    let cfi = of_aarch64(&[0x02, 0x2c, 0x2c, 0x02, 0x2c, 0x2c]);
+    let rows = cfi.rows(&cfi.fdes()[0]).expect("well-formed");
+    let signed: Vec<_> = rows.iter().map(|row| (row.range.start, row.signed)).collect();
+    assert_eq!(signed, [(0x1000, false), (0x102c, true), (0x1058, false)]);
+}
+
+/// A `.debug_frame` of aarch64 with one FDE of these instructions.
+fn of_aarch64(instructions: &[u8]) -> CallFrameInfo {
+    let entry = |content: Vec<u8>| {
+        let len = u32::try_from(content.len()).expect("small");
+        [len.to_le_bytes().to_vec(), content].concat()
+    };
+    let cie = entry([&[0xff; 4][..], &[1, 0, 1, 0x78, 30, 0x0c, 31, 0]].concat());
+    let code = [0x1000_u64.to_le_bytes(), 0x100_u64.to_le_bytes()].concat();
+    let fde = entry([&[0; 4][..], &code, instructions].concat());
+    CallFrameInfo::read(CfiInput {
+        abi: Abi::Aarch64,
+        eh_frame: None,
+        debug_frame: Some([cie, fde].concat()),
+        errors: Vec::new(),
+        text: 0,
+        got: 0,
+    })
+}
+
+/// The CFA is what has been said of it so far, and not what will be.
+#[test]
+fn a_cfa_is_defined_from_its_instruction_on() {
+    // Column 16 without a CFA; after 4, def_cfa SP+32; remembered, and restored, after 8.
+    let written = |instructions: &[u8]| {
+        let entry = |content: Vec<u8>| {
+            let len = u32::try_from(content.len()).expect("small");
+            [len.to_le_bytes().to_vec(), content].concat()
+        };
+        let cie = entry([&[0xff; 4][..], &[1, 0, 1, 0x78, 16]].concat());
+        let code = [0x1000_u64.to_le_bytes(), 0x100_u64.to_le_bytes()].concat();
+        let fde = entry([&[0; 4][..], &code, instructions].concat());
+        let cfi = CallFrameInfo::read(CfiInput {
+            abi: Abi::Amd64,
+            eh_frame: None,
+            debug_frame: Some([cie, fde].concat()),
+            errors: Vec::new(),
+            text: 0,
+            got: 0,
+        });
+        let rows = cfi.rows(&cfi.fdes()[0]).expect("well-formed");
+        rows.iter().map(|row| (row.range.start, row.has_cfa)).collect::<Vec<_>>()
+    };
+    assert_eq!(written(&[0x44, 0x0c, 7, 32]), [(0x1000, false), (0x1004, true)]);
+    assert_eq!(
+        written(&[0x0a, 0x44, 0x0c, 7, 32, 0x44, 0x0b]),
+        [(0x1000, false), (0x1004, true), (0x1008, false)]
+    );
+    assert_eq!(written(&[0x0c, 7, 8, 0x44, 0x0e, 16]), [(0x1000, true), (0x1004, true)]);
+    assert_eq!(written(&[0x44, 0x90, 1]), [(0x1000, false), (0x1004, false)]);
+}
+
 #[test]
 fn a_key_is_in_the_augmentation() {
     let (cfi, main) = build("gnu-2.47/aarch64/bti_code_key_b.O2", "main");

@@ -1,6 +1,7 @@
 //! `convert`: converts a section to another version, byte order or layout, or
 //! generates one from call frame information.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::Address;
@@ -139,8 +140,18 @@ impl Convert {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes)
-        .map_err(|error| Failure::unusable(format!("error: {}: {error}", path.display())))
+    file::replace(path, bytes).map_err(|error| {
+        let message = format!("error: {}: {error}", path.display());
+        match error.kind() {
+            ErrorKind::NotFound
+            | ErrorKind::PermissionDenied
+            | ErrorKind::IsADirectory
+            | ErrorKind::NotADirectory
+            | ErrorKind::ReadOnlyFilesystem => Failure::unusable(message),
+            // The path is all right, and the disk is not.
+            _ => Failure::broken(message),
+        }
+    })
 }
 
 impl Report {

@@ -145,12 +145,12 @@ fn not_json(error: &serde_json::Error) -> Failure {
     Failure::broken(format!("error: the report can't be written as JSON: {error}"))
 }
 
-/// Replaces a file.
+/// Replaces a file, whole or not at all.
 ///
 /// # Errors
 /// It can't be written.
 pub fn write_file(path: &std::path::Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text)
+    crate::file::replace(path, text.as_bytes())
         .map_err(|error| Failure::broken(format!("error: {} can't be written: {error}", path.display())))
 }
 

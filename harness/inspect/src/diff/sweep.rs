@@ -15,7 +15,7 @@ use super::pieces::{Functions, Piece};
 use super::reason::{Reason, reason};
 use super::report::{CfiPlace, DiffReport, Difference, Extent, FdePlace, Line, Uncovered};
 use super::rules::{Disagreement, Field, compare};
-use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Rules};
+use crate::cfi::{CallFrameInfo, CfiError, CfiFde, CfiRow, CfiSection, Inexpressible, Rules};
 use crate::dump::{FunctionRow, FunctionRows};
 use crate::elf::merge_faults::MergeFault;
 use crate::elf::object_file::{CodeRange, ObjectFile};
@@ -861,6 +861,10 @@ impl<'w, 's> Unit<'w, 's> {
                 (comparison.disagreements, comparison.fp_is_lost)
             }
             (Some(row), None) => (differ(row.to_string()), false),
+            // Neither says anything.
+            (None, Some(rules)) if found == Found::NoRow && rules.cfa == Err(Inexpressible::Nothing) => {
+                (Vec::new(), false)
+            }
             (None, _) => (differ(sframe.fault(found).unwrap_or_else(|| "no row".to_owned())), false),
         };
         if disagreements.is_empty() {

@@ -13,6 +13,11 @@ use crate::elf::bounded::{File, FileSection};
 
 /// The maximum size of a decompressed section, in bytes.
 const MAX_UNCOMPRESSED: usize = 1 << 30;
+/// How many times larger than before it may be: call frame information shrinks to a third, or to a tenth where it
+/// repeats itself. More is nothing but repetition.
+const MAX_RATIO: usize = 64;
+/// How large it may be in any case, in bytes.
+const SMALL: usize = 1 << 20;
 
 /// Returns the call frame information of a linked file, if SFrame knows the
 /// machine. It is read at each call.
@@ -47,7 +52,8 @@ pub(super) fn call_frame_info(elf: &File<'_>) -> Option<CallFrameInfo> {
 fn uncompressed<'a>(elf: &File<'a>, section: &FileSection<'a, '_>) -> Result<Cow<'a, [u8]>, String> {
     let content = section.compressed_file_range().map_err(|error| error.to_string())?;
     let is_relocatable = elf.elf_header().e_type(elf.endian()) == ET_REL;
-    let size = usize::try_from(content.uncompressed_size).unwrap_or(usize::MAX);
+    let [size, compressed] = [content.uncompressed_size, content.compressed_size]
+        .map(|size| usize::try_from(size).unwrap_or(usize::MAX));
     let data = || {
         let end = content.offset.checked_add(content.compressed_size);
         let data = end.and_then(|end| elf.data().copy(content.offset..end));
@@ -57,6 +63,9 @@ fn uncompressed<'a>(elf: &File<'a>, section: &FileSection<'a, '_>) -> Result<Cow
         CompressionFormat::None => data(),
         _ if is_relocatable => Err("it is compressed, and its relocations are not applied".to_owned()),
         _ if size > MAX_UNCOMPRESSED => Err(format!("it is compressed, and would have {size} bytes")),
+        _ if size > SMALL.max(compressed.saturating_mul(MAX_RATIO)) => Err(format!(
+            "it is compressed to {compressed} bytes, and would have {size}, as nothing sound does"
+        )),
         CompressionFormat::Zlib => decompress_to_vec_zlib_with_limit(&data()?, size)
             .map(Cow::Owned)
             .map_err(|error| format!("it is compressed, and damaged: {error}")),

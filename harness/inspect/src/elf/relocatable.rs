@@ -17,7 +17,7 @@ use sframe_engine::Section as Sframe;
 
 use crate::elf::bounded::{self, File, FileSection, SharedBytes};
 use crate::elf::merge_faults::{StartField, start_fields};
-use crate::elf::sframe_section::pc_relative_width;
+use crate::elf::sframe_section::{is_nothing, pc_relative_width};
 use crate::source::Source;
 
 /// Why a relocatable file can't be laid out.
@@ -144,6 +144,14 @@ fn relocate(
     let starts = section.data().ok().filter(|_| is_sframe).and_then(SframeStarts::of);
     let machine = elf.elf_header().e_machine(elf.endian());
     for (offset, relocation) in section.relocations() {
+        let r_type = match relocation.flags() {
+            RelocationFlags::Elf { r_type } => Some(r_type),
+            _ => None,
+        };
+        // Linkers that write relocatable files leave it where they have discarded the code.
+        if r_type.is_some_and(|r_type| is_nothing(machine, r_type)) {
+            continue;
+        }
         let from = starts.as_ref().map_or(Some(offset), |starts| starts.origin(offset));
         let Some(from) = from else { continue };
         let unusable = || {
@@ -162,10 +170,7 @@ fn relocate(
         let base = symbol.section_index().filter(|_| !is_absolute).map_or(0, address_of);
         let target = symbol.address().wrapping_add(base).wrapping_add_signed(relocation.addend());
         // `object` does not know all the relative ones.
-        let relative = match relocation.flags() {
-            RelocationFlags::Elf { r_type } => pc_relative_width(machine, r_type),
-            _ => None,
-        };
+        let relative = r_type.and_then(|r_type| pc_relative_width(machine, r_type));
         let origin = own.wrapping_add(from);
         let (value, width) = match (relative, relocation.kind()) {
             (Some(width), _) => (target.wrapping_sub(origin), width),

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use object::elf::{
-    EM_AARCH64, EM_S390, EM_X86_64, ET_REL, Machine, R_390_PC32, R_390_PC64, R_AARCH64_PREL32,
-    R_AARCH64_PREL64, R_X86_64_PC32, R_X86_64_PC64, RelocationType,
+    EM_AARCH64, EM_S390, EM_X86_64, ET_REL, Machine, R_390_NONE, R_390_PC32, R_390_PC64, R_AARCH64_NONE,
+    R_AARCH64_PREL32, R_AARCH64_PREL64, R_X86_64_NONE, R_X86_64_PC32, R_X86_64_PC64, RelocationType,
 };
 use object::read::elf::FileHeader;
 use object::{
@@ -161,6 +161,14 @@ impl<'a> Input<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a relocation does nothing.
+pub(crate) fn is_nothing(machine: Machine, r_type: RelocationType) -> bool {
+    matches!(
+        (machine, r_type),
+        (EM_X86_64, R_X86_64_NONE) | (EM_AARCH64, R_AARCH64_NONE) | (EM_S390, R_390_NONE)
+    )
 }
 
 /// Returns the width in bytes of a field that a relocation sets relative to its place.

@@ -60,7 +60,7 @@ rules! {
         "{} at {} has no FDE";
     PARTLY_COVERED: "SF412" "partly-covered-function", Note, ALL, FdeIndex,
         "A function symbol's code has FDEs from its start to its end.",
-        "{} at {} has no FDE from {} on";
+        "{} at {} has no FDE from {} to {}";
     MISPLACED_RELOCATIONS: "SF413" "misplaced-relocations", Error, ALL, FdeIndex,
         "Linkers relocate the start of each FDE once, and nothing else; GNU ld -r of \
          binutils 2.40 and 2.44 writes relocations into rows.",

@@ -281,22 +281,28 @@ impl<'a> File<'a> {
         let mut named: Vec<(u64, u64, &str)> = self.functions().filter(is_found).collect();
         named.sort_unstable();
         named.dedup_by_key(|(start, ..)| *start);
-        for (start, _, name) in named {
+        for (start, end, name) in named {
             let at = hex(start);
-            let finding = match position(&covered, start) {
-                Some(range) => {
-                    let covered_to = hex(range.end);
-                    let message = rules::PARTLY_COVERED.sentence(&[&name, &at, &covered_to]).to_string();
-                    Finding::new(&rules::PARTLY_COVERED, 0, message)
-                }
-                None => {
-                    let message = rules::UNCOVERED.sentence(&[&name, &at]).to_string();
-                    Finding::new(&rules::UNCOVERED, 0, message)
-                }
+            let missing = first_gap(&covered, start..end);
+            let finding = if missing == (start..end) {
+                let message = rules::UNCOVERED.sentence(&[&name, &at]).to_string();
+                Finding::new(&rules::UNCOVERED, 0, message)
+            } else {
+                let (from, to) = (hex(missing.start), hex(missing.end));
+                let message = rules::PARTLY_COVERED.sentence(&[&name, &at, &from, &to]).to_string();
+                Finding::new(&rules::PARTLY_COVERED, 0, message)
             };
             findings.push(Finding { function: Some(name.to_owned()), ..finding });
         }
     }
+}
+
+/// Returns the first addresses of a range that none of these sorted ranges covers.
+fn first_gap(covered: &[Range<u64>], range: Range<u64>) -> Range<u64> {
+    let from = position(covered, range.start).map_or(range.start, |first| first.end);
+    let behind = covered.partition_point(|other| other.start < from);
+    let to = covered.get(behind).map_or(range.end, |next| next.start.min(range.end));
+    from..to
 }
 
 /// Whether the section uses what version 2 errata 1 introduced. There is no other

@@ -739,13 +739,16 @@ fn with_size(id: &str, name: &str, size: u64) -> Vec<u8> {
 
 /// A build with `.eh_frame` compressed, as its header says, into a size that it is said to have.
 fn with_compressed_cfi(id: &str, kind: u32, said: impl Fn(usize) -> u64) -> Vec<u8> {
+    with_compressed(id, kind, &cfi_of(&build(id)), said)
+}
+
+fn with_compressed(id: &str, kind: u32, data: &[u8], said: impl Fn(usize) -> u64) -> Vec<u8> {
     let mut bytes = build(id);
     let header = header_of(&bytes, ".eh_frame");
-    let data = cfi_of(&bytes);
     // Elf64_Chdr: type, reserved, size, alignment.
     let mut compressed: Vec<u8> = [kind, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
     compressed.extend([said(data.len()), 8].iter().flat_map(|word| word.to_le_bytes()));
-    compressed.extend(miniz_oxide::deflate::compress_to_vec_zlib(&data, 6));
+    compressed.extend(miniz_oxide::deflate::compress_to_vec_zlib(data, 6));
     let (flags, offset) = (object::elf::SHF_COMPRESSED.0, bytes.len() as u64);
     for (at, value) in [(8, flags), (0x18, offset), (0x20, compressed.len() as u64)] {
         bytes[header + at..header + at + 8].copy_from_slice(&value.to_le_bytes());
@@ -768,6 +771,8 @@ fn compressed_cfi_is_read_or_said_to_be_unreadable() {
     let compressed = diff(&with_compressed_cfi(BUILD, ZLIB, whole));
     assert_eq!(found(&compressed), found(&diff(&build(BUILD))));
     assert!(compressed.compared > 20 && !compressed.findings.is_empty());
+    // A small file that would take gigabytes.
+    let repetitive = vec![0; 8 << 20];
     let damaged = {
         let mut bytes = with_compressed_cfi(BUILD, ZLIB, whole);
         let last = bytes.len() - 1;
@@ -779,6 +784,7 @@ fn compressed_cfi_is_read_or_said_to_be_unreadable() {
         (with_compressed_cfi(BUILD, ZLIB, |len| len as u64 - 1), "it is compressed, and damaged"),
         (with_compressed_cfi(BUILD, ZLIB, |_| 1 << 40), "would have 1099511627776 bytes"),
         (with_compressed_cfi(BUILD, 2, whole), "its compression is unknown: Zstandard"),
+        (with_compressed(BUILD, ZLIB, &repetitive, whole), "would have 8388608, as nothing sound does"),
     ] {
         let error = diff_file(&bytes, "file").expect_err("it can't be read").to_string();
         assert!(error.starts_with(".eh_frame can't be read: ") && error.contains(message), "{error}");

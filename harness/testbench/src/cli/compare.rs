@@ -26,6 +26,11 @@ pub(crate) struct Compare {
 impl Compare {
     pub(crate) fn execute(&self) -> Result<Status, Failure> {
         let (before, after) = (read(&self.before)?, read(&self.after)?);
+        if !before.has_same_sample(&after) {
+            let message = "error: the reports have compared other samples of the instructions, so that what one of \
+                           them lacks may be left out: compare reports of the same sample, or of all instructions";
+            return Err(Failure::unusable(message));
+        }
         let changes = Changes::between(&before, &after);
         if let Some(folder) = &self.report {
             report::create(folder)?;

@@ -108,7 +108,10 @@ impl Explore {
         let explored = explore_isolated(&job, &isolation, jobs, &progress);
         drop(line);
         detail_since(start, || "explored");
-        let explored = explored.map_err(|error| broken(&error))?;
+        let explored = explored.map_err(|error| match error {
+            ExploreError::Unloadable(_) => unusable(&error),
+            error => broken(&error),
+        })?;
         let report = ExploreReport::new(name.clone(), &target, explored).of_relocatable(file.unapplied());
         let mut report = report.reproduced_by(Invocation::of_this_process().again());
         report.provenance = Some(began.ended([(name.clone(), file.digest().to_owned())]));

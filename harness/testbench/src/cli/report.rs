@@ -1,6 +1,6 @@
 //! The files of a report folder.
 
-use sframe_inspect::command::{Failure, detail};
+use sframe_inspect::command::{Failure, detail, write_file};
 use std::path::Path;
 
 use sframe_inspect::file;
@@ -26,13 +26,7 @@ pub(super) fn write(folder: &Path, document: &Document<'_>) -> Result<(), Failur
 
 /// Writes a file atomically.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path)).map_err(|error| {
-        // A partial file is of no use.
-        let _ = std::fs::remove_file(&part);
-        Failure::broken(format!("error: {} can't be written: {error}", path.display()))
-    })
+    write_file(path, text)
 }
 
 /// Makes the folder, without reports in it.

@@ -23,6 +23,9 @@ pub enum ExploreError {
     /// The machine can't be set up.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// A worker can't load the file: what it says of itself is malformed.
+    #[error("{0}")]
+    Unloadable(String),
     /// A worker can't do its work.
     #[error("{0}")]
     Refused(String),

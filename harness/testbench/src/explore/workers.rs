@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 use sframe_engine::InstructionPointer;
+use sframe_machine::MachineError;
 
 use super::batches::Batches;
 use super::conclusion::Parts;
@@ -135,6 +136,7 @@ impl Worker<'_, '_, '_> {
                     self.progress.add(&partial);
                     lock(self.parts).add(*partial);
                 }
+                Ok(Answer::Unloadable(reason)) => return Err(ExploreError::Unloadable(reason)),
                 Ok(Answer::Refused(reason)) => return Err(ExploreError::Refused(reason)),
                 Err(_) => {
                     if let Some(mut process) = process.take() {
@@ -176,7 +178,9 @@ impl Worker<'_, '_, '_> {
 #[derive(Deserialize, Serialize)]
 enum Answer {
     Shown(Box<Partial>),
-    /// The worker can't do anything with the file.
+    /// What the file says of itself is malformed.
+    Unloadable(String),
+    /// The worker can't do its work.
     Refused(String),
 }
 
@@ -206,13 +210,15 @@ pub fn serve() -> Result<(), ExploreError> {
     address_space::limit(memory)?;
     let mut requests = Requests { lines, failure: None };
     let file = ExploredFile::read(&file, source);
-    let opened = file.as_ref().map_err(ToString::to_string).and_then(|file| {
-        let target = file.open().map_err(|error| error.to_string())?;
+    let explored = file.and_then(|file| {
+        let target = file.open()?;
         let roots = Roots::of(&target);
-        explore_batches(&target, &roots, &options, &mut requests).map_err(|error| error.to_string())
+        explore_batches(&target, &roots, &options, &mut requests).map_err(ExploreError::from)
     });
-    if let Err(reason) = opened {
-        requests.answer(&Answer::Refused(reason));
+    if let Err(error) = explored {
+        let reason = error.to_string();
+        let is_of_file = matches!(error, ExploreError::Machine(MachineError::Load(_)));
+        requests.answer(&if is_of_file { Answer::Unloadable(reason) } else { Answer::Refused(reason) });
     }
     requests.failure.map_or(Ok(()), Err)
 }

@@ -194,9 +194,10 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         use Confidence::{High, Low, Medium};
         use Side::{CallStack, Neither, Section};
         let is_made = self.module.is_some_and(Module::is_made);
-        if self.is_unmarked_signal() {
-            // A made section has the marks of CFI.
-            let blame = if is_made { Blame::CompilerOrCfi } else { Blame::ProducerAssembler };
+        if let Some(mark) = self.wrong_mark_below() {
+            // A made section has the marks of CFI, and an assembler adds none.
+            let is_of_cfi = is_made || mark && self.has_cfi_mark_below();
+            let blame = if is_of_cfi { Blame::CompilerOrCfi } else { Blame::ProducerAssembler };
             return (blame, Medium);
         }
         if self.is_beyond_the_format() {
@@ -262,14 +263,25 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         matches!(self.found.got, Value::End(End::Failed(StepError::UnsafeRegister { .. })))
     }
 
-    /// Whether a signal has interrupted the frame, and the FDE of the signal
-    /// frame does not say so. This frame is then looked up a byte too early,
-    /// and nothing that follows is the fault of its rows.
-    fn is_unmarked_signal(&self) -> bool {
+    /// Returns the mark of the frame below if it is wrong: whether its FDE says that a signal has interrupted this
+    /// frame. This one is then looked up a byte too early or too late, and nothing that follows is the fault of its
+    /// rows, or of who has read them.
+    fn wrong_mark_below(&self) -> Option<bool> {
+        let below = self.found.frame.checked_sub(1)?;
+        let interrupted = self.scene.truth.call_of(below)?.interrupted;
+        let fde = self.scene.target.sections.lookup_fde(self.scene.truth.address(below)).ok()??;
+        (fde.signal != interrupted).then_some(fde.signal)
+    }
+
+    /// Whether call frame information has the mark of signals for the frame below.
+    fn has_cfi_mark_below(&self) -> bool {
         let Some(below) = self.found.frame.checked_sub(1) else { return false };
-        let interrupted = self.scene.truth.call_of(below).is_some_and(|call| call.interrupted);
-        let fde = self.scene.target.sections.lookup_fde(self.scene.truth.address(below));
-        interrupted && fde.is_ok_and(|fde| fde.is_some_and(|fde| !fde.signal))
+        let address = self.scene.truth.address(below);
+        let cfi = self.scene.target.module_at(address).and_then(|module| {
+            let linked = module.linked(address);
+            module.cfi()?.fde_at(linked.0)
+        });
+        cfi.is_some_and(|fde| fde.is_signal)
     }
 
     /// Whether the word that RA or FP is loaded from was last stored by an

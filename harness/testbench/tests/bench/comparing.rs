@@ -84,6 +84,9 @@ fn unexplained(report: &mut Value) {
     case(report, LEAF)["outcome"] = json!("broken");
     case(report, LEAF)["reason"] = json!("the program was killed");
 })]
+#[case::more_findings_than_are_kept(1, "1 worse", "wrong-cfa: 7 findings that are only counted, not 0", |report: &mut Value| {
+    case(report, REALIGN)["findings_omitted"] = json!({"wrong-cfa": 7});
+})]
 #[case::a_row_that_is_not_exercised(1, "1 worse", "before", |report: &mut Value| {
     let rows = case(report, LEAF)["rows_exercised"].as_u64().expect("rows");
     case(report, LEAF)["rows_exercised"] = json!(rows - 1);
@@ -200,5 +203,28 @@ fn what_is_no_report_is_refused() {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((status(&output), error.lines().count()), (2, 1), "{error}");
         assert!(error.contains(message), "{error}");
+    }
+}
+
+/// What a sample leaves out is not gone.
+#[test]
+fn a_sample_is_not_compared_with_everything() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let build = "corpus/builds/gnu-2.47/amd64/leaf.O2";
+    let reports = [&[][..], &["--every", "3"], &["--every", "3"]];
+    let paths: Vec<String> = reports
+        .iter()
+        .enumerate()
+        .map(|(number, options)| {
+            let path = folder.path().join(number.to_string()).to_str().expect("a path").to_owned();
+            let output = bench(&[&["check", build, "--report", &path], *options].concat());
+            assert_eq!(status(&output), 0, "{output:?}");
+            path
+        })
+        .collect();
+    for (before, after, expected) in [(0, 1, 2), (1, 0, 2), (1, 2, 0), (0, 0, 0)] {
+        let output = bench(&["compare", &paths[before], &paths[after]]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((status(&output), text.lines().count()), (expected, usize::from(expected == 2)), "{text}");
     }
 }

@@ -162,3 +162,36 @@ fn any_section_gives_a_result() {
     }
     assert!(opened > 100 && wrong > 30, "{opened}, {wrong}");
 }
+
+/// A library whose dynamic section gives a tag this value.
+fn with_dynamic(tag: u64, value: u64) -> Vec<u8> {
+    let path = crate::common::repository().join("corpus/builds/gnu-2.47/amd64/crossing.O2-dynamic.first.so");
+    let mut bytes = std::fs::read(path).expect("a build");
+    let file = object::File::parse(&*bytes).expect("ELF");
+    let section = object::Object::section_by_name(&file, ".dynamic").expect("a section");
+    let (start, len) = object::ObjectSection::file_range(&section).expect("bytes");
+    let (start, len) = (usize::try_from(start).expect("small"), usize::try_from(len).expect("small"));
+    let entries = (start..start + len).step_by(16);
+    let at = entries.into_iter().find(|at| bytes[*at..at + 8] == tag.to_le_bytes()).expect("the tag");
+    bytes[at + 8..at + 16].copy_from_slice(&value.to_le_bytes());
+    bytes
+}
+
+/// What is wrong with the file is not the bench's failure, wherever it is met.
+#[test]
+fn a_malformed_dynamic_section_is_unusable_input() {
+    const SYMTAB: u64 = 6;
+    const RELA: u64 = 7;
+    const RELASZ: u64 = 8;
+    const JMPREL: u64 = 23;
+    const PLTRELSZ: u64 = 2;
+    let folder = tempfile::tempdir().expect("a folder");
+    for tag in [SYMTAB, RELA, RELASZ, JMPREL, PLTRELSZ] {
+        let path = folder.path().join("file.so");
+        std::fs::write(&path, with_dynamic(tag, 0xdead_beef_0001)).expect("a file");
+        let output = bench(&["explore", path.to_str().expect("a path")]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((status(&output), text.lines().count()), (2, 1), "tag {tag}: {text}");
+        assert!(text.contains("lies outside the file"), "{text}");
+    }
+}

@@ -120,3 +120,29 @@ fn a_file_that_may_not_become_larger_is_an_error_with_its_reason() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("File too large"), "{said}");
 }
+
+/// A file is written as a whole or not at all: where it does not fit, what was there before stays.
+#[rstest]
+#[case::convert("convert corpus/builds/gnu-2.47/amd64/offset_limits.O2 --to 2 --output DIR/out", true)]
+#[case::convert_elf("convert corpus/builds/gnu-2.47/amd64/offset_limits.O2 --to 2 --elf DIR/out", true)]
+#[case::baseline("baseline create DIR/out DIR/run/report.json", false)]
+#[case::sarif("lint corpus/builds/gnu-2.47/amd64/offset_limits.O2 --sarif DIR/out", true)]
+fn a_file_that_does_not_fit_is_not_left_in_part(#[case] arguments: &str, #[case] is_there: bool) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = format!("run {LEAF} --report DIR/run");
+    assert_eq!(status(&mut bench(&run, folder.path())), 0);
+    let out = folder.path().join("out");
+    if is_there {
+        std::fs::write(&out, "before").expect("a file");
+    }
+    let command = bench(arguments, folder.path());
+    // No file may be larger than half a kilobyte, and that is an error of writing.
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]).arg(command.get_program());
+    limited.args(command.get_args()).current_dir(command.get_current_dir().expect("a folder"));
+    let output = limited.output().expect("a shell");
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert_eq!(std::fs::read_to_string(&out).ok().as_deref(), is_there.then_some("before"));
+    let left = std::fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(left, 1 + usize::from(is_there), "nothing but the run, and the file");
+}

@@ -14,6 +14,7 @@ use super::SCHEMA;
 use super::baseline::rank;
 use crate::case::Outcome;
 use crate::provenance::Provenance;
+use crate::spec::Verdict;
 use results::{CaseResults, Cause};
 
 /// How two reports differ.
@@ -170,8 +171,12 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
     };
     // A case that could not be judged has looked for nothing, and neither has one that was not run.
     let both = before.is_none_or(CaseResults::is_judged) && after.is_none_or(CaseResults::is_judged);
-    let new = if both { only(&is, &was) } else { Vec::new() };
-    let gone = if both && after.is_some() { only(&was, &is) } else { Vec::new() };
+    let mut new = if both { only(&is, &was) } else { Vec::new() };
+    let mut gone = if both && after.is_some() { only(&was, &is) } else { Vec::new() };
+    let [more, fewer] = if both { omitted(before, after) } else { Default::default() };
+    let (is_more, is_fewer) = (!more.is_empty(), !fewer.is_empty());
+    new.extend(more);
+    gone.extend(fewer.into_iter().filter(|_| after.is_some()));
     let adds = |one: &BTreeMap<String, Cause>, other: &BTreeMap<String, Cause>| {
         one.iter()
             .any(|(place, cause)| !cause.is_known && other.get(place).is_none_or(|other| other.is_known))
@@ -184,8 +189,8 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
         (Some(before), Some(after)) => match rank(after.outcome).cmp(&rank(before.outcome)) {
             std::cmp::Ordering::Greater => Changed::Worse,
             std::cmp::Ordering::Less => Changed::Better,
-            std::cmp::Ordering::Equal if both && adds(&is, &was) => Changed::Worse,
-            std::cmp::Ordering::Equal if both && adds(&was, &is) => Changed::Better,
+            std::cmp::Ordering::Equal if is_more || both && adds(&is, &was) => Changed::Worse,
+            std::cmp::Ordering::Equal if is_fewer || both && adds(&was, &is) => Changed::Better,
             std::cmp::Ordering::Equal if after.rows_exercised < before.rows_exercised => Changed::Worse,
             std::cmp::Ordering::Equal
                 if !new.is_empty()
@@ -209,6 +214,23 @@ fn case_change(name: &str, before: Option<&CaseResults>, after: Option<&CaseResu
         gone,
         rows: [rows(before), rows(after)],
     })
+}
+
+/// Returns what there is more of, and what less, of findings that are only counted.
+fn omitted(before: Option<&CaseResults>, after: Option<&CaseResults>) -> [Vec<String>; 2] {
+    let of = |case: Option<&CaseResults>| case.map(|case| case.omitted.clone()).unwrap_or_default();
+    let beyond = |one: &BTreeMap<Verdict, u64>, other: &BTreeMap<Verdict, u64>| {
+        let counts =
+            one.iter().map(|(verdict, count)| (verdict, *count, other.get(verdict).copied().unwrap_or(0)));
+        counts
+            .filter(|(_, count, other)| count > other)
+            .map(|(verdict, count, other)| {
+                format!("{verdict}: {count} findings that are only counted, not {other}")
+            })
+            .collect()
+    };
+    let (was, is) = (of(before), of(after));
+    [beyond(&is, &was), beyond(&was, &is)]
 }
 
 /// Counts in how many cases each cause was seen. What only one of the reports has judged would not tell

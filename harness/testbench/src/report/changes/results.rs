@@ -10,6 +10,7 @@ use crate::finding::Finding;
 use crate::provenance::Provenance;
 use crate::report::baseline::key;
 use crate::report::{Report, RunIdentity, SCHEMA, file_name};
+use crate::spec::Verdict;
 
 /// Why a document can't be compared.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +34,8 @@ pub struct Results {
     /// Whether it is about one file, and not about cases of the corpus.
     pub(super) is_of_a_file: bool,
     pub(super) cases: BTreeMap<String, CaseResults>,
+    /// Which instructions were compared, if not all.
+    pub(super) sampling: Option<Value>,
 }
 
 /// The results of a case.
@@ -43,6 +46,8 @@ pub(super) struct CaseResults {
     pub(super) rows_exercised: u64,
     /// What was found, by verdict, function and row.
     pub(super) found: BTreeMap<String, Cause>,
+    /// Findings that were only counted, by verdict.
+    pub(super) omitted: BTreeMap<Verdict, u64>,
 }
 
 impl CaseResults {
@@ -71,7 +76,11 @@ struct OfFile {
     #[serde(default)]
     broken: Option<String>,
     summary: OfFileSummary,
+    #[serde(default)]
+    sampling: Option<Value>,
     findings: Vec<MaybeProved>,
+    #[serde(default)]
+    findings_omitted: BTreeMap<Verdict, u64>,
     known: Vec<SeenKnown>,
 }
 
@@ -101,6 +110,13 @@ impl Results {
         if document.get("cases").is_some() { Self::of_run(document) } else { Self::of_file(document) }
     }
 
+    /// Whether both have compared the same instructions: all, or the same sample of them. Otherwise, what one of
+    /// them has not found it may have left out.
+    #[must_use]
+    pub fn has_same_sample(&self, other: &Self) -> bool {
+        self.sampling == other.sampling
+    }
+
     fn of_run(document: Value) -> Result<Self, UnreadReport> {
         let report: Report = serde_json::from_value(document)?;
         if report.schema != SCHEMA {
@@ -112,19 +128,30 @@ impl Results {
         let cases = report.cases.into_iter().map(|case| {
             let found = found(&case.findings, &case.known);
             let rows_exercised = case.rows_exercised;
-            (case.id, CaseResults { outcome: case.outcome, reason: case.reason, rows_exercised, found })
+            let (outcome, reason, omitted) = (case.outcome, case.reason, case.findings_omitted);
+            (case.id, CaseResults { outcome, reason, rows_exercised, found, omitted })
         });
         Ok(Self {
             provenance: report.provenance,
             run: report.run,
             is_of_a_file: false,
             cases: cases.collect(),
+            sampling: None,
         })
     }
 
     fn of_file(document: Value) -> Result<Self, UnreadReport> {
-        let OfFile { schema, provenance, file, broken, summary, findings, known } =
-            serde_json::from_value(document)?;
+        let OfFile {
+            schema,
+            provenance,
+            file,
+            broken,
+            summary,
+            sampling,
+            findings,
+            findings_omitted: omitted,
+            known,
+        } = serde_json::from_value(document)?;
         if schema != SCHEMA {
             return Err(UnreadReport::Schema(schema));
         }
@@ -134,15 +161,15 @@ impl Results {
             findings.into_iter().filter(is_proved).map(|found| found.finding).collect();
         let outcome = match () {
             () if broken.is_some() => Outcome::Broken,
-            () if !findings.is_empty() => Outcome::Unexpected,
+            () if !findings.is_empty() || !omitted.is_empty() => Outcome::Unexpected,
             () if !known.is_empty() => Outcome::Known,
             () => Outcome::Agree,
         };
         let found = found(&findings, &known);
         let rows_exercised = summary.rows_exercised;
-        let case = CaseResults { outcome, reason: broken, rows_exercised, found };
+        let case = CaseResults { outcome, reason: broken, rows_exercised, found, omitted };
         let cases = BTreeMap::from([(file_name(&file).to_owned(), case)]);
-        Ok(Self { provenance, run: None, is_of_a_file: true, cases })
+        Ok(Self { provenance, run: None, is_of_a_file: true, cases, sampling })
     }
 }
 
