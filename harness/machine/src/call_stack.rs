@@ -222,6 +222,14 @@ impl CallStack {
         Self::new(self.bottom, records)
     }
 
+    /// Puts a call in the place of another.
+    pub(crate) fn replace(&mut self, position: usize, call: Record) {
+        if let Some(record) = self.records.get_mut(position) {
+            *record = call;
+            self.kept = self.kept.min(position);
+        }
+    }
+
     /// Returns this call stack with one more call, at a position from the oldest on.
     #[must_use]
     pub fn with(&self, position: usize, call: Record) -> Self {

@@ -3,8 +3,8 @@
 use sframe_engine::Abi;
 
 use crate::address_space::AddressSpace;
-use crate::call_stack::CallStack;
-use crate::cpu::Cpu;
+use crate::call_stack::{CallStack, Record};
+use crate::cpu::{Cpu, Link};
 use crate::outcome::End;
 
 /// Whether to continue.
@@ -56,6 +56,36 @@ impl Moment<'_> {
     #[must_use]
     pub const fn red_zone(&self) -> u64 {
         self.cpu.signal_frame.red_zone
+    }
+
+    /// Returns the call stack as it will continue, if signal handlers have changed the saved contexts of what was
+    /// interrupted: its PC, SP or FP.
+    #[must_use]
+    pub fn rewritten(&self) -> Option<CallStack> {
+        let calls = self.call_stack.records();
+        let mut rewritten: Option<CallStack> = None;
+        let layout = self.cpu.signal_frame;
+        for (position, interrupted) in calls.iter().enumerate().filter(|(_, call)| call.interrupted) {
+            // The handler began with SP at the signal's frame; its restorer has SP within it.
+            let pushed = if self.cpu.link == Link::Stack { 8 } else { 0 };
+            let frame = match calls.get(position + 1) {
+                Some(handler) => handler.caller_sp.wrapping_sub(pushed),
+                None => self.sp.wrapping_sub(layout.restorer_sp),
+            };
+            let saved = |register: i32| {
+                let known = layout.registers.iter().find(|(_, known)| *known == register)?;
+                self.memory.read_u64(frame.wrapping_add(known.0))
+            };
+            let saved = (saved(self.cpu.pc), saved(self.cpu.sp), saved(self.cpu.fp));
+            let (Some(pc), Some(sp), Some(fp)) = saved else { continue };
+            let Record { return_address, caller_sp, caller_fp, .. } = *interrupted;
+            if (pc, sp, fp) != (return_address, caller_sp, caller_fp) {
+                let cfa = sp.wrapping_add(self.cpu.cfa_above_sp);
+                let call = Record { return_address: pc, cfa, caller_sp: sp, caller_fp: fp, ..*interrupted };
+                rewritten.get_or_insert_with(|| self.call_stack.clone()).replace(position, call);
+            }
+        }
+        rewritten
     }
 
     /// Returns the value of a register by its DWARF number, or `None` if the number is unknown.

@@ -271,7 +271,8 @@ impl Search<'_> {
             let own: Vec<Fde> = own.copied().collect();
             let mut at = function.start;
             let mut origin = at;
-            let ends = inside.map(|piece| piece.range.clone()).chain([function.end..function.end]);
+            let ends =
+                inside.map(|piece| piece.range.clone()).chain(std::iter::once(function.end..function.end));
             for covered in ends {
                 if let Some(fde) = nearest(&own, &(at..covered.start)).filter(|_| at < covered.start) {
                     let range = at..covered.start;

@@ -595,7 +595,7 @@ mod tests {
             (Abi::Aarch64, &[0x3f, 0x23, 3, 0xd5], "paciasp", false),
             (Abi::Aarch64, &[0x5f, 0x24, 3, 0xd5], "bti c", false),
             (Abi::S390x, &[7, 7], "bcr 0, %r7", true),
-            (Abi::S390x, &[0xc0, 4, 0, 0, 0, 0], "jgnop 0x1000", true),
+            (Abi::S390x, &[0xc0, 4, 0, 0, 0, 0], "brcl 0, 0x1000", true),
             (Abi::S390x, &[7, 0xfe], "br %r14", false),
         ] {
             let read = one(abi, code);

@@ -129,13 +129,17 @@ impl Case<'_> {
     /// Says in a report of the case what exploring says of the rows that were not used, and of
     /// those with findings.
     pub(crate) fn explore(&self, corpus: &Path, explorer: &Explorer, report: &mut CaseReport) {
-        if report.unreached.is_empty() && report.findings.is_empty() {
+        if report.unreached.is_empty() && report.findings.is_empty() && report.set_aside.is_empty() {
             return;
         }
         // If its files can't be opened, the case is broken, and has nothing to explore.
         let Ok(files) = self.build.files(corpus) else { return };
         let Ok(target) = self.open(&files) else { return };
-        explorer.judge(&target, &mut report.unreached, &mut report.findings, &Progress::default());
+        let CaseReport { unreached, set_aside, findings, .. } = report;
+        let proved = explorer.judge(&target, unreached, set_aside, findings, &Progress::default());
+        if proved > 0 && report.outcome != Outcome::Broken {
+            report.outcome = Outcome::Unexpected;
+        }
     }
 
     /// Runs the case with an unwinder in a separate process.

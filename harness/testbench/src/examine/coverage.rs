@@ -10,7 +10,6 @@ use sframe_engine::{InstructionPointer, LookupAddress, PcType, ReturnAddress, Se
 use sframe_inspect::text::grouped;
 use sframe_machine::PcMap;
 
-use crate::examine::set_aside::Collected;
 use crate::finding::{Address, FindingRow};
 use crate::target::{Loaded, Target};
 
@@ -189,13 +188,14 @@ impl Executed {
         Some((section.address(), found.fde.index, found.row_index?))
     }
 
-    /// Returns what was exercised. What was only ever set aside was not.
-    pub(crate) fn coverage(&self, target: &Target<'_>, set_aside: &Collected) -> Coverage {
+    /// Returns what was exercised. What was only ever set aside was not: `set_aside` says how often each
+    /// instruction was.
+    pub(crate) fn coverage(&self, target: &Target<'_>, set_aside: impl Fn(u64) -> u64) -> Coverage {
         let mut coverage = Coverage::default();
         let mut rows = FxHashSet::default();
         for (pc, &(count, compared)) in self.instructions.iter() {
             let pc = InstructionPointer(pc);
-            let is_set_aside = set_aside.at(pc.0) > 0 && set_aside.at(pc.0) >= count;
+            let is_set_aside = set_aside(pc.0) > 0 && set_aside(pc.0) >= count;
             if compared && !is_set_aside {
                 rows.extend(Self::row(target, pc.into()));
             }

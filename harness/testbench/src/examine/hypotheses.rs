@@ -12,7 +12,7 @@ use sframe_engine::{Abi, InstructionPointer, LookupAddress, ReturnAddress};
 use sframe_machine::{CallStack, Moment, Record};
 
 use crate::compare::{Disagreement, Value};
-use crate::examine::WalkEnds;
+use crate::examine::ends::WalkEnds;
 use crate::spec::Verdict;
 use crate::target::{Loaded, Target};
 use crate::triage::Findings;

@@ -2,6 +2,7 @@
 
 pub mod coverage;
 mod deliveries;
+mod ends;
 mod gaps;
 pub mod hazards;
 mod held;
@@ -21,8 +22,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use sframe_engine::Abi;
 use sframe_machine::{
     End as RunEnd, Exit, Flow, Machine, MachineError, Moment, Observer, Options, Outcome, PcMap, Usage,
@@ -52,6 +51,7 @@ use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use sframe_inspect::hazard::Hazard;
 
 pub use deliveries::{BrokenDelivery, Deliveries, DeliveryFault, Signals};
+pub use ends::WalkEnds;
 pub use own_check::FailedCheck;
 
 /// A place that a spec wants examined closely.
@@ -72,73 +72,6 @@ pub struct Arrival {
     pub end: WalkEnd,
     /// Where it ended: the address by which its last frame was looked up.
     pub ended_at: u64,
-}
-
-/// The number of walks by how they ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-pub struct WalkEnds {
-    /// At an entry function that is marked as outermost.
-    pub outermost: u64,
-    /// At an entry function that is not marked.
-    pub unmarked: u64,
-    /// At the first function of a context that the program has made, which is not marked.
-    pub context: u64,
-    /// Nowhere: the comparison was set aside, and counts for nothing.
-    pub unsettled: u64,
-    /// Anywhere, while SP had left the frames of the callers, and control had not: what the rows say agrees with the call
-    /// stack that control was about to leave, or with the one where it landed.
-    #[serde(default)]
-    pub departing: u64,
-    /// At code without an FDE.
-    pub no_fde: u64,
-    /// At an interrupted frame whose rules need a register.
-    pub in_register: u64,
-    /// At a frame that continues on a stack at lower addresses.
-    pub no_progress: u64,
-    /// At a disagreement.
-    pub disagreed: u64,
-}
-
-impl WalkEnds {
-    /// Adds the counts of another run.
-    pub const fn add(&mut self, other: &Self) {
-        self.outermost += other.outermost;
-        self.unmarked += other.unmarked;
-        self.context += other.context;
-        self.unsettled += other.unsettled;
-        self.departing += other.departing;
-        self.no_fde += other.no_fde;
-        self.in_register += other.in_register;
-        self.no_progress += other.no_progress;
-        self.disagreed += other.disagreed;
-    }
-
-    /// Returns the ends that specs can name, and how often each was seen.
-    #[must_use]
-    pub const fn counts(&self) -> [(End, u64); 6] {
-        [
-            (End::Outermost, self.outermost),
-            (End::Unmarked, self.unmarked),
-            (End::Context, self.context),
-            (End::NoFde, self.no_fde),
-            (End::InRegister, self.in_register),
-            (End::NoProgress, self.no_progress),
-        ]
-    }
-
-    pub(crate) const fn count(&mut self, end: WalkEnd) {
-        *match end {
-            WalkEnd::Outermost => &mut self.outermost,
-            WalkEnd::Unmarked => &mut self.unmarked,
-            WalkEnd::Context => &mut self.context,
-            WalkEnd::Unsettled => &mut self.unsettled,
-            WalkEnd::Departing => &mut self.departing,
-            WalkEnd::NoFde { .. } => &mut self.no_fde,
-            WalkEnd::InRegister { .. } => &mut self.in_register,
-            WalkEnd::NoProgress { .. } => &mut self.no_progress,
-            WalkEnd::Disagreed => &mut self.disagreed,
-        } += 1;
-    }
 }
 
 /// What to examine in a program besides every instruction.
@@ -327,7 +260,7 @@ pub(crate) fn examine_with(
         let kind = Kind { reason: SetAsideReason::LeavesElsewhere, as_caller: found.frame > 0 };
         set_aside.add(found.pc, kind, count);
     }
-    let coverage = examiner.executed.coverage(target, &set_aside);
+    let coverage = examiner.executed.coverage(target, |pc| set_aside.at(pc));
     let mut findings = target.section_faults();
     findings.extend(gaps::gaps(target, &examiner.executed));
     let is_consequence = target.consequences();
@@ -620,6 +553,17 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 (end, frames) = (WalkEnd::Departing, self.backtrace.frames.len());
                 found.clear();
             }
+        }
+        // A handler may have changed where what it has interrupted will continue.
+        let rewritten = if found.is_empty() { None } else { moment.rewritten() };
+        let truth = Truth { call_stack: rewritten.as_ref().unwrap_or(truth.call_stack), ..truth };
+        if rewritten.is_some() {
+            found.clear();
+            self.backtrace.unwind(self.unwinder, &viewpoint);
+            end = compare::compare(&truth, &self.backtrace, &self.rules, |disagreement| {
+                found.push(disagreement);
+            });
+            frames = self.backtrace.frames.len();
         }
         // What has been jumped to may have been called.
         if let Some(first) = found.first()

@@ -1,11 +1,11 @@
 //! Comparisons that say nothing of a row: where they are, and why.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sframe_engine::InstructionPointer;
+use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
 use sframe_inspect::text::{counted, grouped};
 
 use crate::examine::coverage::Executed;
@@ -52,6 +52,9 @@ pub struct SetAside {
     pub reason: SetAsideReason,
     /// How many comparisons.
     pub instructions: u64,
+    /// The rows: the addresses of their first instructions, in the file.
+    #[serde(default)]
+    pub rows: Vec<Address>,
     /// Whether the function had made a call: otherwise its frame was the topmost.
     pub as_caller: bool,
     /// How often instructions of the function have executed.
@@ -68,7 +71,7 @@ impl SetAside {
     /// What was set aside, and why, in a line.
     #[must_use]
     pub fn line(&self) -> String {
-        let Self { image, function, pc, reason, instructions, as_caller, executed } = self;
+        let Self { image, function, pc, reason, instructions, as_caller, executed, rows: _ } = self;
         let image = image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
         let what = match as_caller {
             false => {
@@ -99,6 +102,13 @@ pub(crate) struct Kind {
     pub(crate) as_caller: bool,
 }
 
+/// What is set aside in a function for a reason.
+struct Listed {
+    first: u64,
+    instructions: u64,
+    rows: BTreeSet<u64>,
+}
+
 /// Collects what is set aside, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Collected(FxHashMap<u64, FxHashMap<Kind, u64>>);
@@ -127,20 +137,30 @@ impl Collected {
         for (pc, count) in executed.hits() {
             *hits.entry(function(pc)).or_default() += count;
         }
-        let mut list: BTreeMap<(u64, SetAsideReason, bool), (u64, u64)> = BTreeMap::new();
+        let row = |pc: u64, as_caller: bool| {
+            let place: LookupAddress =
+                if as_caller { ReturnAddress(pc).into() } else { InstructionPointer(pc).into() };
+            let found = target.sections.lookup(place).ok().flatten()?;
+            Some(found.fde.start.wrapping_add(found.row.start.into()))
+        };
+        let mut list: BTreeMap<(u64, SetAsideReason, bool), Listed> = BTreeMap::new();
         for (pc, kinds) in self.0 {
             for (Kind { reason, as_caller }, count) in kinds {
-                let (first, instructions) = list.entry((function(pc), reason, as_caller)).or_insert((pc, 0));
-                *first = pc.min(*first);
-                *instructions += count;
+                let new = || Listed { first: pc, instructions: 0, rows: BTreeSet::new() };
+                let listed = list.entry((function(pc), reason, as_caller)).or_insert_with(new);
+                listed.first = pc.min(listed.first);
+                listed.instructions += count;
+                listed.rows.extend(row(pc, as_caller));
             }
         }
-        let describe = |((function, reason, as_caller), (pc, instructions))| SetAside {
-            image: target.place(Loaded(pc)).image.map(str::to_owned),
-            function: target.frame_name(Loaded(pc)),
-            pc: Address(target.linked(Loaded(pc)).0),
+        let linked = |pc| Address(target.linked(Loaded(pc)).0);
+        let describe = |((function, reason, as_caller), listed): (_, Listed)| SetAside {
+            image: target.place(Loaded(listed.first)).image.map(str::to_owned),
+            function: target.frame_name(Loaded(listed.first)),
+            pc: linked(listed.first),
             reason,
-            instructions,
+            instructions: listed.instructions,
+            rows: listed.rows.into_iter().map(linked).collect(),
             as_caller,
             executed: hits.get(&function).copied().unwrap_or_default(),
         };

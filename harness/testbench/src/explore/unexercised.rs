@@ -11,7 +11,7 @@ use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress, Section};
 
 use super::certainty::Certainty;
 use super::error::ExploreError;
-use super::exploration::Exploration;
+use super::exploration::{Exploration, ExploredFinding};
 use super::file::ExploredFile;
 use super::options::ExploreOptions;
 use super::progress::Progress;
@@ -19,6 +19,7 @@ use super::roots::Roots;
 use super::rows::RowState;
 use super::workers::{Job, explore_isolated};
 use crate::examine::coverage::{Explored, UnexercisedRow};
+use crate::examine::set_aside::SetAside;
 use crate::external::isolation::Isolation;
 use crate::finding::{Evidence, Finding, Side, Witness};
 use crate::target::{Linked, Loaded, Module, SectionSource, Target};
@@ -40,46 +41,56 @@ type Judged = (Explored, Option<String>);
 
 impl Explorer {
     /// Says of rows that a run has not used what exploring says, and adds it to the evidence of
-    /// findings. The rows of an image that can't be explored are undecided.
+    /// findings. The rows of an image that can't be explored are undecided. What is proved of rows
+    /// that were set aside when they ran becomes a finding. Returns how many.
     pub fn judge(
         &self,
         target: &Target<'_>,
         rows: &mut [UnexercisedRow],
-        findings: &mut [Finding],
+        set_aside: &[SetAside],
+        findings: &mut Vec<Finding>,
         progress: &Progress,
-    ) {
+    ) -> usize {
+        let mut proved = Vec::new();
         for module in &target.modules {
             let Some(section) = &module.section else { continue };
             let is_in = |image: &Option<String>| *image == module.name;
             let asked = findings.iter_mut().filter(|finding| is_in(&finding.image) && finding.row.is_some());
             let mut asked: Vec<&mut Finding> = asked.collect();
             let mut rows = rows.iter_mut().filter(|row| is_in(&row.image)).peekable();
-            if rows.peek().is_none() && asked.is_empty() {
+            let set_aside: Vec<&SetAside> = set_aside.iter().filter(|place| is_in(&place.image)).collect();
+            if rows.peek().is_none() && asked.is_empty() && set_aside.is_empty() {
                 continue;
             }
             let known = self.explore(module, progress).map_err(|error| error.to_string());
             for row in rows {
                 let (says, reason) = match &known {
-                    Ok(known) => known.get(&row.pc.0).cloned().unwrap_or((Explored::Undecided, None)),
+                    Ok((known, _)) => known.get(&row.pc.0).cloned().unwrap_or((Explored::Undecided, None)),
                     Err(error) => (Explored::Undecided, Some(error.clone())),
                 };
                 (row.explored, row.explored_reason) = (Some(says), reason);
             }
-            let Ok(known) = known else { continue };
+            let Ok((known, mut proofs)) = known else { continue };
             for finding in &mut asked {
-                let judged = row_of(finding, module, section).and_then(|row| known.get(&row));
-                finding.evidence.extend(judged.map(evidence));
+                let row = row_of(finding, module, section);
+                finding.evidence.extend(row.and_then(|row| known.get(&row)).map(evidence));
+                row.and_then(|row| proofs.remove(&row));
             }
+            let rows = set_aside.iter().flat_map(|place| &place.rows);
+            proved.extend(rows.filter_map(|row| proofs.remove(&row.0)));
         }
+        let count = proved.len();
+        findings.extend(proved);
+        count
     }
 
-    /// Explores an image. Returns what is known of its rows, by their first instructions' addresses
-    /// in the file.
+    /// Explores an image. Returns what is known of its rows, and what is proved of them, by their
+    /// first instructions' addresses in the file.
     fn explore(
         &self,
         module: &Module<'_>,
         progress: &Progress,
-    ) -> Result<FxHashMap<u64, Judged>, ExploreError> {
+    ) -> Result<(FxHashMap<u64, Judged>, FxHashMap<u64, Finding>), ExploreError> {
         let source = if module.is_made() { SectionSource::EhFrame } else { SectionSource::Sframe };
         let bytes = module.image.bytes();
         let shared = share(bytes)?;
@@ -91,7 +102,15 @@ impl Explorer {
         let options = ExploreOptions::default();
         let job = Job { file: Path::new(&path), source, target: &target, roots: &roots, options };
         let exploration = explore_isolated(&job, &self.isolation, self.jobs, progress)?;
-        Ok(by_row(&target, &exploration))
+        let explored = target.executable();
+        let proofs = exploration.findings.iter().filter(|found| found.certainty == Certainty::Proved);
+        let proof = |found: &ExploredFinding| {
+            let row = row_of(&found.finding, explored, explored.section.as_ref()?)?;
+            Some((row, Finding { image: module.name.clone(), ..found.finding.clone() }))
+        };
+        // The first one of each row stays.
+        let proofs = proofs.rev().filter_map(proof).collect();
+        Ok((by_row(&target, &exploration), proofs))
     }
 }
 

@@ -513,7 +513,11 @@ impl CheckReport {
 
     /// Adds what exploring says of the rows that were not used, and of those with findings.
     pub fn explore(&mut self, explorer: &Explorer, target: &Target<'_>, progress: &Progress) {
-        explorer.judge(target, &mut self.unexercised, &mut self.findings, progress);
+        let proved =
+            explorer.judge(target, &mut self.unexercised, &self.set_aside, &mut self.findings, progress);
+        if proved > 0 {
+            self.summary.verdicts = verdicts(&self.findings, &self.findings_omitted);
+        }
         self.summary.rows_explored = ExploredRows::of(&self.unexercised);
     }
 

@@ -29,9 +29,9 @@ pub const MAX_DEPTH: usize = 1024;
 /// A walk is *cut short* if all of its frames are right, and some are missing at its end. All other
 /// walks are *wrong*: they have a frame that is not on the call stack, or leave one out.
 ///
-/// A walk that describes where a function will go, before it has gone there, is neither: the
-/// program bears it out later, and it is *not settled*. What `__builtin_eh_return` makes of
-/// functions has such moments.
+/// A walk that describes where a function will go, other than to its caller, before it has gone
+/// there, is neither: it is *not settled*. What `__builtin_eh_return` makes of functions has such
+/// moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Walks {
     /// Those that were whole.
@@ -40,7 +40,7 @@ pub struct Walks {
     pub cut_short: u64,
     /// Those that were wrong.
     pub wrong: u64,
-    /// Those that were not settled. They are not part of the total.
+    /// Those that were not settled: part of the total, and none of the others.
     pub unsettled: u64,
 }
 
@@ -48,7 +48,7 @@ impl Walks {
     /// The number of those that count.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.whole.saturating_add(self.cut_short).saturating_add(self.wrong)
+        self.whole.saturating_add(self.cut_short).saturating_add(self.wrong).saturating_add(self.unsettled)
     }
 
     /// Adds others, each as if there were so many of it.

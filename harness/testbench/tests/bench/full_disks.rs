@@ -101,6 +101,26 @@ fn reports_are_written_though_standard_output_is_full() {
     }
 }
 
+/// The signal of the limit would kill the bench without a word.
+#[test]
+fn a_file_that_may_not_become_larger_is_an_error_with_its_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let report = folder.path().join("report");
+    let bench = env!("CARGO_BIN_EXE_sframe-testbench");
+    let command = format!(
+        "ulimit -f 1; exec {bench} check --no-explore corpus/builds/gnu-2.47/amd64/leaf.O2 --report {}",
+        report.display()
+    );
+    let output = Command::new("sh")
+        .args(["-c", &command])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .output()
+        .expect("the bench");
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("File too large"), "{said}");
+}
+
 /// A file is written as a whole or not at all: where it does not fit, what was there before stays.
 #[rstest]
 #[case::convert("convert corpus/builds/gnu-2.47/amd64/offset_limits.O2 --to 2 --output DIR/out", true)]
@@ -125,24 +145,4 @@ fn a_file_that_does_not_fit_is_not_left_in_part(#[case] arguments: &str, #[case]
     assert_eq!(std::fs::read_to_string(&out).ok().as_deref(), is_there.then_some("before"));
     let left = std::fs::read_dir(folder.path()).expect("a folder").count();
     assert_eq!(left, 1 + usize::from(is_there), "nothing but the run, and the file");
-}
-
-/// The signal of the limit would kill the bench without a word.
-#[test]
-fn a_file_that_may_not_become_larger_is_an_error_with_its_reason() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let report = folder.path().join("report");
-    let bench = env!("CARGO_BIN_EXE_sframe-testbench");
-    let command = format!(
-        "ulimit -f 1; exec {bench} check --no-explore corpus/builds/gnu-2.47/amd64/leaf.O2 --report {}",
-        report.display()
-    );
-    let output = Command::new("sh")
-        .args(["-c", &command])
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .output()
-        .expect("the bench");
-    assert_eq!(output.status.code(), Some(4), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("File too large"), "{said}");
 }

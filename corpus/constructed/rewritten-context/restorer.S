@@ -1,0 +1,1 @@
+../../programs/runtime/bench_restorer.S
