@@ -379,6 +379,11 @@ impl Witness {
         }
         let caller = Place { pc: return_address, sp, fp };
         self.current.call_stack.settle();
+        // The frame makes a call again from which nobody has returned: it was none, or has been left.
+        if self.top().is_some_and(|top| Self::returns(top, caller)) {
+            self.control_flow.discarded_frames += 1;
+            self.current.call_stack.pop();
+        }
         if kind == Callee::InlineRetpoline {
             let departed = self.current.call_stack.clone();
             self.push(caller, callee, false);

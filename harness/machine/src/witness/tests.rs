@@ -226,6 +226,16 @@ fn a_recursive_caller_that_is_dropped_has_not_been_returned_to() {
     assert_eq!(stacks.last(), Some(&vec![]));
 }
 
+/// As a loop does that calls over data, where calls leave their return address in a register.
+#[test]
+fn a_call_that_is_made_again_without_a_return_has_ended() {
+    let mut runner = Runner::new(&AARCH64, 0x1080);
+    let round = [(0x10, 0x1080, Call, Relative), (0x18, 0x1080, Other, Relative)];
+    runner.steps(&round);
+    let stacks = runner.steps(&round);
+    assert_eq!(stacks.last(), Some(&vec![0x18]));
+}
+
 #[test]
 fn fetching_the_pc_by_a_call_is_no_frame() {
     let stacks = run(

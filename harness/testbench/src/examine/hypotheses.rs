@@ -238,7 +238,9 @@ impl Hypothesis {
     /// What a moment shows it to be.
     fn truth(&self, moment: &Moment<'_>) -> Option<Truth> {
         let calls = moment.call_stack.records();
-        let returns = (moment.pc, moment.sp) == (self.call.return_address, self.call.caller_sp);
+        let has_called = calls.last().is_some_and(|call| call.since + 1 == moment.time);
+        let returns =
+            !has_called && (moment.pc, moment.sp) == (self.call.return_address, self.call.caller_sp);
         let is_there = |call: &Record, at: Option<usize>| {
             at.and_then(|at| calls.get(at)).is_some_and(|record| record.since == call.since)
         };

@@ -581,6 +581,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             viewpoint: &viewpoint,
             target: self.target,
             layouts: &self.layouts,
+            is_as_called: true,
         };
         for disagreement in found {
             self.findings.add(disagreement, &scene);
@@ -635,6 +636,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             viewpoint: &viewpoint,
             target: self.target,
             layouts: &self.layouts,
+            is_as_called: true,
         };
         let mut held = Held::new(moment, &truth, self.backtrace.clone());
         let judged = found.into_iter().map(|found| (found, triage(&found, &scene, true)));
@@ -696,7 +698,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.hypotheses.record(&is_right, |index, results| {
             let (end, found) = &compared[index];
             let truth = truth(&call_stacks[index]);
-            let scene = Circumstances { truth: &truth, viewpoint: &viewpoint, target, layouts };
+            let is_as_called = index == 0;
+            let scene = Circumstances { truth: &truth, viewpoint: &viewpoint, target, layouts, is_as_called };
             found.iter().for_each(|found| results.findings.add(*found, &scene));
             results.walk_ends.count(*end);
             let depth = call_stacks[index].depth();

@@ -235,6 +235,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             viewpoint: &viewpoint,
             target: self.target,
             layouts: &self.layouts,
+            is_as_called: true,
         };
         let Some(gap) = self.gap_at(point.moment.pc).filter(|_| disagreement.verdict == Verdict::NoFde)
         else {

@@ -365,7 +365,13 @@ impl Probe for Questions<'_, '_> {
             }
         }
         let engine = self.of_the_engine(truth, viewpoint);
-        let scene = Circumstances { truth, viewpoint, target: self.target, layouts: &self.layouts };
+        let scene = Circumstances {
+            truth,
+            viewpoint,
+            target: self.target,
+            layouts: &self.layouts,
+            is_as_called: true,
+        };
         let triages = engine.1.iter().map(|found| triage(found, &scene, true)).collect();
         self.shadow.keep(viewpoint.memory, self.stops.len());
         let stack = self.snapshot(truth, viewpoint);

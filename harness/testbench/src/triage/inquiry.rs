@@ -19,6 +19,9 @@ pub(crate) struct Circumstances<'s, 'a> {
     pub(crate) target: &'s Target<'a>,
     /// What is known of the target's functions.
     pub(crate) layouts: &'s RefCell<FrameLayouts>,
+    /// Whether calls are what call instructions say. Otherwise one is none, or a jump is one, and what the instructions
+    /// of a function do follows from its code alone no more.
+    pub(crate) is_as_called: bool,
 }
 
 /// The subject of a disagreement.

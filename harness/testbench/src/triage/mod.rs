@@ -170,7 +170,7 @@ impl<'i, 'a> Inquiry<'i, 'a> {
     fn conclude(mut self, with_stack: bool) -> Triage {
         let cfi = self.ask_cfi();
         let chain = self.ask_frame_pointers();
-        let instructions = self.ask_instructions();
+        let instructions = if self.scene.is_as_called { self.ask_instructions() } else { None };
         let linker_made = self.ask_layout();
         let overwritten = self.ask_stores();
         if self.is_beyond_the_format() && cfi == Some(Side::CallStack) {

@@ -168,8 +168,8 @@ fn of_rows(reports: &[CaseReport]) -> Vec<&Finding> {
 fn a_call_that_is_none_is_no_fault_of_rows() {
     let faults = WitnessFaults { misses_pc_fetches: true, ..WitnessFaults::default() };
     let reports = with_a_faulty_witness("pc_fetch", faults);
-    assert!(of_rows(&reports).is_empty());
-    assert!(reports.iter().all(|report| report.walk_ends.unsettled > 0));
+    let of_rows: Vec<_> = of_rows(&reports).iter().map(|finding| &finding.message).collect();
+    assert!(of_rows.is_empty(), "{of_rows:#?}");
 }
 
 /// A wrong call stack: rows, CFI and instructions agree with one another. If
