@@ -66,7 +66,10 @@ impl Removals {
     }
 
     fn function(&mut self, abi: Abi, code: &impl Code, called: u64, depth: usize) -> Removal {
-        let Some(entry) = code.callee(called) else { return Removal::Unknown };
+        // A call of what is no function is part of its own: it reads the PC, or skips data.
+        let Some(entry) = code.callee(called).filter(|entry| code.is_entry(*entry)) else {
+            return Removal::Unknown;
+        };
         if let Some(known) = self.known.get(&entry) {
             return *known;
         }
@@ -144,7 +147,6 @@ impl<C: Code> Search<'_, C> {
             Flow::Call(Some(to)) if to == next => {
                 go_on(after.without_arguments(if abi.ra().is_none() { -WORD } else { 0 }))
             }
-            Flow::Call(Some(to)) if !self.code.is_entry(to) => go_on(after),
             Flow::Call(Some(to)) if self.code.never_returns(to) => nothing,
             Flow::Call(to) => match to.map_or(Removal::Unknown, |to| self.callee(to)) {
                 Removal::Bytes(removed) => go_on(after.without_arguments(removed.cast_signed())),
@@ -241,6 +243,9 @@ mod tests {
         let code = [0x50, 0x50, 0xe8, 1, 0, 0, 0, 0xc3, 0xc2, 16, 0];
         assert_eq!(removed(Abi::Amd64, &code, &[0, 8]), Some(0));
         assert_eq!(removed(Abi::Amd64, &[&code[..8], &[0xc3]].concat(), &[0, 8]), None);
+        // Where no function begins, nothing is called.
+        let mut all = Removals::default();
+        assert_eq!(all.of(Abi::Amd64, &Bytes { abi: Abi::Amd64, code: &code, entries: &[0] }, 8), None);
     }
 
     #[test]
