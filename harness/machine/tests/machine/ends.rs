@@ -227,8 +227,10 @@ fn instructions_of_user_code_that_look_like_a_kernels_run() {
 
 #[test]
 fn a_program_that_calls_for_ever_is_broken_before_its_stack_is_too_large_to_keep() {
-    // 1: bl 1b, and brasl %r14,. in its place.
-    for (cpu, code) in [(&AARCH64, words(&[0x9400_0000])), (&S390X, vec![0xc0, 0xe5, 0, 0, 0, 0])] {
+    // 1: bl 2f; nop; 2: bl 1b, and brasl %r14 in their places.
+    let s390x = [0xc0, 0xe5, 0, 0, 0, 5, 7, 7, 7, 7, 0xc0, 0xe5, 0xff, 0xff, 0xff, 0xfb];
+    let aarch64 = words(&[0x9400_0002, 0xd503_201f, 0x97ff_fffe]);
+    for (cpu, code) in [(&AARCH64, aarch64), (&S390X, s390x.to_vec())] {
         let end = run(cpu, &code).end;
         let End::Broken(Broken::Depth(limit)) = end else { panic!("{}: {end:?}", cpu.abi) };
         assert!(limit >= 1_000_000, "{limit}");

@@ -58,6 +58,11 @@ enum Truth {
 impl Truth {
     const ALL: [Self; 3] = [Self::AsRecorded, Self::Otherwise, Self::Either];
 
+    /// Returns the number of different results of some hypotheses.
+    fn places(hypotheses: usize) -> usize {
+        (0..hypotheses).fold(1, |places, _| places * Self::ALL.len())
+    }
+
     /// Returns the position of results, given what each hypothesis turns out to be, the oldest first.
     fn index(truths: impl IntoIterator<Item = Self>) -> usize {
         truths.into_iter().fold(0, |index, truth| 3 * index + truth as usize)
@@ -106,7 +111,7 @@ impl Hypotheses {
     fn add(&mut self, thread: u32, candidate: Candidate, position: usize, call: Record, calls: &[Record]) {
         self.thread = thread;
         let outer = position.checked_sub(1).and_then(|outer| calls.get(outer)).copied();
-        let results = (0..3_usize.pow(self.open.len() as u32 + 1)).map(|_| Results::default()).collect();
+        let results = (0..Truth::places(self.open.len() + 1)).map(|_| Results::default()).collect();
         self.open.push(Hypothesis { candidate, position, call, outer, results });
     }
 
@@ -211,7 +216,7 @@ impl Hypotheses {
         let Some(last) = self.open.last_mut() else { return };
         for (place, results) in last.results.iter_mut().enumerate() {
             let truths: Vec<Truth> =
-                (0..count).rev().map(|digit| Truth::ALL[place / 3_usize.pow(digit as u32) % 3]).collect();
+                (0..count).rev().map(|digit| Truth::ALL[place / Truth::places(digit) % 3]).collect();
             debug_assert_eq!(Truth::index(truths.iter().copied()), place);
             let fits = |stack: &usize| {
                 truths.iter().enumerate().all(|(index, truth)| match truth {
