@@ -39,6 +39,9 @@ const IN_PART: &str = "the row agrees where it was compared, but not all of its 
 /// What exploring says of a row, and the finding or why there is none.
 type Judged = (Explored, Option<String>);
 
+/// What exploring says of rows, and what it proves of them, by the addresses of their first instructions.
+type Known = (FxHashMap<u64, Judged>, FxHashMap<u64, Finding>);
+
 impl Explorer {
     /// Says of rows that a run has not used what exploring says, and adds it to the evidence of
     /// findings. The rows of an image that can't be explored are undecided. What is proved of rows
@@ -86,11 +89,7 @@ impl Explorer {
 
     /// Explores an image. Returns what is known of its rows, and what is proved of them, by their
     /// first instructions' addresses in the file.
-    fn explore(
-        &self,
-        module: &Module<'_>,
-        progress: &Progress,
-    ) -> Result<(FxHashMap<u64, Judged>, FxHashMap<u64, Finding>), ExploreError> {
+    fn explore(&self, module: &Module<'_>, progress: &Progress) -> Result<Known, ExploreError> {
         let source = if module.is_made() { SectionSource::EhFrame } else { SectionSource::Sframe };
         let bytes = module.image.bytes();
         let shared = share(bytes)?;
