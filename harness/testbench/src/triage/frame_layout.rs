@@ -168,9 +168,19 @@ fn followed(
         let next = at + instruction.len;
         let mut after = joined.after(abi, instruction);
         if let Flow::Call(callee) = instruction.flow {
-            after = match removed(callee) {
-                Some(bytes) => after.without_arguments(bytes.cast_signed()),
-                None => FrameLayout { sp: None, ..after },
+            let pushed = after.without_arguments(abi.fixed_ra_offset().unwrap_or(0).into());
+            after = match callee.filter(|to| *to != function.start && function.contains(to)) {
+                // It reads the PC.
+                Some(label) if label == next => pushed,
+                // It skips data, or is a jump through a thunk. If it returns, that has removed what it has pushed.
+                Some(label) => {
+                    open.push((label, pushed));
+                    after
+                }
+                None => match removed(callee) {
+                    Some(bytes) => after.without_arguments(bytes.cast_signed()),
+                    None => FrameLayout { sp: None, ..after },
+                },
             };
         }
         if let Some(target) = instruction.target().filter(|target| function.contains(target)) {
@@ -219,6 +229,10 @@ mod tests {
     // stp x29, x30, [sp, #-0x20]!; mov x29, sp; ldp x29, x30, [sp], #0x20
     #[case(Abi::Aarch64Be, &[0xfd, 0x7b, 0xbe, 0xa9, 0xfd, 3, 0, 0x91, 0xfd, 0x7b, 0xc2, 0xa8],
            "CFA = SP+0, RA unchanged, FP unchanged")]
+    // call to the next instruction, and over four bytes: pop rdx
+    #[case(Abi::Amd64, &[0xe8, 0, 0, 0, 0, 0x90], "CFA = SP+16, RA = *(CFA-8), FP unchanged")]
+    #[case(Abi::Amd64, &[0xe8, 0, 0, 0, 0, 0x5a], "CFA = SP+8, RA = *(CFA-8), FP unchanged")]
+    #[case(Abi::Amd64, &[0xe8, 4, 0, 0, 0, 0xeb, 0xfe, 0, 0, 0x90], "CFA = SP+16, RA = *(CFA-8), FP unchanged")]
     // paciasp; bl .
     #[case(Abi::Aarch64, &[0x3f, 0x23, 3, 0xd5], "CFA = SP+0, RA unchanged, FP unchanged")]
     #[case(Abi::Aarch64, &[0, 0, 0, 0x94], "CFA = SP+0, RA unknown, FP unchanged")]
