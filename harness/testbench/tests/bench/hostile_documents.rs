@@ -99,7 +99,7 @@ fn specs() -> Vec<Value> {
         "skip": [{"where": {"abi": "amd64", "toolchain": "gnu-2.47", "variant": "O2", "sframe_version": 3,
                             "compiler": "gcc >= 14", "assembler": ["gas < 2.47", "llvm"], "linker": "ld", "can": ["flex"],
                             "cannot": "outermost", "derived": false}, "reason": "r"}],
-        "sweep": [{"where": {"abi": "amd64"}, "covered": "90%", "rows": "50%", "min_depth": 1, "min_instructions": 1,
+        "sweep": [{"where": {"abi": "amd64"}, "covered": "90%", "rows": "50%", "min_depth": 1, "set_aside": "2%", "min_instructions": 1,
                    "control_flow": ["signals"]}],
         "stops": [{"at": "main", "hit": 1, "frames": ["main"], "end": "outermost", "where": {"abi": "amd64"}},
                   {"hit": 2, "each": [{"at": "main"}, {"at": "f", "frames": ["f x 3"]}]}],
