@@ -40,7 +40,7 @@ pub struct Walks {
     pub cut_short: u64,
     /// Those that were wrong.
     pub wrong: u64,
-    /// Those that were not settled: part of the total, and none of the others.
+    /// Those that were not settled. They are not part of the total.
     pub unsettled: u64,
 }
 
@@ -48,7 +48,7 @@ impl Walks {
     /// The number of those that count.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.whole.saturating_add(self.cut_short).saturating_add(self.wrong).saturating_add(self.unsettled)
+        self.whole.saturating_add(self.cut_short).saturating_add(self.wrong)
     }
 
     /// Adds others, each as if there were so many of it.
