@@ -248,16 +248,10 @@ impl<'t> Attempt<'t> {
     }
 
     fn fate(&self, mutant: &Mutant<'_>, target: &Target<'_>, trial: &Trial) -> Fate {
-        let Mutant { subject, mutation, .. } = mutant;
         if let Some(verdict) = trial.killed {
-            if !mutation.is_throughout() {
-                return Fate::Killed(Killer::Comparison(verdict));
-            }
-            // How a function leaves may excuse what its rows say all along: only a whole run shows whether
-            // there is a finding.
-            let killer = self.run_whole(target, false);
-            return killer.map_or_else(|| self.survived(mutant), Fate::Killed);
+            return Fate::Killed(Killer::Comparison(verdict));
         }
+        let Mutant { subject, mutation, .. } = mutant;
         let module = subject.module;
         let sections = (&self.target.modules[module].section, &target.modules[module].section);
         let (Some(one), Some(other)) = sections else { return Fate::NotExercised };
@@ -283,10 +277,6 @@ impl<'t> Attempt<'t> {
         {
             return Fate::Killed(killer);
         }
-        self.survived(mutant)
-    }
-
-    fn survived(&self, mutant: &Mutant<'_>) -> Fate {
         let build = self.cases.first().map_or_else(|| specs(self.cases), |case| case.build.id.clone());
         Fate::Survived(Box::new(mutant.survivor(self.target, build)))
     }
