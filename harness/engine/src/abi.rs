@@ -164,6 +164,16 @@ impl Abi {
         }
     }
 
+    /// The number of bytes that a call pushes: those of the return address, where
+    /// it is on the stack.
+    #[must_use]
+    pub const fn pushed_by_calls(self) -> u64 {
+        match self.fixed_ra_offset() {
+            Some(offset) => offset.unsigned_abs() as u64,
+            None => 0,
+        }
+    }
+
     /// The CFA as an offset from SP when a function is entered, in bytes.
     #[must_use]
     pub const fn cfa_offset_at_entry(self) -> i64 {

@@ -4,7 +4,7 @@ use sframe_engine::Abi;
 
 use crate::address_space::AddressSpace;
 use crate::call_stack::{CallStack, Record};
-use crate::cpu::{Cpu, Link};
+use crate::cpu::Cpu;
 use crate::outcome::End;
 
 /// Whether to continue.
@@ -58,6 +58,12 @@ impl Moment<'_> {
         self.cpu.signal_frame.red_zone
     }
 
+    /// Returns the call that the last instruction has made, if it has.
+    #[must_use]
+    pub fn call(&self) -> Option<&Record> {
+        self.call_stack.records().last().filter(|call| call.since + 1 == self.time)
+    }
+
     /// Returns the call stack as it will continue, if signal handlers have changed the saved contexts of what was
     /// interrupted: its PC, SP or FP.
     #[must_use]
@@ -67,9 +73,8 @@ impl Moment<'_> {
         let layout = self.cpu.signal_frame;
         for (position, interrupted) in calls.iter().enumerate().filter(|(_, call)| call.interrupted) {
             // The handler began with SP at the signal's frame; its restorer has SP within it.
-            let pushed = if self.cpu.link == Link::Stack { 8 } else { 0 };
             let frame = match calls.get(position + 1) {
-                Some(handler) => handler.caller_sp.wrapping_sub(pushed),
+                Some(handler) => handler.caller_sp.wrapping_sub(self.abi().pushed_by_calls()),
                 None => self.sp.wrapping_sub(layout.restorer_sp),
             };
             let saved = |register: i32| {

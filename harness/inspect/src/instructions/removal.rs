@@ -14,8 +14,6 @@ const MOST_INSTRUCTIONS: usize = 20_000;
 const MOST_TOGETHER: usize = 1 << 17;
 /// Callees of callees, and so on, are followed up to this depth.
 const DEPTH: usize = 16;
-/// What a call pushes, in bytes.
-const WORD: i64 = 8;
 /// No function removes more bytes than this.
 pub const MOST_REMOVED: u64 = 1 << 12;
 
@@ -145,7 +143,7 @@ impl<C: Code> Search<'_, C> {
             Flow::Trap | Flow::Unknown => nothing,
             // It reads the PC: what comes next is no other function.
             Flow::Call(Some(to)) if to == next => {
-                go_on(after.without_arguments(if abi.ra().is_none() { -WORD } else { 0 }))
+                go_on(after.without_arguments(-abi.pushed_by_calls().cast_signed()))
             }
             Flow::Call(Some(to)) if self.code.never_returns(to) => nothing,
             Flow::Call(to) => match to.map_or(Removal::Unknown, |to| self.callee(to)) {

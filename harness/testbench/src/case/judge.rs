@@ -7,7 +7,7 @@ use sframe_inspect::text::counted;
 use crate::case::CaseReport;
 use crate::compare::WalkEnd;
 use crate::examine::coverage::{Coverage, UnexercisedRow};
-use crate::examine::set_aside::{SetAside, is_too_much};
+use crate::examine::set_aside::{self, SetAside, is_too_much};
 use crate::examine::{Arrival, Deliveries, WalkEnds};
 use crate::finding::{Finding, FindingRow};
 use crate::spec::{BuildFacts, End, Exception, Percent, Signal, Spec, Stop, Sweep, Verdict};
@@ -248,7 +248,7 @@ pub(crate) fn judge_sweep(sweep: &Sweep, report: &CaseReport, covered: u64) -> V
 
 /// Returns a finding if more comparisons were set aside than a spec allows.
 pub(crate) fn judge_set_aside(allowed: Option<Percent>, report: &CaseReport) -> Option<Finding> {
-    let set_aside: u64 = report.set_aside.iter().map(|place| place.instructions).sum();
+    let set_aside = set_aside::total(&report.set_aside);
     let all = set_aside + report.comparisons;
     let is_too_much = match allowed {
         Some(allowed) => !allowed.bounds(set_aside, all),

@@ -314,6 +314,17 @@ pub fn compare(
     compare_at(0..truth.call_stack.depth() - 1, truth, walk, rules, report)
 }
 
+/// The same, with all that is reported.
+pub(crate) fn disagreements(
+    truth: &Truth<'_>,
+    walk: &impl Walked,
+    rules: &impl Rules,
+) -> (WalkEnd, Vec<Disagreement>) {
+    let mut found = Vec::new();
+    let end = compare(truth, walk, rules, |disagreement| found.push(disagreement));
+    (end, found)
+}
+
 /// Returns how many frames of a walk were compared: a disagreement that ends the
 /// comparison is about the last of them.
 pub(crate) fn frames_compared(end: WalkEnd, disagreed: Option<usize>, frames: usize) -> usize {

@@ -194,7 +194,7 @@ impl Examiner<'_, '_, '_> {
         signals: &Signals,
         options: &Options,
     ) -> Result<Deliveries, MachineError> {
-        let before = self.comparisons;
+        let before = self.results.comparisons;
         let places = signals.ranges.iter().flat_map(|range| self.executed.within(range));
         let hits = |count| u32::try_from(count).unwrap_or(u32::MAX).min(signals.hits);
         let places = places.map(|(pc, count)| (pc, hits(count))).collect();
@@ -215,7 +215,7 @@ impl Examiner<'_, '_, '_> {
             arrival,
             fault,
         });
-        deliveries.comparisons = self.comparisons - before;
+        deliveries.comparisons = self.results.comparisons - before;
         Ok(deliveries)
     }
 
@@ -299,7 +299,7 @@ impl Examiner<'_, '_, '_> {
             (Phase::After, Some(end)) => Some(DeliveryFault::End(end.clone())),
         };
         self.stores = fork.stores;
-        self.findings.start(fork.depth - 1);
+        self.results.findings.start(fork.depth - 1);
         if let Some(fault) = fault {
             interruptions.fault = Some((fork.at, fault));
             return;

@@ -107,7 +107,7 @@ impl Landing {
     /// Describes the landing at a moment.
     pub(super) fn at(moment: &Moment<'_>) -> Self {
         let calls = moment.call_stack.records();
-        if calls.last().is_some_and(|call| call.since + 1 == moment.time) {
+        if moment.call().is_some() {
             // The frame that SP was loaded for has made a call.
             return Self {
                 frames: moment.call_stack.without(calls.len() - 1),

@@ -8,14 +8,13 @@
 //! was: the function has returned to that address with the right SP, or the frame that would have been its caller has
 //! ended before. If the run ends before that, either is right.
 
-use sframe_engine::{Abi, InstructionPointer, LookupAddress, ReturnAddress};
+use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
 use sframe_machine::{CallStack, Moment, Record};
 
 use crate::compare::{Disagreement, Value};
-use crate::examine::ends::WalkEnds;
+use crate::examine::results::Results;
 use crate::spec::Verdict;
 use crate::target::{Loaded, Target};
-use crate::triage::Findings;
 use crate::truth::stores::LastStores;
 use crate::unwind::Backtrace;
 
@@ -40,7 +39,7 @@ pub(super) struct Hypothesis {
     call: Record,
     /// The call of the frame that it was made from.
     outer: Option<Record>,
-    /// The results of the moments since then, by what the hypotheses turn out to be: see [`index`].
+    /// The results of the moments since then, by what the hypotheses turn out to be: see [`Truth::at`].
     results: Vec<Results>,
 }
 
@@ -63,29 +62,11 @@ impl Truth {
         (0..hypotheses).fold(1, |places, _| places * Self::ALL.len())
     }
 
-    /// Returns the position of results, given what each hypothesis turns out to be, the oldest first.
-    fn index(truths: impl IntoIterator<Item = Self>) -> usize {
-        truths.into_iter().fold(0, |index, truth| 3 * index + truth as usize)
-    }
-}
-
-/// The results of comparisons.
-#[derive(Debug, Default)]
-pub(super) struct Results {
-    pub(super) findings: Findings,
-    pub(super) comparisons: u64,
-    pub(super) nothing_compared: u64,
-    pub(super) frames: u64,
-    pub(super) walk_ends: WalkEnds,
-}
-
-impl Results {
-    pub(super) fn merge(&mut self, other: Self, target: &Target<'_>) {
-        self.findings.merge(other.findings, target);
-        self.comparisons += other.comparisons;
-        self.nothing_compared += other.nothing_compared;
-        self.frames += other.frames;
-        self.walk_ends.add(&other.walk_ends);
+    /// Returns what each of some hypotheses turns out to be where results are, the oldest first: positions count in
+    /// threes, the last one fastest.
+    fn at(place: usize, hypotheses: usize) -> Vec<Self> {
+        let of = |digit| Self::ALL[place / Self::places(digit) % Self::ALL.len()];
+        (0..hypotheses).rev().map(of).collect()
     }
 }
 
@@ -119,10 +100,7 @@ impl Hypotheses {
     /// nothing says that a function begins there.
     pub(super) fn called(&mut self, moment: &Moment<'_>, target: &Target<'_>) {
         let calls = moment.call_stack.records();
-        let Some(call) = calls.last().filter(|call| call.since + 1 == moment.time && !call.interrupted)
-        else {
-            return;
-        };
+        let Some(call) = moment.call().filter(|call| !call.interrupted) else { return };
         if self.has_room(moment.thread)
             && !self.subroutines.contains(&call.callee)
             && is_within_function(call, target)
@@ -215,9 +193,7 @@ impl Hypotheses {
         let count = self.open.len();
         let Some(last) = self.open.last_mut() else { return };
         for (place, results) in last.results.iter_mut().enumerate() {
-            let truths: Vec<Truth> =
-                (0..count).rev().map(|digit| Truth::ALL[place / Truth::places(digit) % 3]).collect();
-            debug_assert_eq!(Truth::index(truths.iter().copied()), place);
+            let truths = Truth::at(place, count);
             let fits = |stack: &usize| {
                 truths.iter().enumerate().all(|(index, truth)| match truth {
                     Truth::Either => true,
@@ -243,9 +219,8 @@ impl Hypothesis {
     /// What a moment shows it to be.
     fn truth(&self, moment: &Moment<'_>) -> Option<Truth> {
         let calls = moment.call_stack.records();
-        let has_called = calls.last().is_some_and(|call| call.since + 1 == moment.time);
-        let returns =
-            !has_called && (moment.pc, moment.sp) == (self.call.return_address, self.call.caller_sp);
+        let returns = moment.call().is_none()
+            && (moment.pc, moment.sp) == (self.call.return_address, self.call.caller_sp);
         let is_there = |call: &Record, at: Option<usize>| {
             at.and_then(|at| calls.get(at)).is_some_and(|record| record.since == call.since)
         };
@@ -277,11 +252,6 @@ fn is_within_function(call: &Record, target: &Target<'_>) -> bool {
     own.start == callers.start && own.start != call.callee && begins() != Some(true)
 }
 
-/// The number of bytes that a call pushes: those of its return address.
-pub(super) fn pushed_by_calls(abi: Abi) -> u64 {
-    if abi.ra().is_none() { 8 } else { 0 }
-}
-
 /// The call that a jump was, if a walk from its target is that of a callee whose return address is where the ABI has
 /// it.
 fn jump(moment: &Moment<'_>, backtrace: &Backtrace, stores: &LastStores) -> Option<Record> {
@@ -293,7 +263,7 @@ fn jump(moment: &Moment<'_>, backtrace: &Backtrace, stores: &LastStores) -> Opti
         None => (moment.memory.read_u64(moment.sp)?, stores.last(moment.sp)?.time),
     };
     let is_known = |call: &Record| (call.return_address, call.caller_sp) == (caller.pc, caller_sp);
-    let is_linked = caller_sp == moment.sp.wrapping_add(pushed_by_calls(abi)) && linked == caller.pc;
+    let is_linked = caller_sp == moment.sp.wrapping_add(abi.pushed_by_calls()) && linked == caller.pc;
     let is_new = !moment.call_stack.records().iter().any(is_known);
     (is_linked && is_new && caller.fp == Ok(moment.fp)).then_some(Record {
         return_address: caller.pc,

@@ -11,6 +11,7 @@ pub mod listings;
 pub mod observed;
 mod own_check;
 pub mod progress;
+mod results;
 pub mod sampling;
 mod section_faults;
 pub mod set_aside;
@@ -33,16 +34,16 @@ use crate::compare::{self, Remembered, Truth, WalkEnd, Walked};
 use crate::examine::coverage::{Coverage, Executed};
 use crate::examine::deliveries::{Followed, Interruptions};
 use crate::examine::held::{Held, Landing, MOST_HELD};
-use crate::examine::hypotheses::{Hypotheses, Results, pushed_by_calls};
+use crate::examine::hypotheses::Hypotheses;
 use crate::examine::observed::{Observed, TrueFrame};
 use crate::examine::progress::{Figures, Progress};
+use crate::examine::results::Results;
 use crate::examine::sampling::{Sampler, Sampling};
 use crate::examine::set_aside::{Collected, Kind, SetAside, SetAsideReason};
 use crate::examine::stop::{Grace, StopReason, StopRequest};
 use crate::finding::Finding;
 use crate::spec::{End, Feature, Verdict};
 use crate::target::{Loaded, Target};
-use crate::triage::Findings;
 use crate::triage::{Circumstances, FrameLayouts, triage};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::{CrossCheck, TraceConflict, TraceCounts, Traces};
@@ -238,10 +239,10 @@ pub(crate) fn examine_with(
     let outcome = examiner.run(options, None)?;
     examiner.features.add(&outcome.control_flow);
     examiner.abandon();
-    let Examiner {
-        mut comparisons, nothing_compared, frames, frames_derived, mut walk_ends, max_depth, ..
-    } = examiner;
-    let aside: u64 = examiner.findings.borne_out().map(|(_, count)| count).sum();
+    let Results { mut comparisons, nothing_compared, frames, frames_derived, mut walk_ends, .. } =
+        examiner.results;
+    let max_depth = examiner.max_depth;
+    let aside: u64 = examiner.results.findings.borne_out().map(|(_, count)| count).sum();
     comparisons -= aside;
     walk_ends.disagreed -= aside;
     walk_ends.unsettled += aside;
@@ -256,7 +257,7 @@ pub(crate) fn examine_with(
     }
     let left_out = examiner.sampler.as_ref().map_or(0, |sampler| sampler.left_out);
     let mut set_aside = std::mem::take(&mut examiner.set_aside);
-    for (found, count) in examiner.findings.borne_out() {
+    for (found, count) in examiner.results.findings.borne_out() {
         let kind = Kind { reason: SetAsideReason::LeavesElsewhere, as_caller: found.frame > 0 };
         set_aside.add(found.pc, kind, count);
     }
@@ -265,7 +266,7 @@ pub(crate) fn examine_with(
     findings.extend(gaps::gaps(target, &examiner.executed));
     let is_consequence = target.consequences();
     let mut grace = Grace::of(&look.stop);
-    let (found, findings_omitted) = examiner.findings.described_until(target, || grace.is_over());
+    let (found, findings_omitted) = examiner.results.findings.described_until(target, || grace.is_over());
     findings.extend(found.into_iter().filter(|finding| !is_consequence(finding)));
     Ok(Examination {
         end: outcome.end,
@@ -330,11 +331,7 @@ struct Examiner<'e, 'a, 'p> {
     /// Breakpoints by address.
     watched: FxHashMap<u64, Vec<usize>>,
     arrivals: Vec<(u32, Option<Arrival>)>,
-    comparisons: u64,
-    nothing_compared: u64,
-    frames: u64,
-    frames_derived: u64,
-    walk_ends: WalkEnds,
+    results: Results,
     end_places: BTreeMap<End, u64>,
     max_depth: usize,
     depth: usize,
@@ -351,7 +348,6 @@ struct Examiner<'e, 'a, 'p> {
     functions: FxHashSet<u64>,
     abi: Option<Abi>,
     features: Features,
-    findings: Findings,
     /// Comparisons whose meaning depends on where control lands.
     held: Vec<Held>,
     set_aside: Collected,
@@ -408,11 +404,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             failed_check: None,
             watched,
             arrivals: vec![(0, None); look.breakpoints.len()],
-            comparisons: 0,
-            nothing_compared: 0,
-            frames: 0,
-            frames_derived: 0,
-            walk_ends: WalkEnds::default(),
+            results: Results::default(),
             end_places: BTreeMap::new(),
             max_depth: 0,
             depth: 0,
@@ -423,7 +415,6 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             image: 0..0,
             functions: target.functions().map(|start| start.0).collect(),
             features: Features::default(),
-            findings: Findings::default(),
             held: Vec::new(),
             set_aside: Collected::default(),
             hypotheses: Hypotheses::default(),
@@ -442,7 +433,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         interruptions: Option<Interruptions>,
     ) -> Result<Outcome, MachineError> {
         self.begin_comparing();
-        self.findings.start(0);
+        self.results.findings.start(0);
         self.stores = LastStores::default();
         self.interruptions = interruptions;
         Machine::with_images(&self.target.images, options)?.run(self)
@@ -510,10 +501,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             && let Some((Agreement { end, frames, .. }, derived)) =
                 self.steady.unchanged(&truth, moment, stepper)
         {
-            self.walk_ends.count(end);
-            self.comparisons += 1;
-            self.frames += frames as u64;
-            self.frames_derived += derived as u64;
+            self.results.count(end, frames, derived as u64, depth);
             if let Some(probe) = &mut self.probe {
                 probe.compared(&truth, &viewpoint);
             }
@@ -558,11 +546,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         let rewritten = if found.is_empty() { None } else { moment.rewritten() };
         let truth = Truth { call_stack: rewritten.as_ref().unwrap_or(truth.call_stack), ..truth };
         if rewritten.is_some() {
-            found.clear();
             self.backtrace.unwind(self.unwinder, &viewpoint);
-            end = compare::compare(&truth, &self.backtrace, &self.rules, |disagreement| {
-                found.push(disagreement);
-            });
+            (end, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
             frames = self.backtrace.frames.len();
         }
         // What has been jumped to may have been called.
@@ -576,39 +561,23 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             }
         }
         let disagreed = found.last().map(|last| last.frame);
-        let scene = Circumstances {
-            truth: &truth,
-            viewpoint: &viewpoint,
-            target: self.target,
-            layouts: &self.layouts,
-            is_as_called: true,
-        };
+        let scene = Circumstances::new(&truth, &viewpoint, self.target, &self.layouts);
         for disagreement in found {
-            self.findings.add(disagreement, &scene);
+            self.results.findings.add(disagreement, &scene);
         }
         let frames = compare::frames_compared(end, disagreed, frames.min(depth));
         let end = if disagreed.is_some() { WalkEnd::Disagreed } else { end };
         let agrees = is_plain && disagreed.is_none() && end.has_compared(depth);
         self.steady.compared(agrees.then_some(Agreement { end, frames, depth }));
-        self.walk_ends.count(end);
+        self.results.count(end, frames, derived, depth);
         if !end.is_usual()
             && let Some(kind) = end.in_specs()
         {
             let place = || truth.address(end.frame().unwrap_or(depth - 1)).get();
             self.end_places.entry(kind).or_insert_with(place);
         }
-        if end != WalkEnd::Unsettled {
-            if end.has_compared(depth) {
-                let frames = frames as u64;
-                self.comparisons += 1;
-                self.frames += frames;
-                self.frames_derived += derived.min(frames);
-            } else {
-                self.nothing_compared += 1;
-            }
-            if let Some(probe) = &mut self.probe {
-                probe.compared(&truth, &viewpoint);
-            }
+        if let Some(probe) = &mut self.probe {
+            probe.compared(&truth, &viewpoint);
         }
         end
     }
@@ -622,8 +591,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.backtrace.unwind(self.unwinder, &viewpoint);
         // What was saved is below SP by now.
         let truth = Truth { ignores_fp: self.look.ignores_fp, call_stack, ..Truth::of(moment) };
-        let mut found = Vec::new();
-        compare::compare(&truth, &self.backtrace, &self.rules, |disagreement| found.push(disagreement));
+        let (_, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
         if found.is_empty() {
             return self.count_departing();
         }
@@ -631,13 +599,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             self.set_aside(moment.pc, SetAsideReason::NoLanding);
             return WalkEnd::Unsettled;
         }
-        let scene = Circumstances {
-            truth: &truth,
-            viewpoint: &viewpoint,
-            target: self.target,
-            layouts: &self.layouts,
-            is_as_called: true,
-        };
+        let scene = Circumstances::new(&truth, &viewpoint, self.target, &self.layouts);
         let mut held = Held::new(moment, &truth, self.backtrace.clone());
         let judged = found.into_iter().map(|found| (found, triage(&found, &scene, true)));
         held.found.extend(judged);
@@ -646,11 +608,8 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     }
 
     /// Counts a comparison that agrees with one of the call stacks before and after control lands.
-    const fn count_departing(&mut self) -> WalkEnd {
-        self.walk_ends.count(WalkEnd::Departing);
-        self.comparisons += 1;
-        self.frames += 1;
-        self.frames_derived += 1;
+    fn count_departing(&mut self) -> WalkEnd {
+        self.results.count(WalkEnd::Departing, 1, 1, 1);
         WalkEnd::Departing
     }
 
@@ -658,8 +617,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     fn has_jumped(&self, moment: &Moment<'_>) -> bool {
         let from = Loaded(self.previous_pc);
         let previous = self.target.module_at(from).and_then(|module| module.instruction(from));
-        let is_called = moment.call_stack.records().last().is_some_and(|call| call.since + 1 == moment.time);
-        !is_called
+        moment.call().is_none()
             && moment.call_stack.exit() != Some(Exit::Return)
             && previous.is_none_or(|previous| from.0.wrapping_add(previous.len) != moment.pc)
     }
@@ -677,15 +635,12 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             call_stack,
             ..Truth::of(moment)
         };
-        let pushed = pushed_by_calls(moment.abi());
+        let pushed = moment.abi().pushed_by_calls();
         let compared: Vec<_> = call_stacks
             .iter()
             .map(|call_stack| {
-                let mut found = Vec::new();
-                let end =
-                    compare::compare(&truth(call_stack), &self.backtrace, &self.rules, |disagreement| {
-                        found.push(disagreement);
-                    });
+                let (end, mut found) =
+                    compare::disagreements(&truth(call_stack), &self.backtrace, &self.rules);
                 found.retain(|found| !self.hypotheses.is_of_jump(found, call_stack, pushed));
                 let end =
                     if found.is_empty() && end == WalkEnd::Disagreed { WalkEnd::Departing } else { end };
@@ -699,34 +654,18 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             let (end, found) = &compared[index];
             let truth = truth(&call_stacks[index]);
             let is_as_called = index == 0;
-            let scene = Circumstances { truth: &truth, viewpoint: &viewpoint, target, layouts, is_as_called };
+            let scene =
+                Circumstances { is_as_called, ..Circumstances::new(&truth, &viewpoint, target, layouts) };
             found.iter().for_each(|found| results.findings.add(*found, &scene));
-            results.walk_ends.count(*end);
             let depth = call_stacks[index].depth();
-            if end.has_compared(depth) {
-                results.comparisons += 1;
-                results.frames += frames.min(depth) as u64;
-            } else {
-                results.nothing_compared += 1;
-            }
+            results.count(*end, frames.min(depth), frames as u64, depth);
         });
         let right = is_right.iter().position(|is_right| *is_right);
         right.map_or(WalkEnd::Disagreed, |index| compared[index].0)
     }
 
-    /// Counts what has come of hypotheses.
-    #[cold]
-    fn take(&mut self, results: Results) {
-        self.findings.merge(results.findings, self.target);
-        self.comparisons += results.comparisons;
-        self.nothing_compared += results.nothing_compared;
-        self.frames += results.frames;
-        self.frames_derived += results.frames;
-        self.walk_ends.add(&results.walk_ends);
-    }
-
     fn set_aside(&mut self, pc: u64, reason: SetAsideReason) {
-        self.walk_ends.count(WalkEnd::Unsettled);
+        self.results.walk_ends.count(WalkEnd::Unsettled);
         let kind = Kind { reason, as_caller: false };
         self.set_aside.add(pc, kind, 1);
     }
@@ -753,10 +692,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 continue;
             }
             self.executed.compared(held.pc);
-            self.comparisons += 1;
-            self.walk_ends.count(WalkEnd::Disagreed);
+            self.results.count(WalkEnd::Disagreed, 0, 0, 1);
             for (found, triage) in held.found {
-                self.findings.add_triaged(found, self.target, |_| triage);
+                self.results.findings.add_triaged(found, self.target, |_| triage);
             }
         }
     }
@@ -764,7 +702,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
     /// Gives up what is not settled: the run has ended, or goes on elsewhere.
     fn abandon(&mut self) {
         if let Some(results) = self.hypotheses.abandon(self.target) {
-            self.take(results);
+            self.results.merge(results, self.target);
         }
         for held in std::mem::take(&mut self.held) {
             self.set_aside(held.pc, SetAsideReason::NoLanding);
@@ -846,11 +784,11 @@ impl Examiner<'_, '_, '_> {
             self.judge_held(moment);
         }
         if let Some(results) = self.hypotheses.settle(moment, self.target) {
-            self.take(results);
+            self.results.merge(results, self.target);
         }
         self.stores.instruction(moment.time, moment.pc, known.written);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);
-        self.findings.follow(moment, self.abi);
+        self.results.findings.follow(moment, self.abi);
         if let (Some(_), Some(probe)) = (moment.call_stack.exit(), &mut self.probe) {
             probe.left(moment);
         }
@@ -913,7 +851,7 @@ impl Examiner<'_, '_, '_> {
     #[cold]
     fn asked(&mut self, moment: &Moment<'_>) -> bool {
         if let Some(progress) = &self.look.progress {
-            let (findings, depth) = (self.findings.count(), moment.call_stack.depth() as u64);
+            let (findings, depth) = (self.results.findings.count(), moment.call_stack.depth() as u64);
             progress.set(Figures { instructions: moment.time, findings, depth });
         }
         self.stopped = self.look.stop.reason();

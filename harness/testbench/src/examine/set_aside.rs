@@ -83,6 +83,12 @@ impl SetAside {
     }
 }
 
+/// Returns how many comparisons were set aside.
+#[must_use]
+pub fn total(set_aside: &[SetAside]) -> u64 {
+    set_aside.iter().map(|set_aside| set_aside.instructions).sum()
+}
+
 /// No more than this share of what was compared may be set aside, as a divisor: 1 %.
 const MOST: u64 = 100;
 
@@ -90,7 +96,7 @@ const MOST: u64 = 100;
 /// a function.
 #[must_use]
 pub fn is_too_much(set_aside: &[SetAside], comparisons: u64) -> bool {
-    let all: u64 = set_aside.iter().map(|set_aside| set_aside.instructions).sum();
+    let all = total(set_aside);
     all.saturating_mul(MOST) > all.saturating_add(comparisons)
         || set_aside.iter().any(SetAside::is_whole_function)
 }

@@ -28,7 +28,7 @@ use crate::finding::Finding;
 use crate::spec::Verdict;
 use crate::target::{Loaded, Target};
 use crate::triage::{Circumstances, Findings, FrameLayouts, Triage, triage};
-use crate::unwind::{Backtrace, End, SframeUnwinder, Unwinder as _, Viewpoint};
+use crate::unwind::{Backtrace, End, SframeUnwinder, Viewpoint};
 
 /// The length of the longest call of an ABI with a return address register, in bytes.
 const LONGEST_CALL: u64 = 6;
@@ -230,13 +230,7 @@ impl<'j, 'a> Judge<'j, 'a> {
     /// Says whose doing a disagreement is.
     fn triage(&self, disagreement: &Disagreement, point: &Point<'_>) -> Triage {
         let (truth, viewpoint) = (Truth::of(&point.moment), Viewpoint::new(&point.moment));
-        let scene = Circumstances {
-            truth: &truth,
-            viewpoint: &viewpoint,
-            target: self.target,
-            layouts: &self.layouts,
-            is_as_called: true,
-        };
+        let scene = Circumstances::new(&truth, &viewpoint, self.target, &self.layouts);
         let Some(gap) = self.gap_at(point.moment.pc).filter(|_| disagreement.verdict == Verdict::NoFde)
         else {
             return triage(disagreement, &scene, true);
@@ -260,12 +254,9 @@ impl<'j, 'a> Judge<'j, 'a> {
     fn compare(&mut self, found: Option<&Found>, point: &Point<'_>) -> Vec<Disagreement> {
         let viewpoint = Viewpoint::new(&point.moment);
         let Batch { unwinder, rules, backtrace, .. } = &mut self.batch;
-        backtrace.frames.clear();
-        backtrace.words.clear();
-        unwinder.unwind(&viewpoint, backtrace);
+        backtrace.unwind(unwinder, &viewpoint);
         let truth = Truth::of(&point.moment);
-        let mut disagreements = Vec::new();
-        compare::compare(&truth, &*backtrace, &*rules, |disagreement| disagreements.push(disagreement));
+        let (_, mut disagreements) = compare::disagreements(&truth, &*backtrace, &*rules);
         let Some(found) = found else { return disagreements };
         if disagreements.is_empty()
             && let Some(address) = below_sp(&found.row, point)

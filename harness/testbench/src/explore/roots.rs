@@ -330,9 +330,7 @@ fn fde_at(fdes: &[Fde], address: u64) -> Option<&Fde> {
 /// Whether a row describes the state at a function's entry.
 fn is_entry(row: &Row, abi: Abi) -> bool {
     let Some(cfa) = row.cfa else { return false };
-    // A call on amd64 leaves the return address below the caller's frame.
-    let below = if abi.ra().is_none() { 8 } else { 0 };
-    let at_entry = 0_u64.wrapping_sub(abi.sp_from_cfa(0)).wrapping_add(below).cast_signed();
+    let at_entry = abi.cfa_offset_at_entry();
     let ra = match (row.ra, abi.ra()) {
         (Recovery::Rule(rule), None) => rule.base == Base::Cfa && rule.offset == -8 && rule.dereference,
         (Recovery::Unchanged, _) => true,

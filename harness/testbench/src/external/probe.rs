@@ -9,7 +9,7 @@ use sframe_engine::{Abi, ByteOrder, DwarfRegister};
 use sframe_machine::{CallStack, Moment};
 use sframe_protocol::{Address, Hex, Stack, Stop};
 
-use crate::compare::{Disagreement, Truth, Value, WalkEnd, compare};
+use crate::compare::{Disagreement, Truth, Value, WalkEnd, disagreements};
 use crate::examine::{Examination, Probe, WalkEnds};
 use crate::finding::Finding;
 use crate::spec::Verdict;
@@ -170,11 +170,9 @@ impl<'q, 'a> Questions<'q, 'a> {
     ) -> (WalkEnd, Vec<Disagreement>) {
         let mut backtrace = Backtrace::default();
         self.engine.unwind(viewpoint, &mut backtrace);
-        let mut found = Vec::new();
         // Luck is a property of the section, not of the unwinder.
         let truth = Truth { stores: None, ..*truth };
-        let end = compare(&truth, &backtrace, &self.target.sections, |disagreement| found.push(disagreement));
-        (end, found)
+        disagreements(&truth, &backtrace, &self.target.sections)
     }
 
     fn snapshot(&self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) -> Stack {
@@ -365,13 +363,7 @@ impl Probe for Questions<'_, '_> {
             }
         }
         let engine = self.of_the_engine(truth, viewpoint);
-        let scene = Circumstances {
-            truth,
-            viewpoint,
-            target: self.target,
-            layouts: &self.layouts,
-            is_as_called: true,
-        };
+        let scene = Circumstances::new(truth, viewpoint, self.target, &self.layouts);
         let triages = engine.1.iter().map(|found| triage(found, &scene, true)).collect();
         self.shadow.keep(viewpoint.memory, self.stops.len());
         let stack = self.snapshot(truth, viewpoint);

@@ -14,7 +14,7 @@ use super::{RunIdentity, file_name};
 use crate::case::{BrokenReason, BrokenRun, CaseReport, NOTHING_COMPARED, Outcome, SeenKnown, SignalCounts};
 use crate::examine::coverage::{ExploredRows, UnexercisedRow};
 use crate::examine::sampling::Sampling;
-use crate::examine::set_aside::{SetAside, is_too_much};
+use crate::examine::set_aside::{self, SetAside, is_too_much};
 use crate::examine::{Examination, FailedCheck, WalkEnds};
 use crate::explore::{Explorer, Progress};
 use crate::external::{UnwinderExamination, UnwinderReport};
@@ -240,7 +240,7 @@ impl ReportSummary {
         self.comparisons += case.comparisons;
         self.instructions += case.instructions;
         self.nothing_compared += case.nothing_compared;
-        self.set_aside += case.set_aside.iter().map(|set_aside| set_aside.instructions).sum::<u64>();
+        self.set_aside += set_aside::total(&case.set_aside);
         self.frames += case.frames;
         self.frames_derived += case.frames_derived;
         self.walk_ends.add(&case.walk_ends);
@@ -568,7 +568,7 @@ impl CheckReport {
                 comparisons: examination.comparisons,
                 agree: examination.agree,
                 nothing_compared: examination.nothing_compared,
-                set_aside: examination.set_aside.iter().map(|set_aside| set_aside.instructions).sum(),
+                set_aside: set_aside::total(&examination.set_aside),
                 left_out: examination.left_out,
                 unobserved: examination.unobserved,
                 frames: examination.frames,

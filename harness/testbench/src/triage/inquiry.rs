@@ -24,6 +24,18 @@ pub(crate) struct Circumstances<'s, 'a> {
     pub(crate) is_as_called: bool,
 }
 
+impl<'s, 'a> Circumstances<'s, 'a> {
+    /// Those where calls are what call instructions say.
+    pub(crate) const fn new(
+        truth: &'s Truth<'s>,
+        viewpoint: &'s Viewpoint<'s>,
+        target: &'s Target<'a>,
+        layouts: &'s RefCell<FrameLayouts>,
+    ) -> Self {
+        Self { truth, viewpoint, target, layouts, is_as_called: true }
+    }
+}
+
 /// The subject of a disagreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DisputedValue {

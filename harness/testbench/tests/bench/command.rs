@@ -1,7 +1,7 @@
 //! The bench as its users call it.
 
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -71,6 +71,13 @@ pub(crate) fn has_gcc_with_sframe() -> bool {
     };
     eprintln!("not run: a gcc for amd64 whose assembler writes SFrame is needed: {why}");
     false
+}
+
+/// Where `ci/toolchains` installs toolchains.
+pub(crate) fn toolchains() -> PathBuf {
+    let folder =
+        std::env::var_os("SFRAME_TOOLCHAINS").map_or_else(|| "target/toolchains".into(), PathBuf::from);
+    repository().join(folder)
 }
 
 /// Copies the committed specs and pages of faults into a new folder.

@@ -12,7 +12,7 @@ use sframe_testbench::corpus::{MadeExample, Toolchain};
 use sframe_testbench::faults::digest_of;
 use sframe_testbench::spec::{Example, Verdict};
 
-use crate::command::{bench, json, status};
+use crate::command::{bench, json, status, toolchains};
 use crate::common::repository;
 
 /// Makes the committed builds, which needs the toolchains.
@@ -70,12 +70,6 @@ struct Answer {
 
 fn folder() -> PathBuf {
     repository().join("corpus/constructed")
-}
-
-fn toolchains() -> PathBuf {
-    let folder =
-        std::env::var_os("SFRAME_TOOLCHAINS").map_or_else(|| "target/toolchains".into(), PathBuf::from);
-    repository().join(folder)
 }
 
 fn cases() -> Vec<(String, Case)> {

@@ -14,7 +14,7 @@ use sframe_testbench::faults::{
 use sframe_testbench::spec::{Fault, Faults, FaultySection};
 use sframe_testbench::suite::{Suite, SuiteError};
 
-use crate::command::{bench, json, status};
+use crate::command::{bench, json, status, toolchains};
 use crate::common::{repository, suite};
 
 /// Makes the committed builds, which needs the toolchains.
@@ -22,13 +22,6 @@ const UPDATE: &str = "UPDATE_FAULTS";
 
 fn corpus() -> PathBuf {
     repository().join("corpus")
-}
-
-/// Where `ci/toolchains` installs them.
-fn toolchains() -> PathBuf {
-    let folder =
-        std::env::var_os("SFRAME_TOOLCHAINS").map_or_else(|| "target/toolchains".into(), PathBuf::from);
-    repository().join(folder)
 }
 
 fn fault(name: &str) -> Fault {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use sframe_engine::Abi;
 
 use super::super::directive::{Cfa, Declared, Operation, SIMPLE, plain};
 use super::super::plan::{Column, Setup};
@@ -52,7 +51,7 @@ impl Writer<'_> {
         self.declared.told = -at;
         let define = Operation::DefineCfa(register, -at);
         let cfa = plain(".cfi_def_cfa", &format!("{}, {}", register.0, -at), define);
-        if self.abi() != Abi::Amd64 {
+        if self.abi().has_link_register() {
             return self.directive(cfa);
         }
         let column = return_column(self.abi());
