@@ -6,14 +6,16 @@ use std::process::Command;
 fn main() {
     // Development builds would be compiled again after each commit.
     let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
-    println!("cargo::rerun-if-changed=.cargo_vcs_info.json");
+    println!("cargo::rerun-if-changed=build.rs");
     let commit = if is_release { packaged().or_else(checked_out) } else { None };
     println!("cargo::rustc-env=SFRAME_COMMIT={}", commit.unwrap_or_default());
 }
 
 /// The commit of a package, which Cargo writes into it.
 fn packaged() -> Option<String> {
+    // A file that is watched and does not exist counts as changed at each build.
     let text = std::fs::read_to_string(".cargo_vcs_info.json").ok()?;
+    println!("cargo::rerun-if-changed=.cargo_vcs_info.json");
     let (_, rest) = text.split_once("\"sha1\":")?;
     let commit = rest.split('"').nth(1)?;
     Some(commit.to_owned())
