@@ -1,5 +1,7 @@
 //! The true call stack that the witness keeps: the calls that have not returned.
 
+use std::ops::Range;
+
 use crate::cpu::AuthenticationKey;
 
 /// A call that has not returned, or a signal whose handler has not.
@@ -70,6 +72,9 @@ pub enum Exit {
     Landing {
         /// Where the frame's last call would have returned to, if it had made one.
         call: Option<u64>,
+        /// The number of calls below another frame that control may have landed in: it has made a call from the same
+        /// function, but SP is that of the innermost frame.
+        or: Option<usize>,
     },
 }
 
@@ -212,14 +217,12 @@ impl CallStack {
         self.departed.as_deref()
     }
 
-    /// Returns this call stack without the call at a position, from the oldest on.
+    /// Returns this call stack without the calls at some positions, from the oldest on.
     #[must_use]
-    pub fn without(&self, position: usize) -> Self {
-        let mut records = self.records.clone();
-        if position < records.len() {
-            records.remove(position);
-        }
-        Self::new(self.bottom, records)
+    pub fn without(&self, positions: Range<usize>) -> Self {
+        let is_left =
+            |(position, record): (usize, &Record)| (!positions.contains(&position)).then_some(*record);
+        Self::new(self.bottom, self.records.iter().enumerate().filter_map(is_left).collect())
     }
 
     /// Puts a call in the place of another.

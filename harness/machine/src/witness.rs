@@ -46,7 +46,7 @@ use std::ops::Range;
 use crate::call_stack::{Bottom, CallStack, Exit, Record, Signature};
 use crate::control_flow::ControlFlow;
 use crate::cpu::{AuthenticationKey, Control, Cpu, Link};
-use known_code::{Callees, FARTHEST_PART, Frame, Frameless, Returned, Stubs};
+use known_code::{Callees, FARTHEST_PART, Frame, Frameless, Memory, Returned, Stubs};
 
 /// Where the value that an instruction puts into SP comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,6 +247,8 @@ pub(crate) struct Witness {
     callees: Callees,
     /// Where calls have returned to.
     returned: Returned,
+    /// The frames that calls have returned to last, by SP.
+    levels: Memory<u64, Frame>,
     frameless: Frameless,
     stubs: Stubs,
     /// Whether the next instruction is the first of the run.
@@ -276,6 +278,7 @@ impl Witness {
             parked_size: 0,
             callees: Callees::default(),
             returned: Returned::default(),
+            levels: Memory::default(),
             frameless: Frameless::default(),
             stubs: Stubs::default(),
             starts: true,
@@ -304,6 +307,7 @@ impl Witness {
         self.resumed = None;
         self.entered = None;
         self.returned.clear();
+        self.levels.clear();
         self.frameless.clear();
         self.starts = true;
     }
@@ -579,7 +583,7 @@ impl Witness {
             self.current.call_stack.pop();
             self.current.call_stack.exit = Some(Exit::Return);
             self.note_frameless(pc, sp);
-            return self.returned.insert((pc, sp), self.innermost());
+            return self.returned_to(at);
         }
         if let (Some(entered), Some(left_at)) = (entered, resumed)
             && self.callees.at(pc) != self.callees.at(left_at)
@@ -602,7 +606,7 @@ impl Witness {
             self.control_flow.discarded_frames += lost as u64;
             let call = self.current.call_stack.records().get(frame.depth).copied().or(left);
             self.current.call_stack.truncate(frame.depth);
-            self.current.call_stack.exit = Some(Exit::Landing { call: call.map(|call| call.return_address) });
+            self.current.call_stack.exit = Some(landing(call));
             return;
         }
         if restored && second.is_some() && self.enter_again(pc, sp) {
@@ -662,7 +666,13 @@ impl Witness {
         call_stack.restore(departed);
         call_stack.pop();
         call_stack.exit = Some(Exit::Return);
+        self.returned_to(at);
+    }
+
+    /// Remembers where a call has returned to.
+    fn returned_to(&mut self, at: Place) {
         self.returned.insert((at.pc, at.sp), self.innermost());
+        self.levels.insert(at.sp, self.innermost());
     }
 
     /// Returns the innermost frame.
@@ -693,10 +703,10 @@ impl Witness {
         self.control_flow.nonlocal_exits += 1;
         let lost = self.current.call_stack.records().len() - caller.depth;
         self.control_flow.discarded_frames += lost as u64;
-        let last = self.current.call_stack.records().get(caller.depth).map(|call| call.return_address);
+        let last = self.current.call_stack.records().get(caller.depth).copied();
         self.current.call_stack.truncate(caller.depth);
         self.current.call_stack.push(Record { since: self.previous.time, signature: None, ..call });
-        self.current.call_stack.exit = Some(Exit::Landing { call: last });
+        self.current.call_stack.exit = Some(landing(last));
         true
     }
 
@@ -753,30 +763,35 @@ impl Witness {
     /// A frame is identified by where it made its call, whatever function was called there
     /// first: it may have left that function by a tail call. If that place is in the function
     /// that control has come to, it is the frame. Among several frames of one function, FP
-    /// decides.
+    /// decides. If calls have returned to the innermost frame with this SP, and none of the others has made its last
+    /// call with it, control may as well have stayed: compiled code leaves for its interpreter like that.
     fn land(&mut self, at: Place, from: u64, left: Option<Record>) {
         let Place { pc, sp, fp } = at;
         self.control_flow.nonlocal_exits += 1;
-        let landing =
-            |call: Option<Record>| Some(Exit::Landing { call: call.map(|call| call.return_address) });
-        self.current.call_stack.exit = landing(left);
+        self.current.call_stack.exit = Some(landing(left));
         let Some(here) = self.callees.at(pc) else { return };
         if self.is_innermost(here, left, from) {
             return;
         }
         let first = self.current.stacks.last().map_or(0, |stack| stack.first);
         let records = self.current.call_stack.records();
-        let same = |call: &Record| (call.caller_sp, call.caller_fp) == (sp, fp);
         // A frame, given by the number of records below it: the next record is its call.
-        let mut frames = (first..records.len()).rev().filter(|frame| self.calls_from(&records[*frame], here));
+        let frames = (first..records.len()).rev().filter(|frame| self.calls_from(&records[*frame], here));
+        let same_sp = |frame: &usize| records[*frame].caller_sp == sp;
+        let same_fp = |frame: &usize| records[*frame].caller_fp == fp;
         let nearest = frames.clone().next();
-        let all = frames.clone().find(|frame| same(&records[*frame]));
-        let same_fp = frames.find(|frame| records[*frame].caller_fp == fp);
-        if let Some(frame) = all.or(same_fp).or(nearest) {
+        let same = frames.clone().find(|frame| same_sp(frame) && same_fp(frame));
+        let other = same.or_else(|| frames.clone().find(same_fp)).or(nearest);
+        // The innermost frame has had this SP, and no other one had it at its last call.
+        if !frames.clone().any(|frame| same_sp(&frame)) && self.levels.get(&sp) == Some(self.innermost()) {
+            if let Some(Exit::Landing { or, .. }) = &mut self.current.call_stack.exit {
+                *or = other;
+            }
+        } else if let Some(frame) = other {
             self.control_flow.discarded_frames += (records.len() - frame) as u64;
             let call = records[frame];
             self.current.call_stack.truncate(frame);
-            self.current.call_stack.exit = landing(Some(call));
+            self.current.call_stack.exit = Some(landing(Some(call)));
         }
     }
 
@@ -1003,6 +1018,11 @@ impl Context {
             stack.left = sp;
         }
     }
+}
+
+/// A landing in the frame that has made a call, or in the innermost one.
+fn landing(call: Option<Record>) -> Exit {
+    Exit::Landing { call: call.map(|call| call.return_address), or: None }
 }
 
 #[cfg(test)]

@@ -110,7 +110,7 @@ impl Landing {
         if moment.call().is_some() {
             // The frame that SP was loaded for has made a call.
             return Self {
-                frames: moment.call_stack.without(calls.len() - 1),
+                frames: moment.call_stack.without(calls.len() - 1..calls.len()),
                 cfa: None,
                 with_callee: Vec::new(),
             };
@@ -127,7 +127,7 @@ impl Landing {
             signature: None,
         };
         let last = match moment.call_stack.exit() {
-            Some(Exit::Landing { call }) => call,
+            Some(Exit::Landing { call, .. }) => call,
             _ => None,
         };
         let with_callee = std::iter::once(moment.pc)

@@ -3,13 +3,15 @@
 //! - A call within a function may fetch an address: of data that is skipped, for instance. Then its return address is
 //!   taken from where it was put, and control never returns there.
 //! - A jump may call a function, if it leaves a return address where the ABI has it. Then the function returns there.
+//! - A jump for which SP was loaded from memory may stay in its frame, or land in one further out: compiled code that
+//!   leaves for its interpreter stays. Then the frame returns.
 //!
 //! Until that is known, each comparison is made both ways. What comes of it counts once control has shown which it
 //! was: the function has returned to that address with the right SP, or the frame that would have been its caller has
 //! ended before. If the run ends before that, either is right.
 
 use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
-use sframe_machine::{CallStack, Moment, Record};
+use sframe_machine::{CallStack, Exit, Moment, Record};
 
 use crate::compare::{Disagreement, Value};
 use crate::examine::results::Results;
@@ -28,6 +30,8 @@ enum Candidate {
     Call,
     /// A jump: the record is not on the call stack.
     Jump,
+    /// A landing in the innermost frame: so many records fewer are on the call stack if it is one further out.
+    Landing(usize),
 }
 
 /// A call that may be none, or a jump that may be one.
@@ -117,6 +121,18 @@ impl Hypotheses {
         let calls = moment.call_stack.records();
         self.add(moment.thread, Candidate::Jump, calls.len(), call, calls);
         true
+    }
+
+    /// Takes note of a landing that may be in another frame than in the innermost one.
+    pub(super) fn landed(&mut self, moment: &Moment<'_>) {
+        let calls = moment.call_stack.records();
+        if let (Some(Exit::Landing { or: Some(frame), .. }), Some(last)) =
+            (moment.call_stack.exit(), calls.last())
+            && self.has_room(moment.thread)
+        {
+            let candidate = Candidate::Landing(calls.len() - frame);
+            self.add(moment.thread, candidate, calls.len() - 1, *last, calls);
+        }
     }
 
     /// Settles those of which a moment shows what they are. Returns the results that count now.
@@ -211,7 +227,8 @@ impl Hypothesis {
     /// Returns the call stack if the opposite of what it says is true.
     fn otherwise(&self, recorded: &CallStack) -> CallStack {
         match self.candidate {
-            Candidate::Call => recorded.without(self.position),
+            Candidate::Call => recorded.without(self.position..self.position + 1),
+            Candidate::Landing(left) => recorded.without(self.position + 1 - left..self.position + 1),
             Candidate::Jump => recorded.with(self.position, self.call),
         }
     }
@@ -225,7 +242,7 @@ impl Hypothesis {
             at.and_then(|at| calls.get(at)).is_some_and(|record| record.since == call.since)
         };
         let goes_on = match self.candidate {
-            Candidate::Call => is_there(&self.call, Some(self.position)),
+            Candidate::Call | Candidate::Landing(_) => is_there(&self.call, Some(self.position)),
             Candidate::Jump => {
                 let is_callers = |outer| is_there(outer, self.position.checked_sub(1));
                 self.outer.as_ref().is_none_or(is_callers) && !(returns && calls.len() == self.position)
@@ -233,8 +250,12 @@ impl Hypothesis {
         };
         match (goes_on, self.candidate, returns) {
             (true, ..) => None,
-            (false, Candidate::Call, true) | (false, Candidate::Jump, false) => Some(Truth::AsRecorded),
-            (false, Candidate::Call, false) | (false, Candidate::Jump, true) => Some(Truth::Otherwise),
+            (false, Candidate::Jump, false) | (false, Candidate::Call | Candidate::Landing(_), true) => {
+                Some(Truth::AsRecorded)
+            }
+            (false, Candidate::Jump, true) | (false, Candidate::Call | Candidate::Landing(_), false) => {
+                Some(Truth::Otherwise)
+            }
         }
     }
 }

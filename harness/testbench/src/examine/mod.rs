@@ -487,6 +487,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         if calls.len() > self.counted_calls {
             self.hypotheses.called(moment, self.target);
         }
+        self.hypotheses.landed(moment);
         for call in calls[self.counted_calls..].iter().filter(|call| !call.interrupted) {
             self.executed.call(call.return_address);
         }

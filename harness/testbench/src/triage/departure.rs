@@ -39,7 +39,7 @@ impl ExitClaim {
     /// that was called by the frame where it lands, in place of that frame's last call.
     pub(crate) fn is_borne_out(self, departure: &Departure, call: &Record, abi: Option<Abi>) -> bool {
         let Departure { exit, pc, sp, fp } = *departure;
-        let Exit::Landing { call: last } = exit else { return false };
+        let Exit::Landing { call: last, .. } = exit else { return false };
         if (pc, sp) == (call.return_address, call.caller_sp) {
             return false;
         }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-
 use super::super::directive::{Cfa, Declared, Operation, SIMPLE, plain};
 use super::super::plan::{Column, Setup};
 use super::super::state::{Kind, State, Value, return_column};
