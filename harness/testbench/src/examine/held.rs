@@ -99,9 +99,10 @@ pub(super) struct Landing {
 }
 
 impl Landing {
-    /// Whether it is a context that the program has just made, in which nothing is known of callers.
+    /// Whether it is a context that the program has just made, in which nothing is known of callers, and not one that
+    /// a call has returned to.
     fn is_new(&self) -> bool {
-        self.frames.bottom() == Bottom::Context && self.frames.records().is_empty()
+        self.cfa.is_none() && self.frames.bottom() == Bottom::Context && self.frames.records().is_empty()
     }
 
     /// Describes the landing at a moment.
