@@ -56,6 +56,8 @@ named! {
         Libgcrypt = "libgcrypt",
         /// GCC's transactional memory library.
         Libitm = "libitm",
+        /// LuaJIT.
+        LuaJit = "luajit",
         /// OpenSSL.
         OpenSsl = "openssl",
     }
