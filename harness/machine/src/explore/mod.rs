@@ -12,6 +12,7 @@
 
 mod arena;
 mod assumption;
+mod callees;
 mod code;
 mod emulation;
 mod fork;

@@ -99,7 +99,7 @@ impl Parts {
                 *known = (*known).max(judgement);
             }
             let Candidate { row, finding, assumptions, function, .. } = candidate;
-            let found = ExploredFinding { certainty, doubts, assumptions, places: 1, finding };
+            let found = ExploredFinding { certainty, doubts, assumptions, finding };
             let key = (verdict, row, if row.is_none() { function } else { 0 });
             findings.entry(key).and_modify(|known| known.merge(&found)).or_insert(found);
         }
@@ -183,10 +183,11 @@ impl Candidate {
 impl ExploredFinding {
     /// Adds what was seen with the same row at another place.
     fn merge(&mut self, other: &Self) {
-        let (hits, places) = (self.finding.hits + other.finding.hits, self.places + other.places);
+        let (hits, places) =
+            (self.finding.hits + other.finding.hits, self.finding.places + other.finding.places);
         if (other.certainty, other.doubts.len()) < (self.certainty, self.doubts.len()) {
             *self = other.clone();
         }
-        (self.finding.hits, self.places) = (hits, places);
+        (self.finding.hits, self.finding.places) = (hits, places);
     }
 }

@@ -6,10 +6,11 @@ use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, Tes
 use std::time::Duration;
 
 use super::Report;
-use super::diagnostic::{groups, not_shown};
+use super::diagnostic::not_shown;
 use super::format::{Document, Format, Written};
 use super::summary::command_for;
 use crate::case::{CaseReport, Outcome};
+use crate::finding::groups;
 use crate::provenance::Provenance;
 use sframe_inspect::text::{Text, neutral};
 

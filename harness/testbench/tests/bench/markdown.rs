@@ -31,6 +31,8 @@ fn finding(function: &str, row: u64) -> Finding {
         function: Some(function.to_owned()),
         frame: Some(0),
         hits: 1,
+        places: 1,
+        row_pc: None,
         row: Some(FindingRow { start: Address(row), rules: "CFA = SP+8".to_owned() }),
         expected: "0x10".to_owned(),
         got: "0x8".to_owned(),
