@@ -28,7 +28,8 @@ fn write(document: &Document<'_>) -> Option<Written> {
 }
 
 /// Formats a run as JUnit XML: one suite for each toolchain and ABI. A
-/// failure's message is its first finding, and its text has the others too.
+/// failure's message is its first finding, and its text has the others too. What
+/// was set aside is the output of a case, whatever its outcome.
 /// Times are those of the cases, each in a separate process.
 ///
 /// # Errors
@@ -126,5 +127,10 @@ fn test_case(case: &CaseReport) -> TestCase {
     let mut test = TestCase::new(neutral(&case.id).into_owned(), status);
     test.set_classname(neutral(&case.build).into_owned());
     test.set_time(time(case));
+    if !case.set_aside.is_empty() {
+        let mut lines = Text::default();
+        case.set_aside.iter().for_each(|place| lines.line(place.line()));
+        test.set_system_out(lines.trim_end());
+    }
     test
 }
