@@ -195,6 +195,8 @@ impl<'f> Group<'f> {
 impl Finding {
     fn cause(&self) -> Option<CauseKey<'_>> {
         let Self { verdict, image, function, row, row_pc, blame, .. } = self;
+        // Lists of known findings may say several things of one row.
+        verdict.not_knowable().is_none().then_some(())?;
         Some(CauseKey {
             verdict: *verdict,
             image: image.as_deref(),
@@ -294,7 +296,10 @@ mod tests {
         let of_another_kind = Finding { verdict: Verdict::WrongFp, ..finding.clone() };
         let of_library = Finding { image: Some("x.so".to_owned()), ..finding.clone() };
         let without_row = Finding { row: None, row_pc: None, ..finding.clone() };
+        let changed = Finding { verdict: Verdict::ChangedFailure, ..finding.clone() };
         let all = [
+            changed.clone(),
+            changed,
             finding,
             elsewhere,
             blamed_otherwise,
@@ -303,6 +308,6 @@ mod tests {
             without_row.clone(),
             without_row,
         ];
-        assert_eq!(counts(&all), [(1, 3); 7]);
+        assert_eq!(counts(&all), [(1, 3); 9]);
     }
 }
