@@ -1,5 +1,6 @@
 //! Findings: what is wrong, and what each witness says about it.
 
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use sframe_inspect::{Address, Blame, Confidence, FindingRow, Witness};
@@ -97,8 +98,14 @@ pub struct Finding {
     pub frame: Option<usize>,
     /// How often it was seen.
     pub hits: u64,
+    /// At how many places: of one cause, the first is shown.
+    #[serde(default = "one")]
+    pub places: u64,
     /// The row that gave the value.
     pub row: Option<FindingRow>,
+    /// The address in the file of the row's first instruction.
+    #[serde(default)]
+    pub row_pc: Option<Address>,
     /// The value according to the call stack, or the spec.
     pub expected: String,
     /// The value according to the unwinder, or the run.
@@ -123,7 +130,83 @@ pub struct Finding {
     pub message: String,
 }
 
+/// A document that does not count places has one finding for each.
+const fn one() -> u64 {
+    1
+}
+
+/// What makes findings at several places one: the same is wrong with the same row, and the same component is to blame.
+/// Functions that share their name have rows at different addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct CauseKey<'f> {
+    verdict: Verdict,
+    image: Option<&'f str>,
+    function: Option<&'f str>,
+    row_pc: Option<Address>,
+    row: &'f FindingRow,
+    blame: Blame,
+}
+
+/// Groups findings by their causes, in the order of the first of each, and counts the places of each. Findings about no
+/// row have each a cause of its own.
+#[must_use]
+pub fn groups(findings: &[Finding]) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut known = FxHashMap::default();
+    for finding in findings {
+        let next = groups.len();
+        let index = finding.cause().map_or(next, |cause| *known.entry(cause).or_insert(next));
+        match groups.get_mut(index) {
+            Some(group) => {
+                group.places += finding.places;
+                group.hits += finding.hits;
+            }
+            None => groups.push(Group::alone(finding)),
+        }
+    }
+    groups
+}
+
+/// Findings with one cause: a wrong row is wrong at each of its PCs.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'f> {
+    /// The first of them.
+    pub first: &'f Finding,
+    /// At how many places they are.
+    pub places: u64,
+    /// How often they were seen.
+    pub hits: u64,
+}
+
+impl<'f> Group<'f> {
+    /// That of a single finding.
+    #[must_use]
+    pub const fn alone(finding: &'f Finding) -> Self {
+        Self { first: finding, places: finding.places, hits: finding.hits }
+    }
+
+    /// All of them as one finding.
+    #[must_use]
+    pub fn finding(&self) -> Finding {
+        Finding { places: self.places, hits: self.hits, ..self.first.clone() }
+    }
+}
+
 impl Finding {
+    fn cause(&self) -> Option<CauseKey<'_>> {
+        let Self { verdict, image, function, row, row_pc, blame, .. } = self;
+        // Lists of known findings may say several things of one row.
+        verdict.not_knowable().is_none().then_some(())?;
+        Some(CauseKey {
+            verdict: *verdict,
+            image: image.as_deref(),
+            function: function.as_deref(),
+            row_pc: *row_pc,
+            row: row.as_ref()?,
+            blame: *blame,
+        })
+    }
+
     /// Whether a component may be its culprit: the one that is blamed, or any where a function has no FDE and
     /// the file does not tell who has lost it.
     #[must_use]
@@ -161,7 +244,9 @@ impl Finding {
             function: None,
             frame: None,
             hits: 1,
+            places: 1,
             row: None,
+            row_pc: None,
             expected,
             got,
             instruction: None,
@@ -173,5 +258,56 @@ impl Finding {
             stack: None,
             message,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_row(row_pc: u64, blame: Blame) -> Finding {
+        Finding {
+            function: Some("f".to_owned()),
+            hits: 3,
+            row: Some(FindingRow { start: Address(4), rules: "CFA = SP+8".to_owned() }),
+            row_pc: Some(Address(row_pc)),
+            blame,
+            ..Finding::of_spec(Verdict::WrongCfa, String::new(), String::new(), String::new())
+        }
+    }
+
+    fn counts(findings: &[Finding]) -> Vec<(u64, u64)> {
+        groups(findings).iter().map(|group| (group.places, group.hits)).collect()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_row_is_one_finding_that_counts_its_places() {
+        let finding = of_row(0x104, Blame::ProducerAssembler);
+        let again = Finding { places: 2, hits: 5, ..finding.clone() };
+        assert_eq!(counts(&[finding.clone(), again]), [(3, 8)]);
+    }
+
+    /// Rows of two functions with one name may look alike, and so do those of functions without any.
+    #[test]
+    fn other_rows_other_culprits_and_what_is_about_no_row_are_findings_of_their_own() {
+        let finding = of_row(0x104, Blame::ProducerAssembler);
+        let elsewhere = of_row(0x204, Blame::ProducerAssembler);
+        let blamed_otherwise = of_row(0x104, Blame::Consumer);
+        let of_another_kind = Finding { verdict: Verdict::WrongFp, ..finding.clone() };
+        let of_library = Finding { image: Some("x.so".to_owned()), ..finding.clone() };
+        let without_row = Finding { row: None, row_pc: None, ..finding.clone() };
+        let changed = Finding { verdict: Verdict::ChangedFailure, ..finding.clone() };
+        let all = [
+            changed.clone(),
+            changed,
+            finding,
+            elsewhere,
+            blamed_otherwise,
+            of_another_kind,
+            of_library,
+            without_row.clone(),
+            without_row,
+        ];
+        assert_eq!(counts(&all), [(1, 3); 9]);
     }
 }

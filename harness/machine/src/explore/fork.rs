@@ -9,7 +9,7 @@ use crate::call_stack::Signature;
 /// What led to a state, besides registers. The stores, assumptions and instructions of a state that
 /// waits are the first ones that the current path has: states are taken up in the reverse order. So
 /// only their numbers are kept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Progress {
     pub(super) stores: usize,
     pub(super) assumptions: usize,
@@ -17,6 +17,16 @@ pub(super) struct Progress {
     pub(super) class: Class,
     pub(super) signature: Option<Signature>,
     pub(super) is_after_call: bool,
+    pub(super) labels: Vec<LabelCall>,
+}
+
+/// A call within the function that has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LabelCall {
+    /// Where it leads: no function's first instruction.
+    pub(super) label: u64,
+    /// Where it returns to, if it does.
+    pub(super) next: u64,
 }
 
 struct Waiting {

@@ -109,9 +109,13 @@ impl Paths<'_, '_> {
             }
             Link::Stack => self.space.read_u64(sp).unwrap_or_default(),
         };
+        if to != caller && self.cpu.link != Link::Stack && self.label_returns(to) {
+            return Ok(Some(to));
+        }
         if to != caller && self.cpu.link == Link::Stack {
             if self.is_pushed(sp, to) {
                 unicorn.reg_write(self.cpu.sp, sp.wrapping_add(8))?;
+                self.label_returns(to);
                 return Ok(Some(to));
             }
             // A retpoline: it has replaced its return address by that of a function, which returns to
@@ -145,6 +149,15 @@ impl Paths<'_, '_> {
         let leaving = Leaving { departure: Departure::Return, is_regular, removed };
         self.observe(unicorn, pc, sp, fp, |observer, point| observer.leaves(point, leaving));
         Ok(None)
+    }
+
+    /// Ends the call within the function that returns to an address, and those that it has made. Returns false if
+    /// there is none.
+    fn label_returns(&mut self, to: u64) -> bool {
+        let Some(call) = self.labels.iter().rposition(|call| call.next == to) else { return false };
+        self.observer.returns_from_label(self.labels[call].label);
+        self.labels.truncate(call);
+        true
     }
 
     /// Whether a word was stored by a call of this path, and holds its return address.

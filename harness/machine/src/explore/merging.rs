@@ -34,7 +34,7 @@ impl Paths<'_, '_> {
     }
 
     /// What tells states apart: SP, FP as far as it is the caller's or points into the stack, where the
-    /// caller's FP and RA have been saved, and what the observer says.
+    /// caller's FP and RA have been saved, what calls within the function have not returned, and what the observer says.
     pub(super) fn key(
         &self,
         unicorn: &Unicorn<'_, ()>,
@@ -44,6 +44,7 @@ impl Paths<'_, '_> {
         let (sp, fp) = (unicorn.reg_read(self.cpu.sp)?, unicorn.reg_read(self.cpu.fp)?);
         let is_in_stack = self.layout.stack().contains(&fp);
         (place, sp, if is_in_stack { fp } else { 0 }, self.class, self.signature.is_some()).hash(&mut hasher);
+        self.labels.hash(&mut hasher);
         if let Link::Register(link) = self.cpu.link {
             (unicorn.reg_read(link)? == self.layout.return_address()).hash(&mut hasher);
         }

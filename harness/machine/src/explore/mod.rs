@@ -12,6 +12,7 @@
 
 mod arena;
 mod assumption;
+mod callees;
 mod code;
 mod emulation;
 mod fork;
@@ -125,6 +126,12 @@ pub trait Observer {
 
     /// Called before an instruction that leaves the function, after [`Self::instruction`].
     fn leaves(&mut self, point: &Point<'_>, leaving: Leaving);
+
+    /// Called when a call within the function returns, which has led to an address that is no function's first
+    /// instruction.
+    fn returns_from_label(&mut self, label: u64) {
+        let _ = label;
+    }
 
     /// Called when all paths of a function have been followed.
     fn explored(&mut self, function: &Function, result: &Explored);

@@ -8,7 +8,7 @@ use unicorn_engine::{Context, Unicorn, uc_error};
 use super::arena::{Layout, Pages, Seed};
 use super::assumption::Assumption;
 use super::code::{Code, Decoded, Kind};
-use super::fork::{Fork, Progress};
+use super::fork::{Fork, LabelCall, Progress};
 use super::journal::{Journal, Store};
 use super::point::{Class, Point};
 use super::returns::Known;
@@ -81,6 +81,8 @@ pub(super) struct Paths<'o, 'b> {
     /// Whether states are compared before the next instruction.
     pub(super) is_joint: bool,
     pub(super) is_after_call: bool,
+    /// The calls within the function that have not returned, the last one last.
+    pub(super) labels: Vec<LabelCall>,
     pub(super) stop: Option<Stop>,
     /// The length of the trace when an instruction failed.
     pub(super) failed_at: Option<usize>,
@@ -122,6 +124,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             branch: None,
             is_joint: false,
             is_after_call: false,
+            labels: Vec::new(),
             stop: None,
             failed_at: None,
         }
@@ -205,6 +208,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             class: 0,
             signature: None,
             is_after_call: false,
+            labels: Vec::new(),
         };
         self.fork.push(unicorn, entry, progress, None)?;
         Ok(true)
@@ -244,6 +248,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         self.signature = progress.signature;
         self.call_stack.innermost_mut().into_iter().for_each(|call| call.signature = progress.signature);
         self.is_after_call = progress.is_after_call;
+        self.labels = progress.labels;
         (self.signing, self.branch, self.is_joint, self.failed_at) = (None, None, true, None);
         Ok(Some(pc))
     }
@@ -257,6 +262,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             class: self.class,
             signature: self.signature,
             is_after_call: false,
+            labels: self.labels.clone(),
         }
     }
 
@@ -346,8 +352,10 @@ impl<'o, 'b> Paths<'o, 'b> {
             {
                 // Code that fetches the PC, and thunks: the call is part of the function, as its
                 // unwind information has it.
-                if to != pc.wrapping_add(decoded.len) && !self.skips_trap(pc, decoded.len, to) {
+                let next = pc.wrapping_add(decoded.len);
+                if to != next && !self.skips_trap(pc, decoded.len, to) {
                     self.assumptions.push(Assumption::Internal { at: pc });
+                    self.labels.push(LabelCall { label: to, next });
                 }
                 self.is_joint = true;
             }
@@ -397,6 +405,7 @@ impl<'o, 'b> Paths<'o, 'b> {
         let read_register = |register: i32| unicorn.reg_read(register).ok();
         let decoded = self.code.at(&self.space, pc);
         let is_call = matches!(decoded.kind, Kind::Call(_));
+        let labels: Vec<u64> = self.labels.iter().map(|call| call.label).collect();
         let moment = Moment {
             time: self.result.instructions,
             thread: 0,
@@ -415,6 +424,7 @@ impl<'o, 'b> Paths<'o, 'b> {
             class: self.class,
             return_address: is_call.then(|| pc.wrapping_add(decoded.len)),
             is_after_call: self.is_after_call,
+            labels: &labels,
             trace: &self.trace,
             saved: &self.saved,
             journal: &self.journal,

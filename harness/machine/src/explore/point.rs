@@ -38,6 +38,8 @@ pub struct Point<'p> {
     pub return_address: Option<u64>,
     /// Whether the path comes directly from a call that was stepped over.
     pub is_after_call: bool,
+    /// Where calls within the function have led to that have not returned: to no function's first instruction.
+    pub labels: &'p [u64],
     /// The instructions of the path, oldest first. This one is the last.
     pub trace: &'p [u64],
     /// Places where FP or the return address have been stored.

@@ -50,6 +50,10 @@ impl Paths<'_, '_> {
             {
                 self.call(unicorn, pc, next, Callee::Unknown)
             }
+            Kind::Call(Callee::Unknown) => {
+                let callee = self.computed_callee(unicorn, decoded)?;
+                self.call(unicorn, pc, next, callee)
+            }
             Kind::Call(callee) => self.call(unicorn, pc, next, callee),
             Kind::Return { is_conditional } => {
                 let after = self.returns(unicorn, pc)?;

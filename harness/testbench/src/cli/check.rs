@@ -101,7 +101,7 @@ impl Check {
         let Checked { mut report, listings, digests } =
             self.without_garbage(checked, options, external.as_ref(), &stop)?;
         report.provenance = Some(began.ended(digests));
-        let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?;
+        let report = known.apply(report.reproduced_by(Invocation::of_this_process().again()))?.by_cause();
         if let Some(folder) = &self.report {
             report::write(folder, &Document::Check { report: &report, listings: &listings })?;
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
 use sframe_inspect::diff::Gap;
-use sframe_inspect::text::counted;
 
 use crate::examine::coverage::Executed;
 use crate::finding::{Address, Finding};
@@ -64,10 +63,7 @@ impl Module<'_> {
         let loaded = self.loaded(Linked(first));
         let place = target.place(loaded);
         let Triage { blame, confidence, evidence, .. } = Triage::of_gap(gap);
-        let mut message = format!("{place}: there is no FDE: {gap}");
-        if places > 1 {
-            message += &format!("; {} have executed without one", counted(places, "instruction"));
-        }
+        let message = format!("{place}: there is no FDE: {gap}");
         let (instruction, listing) = crate::triage::listing(InstructionPointer(loaded.0).into(), target);
         Finding {
             pc: Some(Address(first)),
@@ -75,6 +71,7 @@ impl Module<'_> {
             function: place.function.map(str::to_owned),
             frame: Some(usize::from(hits == 0)),
             hits: hits.max(1),
+            places,
             instruction,
             blame,
             confidence,

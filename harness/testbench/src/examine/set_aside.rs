@@ -59,6 +59,9 @@ pub struct SetAside {
     pub as_caller: bool,
     /// How often instructions of the function have executed.
     pub executed: u64,
+    /// Whether the function is a stub: it has three instructions at most, and the last one leaves it.
+    #[serde(default)]
+    pub is_stub: bool,
 }
 
 impl SetAside {
@@ -68,10 +71,18 @@ impl SetAside {
         !self.as_caller && self.instructions >= self.executed
     }
 
+    /// Whether nothing is left of a function that has more to show than its exit. A stub has nothing else: each time
+    /// that it ran, it was seen to leave for where its rows say. Where that was not seen, it is no exception.
+    #[must_use]
+    pub fn proves_too_little(&self) -> bool {
+        self.is_whole_function() && !(self.is_stub && self.reason == SetAsideReason::LeavesElsewhere)
+    }
+
     /// What was set aside, and why, in a line.
     #[must_use]
     pub fn line(&self) -> String {
-        let Self { image, function, pc, reason, instructions, as_caller, executed, rows: _ } = self;
+        let Self { image, function, pc, reason, instructions, as_caller, executed, rows: _, is_stub: _ } =
+            self;
         let image = image.as_ref().map_or_else(String::new, |image| format!("{image}: "));
         let what = match as_caller {
             false => {
@@ -93,12 +104,12 @@ pub fn total(set_aside: &[SetAside]) -> u64 {
 const MOST: u64 = 100;
 
 /// Whether so much was set aside that the rest proves too little: more than 1 % of what was to be compared, or all of
-/// a function.
+/// a function that is no stub.
 #[must_use]
 pub fn is_too_much(set_aside: &[SetAside], comparisons: u64) -> bool {
     let all = total(set_aside);
     all.saturating_mul(MOST) > all.saturating_add(comparisons)
-        || set_aside.iter().any(SetAside::is_whole_function)
+        || set_aside.iter().any(SetAside::proves_too_little)
 }
 
 /// What is set aside at an address.
@@ -169,7 +180,62 @@ impl Collected {
             rows: listed.rows.into_iter().map(linked).collect(),
             as_caller,
             executed: hits.get(&function).copied().unwrap_or_default(),
+            is_stub: is_stub(target, function),
         };
         list.into_iter().map(describe).collect()
+    }
+}
+
+/// A stub has no more instructions than this.
+const STUB: usize = 3;
+
+/// Whether the function that an FDE begins is a stub.
+fn is_stub(target: &Target<'_>, start: u64) -> bool {
+    let fde = target.sections.lookup_fde(InstructionPointer(start)).ok().flatten();
+    let Some((fde, module)) = fde.zip(target.module_at(Loaded(start))) else {
+        return false;
+    };
+    let end = fde.start.wrapping_add(fde.size.into());
+    let mut at = fde.start;
+    for _ in 0..STUB {
+        let Some(instruction) = module.instruction(Loaded(at)).filter(|found| found.len > 0) else {
+            return false;
+        };
+        at = at.wrapping_add(instruction.len);
+        if at >= end {
+            return at == end && !instruction.falls_through();
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(reason: SetAsideReason, is_stub: bool) -> SetAside {
+        SetAside {
+            image: None,
+            function: "f".to_owned(),
+            pc: Address(0x100),
+            reason,
+            instructions: 3,
+            rows: Vec::new(),
+            as_caller: false,
+            executed: 3,
+            is_stub,
+        }
+    }
+
+    #[test]
+    fn all_of_a_function_is_too_much_unless_it_only_leaves() {
+        let stub = whole(SetAsideReason::LeavesElsewhere, true);
+        assert!(!is_too_much(std::slice::from_ref(&stub), 1_000));
+        // Not seen to leave for there, or with more to show.
+        assert!(is_too_much(&[whole(SetAsideReason::NoLanding, true)], 1_000));
+        assert!(is_too_much(&[whole(SetAsideReason::NewContext, true)], 1_000));
+        assert!(is_too_much(&[whole(SetAsideReason::LeavesElsewhere, false)], 1_000));
+        // Many of them are too much together.
+        assert!(is_too_much(&vec![stub; 4], 1_000));
     }
 }

@@ -36,7 +36,7 @@ pub enum Doubt {
     IrregularCallee,
     /// A jump through a table whose length is unknown led there.
     UnknownTable,
-    /// A call within the function led there.
+    /// A call within the function led there, which may return: then the frame is that of a callee.
     InternalCall,
     /// A jump led there that may be impossible: compilers end a function where it is known that nothing
     /// comes behind, and jumps that can't be taken then lead to whatever comes next.
@@ -92,7 +92,7 @@ impl Doubt {
             Self::AfterCall => "it begins right after a call that may not return",
             Self::IrregularCallee => "a function that was called does not keep the ABI, or is not seen to",
             Self::UnknownTable => "a jump through a table of unknown length led there",
-            Self::InternalCall => "a call within the function led there",
+            Self::InternalCall => "a call within the function led there, and may return",
             Self::ImpossibleJump => "a jump led there into a part of the code that may be another function's",
             Self::JumpWithFrame => "a jump to another function's entry led there, from within a frame",
             Self::RunsInto => "the path has run past the end of a function",
@@ -133,13 +133,13 @@ pub(super) fn doubts(found: &Disagreement, row: Option<&Row>, point: &Point<'_>)
     for assumption in point.assumptions {
         match assumption {
             Assumption::Table { is_bounded: false, .. } => doubts.push(Doubt::UnknownTable),
-            Assumption::Internal { .. } => doubts.push(Doubt::InternalCall),
             Assumption::JumpWithFrame { .. } => doubts.push(Doubt::JumpWithFrame),
             Assumption::RunsInto { .. } => doubts.push(Doubt::RunsInto),
             Assumption::SystemCall { .. } => doubts.push(Doubt::SystemCall),
             _ => {}
         }
     }
+    doubts.extend((!point.labels.is_empty()).then_some(Doubt::InternalCall));
     if let (Some(row), Some(call)) = (row, point.moment.call_stack.records().last()) {
         let cfa = call.cfa;
         doubts.extend(is_base_off_stack(row, point, call).then_some(Doubt::BaseOffStack));

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use sframe_engine::InstructionPointer;
 
 use super::certainty::{Certainty, Doubt};
 use super::exploration::{Exploration, ExploredFinding};
 use super::partial::{Candidate, Partial, Removed, Ways};
 use super::pc_set::PcSet;
 use super::roots::Roots;
-use super::rows::{self, Judgement, Reach, RowId};
+use super::rows::{self, Judgement, Reach, RowId, Undecided};
 use crate::spec::Verdict;
 use crate::target::Target;
 
@@ -24,6 +25,8 @@ pub(super) struct Parts {
     ways: FxHashMap<u64, Ways>,
     entered_with_frame: FxHashSet<u64>,
     outermost: FxHashSet<RowId>,
+    returned_labels: FxHashSet<u64>,
+    left_labels: FxHashSet<u64>,
     reach: FxHashMap<u32, Reach>,
 }
 
@@ -40,6 +43,8 @@ impl Parts {
         }
         self.entered_with_frame.extend(part.entered_with_frame);
         self.outermost.extend(part.outermost);
+        self.returned_labels.extend(part.returned_labels);
+        self.left_labels.extend(part.left_labels);
         for (fde, reach) in part.reach {
             self.reach.entry(fde).or_default().add(reach);
         }
@@ -66,10 +71,12 @@ impl Parts {
         let agreed: FxHashSet<u64> = all_agreed.iter().copied().filter(|pc| disputed.contains(pc)).collect();
         // The same place may have been seen from several functions.
         let mut places: BTreeMap<(Verdict, u64), Candidate> = BTreeMap::new();
+        let mut left_caller: FxHashSet<RowId> = FxHashSet::default();
         for candidate in std::mem::take(&mut self.candidates) {
             let removed = self.ways.get(&candidate.function).map_or(Removed::Unseen, |ways| ways.removed);
             if !removed.includes(candidate.above_caller) {
                 // The function has left its caller's frame for good.
+                left_caller.extend(candidate.row);
                 continue;
             }
             match places.entry((candidate.finding.verdict, candidate.pc)) {
@@ -88,7 +95,7 @@ impl Parts {
                 // It may be right.
                 continue;
             }
-            let doubts = self.doubts(&candidate, agreed.contains(&pc), roots);
+            let doubts = self.doubts(&candidate, agreed.contains(&pc), target, roots);
             let certainty = if doubts.is_empty() { Certainty::Proved } else { Certainty::Possible };
             if let Some(row) = candidate.row {
                 let judgement = match certainty {
@@ -99,14 +106,14 @@ impl Parts {
                 *known = (*known).max(judgement);
             }
             let Candidate { row, finding, assumptions, function, .. } = candidate;
-            let found = ExploredFinding { certainty, doubts, assumptions, places: 1, finding };
+            let found = ExploredFinding { certainty, doubts, assumptions, finding };
             let key = (verdict, row, if row.is_none() { function } else { 0 });
             findings.entry(key).and_modify(|known| known.merge(&found)).or_insert(found);
         }
         let mut findings: Vec<ExploredFinding> = findings.into_values().collect();
         findings.sort_by_key(|found| (found.certainty, found.finding.pc.map(|pc| pc.0)));
         let (rows, functions, states) =
-            rows::count(target, &self.judged, &all_agreed, &self.outermost, &self.reach);
+            rows::count(target, &self.judged, &all_agreed, &self.not_judged(left_caller), &self.reach);
         Exploration {
             functions: self.functions,
             instructions: self.instructions,
@@ -119,8 +126,17 @@ impl Parts {
         }
     }
 
-    fn doubts(&self, candidate: &Candidate, agreed: bool, roots: &Roots) -> Vec<Doubt> {
+    /// Why rows were reached and not compared.
+    fn not_judged(&self, left_caller: FxHashSet<RowId>) -> FxHashMap<RowId, Undecided> {
+        let left = left_caller.into_iter().map(|row| (row, Undecided::LeftCaller));
+        left.chain(self.outermost.iter().map(|row| (*row, Undecided::Outermost))).collect()
+    }
+
+    fn doubts(&self, candidate: &Candidate, agreed: bool, target: &Target<'_>, roots: &Roots) -> Vec<Doubt> {
         let mut doubts = candidate.doubts.clone();
+        if self.never_returns_from_labels(candidate, target) {
+            doubts.retain(|doubt| *doubt != Doubt::InternalCall);
+        }
         if agreed {
             doubts.push(Doubt::RightElsewhere);
         }
@@ -153,6 +169,18 @@ impl Parts {
 }
 
 impl Parts {
+    /// Whether the code at the labels that a path has called shows that it does not return to those calls: all of it
+    /// was followed, and it leaves the function in their place.
+    fn never_returns_from_labels(&self, candidate: &Candidate, target: &Target<'_>) -> bool {
+        let fde = target.sections.lookup_fde(InstructionPointer(candidate.function)).ok().flatten();
+        let reach = fde.and_then(|fde| self.reach.get(&fde.index)).copied().unwrap_or_default();
+        reach.is_whole()
+            && candidate
+                .labels
+                .iter()
+                .all(|label| self.left_labels.contains(label) && !self.returned_labels.contains(label))
+    }
+
     /// Whether a function that a path has called may return with other registers, or another SP, than was assumed.
     fn may_leave_another_sp(&self, candidate: &Candidate) -> bool {
         let is_other = |(callee, removes): &(u64, Option<u64>)| {
@@ -183,10 +211,11 @@ impl Candidate {
 impl ExploredFinding {
     /// Adds what was seen with the same row at another place.
     fn merge(&mut self, other: &Self) {
-        let (hits, places) = (self.finding.hits + other.finding.hits, self.places + other.places);
+        let (hits, places) =
+            (self.finding.hits + other.finding.hits, self.finding.places + other.finding.places);
         if (other.certainty, other.doubts.len()) < (self.certainty, self.doubts.len()) {
             *self = other.clone();
         }
-        (self.finding.hits, self.places) = (hits, places);
+        (self.finding.hits, self.finding.places) = (hits, places);
     }
 }

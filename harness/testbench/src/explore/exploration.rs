@@ -19,9 +19,7 @@ pub struct ExploredFinding {
     pub doubts: Vec<Doubt>,
     /// What the path assumes on which it was seen.
     pub assumptions: Vec<String>,
-    /// At how many instructions the row was seen to be wrong.
-    pub places: u64,
-    /// The finding.
+    /// The finding. Its places are the instructions at which the row was seen to be wrong.
     #[serde(flatten)]
     pub finding: Finding,
 }
@@ -37,7 +35,7 @@ impl ExploredFinding {
     /// A finding about a list of known ones, or about the section as a whole, and not about a row.
     #[must_use]
     pub const fn of_no_row(finding: Finding) -> Self {
-        Self { certainty: Certainty::Proved, doubts: Vec::new(), assumptions: Vec::new(), places: 1, finding }
+        Self { certainty: Certainty::Proved, doubts: Vec::new(), assumptions: Vec::new(), finding }
     }
 }
 

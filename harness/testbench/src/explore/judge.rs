@@ -62,6 +62,7 @@ struct Seen {
     callees: Vec<(u64, Option<u64>)>,
     calls_others: bool,
     above_caller: u64,
+    labels: Vec<u64>,
     seeds: [bool; 2],
     function: u64,
     hits: u64,
@@ -97,6 +98,8 @@ struct Batch<'a> {
     ways: FxHashMap<u64, Ways>,
     entered_with_frame: FxHashSet<u64>,
     outermost: FxHashSet<RowId>,
+    returned_labels: FxHashSet<u64>,
+    left_labels: FxHashSet<u64>,
     reach: FxHashMap<u32, Reach>,
     functions: u64,
     instructions: u64,
@@ -114,6 +117,8 @@ impl<'a> Batch<'a> {
             ways: FxHashMap::default(),
             entered_with_frame: FxHashSet::default(),
             outermost: FxHashSet::default(),
+            returned_labels: FxHashSet::default(),
+            left_labels: FxHashSet::default(),
             reach: FxHashMap::default(),
             functions: 0,
             instructions: 0,
@@ -292,11 +297,14 @@ impl<'j, 'a> Judge<'j, 'a> {
         let number = point.assumptions.len();
         let is_better =
             |known: &Seen| (doubts.len(), number) < (known.doubts.len(), known.number_of_assumptions);
-        let is_certain = doubts.is_empty();
+        // Whether calls within the function return is known at the end.
+        let is_certain = doubts.iter().all(|doubt| *doubt == Doubt::InternalCall);
+        let is_as_sure = |known: &Seen| known.labels.is_empty() == point.labels.is_empty();
         if self.batch.seen.get(&key).is_none_or(is_better) {
             let triage = self.triage(&disagreement, point);
             let known = self.batch.seen.get(&key);
-            let (seeds, hits) = known.map_or(([false; 2], 0), |known| (known.seeds, known.hits));
+            let seeds = known.filter(|known| is_as_sure(known)).map_or([false; 2], |known| known.seeds);
+            let hits = known.map_or(0, |known| known.hits);
             let seen = Seen {
                 row: found.and_then(|found| Some((found.fde.index, found.row_index?))),
                 disagreement,
@@ -307,6 +315,7 @@ impl<'j, 'a> Judge<'j, 'a> {
                 callees: callees(point.assumptions),
                 calls_others: point.assumptions.iter().any(calls_other),
                 above_caller,
+                labels: point.labels.to_vec(),
                 seeds,
                 function: self.root.entry,
                 hits,
@@ -319,7 +328,7 @@ impl<'j, 'a> Judge<'j, 'a> {
         }
         if let Some(seen) = self.batch.seen.get_mut(&key) {
             seen.hits += 1;
-            seen.seeds[usize::from(self.seed == Seed::Numbers)] |= is_certain;
+            seen.seeds[usize::from(self.seed == Seed::Numbers)] |= is_certain && is_as_sure(seen);
         }
     }
 
@@ -343,7 +352,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             let denies_caller = seen.disagreement.got == Value::End(End::Outermost);
             let finding = self.finding(seen.disagreement, seen.triage, seen.hits)?;
             let Seen { row, doubts, assumptions, callees, seeds, function, .. } = seen;
-            let Seen { calls_others, above_caller, loads_ra, has_fp, .. } = seen;
+            let Seen { calls_others, above_caller, labels, loads_ra, has_fp, .. } = seen;
             Some(Candidate {
                 pc,
                 row,
@@ -353,6 +362,7 @@ impl<'j, 'a> Judge<'j, 'a> {
                 callees,
                 calls_others,
                 above_caller,
+                labels,
                 denies_caller,
                 loads_ra,
                 has_fp,
@@ -369,6 +379,8 @@ impl<'j, 'a> Judge<'j, 'a> {
             ways: batch.ways.into_iter().collect(),
             entered_with_frame: batch.entered_with_frame.into_iter().collect(),
             outermost: batch.outermost.into_iter().collect(),
+            returned_labels: batch.returned_labels.into_iter().collect(),
+            left_labels: batch.left_labels.into_iter().collect(),
             reach: batch.reach.into_iter().collect(),
         }
     }
@@ -515,7 +527,14 @@ impl Observer for Judge<'_, '_> {
             removed: removed.filter(|_| is_regular).map_or(Removed::Unseen, Removed::Bytes),
             is_unbalanced: is_return && removed.is_none() && has_called_unknown(),
         };
+        if ways.to_caller || ways.by_jump {
+            self.batch.left_labels.extend(point.labels);
+        }
         self.batch.ways.entry(point.entry).or_default().add(ways);
+    }
+
+    fn returns_from_label(&mut self, label: u64) {
+        self.batch.returned_labels.insert(label);
     }
 
     fn explored(&mut self, function: &Function, result: &Explored) {

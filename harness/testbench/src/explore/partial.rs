@@ -29,6 +29,8 @@ pub(super) struct Candidate {
     pub(super) calls_others: bool,
     /// How far SP is above where the caller has left it.
     pub(super) above_caller: u64,
+    /// Where calls within the function have led to that have not returned on its path.
+    pub(super) labels: Vec<u64>,
     /// Whether the row says that there is no caller.
     pub(super) denies_caller: bool,
     /// Whether the row says that the return address is in its register, where no call has put another.
@@ -127,6 +129,10 @@ pub(super) struct Partial {
     pub(super) outermost: Vec<RowId>,
     /// Entries that were jumped to from within a frame.
     pub(super) entered_with_frame: Vec<u64>,
+    /// Labels from which a call within a function has returned.
+    pub(super) returned_labels: Vec<u64>,
+    /// Those after which a function was left as callers have it, without such a return.
+    pub(super) left_labels: Vec<u64>,
     /// By FDE.
     pub(super) reach: Vec<(u32, Reach)>,
 }

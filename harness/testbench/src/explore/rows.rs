@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sframe_engine::{Fde, PcType, Row};
@@ -37,6 +37,8 @@ pub enum Undecided {
     Outermost,
     /// It is for the frame of a signal, which nobody calls.
     SignalFrame,
+    /// SP is above the caller's frame there, which the function has given up.
+    LeftCaller,
     /// No path begins in its function, or leads into it.
     NoEntry,
     /// An indirect jump in its function may lead there.
@@ -53,9 +55,10 @@ pub enum Undecided {
 
 impl Undecided {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Outermost,
         Self::SignalFrame,
+        Self::LeftCaller,
         Self::NoEntry,
         Self::IndirectJump,
         Self::GivenUp,
@@ -70,6 +73,7 @@ impl Undecided {
         match self {
             Self::Outermost => "the row says that there is no caller, which only running shows",
             Self::SignalFrame => "for the frame of a signal, which nobody calls",
+            Self::LeftCaller => "the function has given up its caller's frame there",
             Self::NoEntry => "no path begins in the function, or leads into it",
             Self::IndirectJump => "an indirect jump of the function may lead there",
             Self::GivenUp => "the function was given up",
@@ -153,7 +157,7 @@ pub(super) fn count(
     target: &Target<'_>,
     judged: &FxHashMap<RowId, Judgement>,
     agreed: &[u64],
-    outermost: &FxHashSet<RowId>,
+    not_judged: &FxHashMap<RowId, Undecided>,
     reach: &FxHashMap<u32, Reach>,
 ) -> (RowCounts, Vec<FunctionRows>, FxHashMap<RowId, RowState>) {
     let (mut all, mut functions, mut states) = (RowCounts::default(), Vec::new(), FxHashMap::default());
@@ -172,11 +176,11 @@ pub(super) fn count(
             }
             let id = (fde.index, index);
             let state = match judged.get(&id).copied().unwrap_or_default() {
-                Judgement::Undecided if outermost.contains(&id) || row.is_outermost() => {
-                    RowState::Undecided(Undecided::Outermost)
-                }
+                Judgement::Undecided if row.is_outermost() => RowState::Undecided(Undecided::Outermost),
                 Judgement::Undecided if fde.signal => RowState::Undecided(Undecided::SignalFrame),
-                Judgement::Undecided => RowState::Undecided(reach.undecided()),
+                Judgement::Undecided => {
+                    RowState::Undecided(not_judged.get(&id).copied().unwrap_or(reach.undecided()))
+                }
                 Judgement::Agrees if agrees_everywhere(module, &fde, &row, agreed) => RowState::Agrees,
                 Judgement::Agrees => RowState::Partly,
                 Judgement::Possible => RowState::Possible,
@@ -232,6 +236,11 @@ fn is_code(module: &Module<'_>, range: Range<u64>) -> bool {
 }
 
 impl Reach {
+    /// Whether every path of the function was followed to its end.
+    pub(super) const fn is_whole(self) -> bool {
+        self.is_explored && !(self.is_given_up || self.has_unresolved_jump || self.has_failed)
+    }
+
     /// Why a row of the function was not reached.
     const fn undecided(self) -> Undecided {
         if self.has_failed {

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use rustix::fs::{MemfdFlags, memfd_create};
-use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress, Section};
 
 use super::certainty::Certainty;
 use super::error::ExploreError;
@@ -21,8 +20,8 @@ use super::workers::{Job, explore_isolated};
 use crate::examine::coverage::{Explored, UnexercisedRow};
 use crate::examine::set_aside::SetAside;
 use crate::external::isolation::Isolation;
-use crate::finding::{Evidence, Finding, Side, Witness};
-use crate::target::{Linked, Loaded, Module, SectionSource, Target};
+use crate::finding::{Address, Evidence, Finding, Side, Witness};
+use crate::target::{Loaded, Module, SectionSource, Target};
 
 /// Explores the images of processes.
 #[derive(Clone, Debug)]
@@ -56,7 +55,9 @@ impl Explorer {
     ) -> usize {
         let mut proved = Vec::new();
         for module in &target.modules {
-            let Some(section) = &module.section else { continue };
+            if module.section.is_none() {
+                continue;
+            }
             let is_in = |image: &Option<String>| *image == module.name;
             let asked = findings.iter_mut().filter(|finding| is_in(&finding.image) && finding.row.is_some());
             let mut asked: Vec<&mut Finding> = asked.collect();
@@ -75,7 +76,7 @@ impl Explorer {
             }
             let Ok((known, mut proofs)) = known else { continue };
             for finding in &mut asked {
-                let row = row_of(finding, module, section);
+                let row = finding.row_pc.map(|row| row.0);
                 finding.evidence.extend(row.and_then(|row| known.get(&row)).map(evidence));
                 row.and_then(|row| proofs.remove(&row));
             }
@@ -101,11 +102,9 @@ impl Explorer {
         let options = ExploreOptions::default();
         let job = Job { file: Path::new(&path), source, target: &target, roots: &roots, options };
         let exploration = explore_isolated(&job, &self.isolation, self.jobs, progress)?;
-        let explored = target.executable();
         let proofs = exploration.findings.iter().filter(|found| found.certainty == Certainty::Proved);
         let proof = |found: &ExploredFinding| {
-            let row = row_of(&found.finding, explored, explored.section.as_ref()?)?;
-            Some((row, Finding { image: module.name.clone(), ..found.finding.clone() }))
+            Some((found.finding.row_pc?.0, Finding { image: module.name.clone(), ..found.finding.clone() }))
         };
         // The first one of each row stays.
         let proofs = proofs.rev().filter_map(proof).collect();
@@ -129,7 +128,7 @@ pub fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, 
     let mut messages: FxHashMap<u64, String> = FxHashMap::default();
     // The surest ones come first.
     for found in &exploration.findings {
-        let Some(row) = row_of(&found.finding, module, section) else { continue };
+        let Some(Address(row)) = found.finding.row_pc else { continue };
         let message = match found.certainty {
             Certainty::Proved => found.finding.message.clone(),
             Certainty::Possible => format!("{}; not proved: {}", found.finding.message, found.doubts_text()),
@@ -155,19 +154,6 @@ pub fn by_row(target: &Target<'_>, exploration: &Exploration) -> FxHashMap<u64, 
         }
     }
     known
-}
-
-/// Returns the address in the file of the first instruction of the row that a finding is about.
-#[must_use]
-pub fn row_of(finding: &Finding, module: &Module<'_>, section: &Section<'_>) -> Option<u64> {
-    let (pc, row) = (module.loaded(Linked(finding.pc?.0)).0, finding.row.as_ref()?);
-    // In a caller it is that of the call.
-    let places: [LookupAddress; 2] = [InstructionPointer(pc).into(), ReturnAddress(pc).into()];
-    let found = places.into_iter().find_map(|place| {
-        let found = section.lookup(place).ok().flatten()?;
-        (u64::from(found.row.start) == row.start.0).then_some(found)
-    })?;
-    Some(module.linked(Loaded(found.fde.start.wrapping_add(found.row.start.into()))).0)
 }
 
 fn evidence((says, reason): &Judged) -> Evidence {

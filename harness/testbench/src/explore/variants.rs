@@ -154,6 +154,10 @@ where
         self.current.iter_mut().for_each(|(judge, _)| judge.leaves(point, leaving));
     }
 
+    fn returns_from_label(&mut self, label: u64) {
+        self.current.iter_mut().for_each(|(judge, _)| judge.returns_from_label(label));
+    }
+
     fn explored(&mut self, function: &Function, result: &Explored) {
         self.current.iter_mut().for_each(|(judge, _)| judge.explored(function, result));
     }

@@ -35,7 +35,9 @@ fn is_about(ExploredFinding { finding, .. }: &ExploredFinding, example: &Example
 
 fn says(found: &ExploredFinding) -> String {
     match found.certainty {
-        Certainty::Proved => format!("proves that it is wrong at {}", counted(found.places, "instruction")),
+        Certainty::Proved => {
+            format!("proves that it is wrong at {}", counted(found.finding.places, "instruction"))
+        }
         Certainty::Possible => format!("may be wrong: {}", found.doubts_text()),
     }
 }

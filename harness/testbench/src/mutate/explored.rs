@@ -164,6 +164,8 @@ struct Visits<'v> {
     /// Outside these addresses they are the same.
     scope: Option<Range<u64>>,
     unwinder: SframeUnwinder<'v>,
+    /// That of the section without the change.
+    original: SframeUnwinder<'v>,
     /// Whether the answers differ, by address.
     differs: FxHashMap<u64, bool>,
     exercised: bool,
@@ -179,6 +181,7 @@ impl<'v> Visits<'v> {
             sections: section(target).zip(section(changed)),
             scope: mutant.mutation.scope(&mutant.subject.section),
             unwinder: SframeUnwinder::new(changed.sections.clone(), bits),
+            original: SframeUnwinder::new(target.sections.clone(), bits),
             differs: FxHashMap::default(),
             exercised: false,
             uses: BTreeSet::new(),
@@ -202,12 +205,23 @@ impl Watch for Visits<'_> {
         if !*self.differs.entry(pc).or_insert_with(differs) {
             return;
         }
+        let (truth, viewpoint) = (Truth::of(&point.moment), Viewpoint::new(&point.moment));
+        if has_left_caller(point)
+            && Step::of(&mut self.original, 0, &truth, &viewpoint).is_for_another_caller(&truth)
+        {
+            return;
+        }
         self.exercised = true;
         if self.uses.len() < USES {
-            let (truth, viewpoint) = (Truth::of(&point.moment), Viewpoint::new(&point.moment));
             let stored = |word: u64| Some(point.last_store(word * 8)?.pc);
             let step = Step::of(&mut self.unwinder, 0, &truth, &viewpoint);
             self.uses.insert(step.used(&truth, 0, stored));
         }
     }
+}
+
+/// Whether SP is above where the caller has left it: then the function has given up the caller's frame, unless it
+/// removes arguments.
+fn has_left_caller(point: &Point<'_>) -> bool {
+    point.moment.call_stack.records().last().is_some_and(|call| point.moment.sp > call.caller_sp)
 }

@@ -237,6 +237,12 @@ impl Step {
         Self { state, stepped, words: read.into_inner(), frame }
     }
 
+    /// Whether it says that the topmost frame's caller is another one than the made-up one, of which alone exploring
+    /// knows the frame.
+    pub(super) fn is_for_another_caller(&self, truth: &Truth<'_>) -> bool {
+        truth.call_of(self.frame).is_some_and(|call| self.stepped.cfa != Some(call.cfa))
+    }
+
     fn judge(&self, frame: usize, truth: &Truth<'_>, rules: &Sections<'_>) -> Option<Disagreement> {
         let mut found = None;
         let _ = compare_frame(frame, truth, self, rules, None, &mut |disagreement| {

@@ -1,16 +1,16 @@
 //! Findings for a terminal: what is wrong, where, and what each witness says
 //! about it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::IsTerminal as _;
 
 use anstyle::{AnsiColor, Style as Ansi};
 
 use super::omission;
-use crate::finding::{Finding, Witness};
+use crate::finding::{Group, Witness};
 use crate::spec::{Blame, Verdict};
 use sframe_inspect::command::{Volume, volume};
-use sframe_inspect::text::Text;
+use sframe_inspect::text::{Text, counted};
 
 /// How text is highlighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,58 +51,16 @@ const WRONG: Ansi = AnsiColor::Red.on_default().bold();
 const RULER: Ansi = AnsiColor::Blue.on_default().bold();
 const HELP: Ansi = AnsiColor::Cyan.on_default();
 
-/// Findings of one row with the same verdict: a wrong row is wrong at each of
-/// its PCs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Group<'f> {
-    /// The first of them.
-    pub(super) first: &'f Finding,
-    /// How many there are.
-    pub(super) places: usize,
-    /// How often they were seen.
-    pub(super) hits: u64,
-}
-
-/// Groups findings, in the order of the first of each.
-pub(super) fn groups(findings: &[Finding]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    let mut by_row = HashMap::new();
-    for finding in findings {
-        let Finding { verdict, image, function, row, hits, .. } = finding;
-        let Some(row) = row else {
-            groups.push(Group { first: finding, places: 1, hits: *hits });
-            continue;
-        };
-        let next = groups.len();
-        let index = *by_row.entry((verdict, image, function, row.start.0, &row.rules)).or_insert(next);
-        match groups.get_mut(index) {
-            Some(group) => {
-                group.places += 1;
-                group.hits += hits;
-            }
-            None => groups.push(Group { first: finding, places: 1, hits: *hits }),
-        }
-    }
-    groups
-}
-
-impl<'f> Group<'f> {
-    /// A finding about a row, which was seen at some places.
-    pub(super) fn alone(finding: &'f Finding, places: u64) -> Self {
-        Self { first: finding, places: usize::try_from(places).unwrap_or(usize::MAX), hits: finding.hits }
-    }
-}
-
 impl Group<'_> {
     /// How often, and at how many places; empty for once at one place.
-    fn extent(&self) -> String {
-        match (self.places, self.hits) {
-            (1, 1) => String::new(),
-            (1, hits) => format!(" ({hits} times)"),
-            (places, hits) => {
-                let more = places - 1;
-                let places = if more == 1 { "place" } else { "places" };
-                format!(" (and at {more} more {places} of this row; {hits} times)")
+    pub(super) fn extent(&self) -> String {
+        let of_row = if self.first.row.is_some() { " of this row" } else { "" };
+        match (self.places.saturating_sub(1), self.hits) {
+            (0, 0 | 1) => String::new(),
+            (0, hits) => format!(" ({hits} times)"),
+            (more, 0) => format!(" (and at {}{of_row})", counted(more, "more place")),
+            (more, hits) => {
+                format!(" (and at {}{of_row}; {})", counted(more, "more place"), counted(hits, "time"))
             }
         }
     }
@@ -226,7 +184,9 @@ pub fn quoted(argument: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finding::{Address, Confidence, Evidence, FindingRow, ListedInstruction, Side};
+    use crate::finding::{
+        Address, Confidence, Evidence, Finding, FindingRow, ListedInstruction, Side, groups,
+    };
 
     fn finding(function: &str, pc: u64) -> Finding {
         let row = FindingRow { start: Address(4), rules: "CFA = SP+8".to_owned() };

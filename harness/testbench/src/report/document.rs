@@ -18,7 +18,7 @@ use crate::examine::set_aside::{self, SetAside, is_too_much};
 use crate::examine::{Examination, FailedCheck, WalkEnds};
 use crate::explore::{Explorer, Progress};
 use crate::external::{UnwinderExamination, UnwinderReport};
-use crate::finding::Finding;
+use crate::finding::{Finding, Group, groups};
 use crate::provenance::Provenance;
 use crate::spec::{Fault, Faults, Feature, Verdict};
 use crate::suite::shard::Shard;
@@ -519,6 +519,15 @@ impl CheckReport {
             self.summary.verdicts = verdicts(&self.findings, &self.findings_omitted);
         }
         self.summary.rows_explored = ExploredRows::of(&self.unexercised);
+    }
+
+    /// Makes findings with one cause one, which counts its places: see [`groups`]. Known findings are settled before,
+    /// since their lists count places.
+    #[must_use]
+    pub fn by_cause(self) -> Self {
+        let findings: Vec<Finding> = groups(&self.findings).iter().map(Group::finding).collect();
+        let verdicts = verdicts(&findings, &self.findings_omitted);
+        Self { findings, summary: CheckSummary { verdicts, ..self.summary }, ..self }
     }
 
     /// What is to be said of the program's stack, if it is not as usual.

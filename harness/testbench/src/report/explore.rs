@@ -8,7 +8,7 @@ use sframe_engine::Abi;
 use sframe_inspect::elf::link::Unapplied;
 use sframe_inspect::text::{Text, counted, grouped};
 
-use super::diagnostic::{Group, Style, help, not_shown, note, quoted};
+use super::diagnostic::{Style, help, not_shown, note, quoted};
 use super::document::{JudgedImage, Origin, SCHEMA, named_by};
 use super::file_name;
 use super::known::known_lines;
@@ -16,6 +16,7 @@ use super::summary::{IN_FULL, SHOWN};
 use crate::case::{Outcome, SeenKnown, Settled, settle};
 use crate::explore::{Certainty, Doubt, Exploration, ExploredFinding, FunctionRows, RowCounts, Undecided};
 use crate::finding::Finding;
+use crate::finding::Group;
 use crate::provenance::Provenance;
 use crate::spec::{Fault, KnownFile};
 use crate::target::Target;
@@ -267,7 +268,7 @@ impl ExploreReport {
         self.show_findings(&mut text, style);
         let possible = self.findings.iter().filter(|found| all && found.certainty == Certainty::Possible);
         for found in possible {
-            Group::alone(&found.finding, found.places).line(&mut text, "    ", style);
+            Group::alone(&found.finding).line(&mut text, "    ", style);
             text.line(format!("        may be: {}", found.doubts_text()));
         }
         if !style.is_brief() {
@@ -287,7 +288,7 @@ impl ExploreReport {
     pub(super) fn show_findings(&self, text: &mut Text, style: Style) {
         let proved: Vec<&ExploredFinding> = self.proved().collect();
         for (index, found) in proved.iter().take(SHOWN).enumerate() {
-            let group = Group::alone(&found.finding, found.places);
+            let group = Group::alone(&found.finding);
             if index >= IN_FULL {
                 group.line(text, "    ", style);
                 continue;

@@ -6,10 +6,11 @@ use quick_junit::{NonSuccessKind, Report as Junit, TestCase, TestCaseStatus, Tes
 use std::time::Duration;
 
 use super::Report;
-use super::diagnostic::{groups, not_shown};
+use super::diagnostic::not_shown;
 use super::format::{Document, Format, Written};
 use super::summary::command_for;
 use crate::case::{CaseReport, Outcome};
+use crate::finding::groups;
 use crate::provenance::Provenance;
 use sframe_inspect::text::{Text, neutral};
 
@@ -27,7 +28,8 @@ fn write(document: &Document<'_>) -> Option<Written> {
 }
 
 /// Formats a run as JUnit XML: one suite for each toolchain and ABI. A
-/// failure's message is its first finding, and its text has the others too.
+/// failure's message is its first finding, and its text has the others too. What
+/// was set aside is the output of a case, whatever its outcome.
 /// Times are those of the cases, each in a separate process.
 ///
 /// # Errors
@@ -125,5 +127,10 @@ fn test_case(case: &CaseReport) -> TestCase {
     let mut test = TestCase::new(neutral(&case.id).into_owned(), status);
     test.set_classname(neutral(&case.build).into_owned());
     test.set_time(time(case));
+    if !case.set_aside.is_empty() {
+        let mut lines = Text::default();
+        case.set_aside.iter().for_each(|place| lines.line(place.line()));
+        test.set_system_out(lines.trim_end());
+    }
     test
 }

@@ -9,14 +9,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::diagnostic::{Style, groups, not_shown};
+use super::diagnostic::{Style, not_shown};
 use super::format::{Document, Format, Written};
 use super::known::known_lines;
 use super::summary::{IN_FULL, SHOWN, command_for, explored, frames};
 use super::{CheckReport, ExploreReport, Report};
 use crate::case::{CaseReport, Outcome};
 use crate::examine::set_aside::SetAside;
-use crate::finding::Finding;
+use crate::finding::{Finding, groups};
 use crate::spec::Verdict;
 use sframe_inspect::text::{Text, counted, grouped, neutral};
 

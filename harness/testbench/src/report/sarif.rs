@@ -12,7 +12,7 @@ use super::summary::command_for;
 use super::{CheckReport, ExploreReport, Report, file_name, fingerprint, omission};
 use crate::case::{CaseReport, Outcome, SeenKnown};
 use crate::examine::listings::{Listings, SourceLine};
-use crate::finding::Finding;
+use crate::finding::{Finding, Group, groups};
 use crate::meanings::meanings;
 use crate::provenance::Provenance;
 use crate::spec::Verdict;
@@ -131,11 +131,12 @@ impl Log {
         omitted: &BTreeMap<Verdict, u64>,
         listings: &Listings,
     ) {
-        for finding in findings.iter().take(OF_A_CASE) {
-            let result = self.result(case, build, file, finding, listings);
+        let groups = groups(findings);
+        for group in groups.iter().take(OF_A_CASE) {
+            let result = self.result(case, build, file, &group.finding(), listings);
             self.results.push(result);
         }
-        if let Some(more) = findings.len().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
+        if let Some(more) = groups.len().checked_sub(OF_A_CASE).filter(|more| *more > 0) {
             self.warning(&format!("{case}: {more} more findings are in report.json"));
         }
         if let Some(omission) = omission(omitted) {
@@ -149,6 +150,7 @@ impl Log {
             result["suppressions"] =
                 json!([{ "kind": "external", "status": "accepted", "justification": seen.explanation() }]);
             result["occurrenceCount"] = json!(seen.findings.max(1));
+            result["properties"]["places"] = json!(seen.findings.max(1));
             if let Some(fault) = &seen.fault {
                 result["properties"]["fault"] = json!(fault);
             }
@@ -216,7 +218,7 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
     let mut result = json!({
         "ruleId": finding.verdict,
         "level": level(finding.verdict),
-        "message": message(&finding.message),
+        "message": message(&(finding.message.clone() + &Group::alone(finding).extent())),
         "locations": [location],
         "partialFingerprints": { "functionRowVerdict/v1": fingerprint(build, finding) },
         "occurrenceCount": finding.hits.clamp(1, i32::MAX as u64),
@@ -225,6 +227,7 @@ fn result(case: &str, build: &str, file: &str, finding: &Finding, listings: &Lis
             // sarif-tools uses `blame` for the author of a line.
             "responsible": finding.blame,
             "confidence": finding.confidence,
+            "places": finding.places,
             "row": finding.row,
             "expected": finding.expected,
             "got": finding.got,

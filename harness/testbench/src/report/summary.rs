@@ -8,12 +8,12 @@ use sframe_engine::Abi;
 use sframe_inspect::hazard;
 use sframe_inspect::text::{Text, counted, grouped, per_second};
 
-use super::diagnostic::{Style, groups, help, not_shown, quoted};
+use super::diagnostic::{Style, help, not_shown, quoted};
 use super::{CheckReport, Report, ReportSummary};
 use crate::case::{CaseReport, Outcome, SignalCounts};
 use crate::examine::coverage::{Explored, ExploredRows, UnexercisedRow};
 use crate::examine::set_aside::SetAsideReason;
-use crate::finding::Finding;
+use crate::finding::{Finding, groups};
 use crate::spec::{Trace, Verdict};
 
 /// The most rows with findings that are shown for a case; the report has all of

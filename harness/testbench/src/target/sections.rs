@@ -1,8 +1,9 @@
 //! The SFrame sections of a process, each for the addresses of its image.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use sframe_engine::{Abi, Error, Fde, Found, LookupAddress, Section, StepError};
+use sframe_engine::{Abi, Error, Fde, Found, Index, LookupAddress, Section, StepError};
 
 /// Sections by image.
 ///
@@ -10,7 +11,15 @@ use sframe_engine::{Abi, Error, Fde, Found, LookupAddress, Section, StepError};
 /// entries in other images' sections are ignored.
 #[derive(Clone, Debug, Default)]
 pub struct Sections<'a> {
-    sections: Vec<(Range<u64>, Section<'a>)>,
+    sections: Vec<OfImage<'a>>,
+}
+
+/// A section, and the loaded addresses of its image. Without the index, look-ups in a function with many rows would take
+/// time in proportion to the rows.
+#[derive(Clone, Debug)]
+struct OfImage<'a> {
+    range: Range<u64>,
+    index: Arc<Index<'a>>,
 }
 
 impl<'a> Sections<'a> {
@@ -18,15 +27,19 @@ impl<'a> Sections<'a> {
     /// overlap.
     #[must_use]
     pub fn new(sections: Vec<(Range<u64>, Section<'a>)>) -> Self {
-        Self { sections }
+        let of_image = |(range, section)| OfImage { range, index: Arc::new(Index::new(&section)) };
+        Self { sections: sections.into_iter().map(of_image).collect() }
+    }
+
+    fn of_image(&self, address: LookupAddress) -> Option<&OfImage<'a>> {
+        self.sections.iter().find(|of| of.range.contains(&address.get()))
     }
 
     /// Returns the section for an address. `None` outside of all images, or if
     /// the image has no section.
     #[must_use]
     pub fn at(&self, address: impl Into<LookupAddress>) -> Option<&Section<'a>> {
-        let address = address.into().get();
-        self.sections.iter().find(|(range, _)| range.contains(&address)).map(|(_, section)| section)
+        self.of_image(address.into()).map(|of| of.index.section())
     }
 
     /// Returns the FDE that covers an address.
@@ -44,7 +57,7 @@ impl<'a> Sections<'a> {
     /// The section is malformed there.
     pub fn lookup(&self, address: impl Into<LookupAddress>) -> Result<Option<Found>, Error> {
         let address = address.into();
-        self.at(address).map_or(Ok(None), |section| section.lookup(address))
+        self.of_image(address).map_or(Ok(None), |of| of.index.lookup(address))
     }
 
     /// Returns the rules for an address, as steps apply them.
@@ -53,14 +66,83 @@ impl<'a> Sections<'a> {
     /// There is no FDE or no row, or the section is malformed there.
     pub fn rules(&self, address: impl Into<LookupAddress>) -> Result<(Abi, Found), StepError> {
         let address = address.into();
-        let section = self.at(address).ok_or(StepError::NoFde)?;
-        let fde = section.lookup_fde(address)?.ok_or(StepError::NoFde)?;
-        let found = section.lookup_row(&fde, address)?.ok_or(StepError::NoRow)?;
-        Ok((section.header().abi, found))
+        let of = self.of_image(address).ok_or(StepError::NoFde)?;
+        match of.index.lookup(address)? {
+            Some(found) => Ok((of.index.section().header().abi, found)),
+            None if of.index.section().lookup_fde(address)?.is_some() => Err(StepError::NoRow),
+            None => Err(StepError::NoFde),
+        }
     }
 
     /// The sections in the order of the images.
     pub fn iter(&self) -> impl Iterator<Item = &Section<'a>> {
-        self.sections.iter().map(|(_, section)| section)
+        self.sections.iter().map(|of| of.index.section())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use sframe_engine::InstructionPointer;
+
+    use super::*;
+
+    const START: u64 = 0x1000;
+
+    /// A section of version 2 for a function that has a row for each of its bytes.
+    fn section_of(rows: u32) -> Vec<u8> {
+        let mut bytes = vec![0xe2, 0xde, 2, 1, 3, 0, 0xf8, 0];
+        for number in [1, rows, rows * 6, 0, 20, 0x1000_u32.wrapping_neg(), rows, 0, rows, 2] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for start in 0..rows {
+            bytes.extend(start.to_le_bytes());
+            bytes.extend([3, 8]);
+        }
+        bytes
+    }
+
+    fn sections(bytes: &[u8]) -> Sections<'_> {
+        Sections::new(vec![(0..0x100_0000, Section::parse(bytes, 0x2000).expect("a sound section"))])
+    }
+
+    /// The time that it takes to look every row up, at best.
+    fn time(rows: u32) -> Duration {
+        let bytes = section_of(rows);
+        let try_once = || {
+            let sections = sections(&bytes);
+            let begun = Instant::now();
+            for offset in 0..rows {
+                let found = sections.lookup(InstructionPointer(START + u64::from(offset)));
+                assert_eq!(found.expect("a sound section").expect("a row").row_index, Some(offset));
+            }
+            begun.elapsed()
+        };
+        (0..3).map(|_| try_once()).min().expect("three times")
+    }
+
+    #[test]
+    fn looking_up_all_rows_of_a_function_takes_time_in_proportion_to_them() {
+        let (few, many) = (time(4_000), time(32_000));
+        assert!(many < few * 24, "{few:?} for 4,000 rows, {many:?} for 32,000");
+    }
+
+    /// Also where none is.
+    #[test]
+    fn an_index_finds_what_the_section_does() {
+        let bytes = section_of(100);
+        let (sections, section) =
+            (sections(&bytes), Section::parse(&bytes, 0x2000).expect("a sound section"));
+        for address in [START - 1, START, START + 1, START + 99, START + 100, START, START - 1] {
+            let address = InstructionPointer(address);
+            assert_eq!(sections.lookup(address), section.lookup(address));
+            let rules = sections.rules(address);
+            assert_eq!(
+                rules.map(|(_, found)| Some(found)).or_else(|_| section.lookup(address)),
+                section.lookup(address)
+            );
+            assert_eq!(rules.is_err(), section.lookup_fde(address).expect("a sound section").is_none());
+        }
     }
 }

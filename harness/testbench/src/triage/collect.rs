@@ -29,7 +29,7 @@ impl Finding {
         self.image = place.image.map(str::to_owned);
         self.function = place.function.map(str::to_owned);
         let address = InstructionPointer::from(address).into();
-        self.row = target.sections.lookup(address).ok().flatten().map(|found| FindingRow::new(&found.row));
+        (self.row, self.row_pc) = row_at(address, target).unzip();
         (self.instruction, self.listing) = listing(address, target);
         (self.blame, self.confidence, self.evidence) = triage_place(self.verdict, address, target);
         self
@@ -44,6 +44,14 @@ impl Finding {
         let row = self.row.as_ref().map_or(0, |row| row.start.0);
         Self { function: Some(name), ..self.at(Loaded(start.0.wrapping_add(row)), target) }
     }
+}
+
+/// The row at an address, and the address in its file of the row's first instruction.
+fn row_at(address: LookupAddress, target: &Target<'_>) -> Option<(FindingRow, Address)> {
+    let found = target.sections.lookup(address).ok().flatten()?;
+    let start = Loaded(found.fde.start.wrapping_add(found.row.start.into()));
+    let start = target.module_at(address).map_or(start.0, |module| module.linked(start).0);
+    Some((FindingRow::new(&found.row), Address(start)))
 }
 
 /// How many instructions are listed before, and after, the one that a finding is
@@ -358,7 +366,7 @@ fn reads_fp(disagreement: &Disagreement, target: &Target<'_>) -> bool {
 fn describe(found: &Found, target: &Target<'_>) -> Finding {
     let Disagreement { verdict, frame, pc, address: lookup, expected, got, .. } = found.disagreement;
     let place = target.place(lookup);
-    let row = target.sections.lookup(lookup).ok().flatten().map(|found| FindingRow::new(&found.row));
+    let (row, row_pc) = row_at(lookup, target).unzip();
     // A return address may belong to another image than the call.
     let Linked(pc) = match target.module_at(lookup) {
         Some(module) => module.linked(Loaded(pc)),
@@ -401,7 +409,9 @@ fn describe(found: &Found, target: &Target<'_>) -> Finding {
         function: place.function.map(str::to_owned),
         frame: Some(frame),
         hits: found.hits - found.borne_out,
+        places: 1,
         row,
+        row_pc,
         expected,
         got,
         instruction,

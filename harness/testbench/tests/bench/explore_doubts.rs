@@ -107,6 +107,26 @@ fn a_call_within_the_function_is_doubted() {
     assert_doubts(&explored(&[Code::new("internal", &code, vec![row(0, 8)])], &[]), &[Doubt::InternalCall]);
 }
 
+/// Where a label only gives up the return address, as behind data, the call is a jump.
+#[test]
+fn a_call_within_the_function_that_never_returns_is_not_doubted() {
+    // call 1f; .byte 0x90; 1: pop %rax; ret.
+    let jumps = [0xe8, 1, 0, 0, 0, 0x90, 0x58, 0xc3];
+    assert_doubts(&explored(&[Code::new("jumps", &jumps, vec![row(0, 8)])], &[]), &[]);
+    let rows = vec![row(0, 8), row(6, 16), row(7, 8)];
+    assert!(findings(&explored(&[Code::new("jumps", &jumps, rows)], &[])).is_empty());
+    // call 1f; ret; 1: test %edi,%edi; je 2f; ret; 2: pop %rax; ret.
+    let both = [0xe8, 1, 0, 0, 0, 0xc3, 0x85, 0xff, 0x74, 1, 0xc3, 0x58, 0xc3];
+    assert_doubts(&explored(&[Code::new("both", &both, vec![row(0, 8)])], &[]), &[Doubt::InternalCall]);
+    // call 1f; ret; 1: pop %rax; jmp *%rax, which may be a return.
+    let unknown = [0xe8, 1, 0, 0, 0, 0xc3, 0x58, 0xff, 0xe0];
+    assert_doubts(&explored(&[Code::new("unknown", &unknown, vec![row(0, 8)])], &[]), &[Doubt::InternalCall]);
+    // call 1f; push %rdi; pop %rax; ret; 1: nop; ret. What comes after the return is the function's.
+    let after = [0xe8, 3, 0, 0, 0, 0x57, 0x58, 0xc3, 0x90, 0xc3];
+    let rows = vec![row(0, 8), row(8, 16)];
+    assert_doubts(&explored(&[Code::new("after", &after, rows)], &[]), &[]);
+}
+
 /// The child of a clone has another stack.
 #[test]
 fn what_comes_after_a_system_call_is_doubted() {
@@ -288,6 +308,7 @@ fn a_callee_that_removes_its_arguments_is_followed() {
 
 #[rstest]
 #[case(Undecided::Outermost, "gnu-2.47/aarch64/leaf.O2", "_start")]
+#[case(Undecided::LeftCaller, "gnu-2.47/amd64/discarded_return.O2", "drop_two")]
 #[case(Undecided::SignalFrame, "gnu-2.47/aarch64/signal_stack.O2", "bench_restorer")]
 #[case(Undecided::NoEntry, "gnu-2.40/amd64/plt.O2-shared", ".plt")]
 #[case(Undecided::IndirectJump, "gnu-2.40/amd64/computed_return.O2", "frame_return")]

@@ -7,8 +7,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use rstest::rstest;
 use sframe_inspect::text::neutral;
 use sframe_testbench::case::{CaseReport, Outcome};
+use sframe_testbench::examine::set_aside::{SetAside, SetAsideReason};
 use sframe_testbench::finding::{Address, Confidence, Finding, FindingRow};
-use sframe_testbench::report::{Report, markdown};
+use sframe_testbench::report::{Report, junit, markdown};
 use sframe_testbench::spec::{Blame, Verdict};
 
 use crate::command::bench;
@@ -31,6 +32,8 @@ fn finding(function: &str, row: u64) -> Finding {
         function: Some(function.to_owned()),
         frame: Some(0),
         hits: 1,
+        places: 1,
+        row_pc: None,
         row: Some(FindingRow { start: Address(row), rules: "CFA = SP+8".to_owned() }),
         expected: "0x10".to_owned(),
         got: "0x8".to_owned(),
@@ -127,6 +130,27 @@ fn findings_are_grouped_by_rows_and_say_who_is_to_blame() {
     ] {
         assert!(seen.code.contains(expected), "{expected}:\n{text}");
     }
+}
+
+/// As in every other output, whatever the outcome of the case.
+#[test]
+fn what_is_set_aside_is_the_output_of_a_case_in_junit() {
+    let place = SetAside {
+        image: None,
+        function: "leaves<\u{1b}".to_owned(),
+        pc: Address(0x104),
+        reason: SetAsideReason::LeavesElsewhere,
+        instructions: 2,
+        rows: Vec::new(),
+        as_caller: false,
+        executed: 3,
+        is_stub: false,
+    };
+    let mut with = case();
+    with.set_aside = vec![place];
+    let xml = junit(&Report::new(vec![case(), with])).expect("XML");
+    let said = "<system-out>set aside: 2 of 3 instructions executed in leaves&lt;\\u{1b}, from 0x104 on: the row says";
+    assert_eq!((xml.matches("<system-out>").count(), xml.matches(said).count()), (1, 1), "{xml}");
 }
 
 #[test]

@@ -186,6 +186,17 @@ fn results_of_a_check_say_where_and_keep_their_fingerprints() {
     assert_eq!(prints(&again), prints(&log));
 }
 
+/// A wrong row is one result, however many of its instructions ran.
+#[test]
+fn a_result_counts_the_places_of_its_cause() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = run(&["check", "corpus/constructed/clobbered-frame-pointer/amd64"], folder.path(), 1);
+    let [result] = &log["runs"][0]["results"].as_array().expect("results")[..] else { panic!("{log:#}") };
+    assert_eq!((&result["properties"]["places"], &result["occurrenceCount"]), (&json!(4), &json!(202)));
+    let text = result["message"]["text"].as_str().expect("a message");
+    assert!(text.ends_with(" (and at 3 more places of this row; 202 times)"), "{text}");
+}
+
 #[test]
 fn a_broken_check_did_not_succeed() {
     let folder = tempfile::tempdir().expect("a folder");

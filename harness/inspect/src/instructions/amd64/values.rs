@@ -108,6 +108,10 @@ pub(super) fn sources(id: X86Insn, operands: &[X86Operand]) -> Option<Registers>
             | X86_INS_SHR | X86_INS_SAR | X86_INS_ROL | X86_INS_ROR | X86_INS_XCHG,
             _,
         ) => all(),
+        // Relative to the PC, the address is part of the instruction.
+        (X86_INS_LEA, [to, X86Operand { op_type: X86OperandType::Mem(memory), .. }]) if to.size >= 4 => {
+            Some([memory.base(), memory.index()].into_iter().filter_map(register).collect())
+        }
         // With one operand, it multiplies RAX, into RDX and RAX.
         (X86_INS_IMUL, [_, _, ..]) => all(),
         _ => None,

@@ -26,6 +26,7 @@ fn sources_of_amd64() {
             (&[0x48, 0x09, 0xc5], Some(&[0, 6])),          // or rbp, rax
             (&[0x48, 0x95], Some(&[0, 6])),                // xchg rbp, rax
             (&[0x48, 0x8d, 0x6c, 0x0b, 8], Some(&[2, 3])), // lea rbp, [rbx + rcx + 8]
+            (&[0x48, 0x8d, 0x2d, 1, 0, 0, 0], Some(&[])),  // lea rbp, [rip + 1]
             (&[0x48, 0x87, 0x2c, 0x24], None),             // xchg [rsp], rbp
             (&[0x66, 0x48, 0x0f, 0x7e, 0xc5], None),       // movq rbp, xmm0
             (&[0xc8, 0x10, 0, 0], None),                   // enter 0x10, 0

@@ -256,7 +256,7 @@ impl Try {
         let checks: Vec<CheckReport> = checks
             .into_iter()
             .map(|(of, (build, check))| {
-                check.reproduced_by(command(of, &build.program, build.abi, &build.variant))
+                check.reproduced_by(command(of, &build.program, build.abi, &build.variant)).by_cause()
             })
             .collect();
         let reports: Vec<CaseReport> = reports.into_iter().map(|(_, case)| case).collect();

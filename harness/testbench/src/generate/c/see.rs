@@ -10,7 +10,7 @@ use sframe_machine::{End, Options};
 use crate::examine::coverage::Explored;
 use crate::examine::observed::TrueFrame;
 use crate::examine::{ExamineOptions, examine};
-use crate::explore::{Certainty, ExploreOptions, Roots, by_row, explore, row_of};
+use crate::explore::{Certainty, ExploreOptions, Roots, by_row, explore};
 use crate::finding::Finding;
 use crate::target::{Linked, Loaded, Module, Target};
 use crate::truth::cross_check::Traces;
@@ -123,11 +123,10 @@ pub(super) fn see(target: &Target<'_>) -> Result<Seen, NotJudged> {
         .map_err(|error| NotJudged::Bench(format!("the program can't be explored: {error}")))?;
     let rows = by_row(target, &explored);
     let agreed = explored.agreed().map(|pc| target.linked(Loaded(pc)).0).collect();
-    let row = |finding: &Finding| row_of(finding, module, module.section.as_ref()?);
     let item = |witness, finding: Finding| {
         let pc = finding.pc.map(|pc| module.loaded(Linked(pc.0)));
         let is_entry = pc.is_some_and(|pc| target.place(pc).offset == 0);
-        let row = row(&finding);
+        let row = finding.row_pc.map(|row| row.0);
         let needs_register = row.is_some_and(|row| needs_register(target, module.loaded(Linked(row))));
         let before_row = row.and_then(|row| instruction_before(module, row));
         Item { witness, row, before_row, finding, is_entry, needs_register }

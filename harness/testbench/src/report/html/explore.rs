@@ -65,7 +65,7 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
         .map(|(rank, found)| FindingEntry {
             case: 0,
             rank,
-            places: found.places,
+            places: found.finding.places,
             hits: found.finding.hits,
             known: None,
             proof: Some(Proof::of(found)),
@@ -89,7 +89,7 @@ pub(super) fn html_of_exploration(report: &ExploreReport) -> Result<String, serd
 impl<'r> CaseView<'r> {
     fn of_exploration(report: &'r ExploreReport) -> Self {
         let summary = &report.summary;
-        let places: u64 = report.findings.iter().map(|found| found.places).sum();
+        let places: u64 = report.findings.iter().map(|found| found.finding.places).sum();
         let known: u64 = report.known.iter().map(|seen| seen.findings).sum();
         Self {
             instructions: summary.instructions,

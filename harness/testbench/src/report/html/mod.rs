@@ -15,7 +15,6 @@ use serde::Serialize;
 use sframe_engine::Abi;
 use sha2::{Digest as _, Sha256};
 
-use super::diagnostic::groups;
 use super::format::{Document, Format, Written};
 use super::summary::command_for;
 use super::{
@@ -26,7 +25,7 @@ use crate::examine::WalkEnds;
 use crate::examine::listings::{Listings, MOST_INSTRUCTIONS};
 use crate::examine::set_aside::SetAside;
 use crate::explore::Certainty;
-use crate::finding::{Address, Blame, Confidence, Finding, Witness};
+use crate::finding::{Address, Blame, Confidence, Finding, Group, Witness, groups};
 use crate::meanings::meanings;
 use crate::provenance::Provenance;
 use crate::spec::{Fault, Verdict};
@@ -166,8 +165,6 @@ struct FindingView<'r> {
     case: usize,
     /// Stays the same for the same mistake in other runs.
     id: String,
-    /// The number of places in the row.
-    places: u64,
     /// Why it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<&'r str>,
@@ -252,9 +249,14 @@ pub fn html_of_check(report: &CheckReport, listings: &Listings) -> Result<String
 fn show<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, findings: &'r [Finding], most: usize) {
     let groups = groups(findings).into_iter().enumerate().take(most);
     shown.extend(groups.map(|(rank, group)| {
-        let (places, hits) = (group.places as u64, group.hits);
+        let Group { places, hits, .. } = group;
         FindingEntry { case, rank, places, hits, known: None, proof: None, finding: group.first }
     }));
+}
+
+/// At how many places something is wrong.
+fn places(findings: &[Finding]) -> u64 {
+    findings.iter().map(|finding| finding.places).sum()
 }
 
 fn show_known<'r>(shown: &mut Vec<FindingEntry<'r>>, case: usize, known: &'r [SeenKnown]) {
@@ -285,14 +287,13 @@ fn page<'r>(
         let id = if *seen == 1 { id } else { format!("{id}-{seen}") };
         let brief = index >= IN_FULL;
         let mut finding = shown.finding.clone();
-        finding.hits = shown.hits;
+        (finding.hits, finding.places) = (shown.hits, shown.places);
         if brief {
             (finding.evidence, finding.listing, finding.stack) = (Vec::new(), Vec::new(), None);
         }
-        let FindingEntry { case, places, .. } = *shown;
         let known = shown.known.map(|seen| seen.reason.as_str());
         let fault = shown.known.and_then(|seen| seen.fault.as_deref());
-        FindingView { case, id, places, known, fault, brief, proof: shown.proof.clone(), finding }
+        FindingView { case: shown.case, id, known, fault, brief, proof: shown.proof.clone(), finding }
     });
     let findings = views.collect();
     let pool = listings.pool();
@@ -365,7 +366,7 @@ impl<'r> CaseView<'r> {
             signals: case.signals.delivered,
             rows: [case.rows_total, case.rows_exercised, case.rows_exercised_as_caller],
             unexplained: case.findings.len() as u64 + case.findings_omitted.values().sum::<u64>(),
-            count: case.findings.len() as u64 + known,
+            count: places(&case.findings) + known,
             omission: omission(&case.findings_omitted),
             sample: None,
             unreached: case
@@ -396,7 +397,7 @@ impl<'r> CaseView<'r> {
             depth: max_depth,
             rows: [summary.rows_total, summary.rows_exercised, summary.rows_exercised_as_caller],
             unexplained: summary.verdicts.values().sum(),
-            count: report.findings.len() as u64 + report.known_count(),
+            count: places(&report.findings) + report.known_count(),
             omission: omission(&report.findings_omitted),
             sample: report.sample(),
             unreached: report

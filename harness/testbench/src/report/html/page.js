@@ -594,7 +594,7 @@
       ...(isBlamed(finding) ? [["likely culprit", [el("b", {}, finding.blame), ` (confidence ${finding.confidence})`, el("br", {}),
         el("span", { class: "faint" }, `${meaningOf("blame", finding.blame) ?? ""} ${meaningOf("confidence", finding.confidence) ?? ""}`)]]] : []),
       ...(finding.hint ? [["hint", finding.hint]] : []),
-      ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, ${counted(finding.places, "finding")} of this kind` : ""}`],
+      ["seen", `${counted(finding.hits, "time")}${finding.places > 1 ? `, at ${counted(finding.places, "place")}` : ""}`],
       ...(finding.doubts?.length ? [["may be wrong", lines(finding.doubts)]] : []),
       ...(finding.assumptions?.length ? [["assumed", lines(finding.assumptions)]] : []),
       ["Reproduce with", el("code", {}, entry.command)], ["fingerprint", el("code", {}, finding.id)],
