@@ -1,5 +1,5 @@
-//! Hazards: rows that are right by luck, or cause trouble in the field. They follow
-//! from the rules alone, and are not findings.
+//! Hazards: rows that are right by luck, or cause trouble in the field. They are not findings. But for
+//! [`HazardKind::UnknownFp`], which only a run shows, they follow from the rules alone.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,12 +30,21 @@ pub enum HazardKind {
     /// The trace ends here although call frame information has a caller: there is
     /// no FDE or row, or the row marks an outermost frame.
     EndsEarly,
+    /// FP is where the rule has it, and a run does not show whether it was saved there, or left
+    /// there, or is equal by chance: an instruction of which that is not known has put it there.
+    UnknownFp,
 }
 
 impl HazardKind {
     /// All kinds.
-    pub const ALL: [Self; 5] =
-        [Self::BelowRedZone, Self::PoppedSlot, Self::OtherRegister, Self::LinkRegister, Self::EndsEarly];
+    pub const ALL: [Self; 6] = [
+        Self::BelowRedZone,
+        Self::PoppedSlot,
+        Self::OtherRegister,
+        Self::LinkRegister,
+        Self::EndsEarly,
+        Self::UnknownFp,
+    ];
 
     /// Returns what it means, as a clause.
     #[must_use]
@@ -46,6 +55,7 @@ impl HazardKind {
             Self::OtherRegister => "a rule needs a register that is known in the topmost frame only",
             Self::LinkRegister => "RA is in its register, and a walk through a signal's frame ends here",
             Self::EndsEarly => "the trace ends where CFI has a caller",
+            Self::UnknownFp => "FP is there, and it is not known whether it was saved or is equal by chance",
         }
     }
 }
@@ -58,6 +68,7 @@ impl fmt::Display for HazardKind {
             Self::OtherRegister => "other-register",
             Self::LinkRegister => "link-register",
             Self::EndsEarly => "ends-early",
+            Self::UnknownFp => "unknown-fp",
         })
     }
 }

@@ -286,6 +286,8 @@ pub enum Operation {
     /// Adds, checks or removes the pointer authentication code of an address; which
     /// address it is does not change.
     Authenticate,
+    /// Executes another instruction, which a register may alter (s390x: EX, EXRL).
+    Execute,
     /// Marks a valid target of indirect jumps, and does nothing else.
     LandingPad,
     /// Does nothing: what padding consists of.
@@ -318,9 +320,12 @@ impl Operation {
                 return Some(values?.into_iter().flatten().collect());
             }
             Self::JumpToSum { .. } | Self::Compare { .. } | Self::LandingPad | Self::Nop => [None; 2],
-            Self::Load { .. } | Self::LoadEntry { .. } | Self::Leave | Self::Authenticate | Self::Other => {
-                return None;
-            }
+            Self::Load { .. }
+            | Self::LoadEntry { .. }
+            | Self::Leave
+            | Self::Authenticate
+            | Self::Execute
+            | Self::Other => return None,
         };
         Some(registers.into_iter().flatten().collect())
     }

@@ -172,8 +172,7 @@ pub(super) fn classify(decoded: &Insn<'_>, detail: &InsnDetail<'_>, instruction:
     }
     instruction.may_store = match first {
         FirstOperand::Stored => true,
-        // EX and EXRL execute another instruction.
-        FirstOperand::Read if matches!(code, 0x4400 | 0xc600) => true,
+        FirstOperand::Read if instruction.operation == Operation::Execute => true,
         FirstOperand::Loaded | FirstOperand::Set | FirstOperand::Read => instruction.is_call(),
         FirstOperand::Changed if matches!(instruction.operation, Operation::LoadEntry { .. }) => false,
         // MVCL, MVCLE and MVPG take addresses in registers.
@@ -288,6 +287,8 @@ fn operation(code: u16, bytes: &[u8], operands: &[SysZOperand]) -> Operation {
         (0x0700 | 0x4700 | 0xa704 | 0xc004, _) if bytes.get(1).is_some_and(|byte| byte >> 4 == 0) => {
             Operation::Nop
         }
+        // EX, EXRL.
+        (0x4400 | 0xc600, _) => Operation::Execute,
         // LDGR, LGDR.
         (0xb3c1 | 0xb3cd, [Reg(to), Reg(from)]) => match (register(*to), register(*from)) {
             (Some(to), Some(from)) => Operation::Transfer { to, from },

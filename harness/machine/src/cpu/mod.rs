@@ -113,10 +113,28 @@ pub(crate) enum Unreported {
     /// (Unicorn's number; 0 for none) rounded down to a multiple of `alignment`, plus the
     /// displacement.
     Bytes { base: Option<i32>, alignment: u64, displacement: u64, len: u64 },
-    /// The stores of the instruction at this distance in bytes, with another length.
-    Target(i64),
+    /// The stores of the instruction at this distance in bytes. If there is a register, its lowest byte is
+    /// combined with the number of bytes, less one.
+    Target(i64, Option<i32>),
     /// Anything.
     Anything,
+}
+
+impl Unreported {
+    /// Returns the stores of the instruction at an address, or of the one that it executes.
+    pub(crate) fn at(pc: u64, decode: impl Fn(u64) -> Self, register: impl Fn(i32) -> Option<u64>) -> Self {
+        let Self::Target(distance, altering) = decode(pc) else { return decode(pc) };
+        match decode(pc.wrapping_add_signed(distance)) {
+            Self::Bytes { base, alignment, displacement, len } => {
+                let altered = altering.map_or(Some(0), register).map_or(u64::MAX, |value| value & 0xff);
+                let len = (len.saturating_sub(1) | altered).saturating_add(1);
+                Self::Bytes { base, alignment, displacement, len }
+            }
+            // The target of such an instruction is not itself one.
+            Self::Target(..) => Self::Anything,
+            other => other,
+        }
+    }
 }
 
 /// Where a call leaves its return address.

@@ -200,21 +200,25 @@ fn unreported(code: &[u8]) -> Unreported {
         // packed-decimal ones. The first operand has at most 256 bytes.
         [
             0xd1..=0xd4 | 0xd6 | 0xd7 | 0xdc | 0xe1 | 0xe2 | 0xe8 | 0xe9 | 0xea | 0xf0..=0xfd,
-            _,
+            length,
             high,
             low,
             ..,
         ] => {
+            // The others have two lengths, or none.
+            let len = if matches!(code, [0xd1..=0xd7 | 0xdc, ..]) { u64::from(*length) + 1 } else { 256 };
             let base = match high >> 4 {
                 0 => None,
                 number => Some(REGISTERS[usize::from(number)]),
             };
             let displacement = u64::from(high & 0xf) << 8 | u64::from(*low);
-            Unreported::Bytes { base, alignment: 1, displacement, len: 256 }
+            Unreported::Bytes { base, alignment: 1, displacement, len }
         }
-        // exrl; the target is a separate instruction.
+        // exrl.
         [0xc6, second, a, b, c, d, ..] if second & 0xf == 0 => {
-            Unreported::Target(i64::from(i32::from_be_bytes([*a, *b, *c, *d])) * 2)
+            let altering = Some(usize::from(second >> 4)).filter(|number| *number > 0);
+            let distance = i64::from(i32::from_be_bytes([*a, *b, *c, *d])) * 2;
+            Unreported::Target(distance, altering.map(|number| REGISTERS[number]))
         }
         // ex, mvcl, mvcle, mvcp, mvcs, mvpg, mvst, what ciphers, sorts and
         // compresses, translates, mvcos, mvclu.
@@ -434,6 +438,26 @@ fn memory_operands(code: &[u8], register: &dyn Fn(usize) -> u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `mvc` and the like have as many bytes as they say, unless `exrl` gives another number.
+    #[test]
+    fn moves_store_as_many_bytes_as_they_say() {
+        const MVC: [u8; 6] = [0xd2, 0x07, 0x20, 0x10, 0x30, 0];
+        let of = |exrl: u8, value| {
+            let execute = [0xc6, exrl, 0, 0, 0, 3];
+            let decode = |pc| unreported(if pc == 0 { &execute } else { &MVC });
+            Unreported::at(0, decode, |number| (number == REGISTERS[4]).then_some(value))
+        };
+        let bytes =
+            |len| Unreported::Bytes { base: Some(REGISTERS[2]), alignment: 1, displacement: 0x10, len };
+        assert_eq!(unreported(&MVC), bytes(8));
+        assert_eq!(of(0x00, 0), bytes(8));
+        assert_eq!(of(0x40, 0x1_0118), bytes(0x20));
+        assert_eq!(of(0x40, 0xff), bytes(256));
+        // mvo has two lengths of 16 at most.
+        let mvo = unreported(&[0xf1, 0x82, 0x20, 0x10, 0x30, 0]);
+        assert_eq!(mvo, bytes(256));
+    }
 
     #[test]
     fn comparisons_store_nothing_and_ciphers_may_store_anywhere() {

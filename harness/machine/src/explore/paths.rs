@@ -496,11 +496,7 @@ impl<'o, 'b> Paths<'o, 'b> {
     /// Records stores that Unicorn does not report.
     fn store_unreported(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64) -> Result<(), uc_error> {
         let decode = |pc| with_code(self.cpu, &self.space, pc, |code| (self.cpu.unreported)(code));
-        let unreported = match decode(pc) {
-            Unreported::Target(offset) => decode(pc.wrapping_add_signed(offset)),
-            other => other,
-        };
-        match unreported {
+        match Unreported::at(pc, decode, |register| unicorn.reg_read(register).ok()) {
             Unreported::Nothing => {}
             Unreported::Bytes { base, alignment, displacement, len } => {
                 let base = base.map_or(Ok(0), |base| unicorn.reg_read(base))?;
@@ -510,7 +506,7 @@ impl<'o, 'b> Paths<'o, 'b> {
                 self.journal.stores(&self.space, store, address, len);
             }
             // It is not executed.
-            Unreported::Anything | Unreported::Target(_) => self.stop = Some(Stop::Exception),
+            Unreported::Anything | Unreported::Target(..) => self.stop = Some(Stop::Exception),
         }
         Ok(())
     }

@@ -548,18 +548,13 @@ impl<'o> Run<'o> {
     /// Reports the stores of the instruction at `pc` that Unicorn will not report.
     fn store_unreported(&mut self, pc: u64, register: &dyn Fn(i32) -> Option<u64>) {
         let decode = |pc| with_code(self.cpu, &self.space, pc, |code| (self.cpu.unreported)(code));
-        let unreported = match decode(pc) {
-            Unreported::Target(offset) => decode(pc.wrapping_add_signed(offset)),
-            other => other,
-        };
-        match unreported {
+        match Unreported::at(pc, decode, register) {
             Unreported::Nothing => {}
             Unreported::Bytes { base, alignment, displacement, len } => {
                 let base = base.and_then(register).unwrap_or_default();
                 self.stored((base - base % alignment).wrapping_add(displacement), len);
             }
-            // The target of an `exrl` is not itself an `exrl`.
-            Unreported::Anything | Unreported::Target(_) => self.stored(0, u64::MAX),
+            Unreported::Anything | Unreported::Target(..) => self.stored(0, u64::MAX),
         }
     }
 

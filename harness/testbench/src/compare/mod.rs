@@ -13,10 +13,10 @@ use sframe_engine::{
     Base, DwarfRegister, InstructionPointer, LookupAddress, Mangled, PauthKey, Pc, RecoveryRule,
     ReturnAddress, StepError, Tracked,
 };
-use sframe_machine::{AuthenticationKey, Bottom, CallStack, Moment, Record};
+use sframe_machine::{AddressSpace, AuthenticationKey, Bottom, CallStack, Moment, Record};
 
 use crate::spec::{self, Verdict};
-use crate::truth::stores::LastStores;
+use crate::truth::stores::{LastStores, Store};
 use crate::unwind::{Backtrace, End, Frame, State, Unreadable};
 
 /// The true state at a moment.
@@ -540,6 +540,27 @@ fn luck(truth: &Truth<'_>, index: usize, words: &[u64], rules: &impl Rules) -> O
             return Some(Value::BelowSp(address));
         }
         (!stores.since(address, call.since)).then_some(Value::Stale(address))
+    })
+}
+
+/// Whether FP is where the topmost frame's row has it, and it is neither known that it was left or saved there, nor that
+/// it was not and is equal by luck.
+pub(crate) fn is_fp_unknown(truth: &Truth<'_>, memory: &AddressSpace, rules: &impl Rules) -> bool {
+    let (Some(stores), Some(call)) = (truth.stores, truth.call_of(0)) else { return false };
+    let rules = rules.at(truth.address(0));
+    if rules.keep_fp() {
+        let is_right = truth.fp_of(0) == call.caller_fp;
+        let is_luck = |pc: u64| rules.function().is_some_and(|function| function.contains(&pc));
+        return is_right
+            && !stores.has_fp(call.since)
+            && !stores.overwritten_fp(call.since).is_some_and(is_luck);
+    }
+    let word = rules.fp_rule().and_then(|rule| truth.word(0, &rule));
+    word.is_some_and(|address| {
+        let is_unknown = |last: Store| {
+            last.time >= call.since && !last.is_from_fp(call.since) && !last.is_not_fp(call.since)
+        };
+        memory.read_u64(address) == Some(call.caller_fp) && stores.last(address).is_some_and(is_unknown)
     })
 }
 

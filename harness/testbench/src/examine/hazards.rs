@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashSet;
 use sframe_engine::InstructionPointer;
 use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::hazard::{Hazard, HazardKind, Tally, list, of_row};
@@ -18,8 +19,12 @@ fn has_caller(module: &Module<'_>, address: Linked) -> bool {
 }
 
 /// Returns the hazards of executed code. `instructions` has their loaded addresses
-/// and counts.
-pub(crate) fn executed(target: &Target<'_>, instructions: &BTreeMap<u64, u64>) -> Vec<Hazard> {
+/// and counts, and `unknown_fp` those at which it is not known where FP's value comes from.
+pub(crate) fn executed(
+    target: &Target<'_>,
+    instructions: &BTreeMap<u64, u64>,
+    unknown_fp: &FxHashSet<u64>,
+) -> Vec<Hazard> {
     let mut found = Tally::new();
     for module in &target.modules {
         for (&pc, &count) in instructions.range(module.image.range()) {
@@ -42,7 +47,10 @@ pub(crate) fn executed(target: &Target<'_>, instructions: &BTreeMap<u64, u64>) -
                 }
             };
             let ends_early = row.is_outermost() && has_caller(module, module.linked(pc));
-            for kind in of_row(abi, &row).chain(ends_early.then_some(HazardKind::EndsEarly)) {
+            let is_unknown = unknown_fp.contains(&pc.0);
+            let of_run = [(ends_early, HazardKind::EndsEarly), (is_unknown, HazardKind::UnknownFp)];
+            let of_run = of_run.into_iter().filter_map(|(is_there, kind)| is_there.then_some(kind));
+            for kind in of_row(abi, &row).chain(of_run) {
                 let hazard = found.entry((start, Some(row.start), kind)).or_default();
                 *hazard = (Some(row), hazard.1 + count);
             }

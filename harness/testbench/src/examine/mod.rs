@@ -47,7 +47,7 @@ use crate::target::{Loaded, Target};
 use crate::triage::{Circumstances, FrameLayouts, triage};
 use crate::truth::control_flow::Features;
 use crate::truth::cross_check::{CrossCheck, TraceConflict, TraceCounts, Traces};
-use crate::truth::stores::{LastStores, Written};
+use crate::truth::stores::{LastStores, Pointers, Written};
 use crate::unwind::{Backtrace, Unwinder, Viewpoint};
 use sframe_inspect::hazard::Hazard;
 
@@ -294,7 +294,7 @@ pub(crate) fn examine_with(
         coverage,
         features: examiner.features,
         traces: examiner.cross_check.counts(),
-        hazards: hazards::executed(target, &executed),
+        hazards: hazards::executed(target, &executed, &examiner.unknown_fp),
         observed: observed(&examiner.executed, &examiner.frames_seen, look),
     })
 }
@@ -355,6 +355,8 @@ struct Examiner<'e, 'a, 'p> {
     hypotheses: Hypotheses,
     layouts: RefCell<FrameLayouts>,
     executed: Executed,
+    /// The instructions at whose first execution it was not known where FP's value comes from.
+    unknown_fp: FxHashSet<u64>,
     /// The first true frame at each instruction.
     frames_seen: FxHashMap<u64, TrueFrame>,
     interruptions: Option<Interruptions>,
@@ -420,6 +422,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             hypotheses: Hypotheses::default(),
             layouts: RefCell::default(),
             executed: Executed::default(),
+            unknown_fp: FxHashSet::default(),
             frames_seen: FxHashMap::default(),
             interruptions: None,
             probe,
@@ -731,6 +734,14 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         self.frames_seen.insert(moment.pc, frame);
     }
 
+    /// Takes note of an instruction where FP is right, and it is not known whether that is because it was saved.
+    fn look_at_fp(&mut self, moment: &Moment<'_>) {
+        let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
+        if moment.call_stack.is_settled() && compare::is_fp_unknown(&truth, moment.memory, &self.rules) {
+            self.unknown_fp.insert(moment.pc);
+        }
+    }
+
     /// Whether a function has been entered by a jump from another one.
     fn is_tail_call(&self, moment: &Moment<'_>) -> bool {
         let stands = moment.call_stack.kept() == moment.call_stack.records().len();
@@ -787,7 +798,8 @@ impl Examiner<'_, '_, '_> {
         if let Some(results) = self.hypotheses.settle(moment, self.target) {
             self.results.merge(results, self.target);
         }
-        self.stores.instruction(moment.time, moment.pc, known.written);
+        let pointers = Pointers::at(moment, &known.written);
+        self.stores.instruction(moment.time, moment.pc, known.written, pointers);
         self.stores.follow(moment.call_stack, moment.pc, moment.fp);
         self.results.findings.follow(moment, self.abi);
         if let (Some(_), Some(probe)) = (moment.call_stack.exit(), &mut self.probe) {
@@ -830,6 +842,9 @@ impl Examiner<'_, '_, '_> {
                 let is_first = self.executed.instruction(moment.pc, is_settled);
                 if is_first && self.look.observes {
                     self.observe(moment);
+                }
+                if is_first && self.look.hazards {
+                    self.look_at_fp(moment);
                 }
                 if known.is_watched {
                     self.arrive(moment, end);

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use sframe_engine::write::{self, Section as Owned};
-use sframe_machine::Options;
+use sframe_engine::write::{self, Function, Section as Owned};
+use sframe_machine::{Moment, Options};
 
 use super::equivalence::Reason;
 use super::equivalence::{give_the_same_values, mean_the_same};
@@ -11,6 +11,7 @@ use super::explored;
 use super::mutation::{Mutation, mutations};
 use super::plan::{MutateError, Plan, rank, specs};
 use super::report::{Fate, Killer, MutationReport, Origin, Survivor};
+use super::returns::Returns;
 use super::trial::{Trial, Trials};
 use crate::case::{Case, Outcome, RunScope};
 use crate::compare::Truth;
@@ -68,9 +69,14 @@ pub(super) struct Mutant<'s> {
 }
 
 impl Mutant<'_> {
+    /// The function, as the section had it.
+    fn function(&self) -> Option<&Function> {
+        self.subject.section.functions.get(self.mutation.function?)
+    }
+
     pub(super) fn survivor(&self, target: &Target<'_>, build: String) -> Survivor {
         let Mutant { subject, mutation, .. } = self;
-        let function = mutation.function.and_then(|index| subject.section.functions.get(index));
+        let function = self.function();
         let row = function.and_then(|function| function.rows.get(mutation.row?));
         let place = function.map(|function| target.place(Loaded(function.start)));
         let name = place
@@ -195,34 +201,37 @@ impl<'t> Attempt<'t> {
                 Err(_) => fates.push((mutant, Fate::Killed(Killer::Reader))),
             }
         }
-        let trials = self.run_once(&open)?;
+        let (trials, returns) = self.run_once(&open)?;
         for ((mutant, target), trial) in open.into_iter().zip(trials) {
-            fates.push((mutant, self.fate(mutant, &target, &trial)));
+            fates.push((mutant, self.fate(mutant, &target, &trial, &returns)));
         }
         Ok(fates)
     }
 
     /// Runs each case once, evaluating all mutants alongside.
-    fn run_once(&self, mutants: &[(&Mutant<'_>, Target<'_>)]) -> Result<Vec<Trial>, MutateError> {
+    fn run_once(
+        &self,
+        mutants: &[(&Mutant<'_>, Target<'_>)],
+    ) -> Result<(Vec<Trial>, Returns<'t>), MutateError> {
         let bits = self.target.executable().image.cpu.address_bits;
-        let mut all = All(Vec::new());
+        let mut all = All { trials: Vec::new(), returns: Returns::new(self.target) };
         // The trials that a mutant is in, and where.
         let mut places = Vec::new();
         for (mutant, target) in mutants {
             let module = mutant.subject.module;
-            let index = match all.0.iter().position(|(of, _)| *of == module) {
+            let index = match all.trials.iter().position(|(of, _)| *of == module) {
                 Some(index) => index,
                 None => {
                     let of = &self.target.modules[module];
                     let Some(section) = of.section.clone() else { continue };
                     let sections = self.target.sections.clone();
-                    all.0.push((module, Trials::new(section, of.image.range(), sections, bits)));
-                    all.0.len() - 1
+                    all.trials.push((module, Trials::new(section, of.image.range(), sections, bits)));
+                    all.trials.len() - 1
                 }
             };
             let Some(section) = target.modules[module].section.clone() else { continue };
             let scope = mutant.mutation.scope(&mutant.subject.section);
-            all.0[index].1.add(target.sections.clone(), section, scope);
+            all.trials[index].1.add(target.sections.clone(), section, scope);
             places.push(index);
         }
         for case in self.cases {
@@ -243,15 +252,29 @@ impl<'t> Attempt<'t> {
                 return Err(MutateError::Case { case: case.id(), reason });
             }
         }
-        let mut results: Vec<_> = all.0.into_iter().map(|(_, trials)| trials.results().into_iter()).collect();
-        Ok(places.into_iter().filter_map(|index| results[index].next()).collect())
+        let All { trials, returns } = all;
+        let mut results: Vec<_> =
+            trials.into_iter().map(|(_, trials)| trials.results().into_iter()).collect();
+        Ok((places.into_iter().filter_map(|index| results[index].next()).collect(), returns))
     }
 
-    fn fate(&self, mutant: &Mutant<'_>, target: &Target<'_>, trial: &Trial) -> Fate {
-        if let Some(verdict) = trial.killed {
-            return Fate::Killed(Killer::Comparison(verdict));
-        }
+    fn fate(&self, mutant: &Mutant<'_>, target: &Target<'_>, trial: &Trial, returns: &Returns<'_>) -> Fate {
         let Mutant { subject, mutation, .. } = mutant;
+        if let Some(verdict) = trial.killed {
+            if !mutation.is_throughout() {
+                return Fate::Killed(Killer::Comparison(verdict));
+            }
+            // How a function leaves may excuse what its rows say all along: only a whole run shows whether
+            // there is a finding. That much was set aside is none of its rows.
+            let killer = self.run_whole(target, false);
+            return match killer.filter(|killer| *killer != Killer::Spec(Verdict::NotReached)) {
+                Some(killer) => Fate::Killed(killer),
+                None if mutant.function().is_some_and(|function| returns.has_returned(function.start)) => {
+                    self.survived(mutant)
+                }
+                None => Fate::Equivalent(Reason::NoReturn),
+            };
+        }
         let module = subject.module;
         let sections = (&self.target.modules[module].section, &target.modules[module].section);
         let (Some(one), Some(other)) = sections else { return Fate::NotExercised };
@@ -277,6 +300,10 @@ impl<'t> Attempt<'t> {
         {
             return Fate::Killed(killer);
         }
+        self.survived(mutant)
+    }
+
+    fn survived(&self, mutant: &Mutant<'_>) -> Fate {
         let build = self.cases.first().map_or_else(|| specs(self.cases), |case| case.build.id.clone());
         Fate::Survived(Box::new(mutant.survivor(self.target, build)))
     }
@@ -310,12 +337,24 @@ impl<'t> Attempt<'t> {
 /// The most instructions listed for a survivor.
 const LINES: usize = 16;
 
-/// The trials of all sections.
-struct All<'a>(Vec<(usize, Trials<'a>)>);
+/// What is followed in the run of a case.
+struct All<'a, 't> {
+    /// The trials of all sections, by the module.
+    trials: Vec<(usize, Trials<'a>)>,
+    returns: Returns<'t>,
+}
 
-impl Probe for All<'_> {
+impl Probe for All<'_, '_> {
+    fn start(&mut self) {
+        self.returns.start();
+    }
+
+    fn executes(&mut self, moment: &Moment<'_>) {
+        self.returns.follow(moment);
+    }
+
     fn compared(&mut self, truth: &Truth<'_>, viewpoint: &Viewpoint<'_>) {
-        for (_, trials) in &mut self.0 {
+        for (_, trials) in &mut self.trials {
             trials.compared(truth, viewpoint);
         }
     }

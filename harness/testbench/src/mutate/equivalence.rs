@@ -25,6 +25,10 @@ named! {
         /// function has saved it; or the true section says the same at an
         /// instruction before or after, and nothing in between changes it.
         SameValue = "same-value",
+        /// All rows of a function are wrong in the same way, and the function was never seen to
+        /// return to its caller. Nothing is wrong by what a whole run shows: it left for where
+        /// its rows say.
+        NoReturn = "no-return",
     }
 }
 

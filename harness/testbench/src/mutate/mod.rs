@@ -6,6 +6,7 @@
 //! | `operator.rs` | the ways in which a section is broken |
 //! | `mutation.rs` | one change, and the section that it makes |
 //! | `trial.rs` | all mutants of a build in one run |
+//! | `returns.rs` | the functions that return in that run |
 //! | `explored.rs` | the mutants of a build, judged by exploring |
 //! | `equivalence.rs` | reasons why a mutant is right after all |
 //! | `build.rs` | the mutants of a build, from generation to result |
@@ -20,6 +21,7 @@ mod mutation;
 mod operator;
 mod plan;
 mod report;
+mod returns;
 mod trial;
 
 use std::collections::BTreeMap;

@@ -148,9 +148,14 @@ impl Mutation {
         Some(start.saturating_sub(16)..end.saturating_add(16))
     }
 
+    /// Whether all rows of a function are wrong, up to its return.
+    pub(super) const fn is_throughout(&self) -> bool {
+        matches!(self.edit, Edit::Shift(..) | Edit::KeepFp)
+    }
+
     /// Whether it changes rules and nothing else, of a row or of all rows of a function.
     pub(super) const fn is_of_rows(&self) -> bool {
-        self.row.is_some() || matches!(self.edit, Edit::Shift(..) | Edit::KeepFp)
+        self.row.is_some() || self.is_throughout()
     }
 
     /// Whether it may change the rules of the row with which a function begins.

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, DwarfRegister};
-use sframe_machine::{CallStack, Record};
+use sframe_machine::{CallStack, Moment, Record};
 
 use crate::target::{Loaded, Module};
-use sframe_inspect::instructions::{Instruction, Operation, Registers};
+use sframe_inspect::instructions::{Instruction, Operation, Place, Registers, Value};
 
 /// The store that gave a word its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,24 @@ pub(crate) struct Store {
     pub(crate) pc: u64,
     /// See [`is_not_fp`](Self::is_not_fp); `None` if that is not certain of any.
     foreign_since: Option<u64>,
+    /// Of which FP it has stored a copy, if that is known.
+    copy: Option<Copied>,
+}
+
+/// A value that was FP: of the calls of a time, FP as they had to keep it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Copied {
+    /// Since when FP had had it.
+    since: u64,
+    /// When it was taken from FP.
+    until: u64,
+}
+
+impl Copied {
+    /// Whether it is the FP that a call made at a time has to keep.
+    const fn is_fp(self, time: u64) -> bool {
+        self.since <= time && time <= self.until
+    }
 }
 
 impl Store {
@@ -28,13 +46,18 @@ impl Store {
         self.foreign_since.is_some_and(|since| since <= time)
     }
 
+    /// Whether what was stored is known to have come from the FP that a call made at a time has to keep.
+    pub(crate) fn is_from_fp(&self, time: u64) -> bool {
+        self.copy.is_some_and(|copy| copy.is_fp(time))
+    }
+
     /// Returns the store that a word has after it was one to a part of it. The rest of the word
     /// is what it was before, and that was left by the callers of calls since.
     fn beside(self, before: Option<Self>) -> Self {
         let Some(before) = before else { return self };
         let stale_since = before.time.saturating_add(1);
         let rest = before.foreign_since.map_or(stale_since, |since| since.min(stale_since));
-        Self { foreign_since: self.foreign_since.map(|since| since.max(rest)), ..self }
+        Self { foreign_since: self.foreign_since.map(|since| since.max(rest)), copy: None, ..self }
     }
 }
 
@@ -62,6 +85,87 @@ pub(crate) struct Written {
     sources: Option<Registers>,
     /// Whether FP is another source.
     from_fp: bool,
+    /// Which of the words that it stores has FP, if there are several: the others have not.
+    fp_at: Option<u64>,
+    /// What it loads from the frame.
+    loads: Option<Loads>,
+}
+
+/// No more registers than this are loaded from consecutive words.
+const MOST_LOADED: usize = 16;
+
+/// Registers that are loaded from consecutive words: from the frame, by SP or FP, or FP from anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Loads {
+    base: LoadBase,
+    /// Where the first word is, from there.
+    offset: i64,
+    /// The numbers of the registers, from the lowest address up. This is copied at each instruction.
+    registers: [u8; MOST_LOADED],
+}
+
+/// No register.
+const NONE: u8 = u8::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LoadBase {
+    Sp,
+    Fp,
+    Other(DwarfRegister),
+}
+
+impl Loads {
+    fn of(abi: Abi, instruction: &Instruction) -> Option<Self> {
+        let (from, values) = match &instruction.operation {
+            Operation::Load { values, place: Some(place), size: 8 } => (*place, &values[..]),
+            Operation::Leave => {
+                let place = Place { base: abi.fp(), offset: 0, writeback: 0 };
+                (place, &[Value::Register(abi.fp())][..])
+            }
+            _ => return None,
+        };
+        let mut registers = [NONE; MOST_LOADED];
+        for (to, value) in registers.iter_mut().zip(values) {
+            // SP never becomes FP.
+            *to = match value {
+                Value::Register(register) if *register != abi.sp() => number(*register),
+                _ => NONE,
+            };
+        }
+        let base = match from.base {
+            base if base == abi.sp() => LoadBase::Sp,
+            base if base == abi.fp() => LoadBase::Fp,
+            base => LoadBase::Other(base),
+        };
+        let has_fp = registers.contains(&number(abi.fp()));
+        let is_followed = values.len() <= MOST_LOADED && (has_fp || !matches!(base, LoadBase::Other(_)));
+        is_followed.then_some(Self { base, offset: from.offset, registers })
+    }
+}
+
+/// The number of a register in a byte.
+fn number(register: DwarfRegister) -> u8 {
+    u8::try_from(register.0).unwrap_or(NONE)
+}
+
+/// What SP and FP hold before an instruction, and the register by which it loads FP, if that is another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pointers {
+    sp: u64,
+    fp: u64,
+    other: Option<u64>,
+}
+
+impl Pointers {
+    /// Those before an instruction with some effect.
+    #[inline]
+    pub(crate) fn at(moment: &Moment<'_>, written: &Written) -> Self {
+        let other = match written.loads {
+            Some(Loads { base: LoadBase::Other(register), .. }) => moment.register(register.0),
+            _ => None,
+        };
+        Self { sp: moment.sp, fp: moment.fp, other }
+    }
 }
 
 impl Written {
@@ -72,6 +176,8 @@ impl Written {
         fp: Some(Become::Unknown),
         sources: None,
         from_fp: false,
+        fp_at: None,
+        loads: None,
     };
 
     /// The effect of the instruction at an address, or of any if it is unknown.
@@ -82,6 +188,9 @@ impl Written {
     }
 
     fn of(abi: Abi, instruction: &Instruction) -> Self {
+        if instruction.operation == Operation::Execute {
+            return Self::ANYTHING;
+        }
         let (fp, sp) = (abi.fp(), abi.sp());
         let (registers, mut sources) = (instruction.defs, instruction.sources);
         let mut values = match instruction.operation {
@@ -108,7 +217,14 @@ impl Written {
         if let Some(sources) = &mut sources {
             sources.remove(fp);
         }
-        Self { registers, values, fp: becomes, sources, from_fp }
+        let fp_at = match &instruction.operation {
+            Operation::Store { values, size: 8, .. } if values.len() > 1 => {
+                values.iter().position(|value| *value == Value::Register(fp)).map(|index| index as u64)
+            }
+            _ => None,
+        };
+        let loads = Loads::of(abi, instruction);
+        Self { registers, values, fp: becomes, sources, from_fp, fp_at, loads }
     }
 }
 
@@ -173,6 +289,10 @@ pub(crate) struct LastStores {
     now: Option<(u64, u64)>,
     /// Its effect on registers.
     written: Written,
+    /// SP and FP before it.
+    pointers: Pointers,
+    /// The first word that it has stored to, by address / 8.
+    first_stored: Option<u64>,
     words: Words,
     /// The last store with unknown bounds.
     anywhere: Option<Store>,
@@ -186,6 +306,10 @@ pub(crate) struct LastStores {
 #[derive(Clone, Debug, Default)]
 struct Thread {
     registers: LastWrites,
+    /// Since when FP has had the value that calls since then have to keep.
+    fp_since: u64,
+    /// The same at each call that has not ended, the oldest first.
+    fp_since_at_calls: Vec<u64>,
     /// Where FP was overwritten and not restored since: the last time in each call, the
     /// oldest first.
     overwritten: Vec<Overwritten>,
@@ -197,8 +321,9 @@ struct Thread {
 impl Thread {
     /// One of whose registers nothing is known but that they were written at a time.
     fn new(time: u64) -> Self {
-        let registers = LastWrites { times: [Some(time); 64], foreign_since: [time; 64] };
-        Self { registers, ..Self::default() }
+        let registers =
+            LastWrites { times: [Some(time); 64], foreign_since: [time; 64], ..LastWrites::default() };
+        Self { registers, fp_since: time, ..Self::default() }
     }
 
     /// When the innermost call was made.
@@ -229,11 +354,13 @@ struct LastWrites {
     /// Since when their values are not the FP that calls have to keep: to a call, another
     /// register than FP is foreign as it finds it.
     foreign_since: [u64; 64],
+    /// Of which FP they are known to have come from.
+    copies: [Option<Copied>; 64],
 }
 
 impl Default for LastWrites {
     fn default() -> Self {
-        Self { times: [None; 64], foreign_since: [0; 64] }
+        Self { times: [None; 64], foreign_since: [0; 64], copies: [None; 64] }
     }
 }
 
@@ -241,16 +368,16 @@ impl LastStores {
     /// Notes that the previous instruction has executed; from now on, stores
     /// are by this one.
     #[inline]
-    pub(crate) fn instruction(&mut self, time: u64, pc: u64, written: Written) {
-        self.executed();
+    pub(crate) fn instruction(&mut self, time: u64, pc: u64, written: Written, pointers: Pointers) {
+        self.executed(Some(pointers.fp));
         self.now = Some((time, pc));
-        self.written = written;
+        (self.written, self.pointers, self.first_stored) = (written, pointers, None);
     }
 
     /// Notes that another thread goes on, at a time. All registers of a new one have just been
     /// written: it is not known with what.
     pub(crate) fn go_to_thread(&mut self, number: u32, time: u64) {
-        self.executed();
+        self.executed(None);
         self.now = None;
         let thread = self.others.remove(&number).unwrap_or_else(|| Thread::new(time));
         self.others.insert(self.number, std::mem::replace(&mut self.thread, thread));
@@ -265,7 +392,19 @@ impl LastStores {
     /// Returns a store by the executing instruction; `None` before the first one.
     fn store(&self) -> Option<Store> {
         let (time, pc) = self.now?;
-        Some(Store { time, pc, foreign_since: self.foreign_since() })
+        Some(Store { time, pc, foreign_since: self.foreign_since(), copy: self.copy() })
+    }
+
+    /// Of which FP what follows from the instruction's sources is a copy, if that is known. What was computed from it
+    /// in the meantime, and is equal to it again, is one.
+    fn copy(&self) -> Option<Copied> {
+        let (time, _) = self.now?;
+        let mut sources = self.written.sources?.iter();
+        let of_fp = || Copied { since: self.thread.fp_since, until: time };
+        if self.written.from_fp {
+            return Some(of_fp());
+        }
+        sources.find_map(|register| self.thread.registers.copies[register.0 as usize])
     }
 
     /// Since when what follows from the instruction's sources is not the FP that calls have to
@@ -277,14 +416,20 @@ impl LastStores {
         Some(sources.iter().map(since).fold(fp, u64::max))
     }
 
-    /// Records what the instruction has done to registers.
-    fn executed(&mut self) {
+    /// Records what the instruction has done to registers. `fp_now` is FP after it, if that is known.
+    fn executed(&mut self, fp_now: Option<u64>) {
         let Some((time, pc)) = self.now else { return };
         let Written { registers, values, fp, .. } = self.written;
         if fp.is_some() || !values.is_empty() {
             let foreign_since = self.foreign_since();
+            let copy = self.copy();
             if let Some(becomes) = fp {
                 let call = self.thread.since();
+                let is_kept = registers == Registers::ALL && fp_now == Some(self.pointers.fp);
+                if !is_kept {
+                    let copy = copy.filter(|copy| copy.is_fp(call));
+                    self.thread.fp_since = copy.map_or(time, |copy| copy.since);
+                }
                 self.forget_overwritten(call);
                 let is_foreign = |since: &u64| becomes == Become::Derived && *since <= call;
                 let overwritten = foreign_since.filter(is_foreign);
@@ -296,11 +441,43 @@ impl LastStores {
             }
             for register in values.iter() {
                 self.thread.registers.foreign_since[register.0 as usize] = foreign_since.unwrap_or(time);
+                self.thread.registers.copies[register.0 as usize] = copy;
             }
+            self.loaded(time);
         }
         for register in registers.iter() {
             self.thread.registers.times[register.0 as usize] = Some(time);
         }
+    }
+
+    /// Records of which FP the registers that were loaded from the frame are copies.
+    fn loaded(&mut self, time: u64) {
+        let Some(Loads { base, offset, registers }) = self.written.loads else { return };
+        let base = match base {
+            LoadBase::Sp => Some(self.pointers.sp),
+            LoadBase::Fp => Some(self.pointers.fp),
+            LoadBase::Other(_) => self.pointers.other,
+        };
+        let Some(first) = base.map(|base| base.wrapping_add_signed(offset)) else { return };
+        for (index, register) in (0..).zip(registers) {
+            if register == NONE {
+                continue;
+            }
+            let register = DwarfRegister(register.into());
+            let copy = self.last(first.wrapping_add(8 * index)).and_then(|last| last.copy);
+            if self.written.values.contains(register) {
+                self.thread.registers.copies[register.0 as usize] = copy;
+            } else if let Some(copy) = copy.filter(|copy| copy.is_fp(self.thread.since())) {
+                // It is FP, of which nothing was known.
+                self.thread.fp_since = copy.since.min(time);
+            }
+        }
+    }
+
+    /// Whether FP is known to be the one that a call made at a time has to keep: it has not been written since, or
+    /// restored from where it was saved.
+    pub(crate) fn has_fp(&self, time: u64) -> bool {
+        self.thread.fp_since <= time
     }
 
     /// Follows calls and returns. If a call has overwritten FP, it has restored
@@ -313,20 +490,31 @@ impl LastStores {
         if call_stack.kept() < self.thread.calls {
             self.left(self.thread.calls - call_stack.kept(), pc, fp);
         }
+        let fp_since = self.thread.fp_since;
+        self.thread.fp_since_at_calls.resize(records.len(), fp_since);
         (self.thread.call, self.thread.calls) = (records.last().copied(), records.len());
     }
 
     /// Notes that calls, of which there is at least one, have ended.
     fn left(&mut self, calls: usize, pc: u64, fp: u64) {
         let returned = |call: &Record| calls == 1 && call.return_address == pc && call.caller_fp == fp;
+        let fp_since = self.thread.fp_since_at_calls.pop();
+        self.thread.fp_since_at_calls.truncate(self.thread.calls - calls);
         match self.thread.call.filter(returned) {
-            Some(call) => self.forget_overwritten(call.since),
+            Some(call) => {
+                self.forget_overwritten(call.since);
+                self.thread.fp_since = fp_since.unwrap_or(0);
+            }
             // Anything may have been restored.
-            None => self.thread.overwritten.clear(),
+            None => {
+                self.thread.overwritten.clear();
+                self.thread.fp_since = 0;
+            }
         }
         if let (Some((time, _)), Some(Record { interrupted: true, .. })) = (self.now, self.thread.call) {
             // The kernel has restored all registers.
             self.thread.registers.foreign_since = [time; 64];
+            self.thread.registers.copies = [None; 64];
         }
     }
 
@@ -356,13 +544,16 @@ impl LastStores {
         let Some(now) = self.store() else { return };
         if len > LARGEST {
             // It is not known what it has stored in a word, nor whether.
-            self.anywhere = Some(Store { foreign_since: None, ..now });
+            self.anywhere = Some(Store { foreign_since: None, copy: None, ..now });
             return;
         }
         let end = address.saturating_add(len);
+        let first = *self.first_stored.get_or_insert(address / 8);
         for word in words(address, len) {
             let last = self.words.get_mut(word);
             let is_whole = address <= word * 8 && end.saturating_sub(word * 8) >= 8;
+            let has_fp = self.written.fp_at.is_none_or(|at| word.checked_sub(first) == Some(at));
+            let now = Store { copy: now.copy.filter(|_| has_fp), ..now };
             *last = Some(if is_whole { now } else { now.beside(*last) });
         }
     }
@@ -401,7 +592,7 @@ mod tests {
     }
 
     fn moment(stores: &mut LastStores, time: u64, pc: u64) {
-        stores.instruction(time, pc, Written::default());
+        stores.instruction(time, pc, Written::default(), Pointers::default());
     }
 
     #[test]
@@ -413,8 +604,9 @@ mod tests {
         stores.stored(0x106, 4);
         moment(&mut stores, 7, 0x14);
         stores.stored(0x108, 1);
-        assert_eq!(stores.last(0x100), Some(Store { time: 5, pc: 0x10, foreign_since: None }));
-        assert_eq!(stores.last(0x10f), Some(Store { time: 7, pc: 0x14, foreign_since: None }));
+        let store = |time, pc| Some(Store { time, pc, foreign_since: None, copy: None });
+        assert_eq!(stores.last(0x100), store(5, 0x10));
+        assert_eq!(stores.last(0x10f), store(7, 0x14));
         assert_eq!(stores.last(0x110), None);
         assert!(stores.since(0x100, 5) && !stores.since(0x100, 6) && stores.since(0x108, 6));
     }
@@ -423,13 +615,13 @@ mod tests {
     fn registers_are_stale_until_they_are_written() {
         let mut stores = LastStores::default();
         let written = Written { registers: set(&[3, 17]), ..Written::default() };
-        stores.instruction(3, 0x10, written);
+        stores.instruction(3, 0x10, written, Pointers::default());
         assert_eq!(stores.unwritten(set(&[17]), 2), Some(DwarfRegister(17)));
         moment(&mut stores, 4, 0x14);
         assert_eq!(stores.unwritten(set(&[3, 17]), 2), None);
         assert_eq!(stores.unwritten(set(&[17]), 3), Some(DwarfRegister(17)));
         assert_eq!(stores.unwritten(set(&[]), 4), None);
-        stores.instruction(5, 0x18, written);
+        stores.instruction(5, 0x18, written, Pointers::default());
         stores.interrupted();
         moment(&mut stores, 6, 0x20);
         assert_eq!(stores.unwritten(set(&[17]), 3), Some(DwarfRegister(17)));
@@ -474,12 +666,15 @@ mod tests {
             };
             let mut stores = LastStores::default();
             (stores.thread.call, stores.thread.calls) = (Some(call), 1);
+            stores.thread.fp_since_at_calls.push(0);
             Self { stores, time, called: time }
         }
 
         fn execute(&mut self, instruction: &Instruction) {
             self.time += 1;
-            self.stores.instruction(self.time, 0x10 + self.time, Written::of(Abi::Amd64, instruction));
+            let pointers = Pointers { sp: 0x100, fp: 0x200, other: Some(0x100) };
+            let written = Written::of(Abi::Amd64, instruction);
+            self.stores.instruction(self.time, 0x10 + self.time, written, pointers);
         }
 
         /// Writes registers with what follows from others.
@@ -516,6 +711,91 @@ mod tests {
         fn has_overwritten_fp(&mut self) -> bool {
             self.load(&[]);
             self.stores.overwritten_fp(self.called).is_some()
+        }
+    }
+
+    /// What the word at 0x100, and FP, are known to have come from FP as the function has to keep it.
+    fn knows_fp(function: &mut Function) -> (bool, bool) {
+        let in_word = function.stores.last(0x100).is_some_and(|last| last.is_from_fp(function.called));
+        function.load(&[]);
+        (in_word, function.stores.has_fp(function.called))
+    }
+
+    /// Loads registers from consecutive words, the first of which is at SP plus 0, which is 0x100.
+    fn loads_from_frame(registers: &[u32]) -> Instruction {
+        let values = registers.iter().map(|number| Value::Register(DwarfRegister(*number))).collect();
+        let place = Some(Place { base: DwarfRegister(RSP), offset: 0, writeback: 0 });
+        let operation = Operation::Load { values, place, size: 8 };
+        Instruction { operation, defs: set(registers), ..Instruction::default() }
+    }
+
+    #[test]
+    fn fp_is_known_where_it_was_saved_and_restored() {
+        let called = || Function::called_at(10);
+        assert_eq!(knows_fp(called().store(&[RBP])), (true, true));
+        assert_eq!(knows_fp(called().derive(&[RAX], &[RBP]).store(&[RAX])), (true, true));
+        assert_eq!(knows_fp(called().load(&[RAX]).store(&[RAX])), (false, true));
+        assert_eq!(knows_fp(called().store(&[RBP]).store_at(0x104, 4, &[])), (false, true));
+        assert_eq!(knows_fp(called().derive(&[RBP], &[]).store(&[RBP])), (false, false));
+        assert_eq!(knows_fp(called().store(&[RBP]).load(&[RBP])), (true, false));
+        let restored = |through: &[&[u32]]| {
+            let mut function = called();
+            function.store(&[RBP]).derive(&[RBP], &[]);
+            function.execute(&loads_from_frame(through[0]));
+            through.windows(2).for_each(|step| {
+                function.derive(step[1], step[0]);
+            });
+            knows_fp(&mut function)
+        };
+        assert_eq!(restored(&[&[RBP]]), (true, true));
+        assert_eq!(restored(&[&[RAX], &[RBP]]), (true, true));
+        // FP by way of another address, and another register, which is not followed.
+        let by = |register| {
+            let mut function = called();
+            function.store(&[RBP]).derive(&[RBP], &[]);
+            let place = Some(Place { base: DwarfRegister(RBX), offset: 0, writeback: 0 });
+            let operation =
+                Operation::Load { values: vec![Value::Register(DwarfRegister(register))], place, size: 8 };
+            function.execute(&Instruction { operation, defs: set(&[register]), ..Instruction::default() });
+            function.derive(&[RBP], &[register]);
+            knows_fp(&mut function)
+        };
+        assert_eq!((by(RBP), by(RAX)), ((true, true), (true, false)));
+        // The second of two words is another one.
+        assert_eq!(restored(&[&[RAX, RBP]]), (true, false));
+        // What the caller has saved is its own FP.
+        let mut callee = called();
+        callee.store(&[RBP]).derive(&[RBP], &[]);
+        callee.called = 12;
+        let call = callee.stores.thread.call.as_mut().expect("a call");
+        call.since = 12;
+        callee.execute(&loads_from_frame(&[RBP]));
+        assert_eq!(knows_fp(&mut callee), (false, false));
+    }
+
+    #[test]
+    fn of_several_words_one_has_fp() {
+        let mut function = Function::called_at(10);
+        let values = [RBX, RBP].map(|number| Value::Register(DwarfRegister(number))).to_vec();
+        let operation = Operation::Store { values, place: None, size: 8 };
+        let sources = Some(set(&[RBX, RBP]));
+        function.execute(&Instruction { operation, sources, ..Instruction::default() });
+        function.stores.stored(0x100, 8);
+        function.stores.stored(0x108, 8);
+        let has_fp = |address| function.stores.last(address).is_some_and(|last| last.is_from_fp(10));
+        assert_eq!((has_fp(0x100), has_fp(0x108)), (false, true));
+    }
+
+    #[test]
+    fn an_unknown_instruction_that_leaves_fp_alone_has_not_written_it() {
+        for (fp, is_known) in [(0x200, true), (0x208, false)] {
+            let mut function = Function::called_at(10);
+            let pointers = Pointers { sp: 0x100, fp: 0x200, other: Some(0x100) };
+            let execute = Instruction { operation: Operation::Execute, ..Instruction::default() };
+            let written = Written::of(Abi::S390x, &execute);
+            function.stores.instruction(11, 0x20, written, pointers);
+            function.stores.instruction(12, 0x26, Written::default(), Pointers { fp, ..pointers });
+            assert_eq!(function.stores.has_fp(10), is_known, "{fp:#x}");
         }
     }
 

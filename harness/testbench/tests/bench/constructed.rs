@@ -60,6 +60,8 @@ struct Answer {
     /// Places in the document, as JSON pointers, and what is there.
     #[serde(default)]
     figures: BTreeMap<String, Value>,
+    /// The functions with the hazard `unknown-fp`; not looked at if left out.
+    unknown_fp: Option<BTreeSet<String>>,
     /// What the command prints without `--json`, among other things.
     #[serde(default)]
     prints: Vec<String>,
@@ -173,6 +175,12 @@ fn differences(name: &str, abi: Abi, answer: &Answer) -> Vec<String> {
     let found = document["findings"].as_array().unwrap_or(&empty);
     let found: BTreeSet<_> = found.iter().map(|finding| line(words[0], finding)).collect();
     expect("the findings are", format!("{found:?}"), format!("{:?}", answer.findings));
+    if let Some(wanted) = &answer.unknown_fp {
+        let hazards = document["hazards"].as_array().unwrap_or(&empty);
+        let unknown = hazards.iter().filter(|hazard| hazard["kind"] == "unknown-fp");
+        let functions: BTreeSet<_> = unknown.filter_map(|hazard| hazard["function"].as_str()).collect();
+        expect("FP is unknown in", format!("{functions:?}"), format!("{wanted:?}"));
+    }
     for (place, wanted) in &answer.figures {
         expect(place, document.pointer(place).unwrap_or(&Value::Null).to_string(), wanted.to_string());
     }

@@ -12,17 +12,20 @@ use sframe_testbench::corpus::{Maker, Toolchain};
 use sframe_testbench::examine::{ExamineOptions, examine};
 use sframe_testbench::faults::{Observed, build_of, differences, is_current};
 use sframe_testbench::generate::assembly::{
-    Action, Fault, FunctionPlan, Judged, Plan, Program, Source, Wrong, judge, write,
+    Action, Fault, FunctionPlan, Judged, Misdeclared, Plan, Program, Source, Wrong, judge, judge_by, write,
 };
 use sframe_testbench::spec::Faults;
 use sframe_testbench::target::Target;
 use sframe_testbench::target::files::Files;
 use sframe_testbench::unwind::sframe_unwinder;
 
-use crate::command::{bench, copy_repository};
+use crate::command::{bench, copy_repository, toolchains};
 use crate::common::repository;
 
 pub(crate) const HOST: &str = "corpus/matrix/host.yaml";
+
+/// A toolchain for all ABIs that `ci/toolchains` makes.
+const NEWEST: &str = "gnu-2.47";
 
 /// This machine's own toolchain; `None`, with a reason, if it does not write SFrame.
 pub(crate) fn host() -> Option<Maker> {
@@ -84,6 +87,60 @@ fn construction_run_and_exploration_do_not_contradict_one_another() {
     assert!(found["compared"].as_u64() > Some(100), "{report:#}");
     assert_eq!(found["contradictions"].as_array().map(Vec::len), Some(0), "{report:#}");
     assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
+}
+
+/// Searches among functions whose CFI is wrong on purpose, and returns what was found, by ABI.
+fn search_wrong(toolchain: &str) -> Value {
+    let toolchains = toolchains().display().to_string();
+    let search = ["generate", "assembly", "--wrong", "--toolchain", toolchain, "--toolchains", &toolchains];
+    let output = bench(&[&search[..], &["--programs", "3", "--seed", "1", "--json"]].concat());
+    let report: Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}: {report:#}", output.status);
+    report.as_object().and_then(|all| all.values().next()).cloned().expect("a toolchain")
+}
+
+/// A run finds each function whose CFA, RA or FP is wrong throughout, though it returns as any other, and sets
+/// nothing aside: with this machine's toolchain and, if it is there, with one for all ABIs.
+#[test]
+fn functions_that_are_wrong_on_purpose_are_noticed() {
+    let host = host().map(|_| (repository().join(HOST).display().to_string(), &[Abi::Amd64][..]));
+    let is_there = toolchains().join(NEWEST).join("usr/bin").is_dir();
+    let newest = is_there.then(|| (NEWEST.to_owned(), &Abi::ALL[..]));
+    for (toolchain, abis) in host.into_iter().chain(newest) {
+        let found = search_wrong(&toolchain);
+        for abi in abis.iter().map(ToString::to_string) {
+            let found = &found[&abi];
+            let count = |key: &str| found[key].as_u64().unwrap_or_default();
+            assert_eq!(found["contradictions"].as_array().map(Vec::len), Some(0), "{found:#}");
+            // Others are left out, or could not be made.
+            assert!(count("noticed") * 2 > count("functions"), "{toolchain}, {abi}: {found:#}");
+        }
+    }
+}
+
+/// A run that misses what is wrong on purpose contradicts construction: one that takes each FP for right.
+#[test]
+fn a_run_that_misses_what_is_wrong_on_purpose_fails() {
+    let Some(maker) = host() else { return };
+    let is_of_fp = |function: &FunctionPlan| {
+        matches!(function.misdeclares, Some(Misdeclared::FpSlot(_) | Misdeclared::FpKept))
+    };
+    let made = |number| {
+        let mut plan = Plan::misdeclared(Abi::Amd64, 1, number, 20);
+        plan.functions.retain(is_of_fp);
+        let program = write(&plan);
+        let made = maker.make(Abi::Amd64, &[("generated.s".to_owned(), program.source.clone())], &[]);
+        // Some assemblers crash on some programs.
+        Some((program, made.ok()?.bytes))
+    };
+    let (program, bytes) = (0..20).find_map(made).expect("a program");
+    let sees = judge(&program, &bytes).expect("a judgement");
+    assert_eq!((sees.contradictions, sees.noticed.is_empty()), (vec![], false));
+    let blind = ExamineOptions { ignores_fp: true, ..ExamineOptions::default() };
+    let missed = judge_by(&program, &bytes, &blind).expect("a judgement").contradictions;
+    // What is left of it is found by where values come from.
+    let says = |message: &String| message.starts_with("a run finds nothing in a wrong row");
+    assert!(missed.iter().any(says), "{missed:#?}");
 }
 
 /// Makes the first program of a seed whose CFI this assembler writes as it should, among those that have a

@@ -25,6 +25,10 @@ pub(super) struct Assembly {
     /// How many functions each has.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     functions: u32,
+    /// Make the CFI wrong on purpose: of each function, the CFA, the return address or FP, throughout. Then a run
+    /// has to find each, and one that it misses is a contradiction.
+    #[arg(long, conflicts_with = "pages")]
+    wrong: bool,
     /// Write each cause that has no page into this folder: its page, the page's build, and a program with a
     /// spec, laid out as in the repository.
     #[arg(long, value_name = "DIR")]
@@ -37,7 +41,8 @@ pub(super) struct Assembly {
 impl Assembly {
     pub(super) fn execute(&self) -> Result<Status, Failure> {
         if let Some(abi) = self.of.printed() {
-            let program = write(&Plan::random(abi, self.of.seed, self.of.first, self.functions));
+            let draw = if self.wrong { Plan::misdeclared } else { Plan::random };
+            let program = write(&draw(abi, self.of.seed, self.of.first, self.functions));
             let mut text = Text::default();
             program.source.lines().for_each(|line| text.line(line.replace('\t', "        ")));
             print(&text)?;
@@ -49,6 +54,7 @@ impl Assembly {
             seed: self.of.seed,
             programs: self.of.numbers(),
             functions: self.functions,
+            misdeclares: self.wrong,
             reduces_known: self.known,
         };
         let faults = self.of.faults()?;
@@ -160,6 +166,9 @@ fn text(all: &BTreeMap<String, BTreeMap<Abi, Found>>) -> Text {
                 found.left_out,
                 counted(found.compared, "instruction")
             ));
+            if found.noticed > 0 {
+                text.line(format!("  {} found that is wrong on purpose", counted(found.noticed, "function")));
+            }
             for (page, group) in &found.known {
                 text.line(format!("  known, {page}: {}", counted(group.count, "function")));
             }

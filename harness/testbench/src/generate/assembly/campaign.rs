@@ -28,6 +28,8 @@ pub struct CampaignOptions {
     pub programs: Range<u64>,
     /// How many functions each has.
     pub functions: u32,
+    /// Whether their CFI is wrong on purpose: see [`Plan::misdeclared`].
+    pub misdeclares: bool,
     /// Ends the search: what was found by then is told, and not reduced.
     pub stop: StopRequest,
     /// Whether programs with what is known are reduced, too.
@@ -56,7 +58,8 @@ pub fn campaign(
             if is_stopped() {
                 return None;
             }
-            let plan = Plan::random(abi, options.seed, *number, options.functions);
+            let draw = if options.misdeclares { Plan::misdeclared } else { Plan::random };
+            let plan = draw(abi, options.seed, *number, options.functions);
             let trial = trial(maker, &known, *number, plan);
             done();
             // An interrupt may have ended its tools, too.
@@ -218,6 +221,7 @@ impl Found {
         self.programs += 1;
         self.functions += plan.functions.len() as u64;
         self.left_out += judged.left_out.len() as u64;
+        self.noticed += judged.noticed.len() as u64;
         self.compared += judged.compared;
         for (form, count) in &program.forms {
             *self.forms.entry(form).or_default() += u64::from(*count);

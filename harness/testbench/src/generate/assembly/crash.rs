@@ -65,7 +65,9 @@ impl Crash {
     fn is_in(self, abi: Abi, part: &[&[Directive]]) -> bool {
         match self {
             Self::GasOffsetBeforeCfa => {
-                let mut directives = part.iter().copied().flatten();
+                // In front of a part that is elsewhere is the end of what comes before it.
+                let directives = part.iter().copied().flatten();
+                let mut directives = directives.skip_while(|one| one.operation != Operation::Begin);
                 directives.next().is_some_and(|begin| begin.form == SIMPLE)
                     && matches!(directives.next(), Some(Directive { operation: Operation::Offset(..), .. }))
             }
@@ -154,6 +156,8 @@ mod tests {
         let offset = plain(".cfi_offset", "16, -8", Operation::Offset(DwarfRegister(16), -8));
         let early = Crash::GasOffsetBeforeCfa;
         assert!(early.is_in(abi, &[&[simple.clone(), offset.clone(), define.clone()]]));
+        let end = plain(".cfi_endproc", "", Operation::Nothing);
+        assert!(early.is_in(abi, &[&[end, simple.clone(), offset.clone(), define.clone()]]));
         assert!(!early.is_in(abi, &[&[simple, define, offset.clone()]]));
         assert!(!early.is_in(abi, &[&[begin.clone(), offset]]));
         let llvm = Crash::LlvmRestoresWithoutRow;

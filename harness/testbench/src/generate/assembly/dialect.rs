@@ -7,6 +7,9 @@ pub(super) struct Dialect {
     pub(super) abi: Abi,
     /// Registers that callees preserve, other than FP: DWARF number and name.
     pub(super) preserved: &'static [(u32, &'static str)],
+    pub(super) fp: (u32, &'static str),
+    /// Gives FP another value than it has.
+    pub(super) alter_fp: &'static str,
     /// A register that is nobody's.
     pub(super) volatile: DwarfRegister,
     pub(super) nop: &'static str,
@@ -43,6 +46,8 @@ const fn moved(to: u32, there: &'static str, back: &'static str) -> Move {
 const AMD64: Dialect = Dialect {
     abi: Abi::Amd64,
     preserved: &[(3, "%rbx"), (12, "%r12"), (13, "%r13"), (14, "%r14"), (15, "%r15")],
+    fp: (6, "%rbp"),
+    alter_fp: "xorq $1, %rbp",
     volatile: DwarfRegister(1),
     nop: "nop",
     compute: &["leal 3(%rdi), %eax", "imull %edi, %eax", "movl %edi, %edx", "xorl %ecx, %ecx"],
@@ -63,6 +68,8 @@ const fn aarch64(abi: Abi) -> Dialect {
     Dialect {
         abi,
         preserved: &[(19, "x19"), (20, "x20"), (21, "x21"), (22, "x22"), (23, "x23")],
+        fp: (29, "x29"),
+        alter_fp: "eor x29, x29, #1",
         volatile: DwarfRegister(9),
         nop: "nop",
         compute: &["add w1, w0, #3", "mul w2, w0, w0", "mov w3, w0", "eor w4, w0, w0"],
@@ -81,6 +88,8 @@ const fn aarch64(abi: Abi) -> Dialect {
 const S390X: Dialect = Dialect {
     abi: Abi::S390x,
     preserved: &[(6, "%r6"), (7, "%r7"), (8, "%r8"), (9, "%r9"), (10, "%r10"), (12, "%r12"), (13, "%r13")],
+    fp: (11, "%r11"),
+    alter_fp: "xilf %r11, 1",
     volatile: DwarfRegister(3),
     nop: "nopr",
     compute: &["ahik %r3, %r2, 3", "msr %r4, %r2", "lgr %r5, %r2", "xr %r1, %r1"],
@@ -109,8 +118,8 @@ impl Dialect {
     }
 
     /// The first function: calls others with each of some arguments, which choose their paths, and jumps to
-    /// itself.
-    pub(super) fn start(&self, functions: &[String], arguments: &[u8]) -> String {
+    /// itself. Some remove this many bytes from the stack.
+    pub(super) fn start(&self, functions: &[(String, i64)], arguments: &[u8]) -> String {
         let mut text = String::from("\t.globl _start\n\t.type _start, %function\n_start:\n");
         let mut line = |code: &str| {
             text.push('\t');
@@ -120,8 +129,14 @@ impl Dialect {
         if self.abi == Abi::S390x {
             line("aghi %r15, -160");
         }
-        for function in functions {
+        for (function, removed) in functions {
             for argument in arguments {
+                match self.abi {
+                    _ if *removed == 0 => {}
+                    Abi::Amd64 => line(&format!("subq ${removed}, %rsp")),
+                    Abi::Aarch64 | Abi::Aarch64Be => line(&format!("sub sp, sp, #{removed}")),
+                    Abi::S390x => line(&format!("aghi %r15, -{removed}")),
+                }
                 match self.abi {
                     Abi::Amd64 => line(&format!("movl ${argument}, %edi")),
                     Abi::Aarch64 | Abi::Aarch64Be => line(&format!("mov w0, #{argument}")),

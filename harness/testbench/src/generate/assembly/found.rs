@@ -78,6 +78,9 @@ pub struct Found {
     pub functions: u64,
     /// Functions that `.sframe` leaves out.
     pub left_out: u64,
+    /// Functions whose CFI is wrong on purpose, of which a run has found that.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub noticed: u64,
     /// Instructions that were compared.
     pub compared: u64,
     /// What known mistakes explain, by their pages: in how many functions, and the smallest of them that has
@@ -104,6 +107,11 @@ pub struct Group {
     pub crash: bool,
     /// One of them, if it was looked for.
     pub first: Option<Example>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn causes<S: serde::Serializer>(causes: &BTreeMap<Cause, Group>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -15,6 +15,7 @@ use super::state::{Claim, Kind, Source, Wrong};
 use super::writer::{Program, SITES, parts};
 use crate::examine::{ExamineOptions, examine};
 use crate::explore::{Certainty, ExploreOptions, Roots, explore};
+use crate::finding::Finding;
 use crate::spec::Verdict;
 use crate::target::{Linked, Loaded, Target, TargetError};
 use crate::unwind::sframe_unwinder;
@@ -43,6 +44,8 @@ pub struct Judged {
     pub faults: Vec<Fault>,
     /// The functions that `.sframe` leaves out.
     pub left_out: BTreeSet<u32>,
+    /// The functions whose CFI is wrong on purpose, of which a run has found that.
+    pub noticed: BTreeSet<u32>,
     /// Where the bench contradicts itself.
     pub contradictions: Vec<String>,
     /// Instructions that were compared.
@@ -58,6 +61,12 @@ pub struct Judged {
 /// # Errors
 /// What can't be judged, in a sentence: it is the bench's fault.
 pub fn judge(program: &Program, bytes: &[u8]) -> Result<Judged, String> {
+    judge_by(program, bytes, &ExamineOptions::default())
+}
+
+/// The same, by a run that is examined in some way.
+#[doc(hidden)]
+pub fn judge_by(program: &Program, bytes: &[u8], look: &ExamineOptions) -> Result<Judged, String> {
     let addresses = addresses(bytes)?;
     if addresses.len() != program.sites.len() {
         return Err(format!("{} addresses of {} instructions", addresses.len(), program.sites.len()));
@@ -86,7 +95,7 @@ pub fn judge(program: &Program, bytes: &[u8]) -> Result<Judged, String> {
         judge.sites.push(said);
     }
     judge.left_out(&target);
-    judge.run(&target)?;
+    judge.run(&target, look)?;
     judge.explore(&target)?;
     judge.judged.contradictions.extend(difference::contradictions(bytes, &judge.sites));
     Ok(judge.judged)
@@ -272,6 +281,9 @@ impl Judge<'_> {
     fn add(&mut self, source: Source, index: usize, wrong: Wrong, says: &str) {
         let Some(site) = self.program.sites.get(index) else { return };
         let function = site.function;
+        if self.program.misdeclared.contains(&function) && wrong.is_of_value() {
+            return;
+        }
         let known = self.judged.faults.iter_mut().find(|fault| {
             (fault.source, fault.function, fault.wrong) == (source, function, wrong) && fault.says == says
         });
@@ -289,9 +301,9 @@ impl Judge<'_> {
     }
 
     /// What a run finds is wrong by construction, and the other way round for rows that it exercises.
-    fn run(&mut self, target: &Target<'_>) -> Result<(), String> {
+    fn run(&mut self, target: &Target<'_>, look: &ExamineOptions) -> Result<(), String> {
         let mut unwinder = sframe_unwinder(target);
-        let examination = examine(target, &mut *unwinder, &ExamineOptions::default(), &Options::default())
+        let examination = examine(target, &mut *unwinder, look, &Options::default())
             .map_err(|error| format!("the program can't be run: {error}"))?;
         if !matches!(examination.end, End::SelfJump(_)) {
             return Err(format!(
@@ -308,6 +320,10 @@ impl Judge<'_> {
             }
             found.insert(key);
         }
+        // Each function returns to its caller: nothing excuses what its rows say.
+        let aside = examination.set_aside.iter().map(|set_aside| format!("a run has {}", set_aside.line()));
+        self.judged.contradictions.extend(aside);
+        self.notice(&examination.findings);
         let unexercised = examination.coverage.unexercised.iter();
         let idle: BTreeSet<RowKey> = unexercised.map(|row| (row.function.clone(), row.row.start.0)).collect();
         for (key, row) in &self.rows {
@@ -317,6 +333,25 @@ impl Judge<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Which functions that are wrong on purpose a run has found, and which it should have.
+    fn notice(&mut self, findings: &[Finding]) {
+        let (program, sites) = (self.program, &self.sites);
+        let found: BTreeSet<u64> = findings.iter().filter_map(|finding| Some(finding.pc?.0)).collect();
+        let functions = |is_meant: &dyn Fn(&SiteSaid) -> bool| -> BTreeSet<u32> {
+            let meant = program.sites.iter().zip(sites).filter(|(_, said)| is_meant(said));
+            let functions = meant.map(|(site, _)| site.function);
+            functions.filter(|function| program.misdeclared.contains(function)).collect()
+        };
+        let is_wrong = |said: &SiteSaid| {
+            said.sframe.as_ref().is_some_and(|sframe| sframe.wrong.iter().any(|wrong| wrong.is_of_value()))
+        };
+        self.judged.noticed = functions(&|said| found.contains(&said.address));
+        for missed in functions(&is_wrong).difference(&self.judged.noticed) {
+            let message = format!("a run finds nothing in f{missed}, which is wrong on purpose");
+            self.judged.contradictions.push(message);
+        }
     }
 
     /// What exploring proves is wrong by construction.

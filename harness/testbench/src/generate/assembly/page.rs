@@ -185,10 +185,10 @@ impl Page<'_> {
     /// The program, without what the bench needs to find its instructions.
     fn source(&self, arguments: &[u8]) -> String {
         let Reduced { program, fault, .. } = &self.example.reduced;
-        let names: Vec<String> = fault.iter().map(|fault| format!("f{}", fault.function)).collect();
+        let calls: Vec<_> = fault.iter().map(|fault| (format!("f{}", fault.function), 0)).collect();
         // A section without any function would not be written.
         let is_left_out = fault.as_ref().is_some_and(|fault| fault.wrong == Wrong::LeftOut);
-        let start = Dialect::of(program.abi).start(&names, arguments);
+        let start = Dialect::of(program.abi).start(&calls, arguments);
         joined(&format!("{}{}", plain(&start), plain(&self.functions(is_left_out))))
     }
 

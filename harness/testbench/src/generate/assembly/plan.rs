@@ -39,7 +39,31 @@ pub struct FunctionPlan {
     pub escapes: bool,
     /// The seed of what is chosen while the frame is left at the end.
     pub exit: u64,
+    /// What its CFI says wrongly on purpose, at each instruction.
+    pub misdeclares: Option<Misdeclared>,
 }
+
+/// What the CFI of a function says wrongly on purpose, at each instruction where it speaks of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misdeclared {
+    /// The CFA is this many bytes higher. Slots are where they are.
+    Cfa(i64),
+    /// The slot of the return address is this many bytes higher.
+    RaSlot(i64),
+    /// The slot of FP is this many bytes higher.
+    FpSlot(i64),
+    /// FP is in its register, as if nothing had changed it.
+    FpKept,
+    /// The same, of a function that begins by changing FP and never restores it: what its rows say is so when it has
+    /// returned.
+    FpLost,
+    /// The CFA is this many bytes higher, of a function that removes as many from the stack when it returns: SP is then
+    /// as its rows say.
+    Removed(i64),
+}
+
+/// What functions remove from the stack that say so too early.
+const REMOVED: i64 = 16;
 
 /// A part of a function, with the seed of all that is chosen while it is written: what else there is
 /// does not change that.
@@ -173,7 +197,46 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Returns the plan of a program whose functions are wrong on purpose: their CFI says something wrong throughout,
+    /// and each of them returns to its caller like any other.
+    #[must_use]
+    pub fn misdeclared(abi: Abi, seed: u64, program: u64, functions: u32) -> Self {
+        let mut plan = Self { sections: Sections::USUAL, ..Self::random(abi, seed, program, functions) };
+        let mut random = Random::new(seed ^ MISDECLARED, program);
+        plan.functions.iter_mut().for_each(|function| function.misdeclare(abi, &mut random));
+        plan
+    }
+}
+
+/// What tells the choices of what is wrong from others of a seed.
+const MISDECLARED: u64 = 1 << 63;
+
 impl FunctionPlan {
+    /// Makes the CFI wrong. What has a meaning of its own for a walk, or no place in the format, is left out.
+    fn misdeclare(&mut self, abi: Abi, random: &mut Random) {
+        self.kind = Kind { key_b: self.kind.key_b, ..Kind::default() };
+        (self.column, self.is_simple) = (Column::Usual, false);
+        self.frame.retain(|part| !matches!(part.what, Setup::StoreCfa | Setup::MoveRa | Setup::SetBase));
+        self.body.retain(|part| !matches!(part.what, Action::Indirect | Action::Unreached));
+        let has = |what| self.frame.iter().any(|part| part.what == what);
+        let (saves_fp, sets_fp) = (has(Setup::SaveFp), has(Setup::SetFp));
+        let by = *random.pick(&[-16, -8, 8, 16]);
+        let mut ways = vec![Misdeclared::Cfa(by), Misdeclared::Removed(REMOVED)];
+        if saves_fp {
+            ways.push(Misdeclared::FpSlot(by));
+            // AMD64 fixes the slot of the return address.
+            ways.extend((abi.fixed_ra_offset().is_none()).then_some(Misdeclared::RaSlot(by)));
+        }
+        if sets_fp {
+            ways.push(Misdeclared::FpKept);
+        }
+        if !saves_fp && !has(Setup::MoveFp) {
+            ways.push(Misdeclared::FpLost);
+        }
+        self.misdeclares = Some(*random.pick(&ways));
+    }
+
     fn random(abi: Abi, number: u32, random: &mut Random) -> Self {
         let mut frame = Vec::new();
         let mut add = |what, random: &mut Random| frame.push(Part { seed: random.below(u64::MAX), what });
@@ -266,6 +329,7 @@ impl FunctionPlan {
             leaves_by_fp: random.percent(40),
             escapes: random.percent(15),
             exit: random.below(u64::MAX),
+            misdeclares: None,
         }
     }
 }

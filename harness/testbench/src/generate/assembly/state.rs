@@ -230,6 +230,11 @@ pub enum Wrong {
 }
 
 impl Wrong {
+    /// Whether rules give another value than the right one.
+    pub(super) const fn is_of_value(self) -> bool {
+        matches!(self, Self::Cfa | Self::Ra | Self::Fp)
+    }
+
     /// In words.
     #[must_use]
     pub const fn name(self) -> &'static str {

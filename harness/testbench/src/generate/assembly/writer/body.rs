@@ -102,17 +102,9 @@ impl Writer<'_> {
     }
 
     fn clobber(&mut self) {
-        let fp = (
-            self.fp().0,
-            match self.abi() {
-                Abi::Amd64 => "%rbp",
-                Abi::Aarch64 | Abi::Aarch64Be => "x29",
-                Abi::S390x => "%r11",
-            },
-        );
         let mut candidates: Vec<_> = self.dialect.preserved.to_vec();
         if self.fp_offset().is_none() {
-            candidates.push(fp);
+            candidates.push(self.dialect.fp);
         }
         candidates.retain(|(number, _)| {
             let register = DwarfRegister(*number);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::super::directive::{Cfa, Declared, Operation, SIMPLE, plain};
-use super::super::plan::{Column, Setup};
+use super::super::plan::{Column, Misdeclared, Setup};
 use super::super::state::{Kind, State, Value, return_column};
 use super::{Done, Elsewhere, Writer};
 use crate::generate::random::Random;
@@ -21,6 +21,13 @@ impl Writer<'_> {
         self.declare_kind();
         if self.plan.column == Column::Moved {
             self.lose_ra();
+        }
+        if self.plan.misdeclares.is_some() {
+            self.declare();
+        }
+        if self.plan.misdeclares == Some(Misdeclared::FpLost) {
+            let fp = self.fp();
+            self.instruction(self.dialect.alter_fp, |state| state.set(fp, Value::Other));
         }
         for part in self.plan.frame.clone() {
             self.random = Random::new(part.seed, 0);

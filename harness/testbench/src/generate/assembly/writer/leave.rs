@@ -6,7 +6,7 @@ use super::super::directive::Saved;
 use super::super::plan::Setup;
 use super::super::state::{Value, return_column};
 use super::frame::RARE;
-use super::{Done, Writer};
+use super::{Done, Writer, removed_by};
 
 impl Writer<'_> {
     /// Undoes the frame, and returns.
@@ -18,7 +18,14 @@ impl Writer<'_> {
         while let Some(done) = left.pop() {
             self.undo(done, &left);
         }
-        self.last(self.dialect.ret);
+        match removed_by(self.plan) {
+            0 => self.last(self.dialect.ret),
+            removed if self.abi() == Abi::Amd64 => self.last(&format!("{} ${removed}", self.dialect.ret)),
+            removed => {
+                self.move_sp(removed);
+                self.last(self.dialect.ret);
+            }
+        }
         self.restored.clear();
     }
 
@@ -83,9 +90,8 @@ impl Writer<'_> {
                 self.move_sp(size);
             }
             Done::Word(register, size) => {
-                let names = [(6, "%rbp"), (29, "x29")];
-                let name =
-                    self.dialect.preserved.iter().chain(&names).find(|(number, _)| *number == register.0);
+                let names = self.dialect.preserved.iter().chain([&self.dialect.fp]);
+                let name = names.into_iter().find(|(number, _)| *number == register.0);
                 let name = name.map_or("", |(_, name)| name);
                 let code = match self.abi() {
                     Abi::Amd64 => format!("popq {name}"),

@@ -5,7 +5,7 @@ mod frame;
 mod function;
 mod leave;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use sframe_engine::{Abi, DwarfRegister};
 
 use super::dialect::{Dialect, Move};
 use super::directive::{Cfa, Declared, Directive, Operation, Saved, plain};
-use super::plan::{Column, FunctionPlan, Plan, Setup};
+use super::plan::{Column, FunctionPlan, Misdeclared, Plan, Setup};
 use super::sections::Sections;
 use super::state::{State, Value, return_column};
 use crate::generate::random::Random;
@@ -36,6 +36,8 @@ pub struct Program {
     pub sections: Sections,
     /// The greatest argument that its functions are called with. They have a path for each up to it.
     pub last_argument: u8,
+    /// The functions whose CFI is wrong on purpose.
+    pub misdeclared: BTreeSet<u32>,
 }
 
 /// An instruction.
@@ -77,20 +79,31 @@ pub fn write(plan: &Plan) -> Program {
     }
     let _ = writeln!(source, "\t.text\n\t.type leaf, %function\nleaf:\n\t.cfi_startproc\n\t{}", dialect.nop);
     let _ = writeln!(source, "\t{}\n\t.cfi_endproc\n\t.size leaf, . - leaf", dialect.ret);
-    let mut program = Program { source, sites: Vec::new(), forms, abi: plan.abi, sections, last_argument: 0 };
-    let mut names = Vec::new();
+    let misdeclared = plan.functions.iter().filter(|function| function.misdeclares.is_some());
+    let misdeclared = misdeclared.map(|function| function.number).collect();
+    let (abi, sites) = (plan.abi, Vec::new());
+    let mut program = Program { source, sites, forms, abi, sections, last_argument: 0, misdeclared };
+    let mut calls = Vec::new();
     for function in &plan.functions {
-        names.push(format!("f{}", function.number));
+        calls.push((format!("f{}", function.number), removed_by(function)));
         Writer::new(&dialect, function, &mut program).function();
     }
     let arguments: Vec<u8> = (0..=program.last_argument).collect();
-    program.source.push_str(&dialect.start(&names, &arguments));
+    program.source.push_str(&dialect.start(&calls, &arguments));
     let _ = writeln!(program.source, "\t.section {SITES},\"\",%progbits");
     for site in 0..program.sites.len() {
         let _ = writeln!(program.source, "\t.8byte .Lsite{site}");
     }
     program.source.push_str("\t.section .note.GNU-stack,\"\",%progbits\n");
     program
+}
+
+/// How many bytes a function removes from the stack when it returns.
+const fn removed_by(function: &FunctionPlan) -> i64 {
+    match function.misdeclares {
+        Some(Misdeclared::Removed(bytes)) => bytes,
+        _ => 0,
+    }
 }
 
 /// A part of the frame that was set up.
@@ -256,11 +269,11 @@ impl<'w> Writer<'w> {
         let word = self.state.word_with(Value::Cfa(0)).filter(|_| is_loaded);
         let cfa = match word {
             Some(word) => Cfa { register, offset: word - at, is_loaded: true },
-            None => Cfa::sum(register, -at),
+            None => Cfa::sum(register, self.wrong_cfa() - at),
         };
         let mut directives = self.declared.declare_cfa(cfa, &mut self.random);
         for register in self.followed() {
-            let place = self.place(register);
+            let place = self.declared_place(register);
             directives.extend(self.declared.declare_saved(register, place, &mut self.random));
         }
         let is_signed = self.abi().ra().is_some_and(|ra| {
@@ -284,6 +297,30 @@ impl<'w> Writer<'w> {
         match self.plan.column {
             Column::Moved => self.dialect.move_ra.0.to,
             Column::Usual | Column::Named => return_column(self.abi()),
+        }
+    }
+
+    /// How much higher the CFA is said to be than it is.
+    fn wrong_cfa(&self) -> i64 {
+        match self.plan.misdeclares {
+            Some(Misdeclared::Cfa(by) | Misdeclared::Removed(by)) => by,
+            _ => 0,
+        }
+    }
+
+    /// Where a register is said to be, other than in the register.
+    fn declared_place(&self, register: DwarfRegister) -> Option<Saved> {
+        let is_fp = register == self.fp();
+        let by = match self.plan.misdeclares {
+            Some(Misdeclared::Cfa(by) | Misdeclared::Removed(by)) => -by,
+            Some(Misdeclared::FpSlot(by)) if is_fp => by,
+            Some(Misdeclared::RaSlot(by)) if self.abi().ra() == Some(register) => by,
+            Some(Misdeclared::FpKept) if is_fp => return None,
+            _ => 0,
+        };
+        match self.place(register)? {
+            Saved::Word(offset) => Some(Saved::Word(offset + by)),
+            place @ Saved::Register(_) => Some(place),
         }
     }
 
