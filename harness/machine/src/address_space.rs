@@ -569,11 +569,9 @@ impl AddressSpace {
     pub(crate) fn fill(&self, start: u64, pages: u64, value: impl Fn(u64) -> u64) -> bool {
         let mut words = [[0; 8]; PAGE_LEN / 8];
         (0..pages).map(|page| start + page * PAGE).all(|page| {
-            let addresses = (page..).step_by(8);
-            if self.big_endian {
-                words.iter_mut().zip(addresses).for_each(|(word, at)| *word = value(at).to_be_bytes());
-            } else {
-                words.iter_mut().zip(addresses).for_each(|(word, at)| *word = value(at).to_le_bytes());
+            for (word, at) in words.iter_mut().zip(0..) {
+                let value = value(page + 8 * at);
+                *word = if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
             }
             self.write(page, words.as_flattened())
         })

@@ -49,12 +49,15 @@ impl Pattern {
         }
     }
 
-    const fn stack(self, address: u64) -> u64 {
-        match self {
-            Self::First => 0xe1e1_0000_0000_0000 ^ (address << 3) ^ 5,
-            Self::Zeroes => 0,
-            Self::Second => 0x7272_0000_0000_0000 ^ (address << 2) ^ 3,
-        }
+    /// Returns what the stack holds, by address. All of it is filled before each run: which pattern it is, is asked
+    /// once.
+    fn stack(self) -> impl Fn(u64) -> u64 {
+        let (word, shift, used) = match self {
+            Self::First => (0xe1e1_0000_0000_0005, 3, u64::MAX),
+            Self::Zeroes => (0, 0, 0),
+            Self::Second => (0x7272_0000_0000_0003, 2, u64::MAX),
+        };
+        move |address| (word ^ (address << shift)) & used
     }
 }
 
@@ -136,7 +139,7 @@ impl Program<'_, '_> {
         space.map(kernel.start, PAGE, Permissions { read: true, write: false, execute: true })?;
         install(&mut space)?;
         // The regions were just mapped, and these addresses are within them.
-        let mut stored = space.fill(bottom, stack_size / PAGE, |address| self.pattern.stack(address));
+        let mut stored = space.fill(bottom, stack_size / PAGE, self.pattern.stack());
         stored &= space.write_u64(thread_pointer, thread_pointer);
         stored &= space.write_u64(thread_pointer + STACK_GUARD, CANARY);
         stored &= space.write(kernel.start, executable.cpu.system_calls.restorer);

@@ -783,7 +783,8 @@ impl Witness {
         let same = frames.clone().find(|frame| same_sp(frame) && same_fp(frame));
         let other = same.or_else(|| frames.clone().find(same_fp)).or(nearest);
         // The innermost frame has had this SP, and no other one had it at its last call.
-        if !frames.clone().any(|frame| same_sp(&frame)) && self.levels.get(&sp) == Some(self.innermost()) {
+        let has_had_sp = !self.faults.misses_second_returns && self.levels.get(&sp) == Some(self.innermost());
+        if has_had_sp && !frames.clone().any(|frame| same_sp(&frame)) {
             if let Some(Exit::Landing { or, .. }) = &mut self.current.call_stack.exit {
                 *or = other;
             }

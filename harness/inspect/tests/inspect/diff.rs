@@ -159,7 +159,9 @@ fn every_difference_of_the_corpus_is_explained() {
     println!("hazards, rows and instructions: {hazards:?}");
     assert!(reports.len() > 2599 && compared > 2_200_000, "{compared} in {}", reports.len());
     assert!(agree < compared && pcs > compared, "{agree} of {compared} of {pcs}");
-    assert_eq!(hazards.len(), HazardKind::ALL.len(), "{hazards:?}");
+    // Only a run has values of FP.
+    let is_static = |kind: &&HazardKind| **kind != HazardKind::UnknownFp;
+    assert_eq!(hazards.len(), HazardKind::ALL.iter().filter(is_static).count(), "{hazards:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@
 //! ended before. If the run ends before that, either is right.
 
 use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
-use sframe_machine::{CallStack, Exit, Moment, Record};
+use sframe_machine::{CallStack, Moment, Record};
 
 use crate::compare::{Disagreement, Value};
 use crate::examine::results::Results;
@@ -85,6 +85,7 @@ pub(super) struct Hypotheses {
 
 impl Hypotheses {
     /// Whether any is open for a thread.
+    #[inline]
     pub(super) fn are_open(&self, thread: u32) -> bool {
         !self.open.is_empty() && self.thread == thread
     }
@@ -123,23 +124,19 @@ impl Hypotheses {
         true
     }
 
-    /// Takes note of a landing that may be in another frame than in the innermost one.
-    pub(super) fn landed(&mut self, moment: &Moment<'_>) {
+    /// Takes note of a landing in the innermost frame that may be in another one, with so many calls below.
+    #[cold]
+    pub(super) fn landed(&mut self, moment: &Moment<'_>, frame: usize) {
         let calls = moment.call_stack.records();
-        if let (Some(Exit::Landing { or: Some(frame), .. }), Some(last)) =
-            (moment.call_stack.exit(), calls.last())
-            && self.has_room(moment.thread)
-        {
+        if let Some(last) = calls.last().filter(|_| self.has_room(moment.thread)) {
             let candidate = Candidate::Landing(calls.len() - frame);
             self.add(moment.thread, candidate, calls.len() - 1, *last, calls);
         }
     }
 
     /// Settles those of which a moment shows what they are. Returns the results that count now.
+    #[cold]
     pub(super) fn settle(&mut self, moment: &Moment<'_>, target: &Target<'_>) -> Option<Results> {
-        if !self.are_open(moment.thread) {
-            return None;
-        }
         let mut settled = None;
         while let Some(truth) = self.open.last().and_then(|last| last.truth(moment)) {
             settled = self.close(truth, target).or(settled);

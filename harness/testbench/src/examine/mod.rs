@@ -490,7 +490,9 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         if calls.len() > self.counted_calls {
             self.hypotheses.called(moment, self.target);
         }
-        self.hypotheses.landed(moment);
+        if let Some(Exit::Landing { or: Some(frame), .. }) = moment.call_stack.exit() {
+            self.hypotheses.landed(moment, frame);
+        }
         for call in calls[self.counted_calls..].iter().filter(|call| !call.interrupted) {
             self.executed.call(call.return_address);
         }
@@ -795,7 +797,9 @@ impl Examiner<'_, '_, '_> {
         if !self.held.is_empty() {
             self.judge_held(moment);
         }
-        if let Some(results) = self.hypotheses.settle(moment, self.target) {
+        if self.hypotheses.are_open(moment.thread)
+            && let Some(results) = self.hypotheses.settle(moment, self.target)
+        {
             self.results.merge(results, self.target);
         }
         let pointers = Pointers::at(moment, &known.written);

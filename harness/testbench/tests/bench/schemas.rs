@@ -130,7 +130,7 @@ fn reports_of_one_file_are_as_their_schema_says() {
         for of in document["findings"].as_array().expect("findings") {
             let mut of = of.clone();
             // What exploring adds.
-            for key in ["certainty", "assumptions", "doubts", "places"] {
+            for key in ["certainty", "assumptions", "doubts"] {
                 of.as_object_mut().expect("a finding").remove(key);
             }
             finding.accepts(&of);
