@@ -569,9 +569,11 @@ impl AddressSpace {
     pub(crate) fn fill(&self, start: u64, pages: u64, value: impl Fn(u64) -> u64) -> bool {
         let mut words = [[0; 8]; PAGE_LEN / 8];
         (0..pages).map(|page| start + page * PAGE).all(|page| {
-            for (word, at) in words.iter_mut().zip(0..) {
-                let value = value(page + 8 * at);
-                *word = if self.big_endian { value.to_be_bytes() } else { value.to_le_bytes() };
+            let values = (0..).map(|number| value(page + 8 * number));
+            if self.big_endian {
+                words.iter_mut().zip(values).for_each(|(word, value)| *word = value.to_be_bytes());
+            } else {
+                words.iter_mut().zip(values).for_each(|(word, value)| *word = value.to_le_bytes());
             }
             self.write(page, words.as_flattened())
         })

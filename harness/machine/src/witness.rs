@@ -824,6 +824,11 @@ impl Witness {
         let base = self.current.stacks.last().map_or(sp, |stack| stack.base);
         let settled = self.unsettled.is_none();
         let within = settled && before <= sp && sp <= base;
+        // Back from fresh memory to where it was, by a register that has kept it: no context has begun.
+        let left = self.unsettled.map_or(before, |unsettled| unsettled.left);
+        if !settled && movement == Movement::Relative && (left..=base).contains(&sp) {
+            return self.go_to(Target::Own(self.current.stacks.len() - 1), sp);
+        }
         if movement == Movement::Relative || (movement == Movement::Frame && within) {
             return self.grow(before, sp);
         }

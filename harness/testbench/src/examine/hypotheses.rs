@@ -10,6 +10,7 @@
 //! was: the function has returned to that address with the right SP, or the frame that would have been its caller has
 //! ended before. If the run ends before that, either is right.
 
+use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::{InstructionPointer, LookupAddress, ReturnAddress};
 use sframe_machine::{CallStack, Moment, Record};
 
@@ -80,7 +81,9 @@ pub(super) struct Hypotheses {
     open: Vec<Hypothesis>,
     thread: u32,
     /// Code within functions that has returned from a call.
-    subroutines: rustc_hash::FxHashSet<u64>,
+    subroutines: FxHashSet<u64>,
+    /// Whether calls lead to code within the function that makes them, by return address, with their callees.
+    within: FxHashMap<u64, (u64, bool)>,
 }
 
 impl Hypotheses {
@@ -101,6 +104,18 @@ impl Hypotheses {
         self.open.push(Hypothesis { candidate, position, call, outer, results });
     }
 
+    /// See [`is_within_function`].
+    fn is_within_function(&mut self, call: &Record, target: &Target<'_>) -> bool {
+        match self.within.get(&call.return_address) {
+            Some((callee, is_within)) if *callee == call.callee => *is_within,
+            _ => {
+                let is_within = is_within_function(call, target);
+                self.within.insert(call.return_address, (call.callee, is_within));
+                is_within
+            }
+        }
+    }
+
     /// Takes note of a call that has just been made, if it may be none: it leads into the function that it is in, and
     /// nothing says that a function begins there.
     pub(super) fn called(&mut self, moment: &Moment<'_>, target: &Target<'_>) {
@@ -108,7 +123,7 @@ impl Hypotheses {
         let Some(call) = moment.call().filter(|call| !call.interrupted) else { return };
         if self.has_room(moment.thread)
             && !self.subroutines.contains(&call.callee)
-            && is_within_function(call, target)
+            && self.is_within_function(call, target)
         {
             self.add(moment.thread, Candidate::Call, calls.len() - 1, *call, calls);
         }
