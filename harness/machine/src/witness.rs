@@ -13,7 +13,9 @@
 //!   conditionally: a return that is not taken moves nothing, nor does an
 //!   instruction that first executes another one. Where calls leave SP
 //!   alone, a return instruction to that address is the return whatever SP is:
-//!   outlined prologues and epilogues have moved it.
+//!   outlined prologues and epilogues have moved it. Where calls push their return
+//!   address, a callee that has popped it and goes there with SP lower than at the
+//!   call has done the same.
 //! - SP beyond its value at the call ends the call as well: `longjmp`, unwinding
 //!   and callees that drop their return address discard frames like that.
 //!   SP has to be strictly beyond, since a callee that has popped its return
@@ -238,6 +240,8 @@ pub(crate) struct Witness {
     left: Option<Record>,
     /// Where the context was left that SP has gone to since then.
     resumed: Option<u64>,
+    /// When the call was made whose return address SP has been above, where calls leave it on the stack.
+    popped: Option<u64>,
     /// SP with which that context was entered, if SP has this value again: it may have ended, and
     /// another one begins in its place.
     entered: Option<u64>,
@@ -275,6 +279,7 @@ impl Witness {
             left: None,
             resumed: None,
             entered: None,
+            popped: None,
             parked_size: 0,
             callees: Callees::default(),
             returned: Returned::default(),
@@ -306,6 +311,7 @@ impl Witness {
         self.left = None;
         self.resumed = None;
         self.entered = None;
+        self.popped = None;
         self.returned.clear();
         self.levels.clear();
         self.frameless.clear();
@@ -449,6 +455,9 @@ impl Witness {
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }
+        if self.links_on_stack && self.top().is_some_and(|top| top.caller_sp == sp) {
+            self.popped = self.top().map(|top| top.since);
+        }
         // An instruction that executes another one is seen twice, and has not led anywhere yet.
         let stays = [self.previous.action.fall_through, Some(self.previous.pc)].contains(&Some(pc));
         let taken = !(self.previous.action.fall_through.is_some() && stays) || self.faults.misses_conditions;
@@ -585,6 +594,12 @@ impl Witness {
             self.note_frameless(pc, sp);
             return self.returned_to(at);
         }
+        if self.returns_outlined(&top, at) {
+            self.control_flow.outlined_frames += 1;
+            self.current.call_stack.pop();
+            self.current.call_stack.exit = Some(Exit::Return);
+            return self.returned_to(at);
+        }
         if let (Some(entered), Some(left_at)) = (entered, resumed)
             && self.callees.at(pc) != self.callees.at(left_at)
             && !self.is_in_callee(pc)
@@ -648,6 +663,14 @@ impl Witness {
     /// Whether control that arrives somewhere ends a call as functions do that leave SP alone.
     fn returns(call: &Record, at: Place) -> bool {
         call.return_address == at.pc && call.caller_sp == at.sp && !call.interrupted
+    }
+
+    /// Whether control returns with SP lower than at the call: an outlined prologue, or a probe of the stack, has taken
+    /// its return address off the stack and made a frame for its caller.
+    fn returns_outlined(&self, call: &Record, at: Place) -> bool {
+        self.popped == Some(call.since)
+            && !self.faults.misses_outlined_frames
+            && (call.return_address == at.pc && at.sp < call.caller_sp && !call.interrupted)
     }
 
     /// Whether control returns from the innermost of the calls that SP has moved past: its callee has removed
