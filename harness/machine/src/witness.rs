@@ -635,7 +635,9 @@ impl Witness {
             self.control_flow.returns += 1;
             self.current.call_stack.truncate(depth + 1);
         } else if top.caller_sp == sp
-            && (self.links_on_stack || (restored && !self.stays(pc, left, resumed, &top)))
+            && (self.links_on_stack
+                || (restored && !self.stays(pc, left, resumed, &top))
+                || (is_return && self.is_callers(pc, &top)))
         {
             if self.faults.misses_nonlocal_exits {
                 return;
@@ -647,6 +649,12 @@ impl Witness {
             return self.land(at, from, left);
         } else {
             self.control_flow.computed_returns += u64::from(is_return);
+            if !self.links_on_stack && top.caller_sp == sp && self.is_callers(pc, &top) {
+                // Its callee may have come back behind data, or may be in a function that nobody has called.
+                let or = self.current.call_stack.records().len() - 1;
+                self.current.call_stack.exit = Some(Exit::Landing { call: None, or: Some(or) });
+                return;
+            }
             let leaves = sp.wrapping_add(if self.links_on_stack { 8 } else { 0 }) == top.caller_sp;
             if leaves && !is_return && pc.abs_diff(self.previous.pc) > FARTHEST_PART {
                 self.callees.insert(pc);
@@ -671,6 +679,14 @@ impl Witness {
         self.popped == Some(call.since)
             && !self.faults.misses_outlined_frames
             && (call.return_address == at.pc && at.sp < call.caller_sp && !call.interrupted)
+    }
+
+    /// Whether an address is in the function that has made a call, as far as is known, and not in its callee.
+    fn is_callers(&self, pc: u64, call: &Record) -> bool {
+        let here = self.callees.at(pc);
+        here.is_some_and(|here| self.calls_from(call, here) && !self.stubs.runs(call, here))
+            && !call.interrupted
+            && !self.faults.misses_landings
     }
 
     /// Whether control returns from the innermost of the calls that SP has moved past: its callee has removed
