@@ -649,16 +649,15 @@ impl Witness {
             return self.land(at, from, left);
         } else {
             self.control_flow.computed_returns += u64::from(is_return);
-            if !self.links_on_stack && top.caller_sp == sp && self.is_callers(pc, &top) {
-                // Its callee may have come back behind data, or may be in a function that nobody has called.
-                let or = self.current.call_stack.records().len() - 1;
-                self.current.call_stack.exit = Some(Exit::Landing { call: None, or: Some(or) });
-                return;
-            }
             let leaves = sp.wrapping_add(if self.links_on_stack { 8 } else { 0 }) == top.caller_sp;
             if leaves && !is_return && pc.abs_diff(self.previous.pc) > FARTHEST_PART {
                 self.callees.insert(pc);
                 self.stubs.insert(top.callee, pc);
+            } else if !self.links_on_stack && top.caller_sp == sp && self.is_callers(pc, &top) {
+                // Its callee may have come back behind data, or may be in a function that nobody has called.
+                let or = self.current.call_stack.records().len() - 1;
+                self.current.call_stack.exit = Some(Exit::Landing { call: None, or: Some(or) });
+                return;
             }
             if !(self.faults.misses_tail_calls && leaves) {
                 return;
