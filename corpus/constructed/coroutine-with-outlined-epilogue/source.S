@@ -35,7 +35,8 @@ prolog:
         end     epilog_tail
 
         /* Saves SP at x0, and goes on with that at x1.  */
-        function swap
+        .macro  swaps name, cfa
+        function \name
         stp     x29, x30, [sp, #-16]!
         .cfi_def_cfa_offset 16
         .cfi_offset x29, -16
@@ -46,24 +47,13 @@ prolog:
         str     x9, [x0]
         ldr     x9, [x1]
         mov     sp, x9
-        .cfi_def_cfa sp, 32
+        .cfi_def_cfa sp, \cfa
         b       epilog_tail
-        end     swap
+        end     \name
+        .endm
 
-        function swap_wrong
-        stp     x29, x30, [sp, #-16]!
-        .cfi_def_cfa_offset 16
-        .cfi_offset x29, -16
-        .cfi_offset x30, -8
-        bl      prolog
-        .cfi_def_cfa x29, 16
-        mov     x9, sp
-        str     x9, [x0]
-        ldr     x9, [x1]
-        mov     sp, x9
-        .cfi_def_cfa sp, 48
-        b       epilog_tail
-        end     swap_wrong
+        swaps   swap, 32
+        swaps   swap_wrong, 48
 
         function coroutine
         .cfi_undefined x30
@@ -75,7 +65,8 @@ prolog:
         b       coroutine
         end     coroutine
 
-        function leave
+        .macro  leaves  name, by
+        function \name
         stp     x29, x30, [sp, #-16]!
         .cfi_def_cfa_offset 16
         .cfi_offset x29, -16
@@ -86,26 +77,14 @@ prolog:
         add     x0, x0, :lo12:main_sp
         adrp    x1, co_sp
         add     x1, x1, :lo12:co_sp
-        bl      swap
+        bl      \by
         .cfi_def_cfa sp, 32
         b       epilog_tail
-        end     leave
+        end     \name
+        .endm
 
-        function leave_again
-        stp     x29, x30, [sp, #-16]!
-        .cfi_def_cfa_offset 16
-        .cfi_offset x29, -16
-        .cfi_offset x30, -8
-        bl      prolog
-        .cfi_def_cfa x29, 16
-        adrp    x0, main_sp
-        add     x0, x0, :lo12:main_sp
-        adrp    x1, co_sp
-        add     x1, x1, :lo12:co_sp
-        bl      swap_wrong
-        .cfi_def_cfa sp, 32
-        b       epilog_tail
-        end     leave_again
+        leaves  leave, swap
+        leaves  leave_again, swap_wrong
 
         function main
         stp     x29, x30, [sp, #-16]!

@@ -43,21 +43,18 @@ next:   .skip   8
         ret
         end     run
 
-        function resume
-        .cfi_adjust_cfa_offset 24
+        .macro  resumes name, cfa
+        function \name
+        .cfi_adjust_cfa_offset \cfa
         call    leaf
         addq    $24, %rsp
-        .cfi_adjust_cfa_offset -24
+        .cfi_adjust_cfa_offset -\cfa
         ret
-        end     resume
+        end     \name
+        .endm
 
-        function resume_wrong
-        .cfi_adjust_cfa_offset 16
-        call    leaf
-        addq    $24, %rsp
-        .cfi_adjust_cfa_offset -16
-        ret
-        end     resume_wrong
+        resumes resume, 24
+        resumes resume_wrong, 16
 
         function interpret
         subq    $24, %rsp
@@ -80,7 +77,8 @@ next:   .skip   8
         .cfi_adjust_cfa_offset -24
         end     compiled
 
-        function adopt
+        .macro  adopts name, cfa
+        function \name
         pushq   %rbp
         .cfi_adjust_cfa_offset 8
         .cfi_offset %rbp, -16
@@ -89,29 +87,17 @@ next:   .skip   8
         leaq    1f(%rip), %rax
         movq    %rax, next(%rip)
         call    lend
-1:      call    leaf
-        leave
-        .cfi_def_cfa %rsp, 8
-        .cfi_restore %rbp
-        ret
-        end     adopt
-
-        function adopt_wrong
-        pushq   %rbp
-        .cfi_adjust_cfa_offset 8
-        .cfi_offset %rbp, -16
-        movq    %rsp, %rbp
-        .cfi_def_cfa_register %rbp
-        leaq    1f(%rip), %rax
-        movq    %rax, next(%rip)
-        call    lend
-1:      .cfi_def_cfa_offset 24
+1:      .cfi_def_cfa_offset \cfa
         call    leaf
         leave
         .cfi_def_cfa %rsp, 8
         .cfi_restore %rbp
         ret
-        end     adopt_wrong
+        end     \name
+        .endm
+
+        adopts  adopt, 16
+        adopts  adopt_wrong, 24
 
         function lend
         subq    $24, %rsp
@@ -170,27 +156,21 @@ next:   .skip   8
         ret
         end     run
 
-        function resume
+        .macro  resumes name, cfa
+        function \name
         .cfi_remember_state
-        .cfi_def_cfa_offset 32
+        .cfi_def_cfa_offset \cfa
         .cfi_offset x29, -32
         .cfi_offset x30, -24
         bl      leaf
         ldp     x29, x30, [sp], #32
         .cfi_restore_state
         ret
-        end     resume
+        end     \name
+        .endm
 
-        function resume_wrong
-        .cfi_remember_state
-        .cfi_def_cfa_offset 16
-        .cfi_offset x29, -32
-        .cfi_offset x30, -24
-        bl      leaf
-        ldp     x29, x30, [sp], #32
-        .cfi_restore_state
-        ret
-        end     resume_wrong
+        resumes resume, 32
+        resumes resume_wrong, 16
 
         function interpret
         stp     x29, x30, [sp, #-32]!
@@ -226,7 +206,8 @@ next:   .skip   8
         .cfi_def_cfa_offset 0
         end     compiled
 
-        function adopt
+        .macro  adopts name, cfa
+        function \name
         stp     x29, x30, [sp, #-16]!
         .cfi_def_cfa_offset 16
         .cfi_offset x29, -16
@@ -238,28 +219,7 @@ next:   .skip   8
         adr     x0, 1f
         str     x0, [x1]
         bl      lend
-1:      bl      leaf
-        mov     sp, x29
-        ldp     x29, x30, [sp], #16
-        .cfi_restore x29
-        .cfi_restore x30
-        .cfi_def_cfa sp, 0
-        ret
-        end     adopt
-
-        function adopt_wrong
-        stp     x29, x30, [sp, #-16]!
-        .cfi_def_cfa_offset 16
-        .cfi_offset x29, -16
-        .cfi_offset x30, -8
-        mov     x29, sp
-        .cfi_def_cfa_register x29
-        adrp    x1, next
-        add     x1, x1, :lo12:next
-        adr     x0, 1f
-        str     x0, [x1]
-        bl      lend
-1:      .cfi_def_cfa_offset 32
+1:      .cfi_def_cfa_offset \cfa
         bl      leaf
         mov     sp, x29
         ldp     x29, x30, [sp], #16
@@ -267,7 +227,11 @@ next:   .skip   8
         .cfi_restore x30
         .cfi_def_cfa sp, 0
         ret
-        end     adopt_wrong
+        end     \name
+        .endm
+
+        adopts  adopt, 16
+        adopts  adopt_wrong, 32
 
         function lend
         stp     x29, x30, [sp, #-32]!
@@ -339,21 +303,18 @@ next:   .skip   8
         br      %r14
         end     run
 
-        function resume
-        frame   160
+        .macro  resumes name, size
+        function \name
+        frame   \size
         brasl   %r14, leaf
         lmg     %r14, %r15, 272(%r15)
         no_frame
         br      %r14
-        end     resume
+        end     \name
+        .endm
 
-        function resume_wrong
-        frame   152
-        brasl   %r14, leaf
-        lmg     %r14, %r15, 272(%r15)
-        no_frame
-        br      %r14
-        end     resume_wrong
+        resumes resume, 160
+        resumes resume_wrong, 152
 
         function interpret
         stmg    %r14, %r15, 112(%r15)
@@ -379,7 +340,8 @@ next:   .skip   8
         no_frame
         end     compiled
 
-        function adopt
+        .macro  adopts name, cfa
+        function \name
         stmg    %r11, %r15, 88(%r15)
         .cfi_offset %r11, -72
         .cfi_offset %r14, -48
@@ -391,28 +353,7 @@ next:   .skip   8
         larl    %r1, 1f
         stgrl   %r1, next
         brasl   %r14, lend
-1:      brasl   %r14, leaf
-        lmg     %r11, %r15, 248(%r11)
-        .cfi_restore %r11
-        .cfi_restore %r15
-        .cfi_restore %r14
-        .cfi_def_cfa %r15, 160
-        br      %r14
-        end     adopt
-
-        function adopt_wrong
-        stmg    %r11, %r15, 88(%r15)
-        .cfi_offset %r11, -72
-        .cfi_offset %r14, -48
-        .cfi_offset %r15, -40
-        aghi    %r15, -160
-        .cfi_def_cfa_offset 320
-        lgr     %r11, %r15
-        .cfi_def_cfa_register %r11
-        larl    %r1, 1f
-        stgrl   %r1, next
-        brasl   %r14, lend
-1:      .cfi_def_cfa_offset 328
+1:      .cfi_def_cfa_offset \cfa
         brasl   %r14, leaf
         lmg     %r11, %r15, 248(%r11)
         .cfi_restore %r11
@@ -420,7 +361,11 @@ next:   .skip   8
         .cfi_restore %r14
         .cfi_def_cfa %r15, 160
         br      %r14
-        end     adopt_wrong
+        end     \name
+        .endm
+
+        adopts  adopt, 320
+        adopts  adopt_wrong, 328
 
         function lend
         stmg    %r14, %r15, 112(%r15)
