@@ -455,8 +455,10 @@ impl Witness {
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
         }
-        if self.links_on_stack && self.top().is_some_and(|top| top.caller_sp == sp) {
-            self.popped = self.top().map(|top| top.since);
+        if self.links_on_stack
+            && let Some(top) = self.top().filter(|top| top.caller_sp == sp)
+        {
+            self.popped = Some(top.since);
         }
         // An instruction that executes another one is seen twice, and has not led anywhere yet.
         let stays = [self.previous.action.fall_through, Some(self.previous.pc)].contains(&Some(pc));
@@ -589,16 +591,12 @@ impl Witness {
         };
         if Self::returns(&top, at) {
             self.control_flow.returns += 1;
-            self.current.call_stack.pop();
-            self.current.call_stack.exit = Some(Exit::Return);
-            self.note_frameless(pc, sp);
-            return self.returned_to(at);
+            self.return_to(at);
+            return self.note_frameless(pc, sp);
         }
         if self.returns_outlined(&top, at) {
             self.control_flow.outlined_frames += 1;
-            self.current.call_stack.pop();
-            self.current.call_stack.exit = Some(Exit::Return);
-            return self.returned_to(at);
+            return self.return_to(at);
         }
         if let (Some(entered), Some(left_at)) = (entered, resumed)
             && self.callees.at(pc) != self.callees.at(left_at)
@@ -621,7 +619,7 @@ impl Witness {
             self.control_flow.discarded_frames += lost as u64;
             let call = self.current.call_stack.records().get(frame.depth).copied().or(left);
             self.current.call_stack.truncate(frame.depth);
-            self.current.call_stack.exit = Some(landing(call));
+            self.current.call_stack.exit = Some(landing(call, None));
             return;
         }
         if restored && second.is_some() && self.enter_again(pc, sp) {
@@ -653,10 +651,10 @@ impl Witness {
             if leaves && !is_return && pc.abs_diff(self.previous.pc) > FARTHEST_PART {
                 self.callees.insert(pc);
                 self.stubs.insert(top.callee, pc);
-            } else if !self.links_on_stack && top.caller_sp == sp && self.is_callers(pc, &top) {
+            } else if leaves && !self.links_on_stack && self.is_callers(pc, &top) {
                 // Its callee may have come back behind data, or may be in a function that nobody has called.
                 let or = self.current.call_stack.records().len() - 1;
-                self.current.call_stack.exit = Some(Exit::Landing { call: None, or: Some(or) });
+                self.current.call_stack.exit = Some(landing(None, Some(or)));
                 return;
             }
             if !(self.faults.misses_tail_calls && leaves) {
@@ -700,15 +698,14 @@ impl Witness {
         let lost = departed.records().len() - self.current.call_stack.records().len();
         self.control_flow.discarded_frames -= lost as u64;
         self.control_flow.returns += 1;
-        let call_stack = &mut self.current.call_stack;
-        call_stack.restore(departed);
-        call_stack.pop();
-        call_stack.exit = Some(Exit::Return);
-        self.returned_to(at);
+        self.current.call_stack.restore(departed);
+        self.return_to(at);
     }
 
-    /// Remembers where a call has returned to.
-    fn returned_to(&mut self, at: Place) {
+    /// Ends the innermost call, and remembers where it has returned to.
+    fn return_to(&mut self, at: Place) {
+        self.current.call_stack.pop();
+        self.current.call_stack.exit = Some(Exit::Return);
         self.returned.insert((at.pc, at.sp), self.innermost());
         self.levels.insert(at.sp, self.innermost());
     }
@@ -744,7 +741,7 @@ impl Witness {
         let last = self.current.call_stack.records().get(caller.depth).copied();
         self.current.call_stack.truncate(caller.depth);
         self.current.call_stack.push(Record { since: self.previous.time, signature: None, ..call });
-        self.current.call_stack.exit = Some(landing(last));
+        self.current.call_stack.exit = Some(landing(last, None));
         true
     }
 
@@ -806,7 +803,7 @@ impl Witness {
     fn land(&mut self, at: Place, from: u64, left: Option<Record>) {
         let Place { pc, sp, fp } = at;
         self.control_flow.nonlocal_exits += 1;
-        self.current.call_stack.exit = Some(landing(left));
+        self.current.call_stack.exit = Some(landing(left, None));
         let Some(here) = self.callees.at(pc) else { return };
         if self.is_innermost(here, left, from) {
             return;
@@ -823,14 +820,12 @@ impl Witness {
         // The innermost frame has had this SP, and no other one had it at its last call.
         let has_had_sp = !self.faults.misses_second_returns && self.levels.get(&sp) == Some(self.innermost());
         if has_had_sp && !frames.clone().any(|frame| same_sp(&frame)) {
-            if let Some(Exit::Landing { or, .. }) = &mut self.current.call_stack.exit {
-                *or = other;
-            }
+            self.current.call_stack.exit = Some(landing(left, other));
         } else if let Some(frame) = other {
             self.control_flow.discarded_frames += (records.len() - frame) as u64;
             let call = records[frame];
             self.current.call_stack.truncate(frame);
-            self.current.call_stack.exit = Some(landing(Some(call)));
+            self.current.call_stack.exit = Some(landing(Some(call), None));
         }
     }
 
@@ -1064,9 +1059,9 @@ impl Context {
     }
 }
 
-/// A landing in the frame that has made a call, or in the innermost one.
-fn landing(call: Option<Record>) -> Exit {
-    Exit::Landing { call: call.map(|call| call.return_address), or: None }
+/// A landing in the frame that has made a call, or in the innermost one; it may be in another, with so many calls below.
+fn landing(call: Option<Record>, or: Option<usize>) -> Exit {
+    Exit::Landing { call: call.map(|call| call.return_address), or }
 }
 
 #[cfg(test)]

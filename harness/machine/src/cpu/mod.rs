@@ -123,7 +123,10 @@ pub(crate) enum Unreported {
 impl Unreported {
     /// Returns the stores of the instruction at an address, or of the one that it executes.
     pub(crate) fn at(pc: u64, decode: impl Fn(u64) -> Self, register: impl Fn(i32) -> Option<u64>) -> Self {
-        let Self::Target(distance, altering) = decode(pc) else { return decode(pc) };
+        let (distance, altering) = match decode(pc) {
+            Self::Target(distance, altering) => (distance, altering),
+            other => return other,
+        };
         match decode(pc.wrapping_add_signed(distance)) {
             Self::Bytes { base, alignment, displacement, len } => {
                 let altered = altering.map_or(Some(0), register).map_or(u64::MAX, |value| value & 0xff);

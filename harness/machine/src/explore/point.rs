@@ -50,6 +50,13 @@ pub struct Point<'p> {
 }
 
 impl Point<'_> {
+    /// Returns by how many bytes SP is above where the caller has left it.
+    #[must_use]
+    pub fn above_caller(&self) -> u64 {
+        let caller = self.moment.call_stack.records().last();
+        caller.map_or(0, |call| self.moment.sp.saturating_sub(call.caller_sp))
+    }
+
     /// Whether the path has stored something else where the return address was, and has it nowhere else,
     /// as functions do that return elsewhere.
     #[must_use]

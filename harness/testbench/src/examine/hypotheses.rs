@@ -4,7 +4,8 @@
 //!   taken from where it was put, and control never returns there.
 //! - A jump may call a function, if it leaves a return address where the ABI has it. Then the function returns there.
 //! - A jump for which SP was loaded from memory may stay in its frame, or land in one further out: compiled code that
-//!   leaves for its interpreter stays. Then the frame returns.
+//!   leaves for its interpreter stays. So may one to the caller's code, past the data behind a call for instance. Where
+//!   it has stayed, the frame returns.
 //!
 //! Until that is known, each comparison is made both ways. What comes of it counts once control has shown which it
 //! was: the function has returned to that address with the right SP, or the frame that would have been its caller has
@@ -82,7 +83,8 @@ pub(super) struct Hypotheses {
     thread: u32,
     /// Code within functions that has returned from a call.
     subroutines: FxHashSet<u64>,
-    /// Whether calls lead to code within the function that makes them, by return address, with their callees.
+    /// Whether calls lead to code within the function that makes them, by return address, with their callees: the last
+    /// answers of [`is_within_function`], which looks two functions up.
     within: FxHashMap<u64, (u64, bool)>,
 }
 
@@ -104,7 +106,7 @@ impl Hypotheses {
         self.open.push(Hypothesis { candidate, position, call, outer, results });
     }
 
-    /// See [`is_within_function`].
+    /// The same as [`is_within_function`], which is asked once for each place and callee.
     fn is_within_function(&mut self, call: &Record, target: &Target<'_>) -> bool {
         match self.within.get(&call.return_address) {
             Some((callee, is_within)) if *callee == call.callee => *is_within,

@@ -292,7 +292,7 @@ impl<'j, 'a> Judge<'j, 'a> {
             doubts.push(Doubt::ImpossibleJump);
         }
         let caller = point.moment.call_stack.records().last();
-        let above_caller = caller.map_or(0, |call| point.moment.sp.saturating_sub(call.caller_sp));
+        let above_caller = point.above_caller();
         let key = (disagreement.verdict, point.moment.pc, above_caller > 0);
         let number = point.assumptions.len();
         let is_better =

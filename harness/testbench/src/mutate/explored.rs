@@ -206,7 +206,8 @@ impl Watch for Visits<'_> {
             return;
         }
         let (truth, viewpoint) = (Truth::of(&point.moment), Viewpoint::new(&point.moment));
-        if has_left_caller(point)
+        // Then the function has given up the caller's frame, unless it removes arguments.
+        if point.above_caller() > 0
             && Step::of(&mut self.original, 0, &truth, &viewpoint).is_for_another_caller(&truth)
         {
             return;
@@ -218,10 +219,4 @@ impl Watch for Visits<'_> {
             self.uses.insert(step.used(&truth, 0, stored));
         }
     }
-}
-
-/// Whether SP is above where the caller has left it: then the function has given up the caller's frame, unless it
-/// removes arguments.
-fn has_left_caller(point: &Point<'_>) -> bool {
-    point.moment.call_stack.records().last().is_some_and(|call| point.moment.sp > call.caller_sp)
 }

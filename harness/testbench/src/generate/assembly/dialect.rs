@@ -12,6 +12,10 @@ pub(super) struct Dialect {
     pub(super) alter_fp: &'static str,
     /// A register that is nobody's.
     pub(super) volatile: DwarfRegister,
+    /// Lowers SP by `{}` bytes.
+    pub(super) lower_sp: &'static str,
+    /// Returns, and removes `{}` bytes from the stack, where one instruction can do both.
+    pub(super) ret_and_remove: Option<&'static str>,
     pub(super) nop: &'static str,
     pub(super) compute: &'static [&'static str],
     pub(super) call: &'static str,
@@ -49,6 +53,8 @@ const AMD64: Dialect = Dialect {
     fp: (6, "%rbp"),
     alter_fp: "xorq $1, %rbp",
     volatile: DwarfRegister(1),
+    lower_sp: "subq ${}, %rsp",
+    ret_and_remove: Some("ret ${}"),
     nop: "nop",
     compute: &["leal 3(%rdi), %eax", "imull %edi, %eax", "movl %edi, %edx", "xorl %ecx, %ecx"],
     call: "call",
@@ -71,6 +77,8 @@ const fn aarch64(abi: Abi) -> Dialect {
         fp: (29, "x29"),
         alter_fp: "eor x29, x29, #1",
         volatile: DwarfRegister(9),
+        lower_sp: "sub sp, sp, #{}",
+        ret_and_remove: None,
         nop: "nop",
         compute: &["add w1, w0, #3", "mul w2, w0, w0", "mov w3, w0", "eor w4, w0, w0"],
         call: "bl",
@@ -91,6 +99,8 @@ const S390X: Dialect = Dialect {
     fp: (11, "%r11"),
     alter_fp: "xilf %r11, 1",
     volatile: DwarfRegister(3),
+    lower_sp: "aghi %r15, -{}",
+    ret_and_remove: None,
     nop: "nopr",
     compute: &["ahik %r3, %r2, 3", "msr %r4, %r2", "lgr %r5, %r2", "xr %r1, %r1"],
     call: "brasl %r14,",
@@ -131,11 +141,8 @@ impl Dialect {
         }
         for (function, removed) in functions {
             for argument in arguments {
-                match self.abi {
-                    _ if *removed == 0 => {}
-                    Abi::Amd64 => line(&format!("subq ${removed}, %rsp")),
-                    Abi::Aarch64 | Abi::Aarch64Be => line(&format!("sub sp, sp, #{removed}")),
-                    Abi::S390x => line(&format!("aghi %r15, -{removed}")),
+                if *removed > 0 {
+                    line(&self.lower_sp.replace("{}", &removed.to_string()));
                 }
                 match self.abi {
                     Abi::Amd64 => line(&format!("movl ${argument}, %edi")),

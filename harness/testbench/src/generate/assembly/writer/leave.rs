@@ -18,10 +18,10 @@ impl Writer<'_> {
         while let Some(done) = left.pop() {
             self.undo(done, &left);
         }
-        match removed_by(self.plan) {
-            0 => self.last(self.dialect.ret),
-            removed if self.abi() == Abi::Amd64 => self.last(&format!("{} ${removed}", self.dialect.ret)),
-            removed => {
+        match (removed_by(self.plan), self.dialect.ret_and_remove) {
+            (0, _) => self.last(self.dialect.ret),
+            (removed, Some(ret)) => self.last(&ret.replace("{}", &removed.to_string())),
+            (removed, None) => {
                 self.move_sp(removed);
                 self.last(self.dialect.ret);
             }
