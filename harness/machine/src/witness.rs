@@ -376,13 +376,7 @@ impl Witness {
         self.resumed = None;
         self.entered = None;
         let Previous { sp, fp, .. } = self.previous;
-        if let Some(Unsettled { left, entered }) = self.unsettled.take() {
-            // The frame continues on another stack.
-            self.control_flow.stack_moves += 1;
-            let first = self.current.call_stack.records().len();
-            self.current.leave_stack(left);
-            self.current.stacks.push(Stack::new(first, entered, sp));
-        }
+        self.move_stack(sp);
         self.control_flow.calls += 1;
         if kind != Callee::InlineRetpoline {
             self.callees.insert(callee);
@@ -400,6 +394,16 @@ impl Witness {
             self.current.call_stack.unsettle(departed);
         } else {
             self.push(caller, callee, false);
+        }
+    }
+
+    /// The innermost frame continues on the stack in fresh memory that SP has gone to, if it has.
+    fn move_stack(&mut self, sp: u64) {
+        if let Some(Unsettled { left, entered }) = self.unsettled.take() {
+            self.control_flow.stack_moves += 1;
+            let first = self.current.call_stack.records().len();
+            self.current.leave_stack(left);
+            self.current.stacks.push(Stack::new(first, entered, sp));
         }
     }
 
@@ -443,6 +447,7 @@ impl Witness {
             self.callees.insert(pc);
         }
         self.current.call_stack.exit = None;
+        self.follow_jump(pc, sp);
         // Most instructions leave both control and SP alone, and so did the one before.
         let is_idle = self.previous.action == Action::NOTHING
             && action == Action::NOTHING
@@ -454,6 +459,7 @@ impl Witness {
         }
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
+            self.take_back(sp);
         }
         if self.links_on_stack
             && let Some(top) = self.top().filter(|top| top.caller_sp == sp)
@@ -475,6 +481,48 @@ impl Witness {
             self.unsettle_here();
         }
         self.previous = Previous { action, time, pc, sp, fp };
+    }
+
+    /// Follows a jump to a place that the instruction names, if it has led to the code that has called, with SP as a
+    /// callee leaves it: the callee may have ended, and may as well go on in a function that nobody has called.
+    #[inline]
+    fn follow_jump(&mut self, pc: u64, sp: u64) {
+        if self.previous.action.control == Control::Other
+            && let Some(top) = self.top().copied().filter(|top| top.caller_sp == sp)
+            && !self.callees.is_in(pc, top.callee)
+            && self.callees.is_in(self.previous.pc, top.callee)
+            && self.is_callers(pc, &top)
+            && self.unsettled.is_none()
+            && self.current.call_stack.is_settled()
+        {
+            self.may_have_ended();
+        }
+    }
+
+    /// Notes that the innermost call may have ended, although nothing says so yet.
+    fn may_have_ended(&mut self) {
+        let frame = self.current.call_stack.records().len() - 1;
+        self.current.call_stack.exit = Some(landing(None, Some(frame)));
+    }
+
+    /// Takes frames back that SP has been above, if it is below them again before control has gone anywhere. They may
+    /// as well have ended.
+    fn take_back(&mut self, sp: u64) {
+        let call_stack = &mut self.current.call_stack;
+        let pushed = if self.links_on_stack { 8 } else { 0 };
+        let is_below = |last: &Record| sp.wrapping_add(pushed) <= last.caller_sp;
+        if self.unsettled.is_none()
+            && call_stack.is_settled()
+            && call_stack.departed().and_then(|departed| departed.records().last()).is_some_and(is_below)
+            && let Some(departed) = call_stack.settle()
+        {
+            let left = call_stack.records().len();
+            self.control_flow.discarded_frames -= (departed.records().len() - left) as u64;
+            call_stack.restore(departed);
+            call_stack.exit = Some(landing(None, Some(left)));
+            self.left = None;
+            self.restored = None;
+        }
     }
 
     /// Returns the innermost record on the current stack, and SP at that call.
@@ -575,6 +623,14 @@ impl Witness {
         // SP has moved past frames by arithmetic, and was not loaded.
         let has_moved = self.current.call_stack.is_settled();
         let departed = self.current.call_stack.settle();
+        if self.unsettled.is_some()
+            && self.top().is_some_and(|top| !top.interrupted && top.return_address == pc)
+        {
+            // A callee has changed the stack of its caller.
+            self.control_flow.returns += 1;
+            self.return_to(at);
+            return self.move_stack(sp);
+        }
         if self.unsettled.is_some() {
             self.control_flow.contexts_begun += 1;
             self.callees.insert(pc);
@@ -597,6 +653,9 @@ impl Witness {
         if self.returns_outlined(&top, at) {
             self.control_flow.outlined_frames += 1;
             return self.return_to(at);
+        }
+        if !restored && self.returns_keeping(&top, at) {
+            return self.may_have_ended();
         }
         if let (Some(entered), Some(left_at)) = (entered, resumed)
             && self.callees.at(pc) != self.callees.at(left_at)
@@ -651,11 +710,10 @@ impl Witness {
             if leaves && !is_return && pc.abs_diff(self.previous.pc) > FARTHEST_PART {
                 self.callees.insert(pc);
                 self.stubs.insert(top.callee, pc);
-            } else if leaves && !self.links_on_stack && self.is_callers(pc, &top) {
-                // Its callee may have come back behind data, or may be in a function that nobody has called.
-                let or = self.current.call_stack.records().len() - 1;
-                self.current.call_stack.exit = Some(landing(None, Some(or)));
-                return;
+            } else if leaves && !self.links_on_stack && (is_return || self.is_callers(pc, &top)) {
+                // Its callee may have come back behind data, or may be in a function that nobody has called, as is what
+                // a return address leads to that a hook has put in place of its own.
+                return self.may_have_ended();
             }
             if !(self.faults.misses_tail_calls && leaves) {
                 return;
@@ -676,6 +734,15 @@ impl Witness {
         self.popped == Some(call.since)
             && !self.faults.misses_outlined_frames
             && (call.return_address == at.pc && at.sp < call.caller_sp && !call.interrupted)
+    }
+
+    /// Whether control goes to the return address of a call and leaves it on the stack: it has returned, unless a
+    /// function begins there that the callee goes on in.
+    fn returns_keeping(&self, call: &Record, at: Place) -> bool {
+        self.links_on_stack
+            && !self.faults.misses_outlined_frames
+            && (call.return_address == at.pc && at.sp < call.caller_sp && !call.interrupted)
+            && self.callees.at(at.pc) != Some(at.pc)
     }
 
     /// Whether an address is in the function that has made a call, as far as is known, and not in its callee.
@@ -988,6 +1055,10 @@ impl Witness {
             self.begin_context(interrupted.sp);
         }
         self.control_flow.signals += 1;
+        // SP goes below the frames that it was past, and says nothing of them.
+        if self.current.call_stack.is_settled() {
+            self.current.call_stack.settle();
+        }
         // The interrupted instruction has not executed.
         self.previous.time = self.previous.time.saturating_sub(1).min(*observed);
         if !self.faults.misses_signal_frames {

@@ -14,7 +14,7 @@ use super::reason::reason_to_leave_out;
 use crate::cfi::{CallFrameInfo, CfiFde, CfiSection};
 use crate::elf::merge_faults::MergeFault;
 use crate::elf::object_file::ObjectFile;
-use crate::instructions::{Disassembly, Operation};
+use crate::instructions::{Disassembly, Instruction, Operation};
 
 /// Addresses without an FDE, in a function that has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,13 +76,28 @@ impl Gap {
     /// the code belongs to the function, control must come from its entry or from the code before.
     #[must_use]
     pub fn code(&self, abi: Abi, bytes: &[u8]) -> Option<GapCode> {
+        self.instructions(abi, bytes, |instruction| instruction.operation != Operation::Nop)
+    }
+
+    /// Returns the same where code has executed: that is no padding, whatever it does.
+    #[must_use]
+    pub fn executed_code(&self, abi: Abi, bytes: &[u8]) -> Option<GapCode> {
+        self.instructions(abi, bytes, |_| true)
+    }
+
+    fn instructions(
+        &self,
+        abi: Abi,
+        bytes: &[u8],
+        is_code: impl Fn(&Instruction) -> bool,
+    ) -> Option<GapCode> {
         let mut found: Option<GapCode> = None;
         let mut before = None;
         let mut is_entered = self.cfi.is_some() || self.range.start == self.function.start;
         Disassembly::each(abi, [(self.origin, bytes)], |pc, instruction| {
             let last_byte = pc.saturating_add(instruction.len.max(1) - 1);
             let is_met = match self.range.contains(&pc) {
-                true => instruction.operation != Operation::Nop,
+                true => is_code(instruction),
                 false => instruction.is_call() && self.range.contains(&last_byte),
             };
             if is_met {

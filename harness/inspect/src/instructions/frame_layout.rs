@@ -59,6 +59,16 @@ impl FrameLayout {
         Some(place.offset - self.distance(abi, place.base)?)
     }
 
+    /// Returns where an instruction stores a word, as an offset from the CFA. `None` if it stores none, or the place is
+    /// unknown.
+    #[must_use]
+    pub fn stored(self, abi: Abi, instruction: &Instruction) -> Option<i64> {
+        match &instruction.operation {
+            Operation::Store { place: Some(place), size: 8, .. } => self.offset_from_cfa(abi, place),
+            _ => None,
+        }
+    }
+
     /// Sets SP or FP, to a distance below the CFA if that is known.
     fn set(&mut self, abi: Abi, register: DwarfRegister, distance: Option<i64>) {
         if register == abi.sp() {

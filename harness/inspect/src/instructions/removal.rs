@@ -3,7 +3,7 @@
 //! By the psABIs it is none. Calling conventions that guarantee tail calls have callees remove them, and so have
 //! older ones of other systems.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sframe_engine::Abi;
 
 use super::{Destination, Flow, FrameLayout, Instruction};
@@ -92,14 +92,26 @@ struct Search<'s, C> {
 /// Where control goes after an instruction, and with which frame.
 struct Step {
     next: Vec<(u64, FrameLayout)>,
-    /// If it leaves the function: what is removed then, if that is known.
-    removed: Option<Option<i64>>,
+    /// If it leaves the function: how, if that is known.
+    exit: Option<Option<Exit>>,
+}
+
+/// How a function is left.
+#[derive(Clone, Copy, Debug)]
+struct Exit {
+    /// SP, as an offset from the CFA.
+    top: i64,
+    /// How many bytes are removed from the stack.
+    removed: i64,
 }
 
 impl<C: Code> Search<'_, C> {
+    /// Where return addresses are on the stack, a return with SP above its own takes another: one that the function has
+    /// put there, as its own, or one of its caller, which it then does not return to.
     fn removed(&mut self) -> Option<u64> {
+        let mut stored: FxHashSet<i64> = FxHashSet::default();
         let mut before: FxHashMap<u64, FrameLayout> = FxHashMap::default();
-        let mut exits: FxHashMap<u64, Option<i64>> = FxHashMap::default();
+        let mut exits: FxHashMap<u64, Option<Exit>> = FxHashMap::default();
         let mut open = vec![(self.entry, FrameLayout::at_entry(self.abi))];
         while let Some((at, coming)) = open.pop() {
             let known = before.get(&at).copied();
@@ -111,13 +123,18 @@ impl<C: Code> Search<'_, C> {
             if before.len() > MOST_INSTRUCTIONS {
                 return None;
             }
-            let Step { next, removed } = self.step(at, joined);
+            let Step { next, exit } = self.step(at, joined);
+            stored.extend(self.code.look(at, |instruction| joined.stored(self.abi, instruction)).flatten());
             open.extend(next);
-            if let Some(removed) = removed {
-                exits.insert(at, removed);
+            if let Some(exit) = exit {
+                exits.insert(at, exit);
             }
         }
-        let mut exits = exits.into_values();
+        let is_to_caller = |exit: &Exit| match self.abi.fixed_ra_offset() {
+            Some(own) => exit.top == i64::from(own) || stored.contains(&exit.top),
+            None => true,
+        };
+        let mut exits = exits.into_values().map(|exit| exit.filter(is_to_caller).map(|exit| exit.removed));
         let removed = exits.next()??;
         let is_same = exits.all(|other| other == Some(removed));
         u64::try_from(removed).ok().filter(|removed| is_same && *removed <= MOST_REMOVED)
@@ -129,15 +146,13 @@ impl<C: Code> Search<'_, C> {
             let after = before.after(abi, instruction);
             (instruction.flow, instruction.len, instruction.removes, after)
         });
-        let nothing = Step { next: Vec::new(), removed: None };
+        let nothing = Step { next: Vec::new(), exit: None };
         let Some((flow, len, removes, after)) = decoded else { return nothing };
         let next = at.wrapping_add(len);
         // What comes before another function does not return: control does not fall into that one.
         let is_end = next != self.entry && self.code.is_entry(next);
         let go_on =
-            |frame| Step { next: (!is_end).then_some((next, frame)).into_iter().collect(), removed: None };
-        // How far SP is above where it was at the entry.
-        let above = |layout: FrameLayout| Some(abi.cfa_offset_at_entry() - layout.sp?);
+            |frame| Step { next: (!is_end).then_some((next, frame)).into_iter().collect(), exit: None };
         match flow {
             Flow::Next => go_on(after),
             Flow::Trap | Flow::Unknown => nothing,
@@ -156,7 +171,10 @@ impl<C: Code> Search<'_, C> {
                 let mut step = if is_conditional { go_on(after) } else { nothing };
                 match to {
                     Destination::Caller => {
-                        step.removed = Some(above(before).map(|above| above + i64::from(removes)));
+                        step.exit = Some(before.sp.map(|sp| Exit {
+                            top: -sp,
+                            removed: abi.cfa_offset_at_entry() - sp + i64::from(removes),
+                        }));
                     }
                     // Also to another function, which then returns for this one.
                     Destination::Address(to) if self.code.never_returns(to) => {}
@@ -223,6 +241,11 @@ mod tests {
     #[case(&[0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, 0xc9, 0xc2, 8, 0], Some(8))]
     // Two returns that differ: je 1f; ret; 1: ret $8
     #[case(&[0x74, 1, 0xc3, 0xc2, 8, 0], None)]
+    // pop %rcx; pop %rdx; push %rcx; ret; mov (%rsp),%rax; mov %rax,8(%rsp); pop %rcx; ret
+    #[case(&[0x59, 0x5a, 0x51, 0xc3], Some(8))]
+    #[case(&[0x48, 0x8b, 4, 0x24, 0x48, 0x89, 0x44, 0x24, 8, 0x59, 0xc3], Some(8))]
+    // pop %rcx; pop %rdx; ret, to where its caller returns
+    #[case(&[0x59, 0x5a, 0xc3], None)]
     // sub %rax,%rsp; ret: nobody knows where SP is.
     #[case(&[0x48, 0x29, 0xc4, 0xc3], None)]
     // jmp *%rax: whatever that one does.

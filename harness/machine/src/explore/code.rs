@@ -152,6 +152,21 @@ impl Code {
             _ => Naming::Otherwise,
         }
     }
+
+    /// Whether an instruction that writes a register loads it; `None` if it does not write it.
+    pub(super) fn loads(&self, pc: u64, register: DwarfRegister) -> Option<bool> {
+        let mut known = self.known.borrow_mut();
+        let instruction = known.get(pc).map(|decoded| &decoded.instruction);
+        let writes = instruction.filter(|instruction| instruction.defs.contains(register))?;
+        Some(matches!(writes.operation, Operation::Load { .. } | Operation::Leave))
+    }
+
+    /// Whether an instruction stores to a place that is neither SP's nor FP's.
+    pub(super) fn stores_to_computed(&self, pc: u64) -> bool {
+        let stores = |decoded: &Decoded| matches!(decoded.instruction.operation, Operation::Store { .. });
+        self.known.borrow_mut().get(pc).is_some_and(|decoded| stores(decoded))
+            && matches!(self.stores(pc), Naming::Otherwise)
+    }
 }
 
 /// What an instruction writes to a register.

@@ -93,6 +93,30 @@ impl Point<'_> {
         Some(LastStore { pc, is_in_frame: self.is_in_frame(pc) })
     }
 
+    /// Whether code that was not followed may have stored to the frame: callees, or further rounds of a loop.
+    #[must_use]
+    pub fn may_have_stored_more(&self) -> bool {
+        let is_call = |assumption: &Assumption| matches!(assumption, Assumption::Call { .. });
+        self.assumptions.iter().any(is_call) || self.has_cut_stores()
+    }
+
+    /// Whether further rounds of a loop may have stored to the frame: the path has stored to a place that it computes,
+    /// and was forced to go on somewhere.
+    fn has_cut_stores(&self) -> bool {
+        let is_cut = |assumption: &Assumption| {
+            matches!(assumption, Assumption::Forced { .. } | Assumption::Shortened { .. })
+        };
+        self.assumptions.iter().any(is_cut) && self.trace.iter().any(|pc| self.code.stores_to_computed(*pc))
+    }
+
+    /// Whether a register may have been loaded with what further rounds of a loop have stored.
+    #[must_use]
+    pub fn may_have_loaded_more(&self, register: DwarfRegister) -> bool {
+        let before = self.trace.split_last().map_or(&[][..], |(_, before)| before);
+        before.iter().rev().find_map(|pc| self.code.loads(*pc, register)) == Some(true)
+            && self.has_cut_stores()
+    }
+
     /// What a register other than SP holds, by the instruction of the path that has last written it.
     #[must_use]
     pub fn content(&self, register: DwarfRegister) -> Content {

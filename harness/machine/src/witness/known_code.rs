@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::hash::Hash;
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,13 +13,26 @@ use crate::call_stack::Record;
 pub(super) struct Callees {
     all: FxHashSet<u64>,
     sorted: BTreeSet<u64>,
+    /// The function that was asked for last, to where the next one begins.
+    last: Range<u64>,
 }
 
 impl Callees {
     pub(super) fn insert(&mut self, callee: u64) {
         if self.all.insert(callee) {
             self.sorted.insert(callee);
+            self.last = 0..0;
         }
+    }
+
+    /// Returns whether an address is in one of them, as far as is known.
+    #[inline]
+    pub(super) fn is_in(&mut self, pc: u64, callee: u64) -> bool {
+        if self.last.start != callee || self.last.is_empty() {
+            let next = self.sorted.range(callee.saturating_add(1)..).next();
+            self.last = callee..next.copied().unwrap_or(u64::MAX);
+        }
+        self.last.contains(&pc)
     }
 
     /// Returns the function that an address is in, as far as is known.

@@ -54,7 +54,9 @@ impl Module<'_> {
             seen.places += 1;
             seen.hits += hits;
         }
-        let is_code = |(gap, _): &(&Gap, Seen)| self.has_code(gap);
+        let is_code = |(gap, seen): &(&Gap, Seen)| {
+            if seen.hits > 0 { self.has_executed(gap) } else { self.has_code(gap) }
+        };
         seen.into_values().filter(is_code).map(|(gap, seen)| self.finding_of_gap(gap, seen, target)).collect()
     }
 

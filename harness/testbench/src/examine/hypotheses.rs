@@ -3,6 +3,8 @@
 //! - A call within a function may fetch an address: of data that is skipped, for instance. Then its return address is
 //!   taken from where it was put, and control never returns there.
 //! - A jump may call a function, if it leaves a return address where the ABI has it. Then the function returns there.
+//!   If that is in the place of the one that the code before the jump was called with, and leads to the same caller,
+//!   the function returns in its place.
 //! - A jump for which SP was loaded from memory may stay in its frame, or land in one further out: compiled code that
 //!   leaves for its interpreter stays. So may one to the caller's code, past the data behind a call for instance. Where
 //!   it has stayed, the frame returns.
@@ -32,6 +34,8 @@ enum Candidate {
     Call,
     /// A jump: the record is not on the call stack.
     Jump,
+    /// A jump after which a function returns elsewhere in its caller: the record is there with another return address.
+    TailJump,
     /// A landing in the innermost frame: so many records fewer are on the call stack if it is one further out.
     Landing(usize),
 }
@@ -43,8 +47,9 @@ pub(super) struct Hypothesis {
     /// Where the record is, or would be, from the oldest on.
     position: usize,
     call: Record,
-    /// The call of the frame that it was made from.
-    outer: Option<Record>,
+    /// The record that is on the call stack there, but for a jump: then it is the call of the frame that it was made
+    /// from.
+    known: Option<Record>,
     /// The results of the moments since then, by what the hypotheses turn out to be: see [`Truth::at`].
     results: Vec<Results>,
 }
@@ -101,9 +106,9 @@ impl Hypotheses {
 
     fn add(&mut self, thread: u32, candidate: Candidate, position: usize, call: Record, calls: &[Record]) {
         self.thread = thread;
-        let outer = position.checked_sub(1).and_then(|outer| calls.get(outer)).copied();
+        let known = candidate.known(position).and_then(|known| calls.get(known)).copied();
         let results = (0..Truth::places(self.open.len() + 1)).map(|_| Results::default()).collect();
-        self.open.push(Hypothesis { candidate, position, call, outer, results });
+        self.open.push(Hypothesis { candidate, position, call, known, results });
     }
 
     /// The same as [`is_within_function`], which is asked once for each place and callee.
@@ -133,11 +138,19 @@ impl Hypotheses {
 
     /// Takes note of a jump that may be a call: a walk from its target leads to a return address that is where the ABI
     /// has it.
-    pub(super) fn jumped(&mut self, moment: &Moment<'_>, backtrace: &Backtrace, stores: &LastStores) -> bool {
+    pub(super) fn jumped(
+        &mut self,
+        moment: &Moment<'_>,
+        backtrace: &Backtrace,
+        stores: &LastStores,
+        target: &Target<'_>,
+    ) -> bool {
         let call = jump(moment, backtrace, stores).filter(|_| self.has_room(moment.thread));
         let Some(call) = call else { return false };
         let calls = moment.call_stack.records();
-        self.add(moment.thread, Candidate::Jump, calls.len(), call, calls);
+        let replaces = calls.last().is_some_and(|last| replaces(&call, last, moment, target));
+        let candidate = if replaces { Candidate::TailJump } else { Candidate::Jump };
+        self.add(moment.thread, candidate, calls.len() - usize::from(replaces), call, calls);
         true
     }
 
@@ -208,7 +221,8 @@ impl Hypotheses {
     pub(super) fn is_of_jump(&self, found: &Disagreement, call_stack: &CallStack, pushed: u64) -> bool {
         let made = found.frame.checked_sub(1).and_then(|frame| call_stack.innermost_first().nth(frame));
         let is_made_by = |hypothesis: &Hypothesis| {
-            hypothesis.candidate == Candidate::Jump && Some(&hypothesis.call) == made
+            matches!(hypothesis.candidate, Candidate::Jump | Candidate::TailJump)
+                && Some(&hypothesis.call) == made
         };
         let (Value::Word(expected), Value::Word(got)) = (found.expected, found.got) else { return false };
         found.verdict == Verdict::WrongCfa
@@ -244,6 +258,9 @@ impl Hypothesis {
             Candidate::Call => recorded.without(self.position..self.position + 1),
             Candidate::Landing(left) => recorded.without(self.position + 1 - left..self.position + 1),
             Candidate::Jump => recorded.with(self.position, self.call),
+            Candidate::TailJump => {
+                recorded.without(self.position..self.position + 1).with(self.position, self.call)
+            }
         }
     }
 
@@ -252,24 +269,25 @@ impl Hypothesis {
         let calls = moment.call_stack.records();
         let returns = moment.call().is_none()
             && (moment.pc, moment.sp) == (self.call.return_address, self.call.caller_sp);
-        let is_there = |call: &Record, at: Option<usize>| {
-            at.and_then(|at| calls.get(at)).is_some_and(|record| record.since == call.since)
+        let is_there = |known: &Record| {
+            let at = self.candidate.known(self.position).and_then(|at| calls.get(at));
+            at.is_some_and(|record| record.since == known.since)
         };
-        let goes_on = match self.candidate {
-            Candidate::Call | Candidate::Landing(_) => is_there(&self.call, Some(self.position)),
-            Candidate::Jump => {
-                let is_callers = |outer| is_there(outer, self.position.checked_sub(1));
-                self.outer.as_ref().is_none_or(is_callers) && !(returns && calls.len() == self.position)
-            }
-        };
-        match (goes_on, self.candidate, returns) {
-            (true, ..) => None,
-            (false, Candidate::Jump, false) | (false, Candidate::Call | Candidate::Landing(_), true) => {
-                Some(Truth::AsRecorded)
-            }
-            (false, Candidate::Jump, true) | (false, Candidate::Call | Candidate::Landing(_), false) => {
-                Some(Truth::Otherwise)
-            }
+        let is_back = self.candidate == Candidate::Jump && returns && calls.len() == self.position;
+        if self.known.as_ref().is_none_or(is_there) && !is_back {
+            return None;
+        }
+        let is_recorded = matches!(self.candidate, Candidate::Call | Candidate::Landing(_));
+        Some(if returns == is_recorded { Truth::AsRecorded } else { Truth::Otherwise })
+    }
+}
+
+impl Candidate {
+    /// Returns the position of the record by which it is known that it is open.
+    const fn known(self, position: usize) -> Option<usize> {
+        match self {
+            Self::Call | Self::Landing(_) | Self::TailJump => Some(position),
+            Self::Jump => position.checked_sub(1),
         }
     }
 }
@@ -310,4 +328,18 @@ fn jump(moment: &Moment<'_>, backtrace: &Backtrace, stores: &LastStores) -> Opti
         interrupted: false,
         signature: None,
     })
+}
+
+/// Whether the call that a jump was takes the place of the innermost one: its return address is where the other one
+/// was, or in the code that has made that one, and not in its callee.
+fn replaces(call: &Record, last: &Record, moment: &Moment<'_>, target: &Target<'_>) -> bool {
+    let function =
+        |address: LookupAddress| target.sections.lookup_fde(address).ok().flatten().map(|fde| fde.start);
+    let callers = function(ReturnAddress(last.return_address).into());
+    let is_callers = || {
+        callers.is_some()
+            && callers == function(ReturnAddress(call.return_address).into())
+            && callers != function(InstructionPointer(last.callee).into())
+    };
+    call.caller_sp == last.caller_sp && !last.interrupted && (moment.abi().ra().is_none() || is_callers())
 }

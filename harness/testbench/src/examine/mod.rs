@@ -562,7 +562,7 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
             && self.has_jumped(moment)
         {
             self.backtrace.unwind(self.unwinder, &viewpoint);
-            if self.hypotheses.jumped(moment, &self.backtrace, &self.stores) {
+            if self.hypotheses.jumped(moment, &self.backtrace, &self.stores, self.target) {
                 return self.compare_hypotheses(moment);
             }
         }

@@ -54,6 +54,8 @@ pub enum Doubt {
     ComputedSp,
     /// What the rule reads was stored there by an instruction that may not mean that place.
     WildStore,
+    /// What the rule reads may have been stored there by a callee, or by a loop that was not followed to its end.
+    UnseenStore,
     /// The function has overwritten the return address that it was called with.
     OverwrittenRa,
     /// After FP was wrong, the function was not seen to return with its caller's: it may have a convention
@@ -63,7 +65,7 @@ pub enum Doubt {
 
 impl Doubt {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::RightElsewhere,
         Self::OneSeed,
         Self::UncertainEntry,
@@ -78,6 +80,7 @@ impl Doubt {
         Self::BaseOffStack,
         Self::ComputedSp,
         Self::WildStore,
+        Self::UnseenStore,
         Self::OverwrittenRa,
         Self::FpNotKept,
     ];
@@ -100,6 +103,7 @@ impl Doubt {
             Self::BaseOffStack => "the CFA's register does not point into the stack",
             Self::ComputedSp => "the function allocates memory on the stack, perhaps of an impossible size",
             Self::WildStore => "what the rule reads may have been overwritten by chance",
+            Self::UnseenStore => "what the rule reads may have been stored by a callee or a loop",
             Self::OverwrittenRa => "the function has overwritten its return address",
             Self::FpNotKept => "the function was not seen to return with its caller's FP after that",
         }
@@ -214,7 +218,19 @@ fn of_slot(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> Option<D
         .filter_map(|value| lost(ra, value))
         .chain(lost(fp, call.caller_fp))
         .chain(lost(saved_cfa, cfa));
-    lost.any(|store| !store.is_in_frame).then_some(Doubt::WildStore)
+    if lost.any(|store| !store.is_in_frame) {
+        return Some(Doubt::WildStore);
+    }
+    let is_unseen = |slot| !point.last_store(slot).is_some_and(|store| store.is_in_frame);
+    let read = match verdict {
+        Verdict::WrongRa => ra,
+        Verdict::WrongFp => fp,
+        _ => None,
+    };
+    let is_loaded = verdict == Verdict::WrongFp && row.fp == Recovery::Unchanged;
+    (read.is_some_and(is_unseen) && point.may_have_stored_more()
+        || is_loaded && point.may_have_loaded_more(point.moment.abi().fp()))
+    .then_some(Doubt::UnseenStore)
 }
 
 /// The address of the word that a rule reads.

@@ -288,7 +288,7 @@ impl<'j, 'a> Judge<'j, 'a> {
         if class & class::STATE == class::AFTER_CALL {
             doubts.push(Doubt::AfterCall);
         }
-        if class & class::ELSEWHERE != 0 {
+        if class & class::ELSEWHERE != 0 || self.is_within_another(point) {
             doubts.push(Doubt::ImpossibleJump);
         }
         let caller = point.moment.call_stack.records().last();
@@ -330,6 +330,16 @@ impl<'j, 'a> Judge<'j, 'a> {
             seen.hits += 1;
             seen.seeds[usize::from(self.seed == Seed::Numbers)] |= is_certain && is_as_sure(seen);
         }
+    }
+
+    /// Whether the path is in a function that callers enter, and has not begun there: jumped to is a label of it.
+    fn is_within_another(&self, point: &Point<'_>) -> bool {
+        let start =
+            |pc| self.target.sections.lookup_fde(InstructionPointer(pc)).ok().flatten().map(|fde| fde.start);
+        let (own, here) = (start(point.entry), start(point.moment.pc));
+        here.is_some_and(|here| {
+            own != Some(here) && self.roots.is_called(here) && !point.trace.contains(&here)
+        })
     }
 
     /// Says what a path assumes: the last of it, if that is much.

@@ -10,7 +10,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use sframe_engine::{PauthMask, Section};
+use sframe_engine::{Abi, PauthMask, Section};
 use sframe_machine::{Image, Images, LoadError};
 
 pub use address::{Linked, Loaded};
@@ -22,7 +22,7 @@ use crate::target::made::Made;
 use crate::target::sections::Sections;
 use sframe_inspect::cfi::CallFrameInfo;
 use sframe_inspect::convert::ConvertError;
-use sframe_inspect::diff::{Gap, Gaps};
+use sframe_inspect::diff::{Gap, GapCode, Gaps};
 use sframe_inspect::elf::object_file::{
     MissingSection, ObjectFile, ObjectFileError, SectionBytes, SectionError, Symbols,
 };
@@ -172,13 +172,22 @@ impl<'a> Module<'a> {
 
     /// Whether a walk can meet code of a gap.
     pub(crate) fn has_code(&self, gap: &Gap) -> bool {
+        self.reads(gap, Gap::code)
+    }
+
+    /// Whether code of a gap that has executed is that of its function.
+    pub(crate) fn has_executed(&self, gap: &Gap) -> bool {
+        self.reads(gap, Gap::executed_code)
+    }
+
+    fn reads(&self, gap: &Gap, code_of: fn(&Gap, Abi, &[u8]) -> Option<GapCode>) -> bool {
         let needs = gap.needs();
         let code = self.section_of(needs.start).and_then(|(start, code)| {
             let from = usize::try_from(needs.start - start).ok()?;
             let until = usize::try_from(needs.end - start).ok()?;
             code.get(from..until.min(code.len()))
         });
-        self.subject.abi().zip(code).is_some_and(|(abi, code)| gap.code(abi, code).is_some())
+        self.subject.abi().zip(code).is_some_and(|(abi, code)| code_of(gap, abi, code).is_some())
     }
 
     /// The instructions around an address: from the start of a function before it to a few behind it.

@@ -103,8 +103,8 @@ pub const MOST_FINDINGS: usize = 10_000;
 pub(crate) struct Findings {
     /// The maximum number described.
     most: usize,
-    /// By verdict and look-up address.
-    seen: FxHashMap<(Verdict, LookupAddress), Entry>,
+    /// By verdict, PC and look-up address.
+    seen: FxHashMap<(Verdict, u64, LookupAddress), Entry>,
     found: Vec<Found>,
     /// How many more there are, by verdict.
     omitted: BTreeMap<Verdict, u64>,
@@ -241,7 +241,7 @@ impl Findings {
                     *self.omitted.entry(verdict).or_default() += 1;
                     Entry::Omitted
                 };
-                self.seen.insert((verdict, disagreement.address), entry);
+                self.seen.insert((verdict, disagreement.pc, disagreement.address), entry);
                 entry
             }
         };
@@ -257,19 +257,19 @@ impl Findings {
     /// Returns the finding that a disagreement belongs to, if any.
     fn entry(&mut self, disagreement: &Disagreement, target: &Target<'_>) -> Option<Entry> {
         let Disagreement { verdict, pc, address, .. } = *disagreement;
-        if let Some(entry) = self.seen.get(&(verdict, address)) {
+        if let Some(entry) = self.seen.get(&(verdict, pc, address)) {
             return Some(*entry);
         }
         // The same PC in a frame that has, or has not, made a call.
         let others = [LookupAddress::from(InstructionPointer(pc)), ReturnAddress(pc).into()];
         let other = others.into_iter().find(|other| *other != address)?;
-        let entry = *self.seen.get(&(verdict, other))?;
+        let entry = *self.seen.get(&(verdict, pc, other))?;
         let row = |address| {
             let found = target.sections.lookup(address).ok().flatten();
             found.map(|found| (found.fde.start, found.row_index))
         };
         (row(address) == row(other)).then(|| {
-            self.seen.insert((verdict, address), entry);
+            self.seen.insert((verdict, pc, address), entry);
             entry
         })
     }

@@ -160,6 +160,20 @@ impl<K: Copy + Eq + Hash> Claims<K> {
             && call_stack.exit().is_none()
     }
 
+    /// Returns the claims that control goes where it has gone now from the innermost call, which may have ended or go on
+    /// there: a hook may have put its own address in the place of the return address.
+    fn gone(&mut self, departure: &Departure, calls: &[Record]) -> Vec<(K, u64)> {
+        let Exit::Landing { or: Some(frame), .. } = departure.exit else { return Vec::new() };
+        let left = calls.get(frame).filter(|left| calls.len() == frame + 1 && left.caller_sp == departure.sp);
+        let Some(OfCall { claims, .. }) = left.and_then(|left| self.open.get_mut(&left.since)) else {
+            return Vec::new();
+        };
+        let gone = claims.extract_if(|(_, says), _| *says == ExitClaim::GoesTo(departure.pc));
+        let gone: Vec<_> = gone.map(|((key, _), count)| (key, count)).collect();
+        self.count -= gone.len();
+        gone
+    }
+
     fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) -> Vec<(K, u64)> {
         let call_stack = moment.call_stack;
         let (records, kept) = (call_stack.records(), call_stack.kept());
@@ -176,7 +190,7 @@ impl<K: Copy + Eq + Hash> Claims<K> {
         }
         let leaving = std::mem::take(&mut self.leaving);
         let Some(departure) = Departure::of(moment) else { return Vec::new() };
-        let mut borne_out = Vec::new();
+        let mut borne_out = self.gone(&departure, records);
         for OfCall { call, claims } in leaving {
             let says = |(_, says): &(K, ExitClaim)| says.is_borne_out(&departure, &call, abi);
             let claims = claims.into_iter().filter(|(claim, _)| says(claim));

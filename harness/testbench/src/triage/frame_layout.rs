@@ -18,14 +18,15 @@ use crate::unwind::State;
 const MAX_INSTRUCTIONS: usize = 1 << 15;
 
 /// Which side a layout agrees with about the places that a row reads from. `None`
-/// if it does not show that.
+/// if it does not show that: what is below SP, where it has been popped, may have been overwritten.
 pub(super) fn side_of(layout: &FrameLayout, row: &Row) -> Option<Side> {
+    let is_popped = |offset: i64| layout.sp.is_some_and(|sp| offset < -sp);
     let same = |kept: SavedLocation, recovery: &Recovery| match (kept, recovery) {
         (SavedLocation::InRegister, Recovery::Unchanged) => Some(true),
         (SavedLocation::OnStack(offset), Recovery::Rule(rule))
             if rule.base == Base::Cfa && rule.dereference =>
         {
-            Some(rule.offset == offset)
+            (rule.offset != offset || !is_popped(offset)).then_some(rule.offset == offset)
         }
         (SavedLocation::OnStack(_), Recovery::Unchanged) => Some(false),
         (SavedLocation::InRegister, Recovery::Rule(rule)) if rule.base == Base::Cfa => Some(false),

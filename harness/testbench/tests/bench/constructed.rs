@@ -24,6 +24,9 @@ const TOOLCHAIN: &str = "gnu-2.47";
 /// What is linked with each source, or included by it.
 const RUNTIME: [&str; 2] = ["start.S", "assembly.h"];
 
+/// What sources may include that have functions of one kind for all ABIs.
+const FRAMES: &str = "frames.h";
+
 /// How a file is made, unless its description says so.
 const PROGRAM: &str = "{cc} -fno-pie -nostdlib -static -I. -Wa,--gsframe -Wl,--build-id=none -Wl,-z,max-page-size=4096 \
                        -Wl,-z,noseparate-code -o {out} source.S runtime/start.S";
@@ -93,11 +96,15 @@ fn cases() -> Vec<(String, Case)> {
 fn example(name: &str, case: &Case, abi: Abi, toolchain: &Toolchain) -> Example {
     let text =
         |path: &Path| std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    let sources = std::fs::read_dir(folder().join(name))
+    let mut sources: Vec<_> = std::fs::read_dir(folder().join(name))
         .expect("a folder")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "S"))
-        .map(|path| (path.file_name().expect("a name").to_str().expect("text").to_owned(), text(&path)));
+        .map(|path| (path.file_name().expect("a name").to_str().expect("text").to_owned(), text(&path)))
+        .collect();
+    if sources.iter().any(|(_, source)| source.contains(FRAMES)) {
+        sources.push((FRAMES.to_owned(), text(&folder().join(FRAMES))));
+    }
     let runtime = repository().join("corpus/programs/runtime");
     let runtime = RUNTIME.map(|file| (file.to_owned(), text(&runtime.join(file))));
     let tools = toolchain.abis.get(&abi).expect("a compiler");
@@ -111,7 +118,7 @@ fn example(name: &str, case: &Case, abi: Abi, toolchain: &Toolchain) -> Example 
     Example {
         abi,
         toolchain: TOOLCHAIN.to_owned(),
-        sources: sources.chain(runtime).collect(),
+        sources: sources.into_iter().chain(runtime).collect(),
         commands,
         program: out,
         function: String::new(),
