@@ -321,6 +321,14 @@ impl Toolchain {
             .filter(|(abi, variant)| variant.abis.contains(abi))
     }
 
+    /// Whether it makes no builds for an ABI at all: only pages of faults have programs for that.
+    #[must_use]
+    pub fn is_excluded(&self, abi: Abi) -> bool {
+        let only_abi =
+            |entry: &Excluded| (&entry.program, &entry.variant, entry.abi) == (&None, &None, Some(abi));
+        self.excluded.iter().any(only_abi)
+    }
+
     /// Returns why it does not make a build.
     pub(super) fn exclusion(&self, program: &Program, variant: &Variant, abi: Abi) -> Option<&str> {
         let excluded = self.excluded.iter().find(|entry| entry.names(&program.name, variant.name, abi));

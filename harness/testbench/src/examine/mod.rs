@@ -535,17 +535,16 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
                 (end, frames, frames as u64)
             }
         };
-        // Frames that SP is past, and control has not left, count as well.
-        if !found.is_empty()
-            && let Some(call_stack) = moment.call_stack.departed()
-        {
+        // Frames that SP is past, and control has not left, count as well. What is of neither is wrong for them.
+        let has_values_of_neither = found.iter().any(|found| found.verdict != Verdict::ByLuck);
+        let departed = moment.call_stack.departed().filter(|_| has_values_of_neither);
+        let truth = departed.map_or(truth, |call_stack| Truth { call_stack, ..truth });
+        if departed.is_some() {
             self.backtrace.unwind(self.unwinder, &viewpoint);
-            let departed = Truth { call_stack, ..truth };
-            let mut disagrees = false;
-            compare::compare(&departed, &self.backtrace, &self.rules, |_| disagrees = true);
-            if !disagrees {
-                (end, frames) = (WalkEnd::Departing, self.backtrace.frames.len());
-                found.clear();
+            (end, found) = compare::disagreements(&truth, &self.backtrace, &self.rules);
+            frames = self.backtrace.frames.len();
+            if found.is_empty() {
+                end = WalkEnd::Departing;
             }
         }
         // A handler may have changed where what it has interrupted will continue.

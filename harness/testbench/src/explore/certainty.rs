@@ -221,7 +221,10 @@ fn of_slot(verdict: Verdict, row: &Row, point: &Point<'_>, cfa: u64) -> Option<D
     if lost.any(|store| !store.is_in_frame) {
         return Some(Doubt::WildStore);
     }
-    let is_unseen = |slot| !point.last_store(slot).is_some_and(|store| store.is_in_frame);
+    // Elsewhere than in the frame, nobody stores what the function has saved.
+    let frame = point.moment.sp..cfa;
+    let is_unseen =
+        |slot| frame.contains(&slot) && !point.last_store(slot).is_some_and(|store| store.is_in_frame);
     let read = match verdict {
         Verdict::WrongRa => ra,
         Verdict::WrongFp => fp,

@@ -39,11 +39,13 @@ pub(super) fn side_of(layout: &FrameLayout, row: &Row) -> Option<Side> {
     }
 }
 
-/// The values that a layout gives.
+/// The values that a layout gives. `link` is the return address register of the topmost frame, where there is one; a
+/// return address is taken without the signature that it may have.
 pub(super) fn values(
     layout: &FrameLayout,
-    abi: Abi,
     state: &State,
+    link: Option<u64>,
+    plain: impl FnOnce(u64) -> u64,
     memory: &dyn Fn(u64) -> Option<u64>,
 ) -> Values {
     let from = |base: Option<u64>, offset: Option<i64>| Some(base?.wrapping_add_signed(offset?));
@@ -54,8 +56,8 @@ pub(super) fn values(
     };
     let fp =
         if layout.caller_fp == SavedLocation::InRegister { state.fp.ok() } else { load(layout.caller_fp) };
-    // What is loaded may be signed.
-    let ra = load(layout.ra).filter(|_| !abi.signs_return_addresses()).map(Some);
+    let ra = if layout.ra == SavedLocation::InRegister { link } else { load(layout.ra) };
+    let ra = ra.map(|ra| Some(plain(ra)));
     Values { cfa, ra, fp, ..Values::default() }
 }
 

@@ -467,7 +467,11 @@ impl<'i, 'a> Inquiry<'i, 'a> {
         let extent = target.extent(start)?;
         // The address in a caller is within its call: what holds before the call holds there.
         let layout = self.scene.layouts.borrow_mut().at(module, extent, address)?;
-        let values = frame_layout::values(&layout, self.abi?, &self.state, &|address| self.word(address));
+        let abi = self.abi?;
+        let link = abi.ra().filter(|_| self.found.frame == 0);
+        let link = link.and_then(|link| self.scene.viewpoint.register(link.0));
+        let plain = |ra| if abi.signs_return_addresses() { self.scene.target.pauth().strip(ra) } else { ra };
+        let values = frame_layout::values(&layout, &self.state, link, plain, &|address| self.word(address));
         let mut says = format!("from the function's entry on: {layout}");
         let mut side = match self.subject {
             DisputedValue::Places => {

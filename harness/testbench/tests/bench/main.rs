@@ -4,6 +4,7 @@
 mod common;
 
 mod architecture;
+mod build_scripts;
 mod census;
 mod clauses;
 mod cli;

@@ -77,8 +77,10 @@ impl Programs {
         let mut work = Vec::new();
         for toolchain in self.definitions()? {
             let maker = Maker::open(toolchain, &self.roots).map_err(definitions::failure)?;
-            let abis = maker.toolchain().abis.keys().copied();
-            let abis: Vec<Abi> = abis.filter(|abi| self.wants(*abi)).collect();
+            let toolchain = maker.toolchain();
+            let is_asked_for =
+                |abi: &Abi| self.wants(*abi) && (!self.abis.is_empty() || !toolchain.is_excluded(*abi));
+            let abis: Vec<Abi> = toolchain.abis.keys().copied().filter(is_asked_for).collect();
             work.push((maker, abis));
         }
         Ok(work)

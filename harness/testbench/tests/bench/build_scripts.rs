@@ -1,0 +1,44 @@
+//! What is built stays built: build scripts watch nothing that Cargo would hold for changed each time.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use rstest::rstest;
+
+use crate::common::repository;
+
+/// The build script of a package, as it was compiled last for the profile of this test.
+fn script(package: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("this test");
+    let builds = test.parent().and_then(Path::parent).expect("a profile").join("build");
+    let of_package = |entry: std::io::Result<std::fs::DirEntry>| {
+        let folder = entry.expect("an entry").path();
+        let name = folder.file_name()?.to_str()?.rsplit_once('-')?.0.to_owned();
+        let script = folder.join("build-script-build");
+        let made = script.metadata().and_then(|made| made.modified()).ok()?;
+        (name == package).then_some((made, script))
+    };
+    let scripts = std::fs::read_dir(builds).expect("a folder").filter_map(of_package);
+    scripts.max_by_key(|(made, _): &(SystemTime, _)| *made).expect("a build script").1
+}
+
+/// A file that is watched and does not exist counts as changed at each build: then the package, and all that needs it,
+/// is compiled again.
+#[rstest]
+fn build_scripts_watch_what_exists(
+    #[values("inspect", "testbench")] package: &str,
+    #[values("debug", "release")] profile: &str,
+) {
+    let folder = repository().join("harness").join(package);
+    let script = script(&format!("sframe-{package}"));
+    let output =
+        Command::new(script).env("PROFILE", profile).current_dir(&folder).output().expect("it executes");
+    assert!(output.status.success());
+    let printed = String::from_utf8(output.stdout).expect("text");
+    let watched: Vec<_> =
+        printed.lines().filter_map(|line| line.strip_prefix("cargo::rerun-if-changed=")).collect();
+    assert!(!watched.is_empty(), "Cargo would watch the whole package");
+    let missing: Vec<_> = watched.iter().filter(|path| !folder.join(path).exists()).collect();
+    assert!(missing.is_empty(), "{missing:?} do not exist");
+}
