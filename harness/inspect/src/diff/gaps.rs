@@ -43,6 +43,10 @@ pub struct GapCode {
     pub count: u64,
     /// The instruction before the first one, if the function has one.
     pub before: Option<u64>,
+    /// Whether it is known that they are the function's. A symbol also covers data, and code whose author ended its CFI
+    /// before it. So where only a symbol says that the code belongs to the function, control must come from its entry,
+    /// or from the code before the gap: from there on, or by a jump.
+    pub is_entered: bool,
 }
 
 /// The maximum length of an instruction, in bytes.
@@ -70,12 +74,15 @@ impl Gap {
 
     /// Returns the instructions of the gap that a walk can meet: those that are more than padding, and calls that end
     /// there, whose return addresses are looked up at their last byte. `bytes` are those of [`Self::needs`]. `None` if
-    /// there are none.
-    ///
-    /// A symbol also covers data, and code whose author ended its CFI before it. So where only a symbol says that
-    /// the code belongs to the function, control must come from its entry or from the code before.
+    /// there are none, or if it is not known that they are the function's.
     #[must_use]
     pub fn code(&self, abi: Abi, bytes: &[u8]) -> Option<GapCode> {
+        self.code_of_any(abi, bytes).filter(|code| code.is_entered)
+    }
+
+    /// Returns the same, also if it is not known that they are the function's.
+    #[must_use]
+    pub fn code_of_any(&self, abi: Abi, bytes: &[u8]) -> Option<GapCode> {
         self.instructions(abi, bytes, |instruction| instruction.operation != Operation::Nop)
     }
 
@@ -96,22 +103,27 @@ impl Gap {
         let mut is_entered = self.cfi.is_some() || self.range.start == self.function.start;
         Disassembly::each(abi, [(self.origin, bytes)], |pc, instruction| {
             let last_byte = pc.saturating_add(instruction.len.max(1) - 1);
+            let is_cut = pc < self.range.start && self.range.contains(&last_byte);
             let is_met = match self.range.contains(&pc) {
                 true => is_code(instruction),
-                false => instruction.is_call() && self.range.contains(&last_byte),
+                false => instruction.is_call() && is_cut,
             };
             if is_met {
-                let code = found.get_or_insert(GapCode { first: pc, last: pc, count: 0, before });
+                let code = found.get_or_insert(GapCode { first: pc, last: pc, count: 0, before, is_entered });
                 code.last = pc;
                 code.count += 1;
             }
-            // A call may never return.
-            is_entered |= pc < self.range.start && last_byte.saturating_add(1) == self.range.start && {
-                instruction.falls_through() && !instruction.is_call()
-            };
+            is_entered |= is_cut || pc < self.range.start && self.is_led_to(instruction, last_byte);
             before = Some(pc);
         });
-        found.filter(|_| is_entered)
+        found.map(|code| GapCode { is_entered, ..code })
+    }
+
+    /// Whether an instruction before the gap leads to it. A call may never return.
+    fn is_led_to(&self, instruction: &Instruction, last_byte: u64) -> bool {
+        let goes_on = last_byte.saturating_add(1) == self.range.start && instruction.falls_through();
+        goes_on && !instruction.is_call()
+            || instruction.target().is_some_and(|target| self.range.contains(&target))
     }
 }
 

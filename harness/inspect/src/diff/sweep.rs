@@ -439,7 +439,7 @@ impl<'s> Sweep<'s> {
     /// Returns code without an FDE as a finding, if it is more than padding.
     fn gap(&self, group: usize, gap: &Gap) -> Option<Difference> {
         let (_, bytes) = self.code_in(&gap.needs()).next()?;
-        let GapCode { first, last, count, before } = gap.code(self.abi, &bytes)?;
+        let GapCode { first, last, count, before, .. } = gap.code(self.abi, &bytes)?;
         let (section, pc) = self.place(first);
         let (function, offset) = self.place_in_function(first, gap.function.start);
         let Blamed { blame, confidence, evidence } = self.blame_for(gap);

@@ -177,6 +177,11 @@ impl Executed {
         self.calls.iter().copied()
     }
 
+    /// Whether a callee has returned to an address, or will.
+    pub(super) fn is_return_address(&self, address: u64) -> bool {
+        self.calls.contains(&address)
+    }
+
     pub(crate) fn call(&mut self, return_address: u64) {
         self.calls.insert(return_address);
     }

@@ -54,10 +54,17 @@ impl Module<'_> {
             seen.places += 1;
             seen.hits += hits;
         }
-        let is_code = |(gap, seen): &(&Gap, Seen)| {
-            if seen.hits > 0 { self.has_executed(gap) } else { self.has_code(gap) }
-        };
+        let is_code = |(gap, seen): &(&Gap, Seen)| self.has_run(gap, seen, executed);
         seen.into_values().filter(is_code).map(|(gap, seen)| self.finding_of_gap(gap, seen, target)).collect()
+    }
+
+    /// Whether what has executed in a gap is code of its function: that may be known without running it, or a call just
+    /// before it was seen to return.
+    fn has_run(&self, gap: &Gap, seen: &Seen, executed: &Executed) -> bool {
+        let is_after_call =
+            || seen.hits > 0 && executed.is_return_address(self.loaded(Linked(gap.range.start)).0);
+        let code = if seen.hits > 0 { self.executed_code_of(gap) } else { self.code_of(gap) };
+        code.is_some_and(|code| code.is_entered || seen.first == gap.range.start && is_after_call())
     }
 
     fn finding_of_gap(&self, gap: &Gap, seen: Seen, target: &Target<'_>) -> Finding {

@@ -8,7 +8,7 @@ use sframe_engine::{
     Abi, Base, Caller, DwarfRegister, Found, Frame, InstructionPointer, PauthMask, Pc, Recovery,
     RecoveryRule, ReturnAddress, Row, Step, StepError,
 };
-use sframe_inspect::diff::Gap;
+use sframe_inspect::diff::{Gap, GapCode};
 use sframe_inspect::instructions::Operation;
 use sframe_machine::PcMap;
 use sframe_machine::explore::{
@@ -26,7 +26,7 @@ use super::rows::{Reach, RowId};
 use crate::compare::{self, Disagreement, Remembered, Truth, Value};
 use crate::finding::Finding;
 use crate::spec::Verdict;
-use crate::target::{Loaded, Target};
+use crate::target::{Linked, Loaded, Target};
 use crate::triage::{Circumstances, Findings, FrameLayouts, Triage, triage};
 use crate::unwind::{Backtrace, End, SframeUnwinder, Viewpoint};
 
@@ -49,6 +49,8 @@ struct Place {
     is_uncertain: bool,
     /// Whether it has no FDE, although its function has one, and is more than padding.
     is_gap: bool,
+    /// Where its function begins, if it is no gap for others, which may have code of their own there.
+    is_gap_of: Option<u64>,
 }
 
 /// A disagreement at an instruction, as it was seen on the surest path.
@@ -219,24 +221,31 @@ impl<'j, 'a> Judge<'j, 'a> {
         let is_covered = || matches!(sections.lookup_fde(address), Ok(Some(fde)) if !fde.signal);
         let lacks_row = matches!(found, Ok(None)) && is_covered();
         let is_uncertain = self.roots.is_uncertain(pc);
-        let is_gap = matches!(found, Ok(None)) && !lacks_row && self.gap_at(pc).is_some() && {
+        let is_padding = || {
             let instruction = self.target.executable().instruction(Loaded(pc));
-            instruction.is_some_and(|instruction| instruction.operation != Operation::Nop)
+            instruction.is_none_or(|instruction| instruction.operation == Operation::Nop)
         };
-        Place { found: found.ok().flatten(), lacks_row, agreed: false, is_uncertain, is_gap }
+        let gap = self.gap_at(pc).filter(|_| matches!(found, Ok(None)) && !lacks_row && !is_padding());
+        let is_gap_of = gap
+            .as_ref()
+            .filter(|(_, code)| !code.is_entered)
+            .map(|(gap, _)| self.target.executable().loaded(Linked(gap.function.start)).0);
+        let (found, is_gap) = (found.ok().flatten(), gap.is_some());
+        Place { found, lacks_row, agreed: false, is_uncertain, is_gap, is_gap_of }
     }
 
-    /// Returns the gap that an instruction is in.
-    fn gap_at(&self, pc: u64) -> Option<&Gap> {
+    /// Returns the gap that an instruction is in, and its code.
+    fn gap_at(&self, pc: u64) -> Option<(&Gap, GapCode)> {
         let module = self.target.executable();
-        self.roots.gaps.at(module.linked(Loaded(pc)).0).filter(|gap| module.has_code(gap))
+        let gap = self.roots.gaps.at(module.linked(Loaded(pc)).0)?;
+        Some((gap, module.code_of(gap)?))
     }
 
     /// Says whose doing a disagreement is.
     fn triage(&self, disagreement: &Disagreement, point: &Point<'_>) -> Triage {
         let (truth, viewpoint) = (Truth::of(&point.moment), Viewpoint::new(&point.moment));
         let scene = Circumstances::new(&truth, &viewpoint, self.target, &self.layouts);
-        let Some(gap) = self.gap_at(point.moment.pc).filter(|_| disagreement.verdict == Verdict::NoFde)
+        let Some((gap, _)) = self.gap_at(point.moment.pc).filter(|_| disagreement.verdict == Verdict::NoFde)
         else {
             return triage(disagreement, &scene, true);
         };
@@ -476,7 +485,7 @@ impl Observer for Judge<'_, '_> {
             _ => class | kept,
         };
         let found = place.found.as_ref();
-        if place.is_gap {
+        if place.is_gap && place.is_gap_of.is_none_or(|function| function == point.entry) {
             self.is_disputed = true;
             let class = suspected(if is_after_call { class::AFTER_CALL } else { class::AGREES });
             let got = Value::End(End::Failed(StepError::NoFde));

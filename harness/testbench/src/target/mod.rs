@@ -170,24 +170,24 @@ impl<'a> Module<'a> {
         linked.map(|section| Gaps::of(&self.subject, &section, self.cfi())).unwrap_or_default()
     }
 
-    /// Whether a walk can meet code of a gap.
-    pub(crate) fn has_code(&self, gap: &Gap) -> bool {
-        self.reads(gap, Gap::code)
+    /// The code of a gap that a walk can meet, also if it is not known to be the function's.
+    pub(crate) fn code_of(&self, gap: &Gap) -> Option<GapCode> {
+        self.reads(gap, Gap::code_of_any)
     }
 
-    /// Whether code of a gap that has executed is that of its function.
-    pub(crate) fn has_executed(&self, gap: &Gap) -> bool {
+    /// The same where code of the gap has executed.
+    pub(crate) fn executed_code_of(&self, gap: &Gap) -> Option<GapCode> {
         self.reads(gap, Gap::executed_code)
     }
 
-    fn reads(&self, gap: &Gap, code_of: fn(&Gap, Abi, &[u8]) -> Option<GapCode>) -> bool {
+    fn reads(&self, gap: &Gap, code_of: fn(&Gap, Abi, &[u8]) -> Option<GapCode>) -> Option<GapCode> {
         let needs = gap.needs();
         let code = self.section_of(needs.start).and_then(|(start, code)| {
             let from = usize::try_from(needs.start - start).ok()?;
             let until = usize::try_from(needs.end - start).ok()?;
             code.get(from..until.min(code.len()))
         });
-        self.subject.abi().zip(code).is_some_and(|(abi, code)| code_of(gap, abi, code).is_some())
+        code_of(gap, self.subject.abi()?, code?)
     }
 
     /// The instructions around an address: from the start of a function before it to a few behind it.

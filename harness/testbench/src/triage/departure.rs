@@ -39,10 +39,14 @@ impl ExitClaim {
     /// that was called by the frame where it lands, in place of that frame's last call.
     pub(crate) fn is_borne_out(self, departure: &Departure, call: &Record, abi: Option<Abi>) -> bool {
         let Departure { exit, pc, sp, fp } = *departure;
-        let Exit::Landing { call: last, .. } = exit else { return false };
-        if (pc, sp) == (call.return_address, call.caller_sp) {
-            return false;
-        }
+        let is_own_return = pc == call.return_address;
+        let last = match exit {
+            Exit::Landing { .. } if is_own_return && sp == call.caller_sp => return false,
+            Exit::Return if is_own_return => return false,
+            Exit::Landing { call, .. } => call,
+            // A landing pad may be right behind the call of a frame further out, which then returns there.
+            Exit::Return => None,
+        };
         match self {
             Self::GoesTo(address) => pc == address || last == Some(address),
             Self::LeavesCfa(cfa) => abi.is_some_and(|abi| abi.sp_from_cfa(cfa) == sp),
