@@ -20,6 +20,7 @@ pub mod stop;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -364,10 +365,10 @@ struct Examiner<'e, 'a, 'p> {
 }
 
 /// What is known of an instruction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     /// The registers that it writes.
-    written: Written,
+    written: Rc<Written>,
     /// Whether it is the first one of a function.
     starts_function: bool,
     /// Whether it has breakpoints.
@@ -779,15 +780,16 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
 
 impl Examiner<'_, '_, '_> {
     /// Follows, and compares, before an instruction.
-    #[inline]
+    #[inline(always)]
     fn see(&mut self, moment: &Moment<'_>) -> Flow {
         let (target, functions, watched, check) = (self.target, &self.functions, &self.watched, &self.check);
-        let known = *self.instructions.get_or_insert_with(moment.pc, || Known {
-            written: Written::at(target.module_at(Loaded(moment.pc)), moment.pc),
+        let look = || Known {
+            written: Rc::new(Written::at(target.module_at(Loaded(moment.pc)), moment.pc)),
             starts_function: functions.contains(&moment.pc),
             is_watched: watched.contains_key(&moment.pc),
             starts_check: check.contains(&Loaded(moment.pc)),
-        });
+        };
+        let known = self.instructions.get_or_insert_with(moment.pc, look).clone();
         if known.starts_check && self.interruptions.is_none() {
             self.failed_check = FailedCheck::at(moment).or(self.failed_check);
         }
