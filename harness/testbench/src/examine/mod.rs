@@ -486,34 +486,51 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         if !moment.call_stack.is_settled() {
             return self.compare_before_landing(moment);
         }
-        let depth = moment.call_stack.depth();
         let calls = moment.call_stack.records();
         if calls.len() > self.counted_calls {
             self.hypotheses.called(moment, self.target);
+            for call in calls[self.counted_calls..].iter().filter(|call| !call.interrupted) {
+                self.executed.call(call.return_address);
+            }
+            self.counted_calls = calls.len();
         }
         if let Some(Exit::Landing { or: Some(frame), .. }) = moment.call_stack.exit() {
             self.hypotheses.landed(moment, frame);
         }
-        for call in calls[self.counted_calls..].iter().filter(|call| !call.interrupted) {
-            self.executed.call(call.return_address);
-        }
-        self.counted_calls = calls.len();
         if self.hypotheses.are_open(moment.thread) {
             return self.compare_hypotheses(moment);
         }
+        match self.compare_unchanged(moment) {
+            Some(end) => end,
+            None => self.compare_all(moment),
+        }
+    }
+
+    /// Counts a comparison that ends as the last one did, since hardly anything has changed: see [`Steady`]. Returns
+    /// how it ends.
+    #[inline]
+    fn compare_unchanged(&mut self, moment: &Moment<'_>) -> Option<WalkEnd> {
+        if self.look.ignores_fp {
+            return None;
+        }
+        let stepper = self.unwinder.stepper()?;
+        let (Agreement { end, frames, depth }, derived) =
+            self.steady.unchanged(moment, &self.stores, stepper)?;
+        self.results.count(end, frames, derived as u64, depth);
+        if let Some(probe) = &mut self.probe {
+            let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
+            probe.compared(&truth, &Viewpoint::new(moment));
+        }
+        Some(end)
+    }
+
+    /// Compares the stacks from end to end, or as far as they may have changed.
+    #[inline(never)]
+    fn compare_all(&mut self, moment: &Moment<'_>) -> WalkEnd {
+        let depth = moment.call_stack.depth();
         let viewpoint = Viewpoint::new(moment);
         let truth =
             Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
-        if let Some(stepper) = self.unwinder.stepper()
-            && let Some((Agreement { end, frames, .. }, derived)) =
-                self.steady.unchanged(&truth, moment, stepper)
-        {
-            self.results.count(end, frames, derived as u64, depth);
-            if let Some(probe) = &mut self.probe {
-                probe.compared(&truth, &viewpoint);
-            }
-            return end;
-        }
         let walk = match (self.unwinder.stepper(), &mut self.walk) {
             (Some(stepper), Some(walk)) => walk.update(&truth, &viewpoint, stepper).then_some(walk),
             _ => None,
