@@ -460,7 +460,7 @@ impl AddressSpace {
         let Some(pointer) = self.pointer(address, 8) else { return self.read_u64_in_pieces(address) };
         // SAFETY: `pointer` checked that 8 bytes lie within a live mapping.
         #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
-        let bytes = unsafe { ptr::read_volatile(pointer.cast::<[u8; 8]>()) };
+        let bytes = unsafe { ptr::read(pointer.cast::<[u8; 8]>()) };
         Some(self.number(bytes))
     }
 
