@@ -460,7 +460,7 @@ impl AddressSpace {
         let Some(pointer) = self.pointer(address, 8) else { return self.read_u64_in_pieces(address) };
         // SAFETY: `pointer` checked that 8 bytes lie within a live mapping.
         #[expect(unsafe_code, reason = "the emulator writes this memory without Rust's knowledge")]
-        let bytes = unsafe { ptr::read_volatile(pointer.cast::<[u8; 8]>()) };
+        let bytes = unsafe { ptr::read(pointer.cast::<[u8; 8]>()) };
         Some(self.number(bytes))
     }
 
@@ -563,17 +563,24 @@ impl AddressSpace {
         self.write(address, &bytes)
     }
 
-    /// Stores a number at each multiple of 8 from an address on, page by page, since the whole
-    /// stack is filled before each run. Returns false unless all of it is mapped in one region.
+    /// Stores a number at each multiple of 8 of some pages, by its address. Returns false unless all
+    /// of it is mapped in one region.
+    ///
+    /// The whole stack is filled before each run, and a page from the one before it: `value` has to
+    /// combine the address with constants by shifts, masks and exclusive or only, so that all words
+    /// of two pages differ by the same bits.
     #[must_use]
     pub(crate) fn fill(&self, start: u64, pages: u64, value: impl Fn(u64) -> u64) -> bool {
+        debug_assert!(start.is_multiple_of(PAGE), "pages begin at multiples of their size");
+        let bytes = |word: u64| if self.big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
         let mut words = [[0; 8]; PAGE_LEN / 8];
+        words.iter_mut().zip(0..).for_each(|(word, number)| *word = bytes(value(start + 8 * number)));
+        let mut before = start;
         (0..pages).map(|page| start + page * PAGE).all(|page| {
-            let values = (0..).map(|number| value(page + 8 * number));
-            if self.big_endian {
-                words.iter_mut().zip(values).for_each(|(word, value)| *word = value.to_be_bytes());
-            } else {
-                words.iter_mut().zip(values).for_each(|(word, value)| *word = value.to_le_bytes());
+            let difference = u64::from_ne_bytes(bytes(value(page) ^ value(before)));
+            before = page;
+            for word in &mut words {
+                *word = (u64::from_ne_bytes(*word) ^ difference).to_ne_bytes();
             }
             self.write(page, words.as_flattened())
         })
@@ -622,6 +629,21 @@ mod tests {
         assert!(space.read(0x1ff8, &mut first) && first == [1], "big endian");
         for address in [0x1ff9, 0x2000, 0xfff, 0, u64::MAX, u64::MAX - 7] {
             assert_eq!(space.read_u64(address), None, "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn each_word_of_filled_pages_follows_from_its_own_address() {
+        let value = |address: u64| 0xe1e1_0000_0000_0005 ^ (address << 3);
+        for big_endian in [false, true] {
+            let mut space = AddressSpace::new(big_endian);
+            space.map(0x7000, 0x5000, Permissions::READ_WRITE).unwrap();
+            assert!(space.fill(0x7000, 4, value));
+            for address in (0x7000..0xb000).step_by(8) {
+                assert_eq!(space.read_u64(address), Some(value(address)), "{address:#x}");
+            }
+            assert_eq!(space.read_u64(0xb000), Some(0));
+            assert!(!space.fill(0xb000, 2, value), "the second one is not mapped");
         }
     }
 

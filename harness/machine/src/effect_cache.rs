@@ -15,11 +15,17 @@ impl EffectCache {
     }
 
     /// Returns the effect of the instruction at an address.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&mut self, cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
-        if let Some(effect) = self.0.get(pc) {
-            return *effect;
+        match self.0.get(pc) {
+            Some(effect) => *effect,
+            None => self.decoded(cpu, space, pc),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn decoded(&mut self, cpu: &Cpu, space: &AddressSpace, pc: u64) -> Effect {
         let effect = decode(cpu, space, pc);
         // Code that the program can change is decoded each time.
         if space.is_constant_code(pc) {

@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 const PAGE: usize = 4096;
 
 /// A map from the addresses of instructions. Code is dense, and the next instruction is mostly
-/// near the last one: then a look-up costs two loads.
+/// near the last one: then a look-up costs two loads. It is inlined, since there are several at
+/// each instruction.
 #[derive(Clone, Debug)]
 pub struct PcMap<T> {
     /// The page of an address, by address / 4096.
@@ -31,7 +32,7 @@ fn split(pc: u64) -> (u64, usize) {
 
 impl<T> PcMap<T> {
     /// Returns the entry of an address, if it has one.
-    #[inline]
+    #[inline(always)]
     pub fn get(&mut self, pc: u64) -> Option<&mut T> {
         let (page, offset) = split(pc);
         if page != self.last.0 {
@@ -42,18 +43,26 @@ impl<T> PcMap<T> {
     }
 
     /// Returns the entry of an address, and makes it if there is none.
-    #[inline]
+    #[inline(always)]
     pub fn get_or_insert_with(&mut self, pc: u64, make: impl FnOnce() -> T) -> &mut T {
         let (page, offset) = split(pc);
         if page != self.last.0 {
             self.last = (page, self.page(page));
         }
-        let position = &mut self.positions[self.last.1][offset];
-        if *position == 0 {
-            self.entries.push((pc, make()));
-            *position = u32::try_from(self.entries.len()).expect("fewer instructions than 2^32");
+        match (self.positions[self.last.1][offset] as usize).checked_sub(1) {
+            Some(position) => &mut self.entries[position].1,
+            None => self.make(pc, offset, make),
         }
-        &mut self.entries[*position as usize - 1].1
+    }
+
+    /// Makes the entry of an address on the last page.
+    #[cold]
+    #[inline(never)]
+    fn make(&mut self, pc: u64, offset: usize, make: impl FnOnce() -> T) -> &mut T {
+        self.entries.push((pc, make()));
+        let entries = u32::try_from(self.entries.len()).expect("fewer instructions than 2^32");
+        self.positions[self.last.1][offset] = entries;
+        &mut self.entries[entries as usize - 1].1
     }
 
     /// Returns the position of a page, and makes it if there is none.

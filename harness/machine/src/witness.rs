@@ -435,6 +435,7 @@ impl Witness {
     /// Follows the next instruction, before it executes. Calls that the last one has ended are
     /// removed from the call stack. `branch` is where the last one leads, if it is an indirect
     /// branch and its code shows the target.
+    #[inline(always)]
     pub(crate) fn follow(
         &mut self,
         at: Place,
@@ -453,10 +454,16 @@ impl Witness {
             && action == Action::NOTHING
             && sp == self.previous.sp
             && self.top().is_none_or(|top| sp <= top.caller_sp);
-        if is_idle {
-            self.previous = Previous { action, time, pc, sp, fp };
-            return;
+        if !is_idle {
+            self.follow_moves(at, action, branch);
         }
+        self.previous = Previous { action, time, pc, sp, fp };
+    }
+
+    /// Follows the next instruction if it, or the last one, moves control or SP.
+    #[inline(never)]
+    fn follow_moves(&mut self, at: Place, action: Action, branch: impl Fn() -> Option<Branch>) {
+        let Place { pc, sp, .. } = at;
         if sp != self.previous.sp && !self.faults.misses_stack_switches {
             self.follow_stack(sp);
             self.take_back(sp);
@@ -480,7 +487,6 @@ impl Witness {
         if self.lands(action, branch) {
             self.unsettle_here();
         }
-        self.previous = Previous { action, time, pc, sp, fp };
     }
 
     /// Follows a jump to a place that the instruction names, if it has led to the code that has called, with SP as a

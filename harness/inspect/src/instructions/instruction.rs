@@ -40,6 +40,24 @@ impl Registers {
         self.0 == 0
     }
 
+    /// Returns those that are in another set, too.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Returns those of both sets.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Returns those that are not in another set.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Returns the registers, sorted by number.
     pub fn iter(self) -> impl Iterator<Item = DwarfRegister> {
         let mut rest = self.0;

@@ -402,11 +402,14 @@ impl<'o> Run<'o> {
         }
     }
 
-    /// Follows a call to its callee. Returns false if that has ended the run.
+    /// Follows a call to its callee, if the last instruction was one. Returns false if that has
+    /// ended the run.
+    #[inline]
     fn enter_callee(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> bool {
-        if !self.witness.was_call() {
-            return true;
-        }
+        !self.witness.was_call() || self.enter(unicorn, pc, sp)
+    }
+
+    fn enter(&mut self, unicorn: &Unicorn<'_, ()>, pc: u64, sp: u64) -> bool {
         let return_address = match self.cpu.link {
             Link::Stack => self.space.read_u64(sp),
             Link::Register(link) => unicorn.reg_read(link).ok(),
@@ -495,15 +498,21 @@ impl<'o> Run<'o> {
             })
     }
 
-    /// Returns where the new value of SP comes from, traced through other registers as far as
-    /// the trail shows.
+    /// Returns where the new value of SP comes from.
+    #[inline]
     fn movement(&self, stack_pointer: StackPointer) -> Movement {
-        let mut register = match stack_pointer {
-            StackPointer::Relative => return Movement::Relative,
-            StackPointer::Frame => return Movement::Frame,
-            StackPointer::Loaded => return Movement::Foreign,
-            StackPointer::Copied(register) => register,
-        };
+        match stack_pointer {
+            StackPointer::Relative => Movement::Relative,
+            StackPointer::Frame => Movement::Frame,
+            StackPointer::Loaded => Movement::Foreign,
+            StackPointer::Copied(register) => self.origin(register),
+        }
+    }
+
+    /// Returns where the value of a register comes from, traced through other registers as far as
+    /// the trail shows.
+    #[inline(never)]
+    fn origin(&self, mut register: u8) -> Movement {
         for pc in self.trail.newest_first() {
             match with_code(self.cpu, &self.space, pc, |code| (self.cpu.source)(code, register)) {
                 Source::Itself => {}

@@ -557,7 +557,7 @@ pub(crate) fn is_fp_unknown(truth: &Truth<'_>, memory: &AddressSpace, rules: &im
     }
     let word = rules.fp_rule().and_then(|rule| truth.word(0, &rule));
     word.is_some_and(|address| {
-        let is_unknown = |last: Store| {
+        let is_unknown = |last: &Store| {
             last.time >= call.since && !last.is_from_fp(call.since) && !last.is_not_fp(call.since)
         };
         memory.read_u64(address) == Some(call.caller_fp) && stores.last(address).is_some_and(is_unknown)

@@ -10,7 +10,7 @@
 use sframe_engine::{DwarfRegister, InstructionPointer, LookupAddress, ReturnAddress};
 use sframe_machine::{Moment, PcMap, Record};
 
-use crate::compare::{Truth, WalkEnd};
+use crate::compare::WalkEnd;
 use crate::truth::stores::LastStores;
 use crate::unwind::{DEPTH_LIMIT, PlainRow, Saved, Stepper};
 
@@ -111,19 +111,20 @@ impl Steady {
 
     /// Returns the result of comparing now, if it follows from that of the last comparison in
     /// full, and the number of frames that were compared for it.
+    #[inline]
     pub(crate) fn unchanged(
         &mut self,
-        truth: &Truth<'_>,
         moment: &Moment<'_>,
+        stores: &LastStores,
         stepper: &mut dyn Stepper,
     ) -> Option<(Agreement, usize)> {
         let last = self.last?;
-        let (records, stores) = (truth.call_stack.records(), truth.stores?);
+        let records = moment.call_stack.records();
         let call = records.last()?;
-        if !truth.call_stack.is_settled() || call.interrupted || truth.ignores_fp {
+        if !moment.call_stack.is_settled() || call.interrupted {
             return None;
         }
-        let depth = truth.call_stack.depth();
+        let depth = moment.call_stack.depth();
         if depth != last.depth && (!last.end.is_whole() || depth >= DEPTH_LIMIT) {
             return None;
         }
@@ -135,8 +136,8 @@ impl Steady {
             let caller = self.caller(position, records, stores, moment, stepper)?;
             self.callers.push(caller);
         }
-        let row = self.rows.get_or_insert_with(truth.pc, || {
-            let address = InstructionPointer(truth.pc);
+        let row = self.rows.get_or_insert_with(moment.pc, || {
+            let address = InstructionPointer(moment.pc);
             stepper.plain_row(address.into())
         });
         let row = row.as_ref()?;
@@ -144,7 +145,7 @@ impl Steady {
             (self.since, self.words) = (call.since, [None; 2]);
         }
         let frames = last.frames + depth - last.depth;
-        leads_to_caller(row, &mut self.words, truth, moment, call, stores)
+        leads_to_caller(row, &mut self.words, moment, call, stores)
             .then_some((Agreement { end: last.end, frames, depth }, 1 + new))
     }
 
@@ -206,53 +207,75 @@ impl Steady {
 
 /// Whether a row leads to the true caller, with nothing that needs a closer look. `words` are
 /// those of which it is known.
+#[inline(always)]
 fn leads_to_caller(
     row: &PlainRow,
     words: &mut [Option<u64>; 2],
-    truth: &Truth<'_>,
     moment: &Moment<'_>,
     call: &Record,
     stores: &LastStores,
 ) -> bool {
-    let base = if row.cfa_from_fp { truth.fp } else { truth.sp };
+    let base = if row.cfa_from_fp { moment.fp } else { moment.sp };
     let cfa = base.wrapping_add_signed(row.cfa_offset);
-    if cfa != call.cfa || !cfa.is_multiple_of(8) || cfa.wrapping_sub(row.sp_below_cfa) < truth.sp {
+    if cfa != call.cfa || !cfa.is_multiple_of(8) || cfa.wrapping_sub(row.sp_below_cfa) < moment.sp {
         return false;
     }
     if row.cfa_from_fp && !stores.has_written(row.fp, call.since) {
         return false;
     }
-    let mut holds = |index: usize, offset: i64, expected: u64| {
-        let address = cfa.wrapping_add_signed(offset);
-        let is_protected = address >= truth.sp.wrapping_sub(truth.red_zone) && truth.sp <= cfa;
-        if !is_protected || !address.is_multiple_of(8) {
-            return false;
-        }
-        if words[index] == Some(address) {
-            return true;
-        }
-        let store = stores.last(address).filter(|store| store.time >= call.since);
-        let is_saved = store.is_some_and(|store| index == 0 || !store.is_not_fp(call.since));
-        let holds = is_saved && moment.memory.read_u64(address) == Some(expected);
-        if holds {
-            words[index] = Some(address);
-        }
-        holds
-    };
+    let protected = moment.sp.wrapping_sub(moment.red_zone());
+    let is_protected = |address: u64| address >= protected && moment.sp <= cfa;
+    let [ra_word, fp_word] = words;
     let in_register = |register: Option<DwarfRegister>, expected: u64| {
         register.is_some_and(|register| moment.register(register.0) == Some(expected))
     };
     let has_written = |register| stores.has_written(register, call.since);
     let ra = match row.ra {
-        Saved::At(offset) => holds(0, offset, call.return_address),
+        Saved::At(offset) => {
+            let address = cfa.wrapping_add_signed(offset);
+            let is_saved = || is_saved_at(address, call.return_address, false, moment, call, stores);
+            is_protected(address) && is_known(ra_word, address, is_saved)
+        }
         Saved::Unchanged => in_register(row.ra_register, call.return_address),
         Saved::In(register) => has_written(register) && in_register(Some(register), call.return_address),
     };
     ra && match row.saved_fp {
-        Saved::At(offset) => holds(1, offset, call.caller_fp),
-        Saved::Unchanged => truth.fp == call.caller_fp && stores.overwritten_fp(call.since).is_none(),
+        Saved::At(offset) => {
+            let address = cfa.wrapping_add_signed(offset);
+            let is_saved = || is_saved_at(address, call.caller_fp, true, moment, call, stores);
+            is_protected(address) && is_known(fp_word, address, is_saved)
+        }
+        Saved::Unchanged => moment.fp == call.caller_fp && stores.overwritten_fp(call.since).is_none(),
         Saved::In(register) => has_written(register) && in_register(Some(register), call.caller_fp),
     }
+}
+
+/// Whether something is true of the word at an address: it is, of the word at `known`.
+#[inline(always)]
+fn is_known(known: &mut Option<u64>, address: u64, is_true: impl FnOnce() -> bool) -> bool {
+    if *known != Some(address) {
+        if !is_true() {
+            return false;
+        }
+        *known = Some(address);
+    }
+    true
+}
+
+/// Whether a word holds a value that the function which a call has entered has saved there.
+#[inline(never)]
+fn is_saved_at(
+    address: u64,
+    expected: u64,
+    is_fp: bool,
+    moment: &Moment<'_>,
+    call: &Record,
+    stores: &LastStores,
+) -> bool {
+    let store = stores.last(address).filter(|store| store.time >= call.since);
+    address.is_multiple_of(8)
+        && store.is_some_and(|store| !(is_fp && store.is_not_fp(call.since)))
+        && moment.memory.read_u64(address) == Some(expected)
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub mod stop;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -364,10 +365,10 @@ struct Examiner<'e, 'a, 'p> {
 }
 
 /// What is known of an instruction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     /// The registers that it writes.
-    written: Written,
+    written: Rc<Written>,
     /// Whether it is the first one of a function.
     starts_function: bool,
     /// Whether it has breakpoints.
@@ -485,34 +486,51 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
         if !moment.call_stack.is_settled() {
             return self.compare_before_landing(moment);
         }
-        let depth = moment.call_stack.depth();
         let calls = moment.call_stack.records();
         if calls.len() > self.counted_calls {
             self.hypotheses.called(moment, self.target);
+            for call in calls[self.counted_calls..].iter().filter(|call| !call.interrupted) {
+                self.executed.call(call.return_address);
+            }
+            self.counted_calls = calls.len();
         }
         if let Some(Exit::Landing { or: Some(frame), .. }) = moment.call_stack.exit() {
             self.hypotheses.landed(moment, frame);
         }
-        for call in calls[self.counted_calls..].iter().filter(|call| !call.interrupted) {
-            self.executed.call(call.return_address);
-        }
-        self.counted_calls = calls.len();
         if self.hypotheses.are_open(moment.thread) {
             return self.compare_hypotheses(moment);
         }
+        match self.compare_unchanged(moment) {
+            Some(end) => end,
+            None => self.compare_all(moment),
+        }
+    }
+
+    /// Counts a comparison that ends as the last one did, since hardly anything has changed: see [`Steady`]. Returns
+    /// how it ends.
+    #[inline]
+    fn compare_unchanged(&mut self, moment: &Moment<'_>) -> Option<WalkEnd> {
+        if self.look.ignores_fp {
+            return None;
+        }
+        let stepper = self.unwinder.stepper()?;
+        let (Agreement { end, frames, depth }, derived) =
+            self.steady.unchanged(moment, &self.stores, stepper)?;
+        self.results.count(end, frames, derived as u64, depth);
+        if let Some(probe) = &mut self.probe {
+            let truth = Truth { stores: Some(&self.stores), ..Truth::of(moment) };
+            probe.compared(&truth, &Viewpoint::new(moment));
+        }
+        Some(end)
+    }
+
+    /// Compares the stacks from end to end, or as far as they may have changed.
+    #[inline(never)]
+    fn compare_all(&mut self, moment: &Moment<'_>) -> WalkEnd {
+        let depth = moment.call_stack.depth();
         let viewpoint = Viewpoint::new(moment);
         let truth =
             Truth { stores: Some(&self.stores), ignores_fp: self.look.ignores_fp, ..Truth::of(moment) };
-        if let Some(stepper) = self.unwinder.stepper()
-            && let Some((Agreement { end, frames, .. }, derived)) =
-                self.steady.unchanged(&truth, moment, stepper)
-        {
-            self.results.count(end, frames, derived as u64, depth);
-            if let Some(probe) = &mut self.probe {
-                probe.compared(&truth, &viewpoint);
-            }
-            return end;
-        }
         let walk = match (self.unwinder.stepper(), &mut self.walk) {
             (Some(stepper), Some(walk)) => walk.update(&truth, &viewpoint, stepper).then_some(walk),
             _ => None,
@@ -778,15 +796,16 @@ impl<'e, 'a, 'p> Examiner<'e, 'a, 'p> {
 
 impl Examiner<'_, '_, '_> {
     /// Follows, and compares, before an instruction.
-    #[inline]
+    #[inline(always)]
     fn see(&mut self, moment: &Moment<'_>) -> Flow {
         let (target, functions, watched, check) = (self.target, &self.functions, &self.watched, &self.check);
-        let known = *self.instructions.get_or_insert_with(moment.pc, || Known {
-            written: Written::at(target.module_at(Loaded(moment.pc)), moment.pc),
+        let look = || Known {
+            written: Rc::new(Written::at(target.module_at(Loaded(moment.pc)), moment.pc)),
             starts_function: functions.contains(&moment.pc),
             is_watched: watched.contains_key(&moment.pc),
             starts_check: check.contains(&Loaded(moment.pc)),
-        });
+        };
+        let known = self.instructions.get_or_insert_with(moment.pc, look).clone();
         if known.starts_check && self.interruptions.is_none() {
             self.failed_check = FailedCheck::at(moment).or(self.failed_check);
         }

@@ -110,6 +110,15 @@ impl<K: Copy + Eq + Hash> ExitClaims<K> {
     /// bears out now, and how many.
     #[inline]
     pub(crate) fn follow(&mut self, moment: &Moment<'_>, abi: Option<Abi>) -> Vec<(K, u64)> {
+        if moment.thread == self.thread && self.claims.are_none() {
+            self.claims.depth = moment.call_stack.records().len();
+            return Vec::new();
+        }
+        self.follow_calls(moment, abi)
+    }
+
+    #[cold]
+    fn follow_calls(&mut self, moment: &Moment<'_>, abi: Option<Abi>) -> Vec<(K, u64)> {
         if moment.thread != self.thread {
             let claims = self.parked.remove(&moment.thread).unwrap_or_default();
             self.parked.insert(self.thread, std::mem::replace(&mut self.claims, claims));
@@ -148,6 +157,17 @@ impl<K> Default for Claims<K> {
 }
 
 impl<K: Copy + Eq + Hash> Claims<K> {
+    /// Whether there is nothing that a call or a return could bear out.
+    fn are_none(&self) -> bool {
+        self.open.is_empty() && self.leaving.is_empty()
+    }
+
+    /// Whether nothing has been called or left since the last moment.
+    fn is_followed(&self, call_stack: &CallStack) -> bool {
+        (call_stack.kept(), call_stack.records().len()) == (self.depth, self.depth)
+            && call_stack.exit().is_none()
+    }
+
     fn add(&mut self, call: &Record, key: K, says: ExitClaim) {
         if self.count < MOST_CLAIMS {
             let new = || OfCall { call: *call, claims: FxHashMap::default() };
@@ -156,12 +176,6 @@ impl<K: Copy + Eq + Hash> Claims<K> {
             self.count += usize::from(*times == 0);
             *times += 1;
         }
-    }
-
-    /// Whether nothing has been called or left since the last moment.
-    fn is_followed(&self, call_stack: &CallStack) -> bool {
-        (call_stack.kept(), call_stack.records().len()) == (self.depth, self.depth)
-            && call_stack.exit().is_none()
     }
 
     /// Returns the claims that control goes where it has gone now from the innermost call, which may have ended or go on

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use sframe_engine::{Abi, DwarfRegister};
@@ -17,11 +18,14 @@ pub(crate) struct Store {
     pub(crate) time: u64,
     /// Its address.
     pub(crate) pc: u64,
-    /// See [`is_not_fp`](Self::is_not_fp); `None` if that is not certain of any.
-    foreign_since: Option<u64>,
+    /// See [`is_not_fp`](Self::is_not_fp); [`NEVER`] if that is not certain of any.
+    foreign_since: u64,
     /// Of which FP it has stored a copy, if that is known.
     copy: Option<Copied>,
 }
+
+/// After all times. There is a store for each word of the stack: an `Option` would need more memory.
+const NEVER: u64 = u64::MAX;
 
 /// A value that was FP: of the calls of a time, FP as they had to keep it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +47,7 @@ impl Store {
     /// Whether the word can't hold the FP that a call made at a time has to keep: what was
     /// stored follows from constants and from other registers as that call found them.
     pub(crate) fn is_not_fp(&self, time: u64) -> bool {
-        self.foreign_since.is_some_and(|since| since <= time)
+        self.foreign_since <= time
     }
 
     /// Whether what was stored is known to have come from the FP that a call made at a time has to keep.
@@ -56,8 +60,8 @@ impl Store {
     fn beside(self, before: Option<Self>) -> Self {
         let Some(before) = before else { return self };
         let stale_since = before.time.saturating_add(1);
-        let rest = before.foreign_since.map_or(stale_since, |since| since.min(stale_since));
-        Self { foreign_since: self.foreign_since.map(|since| since.max(rest)), copy: None, ..self }
+        let rest = before.foreign_since.min(stale_since);
+        Self { foreign_since: self.foreign_since.max(rest), copy: None, ..self }
     }
 }
 
@@ -71,7 +75,7 @@ enum Become {
 }
 
 /// The effect of an instruction on registers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     /// Those that it writes.
     registers: Registers,
@@ -91,21 +95,16 @@ pub(crate) struct Written {
     loads: Option<Loads>,
 }
 
-/// No more registers than this are loaded from consecutive words.
-const MOST_LOADED: usize = 16;
-
 /// Registers that are loaded from consecutive words: from the frame, by SP or FP, or FP from anywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Loads {
     base: LoadBase,
     /// Where the first word is, from there.
     offset: i64,
-    /// The numbers of the registers, from the lowest address up. This is copied at each instruction.
-    registers: [u8; MOST_LOADED],
+    /// The register that each word is loaded into, from the lowest address up; `None` for SP, which never becomes
+    /// FP, and for what is no register.
+    registers: Vec<Option<DwarfRegister>>,
 }
-
-/// No register.
-const NONE: u8 = u8::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LoadBase {
@@ -124,28 +123,23 @@ impl Loads {
             }
             _ => return None,
         };
-        let mut registers = [NONE; MOST_LOADED];
-        for (to, value) in registers.iter_mut().zip(values) {
-            // SP never becomes FP.
-            *to = match value {
-                Value::Register(register) if *register != abi.sp() => number(*register),
-                _ => NONE,
-            };
-        }
+        let register = |value: &Value| match value {
+            Value::Register(register) => Some(*register).filter(|register| *register != abi.sp()),
+            _ => None,
+        };
+        let registers: Vec<_> = values.iter().map(register).collect();
         let base = match from.base {
             base if base == abi.sp() => LoadBase::Sp,
             base if base == abi.fp() => LoadBase::Fp,
             base => LoadBase::Other(base),
         };
-        let has_fp = registers.contains(&number(abi.fp()));
-        let is_followed = values.len() <= MOST_LOADED && (has_fp || !matches!(base, LoadBase::Other(_)));
-        is_followed.then_some(Self { base, offset: from.offset, registers })
+        let has_fp = registers.contains(&Some(abi.fp()));
+        (has_fp || !matches!(base, LoadBase::Other(_))).then_some(Self {
+            base,
+            offset: from.offset,
+            registers,
+        })
     }
-}
-
-/// The number of a register in a byte.
-fn number(register: DwarfRegister) -> u8 {
-    u8::try_from(register.0).unwrap_or(NONE)
 }
 
 /// What SP and FP hold before an instruction, and the register by which it loads FP, if that is another one.
@@ -245,9 +239,11 @@ const PAGE: usize = 512;
 struct Words {
     /// Positions of pages, by word / 512.
     pages: FxHashMap<u64, usize>,
-    stores: Vec<Box<[Option<Store>; PAGE]>>,
+    stores: Vec<Box<[Option<Store>]>>,
     /// The last page: its key and position.
     last: Cell<Option<(u64, usize)>>,
+    /// The last store with unknown bounds.
+    anywhere: Option<Store>,
 }
 
 impl Words {
@@ -266,19 +262,31 @@ impl Words {
         }
     }
 
-    fn get(&self, word: u64) -> Option<Store> {
+    /// The last store to a word.
+    fn get(&self, word: u64) -> Option<&Store> {
         let (page, offset) = Self::split(word);
-        self.stores[self.known(page)?][offset]
+        let known = self.known(page).and_then(|position| self.stores[position][offset].as_ref());
+        match &self.anywhere {
+            None => known,
+            Some(anywhere) => known.filter(|known| known.time > anywhere.time).or(Some(anywhere)),
+        }
     }
 
+    /// The last store to a word that had known bounds.
     fn get_mut(&mut self, word: u64) -> &mut Option<Store> {
         let (page, offset) = Self::split(word);
-        let position = self.known(page).unwrap_or_else(|| {
-            self.stores.push(Box::new([None; PAGE]));
-            self.pages.insert(page, self.stores.len() - 1);
-            self.stores.len() - 1
-        });
+        let position = self.known(page).unwrap_or_else(|| self.make(page));
         &mut self.stores[position][offset]
+    }
+
+    /// Adds a page without stores. Returns its position.
+    #[cold]
+    fn make(&mut self, page: u64) -> usize {
+        let position = self.stores.len();
+        // Not by way of an array, which would be copied.
+        self.stores.push(vec![None; PAGE].into_boxed_slice());
+        self.pages.insert(page, position);
+        position
     }
 }
 
@@ -288,14 +296,12 @@ pub(crate) struct LastStores {
     /// The executing instruction: its time and address.
     now: Option<(u64, u64)>,
     /// Its effect on registers.
-    written: Written,
+    written: Rc<Written>,
     /// SP and FP before it.
     pointers: Pointers,
     /// The first word that it has stored to, by address / 8.
     first_stored: Option<u64>,
     words: Words,
-    /// The last store with unknown bounds.
-    anywhere: Option<Store>,
     thread: Thread,
     /// The number of the thread, and the state of the others.
     number: u32,
@@ -321,8 +327,7 @@ struct Thread {
 impl Thread {
     /// One of whose registers nothing is known but that they were written at a time.
     fn new(time: u64) -> Self {
-        let registers =
-            LastWrites { times: [Some(time); 64], foreign_since: [time; 64], ..LastWrites::default() };
+        let registers = LastWrites { times: [time; 64], foreign_since: [time; 64], ..LastWrites::default() };
         Self { registers, fp_since: time, ..Self::default() }
     }
 
@@ -349,18 +354,48 @@ struct Overwritten {
 /// What is known of registers, by their DWARF numbers.
 #[derive(Clone, Debug)]
 struct LastWrites {
-    /// When they were written.
-    times: [Option<u64>; 64],
+    /// When they were written; 0 for never, since nothing was called before.
+    times: [u64; 64],
     /// Since when their values are not the FP that calls have to keep: to a call, another
     /// register than FP is foreign as it finds it.
     foreign_since: [u64; 64],
-    /// Of which FP they are known to have come from.
-    copies: [Option<Copied>; 64],
+    copies: Copies,
 }
 
 impl Default for LastWrites {
     fn default() -> Self {
-        Self { times: [None; 64], foreign_since: [0; 64], copies: [None; 64] }
+        Self { times: [0; 64], foreign_since: [0; 64], copies: Copies::default() }
+    }
+}
+
+/// Of which FP registers are known to have come from.
+#[derive(Clone, Debug)]
+struct Copies {
+    /// Those of which that is known.
+    known: Registers,
+    of: [Copied; 64],
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self { known: Registers::default(), of: [Copied { since: 0, until: 0 }; 64] }
+    }
+}
+
+impl Copies {
+    /// Returns what the first of these registers that is a copy of FP has come from.
+    fn first(&self, among: Registers) -> Option<Copied> {
+        let register = among.and(self.known).iter().next()?;
+        Some(self.of[register.0 as usize])
+    }
+
+    /// Notes of which FP registers have come from, if that is known.
+    fn set(&mut self, registers: Registers, copy: Option<Copied>) {
+        self.known = self.known.without(registers);
+        if let Some(copy) = copy {
+            self.known = self.known.or(registers);
+            registers.iter().for_each(|register| self.of[register.0 as usize] = copy);
+        }
     }
 }
 
@@ -368,7 +403,7 @@ impl LastStores {
     /// Notes that the previous instruction has executed; from now on, stores
     /// are by this one.
     #[inline]
-    pub(crate) fn instruction(&mut self, time: u64, pc: u64, written: Written, pointers: Pointers) {
+    pub(crate) fn instruction(&mut self, time: u64, pc: u64, written: Rc<Written>, pointers: Pointers) {
         self.executed(Some(pointers.fp));
         self.now = Some((time, pc));
         (self.written, self.pointers, self.first_stored) = (written, pointers, None);
@@ -386,25 +421,24 @@ impl LastStores {
 
     /// Notes that the instruction has not executed: a signal comes before it.
     pub(crate) fn interrupted(&mut self) {
-        self.written = Written::default();
+        self.written = Rc::default();
     }
 
     /// Returns a store by the executing instruction; `None` before the first one.
     fn store(&self) -> Option<Store> {
         let (time, pc) = self.now?;
-        Some(Store { time, pc, foreign_since: self.foreign_since(), copy: self.copy() })
+        let foreign_since = self.foreign_since().unwrap_or(NEVER);
+        Some(Store { time, pc, foreign_since, copy: self.copy() })
     }
 
     /// Of which FP what follows from the instruction's sources is a copy, if that is known. What was computed from it
     /// in the meantime, and is equal to it again, is one.
     fn copy(&self) -> Option<Copied> {
-        let (time, _) = self.now?;
-        let mut sources = self.written.sources?.iter();
-        let of_fp = || Copied { since: self.thread.fp_since, until: time };
+        let ((time, _), sources) = (self.now?, self.written.sources?);
         if self.written.from_fp {
-            return Some(of_fp());
+            return Some(Copied { since: self.thread.fp_since, until: time });
         }
-        sources.find_map(|register| self.thread.registers.copies[register.0 as usize])
+        self.thread.registers.copies.first(sources)
     }
 
     /// Since when what follows from the instruction's sources is not the FP that calls have to
@@ -417,59 +451,59 @@ impl LastStores {
     }
 
     /// Records what the instruction has done to registers. `fp_now` is FP after it, if that is known.
+    #[inline(always)]
     fn executed(&mut self, fp_now: Option<u64>) {
         let Some((time, pc)) = self.now else { return };
-        let Written { registers, values, fp, .. } = self.written;
+        let Written { registers, values, fp, .. } = *self.written;
         if fp.is_some() || !values.is_empty() {
-            let foreign_since = self.foreign_since();
-            let copy = self.copy();
+            let (foreign_since, copy) = (self.foreign_since(), self.copy());
             if let Some(becomes) = fp {
-                let call = self.thread.since();
                 let is_kept = registers == Registers::ALL && fp_now == Some(self.pointers.fp);
                 if !is_kept {
-                    let copy = copy.filter(|copy| copy.is_fp(call));
+                    let copy = copy.filter(|copy| copy.is_fp(self.thread.since()));
                     self.thread.fp_since = copy.map_or(time, |copy| copy.since);
                 }
-                self.forget_overwritten(call);
-                let is_foreign = |since: &u64| becomes == Become::Derived && *since <= call;
-                let overwritten = foreign_since.filter(is_foreign);
-                self.thread.overwritten.extend(overwritten.map(|foreign_since| Overwritten {
-                    time,
-                    pc,
-                    foreign_since,
-                }));
+                self.overwrites_fp(time, pc, foreign_since.filter(|_| becomes == Become::Derived));
             }
             for register in values.iter() {
                 self.thread.registers.foreign_since[register.0 as usize] = foreign_since.unwrap_or(time);
-                self.thread.registers.copies[register.0 as usize] = copy;
             }
+            self.thread.registers.copies.set(values, copy);
             self.loaded(time);
         }
         for register in registers.iter() {
-            self.thread.registers.times[register.0 as usize] = Some(time);
+            self.thread.registers.times[register.0 as usize] = time;
+        }
+    }
+
+    /// Records that the instruction has written FP. `foreign_since` says since when what it has written is not the FP
+    /// that calls have to keep, if that is known.
+    fn overwrites_fp(&mut self, time: u64, pc: u64, foreign_since: Option<u64>) {
+        let call = self.thread.since();
+        self.forget_overwritten(call);
+        if let Some(foreign_since) = foreign_since.filter(|since| *since <= call) {
+            self.thread.overwritten.push(Overwritten { time, pc, foreign_since });
         }
     }
 
     /// Records of which FP the registers that were loaded from the frame are copies.
     fn loaded(&mut self, time: u64) {
-        let Some(Loads { base, offset, registers }) = self.written.loads else { return };
+        let Self { written, pointers, words, thread, .. } = self;
+        let Some(Loads { base, offset, registers }) = &written.loads else { return };
         let base = match base {
-            LoadBase::Sp => Some(self.pointers.sp),
-            LoadBase::Fp => Some(self.pointers.fp),
-            LoadBase::Other(_) => self.pointers.other,
+            LoadBase::Sp => Some(pointers.sp),
+            LoadBase::Fp => Some(pointers.fp),
+            LoadBase::Other(_) => pointers.other,
         };
-        let Some(first) = base.map(|base| base.wrapping_add_signed(offset)) else { return };
+        let Some(first) = base.map(|base| base.wrapping_add_signed(*offset)) else { return };
         for (index, register) in (0..).zip(registers) {
-            if register == NONE {
-                continue;
-            }
-            let register = DwarfRegister(register.into());
-            let copy = self.last(first.wrapping_add(8 * index)).and_then(|last| last.copy);
-            if self.written.values.contains(register) {
-                self.thread.registers.copies[register.0 as usize] = copy;
-            } else if let Some(copy) = copy.filter(|copy| copy.is_fp(self.thread.since())) {
+            let Some(register) = *register else { continue };
+            let copy = words.get(first.wrapping_add(8 * index) / 8).and_then(|last| last.copy);
+            if written.values.contains(register) {
+                thread.registers.copies.set(std::iter::once(register).collect(), copy);
+            } else if let Some(copy) = copy.filter(|copy| copy.is_fp(thread.since())) {
                 // It is FP, of which nothing was known.
-                self.thread.fp_since = copy.since.min(time);
+                thread.fp_since = copy.since.min(time);
             }
         }
     }
@@ -482,11 +516,16 @@ impl LastStores {
 
     /// Follows calls and returns. If a call has overwritten FP, it has restored
     /// it when it returns.
+    #[inline]
     pub(crate) fn follow(&mut self, call_stack: &CallStack, pc: u64, fp: u64) {
-        let records = call_stack.records();
-        if (call_stack.kept(), records.len()) == (self.thread.calls, self.thread.calls) {
-            return;
+        let calls = self.thread.calls;
+        if (call_stack.kept(), call_stack.records().len()) != (calls, calls) {
+            self.follow_calls(call_stack, pc, fp);
         }
+    }
+
+    fn follow_calls(&mut self, call_stack: &CallStack, pc: u64, fp: u64) {
+        let records = call_stack.records();
         if call_stack.kept() < self.thread.calls {
             self.left(self.thread.calls - call_stack.kept(), pc, fp);
         }
@@ -514,7 +553,7 @@ impl LastStores {
         if let (Some((time, _)), Some(Record { interrupted: true, .. })) = (self.now, self.thread.call) {
             // The kernel has restored all registers.
             self.thread.registers.foreign_since = [time; 64];
-            self.thread.registers.copies = [None; 64];
+            self.thread.registers.copies = Copies::default();
         }
     }
 
@@ -529,8 +568,7 @@ impl LastStores {
 
     /// Whether a register has been written after a time.
     pub(crate) fn has_written(&self, register: DwarfRegister, time: u64) -> bool {
-        let last = self.thread.registers.times.get(register.0 as usize).copied().flatten();
-        last.is_some_and(|last| last > time)
+        self.thread.registers.times.get(register.0 as usize).is_some_and(|last| *last > time)
     }
 
     /// Returns the instruction that has overwritten FP after a time, unless FP
@@ -544,7 +582,7 @@ impl LastStores {
         let Some(now) = self.store() else { return };
         if len > LARGEST {
             // It is not known what it has stored in a word, nor whether.
-            self.anywhere = Some(Store { foreign_since: None, copy: None, ..now });
+            self.words.anywhere = Some(Store { foreign_since: NEVER, copy: None, ..now });
             return;
         }
         let end = address.saturating_add(len);
@@ -559,9 +597,8 @@ impl LastStores {
     }
 
     /// The last store to the word at an address.
-    pub(crate) fn last(&self, address: u64) -> Option<Store> {
-        let word = self.words.get(address / 8);
-        [word, self.anywhere].into_iter().flatten().max_by_key(|store| store.time)
+    pub(crate) fn last(&self, address: u64) -> Option<&Store> {
+        self.words.get(address / 8)
     }
 
     /// Whether the word at an address has been stored to at or after a time.
@@ -592,7 +629,7 @@ mod tests {
     }
 
     fn moment(stores: &mut LastStores, time: u64, pc: u64) {
-        stores.instruction(time, pc, Written::default(), Pointers::default());
+        stores.instruction(time, pc, Rc::default(), Pointers::default());
     }
 
     #[test]
@@ -604,9 +641,9 @@ mod tests {
         stores.stored(0x106, 4);
         moment(&mut stores, 7, 0x14);
         stores.stored(0x108, 1);
-        let store = |time, pc| Some(Store { time, pc, foreign_since: None, copy: None });
-        assert_eq!(stores.last(0x100), store(5, 0x10));
-        assert_eq!(stores.last(0x10f), store(7, 0x14));
+        let store = |time, pc| Store { time, pc, foreign_since: NEVER, copy: None };
+        assert_eq!(stores.last(0x100), Some(&store(5, 0x10)));
+        assert_eq!(stores.last(0x10f), Some(&store(7, 0x14)));
         assert_eq!(stores.last(0x110), None);
         assert!(stores.since(0x100, 5) && !stores.since(0x100, 6) && stores.since(0x108, 6));
     }
@@ -614,8 +651,8 @@ mod tests {
     #[test]
     fn registers_are_stale_until_they_are_written() {
         let mut stores = LastStores::default();
-        let written = Written { registers: set(&[3, 17]), ..Written::default() };
-        stores.instruction(3, 0x10, written, Pointers::default());
+        let written = Rc::new(Written { registers: set(&[3, 17]), ..Written::default() });
+        stores.instruction(3, 0x10, Rc::clone(&written), Pointers::default());
         assert_eq!(stores.unwritten(set(&[17]), 2), Some(DwarfRegister(17)));
         moment(&mut stores, 4, 0x14);
         assert_eq!(stores.unwritten(set(&[3, 17]), 2), None);
@@ -673,7 +710,7 @@ mod tests {
         fn execute(&mut self, instruction: &Instruction) {
             self.time += 1;
             let pointers = Pointers { sp: 0x100, fp: 0x200, other: Some(0x100) };
-            let written = Written::of(Abi::Amd64, instruction);
+            let written = Rc::new(Written::of(Abi::Amd64, instruction));
             self.stores.instruction(self.time, 0x10 + self.time, written, pointers);
         }
 
@@ -792,9 +829,9 @@ mod tests {
             let mut function = Function::called_at(10);
             let pointers = Pointers { sp: 0x100, fp: 0x200, other: Some(0x100) };
             let execute = Instruction { operation: Operation::Execute, ..Instruction::default() };
-            let written = Written::of(Abi::S390x, &execute);
+            let written = Rc::new(Written::of(Abi::S390x, &execute));
             function.stores.instruction(11, 0x20, written, pointers);
-            function.stores.instruction(12, 0x26, Written::default(), Pointers { fp, ..pointers });
+            function.stores.instruction(12, 0x26, Rc::default(), Pointers { fp, ..pointers });
             assert_eq!(function.stores.has_fp(10), is_known, "{fp:#x}");
         }
     }
